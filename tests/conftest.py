@@ -1,0 +1,23 @@
+"""What a test needs of the machine, said once: a test that cannot run here says why instead of failing."""
+
+import os
+import shutil
+
+import pytest
+
+NEEDS = {
+    "root": (lambda: os.geteuid() == 0, "needs root: it makes network namespaces or raw sockets"),
+    "bmv2": (lambda: shutil.which("simple_switch_grpc") is not None, "simple_switch_grpc is not on PATH"),
+    "p4c": (lambda: shutil.which("p4c-bm2-ss") is not None, "p4c-bm2-ss is not on PATH"),
+    "qemu": (
+        lambda: os.geteuid() == 0 and shutil.which("qemu-system-x86_64") is not None,
+        "needs root and qemu-system-x86_64",
+    ),
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        for marker, (is_met, reason) in NEEDS.items():
+            if item.get_closest_marker(marker) and not is_met():
+                item.add_marker(pytest.mark.skip(reason=reason))
