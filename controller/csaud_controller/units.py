@@ -1,0 +1,60 @@
+"""Quantities with units as people write them in YAML and on the command line.
+
+A rate is kept as an integer of bits per second, a duration as an integer of nanoseconds. Both are written
+back with a unit, so that a file made by the program reads like one made by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer
+
+_RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}
+_TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z/]*)\s*")
+
+
+def _parse(value: object, units: dict[str, int], expected: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 0:
+            raise ValueError(f"expected {expected}, got {value}")
+        return value
+    if isinstance(value, str) and (found := _QUANTITY.fullmatch(value)):
+        number, unit = found[1], found[2].lower().removesuffix("/s").removesuffix("ps")
+        if unit in units:
+            return round(float(number) * units[unit])
+    raise ValueError(f"expected {expected}, got {value!r}")
+
+
+def parse_rate(value: object) -> int:
+    """Bits per second of "200Mbit", "1.5Gbit/s" or a bare integer (bits per second); 0 means unlimited."""
+    return _parse(value, _RATES, "a rate such as 200Mbit or 1Gbit")
+
+
+def parse_duration(value: object) -> int:
+    """Nanoseconds of "10us", "1.5s", "2min" or a bare integer (nanoseconds)."""
+    return _parse(value, _TIMES, "a duration such as 10us, 5ms or 2s")
+
+
+def _format(value: int, units: dict[str, int]) -> str:
+    for unit, scale in sorted(units.items(), key=lambda item: -item[1]):
+        if unit != "min" and value >= scale and value % scale == 0:
+            return f"{value // scale}{unit}"
+    return f"0{next(iter(units))}"
+
+
+def format_rate(bits_per_second: int) -> str:
+    """200_000_000 -> "200Mbit"."""
+    text = _format(bits_per_second, _RATES)
+    return re.sub(r"[kmgt]?bit$", lambda unit: unit[0].capitalize() if unit[0] != "bit" else "bit", text)
+
+
+def format_duration(nanoseconds: int) -> str:
+    """10_000 -> "10us"."""
+    return _format(nanoseconds, _TIMES)
+
+
+Rate = Annotated[int, BeforeValidator(parse_rate), PlainSerializer(format_rate, return_type=str)]
+Duration = Annotated[int, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str)]

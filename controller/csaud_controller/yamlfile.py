@@ -1,0 +1,223 @@
+"""YAML files read into pydantic models; an error names the file, the line, the key and what was expected."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
+
+Loc = tuple[str | int, ...]
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class ConfigError(ValueError):
+    """A mistake in a file that a user wrote; its text is `FILE:LINE: KEY: what was expected`."""
+
+    def __init__(self, file: str, line: int | None, key: str, message: str) -> None:
+        where = file if line is None else f"{file}:{line}"
+        super().__init__(f"{where}: {key}: {message}" if key else f"{where}: {message}")
+        self.file, self.line, self.key, self.message = file, line, key, message
+
+
+class FieldError(ValueError):
+    """Raised by a model's own validator to blame one key below it: `loc` is relative to that model."""
+
+    def __init__(self, loc: Sequence[str | int], message: str) -> None:
+        super().__init__(message)
+        self.loc: Loc = tuple(loc)
+
+
+class _Reader:
+    """Turns a composed YAML document into Python values and remembers the line of every key and item.
+
+    Aliases work; merge keys (`<<`) do not, since a merged key would have no line of its own.
+    """
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.lines: dict[Loc, int] = {}
+        self._constructor = yaml.SafeLoader("")
+        self._open: set[int] = set()  # collections being read: an alias to one of them would never end
+
+    def value(self, node: yaml.Node, loc: Loc) -> Any:
+        self.lines.setdefault(loc, node.start_mark.line + 1)
+        if isinstance(node, yaml.ScalarNode):
+            return self._scalar(node, loc)
+        if id(node) in self._open:
+            raise ConfigError(self.file, self.lines[loc], key_text(loc), "an alias to what it is part of")
+        self._open.add(id(node))
+        try:
+            if isinstance(node, yaml.MappingNode):
+                return self._mapping(node, loc)
+            return [self.value(item, (*loc, index)) for index, item in enumerate(node.value)]
+        finally:
+            self._open.discard(id(node))
+
+    def _scalar(self, node: yaml.Node, loc: Loc) -> Any:
+        try:
+            return self._constructor.construct_object(node, deep=True)
+        except (yaml.YAMLError, ValueError) as error:
+            problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else error
+            line = node.start_mark.line + 1
+            raise ConfigError(self.file, line, key_text(loc), f"not a YAML value: {problem}") from None
+
+    def _mapping(self, node: yaml.MappingNode, loc: Loc) -> dict[str | int, Any]:
+        values: dict[str | int, Any] = {}
+        for key_node, value_node in node.value:
+            line = key_node.start_mark.line + 1
+            key = self._scalar(key_node, loc)
+            if not isinstance(key, str | int):
+                raise ConfigError(self.file, line, key_text(loc), f"expected a name as key, got {key!r}")
+            here = (*loc, key)
+            if key in values:
+                first = self.lines[here]
+                raise ConfigError(self.file, line, key_text(here), f"key given twice (first in line {first})")
+            self.lines[here] = line
+            values[key] = self.value(value_node, here)
+        return values
+
+    def line_of(self, loc: Loc) -> int | None:
+        """Line of the nearest enclosing key that is in the file (a missing key has no line of its own)."""
+        while loc and loc not in self.lines:
+            loc = loc[:-1]
+        return self.lines.get(loc)
+
+
+def key_text(loc: Sequence[str | int]) -> str:
+    """("edges", 3, "a_port") -> "edges[3].a_port"."""
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
+
+
+def parse_yaml(text: str, file: str) -> tuple[Any, dict[Loc, int]]:
+    """The document's value, and the line (from 1) of each key and item by its location."""
+    value, reader = _read(text, file)
+    return value, reader.lines
+
+
+def load_model(path: Path | str, model: type[Model]) -> Model:
+    """Read `path` (YAML, or JSON, which is YAML too) as `model`; ConfigError on any mistake."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(str(path), None, "", "no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), None, "", f"cannot be read: {error}") from None
+    return load_model_text(text, model, str(path))
+
+
+def load_model_text(text: str, model: type[Model], file: str = "<text>") -> Model:
+    """Like load_model, from a string; `file` names it in errors."""
+    value, reader = _read(text, file)
+    if not isinstance(value, dict):
+        what = "empty" if value is None else f"a {type(value).__name__}"
+        line = reader.line_of(())
+        raise ConfigError(file, line, "", f"expected a mapping with the keys {_keys(model)}, got {what}")
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise _explain(error, reader, model) from None
+
+
+def _read(text: str, file: str) -> tuple[Any, _Reader]:
+    reader = _Reader(file)
+    try:
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+        return (reader.value(node, ()) if node is not None else None), reader
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else None
+        raise ConfigError(file, line, "", f"not valid YAML: {error.problem or error.context}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(file, None, "", f"not valid YAML: {error}") from None
+
+
+def _explain(error: ValidationError, reader: _Reader, model: type[BaseModel]) -> ConfigError:
+    """One message for the mistake that comes first in the file; further ones are only counted."""
+    found = [(_loc_in_file(detail, reader), detail) for detail in error.errors()]
+    # a misspelt key is reported as itself, not as the missing key that it was meant to be
+    loc, detail = min(found, key=lambda item: (item[1]["type"] == "missing", reader.line_of(item[0]) or 0))
+    message = _message(detail, model)
+    if len({loc for loc, _ in found}) > 1:
+        message += f" (and {len({loc for loc, _ in found}) - 1} more)"
+    return ConfigError(reader.file, reader.line_of(loc), key_text(loc), message)
+
+
+def _loc_in_file(detail: ErrorDetails, reader: _Reader) -> Loc:
+    blamed = detail.get("ctx", {}).get("error")
+    raw = (*detail["loc"], *(blamed.loc if isinstance(blamed, FieldError) else ()))
+    # pydantic puts the tags of unions and the names of validators into loc; keep only what the file can hold
+    loc: Loc = ()
+    for index, part in enumerate(raw):
+        named_by_us = index >= len(detail["loc"]) or (index == len(raw) - 1 and detail["type"] == "missing")
+        if (*loc, part) in reader.lines or named_by_us:
+            loc = (*loc, part)
+    return loc
+
+
+def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
+    got = detail.get("input")
+    shown = repr(got) if isinstance(got, str | int | float | bool | None) else type(got).__name__
+    match detail["type"]:
+        case "value_error":
+            return detail["msg"].removeprefix("Value error, ")
+        case "missing":
+            return "missing"
+        case "extra_forbidden":
+            known = _keys(_model_at(model, detail["loc"][:-1]))
+            return f"unknown key; expected one of {known}" if known else "unknown key"
+    text = detail["msg"].replace("Input is not a valid ", "Input should be a valid ")
+    expected = text.removeprefix("Input should be ")
+    return f"expected {expected}, got {shown}" if expected != text else f"{text}, got {shown}"
+
+
+def _keys(model: type[BaseModel] | None) -> str:
+    fields = {} if model is None else model.model_fields
+    return ", ".join(field.alias or name for name, field in fields.items())
+
+
+def _model_at(model: type[BaseModel], loc: Sequence[str | int]) -> type[BaseModel] | None:
+    """The model that validates the mapping at `loc`, as far as the annotations tell."""
+    candidates: list[Any] = [model]
+    for part in loc:
+        following: list[Any] = []
+        for candidate in candidates:
+            following += _step(candidate, part)
+        candidates = following
+    models = [c for c in _flatten(candidates) if isinstance(c, type) and issubclass(c, BaseModel)]
+    return models[0] if models else None
+
+
+def _step(annotation: Any, part: str | int) -> list[Any]:
+    result: list[Any] = []
+    for kind in _flatten([annotation]):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            names = {field.alias or name: field for name, field in kind.model_fields.items()}
+            if part in names:
+                result.append(names[str(part)].annotation)
+            else:
+                result.append(kind)  # the tag of a union: stays at this model
+        elif arguments := getattr(kind, "__args__", ()):
+            result.append(arguments[-1])  # list[X], dict[K, X], tuple[X, ...]
+    return result
+
+
+def _flatten(annotations: Sequence[Any]) -> list[Any]:
+    """Members of unions and the types below Annotated, one flat list."""
+    flat: list[Any] = []
+    for annotation in annotations:
+        origin = get_origin(annotation)
+        if origin in (Union, types.UnionType):
+            flat += _flatten(get_args(annotation))
+        elif origin is Annotated:
+            flat += _flatten(get_args(annotation)[:1])
+        else:
+            flat.append(annotation)
+    return flat
