@@ -1,0 +1,47 @@
+// Every number that the programs share, said once. Values of the CSA header are those of docs/protocol.md.
+#ifndef CSAUD_CONSTANTS_P4
+#define CSAUD_CONSTANTS_P4
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_ARP = 0x0806;
+
+const bit<8> IP_PROTOCOL_TCP = 6;
+const bit<8> IP_PROTOCOL_UDP = 17;
+
+// RoCEv2 (InfiniBand Architecture Specification, annex A17)
+const bit<16> UDP_PORT_ROCE = 4791;
+const bit<8> BTH_OPCODE_UD_SEND_ONLY = 0x64;
+const bit<24> QP_GENERAL_SERVICES = 1;
+
+// A trimmed packet goes to a port of its own, which an ordinary socket reads: its iCRC is gone with its payload.
+const bit<16> UDP_PORT_LOSS = 49791;
+
+const bit<16> CSA_MAGIC_AND_VERSION = 0xC5A1;
+const bit<8> CSA_TYPE_DATA = 0;
+const bit<8> CSA_TYPE_LOSS = 3;
+const bit<8> CSA_FLAG_NO_TRIM = 0x08;
+const bit<8> CSA_FLAG_TRIMMED = 0x20;
+
+// Lengths of a CSA packet, from the header named on; a DATA packet has an iCRC behind its payload, a LOSS has not.
+const bit<16> UDP_LENGTH_OF_LOSS = 60;   // UDP 8 + BTH 12 + DETH 8 + CSA 32
+const bit<16> UDP_LENGTH_MIN_CSA = 64;   // the same with iCRC 4
+const bit<16> IPV4_LENGTH_OF_LOSS = 80;
+const bit<32> FRAME_LENGTH_OF_LOSS = 94;
+
+// What a packet is to the fabric: index of the counters by kind.
+// KIND_OTHER is 0, what a packet is until it is known for more.
+const bit<2> KIND_DATA = 1;
+const bit<2> KIND_CONTROL = 2;
+const bit<2> KIND_LOSS = 3;
+
+// Priority queues, 7 served first.
+const bit<3> PRIORITY_DATA = 0;
+const bit<3> PRIORITY_CONTROL = 6;
+const bit<3> PRIORITY_LOSS = 7;
+
+// Index of the counter `discarded`.
+const bit<32> DISCARD_BAD_CHECKSUM = 0;
+const bit<32> DISCARD_TTL_EXPIRED = 1;
+const bit<32> DISCARD_NO_ROUTE = 2;
+
+#endif

@@ -1,0 +1,13 @@
+// Table and array sizes, said once.
+#ifndef CSAUD_SIZES_P4
+#define CSAUD_SIZES_P4
+
+#define ROUTES 4096
+#define GROUPS 1024
+#define MEMBERS 4096
+#define SPRAY_POLICIES 256
+#define PORTS 128             // ports 0..127; arrays per port are indexed by the low 7 bits
+#define PORTS_BY_KIND 512     // PORTS * 4 kinds
+#define PORTS_BY_PATH 2048    // PORTS * 16 path buckets
+
+#endif

@@ -1,0 +1,63 @@
+// CSA-UD's switch for v1model targets. This page is the table of contents: one control a file, in the order in
+// which a packet meets them.
+#include <core.p4>
+#include <v1model.p4>
+
+#define CPU_PORT 510
+
+#include "../shared/constants.p4"
+#include "../shared/sizes.p4"
+#include "../shared/headers.p4"
+#include "metadata.p4"
+#include "random.p4"
+#include "parser.p4"
+#include "checksum.p4"
+#include "punt.p4"
+#include "classify.p4"
+#include "route.p4"
+#include "spray.p4"
+#include "fault.p4"
+#include "congestion.p4"
+#include "loss_signal.p4"
+#include "telemetry.p4"
+#include "deparser.p4"
+
+control CsaudIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Punt() punt;
+    Classify() classify;
+    Route() route;
+    Spray() spray;
+    Fault() fault;
+    Congestion() congestion;
+    LossSignal() loss_signal;
+
+    apply {
+        if (hdr.packet_out.isValid()) {
+            standard_metadata.egress_spec = hdr.packet_out.egress_port;
+            standard_metadata.priority = PRIORITY_LOSS;
+            hdr.packet_out.setInvalid();
+            exit;
+        }
+        punt.apply(hdr, standard_metadata);
+        classify.apply(hdr, meta, standard_metadata);
+        route.apply(hdr, meta, standard_metadata);
+        spray.apply(hdr, meta, standard_metadata);
+        fault.apply(hdr, meta, standard_metadata);
+        congestion.apply(hdr, meta, standard_metadata);
+        if (meta.admitted == 0) {
+            loss_signal.apply(hdr, meta, standard_metadata);
+        }
+    }
+}
+
+control CsaudEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    Departure() departure;
+    Telemetry() telemetry;
+
+    apply {
+        departure.apply(meta, standard_metadata);
+        telemetry.apply(hdr, meta, standard_metadata);
+    }
+}
+
+V1Switch(CsaudParser(), VerifyIpv4(), CsaudIngress(), CsaudEgress(), UpdateIpv4(), CsaudDeparser()) main;

@@ -1,0 +1,46 @@
+// Longest prefix to path group. ARP is routed by the address it asks for, so one flat subnet needs neither
+// gateways nor flooding.
+control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    direct_counter(CounterType.packets_and_bytes) by_prefix;
+    counter(4, CounterType.packets_and_bytes) discarded;
+
+    action set_group(bit<16> group) {
+        meta.group = group;
+        by_prefix.count();
+    }
+
+    action no_route() {
+        by_prefix.count();
+    }
+
+    table ipv4_lpm {
+        key = { meta.route_key: lpm @name("dst"); }
+        actions = { set_group; no_route; }
+        const default_action = no_route();
+        counters = by_prefix;
+        size = ROUTES;
+    }
+
+    apply {
+        if (hdr.ipv4.isValid()) {
+            if (standard_metadata.checksum_error == 1) {
+                discarded.count(DISCARD_BAD_CHECKSUM);
+                mark_to_drop(standard_metadata);
+                exit;
+            }
+            if (hdr.ipv4.ttl <= 1) {
+                discarded.count(DISCARD_TTL_EXPIRED);
+                mark_to_drop(standard_metadata);
+                exit;
+            }
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        }
+        switch (ipv4_lpm.apply().action_run) {
+            no_route: {
+                discarded.count(DISCARD_NO_ROUTE);
+                mark_to_drop(standard_metadata);
+                exit;
+            }
+        }
+    }
+}
