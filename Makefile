@@ -1,0 +1,83 @@
+# Everything a user does starts here; `make help` lists it. All that is made lies in build/.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+PYTHON ?= python3
+VENV := build/venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PIP_ROOT_USER_ACTION := ignore
+
+# Debian packages, each for one reason:
+APT_BUILD := g++ cmake ninja-build python3-venv python3-dev nlohmann-json3-dev libisal-dev clang-format
+APT_EMULATION := mininet iproute2 iputils-ping ethtool tcpdump util-linux
+APT_VERBS := qemu-system-x86 busybox-static
+APT := $(APT_BUILD) $(APT_EMULATION) $(APT_VERBS)
+
+NATIVE := $(shell find hostlib/native softswitch/native sim -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' 2>/dev/null)
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Installs only what is missing, so that a second run touches nothing and needs no network.
+build/.apt: Makefile
+	@mkdir -p build
+	@missing=$$(for p in $(APT); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	if [ -n "$$missing" ]; then \
+	  [ "$$(id -u)" = 0 ] || { echo "These Debian packages are missing, and only root can install them:" $$missing >&2; exit 1; }; \
+	  echo "Installing" $$missing; \
+	  apt-get update -q >build/apt.log 2>&1 || { tail -n 5 build/apt.log >&2; exit 1; }; \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing >>build/apt.log 2>&1 \
+	    || { tail -n 20 build/apt.log >&2; exit 1; }; \
+	fi
+	@touch $@
+
+$(BIN)/python: | build/.apt
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install -q 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4'
+
+# The package with its two native cores, editable: Python files are used where they lie.
+build/.installed: pyproject.toml CMakeLists.txt $(NATIVE) $(BIN)/python
+	@echo "Building csaud (about two minutes the first time)"
+	@$(BIN)/pip install -q --no-build-isolation -e '.[emulation,test]' >build/install.log 2>&1 || { tail -n 60 build/install.log >&2; exit 1; }
+	@touch $@
+
+.PHONY: build
+build: build/.installed ## Install what is needed (apt, pip) and build the package into build/venv
+
+# make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|file.yaml] [SCENARIO=first-light|file.yaml]
+#              [SPRAY=ecmp|entropy|random|round-robin|host] [LOSS=0.02] [SEED=1] [CLI=1] [OUT=build/mininet]
+OUT ?= build/mininet
+NET_OPTIONS = --out $(OUT) $(if $(TARGET),--target $(TARGET)) $(if $(TOPO),--topo $(TOPO)) \
+  $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SPRAY),--spray $(SPRAY)) $(if $(LOSS),--loss $(LOSS)) \
+  $(if $(SEED),--seed $(SEED)) $(if $(filter 1 yes true,$(CLI)),--cli)
+
+.PHONY: mininet
+mininet: build/.installed ## Train over a sprayed, lossy fabric and report (TARGET TOPO SCENARIO SPRAY LOSS SEED CLI)
+	@$(BIN)/csaud net run $(NET_OPTIONS)
+
+.PHONY: clean-net
+clean-net: build/.installed ## End fabrics that runs left behind, by what they recorded
+	@$(BIN)/csaud net clean
+
+.PHONY: lint
+lint: build/.installed ## Formatting, types and warnings
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@clang-format --dry-run -Werror $$(git ls-files '*.cpp' '*.hpp')
+
+.PHONY: test
+test: lint ## All tests
+	@$(BIN)/python -m pytest
+
+.PHONY: p4
+p4: build/.installed ## Compile p4src with p4c, where it is on PATH
+	@$(BIN)/python p4src/compile.py
+
+.PHONY: clean
+clean: ## Remove what was built
+	@rm -rf build
