@@ -1,0 +1,1 @@
+"""Collectives as schedules: builders make lists of steps, one executor runs them all."""

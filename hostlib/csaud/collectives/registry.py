@@ -1,0 +1,43 @@
+"""Names of collectives and the builders of their schedules; another algorithm is one more line or
+`register`."""
+
+from typing import Protocol
+
+from csaud.collectives.barrier import barrier
+from csaud.collectives.ring import all_reduce as ring_all_reduce
+from csaud.collectives.schedule import Schedule
+from csaud.errors import ConfigError
+
+
+class Builder(Protocol):
+    """A pure function: the same arguments give the same schedule, and the ranks' schedules fit together."""
+
+    def __call__(self, rank: int, size: int, count: int, longest: int) -> Schedule:
+        """Schedule of `rank` of `size` for `count` elements, messages of at most `longest` elements."""
+
+
+_BUILDERS: dict[str, Builder] = {
+    "all_reduce.ring": ring_all_reduce,
+    "barrier.dissemination": barrier,
+}
+
+
+def register(name: str, builder: Builder) -> None:
+    """Add a builder; ConfigError where the name is in use."""
+    if name in _BUILDERS:
+        raise ConfigError(f"a collective named {name!r} is registered already")
+    _BUILDERS[name] = builder
+
+
+def names() -> list[str]:
+    """All registered names, sorted."""
+    return sorted(_BUILDERS)
+
+
+def build(name: str, rank: int, size: int, count: int, longest: int) -> Schedule:
+    """The schedule that the builder `name` makes; ConfigError where there is no such name."""
+    try:
+        builder = _BUILDERS[name]
+    except KeyError:
+        raise ConfigError(f"there is no collective {name!r}; there are {', '.join(names())}") from None
+    return builder(rank=rank, size=size, count=count, longest=longest)

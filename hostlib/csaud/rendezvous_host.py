@@ -1,0 +1,210 @@
+"""Rank 0's side of the rendezvous: a listening socket, served only while rank 0 itself waits (no thread)."""
+
+import dataclasses
+import errno
+import logging
+import selectors
+import socket
+import time
+
+from csaud.errors import ConfigError, RendezvousError
+from csaud.frames import BadFrame, FrameReader, Message, encode
+from csaud.rendezvous import (
+    PROTOCOL,
+    Card,
+    Table,
+    card_from_json,
+    make_table,
+    name_ranks,
+    table_to_json,
+)
+
+log = logging.getLogger(__name__)
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _Guest:
+    """One connection. `rank` is -1 until its card has come."""
+
+    sock: socket.socket
+    name: str
+    reader: FrameReader = dataclasses.field(default_factory=lambda: FrameReader(limit=65536))
+    rank: int = -1
+    arrived: set[str] = dataclasses.field(default_factory=set)
+
+
+class Host:
+    """Listens from construction on; `gather` makes the table, `arrive` is described in `rendezvous.Meeting`.
+
+    Raises:
+        ConfigError: the address is not of this machine, or the port is taken.
+    """
+
+    def __init__(self, address: str, port: int, world: int) -> None:
+        self._world = world
+        self._guests: dict[int, _Guest] = {}  # by rank
+        self._left: set[int] = set()
+        self._cards: dict[int, Card] = {}
+        self._selector = selectors.DefaultSelector()
+        self._listener = _listen(address, port, backlog=min(world + 16, 4096))
+        self._selector.register(self._listener, selectors.EVENT_READ, None)
+        self.table: Table
+
+    @property
+    def port(self) -> int:
+        """The TCP port in use (interesting when 0 was asked for)."""
+        return int(self._listener.getsockname()[1])
+
+    def gather(self, card: Card, epoch: int, timeout: float) -> Table:
+        """Wait for all ranks' cards, then send everyone the table.
+
+        Raises:
+            RendezvousError: the ranks in `missing` did not come within `timeout` seconds, or cards clash.
+        """
+        self._cards[card.rank] = card
+        deadline = time.monotonic() + timeout
+        while len(self._cards) < self._world:
+            if not self._serve(deadline):
+                missing = [rank for rank in range(self._world) if rank not in self._cards]
+                text = (
+                    f"{name_ranks(missing, self._world)} did not come to the rendezvous within {timeout:g} s"
+                )
+                self._tell_all({"type": "refused", "reason": text, "missing": missing})
+                raise RendezvousError(text, tuple(missing))
+        try:
+            self.table = make_table(list(self._cards.values()), epoch)
+        except RendezvousError as error:
+            self._tell_all({"type": "refused", "reason": str(error)})
+            raise
+        self._tell_all(table_to_json(self.table))
+        return self.table
+
+    def arrive(self, point: str, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
+        while missing := self._absent(point):
+            if set(missing) <= self._left or not self._serve(deadline):
+                text = f"{name_ranks(missing, self._world)} did not arrive at {point!r}"
+                self._tell_all({"type": "refused", "reason": text, "missing": missing})
+                raise RendezvousError(text, tuple(missing))
+        self._tell_all({"type": "release", "point": point})
+
+    def close(self) -> None:
+        for key in list(self._selector.get_map().values()):
+            self._selector.unregister(key.fileobj)
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+        self._selector.close()
+
+    def _absent(self, point: str) -> list[int]:
+        return [
+            r for r in range(1, self._world) if r not in self._guests or point not in self._guests[r].arrived
+        ]
+
+    def _serve(self, deadline: float) -> bool:
+        """Handle what comes next; False when the time is over."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        for key, _ in self._selector.select(left):
+            if key.data is None:
+                self._accept()
+            else:
+                self._read(key.data)
+        return True
+
+    def _accept(self) -> None:
+        sock, peer = self._listener.accept()
+        # A table of many ranks may not fit into the socket's buffer at once: bounded blocking writes.
+        sock.settimeout(10.0)
+        self._selector.register(sock, selectors.EVENT_READ, _Guest(sock, f"{peer[0]}:{peer[1]}"))
+
+    def _read(self, guest: _Guest) -> None:
+        try:
+            data = guest.sock.recv(65536)
+            messages = guest.reader.feed(data)
+        except (OSError, BadFrame) as error:
+            log.warning("rendezvous: dropped the connection from %s: %s", guest.name, error)
+            self._drop(guest)
+            return
+        if not data:
+            self._drop(guest)
+            return
+        for message in messages:
+            self._handle(guest, message)
+
+    def _handle(self, guest: _Guest, message: Message) -> None:
+        match message.get("type"):
+            case "join" if guest.rank < 0:
+                if reason := self._admit(guest, message):
+                    log.warning("rendezvous: refused %s: %s", guest.name, reason)
+                    self._tell(guest, {"type": "refused", "reason": reason})
+                    self._drop(guest)
+            case "arrive" if guest.rank >= 0:
+                guest.arrived.add(str(message.get("point")))
+            case kind:
+                log.warning("rendezvous: dropped %s: unexpected message %r", guest.name, kind)
+                self._drop(guest)
+
+    def _admit(self, guest: _Guest, message: Message) -> str:
+        """Why this guest cannot join, or nothing."""
+        if message.get("protocol") != PROTOCOL:
+            return f"it speaks protocol {message.get('protocol')!r}, rank 0 speaks {PROTOCOL}"
+        if message.get("world") != self._world:
+            return (
+                f"it counts {message.get('world')!r} ranks, rank 0 counts {self._world}: another job's port?"
+            )
+        try:
+            card = card_from_json(message["card"])
+        except (KeyError, TypeError, ValueError) as error:
+            return f"its card cannot be read: {error!r}"
+        if not 0 < card.rank < self._world:
+            return f"rank {card.rank} is not one of 1 to {self._world - 1}"
+        if card.rank in self._guests or card.rank in self._left:
+            return f"rank {card.rank} has joined already: another job on the same port?"
+        guest.rank = card.rank
+        self._guests[card.rank] = guest
+        self._cards[card.rank] = card
+        return ""
+
+    def _drop(self, guest: _Guest) -> None:
+        self._selector.unregister(guest.sock)
+        guest.sock.close()
+        if self._guests.get(guest.rank) is not guest:
+            return
+        if hasattr(self, "table"):
+            self._left.add(guest.rank)
+        else:  # it may be started again while the others are still coming
+            del self._guests[guest.rank], self._cards[guest.rank]
+
+    def _tell_all(self, message: Message) -> None:
+        for guest in list(self._guests.values()):
+            if guest.rank not in self._left:
+                self._tell(guest, message)
+
+    def _tell(self, guest: _Guest, message: Message) -> None:
+        try:
+            guest.sock.sendall(encode(message))
+        except OSError as error:
+            # It will be seen as having left when its connection is read; here it must not stop the others.
+            log.warning("rendezvous: cannot reach %s: %s", guest.name, error)
+
+
+def _listen(address: str, port: int, backlog: int) -> socket.socket:
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((address, port))
+        sock.listen(backlog)
+    except OSError as error:
+        sock.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(f"port {port} at {address} is taken: choose another MASTER_PORT") from None
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise ConfigError(
+                f"MASTER_ADDR={address} is not an address of this machine, where rank 0 runs"
+            ) from None
+        raise ConfigError(f"rank 0 cannot listen on {address}:{port}: {error.strerror}") from None
+    except OverflowError:
+        sock.close()
+        raise ConfigError(f"port {port}: expected 0 to 65535") from None
+    return sock

@@ -1,0 +1,193 @@
+"""Every setting of the library in one table: name, default, unit, help. `csaud settings` prints it.
+
+A value comes from, in this order: the keyword argument of `csaud.init`, the environment variable
+CSAUD_<NAME>, the default. The table is the dataclass below, so a setting has its type, its default and its
+words in one row.
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from csaud.errors import ConfigError
+
+PREFIX = "CSAUD_"
+
+Check = Callable[[Any], bool]
+
+
+def _row(
+    default: Any,
+    unit: str,
+    help: str,
+    *,
+    choices: tuple[str, ...] = (),
+    low: float = 0,
+    high: float = float("inf"),
+) -> Any:
+    """One row of the table. `low` and `high` bound numbers, inclusive."""
+    metadata = {"unit": unit, "help": help, "choices": choices, "low": low, "high": high}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The values in force. Zero or an empty string means "choose for me" where the help says so."""
+
+    # who and where
+    device: str = _row("soft", "name", "device that carries the packets", choices=("soft",))
+    mode: str = _row(
+        "auto",
+        "name",
+        "soft device: raw needs CAP_NET_RAW, udp needs nothing and checks less, auto takes raw where it can",
+        choices=("auto", "raw", "udp"),
+    )
+    address: str = _row(
+        "", "IPv4 address", "local address of this rank; empty: that of the route to MASTER_ADDR"
+    )
+    store_port: int = _row(0, "TCP port", "port of rank 0's rendezvous; 0: MASTER_PORT", high=65535)
+    store_timeout: float = _row(60.0, "s", "how long the ranks wait for each other at the start", low=0.1)
+    close_timeout: float = _row(5.0, "s", "how long close() waits for the other ranks to close, too", low=0)
+    epoch: int = _row(0, "number", "world epoch of the job; 0: drawn by rank 0", high=65535)
+    # packets
+    mtu: int = _row(
+        0, "bytes", "RDMA path MTU (CSA header and payload); 0: largest that fits the link", high=4096
+    )
+    window: int = _row(32, "packets", "what a receiver lets one sender have in flight", low=1, high=512)
+    paths: int = _row(
+        16, "paths", "path identities that a sender spreads its packets over", low=1, high=16384
+    )
+    spray: int = _row(0, "code", "spray mode asked of the switches; 0: the fabric's own", high=8)
+    ordered: bool = _row(False, "flag", "this rank holds each path to be FIFO (ECMP, entropy, host-directed)")
+    rate_bps: int = _row(0, "bit/s", "rate at which this rank paces its packets; 0: unpaced")
+    # finding losses
+    detect_loss: bool = _row(True, "flag", "resend at once what a switch reports as trimmed (LOSS)")
+    detect_gap: bool = _row(True, "flag", "take a hole in an ordered path's sequence for a loss")
+    detect_interval: bool = _row(True, "flag", "report holes after the adaptive interval (STATE)")
+    detect_probe: bool = _row(True, "flag", "the sender asks after a silent receiver (PROBE)")
+    dead_after: float = _row(3.5, "s", "a peer that answers no probe for so long is unreachable", low=0.05)
+    # limits and sizes
+    timeout: float = _row(0.0, "s", "longest time that one collective may take; 0: no limit")
+    rx_buffer: int = _row(33_554_432, "bytes", "socket receive buffer asked of the kernel", low=4096)
+    batch: int = _row(32, "packets", "packets per system call", low=1, high=256)
+    log: str = _row("warning", "level", "log level", choices=("debug", "info", "warning", "error"))
+
+
+FIELDS: dict[str, dataclasses.Field[Any]] = {field.name: field for field in dataclasses.fields(Settings)}
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def load(overrides: Mapping[str, Any], environ: Mapping[str, str]) -> Settings:
+    """Settings from keyword arguments, then the environment, then defaults.
+
+    Raises:
+        ConfigError: an unknown name, or a value of the wrong type or out of range.
+    """
+    _refuse_unknown(overrides, environ)
+    values: dict[str, Any] = {}
+    for name, field in FIELDS.items():
+        if name in overrides:
+            values[name] = _checked(field, overrides[name], name)
+        elif variable(name) in environ:
+            values[name] = _checked(field, environ[variable(name)], variable(name))
+    return Settings(**values)
+
+
+def sources(environ: Mapping[str, str]) -> list[tuple[str, Any, str, str, str]]:
+    """Rows for display: (name, value in force, "default" or the variable, unit, help)."""
+    settings = load({}, environ)
+    return [
+        (
+            name,
+            getattr(settings, name),
+            variable(name) if variable(name) in environ else "default",
+            field.metadata["unit"],
+            field.metadata["help"],
+        )
+        for name, field in FIELDS.items()
+    ]
+
+
+def _refuse_unknown(overrides: Mapping[str, Any], environ: Mapping[str, str]) -> None:
+    for name in overrides:
+        if name not in FIELDS:
+            raise ConfigError(f"there is no setting {name!r}{_similar(name)}")
+    for key in environ:
+        # Other programs may have variables of this prefix; only what looks like a slip of the pen is refused.
+        name = key.removeprefix(PREFIX).lower()
+        if key.startswith(PREFIX) and name not in FIELDS and (similar := _similar(name, PREFIX)):
+            raise ConfigError(f"{key} is set, but there is no such setting{similar}")
+
+
+def _similar(name: str, prefix: str = "") -> str:
+    found = difflib.get_close_matches(name, FIELDS, n=1, cutoff=0.75)
+    if not found:
+        return ""
+    return f"; did you mean {prefix + found[0].upper() if prefix else found[0]}?"
+
+
+def _checked(field: dataclasses.Field[Any], value: Any, source: str) -> Any:
+    unit = field.metadata["unit"]
+    try:
+        typed = _parsers()[_type_of(field)](value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{source}={value!r}: expected {_expectation(field)} ({unit})") from None
+    choices = field.metadata["choices"]
+    if choices and typed not in choices:
+        raise ConfigError(f"{source}={value!r}: expected one of {', '.join(choices)}")
+    if isinstance(typed, int | float) and not isinstance(typed, bool):
+        low, high = field.metadata["low"], field.metadata["high"]
+        if not low <= typed <= high:
+            raise ConfigError(f"{source}={value!r}: expected {low} to {high} ({unit})")
+    return typed
+
+
+def _type_of(field: dataclasses.Field[Any]) -> type:
+    return type(field.default)
+
+
+def _expectation(field: dataclasses.Field[Any]) -> str:
+    return {bool: "yes or no", int: "a whole number", float: "a number", str: "text"}[_type_of(field)]
+
+
+def _parsers() -> dict[type, Callable[[Any], Any]]:
+    return {bool: _flag, int: _whole, float: _number, str: _text}
+
+
+def _flag(value: Any) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).lower()
+    if word in ("1", "yes", "true", "on"):
+        return True
+    if word in ("0", "no", "false", "off"):
+        return False
+    raise ValueError(value)
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, str):
+        return int(value.replace("_", ""), 0)
+    if isinstance(value, bool) or int(value) != value:
+        raise ValueError(value)
+    return int(value)
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool):
+        raise ValueError(value)
+    number = float(value)
+    if number != number or number in (float("inf"), float("-inf")):
+        raise ValueError(value)
+    return number
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(value)
+    return value.strip()
