@@ -1,0 +1,9 @@
+"""What can go wrong on the way to a guest; a message names the thing and carries the tail of its output."""
+
+
+class GuestError(RuntimeError):
+    """The guest could not be prepared or started, ended early, or answered with an error."""
+
+
+class GuestTimeoutError(GuestError):
+    """The guest did not answer in the time given for it."""

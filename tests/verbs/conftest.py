@@ -1,0 +1,17 @@
+"""The guest that the tests of this folder share; booting it takes seconds, so it is booted once."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import rxe
+
+
+@pytest.fixture(scope="session")
+def rxe_guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rxe.RxeGuest]:
+    """A guest whose kernel has Soft-RoCE."""
+    reason = rxe.missing()
+    if reason is not None:
+        pytest.skip(reason)
+    with rxe.booted(tmp_path_factory.mktemp("rxe")) as guest:
+        yield guest

@@ -1,0 +1,37 @@
+"""The guest itself: its kernel's RDMA device and scapy agree on RoCEv2, so both can judge frames."""
+import socket
+
+import pytest
+
+from tests.support.roce import CsaHeader, Datagram
+from tests.support.rxe import GUEST, HOST, RxeGuest
+
+pytestmark = [pytest.mark.qemu, pytest.mark.root]
+
+QKEY = 0x11223344
+
+
+def test_device_carries_packets_of_4096_bytes(rxe_guest: RxeGuest) -> None:
+    assert rxe_guest.device["active_mtu"] == 4096
+    assert rxe_guest.device["gid"].endswith("ffff:0a00:0102")
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 4064])
+def test_frame_written_by_scapy_completes(rxe_guest: RxeGuest, size: int) -> None:
+    payload = CsaHeader(epoch=3, pkt_total=1).pack() + bytes(i * 7 & 0xFF for i in range(size))
+    with rxe_guest.queue_pair(QKEY) as pair, rxe_guest.raw_socket(socket.IPPROTO_RAW) as wire:
+        frame = Datagram(HOST.ipv4, GUEST.ipv4, 0x123, pair.number, QKEY, payload, ip_id=1 + size)
+        wire.sendto(frame.pack(), (GUEST.ipv4, 0))
+        (completion,) = pair.receive()
+    assert (completion.status, completion.src_qp, completion.has_grh) == ("success", 0x123, True)
+    assert completion.payload == payload
+
+
+def test_frame_written_by_the_kernel_has_scapys_icrc(rxe_guest: RxeGuest) -> None:
+    payload = CsaHeader(epoch=3).pack() + b"odd"
+    with rxe_guest.queue_pair(QKEY) as pair, rxe_guest.raw_socket(socket.IPPROTO_UDP) as wire:
+        wire.settimeout(10)
+        assert pair.send(HOST.ipv4, 0x77, QKEY, payload) == "success"
+        datagram = Datagram.unpack(wire.recv(9000))
+        assert (datagram.src_qpn, datagram.dst_qpn, datagram.qkey) == (pair.number, 0x77, QKEY)
+    assert datagram.payload == payload
