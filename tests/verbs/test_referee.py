@@ -1,4 +1,5 @@
 """The guest itself: its kernel's RDMA device and scapy agree on RoCEv2, so both can judge frames."""
+
 import socket
 
 import pytest
