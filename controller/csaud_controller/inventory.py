@@ -277,7 +277,7 @@ def _check_addresses(fabric: Fabric) -> None:
 def _check_connected(fabric: Fabric) -> None:
     parts: list[set[str]] = list(nx.connected_components(fabric.graph()))
     if len(parts) > 1:
-        lonely = min(min(parts, key=len))
+        lonely = min(sorted(parts, key=len)[0])
         section = "hosts" if lonely in fabric.hosts else "switches"
         raise FieldError(
             (section, lonely), f"{lonely} is not connected to the rest of the fabric by any edge"
