@@ -28,6 +28,23 @@ def test_frame_written_by_scapy_completes(rxe_guest: RxeGuest, size: int) -> Non
     assert completion.payload == payload
 
 
+@pytest.mark.parametrize("damage", ["icrc", "payload", "qkey"])
+def test_damaged_frame_does_not_complete(rxe_guest: RxeGuest, damage: str) -> None:
+    """The whole frame sent after it does, so the damaged one was not merely late."""
+    with rxe_guest.queue_pair(QKEY) as pair, rxe_guest.raw_socket(socket.IPPROTO_RAW) as wire:
+        qkey = QKEY ^ 1 if damage == "qkey" else QKEY
+        damaged = bytearray(
+            Datagram(HOST.ipv4, GUEST.ipv4, 1, pair.number, qkey, b"damaged!", ip_id=1).pack()
+        )
+        if damage != "qkey":
+            damaged[-1 if damage == "icrc" else -5] ^= 1
+        whole = Datagram(HOST.ipv4, GUEST.ipv4, 2, pair.number, QKEY, b"whole", ip_id=2).pack()
+        wire.sendto(damaged, (GUEST.ipv4, 0))
+        wire.sendto(whole, (GUEST.ipv4, 0))
+        (completion,) = pair.receive()
+    assert (completion.src_qp, completion.payload) == (2, b"whole")
+
+
 def test_frame_written_by_the_kernel_has_scapys_icrc(rxe_guest: RxeGuest) -> None:
     payload = CsaHeader(epoch=3).pack() + b"odd"
     with rxe_guest.queue_pair(QKEY) as pair, rxe_guest.raw_socket(socket.IPPROTO_UDP) as wire:

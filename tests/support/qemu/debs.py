@@ -100,7 +100,8 @@ def fetch(cache: Path, userland: Sequence[str] = USERLAND, kernel: str = KERNEL_
     with locked(cache / "lock"):
         if not final.is_dir():
             partial = final.with_suffix(".partial")
-            shutil.rmtree(partial, ignore_errors=True)
+            for left_behind in cache.glob("*.partial"):
+                shutil.rmtree(left_behind)
             partial.mkdir()
             _build(partial, userland, kernel)
             partial.rename(final)

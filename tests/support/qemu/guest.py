@@ -111,6 +111,13 @@ class Guest:
                 self._process.stdout.close()
             self._process = None
 
+    @property
+    def pid(self) -> int:
+        """qemu's process id."""
+        if self._process is None:
+            raise GuestError("the guest is not running")
+        return self._process.pid
+
     def console(self) -> str:
         """What the guest's kernel and programs have written so far."""
         return self._console.read_text(errors="replace") if self._console.exists() else ""

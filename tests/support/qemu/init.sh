@@ -35,4 +35,9 @@ for kept in proc sys dev; do
 done
 $bb ip link set lo up
 
-exec $bb switch_root /root /usr/bin/env PATH=/usr/sbin:/usr/bin:/sbin:/bin /usr/bin/python3.11 -B "$run"
+# A first process that ends is a kernel panic; this one turns the machine off instead.
+exec $bb switch_root /root /usr/bin/busybox sh -c '
+    export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+    /usr/bin/python3.11 -B "$0" || echo "init: $0 ended with $?"
+    busybox poweroff -f
+' "$run"

@@ -36,7 +36,7 @@ class Station:
 
 
 class TapNetwork:
-    """A link between `host`, an interface in the namespace, and `guest`; neither needs ARP to know the other."""
+    """A link between `host`, an interface in the namespace, and `guest`; neither needs ARP for the other."""
 
     def __init__(self, host: Station, guest: Station, *, prefix: int = 24, mtu: int = 4200) -> None:
         self.host = host
