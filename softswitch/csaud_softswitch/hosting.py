@@ -1,0 +1,147 @@
+"""Switches of one process: their ports, their devices, and one P4Runtime server each."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import logging
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from csaud_softswitch import _core
+from csaud_softswitch.fabric_file import EdgeEntry, FabricFile, FabricFileError, LinkSpec
+from csaud_softswitch.p4runtime.device import Device
+from csaud_softswitch.p4runtime.server import P4RuntimeServer
+
+_log = logging.getLogger(__name__)
+
+
+class HostingError(Exception):
+    """The switches cannot be set up; the message says which port or program and why."""
+
+
+@dataclass(frozen=True)
+class SwitchOptions:
+    """What simple_switch_grpc takes on its command line."""
+
+    cpu_port: int = 510
+    drop_port: int = 511
+    priority_queues: int = 8
+    seed: int = 0
+
+
+@dataclass
+class SwitchHost:
+    """The native fabric and the devices on it; `addresses` says where each device listens."""
+
+    fabric: _core.Fabric
+    devices: dict[str, Device] = field(default_factory=dict)
+    addresses: dict[str, list[str]] = field(default_factory=dict)
+    _servers: list[P4RuntimeServer] = field(default_factory=list)
+
+    def add_switch(self, name: str, device_id: int, options: SwitchOptions, addresses: list[str]) -> Device:
+        switch = self.fabric.add_switch(
+            name,
+            device_id,
+            cpu_port=options.cpu_port,
+            drop_port=options.drop_port,
+            priority_queues=options.priority_queues,
+        )
+        device = Device(switch)
+        self.devices[name] = device
+        self.addresses[name] = addresses
+        return device
+
+    def add_interface(self, switch: str, port: int, ifname: str, link: LinkSpec) -> None:
+        """A network interface as a port; HostingError when there is none of that name, or no permission."""
+        try:
+            self.fabric.add_veth_port(
+                switch, port, ifname, rate_bps=link.rate_bps, buffer_packets=link.buffer_packets
+            )
+        except OSError as error:
+            raise HostingError(
+                f"{switch}: port {port}: interface {ifname}: {error.strerror or error}"
+            ) from error
+        except LookupError as error:
+            raise HostingError(f"{switch}: port {port}: {_reason(error)}") from error
+
+    async def start(self) -> None:
+        """Forward packets and listen. AddressError when an address cannot be had; nothing is left behind
+        then.
+        """
+        self._servers = [P4RuntimeServer(self.devices[name], where) for name, where in self.addresses.items()]
+        started: list[P4RuntimeServer] = []
+        try:
+            for server in self._servers:
+                await server.start()
+                started.append(server)
+        except Exception:
+            for server in started:
+                await server.stop()
+            raise
+        self.fabric.start()
+
+    async def stop(self) -> None:
+        """End all streams, stop listening and forwarding. Idempotent."""
+        for server in self._servers:
+            await server.stop()
+        self.fabric.stop()
+
+    def figures(self) -> dict[str, Any]:
+        """For each switch: its packet counts and those of its ports, as the native core has them."""
+        return {
+            name: {
+                "switch": dict(device.switch.stats()),
+                "ports": {str(port): dict(stats) for port, stats in device.switch.port_stats().items()},
+                "unclaimed_packet_in": device.unclaimed_packets,
+            }
+            for name, device in self.devices.items()
+        }
+
+    def write_figures(self, path: Path) -> None:
+        path.write_text(json.dumps(self.figures(), indent=1) + "\n")
+
+
+def host_fabric(
+    file: FabricFile, run_dir: Path, options: SwitchOptions, *, host_ports: str = "veth"
+) -> SwitchHost:
+    """All switches of a fabric, each listening on unix:<run_dir>/<switch>.sock.
+
+    Ports to hosts are network interfaces (`<switch>-eth<port>`), or with host_ports="memory" edges inside the
+    process, as a test wants them. HostingError or FabricFileError when something does not fit.
+    """
+    host = SwitchHost(_core.Fabric(seed=options.seed))
+    for name, entry in file.switches.items():
+        host.add_switch(name, entry.device_id, options, [f"unix:{run_dir}/{name}.sock"])
+    for edge in file.edges:
+        try:
+            _add_edge(host, file, edge, host_ports)
+        except LookupError as error:
+            raise HostingError(f"{file.path}: {edge.where}: {_reason(error)}") from error
+    return host
+
+
+def _add_edge(host: SwitchHost, file: FabricFile, edge: EdgeEntry, host_ports: str) -> None:
+    link = edge.link
+    is_inner = edge.a in file.switches and edge.b in file.switches
+    if is_inner and file.links_via == "memory":
+        host.fabric.add_link(edge.a, edge.a_port, edge.b, edge.b_port, **dataclasses.asdict(link))
+        return
+    if link.delay_ns and not (host_ports == "memory" and not is_inner):
+        raise FabricFileError(
+            f"{file.path}: {edge.where}.delay: only links inside one process (links_via: memory) have a delay"
+        )
+    for name, port in ((edge.a, edge.a_port), (edge.b, edge.b_port)):
+        if name not in file.switches:
+            continue
+        if is_inner or host_ports == "veth":
+            host.add_interface(name, port, f"{name}-eth{port}", link)
+        else:
+            host.fabric.add_memory_port(
+                name, port, rate_bps=link.rate_bps, buffer_packets=link.buffer_packets
+            )
+
+
+def _reason(error: LookupError) -> str:
+    return str(error.args[0] if error.args else error)
