@@ -1,0 +1,239 @@
+// Devices and the progress thread for Python.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "bindings.hpp"
+#include "held_buffers.hpp"
+#include "progress.hpp"
+#include "qpn_claim.hpp"
+#include "raw_device.hpp"
+#include "udp_device.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace csaud::bindings {
+namespace {
+
+// How long a wait leaves Python's lock released before it looks for signals (Ctrl-C).
+constexpr Nanos kSignalCheck = 50 * kMillisecond;
+
+Nanos from_seconds(double seconds) {
+    return static_cast<Nanos>(std::clamp(seconds, 0.0, 1e9) * 1e9);
+}
+
+// The progress thread with the buffers of what is posted. Called with Python's lock held.
+class PyProgress {
+  public:
+    PyProgress(const EndpointConfig& config, std::shared_ptr<device::Device> dev, std::size_t batch)
+        : rank_(config.rank), epoch_(config.epoch), progress_(config, std::move(dev), batch) {}
+
+    ~PyProgress() { stop(); }
+    PyProgress(const PyProgress&) = delete;
+    PyProgress& operator=(const PyProgress&) = delete;
+
+    device::Progress& native() { return progress_; }
+
+    void stop() {
+        {
+            const nb::gil_scoped_release release;
+            progress_.stop();
+        }
+        buffers_.clear();
+    }
+
+    std::uint64_t post_send(std::uint16_t dst, std::uint16_t comm, std::uint32_t coll_seq, std::uint16_t step,
+                            std::uint16_t chunk, nb::handle buffer, std::size_t offset, std::size_t length,
+                            std::uint8_t cls, bool barrier, std::uint16_t chain) {
+        HeldBuffer held(buffer, false);
+        const auto bytes = held.part(offset, length);
+        const MessageName name{comm, epoch_, coll_seq, step, rank_, chunk};
+        const Hints hints{.cls = cls, .barrier = barrier, .chain = chain};
+        return hold(std::move(held), [&] { return progress_.post_send(name, dst, bytes, hints); });
+    }
+
+    std::uint64_t post_recv(std::uint16_t src, std::uint16_t comm, std::uint32_t coll_seq, std::uint16_t step,
+                            std::uint16_t chunk, nb::handle buffer, std::size_t offset, std::size_t length,
+                            std::uint8_t cls, bool barrier, std::uint16_t chain) {
+        HeldBuffer held(buffer, true);
+        const auto bytes = held.part(offset, length);
+        const MessageName name{comm, epoch_, coll_seq, step, src, chunk};
+        const Hints hints{.cls = cls, .barrier = barrier, .chain = chain};
+        return hold(std::move(held), [&] { return progress_.post_recv(name, src, bytes, hints); });
+    }
+
+    std::vector<Completion> wait(double timeout_s) {
+        std::vector<Completion> completions;
+        repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait(completions, slice); });
+        for (const Completion& completion : completions) buffers_.erase(completion.id);
+        return completions;
+    }
+
+    bool wait_quiescent(double timeout_s) {
+        return repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait_quiescent(slice); });
+    }
+
+    nb::dict stats() {
+        const Stats stats = [this] {
+            const nb::gil_scoped_release release;
+            return progress_.stats();
+        }();
+        nb::dict result;
+        stats.for_each([&](const char* name, std::uint64_t value) { result[name] = value; });
+        result["tx_blocked"] = progress_.device_counters().tx_blocked;
+        result["tx_path"] = nb::cast(stats.tx_path);
+        return result;
+    }
+
+    std::optional<double> silence(std::uint16_t rank) {
+        const nb::gil_scoped_release release;
+        const std::optional<Nanos> nanos = progress_.silence(rank);
+        if (!nanos) return std::nullopt;
+        return static_cast<double>(*nanos) * 1e-9;
+    }
+
+  private:
+    // The id is known only once the post is made, and only a later call with Python's lock looks it up.
+    template <class Post>
+    std::uint64_t hold(HeldBuffer held, Post post) {
+        const std::uint64_t id = [&] {
+            const nb::gil_scoped_release release;
+            return post();
+        }();
+        buffers_.emplace(id, std::move(held));
+        return id;
+    }
+
+    // Calls `wait(slice)` without Python's lock until it returns true, the time is over, or a signal raises.
+    template <class Wait>
+    bool repeat_until(double timeout_s, Wait wait) {
+        for (Nanos left = from_seconds(timeout_s);; left -= kSignalCheck) {
+            const bool done = [&] {
+                const nb::gil_scoped_release release;
+                return wait(std::clamp<Nanos>(left, 0, kSignalCheck));
+            }();
+            if (done) return true;
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            if (left <= kSignalCheck) return false;
+        }
+    }
+
+    const std::uint16_t rank_;
+    const std::uint16_t epoch_;
+    HeldBuffers buffers_;
+    device::Progress progress_;
+};
+
+// std::system_error becomes OSError, with errno, so that Python picks PermissionError and the like itself.
+void translate_system_error(const std::exception_ptr& error, void*) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::system_error& e) {
+        const nb::object args = nb::make_tuple(e.code().value(), e.what());
+        PyErr_SetObject(PyExc_OSError, args.ptr());
+    }
+}
+
+device::DeviceConfig make_config(std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
+                                 std::size_t batch, int receive_buffer) {
+    return {ipv4, qpn, packet_bytes, batch, receive_buffer};
+}
+
+// A claimed QP number; released when the object goes.
+struct QpnClaim {
+    device::FileDescriptor fd;
+};
+
+void bind_devices(nb::module_& m) {
+    nb::class_<device::Device>(m, "Device", "Carries packets; made by RawDevice or UdpDevice.")
+        .def_prop_ro("tx_blocked", [](const device::Device& d) { return d.counters().tx_blocked; });
+
+    nb::class_<device::RawDevice, device::Device>(m, "RawDevice",
+                                                  "Raw IPv4 sockets; PermissionError without CAP_NET_RAW.")
+        .def(
+            "__init__",
+            [](device::RawDevice* self, std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
+               std::size_t batch, int receive_buffer) {
+                new (self) device::RawDevice(make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
+            },
+            "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
+
+    nb::class_<device::UdpDevice, device::Device>(m, "UdpDevice",
+                                                  "UDP sockets, no privileges, one rank an address.")
+        .def(
+            "__init__",
+            [](device::UdpDevice* self, std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
+               std::size_t batch, int receive_buffer) {
+                new (self) device::UdpDevice(make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
+            },
+            "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
+
+    nb::class_<QpnClaim>(m, "QpnClaim", "A QP number that no other process at this address can claim.");
+    m.def(
+        "claim_qpn",
+        [](std::uint32_t ipv4, std::uint32_t qpn) -> std::optional<QpnClaim> {
+            auto fd = device::claim_qpn(ipv4, qpn);
+            if (!fd) return std::nullopt;
+            return QpnClaim{std::move(*fd)};
+        },
+        "ipv4"_a, "qpn"_a, "The claim, or None where another process holds the number.");
+}
+
+}  // namespace
+
+void bind_device(nb::module_& m) {
+    nb::register_exception_translator(translate_system_error);
+    bind_devices(m);
+
+    nb::class_<PyProgress>(m, "Progress",
+                           "An endpoint, a device and the thread that runs them without Python.")
+        .def(nb::init<const EndpointConfig&, std::shared_ptr<device::Device>, std::size_t>(), "config"_a,
+             "device"_a, "batch"_a)
+        .def(
+            "set_peer",
+            [](PyProgress& self, std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn) {
+                self.native().set_peer(rank, ipv4, qpn);
+            },
+            "rank"_a, "ipv4"_a, "qpn"_a)
+        .def("start", [](PyProgress& self) { self.native().start(); })
+        .def("stop", &PyProgress::stop, "Ends the thread; unfinished transfers stay so.")
+        .def("post_send", &PyProgress::post_send, "dst"_a, "comm"_a, "coll_seq"_a, "step"_a, "chunk"_a,
+             "buffer"_a, "offset"_a, "length"_a, "cls"_a, "barrier"_a, "chain"_a,
+             "Posts bytes [offset, offset + length) of a contiguous buffer; returns the transfer's id.")
+        .def("post_recv", &PyProgress::post_recv, "src"_a, "comm"_a, "coll_seq"_a, "step"_a, "chunk"_a,
+             "buffer"_a, "offset"_a, "length"_a, "cls"_a, "barrier"_a, "chain"_a,
+             "Posts a receive into bytes [offset, offset + length) of a contiguous, writable buffer.")
+        .def("wait", &PyProgress::wait, "timeout_s"_a,
+             "Completions since the last call, waiting for the first; empty when the time is over.")
+        .def("wait_quiescent", &PyProgress::wait_quiescent, "timeout_s"_a,
+             "Waits until all is acknowledged and quiet; False when the time is over.")
+        .def("abort",
+             [](PyProgress& self) {
+                 const nb::gil_scoped_release release;
+                 self.native().abort();
+             })
+        .def(
+            "abort_peer",
+            [](PyProgress& self, std::uint16_t rank) {
+                const nb::gil_scoped_release release;
+                self.native().abort_peer(rank);
+            },
+            "rank"_a)
+        .def("stats", &PyProgress::stats, "Counters by name; tx_path counts DATA by path id.")
+        .def("silence", &PyProgress::silence, "rank"_a, "Seconds since a rank was last heard, None: never.")
+        .def_prop_ro("max_message_bytes", [](PyProgress& self) { return self.native().max_message_bytes(); });
+}
+
+}  // namespace csaud::bindings

@@ -1,0 +1,12 @@
+// The parts of the Python module csaud._core; one file each.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace csaud::bindings {
+
+void bind_core(nanobind::module_& m);     // the protocol core: configuration, endpoint, wire format
+void bind_testing(nanobind::module_& m);  // the virtual network of the tests
+void bind_device(nanobind::module_& m);   // devices and the progress thread
+
+}  // namespace csaud::bindings

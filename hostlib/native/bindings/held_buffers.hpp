@@ -1,0 +1,40 @@
+// Python buffers that native code reads or writes until a transfer completes.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+namespace csaud::bindings {
+
+// A view of a Python object's memory; the object can neither go nor be resized while it exists. With the GIL
+// only.
+class HeldBuffer {
+  public:
+    // Throws Python's own BufferError where the object is not contiguous, or not writable as asked.
+    HeldBuffer(nanobind::handle object, bool writable) {
+        if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) != 0)
+            throw nanobind::python_error();
+    }
+    ~HeldBuffer() {
+        if (view_.obj != nullptr) PyBuffer_Release(&view_);
+    }
+    HeldBuffer(HeldBuffer&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
+    HeldBuffer& operator=(HeldBuffer&&) = delete;
+    HeldBuffer(const HeldBuffer&) = delete;
+    HeldBuffer& operator=(const HeldBuffer&) = delete;
+
+    // Bytes [offset, offset + length); throws std::out_of_range beyond the buffer.
+    std::span<std::byte> part(std::size_t offset, std::size_t length) const;
+
+  private:
+    Py_buffer view_{};
+};
+
+// Buffers by the id of the transfer that uses them.
+using HeldBuffers = std::unordered_map<std::uint64_t, HeldBuffer>;
+
+}  // namespace csaud::bindings

@@ -1,0 +1,11 @@
+// The Python module csaud._core.
+#include <nanobind/nanobind.h>
+
+#include "bindings.hpp"
+
+NB_MODULE(_core, m) {
+    m.doc() = "Native part of csaud: protocol core, devices, progress thread.";
+    csaud::bindings::bind_core(m);
+    csaud::bindings::bind_testing(m);
+    csaud::bindings::bind_device(m);
+}

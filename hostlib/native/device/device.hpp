@@ -1,0 +1,67 @@
+// What the progress thread needs of a device: hand over packets, take packets, say what to wait for.
+#pragma once
+
+#include <poll.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "endpoint.hpp"
+
+namespace csaud::device {
+
+using Packet = std::span<const std::byte>;  // from the IPv4 header on
+
+struct DeviceConfig {
+    std::uint32_t ipv4 = 0;                 // local address, host byte order
+    std::uint32_t qpn = 0;                  // packets to other queue pairs are not ours
+    std::size_t packet_bytes = 4096 + 128;  // longest packet, from the IPv4 header on
+    std::size_t batch = 32;                 // packets per system call
+    int receive_buffer = 32 << 20;          // bytes, asked of the kernel
+};
+
+// What one system call brought. The packets live until the next receive().
+struct Received {
+    std::span<const Packet> packets;
+    bool more = false;  // the batch was full: ask again before waiting
+};
+
+enum class SendResult : std::uint8_t {
+    done,     // all were taken
+    blocked,  // the socket's buffer is full: again when it is writable
+    starved,  // the interface's queue is full: again after a moment, no event tells when
+};
+
+struct Sent {
+    std::size_t taken = 0;  // packets that need not be handed over again
+    SendResult result = SendResult::done;
+};
+
+struct DeviceCounters {
+    std::uint64_t rx_queue_drops = 0;  // packets that came while the receive queue was full
+    std::uint64_t tx_errors = 0;       // packets that the kernel refused for good
+    std::uint64_t tx_blocked = 0;      // times that sending had to wait for the kernel
+};
+
+// All calls but counters() come from one thread and never block.
+class Device {
+  public:
+    Device() = default;
+    virtual ~Device() = default;
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    // Hands over packets in order. What the kernel refuses for good is counted and passed over.
+    virtual Sent send(std::span<const TxPacket> packets) = 0;
+    virtual Received receive() = 0;
+
+    // Appends what to wait for: arrivals, and with `writable` room to send.
+    virtual void watch(std::vector<pollfd>& list, bool writable) const = 0;
+
+    // From any thread.
+    virtual DeviceCounters counters() const = 0;
+};
+
+}  // namespace csaud::device

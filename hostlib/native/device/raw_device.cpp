@@ -1,0 +1,97 @@
+#include "raw_device.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+
+#include "packet_filter.hpp"
+#include "sockets.hpp"
+
+namespace csaud::device {
+namespace {
+
+// Deep enough for several batches; the kernel's own limit holds where it is lower.
+constexpr int kSendBuffer = 4 << 20;
+
+FileDescriptor open_sender() {
+    // IPPROTO_RAW means that the IPv4 header is ours (IP_HDRINCL).
+    FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_RAW, "open a raw socket");
+    set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer, "set SO_SNDBUF");
+    // Without it the kernel hides that the interface's queue was full, and a local drop looks like one in the
+    // fabric.
+    set_option(fd, IPPROTO_IP, IP_RECVERR, 1, "set IP_RECVERR");
+    return fd;
+}
+
+FileDescriptor open_receiver(const DeviceConfig& config) {
+    FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_UDP, "open a raw socket");
+    // Filter before bind: from its first packet on the queue holds nothing but ours.
+    attach_qpn_filter(fd, config.qpn);
+    grow_receive_buffer(fd, config.receive_buffer);
+    const sockaddr_in local = make_address(config.ipv4, 0);
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)
+        throw_errno("bind to " + to_text(config.ipv4));
+    return fd;
+}
+
+// A UDP socket that takes the port and throws away what comes: a raw socket alone does not make the port
+// "reachable", and the kernel would answer every packet with an ICMP error.
+FileDescriptor open_sink(std::uint32_t ipv4, std::uint16_t port) {
+    FileDescriptor fd = open_socket(SOCK_DGRAM, 0, "open a UDP socket");
+    attach_drop_all_filter(fd);
+    set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1, "set SO_REUSEPORT");
+    const sockaddr_in local = make_address(ipv4, port);
+    // Somebody else holds the port: then it is reachable, which is all that was wanted.
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0 && errno != EADDRINUSE)
+        throw_errno("bind to " + to_text(ipv4) + " port " + std::to_string(port));
+    return fd;
+}
+
+}  // namespace
+
+RawDevice::RawDevice(const DeviceConfig& config)
+    : tx_(open_sender()),
+      rx_(open_receiver(config)),
+      send_batch_(config.batch, 0),
+      receive_batch_(config.batch, config.packet_bytes, 0) {
+    for (const std::uint16_t port : {kRocePort, kLossPort}) sinks_.push_back(open_sink(config.ipv4, port));
+    packets_.reserve(config.batch);
+}
+
+Sent RawDevice::send(std::span<const TxPacket> packets) {
+    std::uint64_t errors = 0;
+    const Sent sent = send_batch_.send(tx_, packets, errors);
+    if (errors != 0) {
+        tx_errors_ += errors;
+        drain_errors();
+    }
+    if (sent.result != SendResult::done) ++tx_blocked_;
+    return sent;
+}
+
+Received RawDevice::receive() {
+    const std::size_t count = receive_batch_.receive(rx_);
+    packets_.clear();
+    for (std::size_t i = 0; i < count; ++i) packets_.push_back(receive_batch_.slot(i));
+    return {packets_, count == receive_batch_.capacity()};
+}
+
+void RawDevice::watch(std::vector<pollfd>& list, bool writable) const {
+    list.push_back({rx_.get(), POLLIN, 0});
+    if (writable) list.push_back({tx_.get(), POLLOUT, 0});
+}
+
+DeviceCounters RawDevice::counters() const {
+    return {receive_queue_drops(rx_), tx_errors_.load(), tx_blocked_.load()};
+}
+
+// IP_RECVERR queues a report for each packet that was refused; unread, they would make the socket look ready.
+void RawDevice::drain_errors() {
+    std::array<std::byte, 64> report{};
+    while (::recv(tx_.get(), report.data(), report.size(), MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) {
+    }
+}
+
+}  // namespace csaud::device

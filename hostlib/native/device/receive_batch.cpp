@@ -1,0 +1,51 @@
+#include "receive_batch.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "sockets.hpp"
+
+namespace csaud::device {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+
+constexpr std::size_t round_up(std::size_t bytes) {
+    return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
+}
+
+}  // namespace
+
+ReceiveBatch::ReceiveBatch(std::size_t count, std::size_t bytes, std::size_t headroom)
+    : headroom_(headroom),
+      stride_(round_up(bytes + headroom)),
+      storage_(count * stride_),
+      pieces_(count),
+      sources_(count),
+      messages_(count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        pieces_[i] = {storage_.data() + i * stride_ + headroom_, stride_ - headroom_};
+        msghdr& header = messages_[i].msg_hdr;
+        header.msg_name = &sources_[i];
+        header.msg_iov = &pieces_[i];
+        header.msg_iovlen = 1;
+    }
+}
+
+std::size_t ReceiveBatch::receive(const FileDescriptor& fd) {
+    for (mmsghdr& message : messages_) message.msg_hdr.msg_namelen = sizeof(sockaddr_in);
+    for (;;) {
+        const int count = ::recvmmsg(fd.get(), messages_.data(), static_cast<unsigned>(messages_.size()),
+                                     MSG_DONTWAIT | MSG_TRUNC, nullptr);
+        if (count >= 0) return static_cast<std::size_t>(count);
+        if (errno == EAGAIN || errno == EWOULDBLOCK) return 0;
+        if (errno != EINTR) throw_errno("receive packets");
+    }
+}
+
+std::span<std::byte> ReceiveBatch::slot(std::size_t index) {
+    const std::size_t kept = std::min(headroom_ + messages_[index].msg_len, stride_);
+    return {storage_.data() + index * stride_, kept};
+}
+
+}  // namespace csaud::device

@@ -1,0 +1,60 @@
+#include "sockets.hpp"
+
+#include <arpa/inet.h>
+#include <linux/sock_diag.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace csaud::device {
+
+void throw_errno(const std::string& what) {
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
+sockaddr_in make_address(std::uint32_t ipv4, std::uint16_t port) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(ipv4);
+    return address;
+}
+
+std::string to_text(std::uint32_t ipv4) {
+    std::array<char, INET_ADDRSTRLEN> text{};
+    const in_addr address{htonl(ipv4)};
+    inet_ntop(AF_INET, &address, text.data(), text.size());
+    return text.data();
+}
+
+FileDescriptor open_socket(int type, int protocol, const std::string& what) {
+    FileDescriptor fd(::socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
+    if (!fd) throw_errno(what);
+    return fd;
+}
+
+void set_option(const FileDescriptor& fd, int level, int name, int value, const std::string& what) {
+    if (::setsockopt(fd.get(), level, name, &value, sizeof value) != 0) throw_errno(what);
+}
+
+int grow_receive_buffer(const FileDescriptor& fd, int bytes) {
+    // SO_RCVBUFFORCE needs CAP_NET_ADMIN; without it the system's limit (net.core.rmem_max) holds.
+    if (::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)
+        set_option(fd, SOL_SOCKET, SO_RCVBUF, bytes, "set SO_RCVBUF");
+    int granted = 0;
+    socklen_t size = sizeof granted;
+    if (::getsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &granted, &size) != 0) throw_errno("get SO_RCVBUF");
+    return granted;
+}
+
+std::uint64_t receive_queue_drops(const FileDescriptor& fd) {
+    std::array<std::uint32_t, SK_MEMINFO_VARS> info{};
+    socklen_t size = sizeof info;
+    if (::getsockopt(fd.get(), SOL_SOCKET, SO_MEMINFO, info.data(), &size) != 0)
+        throw_errno("get SO_MEMINFO");
+    return info[SK_MEMINFO_DROPS];
+}
+
+}  // namespace csaud::device

@@ -1,0 +1,37 @@
+// Small pieces that every socket of the soft device needs. Errors are std::system_error with the failed call
+// and the address in their message.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <string>
+
+#include "file_descriptor.hpp"
+
+namespace csaud::device {
+
+// UDP ports of RoCEv2 and of trimmed packets (type LOSS).
+inline constexpr std::uint16_t kRocePort = 4791;
+inline constexpr std::uint16_t kLossPort = 49791;
+
+// Throws std::system_error for errno, with `what` in front of its text.
+[[noreturn]] void throw_errno(const std::string& what);
+
+// Addresses are in host byte order, as in the core.
+sockaddr_in make_address(std::uint32_t ipv4, std::uint16_t port);
+std::string to_text(std::uint32_t ipv4);
+
+// An IPv4 socket: non-blocking, closed on exec.
+FileDescriptor open_socket(int type, int protocol, const std::string& what);
+
+void set_option(const FileDescriptor& fd, int level, int name, int value, const std::string& what);
+
+// Asks for a receive buffer of `bytes`, beyond the system's limit where the process may; returns what it got.
+int grow_receive_buffer(const FileDescriptor& fd, int bytes);
+
+// Packets that the kernel dropped because the socket's receive queue was full, since the socket was opened.
+// Read where it is asked for, and exact then: SO_RXQ_OVFL would tell it only with the next packet.
+std::uint64_t receive_queue_drops(const FileDescriptor& fd);
+
+}  // namespace csaud::device
