@@ -47,7 +47,7 @@ def desired_states(fabric: Fabric, intent: Intent, live: LiveView = ALL_UP) -> d
 def _desired_state(fabric: Fabric, intent: Intent, switch: str, paths: SwitchPaths) -> TableState:
     return table_state(
         [
-            entry("punt.ether_type", {"hdr.ethernet.ether_type": PROBE_ETHER_TYPE}, call("punt.to_cpu")),
+            entry("punt.ether_type", {"ether_type": PROBE_ETHER_TYPE}, call("punt.to_cpu")),
             *spray_entries(intent.policy, switch),
             *port_entries(fabric, intent.policy, switch),
             *fault_entries(fabric, intent.faults, switch),

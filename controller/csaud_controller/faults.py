@@ -29,8 +29,8 @@ class FaultRule(BaseModel):
     """A packet of `kinds` that is about to leave a port of `where` is lost with `probability`.
 
     `where` is `uplinks` (ports from switches with hosts towards other switches: a packet between two leaves
-    passes exactly one), `all` (every port between switches, both directions), a link `l1-s1` (both directions)
-    or one port `l1:1` (what leaves there).
+    passes exactly one), `all` (every port between switches, both directions), a link `l1-s1` (both ways) or
+    one port `l1:1` (what leaves there).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -72,8 +72,9 @@ def remote_group(fabric: Fabric, destination: str) -> int:
 def next_ports(fabric: Fabric, destination: str, live: LiveView = ALL_UP) -> dict[str, tuple[int, ...]]:
     """For every other switch: its ports that begin a shortest live path to `destination`, ascending.
 
-    Leaves carry no traffic between other switches where the fabric as built needs none of them to: a spine that
-    lost its link to a leaf then has no path there, rather than one down through another leaf and up again.
+    Leaves carry no traffic between other switches where the fabric as built needs none of them to: a spine
+    that lost its link to a leaf then has no path there, rather than one down through another leaf and up
+    again.
     """
     transit = set(fabric.switches) - _edge_switches(fabric)
     graph = _live_graph(fabric, live)

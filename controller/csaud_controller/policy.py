@@ -59,7 +59,7 @@ class SprayOverride(_Strict):
 
 
 class Limits(_Strict):
-    """In packets waiting for a port: DATA is cut at `trim_at`; what must not be cut has room up to `drop_at`."""
+    """Packets waiting for a port: DATA is cut at `trim_at`, what must not be cut has room up to `drop_at`."""
 
     trim_at: int = Field(ge=1, le=0xFFFF)
     drop_at: int = Field(ge=1, le=0xFFFF)

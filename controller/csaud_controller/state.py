@@ -42,7 +42,7 @@ class UseGroup:
 
 @dataclass(frozen=True)
 class Entry:
-    """One table entry; `match` holds the fields that matter, sorted by name; a missing one is "don't care"."""
+    """One table entry; `match` holds the fields that matter, sorted by name (others are "don't care")."""
 
     table: str
     match: tuple[tuple[str, MatchValue], ...]
@@ -111,7 +111,7 @@ class TableState:
 
 
 def table_state(items: Iterable[Entry | Member | Group]) -> TableState:
-    """A TableState of these items; ValueError when two entries have one key, or two members or groups one id."""
+    """A TableState of these items; ValueError when two of them have the same key or id."""
     entries: dict[EntryKey, Entry] = {}
     members: dict[int, Member] = {}
     groups: dict[int, Group] = {}

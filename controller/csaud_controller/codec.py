@@ -1,0 +1,97 @@
+"""Between the plain values of `state` and finsy's P4Runtime entities."""
+
+from __future__ import annotations
+
+import finsy as fy
+from finsy.p4schema import P4Schema
+
+from csaud_controller.state import Call, Entry, Group, GroupMember, Member, UseGroup
+
+SELECTOR = "spray.path_selector"
+"""The program's one action selector; all members and groups are its."""
+
+Entity = fy.P4TableEntry | fy.P4ActionProfileMember | fy.P4ActionProfileGroup
+
+
+class Codec:
+    """Encodes and decodes with the names of one P4Info (its ids appear nowhere in this package)."""
+
+    def __init__(self, schema: P4Schema) -> None:
+        self._tables = {_short(table.name): table.name for table in schema.tables}
+        self._actions = {_short(action.name): action.name for action in schema.actions}
+        self._table_of_alias = {table.alias: _short(table.name) for table in schema.tables}
+        self._action_of_alias = {action.alias: _short(action.name) for action in schema.actions}
+        self._profile = next(p.name for p in schema.action_profiles if _short(p.name) == SELECTOR)
+
+    def encode(self, item: Entry | Member | Group) -> Entity:
+        """The finsy entity of one item, to be inserted, modified or deleted."""
+        match item:
+            case Entry():
+                return fy.P4TableEntry(
+                    self._tables[item.table],
+                    match=fy.Match(item.match),
+                    action=self._encode_action(item.action),
+                    priority=item.priority,
+                )
+            case Member():
+                return fy.P4ActionProfileMember(
+                    action_profile_id=self._profile, member_id=item.id, action=self._encode_call(item.action)
+                )
+            case Group():
+                members = [
+                    fy.P4Member(
+                        m.member, weight=m.weight if m.watch_port is None else (m.weight, m.watch_port)
+                    )
+                    for m in item.members
+                ]
+                return fy.P4ActionProfileGroup(
+                    action_profile_id=self._profile, group_id=item.id, members=members
+                )
+
+    def decode(self, entity: Entity) -> Entry | Member | Group:
+        """The plain value of what a switch returned."""
+        match entity:
+            case fy.P4TableEntry():
+                fields = tuple(sorted((str(name), value) for name, value in (entity.match or {}).items()))
+                action = self._decode_action(entity)
+                return Entry(self._table_of_alias[entity.table_id], fields, entity.priority, action)
+            case fy.P4ActionProfileMember():
+                return Member(entity.member_id, self._decode_call(entity.action))
+            case fy.P4ActionProfileGroup():
+                return Group(entity.group_id, tuple(_decode_member(m) for m in entity.members or ()))
+        raise TypeError(f"not an entity of this program: {entity!r}")
+
+    def _encode_action(self, action: Call | UseGroup) -> fy.P4TableAction | fy.P4IndirectAction:
+        if isinstance(action, UseGroup):
+            return fy.IndirectAction(group_id=action.group)
+        return self._encode_call(action)
+
+    def _encode_call(self, action: Call) -> fy.P4TableAction:
+        return fy.Action(self._actions[action.action], **dict(action.args))
+
+    def _decode_action(self, entity: fy.P4TableEntry) -> Call | UseGroup:
+        action = entity.action
+        if isinstance(action, fy.P4IndirectAction):
+            if action.group_id is None:
+                # somebody else's member reference or one-shot: differs from whatever is desired
+                return Call("(foreign)")
+            return UseGroup(action.group_id)
+        return self._decode_call(action)
+
+    def _decode_call(self, action: fy.P4TableAction | None) -> Call:
+        if action is None:
+            return Call("(none)")
+        args = tuple(sorted((name, int(value)) for name, value in action.args.items()))
+        return Call(self._action_of_alias[action.name], args)
+
+
+def _short(name: str) -> str:
+    """`CsaudIngress.route.ipv4_lpm` -> `route.ipv4_lpm`: the first part differs between architectures."""
+    head, _, rest = name.partition(".")
+    return rest or head
+
+
+def _decode_member(member: fy.P4Member) -> GroupMember:
+    if isinstance(member.weight, tuple):
+        return GroupMember(member.member_id, member.weight[0], member.weight[1])
+    return GroupMember(member.member_id, member.weight)

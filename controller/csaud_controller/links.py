@@ -1,0 +1,194 @@
+"""Which links and switches are alive, judged from probes. No clock and no I/O: rounds and `now` are passed
+in.
+
+Every round, each switch that is ready sends one probe out of each of its ports towards other switches. A
+probe counts as lost only when there is proof that it could have been seen: a probe of the same or a later
+round has come from the same switch over another link, and one has come in at the same receiver. So a busy
+control channel never looks like a dead link. Where there is no such proof (a switch with one link, or none
+left), more must be missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from csaud_controller.inventory import Edge, End, Fabric
+from csaud_controller.paths import LiveView
+
+
+class Direction(NamedTuple):
+    """One direction of a link: what leaves at `origin` comes in at `at`."""
+
+    origin: End
+    at: End
+
+
+@dataclass
+class _Heard:
+    """What is known of one direction, in rounds."""
+
+    last: int = 0
+    """Newest round received."""
+    since: int = 0
+    """Probes of this round and earlier ones are not expected: one end was not ready."""
+    up: bool = True
+
+    @property
+    def seen(self) -> int:
+        return max(self.last, self.since)
+
+
+@dataclass
+class _Switch:
+    ready: bool = False
+    lost_at: int | None = None
+    """ns; None once it is given up or ready."""
+    alive: bool = True
+    sent: int = 0
+    """Newest round in which its probes were sent."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A link or switch that was found to be up or down; `what` is "l1-s1" or "s1"."""
+
+    what: str
+    up: bool
+    why: str
+
+
+@dataclass
+class LinkMonitor:
+    """Keeps the state of every link between switches.
+
+    `misses`: lost probes in a row that make a link down; `misses_unproven`: the same without proof;
+    `grace_ns`: how long a switch may be without a controller session before its neighbours avoid it.
+    """
+
+    fabric: Fabric
+    misses: int = 3
+    misses_unproven: int = 12
+    grace_ns: int = 1_000_000_000
+    miswired: dict[End, End] = field(default_factory=dict)
+    """A switch port, and the port that its probes really come from where the inventory says otherwise."""
+
+    def __post_init__(self) -> None:
+        self._switches = {name: _Switch() for name in self.fabric.switches}
+        self._edge_of: dict[Direction, Edge] = {}
+        for edge in self.fabric.switch_edges():
+            a, b = edge.ends
+            self._edge_of[Direction(a, b)] = edge
+            self._edge_of[Direction(b, a)] = edge
+        self._heard = {direction: _Heard() for direction in self._edge_of}
+
+    def start(self, now: int, dead_links: Iterable[End] = ()) -> None:
+        """Begin with what was known before (links named by their `a` end); all switches have `grace_ns` to
+        appear."""
+        dead = set(dead_links)
+        for direction, edge in self._edge_of.items():
+            self._heard[direction].up = edge.ends[0] not in dead
+        for switch in self._switches.values():
+            switch.lost_at = now
+
+    def switch_ready(self, name: str, round_: int) -> list[Change]:
+        """The switch holds its tables and can send and receive probes from round `round_` + 1 on."""
+        switch = self._switches[name]
+        was_alive = switch.alive
+        switch.ready, switch.alive, switch.lost_at, switch.sent = True, True, None, round_
+        for direction, heard in self._heard.items():
+            if name in (direction.origin.node, direction.at.node):
+                heard.since = round_
+        return [] if was_alive else [Change(name, True, "holds its tables again")]
+
+    def switch_lost(self, name: str, now: int) -> None:
+        """The session with the switch has ended, or could still not be opened."""
+        switch = self._switches[name]
+        if switch.ready:
+            switch.ready, switch.lost_at = False, now
+
+    def sent(self, name: str, round_: int) -> None:
+        """The switch was told to send its probes of this round."""
+        self._switches[name].sent = round_
+
+    def received(self, at: End, origin: End, round_: int) -> list[Change]:
+        """A probe came in; returns the link that it brings back, if it does."""
+        direction = Direction(origin, at)
+        if direction not in self._heard:
+            if self.miswired.get(at) != origin:
+                self.miswired[at] = origin
+                expected = self.fabric.peers.get(at.node, {}).get(at.port)
+                return [Change(f"{at}", False, f"is wired to {origin}; the inventory says {expected}")]
+            return []
+        self.miswired.pop(at, None)
+        heard = self._heard[direction]
+        edge = self._edge_of[direction]
+        was_up = self._edge_up(edge)
+        heard.last = max(heard.last, round_)
+        heard.up = True
+        if self._edge_up(edge) and not was_up:
+            return [Change(_name(edge), True, "probes pass again in both directions")]
+        return []
+
+    def judge(self, now: int) -> list[Change]:
+        """Links whose probes are missing, and switches that have been away too long."""
+        changes: list[Change] = []
+        for name, switch in self._switches.items():
+            if switch.lost_at is not None and now - switch.lost_at > self.grace_ns:
+                switch.alive, switch.lost_at = False, None
+                changes.append(Change(name, False, "has no session with the controller"))
+        senders = self._two_newest({d: d.origin.node for d in self._heard})
+        receivers = self._two_newest({d: d.at.node for d in self._heard})
+        for direction, heard in self._heard.items():
+            proof = min(
+                _other(senders, direction.origin.node, direction),
+                _other(receivers, direction.at.node, direction),
+            )
+            if heard.up and (why := self._is_lost(direction, heard, proof)):
+                edge = self._edge_of[direction]
+                was_up = self._edge_up(edge)
+                heard.up = False
+                if was_up:
+                    changes.append(Change(_name(edge), False, why))
+        return changes
+
+    def live(self) -> LiveView:
+        """What can carry packets, for the computation of paths."""
+        dead = frozenset(edge.ends[0] for edge in self.fabric.switch_edges() if not self._edge_up(edge))
+        return LiveView(dead, frozenset(name for name, switch in self._switches.items() if not switch.alive))
+
+    def _edge_up(self, edge: Edge) -> bool:
+        a, b = edge.ends
+        return self._heard[Direction(a, b)].up and self._heard[Direction(b, a)].up
+
+    def _is_lost(self, direction: Direction, heard: _Heard, proof: int) -> str:
+        """Why the direction is down, empty while it is not. `proof`: newest round it could have shown."""
+        origin, at = (self._switches[end.node] for end in direction)
+        if not (origin.ready and at.ready):
+            return ""
+        if proof - heard.seen >= self.misses:
+            return f"{proof - heard.seen} probes from {direction.origin} to {direction.at} lost"
+        unproven = origin.sent - heard.seen
+        if unproven >= self.misses_unproven:
+            return f"no probe from {direction.origin} to {direction.at} in {unproven} rounds"
+        return ""
+
+    def _two_newest(self, node_of: dict[Direction, str]) -> dict[str, list[tuple[int, Direction]]]:
+        """For each node, the two directions over which the newest rounds were heard, newest first."""
+        newest: dict[str, list[tuple[int, Direction]]] = {}
+        for direction, node in node_of.items():
+            ranked = newest.setdefault(node, [])
+            ranked.append((self._heard[direction].last, direction))
+            ranked.sort(reverse=True)
+            del ranked[2:]
+        return newest
+
+
+def _other(newest: dict[str, list[tuple[int, Direction]]], node: str, but: Direction) -> int:
+    """The newest round heard of a node over any direction but one; 0: none."""
+    return next((last for last, direction in newest[node] if direction != but), 0)
+
+
+def _name(edge: Edge) -> str:
+    return f"{edge.a}-{edge.b}"
