@@ -4,7 +4,7 @@ Only the CSA header, which scapy does not know, is written here, straight from t
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from scapy.contrib.roce import BTH
 from scapy.layers.inet import IP, UDP
@@ -14,7 +14,9 @@ ROCE_PORT = 4791
 LOSS_PORT = 49791
 UD_SEND_ONLY = 0x64
 DATA = 0
+ACK = 1
 CSA_BYTES = 32
+CONTROL_BYTES = 24
 ICRC_BYTES = 4
 
 
@@ -66,6 +68,30 @@ class CsaHeader:
         magic, kind, flags, asked, *rest = struct.unpack(">HBBBBHHHIHHHHHHI", data[:CSA_BYTES])
         assert magic == 0xC5A1, f"magic and version {magic:#06x}"
         return cls(kind, flags, asked >> 4, asked >> 1 & 7, asked & 1, *rest)
+
+
+@dataclass(frozen=True)
+class Control:
+    """What follows the CSA header in control packets, without its bitmap."""
+
+    reason: int = 0
+    flags: int = 0
+    ecn_count: int = 0
+    newest_tx_ts: int = 0
+    echoed_path: int = 0
+    path_first: int = 0
+    path_count: int = 0
+    from_rank: int = 0
+    credit: int = 0
+    cumulative: int = 0
+    bitmap_bits: int = 0
+
+    def pack(self) -> bytes:
+        return struct.pack(">BBHIHHHHIHH", *astuple(self))
+
+    @classmethod
+    def unpack(cls, data: bytes) -> "Control":
+        return cls(*struct.unpack(">BBHIHHHHIHH", data[:CONTROL_BYTES]))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ What runs in the guest is tests/verbs/guest/agent.py.
 import base64
 import shutil
 import socket
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -100,6 +102,10 @@ class RxeGuest:
         finally:
             pair.close()
 
+    def send_packet(self, packet: bytes) -> None:
+        """Send a ready IPv4 packet from the guest, past its RDMA device."""
+        self.guest.call("send_packet", data=base64.b64encode(packet).decode())
+
     def counters(self) -> dict[str, int]:
         """The device's hardware counters."""
         counters: dict[str, int] = self.guest.call("counters")
@@ -128,3 +134,19 @@ def booted(results: Path) -> Iterator[RxeGuest]:
             yield RxeGuest(guest)
     finally:
         network.close()
+
+
+def main(commands: list[str]) -> int:
+    """Boot a guest, run each command in its shell, show what it writes; returns the last failure's status."""
+    status = 0
+    with tempfile.TemporaryDirectory() as results, booted(Path(results)) as rxe:
+        for command in commands:
+            done = rxe.guest.call("run", wait_s=600, command=["sh", "-c", command], timeout_s=500)
+            print(done["stdout"], end="")
+            print(done["stderr"], end="", file=sys.stderr)
+            status = done["status"] or status
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -6,6 +6,7 @@ Runs as the guest's first process under the system's Python with Debian's pyverb
 import base64
 import json
 import os
+import socket
 import subprocess
 import sys
 import traceback
@@ -59,6 +60,12 @@ class Agent:
     def post_send(self, qpn: int, ipv4: str, remote_qpn: int, qkey: int, data: str) -> str:
         """Send one datagram; returns the status of its completion."""
         return str(self._queue_pairs[qpn].send(ipv4, remote_qpn, qkey, base64.b64decode(data)))
+
+    def send_packet(self, data: str) -> None:
+        """Send a whole IPv4 packet to the address in it."""
+        packet = base64.b64decode(data)
+        with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as raw:
+            raw.sendto(packet, (socket.inet_ntoa(packet[16:20]), 0))
 
     def counters(self) -> dict[str, int]:
         """The RDMA device's own counters."""
