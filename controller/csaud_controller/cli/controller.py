@@ -1,0 +1,133 @@
+"""csaud controller: the process that programs the switches."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, request
+from csaud_controller.control import ControlError, is_served
+from csaud_controller.daemon import serve
+from csaud_controller.desired import Intent
+from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.inventory import load_fabric
+from csaud_controller.policy import Policy
+from csaud_controller.rundir import find_run
+from csaud_controller.targets import TARGETS, target_named
+from csaud_controller.units import parse_duration
+from csaud_controller.yamlfile import load_model
+
+app = typer.Typer(help="The process that programs the switches.", no_args_is_help=True)
+
+
+def _interval(text: str) -> float:
+    try:
+        return parse_duration(text) / 1e9
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+@app.command()
+def run(
+    run: RunOption = None,
+    fabric: Annotated[
+        Path | None, typer.Option(help="Inventory to control instead of the run's fabric.json.", exists=True)
+    ] = None,
+    policy: Annotated[Path | None, typer.Option(help="YAML file with the policy to begin with.")] = None,
+    spray: Annotated[str | None, typer.Option(help="Spray mode to begin with.")] = None,
+    loss: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Probability of loss at the uplinks to begin with.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of policy and loss.")] = None,
+    target: Annotated[str, typer.Option(help=f"What the switches are: {', '.join(TARGETS)}.")] = "soft",
+    probe_interval: Annotated[
+        str, typer.Option(metavar="DURATION", help="Between link probes; 0s: links are taken to be up.")
+    ] = "150ms",
+    audit_interval: Annotated[
+        str, typer.Option(metavar="DURATION", help="Between readings of tables that nothing has changed.")
+    ] = "3s",
+) -> None:
+    """Program the switches of a run, and keep them programmed until SIGTERM or `csaud controller stop`.
+
+    Options that say what to begin with replace what an earlier controller of this run left in desired.json.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    with errors():
+        found = find_run(run)
+        inventory = load_fabric(fabric) if fabric is not None else found.fabric()
+        try:
+            chosen = target_named(target)
+        except ValueError as error:
+            raise UnknownName(str(error)) from None
+        asyncio.run(
+            _serve(
+                serve(
+                    found,
+                    inventory,
+                    chosen,
+                    intent=_intent(policy, spray, loss, seed),
+                    probe_interval_s=_interval(probe_interval),
+                    audit_s=_interval(audit_interval),
+                )
+            )
+        )
+
+
+async def _serve(serving: Any) -> None:
+    """Unwraps the one error that a task group was ended by."""
+    try:
+        await serving
+    except* (ControlError, OSError) as group:
+        raise group.exceptions[0] from None
+
+
+def _intent(policy: Path | None, spray: str | None, loss: float | None, seed: int | None) -> Intent | None:
+    if policy is None and spray is None and loss is None and seed is None:
+        return None
+    chosen = load_model(policy, Policy) if policy is not None else Policy()
+    changes = {key: value for key, value in (("spray", spray), ("seed", seed)) if value is not None}
+    faults = Faults()
+    if loss:
+        faults = faults.with_rule(FaultRule(probability=loss, seed=chosen.seed if seed is None else seed))
+    return Intent(policy=Policy.model_validate({**chosen.model_dump(), **changes}), faults=faults)
+
+
+@app.command()
+def status(run: RunOption = None, as_json: JsonOption = False) -> None:
+    """Whether a controller runs, and whether it has every switch in hand."""
+    with errors():
+        found, answer = request(run, "status")
+        switches = answer["status"]["switches"]
+        waiting = [name for name, switch in switches.items() if not switch["in_sync"]]
+        result = {
+            "run": str(found.path),
+            "pid": answer["pid"],
+            "generation": answer["status"]["generation"],
+            "switches": len(switches),
+            "not_in_sync": waiting,
+        }
+        text = "all tables in sync" if not waiting else f"not in sync: {', '.join(waiting)}"
+        line = f"controller {answer['pid']} of {found.path}: {len(switches)} switches, {text}"
+        emit(result, as_json, lambda console: console.print(line, soft_wrap=True))
+
+
+@app.command()
+def stop(run: RunOption = None, as_json: JsonOption = False) -> None:
+    """End the controller; the switches keep their tables."""
+    with errors():
+        found, answer = request(run, "stop")
+        deadline = time.monotonic() + 10
+        while is_served(found.control_socket):
+            if time.monotonic() > deadline:
+                raise ControlError(f"controller {answer['pid']} still runs after 10 s")
+            time.sleep(0.05)
+        emit(
+            {"pid": answer["pid"]},
+            as_json,
+            lambda console: console.print(f"controller {answer['pid']} stopped"),
+        )

@@ -1,0 +1,132 @@
+"""csaud counter: what the switches counted."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+
+from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, table
+from csaud_controller.counters import read_counters
+from csaud_controller.inventory import Fabric, SwitchSpec
+from csaud_controller.policy import KINDS
+from csaud_controller.rundir import find_run
+
+app = typer.Typer(help="What the switches counted, read from them directly.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `show` a sub-command although it is the only one."""
+
+
+@app.command()
+def show(
+    switch: Annotated[list[str] | None, typer.Argument(help="Only these switches; default: all.")] = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C, with rates.")] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between readings of --watch.")] = 1.0,
+    paths: Annotated[bool, typer.Option("--paths", help="Also DATA per path bucket of each uplink.")] = False,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Packets by switch, port and kind; with --json everything (one line a reading with --watch)."""
+    with errors():
+        fabric = find_run(run).fabric()
+        only = _chosen(fabric, switch or [])
+        if not watch:
+            reading = read_counters(only)
+            emit(reading, as_json, lambda console: console.print(_tables(fabric, reading, None, 0, paths)))
+        elif as_json:
+            for reading in _readings(only, interval):
+                sys.stdout.write(json.dumps({"time": time.time(), "switches": reading}) + "\n")
+                sys.stdout.flush()
+        else:
+            _watch(fabric, only, interval, paths)
+
+
+def _chosen(fabric: Fabric, names: list[str]) -> Fabric:
+    for name in names:
+        if name not in fabric.switches:
+            raise UnknownName(f"unknown switch {name!r}; expected one of {', '.join(fabric.switches)}")
+    chosen: dict[str, SwitchSpec] = {n: s for n, s in fabric.switches.items() if not names or n in names}
+    return fabric.model_copy(update={"switches": chosen})
+
+
+def _readings(fabric: Fabric, interval: float) -> Iterator[dict[str, Any]]:
+    due = time.monotonic()
+    while True:
+        yield read_counters(fabric)
+        due += interval
+        time.sleep(max(0.0, due - time.monotonic()))
+
+
+def _watch(fabric: Fabric, only: Fabric, interval: float, paths: bool) -> None:
+    before: dict[str, Any] | None = None
+    with Live(console=Console(highlight=False), auto_refresh=False) as live:
+        try:
+            for reading in _readings(only, interval):
+                live.update(_tables(fabric, reading, before, interval, paths), refresh=True)
+                before = reading
+        except KeyboardInterrupt:
+            return
+
+
+def _tables(
+    fabric: Fabric, reading: dict[str, Any], before: dict[str, Any] | None, interval: float, paths: bool
+) -> Group:
+    parts = [_port_table(fabric, reading, before, interval), _loss_table(reading)]
+    if paths:
+        parts.append(_path_table(fabric, reading))
+    return Group(*parts)
+
+
+def _port_table(
+    fabric: Fabric, reading: dict[str, Any], before: dict[str, Any] | None, interval: float
+) -> Table:
+    columns = [
+        *(f"in {k}#" for k in KINDS),
+        *(f"out {k}#" for k in KINDS),
+        "injected#",
+        "trimmed#",
+        "dropped#",
+    ]
+    rows = table("Packets by port", "port", "to", *columns, *(["out/s#"] if before else []))
+    for name, counts in reading.items():
+        for port, peer in fabric.peers[name].items():
+            cells = [*counts["ingress_kind"][port].values(), *counts["egress_kind"][port].values()]
+            losses = [sum(counts[c][port].values()) for c in ("injected", "trimmed", "congestion_dropped")]
+            rate = []
+            if before:
+                sent = sum(counts["egress_kind"][port].values())
+                rate = [f"{(sent - sum(before[name]['egress_kind'][port].values())) / interval:.0f}"]
+            rows.add_row(f"{name}:{port}", peer.node, *map(str, (*cells, *losses)), *rate)
+    return rows
+
+
+def _loss_table(reading: dict[str, Any]) -> Table:
+    rows = table(
+        "\nPackets without a way on",
+        "switch",
+        *(f"no path {k}#" for k in KINDS),
+        "bad checksum#",
+        "TTL#",
+        "no route#",
+    )
+    for name, counts in reading.items():
+        rows.add_row(name, *map(str, (*counts["no_path"].values(), *counts["discarded"].values())))
+    return rows
+
+
+def _path_table(fabric: Fabric, reading: dict[str, Any]) -> Table:
+    rows = table("\nDATA by path bucket, uplinks", "port", *(f"{bucket}#" for bucket in range(16)))
+    for name, counts in reading.items():
+        for port in fabric.uplinks(name):
+            rows.add_row(f"{name}:{port}", *map(str, counts["path_bucket"][port]))
+    return rows

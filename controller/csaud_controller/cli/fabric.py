@@ -1,0 +1,56 @@
+"""csaud fabric: the switches and links of the running fabric."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
+
+app = typer.Typer(help="The switches and links of the running fabric.", no_args_is_help=True)
+
+
+@app.callback()
+def _group() -> None:
+    """Keeps `show` a sub-command although it is the only one."""
+
+
+@app.command()
+def show(run: RunOption = None, as_json: JsonOption = False) -> None:
+    """Switches, the pipeline they run, whether their tables are as they should be, and the state of every
+    link."""
+    with errors():
+        _, answer = request(run, "status")
+        status = answer["status"]
+        emit(status, as_json, lambda console: _render(console, status))
+
+
+def _render(console: Console, status: dict[str, Any]) -> None:
+    pipeline = status["pipeline"]
+    console.print(
+        f"[bold]{status['fabric']}[/bold] on {status['target']}, pipeline {pipeline['digest'][:16]}"
+    )
+    switches = table(
+        "\nSwitches", "name", "session", "tables", "entries#", "repairs#", "programmed in#", "error"
+    )
+    for name, switch in status["switches"].items():
+        session = "primary" if switch["primary"] else "backup" if switch["connected"] else "none"
+        took = switch["programmed_s"]
+        switches.add_row(
+            name,
+            session if session == "primary" else f"[red]{session}[/red]",
+            "in sync" if switch["in_sync"] else "[yellow]not in sync[/yellow]",
+            str(switch["held"]),
+            str(switch["repairs"]),
+            f"{took * 1000:.0f} ms" if took is not None else "",
+            switch["error"],
+        )
+    console.print(switches)
+    links = table("\nLinks", "from", "to", "state")
+    for link in status["links"]:
+        links.add_row(link["a"], link["b"], "up" if link["up"] else "[red]down[/red]")
+    console.print(links)
+    for at, origin in status["miswired"].items():
+        console.print(f"[red]{at} is wired to {origin}[/red], against the inventory")

@@ -1,0 +1,172 @@
+"""The controller's control socket: JSON lines over a unix socket, one answer a request.
+
+A request is `{"op": NAME, ...}`; an answer `{"ok": true, ...}` or `{"ok": false, "error": TEXT}`. Changes
+are answered when every switch holds them, or after `timeout_s` with the switches that do not, by name, under
+`pending`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from csaud_controller.desired import Intent
+from csaud_controller.fabric_controller import FabricController
+from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.policy import Policy
+from csaud_controller.yamlfile import FieldError, key_text
+
+LOG = logging.getLogger("csaud.controller")
+
+_APPLY_TIMEOUT_S = 10.0
+_MAX_LINE = 1 << 24
+
+Request = dict[str, Any]
+Answer = dict[str, Any]
+
+
+class ControlError(RuntimeError):
+    """The controller cannot be reached, or refused a request."""
+
+
+class ControlServer:
+    """Serves one FabricController at `path` until `stopped` is set."""
+
+    def __init__(self, controller: FabricController, path: Path) -> None:
+        self._controller, self._path = controller, path
+        self.stopped = asyncio.Event()
+        self._ops: dict[str, Callable[[Request], Awaitable[Answer]]] = {
+            "status": self._status,
+            "intent": self._intent,
+            "policy.set": self._policy_set,
+            "fault.set": self._fault_set,
+            "fault.clear": self._fault_clear,
+            "stop": self._stop,
+        }
+
+    async def serve(self) -> None:
+        """ControlError when a controller already serves this path; a socket that a killed one left is
+        replaced."""
+        if is_served(self._path):
+            raise ControlError(f"a controller already runs: {self._path} is in use")
+        self._path.unlink(missing_ok=True)
+        server = await asyncio.start_unix_server(self._client, self._path, limit=_MAX_LINE)
+        own = self._path.stat().st_ino
+        try:
+            async with server:
+                await self.stopped.wait()
+        finally:
+            if self._path.exists() and self._path.stat().st_ino == own:
+                self._path.unlink()
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                answer = await self._answer(line)
+                writer.write(json.dumps(answer).encode() + b"\n")
+                await writer.drain()
+        except ConnectionError:
+            LOG.debug("a client of the control socket went away")
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes) -> Answer:
+        try:
+            request = json.loads(line)
+            op = self._ops.get(request["op"])
+            if op is None:
+                raise ValueError(f"unknown op {request['op']!r}; expected one of {', '.join(self._ops)}")
+            return {"ok": True, **await op(request)}
+        except ValidationError as error:
+            detail = error.errors()[0]
+            message = detail["msg"].removeprefix("Value error, ")
+            return {"ok": False, "error": f"{key_text(detail['loc'])}: {message}"}
+        except FieldError as error:
+            return {"ok": False, "error": str(error)}
+        except (ValueError, KeyError, TypeError) as error:
+            return {"ok": False, "error": str(error) or type(error).__name__}
+
+    async def _status(self, request: Request) -> Answer:
+        return {"pid": os.getpid(), "status": self._controller.status(), **await self._intent(request)}
+
+    async def _intent(self, request: Request) -> Answer:
+        return {"intent": self._controller.intent.model_dump(mode="json")}
+
+    async def _policy_set(self, request: Request) -> Answer:
+        intent = self._controller.intent
+        changed = {**intent.policy.model_dump(), **request["policy"]}
+        return await self._change(
+            Intent(policy=Policy.model_validate(changed), faults=intent.faults), request
+        )
+
+    async def _fault_set(self, request: Request) -> Answer:
+        intent = self._controller.intent
+        faults = intent.faults.with_rule(FaultRule.model_validate(request["rule"]))
+        return await self._change(Intent(policy=intent.policy, faults=faults), request)
+
+    async def _fault_clear(self, request: Request) -> Answer:
+        intent, where = self._controller.intent, request.get("where")
+        try:
+            faults = Faults() if where is None else intent.faults.without(where)
+        except KeyError:
+            known = ", ".join(rule.where for rule in intent.faults.rules) or "no fault at all"
+            raise ValueError(f"no fault is set for {where}; there is {known}") from None
+        return await self._change(Intent(policy=intent.policy, faults=faults), request)
+
+    async def _change(self, intent: Intent, request: Request) -> Answer:
+        generation = self._controller.change(intent)
+        timeout_s = float(request.get("timeout_s", _APPLY_TIMEOUT_S))
+        pending = await self._controller.wait_applied(generation, timeout_s)
+        return {"pending": pending, **await self._intent(request)}
+
+    async def _stop(self, request: Request) -> Answer:
+        self.stopped.set()
+        return {"pid": os.getpid()}
+
+
+def is_served(path: Path) -> bool:
+    """True when a controller accepts connections at `path`."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def ask(path: Path, op: str, *, timeout_s: float = 15.0, **arguments: Any) -> Answer:
+    """One request to the controller at `path`; ControlError when there is none or when it refuses."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout_s)
+        try:
+            connection.connect(str(path))
+            connection.sendall(json.dumps({"op": op, **arguments}, default=_plain).encode() + b"\n")
+            line = connection.makefile("rb").readline()
+        except FileNotFoundError:
+            raise ControlError(f"no controller runs: {path} does not exist") from None
+        except ConnectionRefusedError:
+            raise ControlError(f"no controller runs: nobody listens at {path}") from None
+        except TimeoutError:
+            raise ControlError(f"the controller at {path} gave no answer within {timeout_s:g} s") from None
+        except OSError as error:
+            raise ControlError(f"the controller at {path} cannot be reached: {error}") from None
+    if not line:
+        raise ControlError(f"the controller at {path} ended without an answer")
+    answer: Answer = json.loads(line)
+    if not answer["ok"]:
+        raise ControlError(answer["error"])
+    return answer
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(f"not JSON: {value!r}")

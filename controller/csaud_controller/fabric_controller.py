@@ -1,0 +1,204 @@
+"""The controller of one fabric: a task a switch, the link monitor, and the desired state that joins them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from csaud_controller import finsylog
+from csaud_controller.artifacts import Artifacts
+from csaud_controller.desired import Intent, desired_states
+from csaud_controller.inventory import End, Fabric
+from csaud_controller.links import Change, LinkMonitor
+from csaud_controller.paths import LiveView
+from csaud_controller.probes import Probe
+from csaud_controller.state import TableState
+from csaud_controller.store import Stored
+from csaud_controller.switch_task import Hooks, SwitchTask
+from csaud_controller.targets import Target
+
+LOG = logging.getLogger("csaud.controller")
+
+
+class FabricController:
+    """Keeps every switch of `fabric` as `intent` and the live links demand.
+
+    `save` is called with what must outlive this process, whenever that changes. `probe_interval_s`: 0
+    switches link probes off, and all links are then taken to be up.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        artifacts: Artifacts,
+        target: Target,
+        *,
+        stored: Stored | None = None,
+        save: Callable[[Stored], None] = lambda stored: None,
+        probe_interval_s: float = 0.15,
+        audit_s: float = 3.0,
+    ) -> None:
+        stored = stored or Stored()
+        stored.intent.check(fabric)
+        self.fabric, self.artifacts, self.target = fabric, artifacts, target
+        self.intent = stored.intent
+        self.generation = 1
+        self.events: list[dict[str, Any]] = []
+        """Every change of a link or switch, oldest first: seconds since the epoch, what, up, why."""
+        self._save = save
+        self._probe_interval_s = probe_interval_s
+        self._instance = secrets.randbits(32)
+        self._round = 0
+        self._monitor = LinkMonitor(fabric)
+        self._monitor.start(time.monotonic_ns(), stored.dead_links)
+        self._live = self._monitor.live()
+        self._desired: dict[str, TableState] = {}
+        self._settled = asyncio.Event()
+        hooks = Hooks(
+            desired=lambda name: (self.generation, self._desired[name]),
+            ready=self._on_ready,
+            lost=self._on_lost,
+            settled=lambda name: self._settled.set(),
+            probe=self._on_probe,
+        )
+        config = target.device_config(artifacts)
+        self.tasks = {
+            name: SwitchTask(name, spec.p4runtime, spec.device_id, artifacts, config, hooks, audit_s=audit_s)
+            for name, spec in fabric.switches.items()
+            if spec.p4runtime is not None
+        }
+        missing = [name for name in fabric.switches if name not in self.tasks]
+        if missing:
+            raise ValueError(f"no P4Runtime address is known for {', '.join(missing)}")
+        self._recompute()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        handler = finsylog.attach(lambda name, error: self.tasks[name].failed(error))
+        try:
+            async with asyncio.TaskGroup() as group:
+                for task in self.tasks.values():
+                    group.create_task(task.run(), name=task.name)
+                if self._probe_interval_s:
+                    group.create_task(self._probe_links(), name="link probes")
+        finally:
+            finsylog.detach(handler)
+
+    def change(self, intent: Intent) -> int:
+        """Take a new intent; returns the generation that switches have to reach. FieldError: names unknown
+        things."""
+        intent.check(self.fabric)
+        self.intent = intent
+        self._store()
+        self._next_generation()
+        return self.generation
+
+    async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
+        """Wait until every switch holds this generation; returns those that do not, with the reason."""
+
+        def pending() -> dict[str, str]:
+            return {
+                name: task.status.error
+                or ("not connected" if not task.status.connected else "still being written")
+                for name, task in self.tasks.items()
+                if task.status.applied < generation
+            }
+
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while pending():
+                    self._settled.clear()
+                    await self._settled.wait()
+        return pending()
+
+    def status(self) -> dict[str, Any]:
+        """Everything that `csaud fabric show` tells, as JSON values."""
+        live = self._live
+        dead = {str(end) for end in live.dead_links}
+        return {
+            "fabric": self.fabric.name,
+            "target": self.target.name,
+            "pipeline": {"digest": self.artifacts.digest, "cookie": f"{self.artifacts.cookie:#018x}"},
+            "generation": self.generation,
+            "switches": {
+                name: {
+                    **asdict(task.status),
+                    "address": task.address,
+                    "alive": name not in live.dead_switches,
+                }
+                for name, task in self.tasks.items()
+            },
+            "links": [
+                {
+                    "a": str(a),
+                    "b": str(b),
+                    "up": str(a) not in dead and not {a.node, b.node} & live.dead_switches,
+                }
+                for a, b in (edge.ends for edge in self.fabric.switch_edges())
+            ],
+            "miswired": {str(at): str(origin) for at, origin in self._monitor.miswired.items()},
+            "probes": {"interval_s": self._probe_interval_s, "rounds": self._round},
+            "events": self.events[-100:],
+        }
+
+    @property
+    def live(self) -> LiveView:
+        """What can carry packets at present."""
+        return self._live
+
+    async def _probe_links(self) -> None:
+        ports = {name: self.fabric.uplinks(name) for name in self.tasks}
+        while True:
+            await asyncio.sleep(self._probe_interval_s)
+            self._round += 1
+            number = self._round
+
+            async def send(name: str, number: int = number) -> None:
+                if ports[name] and await self.tasks[name].send_probes(ports[name], self._instance, number):
+                    self._monitor.sent(name, number)
+
+            await asyncio.gather(*(send(name) for name in self.tasks))
+            self._changed(self._monitor.judge(time.monotonic_ns()))
+
+    def _on_probe(self, at: End, probe: Probe) -> None:
+        if probe.instance == self._instance:
+            self._changed(self._monitor.received(at, probe.origin, probe.round))
+
+    def _on_ready(self, name: str) -> None:
+        status = self.tasks[name].status
+        LOG.info("%s: %d entries in place after %.3f s", name, status.held, status.programmed_s or 0)
+        self._changed(self._monitor.switch_ready(name, self._round))
+
+    def _on_lost(self, name: str) -> None:
+        self._monitor.switch_lost(name, time.monotonic_ns())
+
+    def _changed(self, changes: list[Change]) -> None:
+        for change in changes:
+            level = logging.INFO if change.up else logging.WARNING
+            LOG.log(level, "%s %s: %s", change.what, "up" if change.up else "down", change.why)
+            self.events.append({"time": time.time(), "what": change.what, "up": change.up, "why": change.why})
+        live = self._monitor.live()
+        if live != self._live:
+            links_changed = live.dead_links != self._live.dead_links
+            self._live = live
+            if links_changed:
+                self._store()
+            self._next_generation()
+
+    def _next_generation(self) -> None:
+        self.generation += 1
+        self._recompute()
+        for task in self.tasks.values():
+            task.wake()
+
+    def _recompute(self) -> None:
+        self._desired = desired_states(self.fabric, self.intent, self._live)
+
+    def _store(self) -> None:
+        self._save(Stored(intent=self.intent, dead_links=tuple(sorted(self._live.dead_links))))

@@ -1,0 +1,210 @@
+"""One switch, kept as it should be: session, pipeline, tables; forever, whoever is restarted."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import finsy as fy
+
+from csaud_controller.artifacts import Artifacts
+from csaud_controller.codec import Codec
+from csaud_controller.inventory import End
+from csaud_controller.probes import ETHER_TYPE, Probe, decode, encode
+from csaud_controller.reconcile import apply, plan, read_state
+from csaud_controller.state import TableState
+
+LOG = logging.getLogger("csaud.controller")
+
+_HANDSHAKE_S = 10.0
+_PROBE_QUEUE = 512
+"""packets in that may wait for the event loop"""
+
+
+@dataclass
+class SwitchStatus:
+    """What is known of one switch, for people and for `csaud fabric show`."""
+
+    connected: bool = False
+    primary: bool = False
+    in_sync: bool = False
+    applied: int = 0
+    """Generation of the desired state that the switch was last seen to hold."""
+    held: int = 0
+    """Entries, members and groups."""
+    updates: int = 0
+    """Written since the controller started."""
+    repairs: int = 0
+    """Times that tables were found changed by somebody else."""
+    programmed_s: float | None = None
+    """Seconds from the session to tables in place, when it was last opened."""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What a switch's task asks of, and tells, the controller it belongs to."""
+
+    desired: Callable[[str], tuple[int, TableState]]
+    """Generation and contents of the desired state of a switch."""
+    ready: Callable[[str], None]
+    """Tables are in place after a session was opened."""
+    lost: Callable[[str], None]
+    """The session ended, or could not be opened."""
+    settled: Callable[[str], None]
+    """The switch was found or made to be as desired."""
+    probe: Callable[[End, Probe], None]
+    """A probe came in at a port."""
+
+
+class SwitchTask:
+    """Keeps one switch's session and tables; `run` never returns by itself.
+
+    `audit_s`: how often tables are read back though nothing is known to have changed; `retry_s`: pause
+    between attempts to open a session.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        device_id: int,
+        artifacts: Artifacts,
+        device_config: bytes,
+        hooks: Hooks,
+        *,
+        audit_s: float = 3.0,
+        retry_s: float = 0.2,
+    ) -> None:
+        self.name, self.address = name, address
+        self.status = SwitchStatus()
+        self._hooks, self._audit_s, self._retry_s = hooks, audit_s, retry_s
+        self._options = fy.SwitchOptions(
+            p4info=artifacts.p4info,
+            p4blob=_Blob(device_config),
+            device_id=device_id,
+            ready_handler=self._ready,
+        )
+        self._wake = asyncio.Event()
+        self._switch: fy.Switch | None = None
+
+    def wake(self) -> None:
+        """The desired state has changed."""
+        self.status.in_sync = False
+        self._wake.set()
+
+    async def send_probes(self, ports: list[int], instance: int, round_: int) -> bool:
+        """One probe out of each port; False when there is no session to send them by."""
+        switch = self._switch
+        if switch is None or not switch.is_up or not switch.is_primary:
+            return False
+        frames = [(port, encode(Probe(End(self.name, port), instance, round_))) for port in ports]
+        try:
+            await switch.write([fy.P4PacketOut(frame, egress_port=port, pad=0) for port, frame in frames])
+        except fy.P4ClientError as error:
+            LOG.debug("%s: probes not sent: %s", self.name, error)
+            return False
+        return True
+
+    async def run(self) -> None:
+        """Open a session and serve it until it ends, again and again."""
+        while True:
+            try:
+                await self._session()
+            except (fy.P4ClientError, TimeoutError, OSError, RuntimeError) as error:
+                self._fail(_reason(error))
+            finally:
+                self._switch = None
+                self.status.connected = self.status.primary = self.status.in_sync = False
+                self._hooks.lost(self.name)
+            await asyncio.sleep(self._retry_s)
+
+    async def _session(self) -> None:
+        switch = fy.Switch(self.name, self.address, self._options)
+        try:
+            async with asyncio.timeout(_HANDSHAKE_S) as limit:
+                async with switch:
+                    limit.reschedule(None)
+                    if switch.is_up:
+                        await switch.ee.event_future(fy.SwitchEvent.CHANNEL_DOWN)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # one of finsy's own tasks failed and took its siblings along; it says why in its log only
+            raise RuntimeError(self.status.error or "the session was given up") from None
+
+    def failed(self, error: BaseException) -> None:
+        """A task of finsy's for this switch has failed; its session is ending."""
+        self._fail(_reason(error))
+
+    async def _ready(self, switch: fy.Switch) -> None:
+        """finsy's ready handler: the session stands and the pipeline is there; called again when primacy
+        changes."""
+        started = time.monotonic()
+        self._switch = switch
+        self.status.connected, self.status.primary = True, switch.is_primary
+        if not switch.is_primary:
+            self._fail(f"another controller is primary (election id {switch.primary_id})")
+            return
+        switch.create_task(self._receive_probes(switch), name="probes")
+        codec = Codec(switch.p4info)
+        await self._reconcile(switch, codec, first=True)
+        self.status.programmed_s = time.monotonic() - started
+        self._hooks.ready(self.name)
+        while True:
+            # after the pause nothing is known to have changed: look all the same
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), self._audit_s)
+            await self._reconcile(switch, codec, first=False)
+
+    async def _reconcile(self, switch: fy.Switch, codec: Codec, first: bool) -> None:
+        self._wake.clear()
+        expected_unchanged = self.status.in_sync
+        generation, want = self._hooks.desired(self.name)
+        steps = plan(await read_state(switch, codec), want)
+        count = await apply(switch, codec, steps)
+        if count:
+            self.status.updates += count
+            if expected_unchanged and not first:
+                self.status.repairs += 1
+                LOG.warning("%s: tables had been changed by somebody else; repaired: %s", self.name, steps[0])
+            else:
+                LOG.info("%s: %d updates", self.name, count)
+        self.status.held, self.status.applied, self.status.error = len(want), generation, ""
+        if not self._wake.is_set():
+            self.status.in_sync = True
+        self._hooks.settled(self.name)
+
+    async def _receive_probes(self, switch: fy.Switch) -> None:
+        async for packet in switch.read_packets(queue_size=_PROBE_QUEUE, eth_types={ETHER_TYPE}):
+            probe = decode(packet.payload)
+            if probe is not None:
+                self._hooks.probe(End(self.name, int(packet["ingress_port"])), probe)
+
+    def _fail(self, reason: str) -> None:
+        if reason != self.status.error:
+            LOG.warning("%s: %s", self.name, reason)
+        self.status.error = reason
+
+
+class _Blob:
+    """Device config bytes in the form that finsy takes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __bytes__(self) -> bytes:
+        return self._data
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, fy.P4ClientError):
+        return f"{error.code.name.lower()}: {error.message or error}"
+    if isinstance(error, TimeoutError):
+        return f"no answer within {_HANDSHAKE_S:g} s"
+    return str(error) or type(error).__name__
