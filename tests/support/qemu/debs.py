@@ -196,8 +196,9 @@ def _merge_usr(root: Path) -> None:
 
 
 def _run(command: list[str], folder: Path) -> str:
+    # pdeathsig: a program whose caller was killed must not go on writing where the next caller builds.
     done = subprocess.run(
-        command,
+        ["setpriv", "--pdeathsig", "KILL", "--", *command],
         cwd=folder,
         capture_output=True,
         text=True,
