@@ -1,0 +1,48 @@
+"""CSA-UD: collectives over unreliable datagrams, recovered by what the collective knows of itself.
+
+import csaud
+
+with csaud.init() as comm:      # ranks and meeting point from torchrun's or Open MPI's variables
+    comm.all_reduce(gradient)   # in place, the same bits on every rank
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from csaud.errors import (
+    Aborted,
+    ConfigError,
+    CsaudError,
+    PeerUnreachable,
+    ProtocolError,
+    RendezvousError,
+    Timeout,
+)
+
+if TYPE_CHECKING:
+    from csaud.communicator import Communicator
+    from csaud.session import init
+
+__all__ = [
+    "Aborted",
+    "Communicator",
+    "ConfigError",
+    "CsaudError",
+    "PeerUnreachable",
+    "ProtocolError",
+    "RendezvousError",
+    "Timeout",
+    "init",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # These need numpy and the native module; the command line and the error types do not.
+    if name == "init":
+        from csaud.session import init
+
+        return init
+    if name == "Communicator":
+        from csaud.communicator import Communicator
+
+        return Communicator
+    raise AttributeError(f"module 'csaud' has no attribute {name!r}")

@@ -1,0 +1,151 @@
+"""Runs schedules over a transport: all receives first, then each operation as soon as what it waits for is
+done.
+
+The executor knows no algorithm. Reductions run in the calling thread with numpy, in the operand order that
+the schedule gives, so a result depends on the schedule alone and not on which message came first.
+"""
+
+import dataclasses
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from csaud.collectives.schedule import Buffer, Recv, Reduce, Region, Schedule, Send
+
+Array = npt.NDArray[Any]
+ReduceFunction = Callable[..., Any]  # numpy ufunc: f(first, second, out=...)
+
+_NEW_DATA = 4  # criticality classes of the protocol
+_CONTROL = 0
+_LONG_WAIT = 3600.0  # s; a wait without a limit looks up now and then
+
+
+class Transport(Protocol):
+    """What the executor needs of a transport; `csaud.transport.Transport` is the real one."""
+
+    def send(self, op: Send, name: "Name", buffer: Array, offset: int, length: int) -> int:
+        """Post bytes [offset, offset + length) of `buffer`; returns the transfer's id."""
+
+    def receive(self, op: Recv, name: "Name", buffer: Array, offset: int, length: int) -> int:
+        """Post a receive into bytes [offset, offset + length) of `buffer`; returns the transfer's id."""
+
+    def wait(self, timeout: float) -> list[int]:
+        """Ids of the transfers that ended well, waiting up to `timeout` seconds for the first.
+
+        Raises:
+            CsaudError: a transfer failed; all are over then.
+        """
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Name:
+    """What distinguishes one collective's messages from another's.
+
+    Attributes:
+        comm: communicator.
+        coll_seq: running number of the collective in it.
+        cls: criticality class, 0 (control, barrier) to 4 (new data).
+        barrier: the messages carry the BARRIER flag.
+    """
+
+    comm: int
+    coll_seq: int
+    cls: int
+    barrier: bool
+
+
+def name_of(comm: int, coll_seq: int, schedule: Schedule) -> Name:
+    """The name under which `schedule` runs as collective number `coll_seq`."""
+    return Name(comm, coll_seq, _CONTROL if schedule.barrier else _NEW_DATA, schedule.barrier)
+
+
+class Execution:
+    """One run of a schedule.
+
+    Args:
+        data: the user's array, one-dimensional, contiguous and (where the schedule writes) writable.
+        reduce: f(first, second, out=into), None where the schedule has no Reduce.
+    """
+
+    def __init__(
+        self, schedule: Schedule, transport: Transport, name: Name, data: Array, reduce: ReduceFunction | None
+    ) -> None:
+        self._operations = schedule.operations
+        self._transport = transport
+        self._name = name
+        self._reduce = reduce
+        self._buffers = {Buffer.DATA: data, Buffer.SCRATCH: np.empty(schedule.scratch, data.dtype)}
+        self._itemsize = data.itemsize
+        self._waiting = [0 if isinstance(op, Recv) else len(op.after) for op in self._operations]
+        self._followers: list[list[int]] = [[] for _ in self._operations]
+        for index, op in enumerate(self._operations):
+            for earlier in () if isinstance(op, Recv) else op.after:
+                self._followers[earlier].append(index)
+        self._unfinished = len(self._operations)
+        self._transfers: dict[int, int] = {}  # transfer id -> index of its operation
+
+    def run(self, timeout: float | None) -> bool:
+        """Run to the end; False when it has not ended within `timeout` seconds (None: no limit).
+
+        Raises:
+            CsaudError: from the transport.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        # All receives first: what comes is expected then, and needs no room in the pool of early arrivals.
+        self._launch_all(deque(i for i, op in enumerate(self._operations) if isinstance(op, Recv)))
+        self._launch_all(
+            deque(
+                i
+                for i, op in enumerate(self._operations)
+                if not isinstance(op, Recv) and self._waiting[i] == 0
+            )
+        )
+        while self._unfinished:
+            left = _LONG_WAIT if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                return False
+            for transfer in self._transport.wait(left):
+                # A transfer of an earlier collective that was given up may still end; it is none of ours.
+                if (index := self._transfers.pop(transfer, None)) is not None:
+                    self._launch_all(self._finish(index))
+        return True
+
+    def _launch_all(self, ready: deque[int]) -> None:
+        while ready:
+            index = ready.popleft()
+            match self._operations[index]:
+                case Send() as op:
+                    self._transfers[self._post(self._transport.send, op)] = index
+                case Recv() as op:
+                    self._transfers[self._post(self._transport.receive, op)] = index
+                case Reduce() as op:
+                    self._combine(op)
+                    ready.extend(self._finish(index))
+
+    def _finish(self, index: int) -> deque[int]:
+        """`index` is done; the operations that waited for nothing else, in schedule order."""
+        self._unfinished -= 1
+        ready: deque[int] = deque()
+        for follower in self._followers[index]:
+            self._waiting[follower] -= 1
+            if self._waiting[follower] == 0:
+                ready.append(follower)
+        return ready
+
+    def _post(self, post: Callable[[Any, Name, Array, int, int], int], op: Send | Recv) -> int:
+        region = op.region
+        offset, length = region.start * self._itemsize, region.count * self._itemsize
+        return post(op, self._name, self._buffers[region.buffer], offset, length)
+
+    def _combine(self, op: Reduce) -> None:
+        if self._reduce is None:
+            raise ValueError("the schedule reduces, but no reduction was given")
+        self._reduce(self._view(op.first), self._view(op.second), out=self._view(op.into))
+
+    def _view(self, region: Region) -> Array:
+        view: Array = self._buffers[region.buffer][region.start : region.start + region.count]
+        return view

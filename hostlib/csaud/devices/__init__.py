@@ -1,0 +1,23 @@
+"""Devices by name. A device carries packets; the protocol above it is the same on each."""
+
+from collections.abc import Callable
+
+from csaud.devices import soft
+from csaud.devices.opened import Opened
+from csaud.settings import Settings
+
+Opener = Callable[[Settings, str, int], Opened]
+
+_OPENERS: dict[str, Opener] = {"soft": soft.open_device}
+
+
+def open_device(settings: Settings, address: str, local_rank: int) -> Opened:
+    """Open the device that `settings.device` names at `address` (dotted IPv4).
+
+    Raises:
+        ConfigError: it cannot be opened; the message says why and what to do.
+    """
+    return _OPENERS[settings.device](settings, address, local_rank)
+
+
+__all__ = ["Opened", "open_device"]

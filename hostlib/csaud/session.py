@@ -1,0 +1,159 @@
+"""From the environment to a communicator: launcher, settings, device, rendezvous, endpoint, thread."""
+
+import atexit
+import contextlib
+import dataclasses
+import logging
+import os
+import weakref
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from csaud import _core, addresses, launch
+from csaud import settings as settings_table
+from csaud.communicator import Communicator
+from csaud.devices import Opened, open_device
+from csaud.errors import ConfigError
+from csaud.launch import Launch
+from csaud.rendezvous import Card, Meeting, Table, make_table
+from csaud.rendezvous_guest import Guest, connect
+from csaud.rendezvous_host import Host
+from csaud.settings import Settings
+from csaud.transport import Transport
+
+log = logging.getLogger(__name__)
+
+_SMALLEST_MTU = 256  # bytes
+
+
+def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Communicator:
+    """Join the job that the environment describes (torchrun's or Open MPI's variables); every rank calls it.
+
+    Without a launcher's variables this is a job of one rank.
+
+    Args:
+        environ: variables to read instead of those of the process.
+        **overrides: settings by name, see `csaud settings`; they win over CSAUD_* variables.
+
+    Raises:
+        ConfigError: a setting or variable is wrong, or the device cannot be opened.
+        RendezvousError: ranks are missing; it names them.
+    """
+    variables = os.environ if environ is None else environ
+    settings = settings_table.load(overrides, variables)
+    logging.getLogger("csaud").setLevel(settings.log.upper())
+    place = launch.read(variables)
+    if settings.store_port:
+        place = dataclasses.replace(place, master_port=settings.store_port)
+    with _closed_on_error() as cleanup:
+        opened, meeting = _meet(place, settings, cleanup)
+        table = meeting.table
+        _check_routes(table, opened)
+        config = _endpoint_config(place, settings, table, opened)
+        progress = _core.Progress(config, opened.native, settings.batch)
+        for card in table.cards:
+            progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
+        progress.start()
+        cleanup.callback(progress.stop)
+        communicator = Communicator(
+            Transport(progress), meeting, place.rank, place.world, settings, opened.mode
+        )
+    _stop_at_exit(communicator)
+    log.info("rank %d of %d at %s, QP %#x, %s", place.rank, place.world, opened.ipv4, opened.qpn, opened.mode)
+    return communicator
+
+
+@dataclasses.dataclass
+class _Alone:
+    """The rendezvous of a job of one."""
+
+    table: Table
+
+    def arrive(self, point: str, timeout: float) -> None:
+        """Everyone is here."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+def _meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> tuple[Opened, Meeting]:
+    """Open the device, whose address and QP number go onto this rank's card, and meet the others."""
+    master = addresses.resolve(place.master_addr, "MASTER_ADDR")
+    given = addresses.resolve(settings.address, "address") if settings.address else ""
+    if place.world == 1:
+        opened = open_device(settings, given or "127.0.0.1", 0)
+        return opened, _Alone(make_table([_card(place, settings, opened, opened.ipv4)], settings.epoch))
+    if place.rank == 0:
+        host = Host(master, place.master_port, place.world)
+        cleanup.callback(host.close)
+        opened = open_device(settings, given or master, place.local_rank)
+        host.gather(_card(place, settings, opened, master), settings.epoch, settings.store_timeout)
+        return opened, host
+    guest = Guest(connect(master, place.master_port, settings.store_timeout))
+    cleanup.callback(guest.close)
+    opened = open_device(settings, given or guest.local_address, place.local_rank)
+    guest.join(_card(place, settings, opened, master), place.world, settings.store_timeout)
+    return opened, guest
+
+
+def _card(place: Launch, settings: Settings, opened: Opened, master: str) -> Card:
+    link = addresses.link_mtu(opened.ipv4, master)
+    if settings.mtu == 0:
+        mtu = addresses.largest_path_mtu(link)
+    elif settings.mtu < _SMALLEST_MTU:
+        raise ConfigError(f"mtu={settings.mtu}: expected 0 or {_SMALLEST_MTU} to 4096 (bytes)")
+    else:
+        mtu = settings.mtu
+    return Card(place.rank, opened.ipv4, opened.qpn, mtu, opened.mode)
+
+
+def _check_routes(table: Table, opened: Opened) -> None:
+    """ConfigError where the way to a rank does not carry the packets: else they would vanish without a
+    word."""
+    needed = table.mtu + addresses.PACKET_OVERHEAD
+    for card in table.cards:
+        link = addresses.link_mtu(opened.ipv4, card.ipv4)
+        if link < needed:
+            raise ConfigError(
+                f"the route from {opened.ipv4} to rank {card.rank} at {card.ipv4} has an MTU of "
+                f"{link} bytes, mtu={table.mtu} needs {needed}"
+            )
+
+
+def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Opened) -> _core.EndpointConfig:
+    config = _core.EndpointConfig()
+    config.rank, config.world = place.rank, place.world
+    config.epoch, config.qkey = table.epoch, table.qkey
+    config.local_ipv4, config.local_qpn = addresses.to_int(opened.ipv4), opened.qpn
+    config.path_mtu = table.mtu
+    if opened.mode == "udp":
+        # What the kernel writes for a UDP socket. Packets of raw senders have ids that it does not show.
+        config.udp_source_port = config.roce_port
+        config.zero_ip_id = True
+        config.verify_icrc = all(card.mode == "udp" for card in table.cards)
+    config.window, config.paths = settings.window, settings.paths
+    config.spray, config.ordered = settings.spray, settings.ordered
+    config.pace_bps = settings.rate_bps
+    config.detect_loss, config.detect_gap = settings.detect_loss, settings.detect_gap
+    config.detect_interval, config.detect_probe = settings.detect_interval, settings.detect_probe
+    config.dead_after = round(settings.dead_after * 1e9)
+    return config
+
+
+@contextlib.contextmanager
+def _closed_on_error() -> Iterator[contextlib.ExitStack]:
+    """A stack of clean-ups that run only when the body raises."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+        stack.pop_all()
+
+
+def _stop_at_exit(communicator: Communicator) -> None:
+    reference = weakref.ref(communicator)
+
+    def stop() -> None:
+        alive = reference()
+        if alive is not None:
+            alive.stop_at_exit()
+
+    atexit.register(stop)

@@ -1,0 +1,149 @@
+"""The native transport with Python's errors: posts transfers, waits for them, keeps flow times."""
+
+import logging
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from csaud import _core
+from csaud.collectives.executor import Name
+from csaud.collectives.schedule import Recv, Send
+from csaud.errors import Aborted, CsaudError, PeerUnreachable, ProtocolError, Timeout
+
+log = logging.getLogger(__name__)
+
+Array = npt.NDArray[Any]
+_NANO = 1e-9
+_ABORT_LINGER = 0.5  # s; the core repeats an ABORT a few times within it
+
+
+class Transport:
+    """Wraps a started `_core.Progress`. After the first failure every call raises that failure again."""
+
+    def __init__(self, progress: _core.Progress) -> None:
+        self._progress = progress
+        self._failure: CsaudError | None = None
+        self._flow_times: list[float] = []
+
+    @property
+    def failure(self) -> CsaudError | None:
+        """What ended this transport, None while it works."""
+        return self._failure
+
+    @property
+    def max_message_bytes(self) -> int:
+        """Longest message: 512 packets."""
+        return self._progress.max_message_bytes
+
+    def send(self, op: Send, name: Name, buffer: Array, offset: int, length: int) -> int:
+        """See `csaud.collectives.executor.Transport`."""
+        self._check()
+        return self._progress.post_send(
+            op.dst,
+            name.comm,
+            name.coll_seq,
+            op.step,
+            op.chunk,
+            buffer,
+            offset,
+            length,
+            name.cls,
+            name.barrier,
+            op.chain,
+        )
+
+    def receive(self, op: Recv, name: Name, buffer: Array, offset: int, length: int) -> int:
+        """See `csaud.collectives.executor.Transport`."""
+        self._check()
+        return self._progress.post_recv(
+            op.src,
+            name.comm,
+            name.coll_seq,
+            op.step,
+            op.chunk,
+            buffer,
+            offset,
+            length,
+            name.cls,
+            name.barrier,
+            op.chain,
+        )
+
+    def wait(self, timeout: float) -> list[int]:
+        """Ids of the transfers that ended well, waiting up to `timeout` seconds for the first.
+
+        Raises:
+            CsaudError: a transfer failed, which ends the whole transport.
+        """
+        self._check()
+        try:
+            completions = self._progress.wait(timeout)
+        except RuntimeError as error:
+            raise self._fail(CsaudError(f"the progress thread has ended: {error}")) from None
+        ended: list[int] = []
+        for completion in completions:
+            if completion.status != _core.Status.ok:
+                raise self._fail(self._error_of(completion))
+            ended.append(completion.id)
+            if completion.kind == _core.CompletionKind.recv and completion.bytes:
+                self._flow_times.append((completion.finished_ns - completion.started_ns) * _NANO)
+        return ended
+
+    def give_up(self, reason: CsaudError) -> None:
+        """This rank cannot go on: ends what is unfinished, here and at the peers."""
+        if self._failure is None:
+            self._failure = reason
+            self._progress.abort()
+
+    def wait_quiescent(self, timeout: float) -> bool:
+        """Wait until everything is acknowledged and no packet is under way to us; False after `timeout` s."""
+        return self._progress.wait_quiescent(timeout)
+
+    def stats(self) -> dict[str, Any]:
+        """Counters by name; `tx_path` is a list by path id."""
+        return self._progress.stats()
+
+    def flow_times(self) -> list[float]:
+        """Seconds from the first packet to the last one of each message received, empty messages left out."""
+        return list(self._flow_times)
+
+    def stop(self) -> None:
+        """End the progress thread; after a failure, only once the peers were told of it."""
+        if self._failure is not None:
+            self._drain()
+            self._progress.wait_quiescent(_ABORT_LINGER)
+        self._progress.stop()
+
+    def _drain(self) -> None:
+        try:
+            while self._progress.wait(0.0):
+                pass
+        except RuntimeError as error:
+            log.debug("the progress thread has ended: %s", error)
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+
+    def _fail(self, error: CsaudError) -> CsaudError:
+        if self._failure is None:
+            self._failure = error
+        return self._failure
+
+    def _error_of(self, completion: _core.Completion) -> CsaudError:
+        rank = completion.rank
+        match completion.status:
+            case _core.Status.peer_unreachable:
+                return PeerUnreachable(rank, self._progress.silence(rank))
+            case _core.Status.aborted:
+                return Aborted(f"rank {rank} gave up", rank)
+            case _core.Status.timeout:
+                return Timeout(f"a message from or to rank {rank} missed its deadline")
+            case _:
+                return ProtocolError(f"rank {rank} sent what contradicts the collective, see stats()")
+
+
+def nothing() -> Array:
+    """The buffer of collectives that carry no data."""
+    return np.empty(0, dtype=np.uint8)
