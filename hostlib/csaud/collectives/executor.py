@@ -95,24 +95,35 @@ class Execution:
             CsaudError: from the transport.
         """
         deadline = None if timeout is None else time.monotonic() + timeout
-        # All receives first: what comes is expected then, and needs no room in the pool of early arrivals.
-        self._launch_all(deque(i for i, op in enumerate(self._operations) if isinstance(op, Recv)))
-        self._launch_all(
-            deque(
-                i
-                for i, op in enumerate(self._operations)
-                if not isinstance(op, Recv) and self._waiting[i] == 0
-            )
-        )
+        self.start()
         while self._unfinished:
             left = _LONG_WAIT if deadline is None else deadline - time.monotonic()
             if left <= 0:
                 return False
             for transfer in self._transport.wait(left):
-                # A transfer of an earlier collective that was given up may still end; it is none of ours.
-                if (index := self._transfers.pop(transfer, None)) is not None:
-                    self._launch_all(self._finish(index))
+                self.finish(transfer)
         return True
+
+    @property
+    def done(self) -> bool:
+        """Every operation has ended."""
+        return not self._unfinished
+
+    def start(self) -> None:
+        """Post what waits for nothing: all receives first, so that what comes is expected then and needs no
+        room in the pool of early arrivals."""
+        receives = [i for i, op in enumerate(self._operations) if isinstance(op, Recv)]
+        others = [i for i, op in enumerate(self._operations) if not isinstance(op, Recv)]
+        self._launch_all(deque(receives))
+        self._launch_all(deque(i for i in others if self._waiting[i] == 0))
+
+    def finish(self, transfer: int) -> None:
+        """A transfer ended well: go on with what waited for it.
+
+        One of an earlier collective that was given up may still end; it is none of ours.
+        """
+        if (index := self._transfers.pop(transfer, None)) is not None:
+            self._launch_all(self._finish(index))
 
     def _launch_all(self, ready: deque[int]) -> None:
         while ready:
