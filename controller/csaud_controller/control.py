@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import socket
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,12 @@ from csaud_controller.desired import Intent
 from csaud_controller.fabric_controller import FabricController
 from csaud_controller.faults import FaultRule, Faults
 from csaud_controller.policy import Policy
-from csaud_controller.yamlfile import FieldError, key_text
+from csaud_controller.yamlfile import key_text
 
 LOG = logging.getLogger("csaud.controller")
 
 _APPLY_TIMEOUT_S = 10.0
+_MARGIN_S = 5.0
 _MAX_LINE = 1 << 24
 
 Request = dict[str, Any]
@@ -34,7 +36,11 @@ Answer = dict[str, Any]
 
 
 class ControlError(RuntimeError):
-    """The controller cannot be reached, or refused a request."""
+    """The controller cannot be reached."""
+
+
+class RefusedError(ControlError):
+    """The controller refused a request: it names something unknown, or a value that cannot be."""
 
 
 class ControlServer:
@@ -49,6 +55,7 @@ class ControlServer:
             "policy.set": self._policy_set,
             "fault.set": self._fault_set,
             "fault.clear": self._fault_clear,
+            "wait": self._wait,
             "stop": self._stop,
         }
 
@@ -88,11 +95,11 @@ class ControlServer:
         except ValidationError as error:
             detail = error.errors()[0]
             message = detail["msg"].removeprefix("Value error, ")
-            return {"ok": False, "error": f"{key_text(detail['loc'])}: {message}"}
-        except FieldError as error:
-            return {"ok": False, "error": str(error)}
-        except (ValueError, KeyError, TypeError) as error:
-            return {"ok": False, "error": str(error) or type(error).__name__}
+            return _refusal(f"{key_text(detail['loc'])}: {message}")
+        except (ValueError, TypeError) as error:
+            return _refusal(str(error) or type(error).__name__)
+        except KeyError as error:
+            return _refusal(f"the request lacks {error}")
 
     async def _status(self, request: Request) -> Answer:
         return {"pid": os.getpid(), "status": self._controller.status(), **await self._intent(request)}
@@ -127,9 +134,17 @@ class ControlServer:
         pending = await self._controller.wait_applied(generation, timeout_s)
         return {"pending": pending, **await self._intent(request)}
 
+    async def _wait(self, request: Request) -> Answer:
+        timeout_s = float(request.get("timeout_s", _APPLY_TIMEOUT_S))
+        return {"pending": await self._controller.wait_applied(self._controller.generation, timeout_s)}
+
     async def _stop(self, request: Request) -> Answer:
         self.stopped.set()
         return {"pid": os.getpid()}
+
+
+def _refusal(message: str) -> Answer:
+    return {"ok": False, "error": message}
 
 
 def is_served(path: Path) -> bool:
@@ -142,28 +157,51 @@ def is_served(path: Path) -> bool:
     return True
 
 
-def ask(path: Path, op: str, *, timeout_s: float = 15.0, **arguments: Any) -> Answer:
-    """One request to the controller at `path`; ControlError when there is none or when it refuses."""
+def ask(path: Path, op: str, *, timeout_s: float = _APPLY_TIMEOUT_S, **arguments: Any) -> Answer:
+    """One request to the controller at `path`, which may take `timeout_s` for it.
+
+    ControlError when there is no controller or no answer, RefusedError when it refuses.
+    """
+    arguments |= {"op": op, "timeout_s": timeout_s}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        connection.settimeout(timeout_s)
+        connection.settimeout(timeout_s + _MARGIN_S)
         try:
             connection.connect(str(path))
-            connection.sendall(json.dumps({"op": op, **arguments}, default=_plain).encode() + b"\n")
+            connection.sendall(json.dumps(arguments, default=_plain).encode() + b"\n")
             line = connection.makefile("rb").readline()
         except FileNotFoundError:
             raise ControlError(f"no controller runs: {path} does not exist") from None
         except ConnectionRefusedError:
             raise ControlError(f"no controller runs: nobody listens at {path}") from None
         except TimeoutError:
-            raise ControlError(f"the controller at {path} gave no answer within {timeout_s:g} s") from None
+            raise ControlError(
+                f"the controller at {path} gave no answer within {timeout_s + _MARGIN_S:g} s"
+            ) from None
         except OSError as error:
             raise ControlError(f"the controller at {path} cannot be reached: {error}") from None
     if not line:
         raise ControlError(f"the controller at {path} ended without an answer")
     answer: Answer = json.loads(line)
     if not answer["ok"]:
-        raise ControlError(answer["error"])
+        raise RefusedError(answer["error"])
     return answer
+
+
+def wait_programmed(path: Path, timeout_s: float = 30.0) -> None:
+    """Wait until a controller serves `path` and every switch holds its tables.
+
+    ControlError says which switches do not after `timeout_s`, or that no controller came.
+    """
+    deadline = time.monotonic() + timeout_s
+    while not is_served(path):
+        if time.monotonic() > deadline:
+            raise ControlError(f"no controller serves {path} after {timeout_s:g} s")
+        time.sleep(0.02)
+    left = max(0.1, deadline - time.monotonic())
+    pending = ask(path, "wait", timeout_s=left)["pending"]
+    if pending:
+        reasons = ", ".join(f"{name} ({why})" for name, why in pending.items())
+        raise ControlError(f"not programmed after {timeout_s:g} s: {reasons}")
 
 
 def _plain(value: object) -> object:

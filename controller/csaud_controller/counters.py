@@ -34,10 +34,15 @@ class CountersError(RuntimeError):
 
 
 def read_counters(
-    fabric: Fabric, artifacts: Artifacts | None = None, *, timeout_s: float = 10.0
+    fabric: Fabric,
+    artifacts: Artifacts | None = None,
+    *,
+    switches: Iterable[str] | None = None,
+    timeout_s: float = 10.0,
 ) -> dict[str, SwitchCounters]:
-    """All counters of all switches, one wildcard read a counter, all switches at once; CountersError names
-    the switch that did not answer.
+    """All counters of all switches, or of those named: one wildcard read a counter, all switches at once.
+
+    CountersError names the switch that did not answer.
     """
     artifacts = artifacts or find_artifacts()
     ids = {counter.name.split(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
@@ -46,7 +51,8 @@ def read_counters(
     channels: list[Any] = []
     try:
         calls = []
-        for switch, spec in fabric.switches.items():
+        for switch in fabric.switches if switches is None else switches:
+            spec = fabric.switches[switch]
             if spec.p4runtime is None:
                 raise CountersError(f"no P4Runtime address is known for {switch}")
             channel = grpc_untyped.insecure_channel(spec.p4runtime)

@@ -37,6 +37,8 @@ async def serve(
     stored = store.load(run.desired_file) or store.Stored()
     if intent is not None:
         stored = stored.model_copy(update={"intent": intent})
+    stored.intent.check(fabric)
+    store.save(run.desired_file, stored)
     controller = FabricController(
         fabric,
         artifacts or find_artifacts(),

@@ -45,7 +45,6 @@ class FabricController:
         audit_s: float = 3.0,
     ) -> None:
         stored = stored or Stored()
-        stored.intent.check(fabric)
         self.fabric, self.artifacts, self.target = fabric, artifacts, target
         self.intent = stored.intent
         self.generation = 1
@@ -110,12 +109,17 @@ class FabricController:
                 if task.status.applied < generation
             }
 
+        await self.wait_until(lambda: not pending(), timeout_s)
+        return pending()
+
+    async def wait_until(self, reached: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until `reached()`, asked again when a switch has settled or is lost; False if it never is."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
-                while pending():
+                while not reached():
                     self._settled.clear()
                     await self._settled.wait()
-        return pending()
+        return reached()
 
     def status(self) -> dict[str, Any]:
         """Everything that `csaud fabric show` tells, as JSON values."""
@@ -177,6 +181,7 @@ class FabricController:
 
     def _on_lost(self, name: str) -> None:
         self._monitor.switch_lost(name, time.monotonic_ns())
+        self._settled.set()
 
     def _changed(self, changes: list[Change]) -> None:
         for change in changes:

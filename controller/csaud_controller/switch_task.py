@@ -204,6 +204,8 @@ class _Blob:
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, fy.P4ClientError):
+        if error.code == fy.GRPCStatusCode.UNAVAILABLE:
+            return f"cannot be reached: {error.message.rsplit('error: ', 1)[-1]}"
         return f"{error.code.name.lower()}: {error.message or error}"
     if isinstance(error, TimeoutError):
         return f"no answer within {_HANDSHAKE_S:g} s"

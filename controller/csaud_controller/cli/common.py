@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from csaud_controller.artifacts import ArtifactsError
-from csaud_controller.control import ControlError, ask
+from csaud_controller.control import ControlError, RefusedError, ask
 from csaud_controller.counters import CountersError
 from csaud_controller.rundir import ENVIRONMENT, RunDir, RunError, find_run
 from csaud_controller.yamlfile import ConfigError, FieldError
@@ -46,7 +46,7 @@ def errors() -> Iterator[None]:
     """Turns the errors that a user can do something about into one line on stderr and an exit status."""
     try:
         yield
-    except UnknownName as error:
+    except (UnknownName, RefusedError) as error:
         fail(str(error), USAGE)
     except _KNOWN_ERRORS as error:
         fail(str(error), 1)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, request
-from csaud_controller.control import ControlError, is_served
+from csaud_controller.control import ControlError, is_served, wait_programmed
 from csaud_controller.daemon import serve
 from csaud_controller.desired import Intent
 from csaud_controller.faults import FaultRule, Faults
@@ -114,6 +114,16 @@ def status(run: RunOption = None, as_json: JsonOption = False) -> None:
         text = "all tables in sync" if not waiting else f"not in sync: {', '.join(waiting)}"
         line = f"controller {answer['pid']} of {found.path}: {len(switches)} switches, {text}"
         emit(result, as_json, lambda console: console.print(line, soft_wrap=True))
+
+
+@app.command()
+def wait(
+    timeout: Annotated[str, typer.Option(metavar="DURATION", help="Give up after this long.")] = "30s",
+    run: RunOption = None,
+) -> None:
+    """Wait until a controller runs and every switch holds its tables."""
+    with errors():
+        wait_programmed(find_run(run).control_socket, _interval(timeout))
 
 
 @app.command()

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, table
 from csaud_controller.counters import read_counters
-from csaud_controller.inventory import Fabric, SwitchSpec
+from csaud_controller.inventory import Fabric
 from csaud_controller.policy import KINDS
 from csaud_controller.rundir import find_run
 
@@ -41,37 +41,36 @@ def show(
         fabric = find_run(run).fabric()
         only = _chosen(fabric, switch or [])
         if not watch:
-            reading = read_counters(only)
+            reading = read_counters(fabric, switches=only)
             emit(reading, as_json, lambda console: console.print(_tables(fabric, reading, None, 0, paths)))
         elif as_json:
-            for reading in _readings(only, interval):
+            for reading in _readings(fabric, only, interval):
                 sys.stdout.write(json.dumps({"time": time.time(), "switches": reading}) + "\n")
                 sys.stdout.flush()
         else:
             _watch(fabric, only, interval, paths)
 
 
-def _chosen(fabric: Fabric, names: list[str]) -> Fabric:
+def _chosen(fabric: Fabric, names: list[str]) -> list[str]:
     for name in names:
         if name not in fabric.switches:
             raise UnknownName(f"unknown switch {name!r}; expected one of {', '.join(fabric.switches)}")
-    chosen: dict[str, SwitchSpec] = {n: s for n, s in fabric.switches.items() if not names or n in names}
-    return fabric.model_copy(update={"switches": chosen})
+    return [name for name in fabric.switches if not names or name in names]
 
 
-def _readings(fabric: Fabric, interval: float) -> Iterator[dict[str, Any]]:
+def _readings(fabric: Fabric, only: list[str], interval: float) -> Iterator[dict[str, Any]]:
     due = time.monotonic()
     while True:
-        yield read_counters(fabric)
+        yield read_counters(fabric, switches=only)
         due += interval
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _watch(fabric: Fabric, only: Fabric, interval: float, paths: bool) -> None:
+def _watch(fabric: Fabric, only: list[str], interval: float, paths: bool) -> None:
     before: dict[str, Any] | None = None
     with Live(console=Console(highlight=False), auto_refresh=False) as live:
         try:
-            for reading in _readings(only, interval):
+            for reading in _readings(fabric, only, interval):
                 live.update(_tables(fabric, reading, before, interval, paths), refresh=True)
                 before = reading
         except KeyboardInterrupt:
@@ -90,14 +89,9 @@ def _tables(
 def _port_table(
     fabric: Fabric, reading: dict[str, Any], before: dict[str, Any] | None, interval: float
 ) -> Table:
-    columns = [
-        *(f"in {k}#" for k in KINDS),
-        *(f"out {k}#" for k in KINDS),
-        "injected#",
-        "trimmed#",
-        "dropped#",
-    ]
-    rows = table("Packets by port", "port", "to", *columns, *(["out/s#"] if before else []))
+    columns = [f"{way}\n{kind}#" for way in ("in", "out") for kind in KINDS]
+    columns += ["lost by\nfault#", "\ntrimmed#", "\ndropped#"]
+    rows = table("Packets by port", "\nport", "\nto", *columns, *(["out\n/s#"] if before else []))
     for name, counts in reading.items():
         for port, peer in fabric.peers[name].items():
             cells = [*counts["ingress_kind"][port].values(), *counts["egress_kind"][port].values()]
@@ -111,14 +105,8 @@ def _port_table(
 
 
 def _loss_table(reading: dict[str, Any]) -> Table:
-    rows = table(
-        "\nPackets without a way on",
-        "switch",
-        *(f"no path {k}#" for k in KINDS),
-        "bad checksum#",
-        "TTL#",
-        "no route#",
-    )
+    columns = [*(f"no path\n{kind}#" for kind in KINDS), "bad\nchecksum#", "TTL\nexpired#", "no\nroute#"]
+    rows = table("\nPackets that went no further", "\nswitch", *columns)
     for name, counts in reading.items():
         rows.add_row(name, *map(str, (*counts["no_path"].values(), *counts["discarded"].values())))
     return rows
