@@ -48,12 +48,8 @@ class Host:
         self._selector = selectors.DefaultSelector()
         self._listener = _listen(address, port, backlog=min(world + 16, 4096))
         self._selector.register(self._listener, selectors.EVENT_READ, None)
+        self.port: int = self._listener.getsockname()[1]  # the one in use, where 0 was asked for
         self.table: Table
-
-    @property
-    def port(self) -> int:
-        """The TCP port in use (interesting when 0 was asked for)."""
-        return int(self._listener.getsockname()[1])
 
     def gather(self, card: Card, epoch: int, timeout: float) -> Table:
         """Wait for all ranks' cards, then send everyone the table.
@@ -76,6 +72,9 @@ class Host:
         except RendezvousError as error:
             self._tell_all({"type": "refused", "reason": str(error)})
             raise
+        # Complete: whoever comes now belongs to another job, and is better refused than left waiting.
+        self._selector.unregister(self._listener)
+        self._listener.close()
         self._tell_all(table_to_json(self.table))
         return self.table
 

@@ -1,0 +1,100 @@
+"""A network of ranks in one process for the executor: every message arrives, in an order that a seed
+chooses."""
+
+import random
+import threading
+
+import numpy as np
+from csaud.collectives.executor import Execution, Name, name_of
+from csaud.collectives.schedule import Recv, Schedule, Send
+
+
+class MemoryNetwork:
+    """Messages by their name; a send completes when its receive does, as with acknowledgements."""
+
+    def __init__(self, seed: int, patience: float = 20.0) -> None:
+        self._random = random.Random(seed)
+        self._patience = patience
+        self._changed = threading.Condition()
+        self._sends: dict[tuple, tuple] = {}
+        self._receives: dict[tuple, tuple] = {}
+        self._completed: dict[int, list[int]] = {}
+        self._next_id = 0
+        self.messages = 0
+
+    def post(self, side: dict, rank: int, key: tuple, view: memoryview) -> int:
+        with self._changed:
+            self._next_id += 1
+            assert key not in side, f"posted twice: {key}"
+            side[key] = (rank, self._next_id, view)
+            return self._next_id
+
+    def deliver_and_collect(self, rank: int) -> list[int]:
+        """Deliver one message that is posted on both sides, chosen by the seed; then this rank's
+        completions."""
+        with self._changed:
+            ready = sorted(self._sends.keys() & self._receives.keys())
+            if ready:
+                self._deliver(self._random.choice(ready))
+                self._changed.notify_all()
+            elif not self._completed.get(rank):
+                assert self._changed.wait(self._patience), f"rank {rank} waits for what never comes"
+            return self._completed.pop(rank, [])
+
+    def _deliver(self, key: tuple) -> None:
+        sender, send_id, source = self._sends.pop(key)
+        receiver, receive_id, target = self._receives.pop(key)
+        assert len(source) == len(target), f"{key}: {len(source)} bytes sent, {len(target)} expected"
+        target[:] = source
+        self.messages += 1
+        self._completed.setdefault(sender, []).append(send_id)
+        self._completed.setdefault(receiver, []).append(receive_id)
+
+
+class MemoryTransport:
+    """One rank's access; `csaud.collectives.executor.Transport`."""
+
+    def __init__(self, network: MemoryNetwork, rank: int) -> None:
+        self._network = network
+        self._rank = rank
+
+    def send(self, op: Send, name: Name, buffer: np.ndarray, offset: int, length: int) -> int:
+        key = (name.coll_seq, self._rank, op.dst, op.step, op.chunk)
+        return self._network.post(self._network._sends, self._rank, key, _part(buffer, offset, length))
+
+    def receive(self, op: Recv, name: Name, buffer: np.ndarray, offset: int, length: int) -> int:
+        key = (name.coll_seq, op.src, self._rank, op.step, op.chunk)
+        return self._network.post(self._network._receives, self._rank, key, _part(buffer, offset, length))
+
+    def wait(self, timeout: float) -> list[int]:
+        return self._network.deliver_and_collect(self._rank)
+
+
+def _part(buffer: np.ndarray, offset: int, length: int) -> memoryview:
+    if buffer.size == 0:
+        assert length == 0
+        return memoryview(bytearray())
+    return memoryview(buffer).cast("B")[offset : offset + length]
+
+
+def run_everywhere(schedules: list[Schedule], arrays: list[np.ndarray], reduce, seed: int) -> MemoryNetwork:
+    """Run one collective on all ranks, each in a thread; `arrays` hold the results afterwards."""
+    network = MemoryNetwork(seed)
+    failures: list[BaseException] = []
+
+    def work(rank: int) -> None:
+        try:
+            name = name_of(0, 7, schedules[rank])
+            transport = MemoryTransport(network, rank)
+            assert Execution(schedules[rank], transport, name, arrays[rank], reduce).run(None)
+        except BaseException as failure:
+            failures.append(failure)
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(schedules))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return network

@@ -1,0 +1,215 @@
+"""The rendezvous over real TCP connections, each rank in a thread."""
+
+import socket
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+
+import pytest
+from csaud.errors import ConfigError, RendezvousError
+from csaud.frames import BadFrame, FrameReader, encode
+from csaud.rendezvous import Card, make_table, name_ranks, table_from_json, table_to_json
+from csaud.rendezvous_guest import Guest, connect
+from csaud.rendezvous_host import Host
+
+HOST = "127.0.0.1"
+PATIENCE = 20.0
+
+
+def card(rank: int, mtu: int = 4096, qpn: int | None = None) -> Card:
+    return Card(rank, HOST, 0x100 + rank if qpn is None else qpn, mtu, "raw")
+
+
+@pytest.fixture
+def pool():
+    with ThreadPoolExecutor(16) as executor:
+        yield executor
+
+
+@pytest.fixture
+def open_host():
+    hosts = []
+
+    def make(world: int) -> Host:
+        hosts.append(Host(HOST, 0, world))
+        return hosts[-1]
+
+    yield make
+    for host in hosts:
+        host.close()
+
+
+def join(port: int, rank: int, world: int, mtu: int = 4096) -> Guest:
+    guest = Guest(connect(HOST, port, PATIENCE))
+    guest.join(card(rank, mtu), world, PATIENCE)
+    return guest
+
+
+def test_all_ranks_get_the_same_table(pool, open_host):
+    host = open_host(5)
+    guests: list[Future[Guest]] = [pool.submit(join, host.port, rank, 5) for rank in (4, 2, 1, 3)]
+    table = host.gather(card(0), 0, PATIENCE)
+    assert [c.rank for c in table.cards] == [0, 1, 2, 3, 4]
+    assert 1 <= table.epoch <= 65535 and 0 <= table.qkey < 1 << 31
+    for guest in guests:
+        assert guest.result().table == table
+        guest.result().close()
+
+
+def test_the_smallest_path_mtu_is_the_jobs(pool, open_host):
+    host = open_host(2)
+    guest = pool.submit(join, host.port, 1, 2, 1024)
+    assert host.gather(card(0), 7, PATIENCE).mtu == 1024
+    assert guest.result().table.epoch == 7
+    guest.result().close()
+
+
+def test_missing_ranks_are_named_on_both_sides(pool, open_host):
+    host = open_host(4)
+    guest = pool.submit(join, host.port, 2, 4)
+    with pytest.raises(RendezvousError, match=r"ranks 1 and 3 of 4 did not come .* within 0.5 s") as failure:
+        host.gather(card(0), 0, 0.5)
+    assert failure.value.missing == (1, 3)
+    with pytest.raises(RendezvousError, match="ranks 1 and 3 of 4") as told:
+        guest.result()
+    assert told.value.missing == (1, 3)
+
+
+def test_a_missing_rank_0_is_named():
+    with socket.socket() as unused:
+        unused.bind((HOST, 0))  # bound but not listening: refuses
+        with pytest.raises(RendezvousError, match="rank 0 was not at"):
+            connect(HOST, unused.getsockname()[1], 0.2)
+
+
+def test_a_rank_that_gives_up_and_comes_again_is_let_in(pool, open_host):
+    host = open_host(3)
+    gathering = pool.submit(host.gather, card(0), 0, PATIENCE)
+    first = connect(HOST, host.port, PATIENCE)
+    Guest(first)._sock.sendall(
+        encode({"type": "join", "protocol": 1, "world": 3, "card": table_to_json_card(card(1))})
+    )
+    first.close()
+    one, two = pool.submit(join, host.port, 2, 3), None
+    two = pool.submit(join_until_admitted, host.port, 1, 3)
+    assert len(gathering.result().cards) == 3
+    one.result().close()
+    two.result().close()
+
+
+def table_to_json_card(c: Card) -> dict:
+    return table_to_json(make_table([c], 1))["cards"][0]
+
+
+def join_until_admitted(port: int, rank: int, world: int) -> Guest:
+    """Rank 0 may read the goodbye of the first attempt after the second one's hello."""
+    for _ in range(100):
+        try:
+            return join(port, rank, world)
+        except RendezvousError as error:
+            assert "has joined already" in str(error)
+    raise AssertionError("never admitted")
+
+
+def test_strangers_and_other_jobs_are_refused_and_disturb_nobody(pool, open_host):
+    host = open_host(2)
+    gathering = pool.submit(host.gather, card(0), 0, PATIENCE)
+    for noise in (
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\xff\xff\xff",
+        encode({"type": "what"}),
+        b"\0\0\0\2[]",
+        b"",
+    ):
+        with socket.create_connection((HOST, host.port)) as stranger:
+            stranger.sendall(noise)
+    with pytest.raises(RendezvousError, match="counts 3 ranks, rank 0 counts 2"):
+        join(host.port, 1, 3)
+    with pytest.raises(RendezvousError, match="rank 7 is not one of 1 to 1"):
+        join(host.port, 7, 2)
+    guest = join(host.port, 1, 2)
+    assert len(gathering.result().cards) == 2
+    guest.close()
+
+
+def test_two_ranks_of_one_number_are_refused(pool, open_host):
+    host = open_host(3)
+    gathering = pool.submit(host.gather, card(0), 0, PATIENCE)
+    attempts = {pool.submit(join, host.port, 1, 3) for _ in range(3)}
+    admitted = set(attempts)
+    while len(admitted) > 1:
+        done, admitted = wait(admitted, PATIENCE, return_when=FIRST_COMPLETED)
+        for attempt in done:
+            assert "rank 1 has joined already" in str(attempt.exception())
+    guest = join(host.port, 2, 3)
+    gathering.result()
+    admitted.pop().result().close()
+    guest.close()
+
+
+def test_who_comes_after_the_table_is_made_is_refused(open_host):
+    host = open_host(1)
+    host.gather(card(0), 0, PATIENCE)
+    with pytest.raises(RendezvousError, match="rank 0 was not at"):
+        connect(HOST, host.port, 0.1)
+
+
+def test_equal_queue_pairs_at_one_address_are_refused():
+    with pytest.raises(RendezvousError, match="ranks 0 and 1 both are QP 0x000200"):
+        make_table([card(0, qpn=0x200), card(1, qpn=0x200)], 1)
+
+
+def test_a_taken_port_and_a_foreign_address_are_named(open_host):
+    host = open_host(1)
+    with pytest.raises(ConfigError, match=f"port {host.port} at 127.0.0.1 is taken"):
+        Host(HOST, host.port, 2)
+    with pytest.raises(ConfigError, match=r"MASTER_ADDR=192\.0\.2\.1 is not an address of this machine"):
+        Host("192.0.2.1", 0, 2)
+
+
+def test_all_arrive_or_the_absent_are_named(pool, open_host):
+    host = open_host(3)
+    joining = [pool.submit(join, host.port, rank, 3) for rank in (1, 2)]
+    host.gather(card(0), 0, PATIENCE)
+    one, two = (future.result() for future in joining)
+    arrivals = [pool.submit(guest.arrive, "quiet", PATIENCE) for guest in (one, two)]
+    host.arrive("quiet", PATIENCE)
+    for arrival in arrivals:
+        arrival.result()
+
+    late = pool.submit(one.arrive, "again", PATIENCE)
+    with pytest.raises(RendezvousError, match="rank 2 of 3 did not arrive at 'again'") as failure:
+        host.arrive("again", 0.3)
+    assert failure.value.missing == (2,)
+    with pytest.raises(RendezvousError, match="rank 2 of 3"):
+        late.result()
+
+    two.close()
+    with pytest.raises(RendezvousError):  # at once: rank 2 has left, and rank 1 too
+        one.close()
+        host.arrive("third", PATIENCE)
+
+
+def test_frames_survive_any_cut():
+    messages = [{"n": n, "text": "x" * n} for n in range(40)]
+    stream = b"".join(encode(message) for message in messages)
+    for step in (1, 3, 7, len(stream)):
+        reader = FrameReader()
+        seen = [m for i in range(0, len(stream), step) for m in reader.feed(stream[i : i + step])]
+        assert seen == messages
+
+
+@pytest.mark.parametrize("bad", [b"\0\0\0\1{", b"\0\0\0\4null", b"\x7f\0\0\0"])
+def test_what_is_no_frame_is_refused(bad):
+    with pytest.raises(BadFrame):
+        FrameReader().feed(bad)
+
+
+def test_tables_travel_unchanged_and_broken_ones_are_refused():
+    table = make_table([card(0), card(1)], 5)
+    assert table_from_json(table_to_json(table)) == table
+    with pytest.raises(RendezvousError, match="cannot be read"):
+        table_from_json({"cards": [{"rank": 0}], "epoch": 1, "qkey": 1, "mtu": 256})
+
+
+def test_many_ranks_are_listed_shortly():
+    assert name_ranks([3], 8) == "rank 3 of 8"
+    assert name_ranks(list(range(1, 40)), 64).endswith("15, 16 and 23 more of 64")

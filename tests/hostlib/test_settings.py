@@ -1,0 +1,56 @@
+"""The settings table: where values come from, and what a wrong one is told."""
+
+import pytest
+from csaud import settings
+from csaud.errors import ConfigError
+
+
+def test_an_argument_wins_over_the_environment_and_that_over_the_default():
+    environ = {"CSAUD_WINDOW": "64", "CSAUD_PATHS": "4"}
+    values = settings.load({"window": 128}, environ)
+    assert (values.window, values.paths, values.spray) == (128, 4, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("1", True), ("yes", True), ("off", False), ("False", False), ("0", False)]
+)
+def test_flags_are_read_as_words(text, expected):
+    assert settings.load({}, {"CSAUD_DETECT_LOSS": text}).detect_loss is expected
+
+
+@pytest.mark.parametrize(
+    ("overrides", "environ", "message"),
+    [
+        ({}, {"CSAUD_WINDOW": "many"}, r"CSAUD_WINDOW='many': expected a whole number \(packets\)"),
+        ({}, {"CSAUD_WINDOW": "0"}, r"CSAUD_WINDOW='0': expected 1 to 512 \(packets\)"),
+        ({}, {"CSAUD_DEAD_AFTER": "nan"}, "CSAUD_DEAD_AFTER='nan': expected a number"),
+        ({}, {"CSAUD_MODE": "tcp"}, "CSAUD_MODE='tcp': expected one of auto, raw, udp"),
+        ({}, {"CSAUD_ORDERED": "maybe"}, "CSAUD_ORDERED='maybe': expected yes or no"),
+        ({"window": 1.5}, {}, "window=1.5: expected a whole number"),
+        ({"window": True}, {}, "window=True: expected a whole number"),
+        ({"windw": 3}, {}, "there is no setting 'windw'; did you mean window?"),
+        (
+            {},
+            {"CSAUD_WINDW": "3"},
+            "CSAUD_WINDW is set, .*; did you mean CSAUD_WINDOW?",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_with_what_was_expected(overrides, environ, message):
+    with pytest.raises(ConfigError, match=message):
+        settings.load(overrides, environ)
+
+
+def test_variables_of_other_programs_with_the_prefix_are_left_alone():
+    assert settings.load({}, {"CSAUD_RUN": "/run/csaud/x"}) == settings.Settings()
+
+
+def test_every_row_has_a_unit_and_help():
+    for name, field in settings.FIELDS.items():
+        assert field.metadata["unit"] and field.metadata["help"], name
+
+
+def test_the_display_names_the_source_of_each_value():
+    rows = {row[0]: row for row in settings.sources({"CSAUD_MTU": "1024"})}
+    assert rows["mtu"][1:3] == (1024, "CSAUD_MTU")
+    assert rows["window"][1:3] == (32, "default")
