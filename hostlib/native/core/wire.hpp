@@ -93,8 +93,9 @@ enum class Reason : std::uint8_t {
 };
 
 enum ControlFlag : std::uint8_t {
-    kEcho =
-        0x01,  // newest tx_ts was taken from the packet that caused this one: the difference is a round trip
+    kSeen = 0x01,  // newest tx_ts holds one
+    kEcho = 0x02,  // it was taken from the packet that caused this one: the difference to now is a round trip
+    kBlocked = 0x04,  // PROBE_RSP: the sender has more, but no credit
 };
 
 struct CsaHeader {
@@ -162,8 +163,8 @@ constexpr bool has_control_part(Type t) noexcept {
     return t != Type::data && t != Type::loss;
 }
 
-// Checks lengths, queue pair, key, iCRC (not on the loss port), magic and type, in this order of meaning:
-// length, magic (opcode, magic, version, type), qpn, qkey, icrc.
+// Checks, in this order: lengths, iCRC (not on the loss port), queue pair, key, then opcode, magic, version
+// and type.
 Fault decode(std::span<const std::byte> ipv4_packet, const Expect&, Decoded&) noexcept;
 
 // The same without the checks of queue pair, key and iCRC: for tests and traces.

@@ -1,0 +1,59 @@
+// What the parts of an endpoint share.
+#pragma once
+
+#include <cstdint>
+
+#include "completion.hpp"
+#include "config.hpp"
+#include "control_queue.hpp"
+#include "peer.hpp"
+#include "ring_queue.hpp"
+#include "sequence.hpp"
+#include "stats.hpp"
+#include "timer_heap.hpp"
+#include "wire.hpp"
+
+namespace csaud {
+
+struct Context {
+    explicit Context(const EndpointConfig& c)
+        : config(c),
+          peers(config),
+          payload_bytes(c.path_mtu - wire::kCsaBytes),
+          path_serial(c.bits.path_seq),
+          ts_serial(c.bits.tx_ts),
+          credit_serial(c.bits.credit) {
+        stats.tx_path.assign(c.paths, 0);
+        const std::uint64_t floor = std::uint64_t{initial_window(c)} * (c.world > 1 ? c.world - 1U : 0U);
+        credit_budget.extra_left = c.early_pool_packets > floor ? c.early_pool_packets - floor : 0;
+    }
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+
+    const EndpointConfig config;
+    Stats stats;
+    PeerTable peers;
+    TimerHeap timers;
+    ControlQueue control;
+    RingQueue<Completion> completions;
+    CreditBudget credit_budget;
+    std::size_t payload_bytes;
+    Serial path_serial, ts_serial, credit_serial;
+    std::uint64_t next_id = 1;
+    std::uint32_t senders = 0;  // peers of which something is arriving: the present fan-in
+
+    std::uint32_t ticks(Nanos now) const noexcept {
+        return ts_serial.wrap(static_cast<std::uint64_t>(now / config.tx_ts_unit_ns));
+    }
+    Nanos nanos(std::int64_t ticks_apart) const noexcept { return ticks_apart * config.tx_ts_unit_ns; }
+
+    // Shortest time between two signs of life that we ask for, and cap of all backed-off timers.
+    Nanos beat() const noexcept { return config.dead_after / 8; }
+
+    // Time of a full packet on the link.
+    Nanos packet_time() const noexcept {
+        return static_cast<Nanos>(std::uint64_t{config.path_mtu} * 8 * kSecond / config.rate_bps);
+    }
+};
+
+}  // namespace csaud

@@ -1,0 +1,94 @@
+// Flow control: a receiver grants each sender a number of packets, cumulative, first copies only.
+//
+// A packet is consumed when it lies in a posted buffer. A peer may be ahead of that by the window, and all
+// peers together by no more packets than the early pool holds, so early data never finds the pool full. Each
+// peer always has an initial window, which both ends compute from the job's settings and nobody needs to
+// send.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "config.hpp"
+#include "sequence.hpp"
+
+namespace csaud {
+
+inline std::uint32_t initial_window(const EndpointConfig& c) noexcept {
+    const std::uint32_t peers = c.world > 1 ? c.world - 1U : 1U;
+    return std::clamp<std::uint32_t>(c.early_pool_packets / peers, 1, std::max(c.window, 1U));
+}
+
+// The sender's side, per peer.
+class CreditAccount {
+  public:
+    explicit CreditAccount(std::uint32_t initial = 0) noexcept : limit_(initial) {}
+
+    bool may_send() const noexcept { return sent_ < limit_; }
+    void sent() noexcept { ++sent_; }
+
+    // Could a receiver have said this? It grants at most `window` beyond what was sent.
+    bool plausible(const Serial& serial, std::uint32_t credit, std::uint32_t window) const noexcept {
+        const std::int32_t more = serial.distance(serial.wrap(limit_), credit);
+        return more <= 0 || limit_ + static_cast<std::uint64_t>(more) <= sent_ + window;
+    }
+    // True if that is more than before.
+    bool update(const Serial& serial, std::uint32_t credit) noexcept {
+        const std::int32_t more = serial.distance(serial.wrap(limit_), credit);
+        if (more <= 0) return false;
+        limit_ += static_cast<std::uint64_t>(more);
+        return true;
+    }
+
+  private:
+    std::uint64_t limit_;
+    std::uint64_t sent_ = 0;
+};
+
+// What all grants of one receiver share.
+struct CreditBudget {
+    std::uint64_t extra_left = 0;  // packets that may be granted beyond the initial windows
+};
+
+// The receiver's side, per peer.
+class CreditGrant {
+  public:
+    explicit CreditGrant(std::uint32_t initial = 0) noexcept
+        : initial_(initial), granted_(initial), told_(initial) {}
+
+    // `n` packets of this peer went into posted buffers; raises the grant as far as window and budget allow.
+    void consumed(std::uint32_t n, std::uint32_t window, CreditBudget& budget) noexcept {
+        const std::uint64_t before = extra();
+        consumed_ += n;
+        granted_ = std::max(granted_, consumed_ + initial_);
+        budget.extra_left += before - extra();
+        const std::uint64_t room = consumed_ + window - granted_;
+        const std::uint64_t more = granted_ >= consumed_ + window ? 0 : std::min(room, budget.extra_left);
+        granted_ += more;
+        budget.extra_left -= more;
+    }
+
+    // The field of the wire; saying it settles what was due.
+    std::uint32_t tell(const Serial& serial) noexcept {
+        told_ = granted_;
+        return serial.wrap(granted_);
+    }
+    // Is there enough news to be worth a packet of its own? A quarter of what the sender may have open.
+    bool worth_telling() const noexcept {
+        return granted_ - told_ >= std::max<std::uint64_t>(1, (granted_ - consumed_) / 4);
+    }
+
+  private:
+    // Granted and not consumed, beyond the initial window.
+    std::uint64_t extra() const noexcept {
+        const std::uint64_t open = granted_ - consumed_;
+        return open > initial_ ? open - initial_ : 0;
+    }
+
+    std::uint32_t initial_;
+    std::uint64_t granted_;
+    std::uint64_t told_;
+    std::uint64_t consumed_ = 0;
+};
+
+}  // namespace csaud

@@ -1,0 +1,87 @@
+// The adaptive interval: when a receiver should tell a sender which packets of a message are missing.
+//
+//   T_det = clamp(delta + (4 sigma + 3 g)(1 - 0.75 max(tau, kappa)) 2^b, T_min, max(T_min, T_max))
+//
+// A report is due when a hole is older than T_det (a packet sent after it arrived that long ago), when the
+// message has been idle for T_det, or when nothing at all came for the time that a first packet needs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "arrival_history.hpp"
+#include "message_name.hpp"
+#include "reassembly.hpp"
+#include "reorder.hpp"
+#include "sequence.hpp"
+
+namespace csaud {
+
+// What the interval depends on beside the message itself.
+struct IntervalTerms {
+    Nanos rtt_base = 0;
+    Nanos rtt_patience = 0;  // what a round trip hardly exceeds
+    Nanos delta = 0;
+    Nanos sigma = 0;
+    unsigned backoff = 0;     // b
+    double tail_packets = 4;  // U
+    double barrier = 0;       // kappa
+    Nanos t_min = 0;
+    Nanos queue_max = 0;     // Q_max
+    Nanos longest_wait = 0;  // between two reports of one message
+};
+
+class IntervalDetector {
+  public:
+    // What a STATE shall say. seen: newest_ts holds the newest tx_ts that arrived at least T_det ago.
+    struct Report {
+        bool seen = false;
+        std::uint32_t newest_ts = 0;
+    };
+
+    // `packet_time`: of one packet on the link, the first guess of g. First report `first_wait` from now if
+    // nothing arrives.
+    void reset(Nanos now, Nanos packet_time, Nanos first_wait) noexcept;
+
+    // A new packet of the message arrived (already marked in the reassembly).
+    void arrived(const Serial&, Nanos now, const Reassembly&, std::uint32_t tx_ts,
+                 const IntervalTerms&) noexcept;
+
+    // The sender said that it has sent the first `sent` packets by its time `tx_ts`.
+    void sender_says(const Serial&, Nanos now, const Reassembly&, std::uint16_t sent, std::uint32_t tx_ts,
+                     const IntervalTerms&) noexcept;
+
+    // A report if one is due; it counts as made.
+    std::optional<Report> poll(Nanos now, const Reassembly&, const IntervalTerms&) noexcept;
+    // The caller was stopped and may have unread packets: nothing is due before another interval. Works once
+    // between two polls, so that a caller who is always late still reports.
+    bool postpone(Nanos now, const IntervalTerms&, const Reassembly&) noexcept;
+
+    Nanos deadline(const Reassembly&, const IntervalTerms&) const noexcept;
+
+    Nanos interval(const Reassembly&, const IntervalTerms&) const noexcept;
+
+    // How late the packet `idx`, arriving now, is behind the first that was sent after it; negative: it is
+    // not late.
+    Nanos lateness(Nanos now, std::size_t idx) const noexcept;
+
+    bool started() const noexcept { return history_.newest() != nullptr; }
+
+  private:
+    Nanos hole_due(const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
+    Nanos idle_due(Nanos interval, const IntervalTerms&) const noexcept;
+    Nanos idle_wait(Nanos interval, const IntervalTerms&) const noexcept;
+
+    ArrivalHistory history_;
+    Nanos last_arrival_ = 0;
+    Nanos reported_at_ = kNever;  // kNever: no report yet
+    Nanos first_due_ = 0;
+    Nanos not_before_ = 0;
+    Nanos mean_gap_ = 0;               // g
+    std::uint16_t reported_high_ = 0;  // holes below it were reported
+    std::uint8_t idle_rounds_ = 0;     // idle reports in a row
+    bool postponed_ = false;
+    bool any_arrival_ = false;
+};
+
+}  // namespace csaud

@@ -1,0 +1,285 @@
+#include "endpoint_impl.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+namespace csaud {
+
+EndpointImpl::EndpointImpl(const EndpointConfig& c)
+    : ctx(c),
+      liveness(ctx),
+      receiver(ctx, liveness),
+      sender(ctx, liveness),
+      transmitter(ctx, sender, receiver),
+      aborting(ctx),
+      expect_{c.local.qpn, c.qkey, c.roce_port, c.loss_port, c.verify_icrc} {}
+
+void EndpointImpl::check_post(const MessageName& name, const char* what, std::uint16_t peer,
+                              std::uint16_t src, std::size_t bytes) const {
+    const auto fail = [&](const std::string& why) {
+        throw std::invalid_argument(std::string(what) + ": " + why);
+    };
+    if (!ctx.peers.known(peer)) fail("rank " + std::to_string(peer) + " has no address");
+    if (name.src_rank != src) fail("the name's src_rank is not the message's source");
+    if (name.epoch != ctx.config.epoch) fail("the name is of another epoch");
+    const std::size_t most = ctx.payload_bytes * kMaxPackets;
+    if (bytes > most) fail(std::to_string(bytes) + " bytes, a message holds at most " + std::to_string(most));
+}
+
+std::uint64_t EndpointImpl::refused(const MessageName& name, CompletionKind kind, std::size_t bytes,
+                                    Nanos now) {
+    const std::uint64_t id = ctx.next_id++;
+    ctx.completions.push({.id = id,
+                          .kind = kind,
+                          .status = aborting.status(),
+                          .rank = aborting.rank(),
+                          .bytes = bytes,
+                          .started_ns = now,
+                          .finished_ns = now,
+                          .name = name});
+    return id;
+}
+
+std::uint64_t EndpointImpl::post_send(const MessageName& name, std::uint16_t dst,
+                                      std::span<const std::byte> buffer, const Hints& hints, Nanos now) {
+    check_post(name, "post_send", dst, ctx.config.rank, buffer.size());
+    if (aborting.active()) return refused(name, CompletionKind::send, buffer.size(), now);
+    return sender.post(name, dst, buffer, hints, now);
+}
+
+std::uint64_t EndpointImpl::post_recv(const MessageName& name, std::uint16_t src, std::span<std::byte> buffer,
+                                      const Hints& hints, Nanos now) {
+    check_post(name, "post_recv", src, src, buffer.size());
+    if (aborting.active()) return refused(name, CompletionKind::recv, buffer.size(), now);
+    return receiver.post(name, src, buffer, hints, now);
+}
+
+void EndpointImpl::count(wire::Fault fault) noexcept {
+    switch (fault) {
+        case wire::Fault::none:
+            break;
+        case wire::Fault::length:
+            ++ctx.stats.rx_bad_length;
+            break;
+        case wire::Fault::icrc:
+            ++ctx.stats.rx_bad_icrc;
+            break;
+        case wire::Fault::magic:
+            ++ctx.stats.rx_bad_magic;
+            break;
+        case wire::Fault::qkey:
+            ++ctx.stats.rx_bad_qkey;
+            break;
+        case wire::Fault::qpn:
+            ++ctx.stats.rx_bad_qpn;
+            break;
+    }
+}
+
+void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
+    ctx.stats.rx_bytes += packet.size();
+    wire::Decoded d;
+    const wire::Fault fault = wire::decode(packet, expect_, d);
+    if (fault != wire::Fault::none) return count(fault);
+    if (d.csa.name.epoch != ctx.config.epoch) {
+        ++ctx.stats.rx_stale_epoch;
+        return;
+    }
+    last_packet_ = now;
+    if (aborting.active()) return after_abort(d, now);
+    switch (d.csa.type) {
+        case wire::Type::data:
+            return receiver.on_data(d, now);
+        case wire::Type::loss:
+            return on_loss(d, now);
+        default:
+            return on_control(d, now);
+    }
+}
+
+void EndpointImpl::on_loss(const wire::Decoded& d, Nanos now) {
+    if (d.csa.name.src_rank != ctx.config.rank) return receiver.on_loss(d, now);
+    // Bounced: addresses and queue pairs are swapped, so it seems to come from whom it was for.
+    const std::int32_t dst = ctx.peers.rank_at(d.route.src_ipv4, d.route.src_qpn);
+    if (dst < 0 || d.csa.pkt_idx >= d.csa.pkt_total) {
+        ++ctx.stats.rx_bad_index;
+        return;
+    }
+    const auto peer = static_cast<std::uint16_t>(dst);
+    const bool fresh = receiver.first_notice({d.csa.name, peer, d.csa.pkt_idx, d.csa.attempt});
+    sender.on_bounce(d, peer, !fresh, now);
+}
+
+// Ranks, indices and credit that cannot be, whatever the state of the message.
+bool EndpointImpl::sane_control(const wire::Decoded& d) const noexcept {
+    const std::uint16_t from = d.control.from_rank;
+    const std::uint16_t src = d.csa.name.src_rank;
+    const std::uint16_t self = ctx.config.rank;
+    const wire::Reason reason = d.control.reason;
+    if (!ctx.peers.known(from)) return false;
+    const bool of_message = d.csa.pkt_total >= 1 && d.csa.pkt_total <= kMaxPackets &&
+                            d.csa.pkt_idx < d.csa.pkt_total && d.control.cumulative <= d.csa.pkt_total &&
+                            (d.control.bitmap_bits == 0 || d.control.bitmap_bits == d.csa.pkt_total);
+    if (d.csa.type != wire::Type::state && d.control.bitmap_bits != 0) return false;
+    if (d.csa.type != wire::Type::abort) {
+        const Peer* peer = ctx.peers.find(from);
+        const CreditAccount fresh(initial_window(ctx.config));
+        const CreditAccount& account = peer != nullptr ? peer->credit : fresh;
+        if (!account.plausible(ctx.credit_serial, d.control.credit, ctx.config.window)) return false;
+    }
+    switch (d.csa.type) {
+        case wire::Type::ack:
+            return src == self && of_message;
+        case wire::Type::state:
+            return src == self && of_message && reason >= wire::Reason::loss &&
+                   reason <= wire::Reason::probed;
+        case wire::Type::credit:
+            return true;
+        case wire::Type::probe:
+            return src == from && (reason == wire::Reason::ping || of_message);
+        case wire::Type::probe_rsp:
+            if (reason == wire::Reason::pong) return true;
+            return of_message && (reason == wire::Reason::not_ready ? src == self : src == from);
+        case wire::Type::abort:
+            return src < ctx.config.world &&
+                   (reason == wire::Reason::peer_dead || reason == wire::Reason::user_abort);
+        default:
+            return true;  // reserved types are counted and otherwise ignored
+    }
+}
+
+void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
+    if (!sane_control(d)) {
+        ++ctx.stats.rx_bad_index;
+        return;
+    }
+    ++ctx.stats.rx_control;
+    Peer& peer = ctx.peers.get(d.control.from_rank);
+    liveness.heard(peer, now);
+    const std::uint32_t now_ts = ctx.ticks(now);
+    const Nanos late = ctx.nanos(peer.clock.sample(ctx.ts_serial, now_ts, d.csa.tx_ts, now));
+    if ((d.control.flags & wire::kEcho) != 0) {
+        const std::int32_t trip = ctx.ts_serial.distance(d.control.newest_tx_ts, now_ts);
+        if (trip >= 0) peer.rtt.sample(ctx.nanos(trip), now);
+    }
+    if (d.csa.type != wire::Type::abort && peer.credit.update(ctx.credit_serial, d.control.credit)) {
+        sender.on_credit(peer);
+    }
+    switch (d.csa.type) {
+        case wire::Type::ack:
+            ++ctx.stats.rx_ack;
+            return sender.on_ack(d, now);
+        case wire::Type::state:
+            ++ctx.stats.rx_state;
+            return sender.on_state(d, late, now);
+        case wire::Type::credit:
+            ++ctx.stats.rx_credit;
+            return;
+        case wire::Type::probe:
+            ++ctx.stats.rx_probe;
+            return on_probe(d, now);
+        case wire::Type::probe_rsp:
+            ++ctx.stats.rx_probe_rsp;
+            if (d.control.reason == wire::Reason::not_ready) return sender.on_not_ready(d, now);
+            return receiver.on_probe_rsp(d, now);
+        case wire::Type::abort:
+            ++ctx.stats.rx_abort;
+            return on_abort(d, now);
+        default:
+            return;
+    }
+}
+
+void EndpointImpl::on_probe(const wire::Decoded& d, Nanos now) {
+    if (d.control.reason != wire::Reason::ping) return receiver.on_probe(d, now);
+    ControlItem item;
+    item.type = wire::Type::probe_rsp;
+    item.reason = wire::Reason::pong;
+    item.name.epoch = ctx.config.epoch;
+    item.name.src_rank = ctx.config.rank;
+    item.peer = d.control.from_rank;
+    item.flags = wire::kSeen | wire::kEcho;
+    item.newest_ts = d.csa.tx_ts;
+    ctx.control.push(item);
+}
+
+void EndpointImpl::on_abort(const wire::Decoded& d, Nanos now) {
+    const bool dead = d.control.reason == wire::Reason::peer_dead;
+    fail(dead ? Status::peer_unreachable : Status::aborted, d.csa.name.src_rank, false, now);
+}
+
+void EndpointImpl::after_abort(const wire::Decoded& d, Nanos now) {
+    if (d.csa.type == wire::Type::loss) return;
+    const bool data = d.csa.type == wire::Type::data;
+    const std::uint16_t from = data ? d.csa.name.src_rank : d.control.from_rank;
+    if (!ctx.peers.known(from)) {
+        ++ctx.stats.rx_bad_index;
+        return;
+    }
+    if (data) {
+        ++ctx.stats.rx_data;
+        ++ctx.stats.rx_early_dropped;
+    } else {
+        ++ctx.stats.rx_control;
+    }
+    if (d.csa.type == wire::Type::abort) {
+        ++ctx.stats.rx_abort;
+        return;
+    }
+    aborting.reply(ctx.peers.get(from), now);
+}
+
+void EndpointImpl::fail(Status status, std::uint16_t rank, bool flood, Nanos now) {
+    if (aborting.active()) return;
+    ctx.control.clear();
+    sender.fail_all(status, rank, now);
+    receiver.fail_all(status, rank, now);
+    aborting.enter(status, rank, flood, now);
+}
+
+void EndpointImpl::on_timer(Nanos now) {
+    const Nanos promised = ctx.timers.next();
+    if (promised > now) return;
+    // Called much later than asked for, our own process was stopped, and what it missed lies unread or just
+    // came in.
+    const Nanos lateness = now - promised;
+    const bool late = lateness > ctx.config.stall_tolerance;
+    if (late) ++ctx.stats.stalls;
+    if (lateness > ctx.beat() / 2) liveness.stalled(now);
+    while (ctx.timers.next() <= now) {
+        const Timer t = ctx.timers.pop();
+        switch (t.kind) {
+            case TimerKind::recv:
+                receiver.on_timer(t.index, now, late);
+                break;
+            case TimerKind::send:
+                sender.on_timer(t.index, now);
+                break;
+            case TimerKind::abort:
+                aborting.on_timer(now);
+                break;
+            case TimerKind::peer:
+                if (Peer* p = ctx.peers.find(static_cast<std::uint16_t>(t.index)); p != nullptr) {
+                    if (liveness.on_timer(*p, now)) fail(Status::peer_unreachable, p->rank, true, now);
+                }
+        }
+    }
+}
+
+Nanos EndpointImpl::next_deadline() const noexcept {
+    return std::min(ctx.timers.next(), transmitter.deadline());
+}
+
+bool EndpointImpl::next_completion(Completion& c) {
+    if (ctx.completions.empty()) return false;
+    c = ctx.completions.pop();
+    return true;
+}
+
+bool EndpointImpl::quiescent(Nanos now) const {
+    return receiver.unfinished() == 0 && sender.unfinished() == 0 && ctx.control.empty() &&
+           aborting.settled() && (last_packet_ == 0 || now - last_packet_ >= ctx.config.linger);
+}
+
+}  // namespace csaud

@@ -1,0 +1,56 @@
+#include "liveness.hpp"
+
+#include <algorithm>
+
+namespace csaud {
+
+void Liveness::wait(Peer& p, Nanos now) {
+    if (p.waits++ != 0) return;
+    p.silent_since = now;
+    p.unanswered = 0;
+    ctx_.timers.arm(TimerKind::peer, p.rank, now + ctx_.beat());
+}
+
+void Liveness::release(Peer& p) {
+    if (--p.waits == 0) ctx_.timers.cancel(TimerKind::peer, p.rank);
+}
+
+void Liveness::ping(Peer& p, Nanos now) {
+    p.last_ping = now;
+    ControlItem item;
+    item.type = wire::Type::probe;
+    item.reason = wire::Reason::ping;
+    item.peer = p.rank;
+    item.name.epoch = ctx_.config.epoch;
+    item.name.src_rank = ctx_.config.rank;
+    ctx_.control.push(item);
+}
+
+bool Liveness::on_timer(Peer& p, Nanos now) {
+    if (p.waits == 0) return false;
+    if (p.silent_since < resumed_at_) {
+        p.silent_since = resumed_at_;
+        p.unanswered = 0;
+    }
+    const Nanos quiet_since = p.ever_heard ? std::max(p.last_heard, p.silent_since) : p.silent_since;
+    Nanos due = quiet_since + ctx_.beat();
+    if (p.unanswered != 0) due = std::max(due, p.last_ping + ctx_.beat());
+    if (now >= due) {
+        if (p.unanswered >= ctx_.config.dead_probes) return true;
+        ++p.unanswered;
+        ping(p, now);
+        due = now + ctx_.beat();
+    }
+    ctx_.timers.arm(TimerKind::peer, p.rank, due);
+    return false;
+}
+
+void Liveness::measure(Peer& p, Nanos now) {
+    const Nanos refresh = ctx_.config.rtt_refresh;
+    if (p.rtt.measured() && now - p.rtt.last_sample() < refresh) return;
+    const Nanos patience = p.rtt.measured() ? refresh : std::min(refresh, 8 * ctx_.config.rtt_initial);
+    if (p.last_ping != 0 && now - p.last_ping < patience) return;
+    ping(p, now);
+}
+
+}  // namespace csaud

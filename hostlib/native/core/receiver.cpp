@@ -1,0 +1,275 @@
+#include "receiver.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace csaud {
+
+Receiver::Receiver(Context& c, Liveness& l)
+    : ctx_(c),
+      liveness_(l),
+      finished_(c.config.finished_memory),
+      early_(c.config.early_pool_packets, c.payload_bytes) {}
+
+std::uint32_t Receiver::open(const MessageName& name, std::size_t total, Nanos now, Nanos first_wait) {
+    const std::uint32_t i = messages_.take();
+    Message& m = messages_[i];
+    m = Message{};
+    m.name = name;
+    m.live = true;
+    m.reassembly.reset(total);
+    m.detector.reset(now, ctx_.packet_time(), first_wait);
+    by_name_.put(name, i);
+    return i;
+}
+
+void Receiver::close(std::uint32_t i, Peer& peer) {
+    Message& m = messages_[i];
+    drop_early(m);
+    ctx_.timers.cancel(TimerKind::recv, i);
+    by_name_.erase(m.name);
+    if (m.begun && --peer.incoming == 0) --ctx_.senders;
+    if (m.posted) {
+        steps_.closed(m.name);
+        liveness_.release(peer);
+        --posted_;
+    }
+    m.live = false;
+    messages_.release(i);
+}
+
+std::uint64_t Receiver::post(const MessageName& name, std::uint16_t src, std::span<std::byte> buffer,
+                             const Hints& hints, Nanos now) {
+    const Cut cut{ctx_.payload_bytes, buffer.size()};
+    std::uint32_t* found = by_name_.find(name);
+    if (found != nullptr ? messages_[*found].posted : finished_.contains(name)) {
+        throw std::invalid_argument("post_recv: a message of this name was posted before");
+    }
+    Peer& peer = ctx_.peers.get(src);
+    const Nanos wait = first_wait(peer, hints, now);
+    const std::uint32_t i = found != nullptr ? *found : open(name, cut.packets(), now, wait);
+    Message& m = messages_[i];
+    m.id = ctx_.next_id++;
+    m.posted = true;
+    m.posted_at = now;
+    if (!m.begun) m.started = now;
+    m.deadline = hints.deadline;
+    m.buffer = buffer;
+    m.cut = cut;
+    ++posted_;
+    steps_.posted(name, static_cast<std::uint32_t>(cut.packets()));
+    liveness_.wait(peer, now);
+    liveness_.measure(peer, now);
+    take_early(m, peer);
+    const std::uint64_t id = m.id;
+    if (m.reassembly.complete()) {
+        complete(i, peer, 0, now);
+    } else {
+        arm(i, m, peer);
+    }
+    return id;
+}
+
+void Receiver::take_early(Message& m, Peer& peer) {
+    bool fits = m.reassembly.total() == m.cut.packets();
+    for (std::uint32_t s = m.early; s != kNone && fits; s = early_.slot(s).next) {
+        fits = early_.slot(s).length == m.cut.length_of(early_.slot(s).idx);
+    }
+    if (!fits) {
+        // Another message's size under this name: as if it had come after the post.
+        const std::size_t bad = m.reassembly.received();
+        ctx_.stats.rx_bad_index += bad;
+        ctx_.stats.rx_data -= bad;
+        drop_early(m);
+        m.reassembly.reset(m.cut.packets());
+        return;
+    }
+    std::uint32_t taken = 0;
+    while (m.early != kNone) {
+        m.reassembly.place(m.cut, m.buffer, early_.slot(m.early).idx, early_.payload(m.early));
+        m.early = early_.release(m.early);
+        ++taken;
+    }
+    if (taken == 0) return;
+    steps_.arrived(m.name, taken);
+    consumed(peer, taken, 0);
+}
+
+void Receiver::drop_early(Message& m) {
+    while (m.early != kNone) m.early = early_.release(m.early);
+}
+
+void Receiver::consumed(Peer& peer, std::uint32_t packets, std::uint32_t echo_ts) {
+    peer.grant.consumed(packets, ctx_.config.window, ctx_.credit_budget);
+    peer.echo_ts = echo_ts;
+    if (peer.credit_queued || !peer.grant.worth_telling()) return;
+    peer.credit_queued = true;
+    ctx_.control.push(answer(wire::Type::credit, wire::Reason::none, {}, 0, peer.rank));
+}
+
+void Receiver::begin(Message& m, Peer& peer, Nanos now) {
+    m.begun = true;
+    m.started = m.posted ? m.started : now;
+    if (peer.incoming++ == 0) ++ctx_.senders;
+    if (!m.posted) return;
+    const Nanos waited = now - m.posted_at;
+    const Nanos error = waited - peer.first_wait_mean;
+    peer.first_wait_mean += error / 8;
+    peer.first_wait_dev += ((error < 0 ? -error : error) - peer.first_wait_dev) / 4;
+}
+
+Nanos Receiver::first_wait(const Peer& peer, const Hints& hints, Nanos now) const noexcept {
+    const Nanos expected = hints.expected_start != 0 ? hints.expected_start + 4 * hints.jitter - now
+                                                     : peer.first_wait_mean + 4 * peer.first_wait_dev;
+    const Nanos least = std::max({2 * peer.rtt.base(), peer.rtt.patience(), ctx_.config.timer_tick});
+    return std::clamp(expected, least, std::max(least, ctx_.beat()));
+}
+
+IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept {
+    IntervalTerms t;
+    t.rtt_base = peer.rtt.base();
+    t.rtt_patience = peer.rtt.patience();
+    t.delta = peer.reorder.delta();
+    t.sigma = peer.reorder.sigma(t.rtt_base);
+    t.backoff = peer.reorder.backoff();
+    const double in_flight =
+        static_cast<double>(t.rtt_base) / static_cast<double>(std::max<Nanos>(1, ctx_.packet_time()));
+    t.tail_packets = std::max(4.0, in_flight / std::max(1U, ctx_.senders));
+    t.barrier = m.posted ? steps_.fraction(m.name) : 0;
+    t.t_min = std::max(ctx_.config.timer_tick, 2 * ctx_.packet_time());
+    t.queue_max = ctx_.config.queue_max;
+    t.longest_wait = ctx_.beat();
+    return t;
+}
+
+void Receiver::arm(std::uint32_t i, Message& m, Peer& peer) {
+    Nanos due = m.posted ? m.deadline : kNever;
+    if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
+        due = std::min(due, m.detector.deadline(m.reassembly, terms(m, peer)));
+    }
+    if (due != kNever) ctx_.timers.arm_earlier(TimerKind::recv, i, due);
+}
+
+bool Receiver::sane_source(const wire::Decoded& d) noexcept {
+    return ctx_.peers.known(d.csa.name.src_rank) && d.csa.path_id < ctx_.config.paths &&
+           d.csa.pkt_total >= 1 && d.csa.pkt_total <= kMaxPackets && d.csa.pkt_idx < d.csa.pkt_total;
+}
+
+void Receiver::on_data(const wire::Decoded& d, Nanos now) {
+    const wire::CsaHeader& h = d.csa;
+    if (!sane_source(d) || !plausible_cut(ctx_.payload_bytes, h.pkt_idx, h.pkt_total, d.payload.size())) {
+        ++ctx_.stats.rx_bad_index;
+        return;
+    }
+    std::uint32_t* found = by_name_.find(h.name);
+    if (found != nullptr) {
+        const Message& m = messages_[*found];
+        if (m.reassembly.total() != h.pkt_total ||
+            (m.posted && m.cut.length_of(h.pkt_idx) != d.payload.size())) {
+            ++ctx_.stats.rx_bad_index;
+            return;
+        }
+    }
+    Peer& peer = ctx_.peers.get(h.name.src_rank);
+    liveness_.heard(peer, now);
+    ++ctx_.stats.rx_data;
+    track_path(d, peer);
+    if (found == nullptr && finished_.contains(h.name)) return duplicate(d, peer, true, now);
+    if (found != nullptr && messages_[*found].reassembly.has(h.pkt_idx))
+        return duplicate(d, peer, false, now);
+    const std::uint32_t i = found != nullptr ? *found : open(h.name, h.pkt_total, now, ctx_.beat());
+    Message& m = messages_[i];
+    if (!m.posted) {
+        const std::uint32_t head = early_.store(m.early, h.pkt_idx, d.payload);
+        if (head == kNone) {
+            ++ctx_.stats.rx_early_dropped;
+            if (m.early == kNone) close(i, peer);
+            ctx_.control.push(
+                answer(wire::Type::probe_rsp, wire::Reason::not_ready, h.name, h.pkt_total, peer.rank));
+            return;
+        }
+        m.early = head;
+        ++ctx_.stats.rx_early;
+    } else {
+        m.reassembly.place(m.cut, m.buffer, h.pkt_idx, d.payload);
+    }
+    if (!m.begun) begin(m, peer, now);
+    peer.reorder.arrived(false, now, peer.rtt.base());
+    if (h.attempt == 0) {
+        const Nanos late = m.detector.lateness(now, h.pkt_idx);
+        if (late >= 0 && h.pkt_idx + 1U < m.reassembly.high()) {
+            ++ctx_.stats.rx_reordered;
+            peer.reorder.filled(late);
+        }
+    }
+    m.reassembly.mark(h.pkt_idx);
+    if (m.posted) {
+        steps_.arrived(m.name, 1);
+        consumed(peer, 1, h.tx_ts);
+    }
+    if (m.reassembly.complete()) {
+        if (m.posted) complete(i, peer, h.tx_ts, now);
+        return;
+    }
+    liveness_.measure(peer, now);
+    m.detector.arrived(ctx_.ts_serial, now, m.reassembly, h.tx_ts, terms(m, peer));
+    arm(i, m, peer);
+}
+
+void Receiver::duplicate(const wire::Decoded& d, Peer& peer, bool finished, Nanos now) {
+    ++ctx_.stats.rx_duplicates;
+    peer.reorder.arrived(true, now, peer.rtt.base());
+    // A retransmission of a finished message: its sender may have lost our ACK.
+    if (finished && (d.csa.flags & wire::kRtx) != 0) {
+        ctx_.control.push(
+            answer(wire::Type::ack, wire::Reason::done, d.csa.name, d.csa.pkt_total, peer.rank));
+    }
+}
+
+void Receiver::track_path(const wire::Decoded& d, Peer& peer) {
+    const wire::CsaHeader& h = d.csa;
+    const PathGap gap = peer.rx_paths[h.path_id].on_data(ctx_.path_serial, h.path_seq, h.ordered);
+    if (gap.count == 0 || !ctx_.config.detectors.gap) return;
+    ControlItem item = answer(wire::Type::state, wire::Reason::gap, h.name, h.pkt_total, peer.rank);
+    item.path = h.path_id;
+    item.path_first = gap.first;
+    item.path_count = gap.count;
+    ctx_.control.push(item);
+}
+
+void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nanos now) {
+    Message& m = messages_[i];
+    ++ctx_.stats.messages_received;
+    finished_.add(m.name);
+    ControlItem ack = answer(wire::Type::ack, wire::Reason::none, m.name,
+                             static_cast<std::uint16_t>(m.reassembly.total()), peer.rank);
+    if (echo_ts != 0) {
+        ack.flags = wire::kEcho | wire::kSeen;
+        ack.newest_ts = echo_ts;
+    }
+    ctx_.control.push(ack);
+    finish(m, Status::ok, peer.rank, now);
+    close(i, peer);
+}
+
+void Receiver::finish(Message& m, Status status, std::uint16_t rank, Nanos now) {
+    ctx_.completions.push({.id = m.id,
+                           .kind = CompletionKind::recv,
+                           .status = status,
+                           .rank = rank,
+                           .bytes = m.buffer.size(),
+                           .started_ns = m.started,
+                           .finished_ns = now,
+                           .name = m.name});
+}
+
+void Receiver::fail_all(Status status, std::uint16_t rank, Nanos now) {
+    for (std::uint32_t i = 0; i < messages_.capacity(); ++i) {
+        Message& m = messages_[i];
+        if (!m.live) continue;
+        if (m.posted) finish(m, status, rank, now);
+        close(i, ctx_.peers.get(m.name.src_rank));
+    }
+}
+
+}  // namespace csaud

@@ -1,0 +1,94 @@
+// The receiving half of an endpoint: takes DATA, owns loss detection, answers probes, grants credit.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "context.hpp"
+#include "detector.hpp"
+#include "early_pool.hpp"
+#include "finished.hpp"
+#include "liveness.hpp"
+#include "loss_notices.hpp"
+#include "reassembly.hpp"
+#include "step_progress.hpp"
+
+namespace csaud {
+
+class Receiver {
+  public:
+    Receiver(Context&, Liveness&);
+
+    std::uint64_t post(const MessageName&, std::uint16_t src, std::span<std::byte>, const Hints&, Nanos now);
+
+    void on_data(const wire::Decoded&, Nanos now);
+    // A switch trimmed a packet that was for us.
+    void on_loss(const wire::Decoded&, Nanos now);
+    // A sender asks for a message of its own.
+    void on_probe(const wire::Decoded&, Nanos now);
+    // A sender's answer to our STATE.
+    void on_probe_rsp(const wire::Decoded&, Nanos now);
+
+    void on_timer(std::uint32_t index, Nanos now, bool late);
+
+    // Every posted receive ends like this; early data is dropped.
+    void fail_all(Status, std::uint16_t rank, Nanos now);
+
+    // What a control packet can say of a message when it goes.
+    struct View {
+        const Reassembly* reassembly = nullptr;  // nullptr: nothing known of it (or finished)
+        bool finished = false;
+    };
+    View view(const MessageName&) const noexcept;
+
+    std::size_t unfinished() const noexcept { return posted_; }
+    bool first_notice(const CopyName& copy) { return notices_.add(copy); }
+
+  private:
+    struct Message {
+        std::uint64_t id = 0;
+        MessageName name;
+        std::span<std::byte> buffer;
+        Cut cut;
+        Reassembly reassembly;
+        IntervalDetector detector;
+        Nanos posted_at = 0;
+        Nanos started = 0;
+        Nanos deadline = kNever;
+        std::uint32_t early = kNone;  // packets in the early pool
+        std::uint8_t contradictions = 0;
+        bool live = false;
+        bool posted = false;
+        bool begun = false;  // a packet arrived
+    };
+
+    std::uint32_t open(const MessageName&, std::size_t total, Nanos now, Nanos first_wait);
+    void close(std::uint32_t index, Peer&);
+    void complete(std::uint32_t index, Peer&, std::uint32_t echo_ts, Nanos now);
+    void finish(Message&, Status, std::uint16_t rank, Nanos now);
+    void take_early(Message&, Peer&);
+    void drop_early(Message&);
+    void begin(Message&, Peer&, Nanos now);
+    void arm(std::uint32_t index, Message&, Peer&);
+    void consumed(Peer&, std::uint32_t packets, std::uint32_t echo_ts);
+    void duplicate(const wire::Decoded&, Peer&, bool finished, Nanos now);
+    void track_path(const wire::Decoded&, Peer&);
+    bool sane_source(const wire::Decoded&) noexcept;
+    ControlItem answer(wire::Type, wire::Reason, const MessageName&, std::uint16_t total,
+                       std::uint16_t peer) const;
+    IntervalTerms terms(const Message&, const Peer&) const noexcept;
+    Nanos first_wait(const Peer&, const Hints&, Nanos now) const noexcept;
+
+    Context& ctx_;
+    Liveness& liveness_;
+    Pool<Message> messages_;
+    FlatMap<MessageName, std::uint32_t> by_name_;
+    FinishedMessages finished_;
+    LossNotices notices_;
+    EarlyPool early_;
+    StepProgress steps_;
+    std::size_t posted_ = 0;
+};
+
+}  // namespace csaud

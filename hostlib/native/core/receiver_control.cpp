@@ -1,0 +1,118 @@
+// The receiving half: notices, probes and timers.
+#include <algorithm>
+
+#include "receiver.hpp"
+
+namespace csaud {
+namespace {
+// A sender that keeps asking for a message of another size than the one posted, and of which nothing fits,
+// will never be satisfied: after so many PROBEs the receive ends with Status::protocol.
+constexpr std::uint8_t kContradictions = 8;
+}  // namespace
+
+ControlItem Receiver::answer(wire::Type type, wire::Reason reason, const MessageName& name,
+                             std::uint16_t total, std::uint16_t peer) const {
+    ControlItem item;
+    item.type = type;
+    item.reason = reason;
+    item.name = name;
+    item.name.epoch = ctx_.config.epoch;
+    item.pkt_total = total;
+    item.peer = peer;
+    return item;
+}
+
+Receiver::View Receiver::view(const MessageName& name) const noexcept {
+    const std::uint32_t* found = by_name_.find(name);
+    if (found != nullptr) return {&messages_[*found].reassembly, false};
+    return {nullptr, finished_.contains(name)};
+}
+
+void Receiver::on_loss(const wire::Decoded& d, Nanos) {
+    const wire::CsaHeader& h = d.csa;
+    const std::uint32_t* found = by_name_.find(h.name);
+    if (!sane_source(d) || (found != nullptr && messages_[*found].reassembly.total() != h.pkt_total)) {
+        ++ctx_.stats.rx_bad_index;
+        return;
+    }
+    const std::uint16_t src = h.name.src_rank;
+    if (!notices_.add({h.name, src, h.pkt_idx, h.attempt})) {
+        ++ctx_.stats.rx_loss_repeats;
+        return;
+    }
+    ++ctx_.stats.rx_loss_notices;
+    Peer& peer = ctx_.peers.get(src);
+    peer.rx_paths[h.path_id].on_loss(ctx_.path_serial, h.path_seq);
+    if (!ctx_.config.detectors.loss) return;
+    const bool have =
+        found != nullptr ? messages_[*found].reassembly.has(h.pkt_idx) : finished_.contains(h.name);
+    if (have) return;  // another copy made it
+    ControlItem item = answer(wire::Type::state, wire::Reason::loss, h.name, h.pkt_total, src);
+    item.pkt_idx = h.pkt_idx;
+    item.attempt = h.attempt;
+    ctx_.control.push(item);
+}
+
+void Receiver::on_probe(const wire::Decoded& d, Nanos now) {
+    const wire::CsaHeader& h = d.csa;
+    const std::uint16_t src = d.control.from_rank;
+    const std::uint32_t* found = by_name_.find(h.name);
+    if (found != nullptr && messages_[*found].reassembly.total() != h.pkt_total) {
+        ++ctx_.stats.rx_bad_index;
+        Message& m = messages_[*found];
+        if (m.posted && m.reassembly.received() == 0 && ++m.contradictions == kContradictions) {
+            finish(m, Status::protocol, src, now);
+            close(*found, ctx_.peers.get(src));
+        }
+        return;
+    }
+    ControlItem item = answer(wire::Type::state, wire::Reason::probed, h.name, h.pkt_total, src);
+    if (found == nullptr) {
+        const bool done = finished_.contains(h.name);
+        item.type = done ? wire::Type::ack : wire::Type::probe_rsp;
+        item.reason = done ? wire::Reason::done : wire::Reason::not_ready;
+    }
+    item.flags = wire::kEcho | wire::kSeen;
+    item.newest_ts = h.tx_ts;
+    ctx_.control.push(item);
+}
+
+void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
+    const std::uint32_t* found = by_name_.find(d.csa.name);
+    if (found == nullptr || d.control.reason != wire::Reason::sent) return;
+    Message& m = messages_[*found];
+    if (m.reassembly.total() != d.csa.pkt_total || d.control.cumulative > d.csa.pkt_total) return;
+    Peer& peer = ctx_.peers.get(d.csa.name.src_rank);
+    m.detector.sender_says(ctx_.ts_serial, now, m.reassembly, d.control.cumulative, d.csa.tx_ts,
+                           terms(m, peer));
+    arm(*found, m, peer);
+}
+
+void Receiver::on_timer(std::uint32_t i, Nanos now, bool late) {
+    Message& m = messages_[i];
+    if (!m.live) return;
+    Peer& peer = ctx_.peers.get(m.name.src_rank);
+    if (m.posted && now >= m.deadline) {
+        finish(m, Status::timeout, m.name.src_rank, now);
+        close(i, peer);
+        return;
+    }
+    if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
+        const IntervalTerms t = terms(m, peer);
+        const bool due = m.detector.deadline(m.reassembly, t) <= now;
+        if (due && !(late && m.detector.postpone(now, t, m.reassembly))) {
+            if (const auto report = m.detector.poll(now, m.reassembly, t)) {
+                ControlItem item = answer(wire::Type::state, wire::Reason::interval, m.name,
+                                          static_cast<std::uint16_t>(m.reassembly.total()), peer.rank);
+                if (report->seen) {
+                    item.flags = wire::kSeen;
+                    item.newest_ts = report->newest_ts;
+                }
+                ctx_.control.push(item);
+            }
+        }
+    }
+    arm(i, m, peer);
+}
+
+}  // namespace csaud

@@ -1,0 +1,47 @@
+// First in, first out, in one array that grows and never shrinks.
+#pragma once
+
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace csaud {
+
+template <class T>
+class RingQueue {
+  public:
+    bool empty() const noexcept { return size_ == 0; }
+    std::size_t size() const noexcept { return size_; }
+
+    T& front() noexcept { return slots_[head_]; }
+
+    void push(T value) {
+        if (size_ == slots_.size()) grow();
+        slots_[(head_ + size_) & (slots_.size() - 1)] = std::move(value);
+        ++size_;
+    }
+
+    T pop() {
+        T value = std::move(slots_[head_]);
+        head_ = (head_ + 1) & (slots_.size() - 1);
+        --size_;
+        return value;
+    }
+
+    void clear() noexcept { head_ = size_ = 0; }
+
+  private:
+    void grow() {
+        std::vector<T> bigger(slots_.empty() ? 8 : slots_.size() * 2);
+        for (std::size_t i = 0; i < size_; ++i)
+            bigger[i] = std::move(slots_[(head_ + i) & (slots_.size() - 1)]);
+        slots_.swap(bigger);
+        head_ = 0;
+    }
+
+    std::vector<T> slots_;
+    std::size_t head_ = 0;
+    std::size_t size_ = 0;
+};
+
+}  // namespace csaud

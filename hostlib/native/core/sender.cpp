@@ -1,0 +1,146 @@
+#include "sender.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace csaud {
+
+SendMessage* Sender::find(const MessageName& name, std::uint16_t dst, std::uint32_t* index) {
+    const std::uint32_t* found = by_key_.find({name, dst});
+    if (found == nullptr) return nullptr;
+    if (index != nullptr) *index = *found;
+    return &messages_[*found];
+}
+
+std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span<const std::byte> buffer,
+                           const Hints& hints, Nanos now) {
+    if (by_key_.find({name, dst}) != nullptr) {
+        throw std::invalid_argument("post_send: a message of this name is under way to this rank");
+    }
+    Peer& peer = ctx_.peers.get(dst);
+    const std::uint32_t i = messages_.take();
+    SendMessage& m = messages_[i];
+    m = SendMessage{};
+    m.id = ctx_.next_id++;
+    m.name = name;
+    m.dst = dst;
+    m.cls = hints.cls;
+    m.barrier = hints.barrier;
+    m.buffer = buffer;
+    m.cut = {ctx_.payload_bytes, buffer.size()};
+    m.total = static_cast<std::uint16_t>(m.cut.packets());
+    m.posted = m.last_news = now;
+    m.deadline = hints.deadline;
+    by_key_.put({name, dst}, i);
+    peer.pending.push(messages_.handle(i));
+    make_ready(peer);
+    liveness_.wait(peer, now);
+    ctx_.timers.arm(TimerKind::send, i, std::min(m.deadline, now + probe_wait(peer, 0)));
+    return m.id;
+}
+
+void Sender::finish(std::uint32_t i, Status status, std::uint16_t rank, Nanos now) {
+    SendMessage& m = messages_[i];
+    Peer& peer = ctx_.peers.get(m.dst);
+    ctx_.completions.push({.id = m.id,
+                           .kind = CompletionKind::send,
+                           .status = status,
+                           .rank = rank,
+                           .bytes = m.buffer.size(),
+                           .started_ns = m.posted,
+                           .finished_ns = now,
+                           .name = m.name});
+    if (m.records != kNone) {
+        records_.release(m.records, m.total);
+        std::vector<std::uint32_t>& begun = peer.begun;
+        begun[m.active_place] = begun.back();
+        messages_[begun[m.active_place]].active_place = m.active_place;
+        begun.pop_back();
+    }
+    ctx_.timers.cancel(TimerKind::send, i);
+    liveness_.release(peer);
+    by_key_.erase({m.name, m.dst});
+    m.id = 0;
+    messages_.release(i);
+}
+
+void Sender::fail_all(Status status, std::uint16_t rank, Nanos now) {
+    for (std::uint32_t i = 0; i < messages_.capacity(); ++i) {
+        if (messages_[i].id != 0) finish(i, status, rank, now);
+    }
+    rtx_.clear();
+    ready_.clear();
+}
+
+void Sender::make_ready(Peer& peer) {
+    if (peer.in_ready || !peer.credit.may_send()) return;
+    while (!peer.pending.empty() && messages_.find(peer.pending.front()) == nullptr) peer.pending.pop();
+    if (peer.pending.empty()) return;
+    peer.in_ready = true;
+    ready_.push(peer.rank);
+}
+
+void Sender::on_credit(Peer& peer) {
+    make_ready(peer);
+}
+
+// A copy goes out: it becomes the newest one of its packet.
+void Sender::stamp(SendMessage& m, Peer& peer, PacketRecord& r, Nanos now) {
+    r.tx_ts = ctx_.ticks(now);
+    r.path_seq = peer.tx_seq[r.path];
+    peer.tx_seq[r.path] = static_cast<std::uint16_t>(ctx_.path_serial.wrap(r.path_seq + 1ULL));
+    m.last_news = now;
+    ++ctx_.stats.tx_data;
+    ++ctx_.stats.tx_path[r.path];
+}
+
+bool Sender::next_retransmission(Copy& copy, Nanos now) {
+    while (!rtx_.empty()) {
+        const Retransmission r = rtx_.pop();
+        SendMessage* m = messages_.find(r.message);
+        if (m == nullptr) continue;  // finished meanwhile
+        PacketRecord& record = records_.at(m->records, r.pkt_idx);
+        record.queued = false;
+        if (m->arrived.test(r.pkt_idx)) continue;
+        Peer& peer = ctx_.peers.get(m->dst);
+        record.path = peer.paths.next_other(record.path);
+        record.attempt = record.attempt == UINT8_MAX ? 1 : static_cast<std::uint8_t>(record.attempt + 1);
+        stamp(*m, peer, record, now);
+        ++*rtx_by_[static_cast<std::size_t>(r.found_by)];
+        copy = {m, r.pkt_idx, record};
+        return true;
+    }
+    return false;
+}
+
+bool Sender::next_first(Copy& copy, Nanos now) {
+    while (!ready_.empty()) {
+        Peer& peer = ctx_.peers.get(ready_.pop());
+        peer.in_ready = false;
+        make_ready(peer);  // to the back of the ring, if there is work and credit
+        if (!peer.in_ready) continue;
+        const Handle h = peer.pending.front();
+        SendMessage& m = messages_[h.index];
+        if (m.records == kNone) {
+            m.records = records_.take(m.total);
+            m.active_place = static_cast<std::uint32_t>(peer.begun.size());
+            peer.begun.push_back(h.index);
+        }
+        const std::uint16_t idx = m.next++;
+        if (m.all_sent()) peer.pending.pop();
+        PacketRecord& record = records_.at(m.records, idx);
+        record.path = peer.paths.next();
+        stamp(m, peer, record, now);
+        m.probe_rounds = 0;
+        peer.credit.sent();
+        copy = {&m, idx, record};
+        return true;
+    }
+    return false;
+}
+
+bool Sender::next_copy(Copy& copy, Nanos now) {
+    return next_retransmission(copy, now) || next_first(copy, now);
+}
+
+}  // namespace csaud

@@ -1,0 +1,86 @@
+// The sending half of an endpoint: sends under the credit that receivers grant, keeps no timer per packet,
+// and decides from what receivers report which copies to send again.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "context.hpp"
+#include "liveness.hpp"
+#include "retransmit_queue.hpp"
+#include "send_message.hpp"
+
+namespace csaud {
+
+class Sender {
+  public:
+    Sender(Context& c, Liveness& l)
+        : ctx_(c),
+          liveness_(l),
+          rtx_by_{&c.stats.rtx_loss, &c.stats.rtx_gap, &c.stats.rtx_interval, &c.stats.rtx_probe} {}
+
+    std::uint64_t post(const MessageName&, std::uint16_t dst, std::span<const std::byte>, const Hints&,
+                       Nanos now);
+
+    void on_ack(const wire::Decoded&, Nanos now);
+    // late: how long the packet stood in queues, in nanoseconds.
+    void on_state(const wire::Decoded&, Nanos late, Nanos now);
+    void on_not_ready(const wire::Decoded&, Nanos now);
+    // A switch bounced a copy of ours that was for `dst`.
+    void on_bounce(const wire::Decoded&, std::uint16_t dst, bool repeated, Nanos now);
+    void on_credit(Peer&);
+
+    void on_timer(std::uint32_t index, Nanos now);
+
+    void fail_all(Status, std::uint16_t rank, Nanos now);
+
+    // The next DATA copy to send.
+    struct Copy {
+        const SendMessage* message = nullptr;
+        std::uint16_t pkt_idx = 0;
+        PacketRecord record;
+    };
+    bool next_copy(Copy&, Nanos now);
+    bool has_copies() const noexcept { return !rtx_.empty() || !ready_.empty(); }
+
+    std::size_t unfinished() const noexcept { return messages_.in_use(); }
+
+  private:
+    // Where a message goes belongs to its name here: one source may send the same name to several.
+    struct Key {
+        MessageName name;
+        std::uint16_t dst = 0;
+        friend bool operator==(const Key&, const Key&) = default;
+        friend std::uint64_t hash_value(const Key& k) noexcept {
+            return hash_value(k.name) + k.dst * 0x9e3779b97f4a7c15ULL;
+        }
+    };
+
+    SendMessage* find(const MessageName& name, std::uint16_t dst, std::uint32_t* index = nullptr);
+    bool fits(const SendMessage&, const wire::Decoded&) const noexcept;
+    void merge(SendMessage&, const wire::Decoded&, Nanos now) noexcept;
+    void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
+    void make_ready(Peer&);
+    void queue(std::uint32_t index, std::uint16_t idx, Detector);
+    bool resend_reported(std::uint32_t index, std::uint16_t idx, std::uint8_t attempt);
+    void resend_gap(Peer&, const wire::Decoded&);
+    unsigned resend_missing(std::uint32_t index, const Peer&, const wire::Decoded&, Nanos late, Nanos now);
+    void answer_interval(const SendMessage*, const wire::Decoded&);
+    void stamp(SendMessage&, Peer&, PacketRecord&, Nanos now);
+    Nanos probe_wait(const Peer&, unsigned rounds) const noexcept;
+    bool next_retransmission(Copy&, Nanos now);
+    bool next_first(Copy&, Nanos now);
+
+    Context& ctx_;
+    Liveness& liveness_;
+    std::uint64_t* rtx_by_[4];  // by Detector
+    Pool<SendMessage> messages_;
+    RecordPool records_;
+    FlatMap<Key, std::uint32_t> by_key_;
+    RetransmitQueue rtx_;
+    RingQueue<std::uint16_t> ready_;  // ranks with packets that never went and credit for them
+};
+
+}  // namespace csaud

@@ -1,0 +1,205 @@
+// The sending half: what receivers report, and the probe.
+#include <algorithm>
+
+#include "sender.hpp"
+
+namespace csaud {
+
+bool Sender::fits(const SendMessage& m, const wire::Decoded& d) const noexcept {
+    if (d.csa.pkt_total != m.total || d.control.cumulative > m.next) return false;
+    if (d.control.bitmap_bits == 0) return true;
+    if (d.control.bitmap_bits != m.total) return false;
+    Bitmap claimed;
+    claimed.merge(d.bitmap, m.total);
+    for (std::size_t i = m.next; i < m.total; ++i) {
+        if (claimed.test(i)) return false;  // nothing arrives that was not sent
+    }
+    return true;
+}
+
+void Sender::merge(SendMessage& m, const wire::Decoded& d, Nanos now) noexcept {
+    m.last_news = now;
+    if (d.control.bitmap_bits == 0) return;
+    const std::size_t fresh = m.arrived.merge(d.bitmap, m.total);
+    m.arrived_count = static_cast<std::uint16_t>(m.arrived_count + fresh);
+    if (fresh != 0) m.probe_rounds = 0;
+}
+
+void Sender::on_ack(const wire::Decoded& d, Nanos now) {
+    std::uint32_t i = kNone;
+    const SendMessage* m = find(d.csa.name, d.control.from_rank, &i);
+    if (m == nullptr) return;  // a repeated ACK
+    if (d.csa.pkt_total != m->total || !m->all_sent()) {
+        ++ctx_.stats.rx_bad_index;
+        return;
+    }
+    ++ctx_.stats.messages_sent;
+    finish(i, Status::ok, m->dst, now);
+}
+
+void Sender::on_state(const wire::Decoded& d, Nanos late, Nanos now) {
+    std::uint32_t i = kNone;
+    SendMessage* m = find(d.csa.name, d.control.from_rank, &i);
+    if (m != nullptr) {
+        if (!fits(*m, d)) {
+            ++ctx_.stats.rx_bad_index;
+            return;
+        }
+        merge(*m, d, now);
+    }
+    Peer& peer = ctx_.peers.get(d.control.from_rank);
+    switch (d.control.reason) {
+        case wire::Reason::loss:
+            if (m != nullptr && !resend_reported(i, d.csa.pkt_idx, d.csa.attempt)) ++ctx_.stats.rx_bad_loss;
+            return;
+        case wire::Reason::gap:
+            if (ctx_.config.detectors.gap) resend_gap(peer, d);
+            return;
+        case wire::Reason::interval:
+            if (m == nullptr || !ctx_.config.detectors.interval ||
+                resend_missing(i, peer, d, late, now) == 0) {
+                answer_interval(m, d);
+            }
+            return;
+        default:
+            if (m != nullptr && ctx_.config.detectors.probe) resend_missing(i, peer, d, late, now);
+    }
+}
+
+void Sender::on_not_ready(const wire::Decoded& d, Nanos now) {
+    SendMessage* m = find(d.csa.name, d.control.from_rank);
+    if (m != nullptr) m->last_news = now;  // the receiver is alive and not there yet
+}
+
+void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst, bool repeated, Nanos) {
+    std::uint32_t i = kNone;
+    const SendMessage* m = find(d.csa.name, dst, &i);
+    if (repeated) {
+        ++ctx_.stats.rx_loss_repeats;
+        return;
+    }
+    ++ctx_.stats.rx_loss_notices;
+    if (m == nullptr || !ctx_.config.detectors.loss) return;
+    if (d.csa.pkt_total != m->total || !resend_reported(i, d.csa.pkt_idx, d.csa.attempt))
+        ++ctx_.stats.rx_bad_loss;
+}
+
+void Sender::queue(std::uint32_t i, std::uint16_t idx, Detector found_by) {
+    PacketRecord& r = records_.at(messages_[i].records, idx);
+    if (r.queued) return;
+    r.queued = true;
+    rtx_.push({messages_.handle(i), idx, found_by});
+}
+
+// False: no such copy was ever sent.
+bool Sender::resend_reported(std::uint32_t i, std::uint16_t idx, std::uint8_t attempt) {
+    const SendMessage& m = messages_[i];
+    if (idx >= m.next) return false;
+    const PacketRecord& r = records_.at(m.records, idx);
+    if (attempt > r.attempt) return false;
+    // An older copy than the newest is past caring about: its successor is under way.
+    if (attempt == r.attempt && !m.arrived.test(idx) && ctx_.config.detectors.loss)
+        queue(i, idx, Detector::loss);
+    return true;
+}
+
+void Sender::resend_gap(Peer& peer, const wire::Decoded& d) {
+    const wire::ControlPart& c = d.control;
+    for (const std::uint32_t i : peer.begun) {
+        const SendMessage& m = messages_[i];
+        for (std::uint16_t idx = 0; idx < m.next; ++idx) {
+            const PacketRecord& r = records_.at(m.records, idx);
+            if (r.path != c.echoed_path || m.arrived.test(idx)) continue;
+            const std::int32_t at = ctx_.path_serial.distance(c.path_first, r.path_seq);
+            if (at >= 0 && at < c.path_count) queue(i, idx, Detector::gap);
+        }
+    }
+}
+
+// Queues what the report shows to be lost; returns how many packets that were.
+unsigned Sender::resend_missing(std::uint32_t i, const Peer& peer, const wire::Decoded& d, Nanos late,
+                                Nanos now) {
+    const SendMessage& m = messages_[i];
+    const wire::ControlPart& c = d.control;
+    const bool probed = c.reason == wire::Reason::probed;
+    const Nanos patience = peer.rtt.patience();
+    const std::uint32_t now_ts = ctx_.ticks(now);
+    unsigned found = 0;
+    for (std::size_t idx = m.arrived.first_clear(0, m.next); idx < m.next;
+         idx = m.arrived.first_clear(idx + 1, m.next)) {
+        const PacketRecord& r = records_.at(m.records, idx);
+        bool lost;
+        if (probed) {
+            // The PROBE may have overtaken what was sent shortly before it.
+            lost = (c.flags & wire::kEcho) != 0 &&
+                   ctx_.nanos(ctx_.ts_serial.distance(r.tx_ts, c.newest_tx_ts)) >=
+                       patience - peer.rtt.base() / 2;
+        } else {
+            // RACK (RFC 8985): something sent later has arrived, and that long enough ago (the receiver
+            // waited).
+            const bool overtaken =
+                (c.flags & wire::kSeen) != 0 && ctx_.ts_serial.at_or_before(r.tx_ts, c.newest_tx_ts);
+            const Nanos age = ctx_.nanos(ctx_.ts_serial.distance(r.tx_ts, now_ts));
+            lost = overtaken || age > patience + late;
+        }
+        if (!lost) continue;
+        ++found;
+        queue(i, static_cast<std::uint16_t>(idx), probed ? Detector::probe : Detector::interval);
+    }
+    return found;
+}
+
+void Sender::answer_interval(const SendMessage* m, const wire::Decoded& d) {
+    ControlItem item;
+    item.type = wire::Type::probe_rsp;
+    item.reason = m == nullptr || m->next == 0 ? wire::Reason::not_started : wire::Reason::sent;
+    item.name = d.csa.name;
+    item.pkt_total = d.csa.pkt_total;
+    item.peer = d.control.from_rank;
+    item.flags = wire::kEcho | wire::kSeen;
+    item.newest_ts = d.csa.tx_ts;
+    item.cumulative = m == nullptr ? 0 : m->next;
+    if (m != nullptr && !m->all_sent() && !ctx_.peers.get(m->dst).credit.may_send())
+        item.flags |= wire::kBlocked;
+    ctx_.control.push(item);
+}
+
+// The receiver's own interval is shorter; the probe is for what that cannot see (a lost ACK, a lost only
+// packet).
+Nanos Sender::probe_wait(const Peer& peer, unsigned rounds) const noexcept {
+    Nanos wait = std::max(3 * peer.rtt.patience(), 4 * ctx_.config.timer_tick);
+    for (unsigned i = 0; i < rounds && wait < ctx_.beat(); ++i) wait *= 2;
+    return std::min(wait, std::max(ctx_.beat(), ctx_.config.timer_tick));
+}
+
+void Sender::on_timer(std::uint32_t i, Nanos now) {
+    SendMessage& m = messages_[i];
+    if (m.id == 0) return;
+    if (now >= m.deadline) {
+        finish(i, Status::timeout, m.dst, now);
+        return;
+    }
+    Peer& peer = ctx_.peers.get(m.dst);
+    Nanos due = m.last_news + probe_wait(peer, m.probe_rounds);
+    if (now >= due) {
+        // Packets that wait for our own link or turn are no reason to ask; without credit, one message asks
+        // for all.
+        const bool ours = !m.all_sent() && peer.credit.may_send();
+        const bool behind = m.next == 0 && !peer.pending.empty() && peer.pending.front().index != i;
+        if (!ours && !behind) {
+            ControlItem item;
+            item.type = wire::Type::probe;
+            item.name = m.name;
+            item.pkt_total = m.total;
+            item.peer = m.dst;
+            item.cumulative = m.next;
+            ctx_.control.push(item);
+            if (m.probe_rounds < 32) ++m.probe_rounds;
+        }
+        m.last_news = now;
+        due = now + probe_wait(peer, m.probe_rounds);
+    }
+    ctx_.timers.arm(TimerKind::send, i, std::min(due, m.deadline));
+}
+
+}  // namespace csaud
