@@ -120,6 +120,7 @@ class SwitchTask:
             finally:
                 self._switch = None
                 self.status.connected = self.status.primary = self.status.in_sync = False
+                self.status.applied = 0
                 self._hooks.lost(self.name)
             await asyncio.sleep(self._retry_s)
 

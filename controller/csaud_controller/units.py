@@ -22,7 +22,7 @@ def _parse(value: object, units: dict[str, int], expected: str) -> int:
             raise ValueError(f"expected {expected}, got {value}")
         return value
     if isinstance(value, str) and (found := _QUANTITY.fullmatch(value)):
-        number, unit = found[1], found[2].lower().removesuffix("/s").removesuffix("ps")
+        number, unit = found[1], found[2].lower().removesuffix("/s")
         if unit in units:
             return round(float(number) * units[unit])
     raise ValueError(f"expected {expected}, got {value!r}")

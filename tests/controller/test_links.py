@@ -1,0 +1,163 @@
+"""Three lost probes make a link down, one that passes makes it up, a busy controller does neither."""
+
+from collections.abc import Callable
+
+import pytest
+from csaud_controller.inventory import End, Fabric, leaf_spine
+from csaud_controller.links import Change, LinkMonitor
+from csaud_controller.paths import LiveView
+
+MS = 1_000_000
+
+
+class World:
+    """Plays the fabric: who is connected, which links pass probes, which control channels are slow."""
+
+    def __init__(self, fabric: Fabric, dead_links: frozenset[End] = frozenset()) -> None:
+        self.fabric = fabric
+        self.monitor = LinkMonitor(fabric)
+        self.monitor.start(0, dead_links)
+        self.now, self.round = 0, 0
+        self.cut: set[End] = set()
+        self.silent: set[str] = set()
+        self.changes: list[Change] = []
+        self.wiring: Callable[[End], End] = lambda end: fabric.peers[end.node][end.port]
+        for name in fabric.switches:
+            self.monitor.switch_ready(name, 0)
+
+    def rounds(self, count: int, missing: set[str] = frozenset()) -> list[Change]:  # type: ignore[assignment]
+        """`count` rounds; switches in `missing` have no session. Returns what changed."""
+        before = len(self.changes)
+        for _ in range(count):
+            self.now += 150 * MS
+            self.round += 1
+            for name in self.fabric.switches:
+                if name in missing:
+                    continue
+                self.monitor.sent(name, self.round)
+                for port in self.fabric.uplinks(name):
+                    origin = End(name, port)
+                    at = self.wiring(origin)
+                    heard = at.node not in missing | self.silent and name not in self.silent
+                    if heard and not {origin, at} & self.cut:
+                        self.changes += self.monitor.received(at, origin, self.round)
+            self.changes += self.monitor.judge(self.now)
+        return self.changes[before:]
+
+
+@pytest.fixture
+def world() -> World:
+    return World(leaf_spine(3, 3))
+
+
+def test_links_that_pass_probes_stay_up(world: World) -> None:
+    assert world.rounds(100) == []
+    assert world.monitor.live() == LiveView()
+
+
+def test_three_lost_probes_make_a_link_down_and_one_makes_it_up(world: World) -> None:
+    world.rounds(5)
+    world.cut = {End("l1", 2)}
+    assert world.rounds(2) == []
+    (change,) = world.rounds(1)
+    assert (change.what, change.up) == ("l1-s2", False)
+    assert world.monitor.live().dead_links == {End("l1", 2)}
+    assert world.rounds(20) == []
+    world.cut = set()
+    assert [(c.what, c.up) for c in world.rounds(1)] == [("l1-s2", True)]
+    assert world.monitor.live() == LiveView()
+    assert world.rounds(20) == []
+
+
+def test_one_dead_direction_is_enough(world: World) -> None:
+    world.rounds(5)
+    wiring = world.wiring
+    world.wiring = lambda end: End("nowhere", 1) if end == End("s2", 1) else wiring(end)
+    assert [(c.what, c.up) for c in world.rounds(4) if c.what == "l1-s2"] == [("l1-s2", False)]
+
+
+def test_a_silent_control_channel_is_not_a_dead_link(world: World) -> None:
+    world.rounds(5)
+    world.silent = {"s2"}  # connected, but neither its probes nor those that it hears get through
+    assert world.rounds(8) == []
+    world.silent = set()
+    assert world.rounds(5) == []
+
+
+def test_a_whole_control_plane_that_stalls_changes_nothing_for_long(world: World) -> None:
+    world.rounds(5)
+    world.silent = set(world.fabric.switches)
+    assert world.rounds(10) == []
+
+
+def test_a_switch_whose_every_link_is_dead_is_noticed_without_proof(world: World) -> None:
+    world.rounds(5)
+    world.cut = {End("l1", port) for port in (1, 2, 3)}
+    assert world.rounds(11) == []
+    assert {c.what for c in world.rounds(1)} == {"l1-s1", "l1-s2", "l1-s3"}
+
+
+def test_a_single_link_is_noticed_without_proof() -> None:
+    world = World(leaf_spine(2, 1))
+    world.rounds(5)
+    world.cut = {End("l1", 1)}
+    assert [(c.what, c.up) for c in world.rounds(12)] == [("l1-s1", False)]
+
+
+def test_a_lost_switch_is_avoided_after_the_grace_time_and_used_again_when_it_holds_its_tables(
+    world: World,
+) -> None:
+    world.rounds(5)
+    world.monitor.switch_lost("s1", world.now)
+    assert world.rounds(6, missing={"s1"}) == []
+    assert [(c.what, c.up) for c in world.rounds(1, missing={"s1"})] == [("s1", False)]
+    assert world.monitor.live().dead_switches == {"s1"}
+    assert world.monitor.live().dead_links == frozenset(), "its links are not judged while nobody could hear"
+    assert world.rounds(30, missing={"s1"}) == []
+    assert [(c.what, c.up) for c in world.monitor.switch_ready("s1", world.round)] == [("s1", True)]
+    assert world.rounds(30) == []
+
+
+def test_a_session_that_comes_back_at_once_changes_nothing(world: World) -> None:
+    world.rounds(5)
+    world.monitor.switch_lost("s1", world.now)
+    world.rounds(2, missing={"s1"})
+    assert world.monitor.switch_ready("s1", world.round) == []
+    assert world.rounds(20) == []
+
+
+def test_failing_attempts_to_connect_do_not_prolong_the_grace_time(world: World) -> None:
+    world.rounds(1)
+    world.monitor.switch_lost("s1", world.now)
+    for _ in range(6):
+        world.rounds(1, missing={"s1"})
+        world.monitor.switch_lost("s1", world.now)
+    assert [c.what for c in world.rounds(1, missing={"s1"})] == ["s1"]
+
+
+def test_links_known_to_be_dead_stay_so_until_a_probe_passes() -> None:
+    world = World(leaf_spine(2, 2), frozenset({End("l1", 1)}))
+    world.cut = {End("l1", 1)}
+    assert world.monitor.live().dead_links == {End("l1", 1)}
+    assert world.rounds(5) == []
+    world.cut = set()
+    assert [(c.what, c.up) for c in world.rounds(1)] == [("l1-s1", True)]
+
+
+def test_a_miswired_link_is_told_by_name(world: World) -> None:
+    swapped = {
+        End("l1", 1): End("s2", 1),
+        End("s2", 1): End("l1", 1),
+        End("l1", 2): End("s1", 1),
+        End("s1", 1): End("l1", 2),
+    }
+    right = world.wiring
+    world.wiring = lambda end: swapped.get(end) or right(end)
+    changes = world.rounds(10)
+    assert "is wired to l1:1; the inventory says l1:2" in {c.why for c in changes if c.what == "s2:1"}
+    assert world.monitor.miswired[End("s2", 1)] == End("l1", 1)
+    assert world.monitor.live().dead_links == {End("l1", 1), End("l1", 2)}
+    world.wiring = right
+    world.rounds(1)
+    assert world.monitor.miswired == {}
+    assert world.monitor.live() == LiveView()
