@@ -1,0 +1,1 @@
+"""Fabrics under Mininet: scenarios, workloads, and the report that checks the books of a run."""

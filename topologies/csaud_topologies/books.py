@@ -1,0 +1,270 @@
+"""The books of a run: what the switches counted against what the hosts counted, by cause, to the packet.
+
+All counts are of the job's CSA packets once the network is quiet. Pure: numbers in, lines and verdicts out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+OTHER, DATA, CONTROL, LOSS = range(4)
+KINDS = ("other", "data", "control", "loss")
+"""Names of the P4 program's packet kinds, by number."""
+CSA = (DATA, CONTROL, LOSS)
+
+
+class End(NamedTuple):
+    """One end of a link."""
+
+    node: str
+    port: int
+
+
+class Link(NamedTuple):
+    """One cable, both directions; a host's end has port 0."""
+
+    a: End
+    b: End
+
+    def __str__(self) -> str:
+        return f"{self.a.node}-{self.b.node}"
+
+
+@dataclass
+class SwitchCounts:
+    """Packets that one switch counted; keys are (port, kind), or the kind alone where a port is not known
+    yet.
+    """
+
+    ingress: dict[tuple[int, int], int] = field(default_factory=dict)
+    egress: dict[tuple[int, int], int] = field(default_factory=dict)
+    injected: dict[tuple[int, int], int] = field(default_factory=dict)
+    trimmed: dict[tuple[int, int], int] = field(default_factory=dict)
+    congestion_dropped: dict[tuple[int, int], int] = field(default_factory=dict)
+    no_path: dict[int, int] = field(default_factory=dict)
+    discarded: int = 0
+
+    def total(self, counter: str, kind: int) -> int:
+        """Packets of one kind, over all ports."""
+        counts: Mapping[tuple[int, int], int] = getattr(self, counter)
+        return sum(packets for (_, of_kind), packets in counts.items() if of_kind == kind)
+
+
+@dataclass(frozen=True)
+class HostCounts:
+    """Packets that one host counted, as csaud.Communicator.stats names them."""
+
+    tx_data: int = 0
+    rx_data: int = 0
+    rx_duplicates: int = 0
+    rtx_loss: int = 0
+    rtx_gap: int = 0
+    rtx_interval: int = 0
+    rtx_probe: int = 0
+    rx_loss_notices: int = 0
+    rx_loss_repeats: int = 0
+    tx_control: int = 0
+    rx_control: int = 0
+    rx_queue_drops: int = 0
+
+    @property
+    def retransmitted(self) -> int:
+        """Copies sent again, whatever found the loss."""
+        return self.rtx_loss + self.rtx_gap + self.rtx_interval + self.rtx_probe
+
+    def sent(self, kind: int) -> int:
+        """Packets of one kind that it put on its link."""
+        return {DATA: self.tx_data, CONTROL: self.tx_control, LOSS: 0}[kind]
+
+    def received(self, kind: int) -> int:
+        """Packets of one kind that it took from its link."""
+        return {
+            DATA: self.rx_data,
+            CONTROL: self.rx_control,
+            LOSS: self.rx_loss_notices + self.rx_loss_repeats,
+        }[kind]
+
+    @classmethod
+    def from_stats(cls, stats: Mapping[str, int]) -> HostCounts:
+        """The counts among a host's stats; KeyError when one of them is missing."""
+        return cls(**{name: int(stats[name]) for name in cls.__dataclass_fields__})
+
+
+@dataclass(frozen=True)
+class Line:
+    """One equation of the books: `left` must equal `right`, which is the sum of `terms`."""
+
+    name: str
+    left: int
+    terms: dict[str, int]
+    about: str
+
+    @property
+    def right(self) -> int:
+        """What the left side must be."""
+        return sum(self.terms.values())
+
+    @property
+    def unexplained(self) -> int:
+        """Packets by which the two sides differ."""
+        return self.left - self.right
+
+    @property
+    def balanced(self) -> bool:
+        """Whether the equation holds, to the packet."""
+        return self.unexplained == 0
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """Packets of one kind over one direction of a link: those that left one end and came in at the other."""
+
+    source: str
+    target: str
+    kind: int
+    left: int
+    arrived: int
+    failed: bool
+    """The link was down at some time of the run: it may have lost packets."""
+
+    @property
+    def missing(self) -> int:
+        """Packets that left and did not arrive."""
+        return self.left - self.arrived
+
+    @property
+    def balanced(self) -> bool:
+        """A link that was always up loses nothing; none ever gains a packet."""
+        return self.missing == 0 or (self.failed and self.missing > 0)
+
+
+@dataclass(frozen=True)
+class Books:
+    """All that is balanced: the job's totals by cause, every switch, every link."""
+
+    lines: list[Line]
+    switches: list[Line]
+    crossings: list[Crossing]
+
+    @property
+    def balanced(self) -> bool:
+        """Whether every equation holds."""
+        return all(line.balanced for line in (*self.lines, *self.switches)) and all(
+            crossing.balanced for crossing in self.crossings
+        )
+
+
+def balance(
+    links: Iterable[Link],
+    switches: Mapping[str, SwitchCounts],
+    hosts: Mapping[str, HostCounts],
+    failed_links: Iterable[frozenset[str]] = (),
+) -> Books:
+    """Balance the books of a quiet network.
+
+    `hosts` holds every host's counts by node name (a host without a worker may be missing: it counts as
+    zero). `failed_links` are the links, as sets of two node names, that were down at some time.
+    """
+    failed = set(failed_links)
+    crossings = [
+        crossing
+        for link in links
+        for crossing in _crossings(link, switches, hosts, frozenset((link.a.node, link.b.node)) in failed)
+    ]
+    return Books(_job_lines(switches, hosts, crossings), _switch_lines(switches), crossings)
+
+
+def _crossings(
+    link: Link, switches: Mapping[str, SwitchCounts], hosts: Mapping[str, HostCounts], failed: bool
+) -> list[Crossing]:
+    nobody = HostCounts()
+    found = []
+    for source, target in ((link.a, link.b), (link.b, link.a)):
+        for kind in CSA:
+            if source.node in switches:
+                left = switches[source.node].egress.get((source.port, kind), 0)
+            else:
+                left = hosts.get(source.node, nobody).sent(kind)
+            if target.node in switches:
+                arrived = switches[target.node].ingress.get((target.port, kind), 0)
+            else:
+                arrived = hosts.get(target.node, nobody).received(kind)
+            found.append(Crossing(source.node, target.node, kind, left, arrived, failed))
+    return found
+
+
+def _job_lines(
+    switches: Mapping[str, SwitchCounts], hosts: Mapping[str, HostCounts], crossings: list[Crossing]
+) -> list[Line]:
+    def counted(counter: str, kind: int) -> int:
+        return sum(switch.total(counter, kind) for switch in switches.values())
+
+    def of_hosts(name: str) -> int:
+        return sum(int(getattr(host, name)) for host in hosts.values())
+
+    def gone(kind: int) -> dict[str, int]:
+        """Losses of one kind by what caused them, without those that a trim turned into another kind."""
+        return {
+            "injected": counted("injected", kind),
+            "link down": sum(c.missing for c in crossings if c.kind == kind and c.failed),
+            "no path": sum(switch.no_path.get(kind, 0) for switch in switches.values()),
+            "congestion": counted("congestion_dropped", kind),
+        }
+
+    trimmed = counted("trimmed", DATA)
+    notices = of_hosts("rx_loss_notices")
+    found = of_hosts("retransmitted") - of_hosts("rx_duplicates")
+    notices_gone = gone(LOSS)
+    return [
+        Line(
+            "lost DATA copies",
+            of_hosts("tx_data") - of_hosts("rx_data"),
+            {**gone(DATA), "trimmed": trimmed},
+            "DATA copies that hosts sent and no host received = what the switches and links took, by cause",
+        ),
+        Line(
+            "losses found",
+            found,
+            {**gone(DATA), "trimmed": trimmed},
+            "retransmitted copies less those that were duplicates = what the switches and links took",
+        ),
+        Line(
+            "losses signalled",
+            notices,
+            {"trimmed": trimmed, **{f"LOSS {cause}": -packets for cause, packets in notices_gone.items()}},
+            "LOSS notices that hosts received = packets trimmed, less the notices that were lost themselves",
+        ),
+        Line(
+            "losses not signalled",
+            found - notices,
+            {**gone(DATA), **{f"LOSS {cause}": packets for cause, packets in notices_gone.items()}},
+            "losses that hosts had to find by themselves = losses without a notice, and lost notices",
+        ),
+        Line(
+            "lost control packets",
+            of_hosts("tx_control") - of_hosts("rx_control"),
+            gone(CONTROL),
+            "control packets that hosts sent and no host received = what the switches and links took",
+        ),
+    ]
+
+
+def _switch_lines(switches: Mapping[str, SwitchCounts]) -> list[Line]:
+    lines = []
+    for name, counts in switches.items():
+        for kind in CSA:
+            terms = {
+                "egress": counts.total("egress", kind),
+                "injected": counts.total("injected", kind),
+                "congestion": counts.total("congestion_dropped", kind),
+                "no path": counts.no_path.get(kind, 0),
+            }
+            if kind == DATA:
+                terms["trimmed"] = counts.total("trimmed", DATA)
+            if kind == LOSS:
+                terms["trimmed"] = -counts.total("trimmed", DATA)
+            about = f"{KINDS[kind].upper()} packets into {name} = packets out of it and what it took"
+            lines.append(Line(f"{name} {KINDS[kind]}", counts.total("ingress", kind), terms, about))
+    return lines

@@ -1,0 +1,144 @@
+"""`csaud net`: run a scenario on a fabric, enter a running one, clean up."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from csaud_topologies.errors import RunError
+from csaud_topologies.options import RunOptions
+
+app = typer.Typer(
+    help="Fabrics under Mininet: run a scenario, enter a running fabric, clean up.", no_args_is_help=True
+)
+
+_SPRAY = "ecmp, entropy, random, round-robin or host"
+
+
+def _fail(error: Exception) -> typer.Exit:
+    typer.echo(f"csaud: {error}", err=True)
+    return typer.Exit(1)
+
+
+@app.command()
+def run(
+    target: Annotated[
+        str, typer.Option(help="P4 target: soft (embedded) or bmv2 (simple_switch_grpc).")
+    ] = "soft",
+    topo: Annotated[str, typer.Option(help="leaf-spine-LxS, leaf-spine-LxSxH or a YAML file.")] = "",
+    scenario: Annotated[str, typer.Option(help="A scenario's name or YAML file.")] = "first-light",
+    spray: Annotated[str, typer.Option(help=f"Spray mode: {_SPRAY}.")] = "",
+    loss: Annotated[str, typer.Option(help="Probability of the injected loss, such as 0.02.")] = "",
+    seed: Annotated[str, typer.Option(help="Seed of every random choice.")] = "",
+    steps: Annotated[str, typer.Option(help="Steps of the workload.")] = "",
+    rate: Annotated[str, typer.Option(help="Rate of every link, such as 100Mbit.")] = "",
+    override: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key of the scenario, dotted.")
+    ] = None,
+    cli: Annotated[
+        bool, typer.Option("--cli", help="Mininet's prompt in the fabric instead of the job.")
+    ] = False,
+    out: Annotated[Path, typer.Option(help="Folder of report.json, report.html and logs.")] = Path(
+        "build/mininet"
+    ),
+    pps: Annotated[int, typer.Option(help="bmv2: packets/s of one switch, instead of calibrating.")] = 0,
+    debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
+) -> None:
+    """Bring up a fabric, run a scenario's job on it, and report; exit status 0 when every check held."""
+    # The shorthands of the scenario's keys; empty (as from an unset variable of a Makefile) means: as the
+    # scenario says.
+    shorthands = {
+        "policy.spray": spray,
+        "loss": loss,
+        "seed": seed,
+        "workload.steps": steps,
+        "link_rate": rate,
+    }
+    try:
+        overrides = {key: value for key, value in shorthands.items() if value} | _pairs(override or [])
+        options = RunOptions(
+            target=target,  # type: ignore[arg-type]
+            topo=topo or None,
+            scenario=scenario or "first-light",
+            overrides=overrides,
+            cli=cli,
+            out=str(out.absolute()),
+            pps=pps or None,
+            debug=debug,
+            command=["csaud", "net", *sys.argv[sys.argv.index("run") :]] if "run" in sys.argv else [],
+        )
+    except ValidationError as error:
+        detail = error.errors()[0]
+        raise _fail(RunError(f"--{detail['loc'][0]} {detail['input']}: {detail['msg']}")) from None
+    except RunError as error:
+        raise _fail(error) from None
+    raise typer.Exit(_run(options))
+
+
+def _run(options: RunOptions) -> int:
+    from csaud_controller.yamlfile import ConfigError
+
+    from csaud_topologies.isolation import supervise
+    from csaud_topologies.plan import make_plan
+    from csaud_topologies.targets.check import check_target
+
+    try:
+        make_plan(options)  # mistakes are told before anything is started
+        check_target(options.target)
+        return supervise(options)
+    except (RunError, ConfigError) as error:
+        if options.debug:
+            raise
+        raise _fail(error) from None
+
+
+def _pairs(texts: list[str]) -> dict[str, str]:
+    pairs = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise RunError(f"--set {text}: expected KEY=VALUE, such as workload.batch=64")
+        pairs[key] = value
+    return pairs
+
+
+@app.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def exec_command(
+    command: Annotated[list[str], typer.Argument(help="The command and its arguments.")],
+    host: Annotated[str, typer.Option(help="On this host or switch; default: where the switches are.")] = "",
+    run_dir: Annotated[
+        Path | None, typer.Option("--run", help="Run directory; default: the newest live run.")
+    ] = None,
+) -> None:
+    """Run a command inside a running fabric: `csaud net exec --host h1 -- ping -c 1 10.0.2.1`."""
+    from csaud_topologies.enter import enter
+    from csaud_topologies.rundir import find_run
+
+    try:
+        enter(find_run(run_dir), host or None, command)
+    except RunError as error:
+        raise _fail(error) from None
+
+
+@app.command()
+def clean() -> None:
+    """End every run that is recorded under /run/csaud and remove what it left; nothing else is touched."""
+    from csaud_topologies.isolation import end_run
+    from csaud_topologies.rundir import all_runs
+
+    runs = all_runs()
+    for run_dir in runs:
+        ended = end_run(run_dir)
+        typer.echo(
+            f"{run_dir.path}: {'ended and removed' if ended else 'removed (nothing of it was running)'}"
+        )
+    if not runs:
+        typer.echo("nothing to clean: no run is recorded under /run/csaud")
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,39 @@
+"""What a scenario does to the fabric while the job runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from csaud_topologies.mininet_fabric import set_link
+from csaud_topologies.report.model import EventRecord
+from csaud_topologies.scenario import LinkEvent
+
+
+class EventSchedule:
+    """Fires each event when every rank has finished its step."""
+
+    def __init__(self, events: list[LinkEvent], net: Any, say: Callable[[str], None]) -> None:
+        self._due = list(events)
+        self._net = net
+        self._say = say
+        self._start = time.monotonic()
+        self.fired: list[EventRecord] = []
+        self.failed_links: set[frozenset[str]] = set()
+        """Links that were down at some time so far."""
+
+    def restart_clock(self) -> None:
+        """Times of events count from now: the job has begun."""
+        self._start = time.monotonic()
+
+    def advance(self, finished_step: int) -> None:
+        """Fire what is due now that all ranks have finished `finished_step` (-1: none yet)."""
+        while self._due and self._due[0].at_step <= finished_step:
+            event = self._due.pop(0)
+            a, b = event.link
+            set_link(self._net, a, b, event.do == "up")
+            self.failed_links.add(frozenset(event.link))
+            what = f"link {a}-{b} {event.do}"
+            self.fired.append(EventRecord(at_s=time.monotonic() - self._start, step=finished_step, what=what))
+            self._say(f"step {finished_step + 1}: {what}")

@@ -1,0 +1,181 @@
+"""A run inside network, PID and mount namespaces of its own.
+
+The process that the user started stays outside as the supervisor: it holds the lock on the output folder,
+records who runs, passes signals on and removes the run directory. Inside, the runner is the init of a PID
+namespace whose death takes every process, interface and namespace of the run with it. Whichever process is
+killed, nothing is left:
+
+- the supervisor dies: the kernel kills `unshare` (parent death signal), which kills the init (--kill-child);
+- the init dies: PID namespace, network namespaces and their veth pairs are gone, and the supervisor says so;
+- any other process of the run dies: the runner notices and ends the run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from csaud_topologies.errors import RunError
+from csaud_topologies.options import RunOptions
+from csaud_topologies.procs import Process, child_of
+from csaud_topologies.rundir import ENV, ROOT, RunDir, all_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PR_SET_PDEATHSIG = 1
+_TOOLS = {
+    "unshare": "util-linux",
+    "ip": "iproute2",
+    "ifconfig": "net-tools",
+    "mnexec": "mininet",
+    "ethtool": "ethtool",
+    "ping": "iputils-ping",
+}
+_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_START_LIMIT_S = 10.0
+
+
+def check_machine() -> None:
+    """RunError unless we are root and the programs that build a fabric are here."""
+    if os.geteuid() != 0:
+        raise RunError("needs root: it makes network namespaces, veth pairs and raw sockets (try sudo)")
+    missing = {tool: package for tool, package in _TOOLS.items() if shutil.which(tool) is None}
+    if missing:
+        packages = " ".join(dict.fromkeys(missing.values()))
+        raise RunError(f"not on PATH: {', '.join(missing)}; on Debian: apt-get install {packages}")
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[None]:
+    """Hold the output folder for one run; RunError naming the run that has it.
+
+    The lock belongs to the open file, so it is free again the moment its holder is gone, however it went.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        file: TextIO = (out / ".lock").open("a+")
+    except OSError as error:
+        raise RunError(f"--out {out}: cannot be written: {error.strerror}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder = file.read().strip() or "another process"
+            raise RunError(
+                f"{out}: in use by a run of {holder}; wait for it or give this run its own --out"
+            ) from None
+        file.seek(0)
+        file.truncate()
+        file.write(f"pid {os.getpid()}\n")
+        file.flush()
+        yield
+
+
+def sweep() -> list[RunDir]:
+    """Remove the directories of runs whose processes are all gone; those that were removed."""
+    # A directory without pids.json may belong to a run that is just starting: leave it for a minute.
+    dead = [
+        run
+        for run in all_runs()
+        if not run.is_live() and (run.pids.exists() or time.time() - run.path.stat().st_mtime > 60)
+    ]
+    for run in dead:
+        run.remove()
+    return dead
+
+
+def end_run(run: RunDir) -> bool:
+    """End a run by its recorded processes and remove its directory; whether anything had to be ended."""
+    processes = run.processes()
+    supervisor, init = processes.get("supervisor"), processes.get("init")
+    ended = False
+    if supervisor is not None and supervisor.kill(signal.SIGTERM):
+        ended = True
+        supervisor.wait_gone(10.0)
+    for process in (supervisor, init):  # init last: killing it alone already ends everything inside
+        if process is not None and process.is_alive():
+            ended = process.kill(signal.SIGKILL) or ended
+            process.wait_gone(5.0)
+    run.remove()
+    return ended
+
+
+def supervise(options: RunOptions) -> int:
+    """Run in fresh namespaces until it ends; the exit status (128 + n when it died by signal n)."""
+    check_machine()
+    with locked(Path(options.out)):
+        sweep()
+        run = RunDir.create(ROOT)
+        try:
+            run.options.write_text(options.model_dump_json(indent=1))
+            return _run_isolated(run)
+        finally:
+            run.remove()
+
+
+def _run_isolated(run: RunDir) -> int:
+    watched = {*_FORWARDED, signal.SIGCHLD}
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def in_child() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+
+    command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
+    command += [sys.executable, "-m", "csaud_topologies.inside", str(run.path)]
+    try:
+        child = subprocess.Popen(command, preexec_fn=in_child, env={**os.environ, ENV: str(run.path)})
+        try:
+            init = _record(run, child)
+            status = _forward_signals(child, init, watched)
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    if status < 0:
+        print(f"csaud: the run was killed ({signal.Signals(-status).name})", file=sys.stderr)
+        return 128 - status
+    return status
+
+
+def _record(run: RunDir, child: subprocess.Popen[bytes]) -> Process | None:
+    """Write pids.json as soon as the init exists; None when it ended before that."""
+    deadline = time.monotonic() + _START_LIMIT_S
+    supervisor = Process.of(os.getpid())
+    assert supervisor is not None
+    while child.poll() is None and time.monotonic() < deadline:
+        pid = child_of(child.pid)
+        init = Process.of(pid) if pid is not None else None
+        if init is not None:
+            run.write_processes({"supervisor": supervisor, "init": init})
+            return init
+        time.sleep(0.005)
+    return None
+
+
+def _forward_signals(
+    child: subprocess.Popen[bytes], init: Process | None, watched: set[signal.Signals]
+) -> int:
+    while True:
+        info = signal.sigwaitinfo(watched)
+        if info.si_signo == signal.SIGCHLD:
+            status = child.poll()
+            if status is not None:
+                return status
+        elif info.si_pid != 0 and init is not None:
+            # From a process, not from the terminal: Ctrl-C reaches the whole foreground group by itself.
+            init.kill(signal.Signals(info.si_signo))

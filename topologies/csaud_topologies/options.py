@@ -1,0 +1,27 @@
+"""What the user asked of `csaud net run`, handed to the process inside the namespaces as options.json."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Target = Literal["soft", "bmv2"]
+
+
+class RunOptions(BaseModel):
+    """One run; None leaves the choice to the scenario or, for the topology, to scenario and target."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    target: Target = "soft"
+    topo: str | None = None
+    scenario: str = "first-light"
+    overrides: dict[str, str] = Field(default_factory=dict, description="scenario key (dotted) -> YAML text")
+    cli: bool = False
+    out: str = "build/mininet"
+    pps: int | None = Field(
+        default=None, ge=1, description="bmv2: packets/s of one switch, instead of calibrating"
+    )
+    debug: bool = False
+    command: list[str] = Field(default_factory=list, description="command line, for the report")

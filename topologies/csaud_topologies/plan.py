@@ -1,0 +1,52 @@
+"""From what the user asked to what will be run, with every mistake found before anything is started."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from csaud_controller.inventory import Fabric, load_fabric
+from csaud_controller.yamlfile import ConfigError, FieldError, key_text
+
+from csaud_topologies.background import sources_of
+from csaud_topologies.errors import RunError
+from csaud_topologies.options import RunOptions
+from csaud_topologies.placement import place
+from csaud_topologies.scenario import Scenario, find_scenario, load_scenario
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run, fully determined but for what a calibration finds out."""
+
+    options: RunOptions
+    scenario: Scenario
+    fabric: Fabric
+    hosts: list[str]
+    """The host of each rank."""
+
+
+def make_plan(options: RunOptions) -> Plan:
+    """ConfigError (file, line, key) or RunError for any mistake in scenario, topology or overrides."""
+    scenario = load_scenario(options.scenario, options.overrides)
+    named = scenario.fabric_bmv2 if options.target == "bmv2" else scenario.fabric
+    fabric = load_fabric(options.topo or named)
+    if scenario.link_rate is not None:
+        link = fabric.link.model_copy(update={"rate": scenario.link_rate})
+        fabric = fabric.model_copy(update={"link": link})
+    try:
+        scenario.check(fabric)
+    except FieldError as error:
+        file = str(find_scenario(options.scenario))
+        raise ConfigError(file, None, key_text(error.loc), str(error)) from None
+    if fabric.links_via == "memory":
+        if options.target != "soft":
+            raise RunError(
+                f"{fabric.name}: links_via: memory needs TARGET=soft; {options.target} has veth links only"
+            )
+        if scenario.events:
+            raise RunError(
+                f"{fabric.name}: links_via: memory has no interfaces whose links a scenario could take down"
+            )
+    for incast in scenario.background:
+        sources_of(incast, fabric)
+    return Plan(options, scenario, fabric, place(fabric, scenario.workers))

@@ -1,0 +1,48 @@
+"""Mininet's prompt in a running fabric, with one command more: `scenario` runs the scenario's job there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mininet.cli import CLI
+from rich.console import Console
+
+from csaud_topologies.errors import RunError
+
+
+class FabricCLI(CLI):  # type: ignore[misc]
+    """Mininet's commands and `scenario`."""
+
+    prompt = "csaud> "
+
+    def __init__(self, net: Any, run_scenario: Callable[[], bool], console: Console) -> None:
+        self._run_scenario = run_scenario
+        self._console = console
+        super().__init__(net)
+
+    def default(self, line: str) -> Any:
+        """A node's command. `csaud` wants node names as they are, where Mininet would put in addresses."""
+        node, _, command = line.partition(" ")
+        if command.split(" ", 1)[0] == "csaud" and node in self.mn:
+            self.mn[node].sendCmd(command)
+            return self.waitForNode(self.mn[node])
+        return super().default(line)
+
+    def do_scenario(self, _line: str) -> None:
+        """Run the scenario's job in this fabric and report."""
+        try:
+            self._run_scenario()
+        except RunError as error:
+            self._console.print(f"csaud: {error}", style="red", markup=False)
+
+
+def prompt(net: Any, run_scenario: Callable[[], bool], console: Console) -> None:
+    """Return when the user leaves the prompt."""
+    console.print(
+        "Mininet's prompt: pingall, h1 ping h3, link l1 s1 down, l1 tcpdump -ni l1-eth1,"
+        " h1 csaud counter show.\n`scenario` runs the job, `exit` takes the fabric down."
+        " From another terminal: csaud net exec --host h1 -- CMD",
+        markup=False,
+    )
+    FabricCLI(net, run_scenario, console)

@@ -1,0 +1,184 @@
+"""report.json: every key with its meaning; docs/report.md says the same for readers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA = 1
+"""Goes up when a key changes its meaning or goes away."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Run(_Part):
+    """What was run."""
+
+    scenario: str
+    about: str
+    target: str
+    fabric: str
+    seed: int
+    spray: str
+    loss_signal: str
+    injected_probability: float = Field(
+        description="largest loss probability among the scenario's fault rules"
+    )
+    workload: dict[str, Any]
+    ranks: list[str] = Field(description="host of each rank")
+    link_rate_bps: int
+    command: str
+    started: str = Field(description="ISO 8601, UTC")
+    duration_s: float
+    job_s: float = Field(description="from the first worker's start to the last one's end")
+    versions: dict[str, str]
+    calibrated_pps: int | None = Field(default=None, description="bmv2: packets/s that one switch forwards")
+
+
+class CheckResult(_Part):
+    """One verdict; the run passed when all did."""
+
+    name: str
+    value: Any
+    expected: str
+    passed: bool
+    about: str
+
+
+class Training(_Part):
+    """How the training went; only for workloads that train."""
+
+    parameters: int
+    steps: int
+    final_accuracy: float
+    accuracy: list[float | None] = Field(description="on the test part, after each step")
+    loss: list[float | None] = Field(description="mean over the ranks' batches, each step")
+
+
+class Equality(_Part):
+    """The bits of the results."""
+
+    bit_equal: bool
+    reference: str = Field(description="SHA-256 of the reference's result")
+    ranks: list[str] = Field(description="SHA-256 of each rank's result")
+
+
+class Distribution(_Part):
+    """A set of times."""
+
+    count: int
+    mean_s: float
+    p50_s: float
+    p99_s: float
+    max_s: float
+    sample_s: list[float] = Field(description="the values, sorted; evenly thinned to 2000 at most")
+
+
+class AllReduces(Distribution):
+    """All-reduces, each as long as its slowest rank took."""
+
+    bytes: int = Field(description="size of the largest array")
+
+
+class Recovery(_Part):
+    """Losses as the hosts saw them, summed over ranks, in DATA packets."""
+
+    sent: int
+    received: int
+    lost: int = Field(description="copies sent and not received")
+    retransmitted: int
+    found_by: dict[str, int] = Field(description="retransmitted copies by the detector that caused them")
+    spurious: int = Field(description="retransmitted copies beyond the lost ones: nothing was missing")
+    duplicates: int = Field(description="copies received more than once")
+    control: int = Field(description="control packets sent")
+
+
+class Uplink(_Part):
+    """One port between switches: what left it, in packets, by kind."""
+
+    switch: str
+    port: int
+    peer: str
+    data: int
+    control: int
+    loss: int
+    other: int
+    injected: int
+    trimmed: int
+    congestion_dropped: int
+    by_path: list[int] = Field(
+        description="DATA by the low four bits of the sender's path_id; [] where not read"
+    )
+
+
+class BookLine(_Part):
+    """One equation: left = sum of terms."""
+
+    name: str
+    left: int
+    terms: dict[str, int]
+    right: int
+    unexplained: int
+    about: str
+
+
+class LinkLine(_Part):
+    """One direction of one link, one kind."""
+
+    source: str
+    target: str
+    kind: str
+    left: int
+    arrived: int
+    missing: int
+    was_down: bool
+
+
+class BooksPart(_Part):
+    """The books; see docs/report.md for the equations."""
+
+    balanced: bool
+    job: list[BookLine]
+    switches: list[BookLine]
+    links: list[LinkLine]
+
+
+class EventRecord(_Part):
+    """Something that the scenario did to the fabric."""
+
+    at_s: float = Field(description="after the job's start")
+    step: int = Field(description="step that had been finished by all ranks")
+    what: str
+
+
+class Background(_Part):
+    """Traffic beside the job."""
+
+    to: str
+    sources: list[str]
+    packets_sent: int
+
+
+class Report(_Part):
+    """The whole report."""
+
+    schema_version: int = SCHEMA
+    passed: bool
+    run: Run
+    checks: list[CheckResult]
+    equality: Equality | None
+    training: Training | None
+    all_reduce: AllReduces | None
+    flows: Distribution | None = Field(description="messages received: from the first packet to the last")
+    recovery: Recovery
+    uplinks: list[Uplink]
+    books: BooksPart
+    events: list[EventRecord]
+    background: list[Background]
+    hosts: list[dict[str, Any]] = Field(
+        description="counters of each rank, as csaud.Communicator.stats names them"
+    )
+    fabric: dict[str, Any] = Field(description="the inventory, as in fabric.json")

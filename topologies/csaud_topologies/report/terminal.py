@@ -1,0 +1,87 @@
+"""The summary that ends a run on the terminal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from csaud_topologies.report.model import Report
+
+
+def print_summary(report: Report, page: Path, console: Console) -> None:
+    """Figures first, then the checks, then where the rest is."""
+    console.print()
+    console.print(_figures(report))
+    console.print(_checks(report))
+    failed = sum(not check.passed for check in report.checks)
+    if failed:
+        console.print(f"FAILED: {failed} of {len(report.checks)} checks did not hold", style="bold red")
+    else:
+        console.print(f"passed: all {len(report.checks)} checks held", style="bold green")
+    console.print(f"report: {page} and {page.with_name('report.json').name} beside it", markup=False)
+
+
+def _figures(report: Report) -> Table:
+    run, recovery = report.run, report.recovery
+    table = Table(
+        title=f"{run.scenario} on {run.fabric} ({run.target})", show_header=False, title_justify="left"
+    )
+    table.add_column(style="dim")
+    table.add_column()
+    if report.training:
+        training = report.training
+        table.add_row(
+            "training",
+            f"test accuracy {training.final_accuracy:.1%} after {training.steps} steps,"
+            f" {training.parameters:,} parameters, {len(run.ranks)} ranks",
+        )
+    if report.equality:
+        same = "bit-equal to" if report.equality.bit_equal else "DIFFERENT from"
+        table.add_row("result", f"{same} one process that sums the shards in ring order")
+    if report.all_reduce:
+        times = report.all_reduce
+        table.add_row(
+            "all-reduce",
+            f"p50 {times.p50_s * 1e3:.1f} ms, p99 {times.p99_s * 1e3:.1f} ms over {times.count}"
+            f" (largest {times.bytes / 1e6:.1f} MB)",
+        )
+    if report.flows:
+        flows = report.flows
+        table.add_row(
+            "messages",
+            f"FCT p50 {flows.p50_s * 1e3:.2f} ms, p99 {flows.p99_s * 1e3:.2f} ms over {flows.count:,}",
+        )
+    causes = next((line.terms for line in report.books.job if line.name == "lost DATA copies"), {})
+    taken = ", ".join(f"{packets:,} {cause}" for cause, packets in causes.items() if packets) or "none"
+    table.add_row("lost", f"{recovery.lost:,} of {recovery.sent:,} DATA copies: {taken}")
+    found = ", ".join(f"{packets:,} by {name}" for name, packets in recovery.found_by.items())
+    table.add_row("retransmitted", f"{recovery.retransmitted:,}: {found}")
+    table.add_row("", f"{recovery.spurious:,} spurious, {recovery.duplicates:,} duplicates received")
+    up = [port for port in report.uplinks if report.fabric["switches"][port.switch].get("role") == "leaf"]
+    if up:
+        fewest, most = min(up, key=lambda port: port.data), max(up, key=lambda port: port.data)
+        table.add_row(
+            "uplinks",
+            f"{sum(port.data for port in up):,} DATA packets over {len(up)}: from {fewest.data:,}"
+            f" ({fewest.switch}>{fewest.peer}) to {most.data:,} ({most.switch}>{most.peer})",
+        )
+    return table
+
+
+def _checks(report: Report) -> Table:
+    table = Table(title="checks", title_justify="left")
+    table.add_column("")
+    table.add_column("check")
+    table.add_column("value", justify="right")
+    table.add_column("expected", justify="right")
+    for check in report.checks:
+        mark = Text("ok", "green") if check.passed else Text("FAILED", "bold red")
+        table.add_row(mark, Text(check.name), Text(_short(check.value)), Text(check.expected))
+    return table
+
+
+def _short(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,109 @@
+"""A whole run, inside its namespaces: fabric, controller, job or prompt, report."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.console import Console
+
+from csaud_topologies.assemble import all_reduce_times, build_report
+from csaud_topologies.calibrate import measured_pps, paced
+from csaud_topologies.fabric_up import RunningFabric, running
+from csaud_topologies.job import prepare, run_job, wait_prepared
+from csaud_topologies.options import RunOptions
+from csaud_topologies.plan import Plan, make_plan
+from csaud_topologies.report import model
+from csaud_topologies.report.terminal import print_summary
+from csaud_topologies.report.write import write_report
+from csaud_topologies.rundir import RunDir
+from csaud_topologies.services import Services
+from csaud_topologies.targets import make_target
+from csaud_topologies.targets.base import P4Target, Place
+
+
+class Runner:
+    """One run of one plan on one target."""
+
+    def __init__(self, options: RunOptions, run: RunDir, console: Console) -> None:
+        self.console = console
+        self.plan = make_plan(options)
+        self.target: P4Target = make_target(options.target)
+        self.out = Path(options.out)
+        self.begun = time.monotonic()
+        self.started = datetime.now(UTC)
+        self.calibrated_pps: int | None = None
+        self.folder = run.path / "workload"
+        logs = self.out / "logs"
+        shutil.rmtree(logs, ignore_errors=True)
+        logs.mkdir(parents=True)
+        for old in ("report.json", "report.html"):  # a run that fails must not leave an older run's report
+            (self.out / old).unlink(missing_ok=True)
+        self.place = Place(run, logs, Services())
+
+    def execute(self) -> int:
+        """Run it; the exit status: 0 when every check held (or the user left the prompt)."""
+        plan = self._calibrated(self.plan)
+        preparing = prepare(plan, self.folder, self.place.logs)
+        scenario, fabric = plan.scenario, plan.fabric
+        self.console.print(
+            f"{scenario.name} on {fabric.name}: {len(fabric.switches)} {self.target.name} switches,"
+            f" {len(fabric.hosts)} hosts, seed {scenario.seed}"
+        )
+        with running(fabric, self.target, scenario.intent(), self.place) as up:
+            self.console.print(
+                f"all switches hold their tables, {up.in_sync_s:.1f} s after the controller's start"
+            )
+            if plan.options.cli:
+                from csaud_topologies.prompt import prompt
+
+                prompt(up.net, lambda: self._job(plan, up, preparing), self.console)
+                return 0
+            return 0 if self._job(plan, up, preparing) else 1
+
+    def _calibrated(self, plan: Plan) -> Plan:
+        if self.target.name != "bmv2":
+            return plan
+        self.calibrated_pps = plan.options.pps or measured_pps(self.target, self.place, self.console)
+        return Plan(
+            plan.options, plan.scenario, paced(plan.fabric, self.calibrated_pps, len(plan.hosts)), plan.hosts
+        )
+
+    def _job(self, plan: Plan, up: RunningFabric, preparing: subprocess.Popen[bytes]) -> bool:
+        wait_prepared(preparing, self.place.logs)
+        collected, job_s = run_job(plan, up, self.target, self.folder, self.console)
+        report = build_report(collected, self._run_part(plan, up, job_s))
+        page = write_report(report, self.out, all_reduce_times(collected))
+        print_summary(report, page, self.console)
+        return report.passed
+
+    def _run_part(self, plan: Plan, up: RunningFabric, job_s: float) -> model.Run:
+        scenario = plan.scenario
+        return model.Run(
+            scenario=scenario.name,
+            about=scenario.about,
+            target=self.target.name,
+            fabric=plan.fabric.name,
+            seed=scenario.seed,
+            spray=scenario.policy.spray,
+            loss_signal=scenario.policy.loss_signal,
+            injected_probability=max((rule.probability for rule in scenario.faults), default=0.0),
+            workload=scenario.workload.model_dump(),
+            ranks=plan.hosts,
+            link_rate_bps=plan.fabric.link.rate,
+            command=shlex.join(plan.options.command),
+            started=self.started.isoformat(timespec="seconds"),
+            duration_s=time.monotonic() - self.begun,
+            job_s=job_s,
+            versions=self.target.versions(),
+            calibrated_pps=self.calibrated_pps,
+        )
+
+
+def run_scenario(options: RunOptions, run: RunDir, console: Console) -> int:
+    """Everything between the namespaces' start and end; the exit status."""
+    return Runner(options, run, console).execute()

@@ -1,0 +1,67 @@
+"""The switches' counters in the form that the books want."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from csaud_controller.counters import SwitchCounters, read_counters
+from csaud_controller.inventory import Fabric
+
+from csaud_topologies.books import KINDS, SwitchCounts
+from csaud_topologies.errors import RunError
+
+_CSA_KINDS = KINDS[1:]
+_READ_EVERY_S = 0.25
+
+
+def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
+    """One switch's reading as its counts."""
+
+    def by_port(name: str) -> dict[tuple[int, int], int]:
+        return {
+            (port, kind): int(kinds[word])
+            for port, kinds in reading[name].items()
+            for kind, word in enumerate(KINDS)
+            if kinds[word]
+        }
+
+    return SwitchCounts(
+        ingress=by_port("ingress_kind"),
+        egress=by_port("egress_kind"),
+        injected=by_port("injected"),
+        trimmed=by_port("trimmed"),
+        congestion_dropped=by_port("congestion_dropped"),
+        no_path={kind: int(reading["no_path"][word]) for kind, word in enumerate(KINDS)},
+        discarded=sum(reading["discarded"].values()),
+    )
+
+
+def read_quiet(fabric: Fabric, tick: Callable[[], None], within_s: float = 15.0) -> dict[str, SwitchCounters]:
+    """Counters of all switches once no CSA packet moves any more: two readings that agree.
+
+    RunError when the network does not get quiet.
+    """
+    deadline = time.monotonic() + within_s
+    before = read_counters(fabric)
+    while True:
+        time.sleep(_READ_EVERY_S)
+        tick()
+        now = read_counters(fabric)
+        if _csa_only(now) == _csa_only(before):
+            return now
+        if time.monotonic() > deadline:
+            raise RunError(f"the network did not get quiet within {within_s:.0f} s after the job")
+        before = now
+
+
+def _csa_only(reading: Mapping[str, SwitchCounters]) -> dict[str, Any]:
+    """Without other traffic: link probes and ARP never end."""
+    return {
+        switch: [
+            [{port: kinds[kind] for port, kinds in counters[name].items()} for kind in _CSA_KINDS]
+            for name in ("ingress_kind", "egress_kind", "injected", "trimmed", "congestion_dropped")
+        ]
+        for switch, counters in reading.items()
+    }

@@ -1,0 +1,46 @@
+"""What a scenario may say of each workload; imports nothing heavy, so that checking a scenario is quick.
+
+A new workload is a model here, its name in `WorkloadSpec`, and a module `csaud_topologies.workloads.<name>`
+that speaks the worker protocol (workloads/protocol.py).
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class _Spec(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TrainDigits(_Spec):
+    """Data-parallel training of a multilayer perceptron on scikit-learn's handwritten digits."""
+
+    name: Literal["train_digits"] = "train_digits"
+    steps: int = Field(default=30, ge=1, le=100_000)
+    hidden: list[int] = Field(default=[1024, 1024], min_length=1, description="width of each hidden layer")
+    batch: int = Field(default=32, ge=1, le=1437, description="samples per rank and step")
+    learning_rate: float = Field(default=0.05, gt=0)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+
+
+class AllReduce(_Spec):
+    """All-reduces of seeded float32 arrays; the results must equal the ring-order sum, bit by bit."""
+
+    name: Literal["allreduce"] = "allreduce"
+    sizes: list[int] = Field(
+        default=[1, 1021, 262_144], min_length=1, description="elements of each all-reduce"
+    )
+    repeats: int = Field(
+        default=1, ge=1, description="times the list of sizes is run; each all-reduce is a step"
+    )
+
+    @property
+    def steps(self) -> int:
+        """All-reduces in total."""
+        return len(self.sizes) * self.repeats
+
+
+WorkloadSpec = Annotated[TrainDigits | AllReduce, Field(discriminator="name")]
