@@ -136,7 +136,7 @@ class ControlServer:
 
     async def _wait(self, request: Request) -> Answer:
         timeout_s = float(request.get("timeout_s", _APPLY_TIMEOUT_S))
-        return {"pending": await self._controller.wait_applied(self._controller.generation, timeout_s)}
+        return {"pending": await self._controller.wait_in_sync(timeout_s)}
 
     async def _stop(self, request: Request) -> Answer:
         self.stopped.set()
@@ -187,16 +187,22 @@ def ask(path: Path, op: str, *, timeout_s: float = _APPLY_TIMEOUT_S, **arguments
     return answer
 
 
+def wait_served(path: Path, timeout_s: float = 30.0) -> None:
+    """Wait until a controller accepts connections at `path`; ControlError when none does in time."""
+    deadline = time.monotonic() + timeout_s
+    while not is_served(path):
+        if time.monotonic() > deadline:
+            raise ControlError(f"no controller serves {path} after {timeout_s:g} s")
+        time.sleep(0.02)
+
+
 def wait_programmed(path: Path, timeout_s: float = 30.0) -> None:
     """Wait until a controller serves `path` and every switch holds its tables.
 
     ControlError says which switches do not after `timeout_s`, or that no controller came.
     """
     deadline = time.monotonic() + timeout_s
-    while not is_served(path):
-        if time.monotonic() > deadline:
-            raise ControlError(f"no controller serves {path} after {timeout_s:g} s")
-        time.sleep(0.02)
+    wait_served(path, timeout_s)
     left = max(0.1, deadline - time.monotonic())
     pending = ask(path, "wait", timeout_s=left)["pending"]
     if pending:

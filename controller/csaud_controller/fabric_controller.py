@@ -100,20 +100,17 @@ class FabricController:
 
     async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
         """Wait until every switch holds this generation; returns those that do not, with the reason."""
+        await self.wait_until(lambda: not self._pending(generation), timeout_s)
+        return self._pending(generation)
 
-        def pending() -> dict[str, str]:
-            return {
-                name: task.status.error
-                or ("not connected" if not task.status.connected else "still being written")
-                for name, task in self.tasks.items()
-                if task.status.applied < generation
-            }
-
-        await self.wait_until(lambda: not pending(), timeout_s)
-        return pending()
+    async def wait_in_sync(self, timeout_s: float) -> dict[str, str]:
+        """Like wait_applied, for whatever is desired when the wait ends: links and switches may change
+        meanwhile."""
+        await self.wait_until(lambda: not self._pending(self.generation), timeout_s)
+        return self._pending(self.generation)
 
     async def wait_until(self, reached: Callable[[], bool], timeout_s: float) -> bool:
-        """Wait until `reached()`, asked again when a switch has settled or is lost; False if it never is."""
+        """Wait until `reached()`, asked again whenever a switch or link changed; False if it never is."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 while not reached():
@@ -156,6 +153,14 @@ class FabricController:
         """What can carry packets at present."""
         return self._live
 
+    def _pending(self, generation: int) -> dict[str, str]:
+        return {
+            name: task.status.error
+            or ("not connected" if not task.status.connected else "still being written")
+            for name, task in self.tasks.items()
+            if task.status.applied < generation
+        }
+
     async def _probe_links(self) -> None:
         ports = {name: self.fabric.uplinks(name) for name in self.tasks}
         while True:
@@ -188,6 +193,8 @@ class FabricController:
             level = logging.INFO if change.up else logging.WARNING
             LOG.log(level, "%s %s: %s", change.what, "up" if change.up else "down", change.why)
             self.events.append({"time": time.time(), "what": change.what, "up": change.up, "why": change.why})
+        if changes:
+            self._settled.set()
         live = self._monitor.live()
         if live != self._live:
             links_changed = live.dead_links != self._live.dead_links

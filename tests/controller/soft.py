@@ -1,0 +1,128 @@
+"""Real P4Runtime servers for the controller's tests: embedded switches on memory links, in this process or
+another."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+from csaud_controller.artifacts import Artifacts, find_artifacts
+from csaud_controller.desired import Intent, desired_states
+from csaud_controller.fabric_controller import FabricController
+from csaud_controller.inventory import Fabric, leaf_spine
+from csaud_controller.paths import ALL_UP, LiveView
+from csaud_controller.rundir import RunDir
+from csaud_controller.state import TableState
+from csaud_controller.store import Stored
+from csaud_controller.targets import TARGETS
+from csaud_softswitch.fabric_file import read_fabric_file
+from csaud_softswitch.hosting import SwitchHost, SwitchOptions, host_fabric
+
+CONTROLLER = (sys.executable, "-m", "csaud_controller")
+SWITCHES = (sys.executable, str(Path(__file__).with_name("soft_process.py")))
+PATIENCE_S = 20.0
+
+
+@contextmanager
+def run_directory(fabric: Fabric | None = None) -> Iterator[RunDir]:
+    """A run directory with a fabric.json; its path is short enough for unix sockets, unlike pytest's
+    tmp_path."""
+    with tempfile.TemporaryDirectory(prefix="csaud-") as name:
+        run = RunDir(Path(name))
+        fabric = fabric or leaf_spine(2, 2)
+        run.fabric_file.write_text(fabric.model_copy(update={"links_via": "memory"}).to_json())
+        yield run
+
+
+@asynccontextmanager
+async def switches(run: RunDir) -> AsyncIterator[SwitchHost]:
+    """The run's switches in this process, reachable through `host.fabric` beside P4Runtime."""
+    host = host_fabric(read_fabric_file(run.fabric_file), run.path, SwitchOptions(), host_ports="memory")
+    await host.start()
+    try:
+        yield host
+    finally:
+        await host.stop()
+
+
+@asynccontextmanager
+async def controller(
+    run: RunDir,
+    *,
+    fabric: Fabric | None = None,
+    artifacts: Artifacts | None = None,
+    stored: Stored | None = None,
+    probe_interval_s: float = 0.0,
+    audit_s: float = 60.0,
+) -> AsyncIterator[FabricController]:
+    """A controller of the run's switches in this process, without its control socket."""
+    made = FabricController(
+        fabric or run.fabric(),
+        artifacts or find_artifacts(),
+        TARGETS["soft"],
+        stored=stored,
+        probe_interval_s=probe_interval_s,
+        audit_s=audit_s,
+    )
+    running = asyncio.create_task(made.run())
+    try:
+        yield made
+    finally:
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def programmed(made: FabricController) -> None:
+    """Until every switch holds what is desired now."""
+    pending = await made.wait_applied(made.generation, PATIENCE_S)
+    assert pending == {}, pending
+
+
+def desired(run: RunDir, intent: Intent | None = None, live: LiveView = ALL_UP) -> dict[str, TableState]:
+    return desired_states(run.fabric(), intent or Intent(), live)
+
+
+class Process:
+    """A child that is killed, not asked, at the end of the test."""
+
+    def __init__(self, *command: str, log: Path) -> None:
+        self._log = log
+        with log.open("ab") as file:
+            self._child = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+
+    def kill(self) -> None:
+        if self._child.poll() is None:
+            os.kill(self._child.pid, signal.SIGKILL)
+            self._child.wait()
+
+    def wait(self) -> int:
+        return self._child.wait(PATIENCE_S)
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    @property
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def __enter__(self) -> "Process":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+
+def switch_process(run: RunDir) -> Process:
+    """All switches of the run in a process of their own."""
+    return Process(*SWITCHES, str(run.path), log=run.path / "switches.log")
+
+
+def controller_process(run: RunDir, *options: str) -> Process:
+    """`csaud controller run` for the run."""
+    return Process(*CONTROLLER, "run", "--run", str(run.path), *options, log=run.path / "controller.log")

@@ -1,0 +1,47 @@
+"""Counters are read by anybody, without a session, and every cell has its name."""
+
+import asyncio
+
+import pytest
+from csaud_controller.counters import BY_KIND, CountersError, read_counters
+from csaud_controller.policy import KINDS
+
+from tests.controller.soft import controller, programmed, run_directory, switches
+
+
+def test_every_cell_is_read_under_its_name() -> None:
+    async def main() -> None:
+        with run_directory() as run:
+            fabric = run.fabric()
+            async with switches(run) as host:
+                async with controller(run) as made:
+                    await programmed(made)
+                l1 = host.fabric.switch("l1")
+                names = {c["name"].rsplit(".", 1)[-1]: c["name"] for c in l1.counters()}
+                for number, name in enumerate(BY_KIND):
+                    for cell in range(512):
+                        l1.counter_write(names[name], cell, 10_000 * number + cell, 1)
+                for cell in range(2048):
+                    l1.counter_write(names["path_bucket"], cell, 100_000 + cell, 1)
+                for cell in range(4):
+                    l1.counter_write(names["no_path"], cell, 70 + cell, 1)
+                    l1.counter_write(names["discarded"], cell, 80 + cell, 1)
+                counts = await asyncio.to_thread(read_counters, fabric)  # no controller runs any more
+        assert list(counts) == list(fabric.switches)
+        for number, name in enumerate(BY_KIND):
+            expected = {
+                port: {kind: 10_000 * number + port * 4 + code for kind, code in KINDS.items()}
+                for port in (1, 2, 3, 4)
+            }
+            assert counts["l1"][name] == expected
+        assert counts["l1"]["path_bucket"][3] == [100_000 + 3 * 16 + bucket for bucket in range(16)]
+        assert counts["l1"]["no_path"] == {"other": 70, "data": 71, "control": 72, "loss": 73}
+        assert counts["l1"]["discarded"] == {"bad_checksum": 80, "ttl_expired": 81, "no_route": 82}
+        assert counts["s2"]["no_path"] == dict.fromkeys(KINDS, 0)
+
+    asyncio.run(main())
+
+
+def test_a_switch_that_does_not_answer_is_named() -> None:
+    with run_directory() as run, pytest.raises(CountersError, match="l1: counters cannot be read: "):
+        read_counters(run.fabric())

@@ -1,0 +1,134 @@
+"""Controller and switches as processes: killed without warning, and started again."""
+
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+from csaud_controller.control import ControlError, RefusedError, ask, wait_programmed, wait_served
+from csaud_controller.inventory import leaf_spine
+from csaud_controller.rundir import RunDir
+
+from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
+
+
+@pytest.fixture(scope="module")
+def lonely() -> Iterator[RunDir]:
+    """A controller whose switches do not run."""
+    with run_directory() as run, controller_process(run):
+        wait_served(run.control_socket, PATIENCE_S)
+        yield run
+
+
+def status(run: RunDir) -> dict:
+    return ask(run.control_socket, "status")["status"]
+
+
+def test_a_killed_controller_goes_on_where_it_stopped() -> None:
+    with run_directory() as run, switch_process(run):
+        with controller_process(run, "--loss", "0.25") as first:
+            wait_programmed(run.control_socket, PATIENCE_S)
+            ask(run.control_socket, "policy.set", policy={"spray": "round-robin"})
+            before = ask(run.control_socket, "intent")["intent"]
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait()
+        with pytest.raises(ControlError, match="nobody listens"):
+            status(run)
+        with controller_process(run):  # the socket that the killed one left is no obstacle
+            wait_programmed(run.control_socket, PATIENCE_S)
+            after = ask(run.control_socket, "intent")["intent"]
+            assert after == before
+            assert after["policy"]["spray"] == "round-robin"
+            assert after["faults"]["rules"][0]["probability"] == 0.25
+            assert {s["updates"] for s in status(run)["switches"].values()} == {0}, "tables were left alone"
+
+
+def test_killed_switches_are_programmed_again(capsys: pytest.CaptureFixture[str]) -> None:
+    with run_directory(leaf_spine(4, 4)) as run, controller_process(run):
+        with switch_process(run) as first:
+            wait_programmed(run.control_socket, PATIENCE_S)
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait()
+        with switch_process(run):
+            started = time.monotonic()
+            wait_programmed(run.control_socket, PATIENCE_S)
+            took = time.monotonic() - started
+            now = status(run)
+            assert all(s["in_sync"] and s["held"] for s in now["switches"].values())
+    with capsys.disabled():
+        print(f" [8 switches from a new process to programmed: {took:.2f} s]", end="")
+
+
+def test_both_killed_at_once() -> None:
+    with run_directory() as run:
+        with switch_process(run), controller_process(run, "--spray", "host"):
+            wait_programmed(run.control_socket, PATIENCE_S)
+        with switch_process(run), controller_process(run):
+            wait_programmed(run.control_socket, PATIENCE_S)
+            assert ask(run.control_socket, "intent")["intent"]["policy"]["spray"] == "host"
+
+
+def test_only_one_controller_of_a_run() -> None:
+    with run_directory() as run, switch_process(run), controller_process(run):
+        wait_programmed(run.control_socket, PATIENCE_S)
+        with controller_process(run) as second:
+            assert second.wait() == 1
+            assert "csaud: a controller already runs" in second.log
+        assert status(run)["switches"]["l1"]["primary"]
+
+
+def test_sigterm_ends_it_cleanly_and_leaves_the_tables() -> None:
+    with run_directory() as run, switch_process(run):
+        with controller_process(run) as first:
+            wait_programmed(run.control_socket, PATIENCE_S)
+            os.kill(first.pid, signal.SIGTERM)
+            assert first.wait() == 0
+            assert "Traceback" not in first.log
+        assert not run.control_socket.exists()
+        with controller_process(run):
+            wait_programmed(run.control_socket, PATIENCE_S)
+            assert {s["updates"] for s in status(run)["switches"].values()} == {0}
+
+
+def test_a_damaged_desired_json_is_told_with_file_and_line() -> None:
+    with run_directory() as run:
+        run.desired_file.write_text('{\n  "intent": {"policy": {"spray": "sideways"}}\n}\n')
+        with controller_process(run) as broken:
+            assert broken.wait() == 1
+            assert "desired.json:2: intent.policy.spray: expected 'ecmp', 'entropy'" in broken.log
+
+
+@pytest.mark.parametrize(
+    ("request_", "expected"),
+    [
+        ({"op": "dance"}, "unknown op 'dance'; expected one of status"),
+        ({"op": "policy.set", "policy": {"spray": "sideways"}}, "spray: Input should be 'ecmp'"),
+        ({"op": "policy.set", "policy": {"sprey": "ecmp"}}, "sprey: Extra inputs are not permitted"),
+        ({"op": "policy.set"}, "the request lacks 'policy'"),
+        (
+            {"op": "fault.set", "rule": {"probability": 2}},
+            "probability: Input should be less than or equal to 1",
+        ),
+        ({"op": "fault.set", "rule": {"probability": 0.1, "where": "l1-l2"}}, "unknown link 'l1-l2'"),
+        ({"op": "fault.clear", "where": "all"}, "no fault is set for all; there is no fault at all"),
+    ],
+)
+def test_bad_requests_are_refused(lonely: RunDir, request_: dict, expected: str) -> None:
+    operation = request_.pop("op")
+    with pytest.raises(RefusedError) as caught:
+        ask(lonely.control_socket, operation, **request_)
+    assert expected in str(caught.value)
+
+
+def test_a_change_names_the_switches_that_do_not_hold_it_yet() -> None:
+    with run_directory() as run, controller_process(run):
+        wait_served(run.control_socket, PATIENCE_S)
+        with pytest.raises(ControlError, match=r"not programmed after .*: l1 \("):
+            wait_programmed(run.control_socket, 0.1)
+        answer = ask(run.control_socket, "policy.set", policy={"spray": "ecmp"}, timeout_s=0.1)
+        assert set(answer["pending"]) == {"l1", "l2", "s1", "s2"}
+        assert json.loads(run.desired_file.read_text())["intent"]["policy"]["spray"] == "ecmp"
+        with switch_process(run):
+            wait_programmed(run.control_socket, PATIENCE_S)
