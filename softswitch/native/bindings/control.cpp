@@ -1,0 +1,530 @@
+// The methods of csaud_softswitch._core.Switch.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "convert.hpp"
+#include "csaud_switch/base/error.hpp"
+#include "handles.hpp"
+
+namespace csaud::sw::python {
+
+namespace {
+
+using namespace nb::literals;
+
+const char* match_name(MatchKind kind) {
+    switch (kind) {
+        case MatchKind::kExact:
+            return "exact";
+        case MatchKind::kLpm:
+            return "lpm";
+        case MatchKind::kTernary:
+            return "ternary";
+        case MatchKind::kRange:
+            return "range";
+        case MatchKind::kOptional:
+            return "optional";
+    }
+    return "";
+}
+
+const char* kind_name(PortKind kind) {
+    switch (kind) {
+        case PortKind::kMemory:
+            return "memory";
+        case PortKind::kLink:
+            return "link";
+        case PortKind::kVeth:
+            return "veth";
+    }
+    return "";
+}
+
+nb::object text_or_none(const std::string& text) {
+    return text.empty() ? nb::object(nb::none()) : nb::object(nb::str(text.c_str()));
+}
+
+// A program is replaced only by calls that hold Python's lock, so these may read what never changes without
+// the fabric's.
+nb::list tables(const SwitchHandle& self) {
+    const Program& program = self.target->program();
+    nb::list out;
+    for (const auto& table : program.tables) {
+        nb::list keys;
+        for (const KeyField& key : table->keys) {
+            nb::dict item;
+            item["name"] = key.name;
+            item["match_type"] = match_name(key.kind);
+            item["width"] = key.source.width;
+            keys.append(item);
+        }
+        nb::list actions;
+        for (const std::uint32_t index : table->actions) {
+            nb::list parameters;
+            for (const ActionParameter& p : program.actions[index].parameters)
+                parameters.append(nb::make_tuple(p.name, p.width));
+            nb::dict item;
+            item["name"] = program.actions[index].name;
+            item["params"] = parameters;
+            actions.append(item);
+        }
+        nb::dict item;
+        item["name"] = table->name;
+        item["keys"] = keys;
+        item["actions"] = actions;
+        item["size"] = table->size;
+        item["direct_counter"] = text_or_none(table->direct_counter);
+        item["profile"] = text_or_none(table->profile ? program.profiles[*table->profile]->name : "");
+        item["const_entries"] = table->const_entries;
+        item["const_default"] = table->const_default;
+        out.append(item);
+    }
+    return out;
+}
+
+nb::list profiles(const SwitchHandle& self) {
+    nb::list out;
+    for (const auto& profile : self.target->program().profiles) {
+        nb::list names;
+        for (const std::string& table : profile->tables) names.append(table);
+        nb::dict item;
+        item["name"] = profile->name;
+        item["size"] = profile->size;
+        item["has_selector"] = profile->has_selector;
+        item["tables"] = names;
+        out.append(item);
+    }
+    return out;
+}
+
+nb::list counters(const SwitchHandle& self) {
+    nb::list out;
+    for (const CounterArray& counter : self.target->program().counters) {
+        nb::dict item;
+        item["name"] = counter.name;
+        item["size"] = counter.cells.size();
+        item["table"] = text_or_none(counter.table);
+        out.append(item);
+    }
+    return out;
+}
+
+nb::list registers(const SwitchHandle& self) {
+    nb::list out;
+    for (const RegisterArray& array : self.target->program().registers) {
+        nb::dict item;
+        item["name"] = array.name;
+        item["size"] = array.size;
+        item["width"] = array.width;
+        out.append(item);
+    }
+    return out;
+}
+
+nb::int_ from_wide(UWide value) {
+    const nb::object high = nb::int_(static_cast<std::uint64_t>(value >> 64));
+    const nb::object low = nb::int_(static_cast<std::uint64_t>(value));
+    return nb::borrow<nb::int_>((high << nb::int_(64)) | low);
+}
+
+UWide to_wide(nb::handle value) {
+    const nb::object number = nb::borrow(value);
+    if (nb::cast<bool>(number < nb::int_(0)) || nb::cast<bool>((number >> nb::int_(128)) > nb::int_(0)))
+        throw InvalidArgument("a register holds numbers from 0 to 2^128 - 1");
+    const auto high = nb::cast<std::uint64_t>(number >> nb::int_(64));
+    const auto low = nb::cast<std::uint64_t>(number & nb::int_(UINT64_MAX));
+    return UWide{high} << 64 | low;
+}
+
+std::pair<std::uint64_t, std::uint64_t> read(const Count& count) {
+    return {count.packets, count.bytes};
+}
+
+nb::tuple from_count(const std::pair<std::uint64_t, std::uint64_t>& count) {
+    return nb::make_tuple(count.first, count.second);
+}
+
+struct PortSnapshot {
+    PortId id;
+    PortKind kind;
+    bool up;
+    std::uint32_t queued;
+    PortFigures figures;
+    std::uint64_t ring_drops;
+};
+
+nb::dict port_stats(const SwitchHandle& self) {
+    const auto ports = self.locked([&] {
+        std::vector<PortSnapshot> all;
+        for (const Port* port : self.target->ports()) {
+            std::uint64_t ring_drops = 0;
+            if (port->socket >= 0)
+                ring_drops =
+                    self.owner->fabric.sockets()[static_cast<std::size_t>(port->socket)].socket->ring_drops();
+            all.push_back({port->id, port->kind, port->up, port->queued, port->figures, ring_drops});
+        }
+        return all;
+    });
+    nb::dict out;
+    for (const PortSnapshot& port : ports) {
+        nb::dict item;
+        item["kind"] = kind_name(port.kind);
+        item["up"] = port.up;
+        item["rx_packets"] = port.figures.rx_packets;
+        item["rx_bytes"] = port.figures.rx_bytes;
+        item["tx_packets"] = port.figures.tx_packets;
+        item["tx_bytes"] = port.figures.tx_bytes;
+        item["queued"] = port.queued;
+        item["queued_max"] = port.figures.queued_max;
+        item["queue_full"] = port.figures.queue_full;
+        item["link_down_drops"] = port.figures.link_down_drops;
+        item["rx_ring_drops"] = port.ring_drops;
+        item["rx_errors"] = port.figures.rx_errors;
+        item["tx_errors"] = port.figures.tx_errors;
+        out[nb::int_(port.id)] = item;
+    }
+    return out;
+}
+
+nb::dict stats(const SwitchHandle& self) {
+    const auto [f, queued] =
+        self.locked([&] { return std::pair(self.target->figures(), self.target->queued()); });
+    nb::dict out;
+    out["rx"] = f.rx;
+    out["copies"] = f.copies;
+    out["dropped_ingress"] = f.dropped_ingress;
+    out["dropped_egress"] = f.dropped_egress;
+    out["no_such_port"] = f.no_such_port;
+    out["bad_priority"] = f.bad_priority;
+    out["queue_full"] = f.queue_full;
+    out["link_down"] = f.link_down;
+    out["packet_in"] = f.packet_in;
+    out["packet_in_overflow"] = f.packet_in_overflow;
+    out["tx"] = f.tx;
+    out["tx_errors"] = f.tx_errors;
+    out["flushed"] = f.flushed;
+    out["queued"] = queued;
+    out["assertions"] = f.assertions;
+    return out;
+}
+
+int packet_in_fd(const SwitchHandle& self) {
+    return self.locked([&] {
+        auto& fds = self.owner->packet_in_fds;
+        const auto found = fds.find(self.target);
+        if (found != fds.end()) return found->second;
+        const int fd = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+        if (fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
+        fds.emplace(self.target, fd);
+        return fd;
+    });
+}
+
+nb::list poll_packet_in(const SwitchHandle& self) {
+    const auto packets = self.locked([&] {
+        const auto found = self.owner->packet_in_fds.find(self.target);
+        std::uint64_t value = 0;
+        if (found != self.owner->packet_in_fds.end() && ::read(found->second, &value, sizeof value) < 0)
+            value = 0;
+        return self.target->take_packet_ins();
+    });
+    nb::list out;
+    for (const auto& packet : packets) out.append(from_bytes(packet));
+    return out;
+}
+
+std::vector<Replica> to_replicas(const std::vector<std::pair<PortId, std::uint32_t>>& ports) {
+    std::vector<Replica> replicas;
+    for (const auto& [port, rid] : ports) replicas.push_back({port, rid});
+    return replicas;
+}
+
+void bind_tables(nb::class_<SwitchHandle>& cls) {
+    cls.def(
+        "table_insert",
+        [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority,
+           nb::handle action) {
+            const EntrySpec entry{to_match(match), priority, to_action(action)};
+            self.locked([&] { Control(*self.target).table_insert(table, entry); });
+        },
+        "table"_a, "match"_a, "priority"_a, "action"_a);
+    cls.def(
+        "table_modify",
+        [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority,
+           nb::handle action) {
+            const EntrySpec entry{to_match(match), priority, to_action(action)};
+            self.locked([&] { Control(*self.target).table_modify(table, entry); });
+        },
+        "table"_a, "match"_a, "priority"_a, "action"_a);
+    cls.def(
+        "table_delete",
+        [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority) {
+            const std::vector<MatchField> fields = to_match(match);
+            self.locked([&] { Control(*self.target).table_delete(table, fields, priority); });
+        },
+        "table"_a, "match"_a, "priority"_a);
+    cls.def(
+        "table_set_default",
+        [](const SwitchHandle& self, const std::string& table, nb::handle action) {
+            std::optional<ActionSpec> spec;
+            if (!action.is_none()) spec = to_action(action);
+            self.locked([&] { Control(*self.target).table_set_default(table, spec); });
+        },
+        "table"_a, "action"_a.none());
+    cls.def(
+        "table_get_default",
+        [](const SwitchHandle& self, const std::string& table) -> nb::object {
+            const auto spec = self.locked([&] { return Control(*self.target).table_get_default(table); });
+            return spec ? nb::object(from_action(*spec)) : nb::object(nb::none());
+        },
+        "table"_a);
+    cls.def(
+        "table_entries",
+        [](const SwitchHandle& self, const std::string& table) {
+            const auto entries = self.locked([&] { return Control(*self.target).table_entries(table); });
+            nb::list out;
+            for (const EntrySpec& e : entries)
+                out.append(nb::make_tuple(from_match(e.match), e.priority, from_action(e.action)));
+            return out;
+        },
+        "table"_a);
+    cls.def(
+        "table_clear",
+        [](const SwitchHandle& self, const std::string& table) {
+            self.locked([&] { Control(*self.target).table_clear(table); });
+        },
+        "table"_a);
+    cls.def(
+        "direct_counter",
+        [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority) {
+            const std::vector<MatchField> fields = to_match(match);
+            return from_count(self.locked(
+                [&] { return read(Control(*self.target).direct_counter(table, fields, priority)); }));
+        },
+        "table"_a, "match"_a, "priority"_a);
+    cls.def(
+        "direct_counter_write",
+        [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority,
+           std::uint64_t packets, std::uint64_t octets) {
+            const std::vector<MatchField> fields = to_match(match);
+            self.locked([&] {
+                Control(*self.target).direct_counter(table, fields, priority) = {packets, octets};
+            });
+        },
+        "table"_a, "match"_a, "priority"_a, "packets"_a, "octets"_a);
+    cls.def(
+        "direct_counter_default",
+        [](const SwitchHandle& self, const std::string& table) {
+            return from_count(
+                self.locked([&] { return read(Control(*self.target).direct_counter_default(table)); }));
+        },
+        "table"_a);
+    cls.def(
+        "direct_counter_default_write",
+        [](const SwitchHandle& self, const std::string& table, std::uint64_t packets, std::uint64_t octets) {
+            self.locked([&] { Control(*self.target).direct_counter_default(table) = {packets, octets}; });
+        },
+        "table"_a, "packets"_a, "octets"_a);
+}
+
+void bind_profiles(nb::class_<SwitchHandle>& cls) {
+    cls.def(
+        "member_insert",
+        [](const SwitchHandle& self, const std::string& profile, std::uint32_t id, nb::handle action) {
+            const ActionSpec spec = to_action(action);
+            self.locked([&] { Control(*self.target).member_insert(profile, id, spec); });
+        },
+        "profile"_a, "id"_a, "action"_a);
+    cls.def(
+        "member_modify",
+        [](const SwitchHandle& self, const std::string& profile, std::uint32_t id, nb::handle action) {
+            const ActionSpec spec = to_action(action);
+            self.locked([&] { Control(*self.target).member_modify(profile, id, spec); });
+        },
+        "profile"_a, "id"_a, "action"_a);
+    cls.def(
+        "member_delete",
+        [](const SwitchHandle& self, const std::string& profile, std::uint32_t id) {
+            self.locked([&] { Control(*self.target).member_delete(profile, id); });
+        },
+        "profile"_a, "id"_a);
+    cls.def(
+        "members",
+        [](const SwitchHandle& self, const std::string& profile) {
+            const auto members = self.locked([&] { return Control(*self.target).members(profile); });
+            nb::list out;
+            for (const ActionSpec& member : members)
+                out.append(nb::make_tuple(member.id, from_action(member)));
+            return out;
+        },
+        "profile"_a);
+    cls.def(
+        "group_insert",
+        [](const SwitchHandle& self, const std::string& profile, std::uint32_t id, nb::handle members,
+           std::uint32_t max_size) {
+            GroupSpec group = to_group(id, members, max_size);
+            self.locked([&] { Control(*self.target).group_insert(profile, std::move(group)); });
+        },
+        "profile"_a, "id"_a, "members"_a, "max_size"_a = 0);
+    cls.def(
+        "group_modify",
+        [](const SwitchHandle& self, const std::string& profile, std::uint32_t id, nb::handle members,
+           std::uint32_t max_size) {
+            GroupSpec group = to_group(id, members, max_size);
+            self.locked([&] { Control(*self.target).group_modify(profile, std::move(group)); });
+        },
+        "profile"_a, "id"_a, "members"_a, "max_size"_a = 0);
+    cls.def(
+        "group_delete",
+        [](const SwitchHandle& self, const std::string& profile, std::uint32_t id) {
+            self.locked([&] { Control(*self.target).group_delete(profile, id); });
+        },
+        "profile"_a, "id"_a);
+    cls.def(
+        "groups",
+        [](const SwitchHandle& self, const std::string& profile) {
+            const auto groups = self.locked([&] { return Control(*self.target).groups(profile); });
+            nb::list out;
+            for (const GroupSpec& group : groups) out.append(from_group(group));
+            return out;
+        },
+        "profile"_a);
+}
+
+void bind_state(nb::class_<SwitchHandle>& cls) {
+    cls.def(
+        "counter_read",
+        [](const SwitchHandle& self, const std::string& counter, std::uint64_t index) {
+            return from_count(
+                self.locked([&] { return read(Control(*self.target).counter(counter, index)); }));
+        },
+        "counter"_a, "index"_a);
+    cls.def(
+        "counter_read_all",
+        [](const SwitchHandle& self, const std::string& counter) {
+            const auto cells = self.locked([&] { return self.target->program().counter(counter).cells; });
+            nb::list out;
+            for (const Count& cell : cells) out.append(from_count(read(cell)));
+            return out;
+        },
+        "counter"_a);
+    cls.def(
+        "counter_write",
+        [](const SwitchHandle& self, const std::string& counter, std::uint64_t index, std::uint64_t packets,
+           std::uint64_t octets) {
+            self.locked([&] { Control(*self.target).counter(counter, index) = {packets, octets}; });
+        },
+        "counter"_a, "index"_a, "packets"_a, "octets"_a);
+    cls.def(
+        "register_read",
+        [](const SwitchHandle& self, const std::string& name, std::uint64_t index) {
+            return from_wide(self.locked([&] { return Control(*self.target).register_read(name, index); }));
+        },
+        "name"_a, "index"_a);
+    cls.def(
+        "register_read_all",
+        [](const SwitchHandle& self, const std::string& name) {
+            const auto values = self.locked([&] {
+                std::vector<UWide> all;
+                const std::uint32_t size = self.target->program().register_array(name).size;
+                for (std::uint32_t i = 0; i < size; ++i)
+                    all.push_back(Control(*self.target).register_read(name, i));
+                return all;
+            });
+            nb::list out;
+            for (const UWide value : values) out.append(from_wide(value));
+            return out;
+        },
+        "name"_a);
+    cls.def(
+        "register_write",
+        [](const SwitchHandle& self, const std::string& name, std::uint64_t index, nb::handle value) {
+            const UWide number = to_wide(value);
+            self.locked([&] { Control(*self.target).register_write(name, index, number); });
+        },
+        "name"_a, "index"_a, "value"_a);
+}
+
+void bind_replication(nb::class_<SwitchHandle>& cls) {
+    using Ports = std::vector<std::pair<PortId, std::uint32_t>>;
+    cls.def(
+        "clone_session_set",
+        [](const SwitchHandle& self, std::uint32_t session, const Ports& ports) {
+            self.locked([&] { self.target->clone_sessions[session] = to_replicas(ports); });
+        },
+        "session"_a, "ports"_a);
+    cls.def(
+        "clone_session_delete",
+        [](const SwitchHandle& self, std::uint32_t session) {
+            self.locked([&] {
+                if (self.target->clone_sessions.erase(session) == 0)
+                    throw NotFound("no clone session " + std::to_string(session));
+            });
+        },
+        "session"_a);
+    cls.def(
+        "multicast_group_set",
+        [](const SwitchHandle& self, std::uint32_t group, const Ports& ports) {
+            self.locked([&] { self.target->multicast_groups[group] = to_replicas(ports); });
+        },
+        "group"_a, "ports"_a);
+    cls.def(
+        "multicast_group_delete",
+        [](const SwitchHandle& self, std::uint32_t group) {
+            self.locked([&] {
+                if (self.target->multicast_groups.erase(group) == 0)
+                    throw NotFound("no multicast group " + std::to_string(group));
+            });
+        },
+        "group"_a);
+}
+
+}  // namespace
+
+void bind_control(nb::class_<SwitchHandle>& cls) {
+    cls.def_prop_ro("name", [](const SwitchHandle& self) { return self.target->config().name; });
+    cls.def_prop_ro("device_id", [](const SwitchHandle& self) { return self.target->config().device_id; });
+    cls.def_prop_ro("loaded", [](const SwitchHandle& self) { return self.target->loaded(); });
+    cls.def(
+        "load",
+        [](const SwitchHandle& self, const std::string& bmv2_json) {
+            self.locked([&] { self.target->load(bmv2_json); });
+        },
+        "bmv2_json"_a);
+    cls.def("tables", tables);
+    cls.def("profiles", profiles);
+    cls.def("counters", counters);
+    cls.def("registers", registers);
+    bind_tables(cls);
+    bind_profiles(cls);
+    bind_state(cls);
+    bind_replication(cls);
+    cls.def(
+        "packet_out",
+        [](const SwitchHandle& self, nb::handle payload) {
+            const Bytes bytes = to_bytes(payload, "packet-out");
+            self.locked([&] {
+                self.owner->catch_up();
+                self.owner->fabric.packet_out(*self.target, bytes);
+                self.owner->fabric.flush_sockets();
+            });
+            self.owner->runner.kick();
+        },
+        "payload"_a);
+    cls.def("poll_packet_in", poll_packet_in);
+    cls.def("packet_in_fd", packet_in_fd);
+    cls.def("port_stats", port_stats);
+    cls.def("stats", stats);
+    cls.def("take_log",
+            [](const SwitchHandle& self) { return self.locked([&] { return self.target->take_log(); }); });
+}
+
+}  // namespace csaud::sw::python

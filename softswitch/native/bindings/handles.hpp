@@ -1,0 +1,57 @@
+// The objects that Python holds: a fabric with its lock and thread, and switches that keep their fabric
+// alive.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "csaud_switch/fabric/fabric.hpp"
+#include "csaud_switch/io/runner.hpp"
+
+namespace csaud::sw::python {
+
+namespace nb = nanobind;
+
+struct FabricHandle {
+    explicit FabricHandle(std::uint64_t seed);
+    ~FabricHandle();
+    FabricHandle(const FabricHandle&) = delete;
+    FabricHandle& operator=(const FabricHandle&) = delete;
+
+    Fabric fabric;
+    ControlLock lock;
+    Runner runner;
+    std::map<const Switch*, int> packet_in_fds;  // eventfds, made when they are first asked for
+
+    // Runs under the lock, without Python's own.
+    template <typename F>
+    auto locked(F&& f) {
+        nb::gil_scoped_release release;
+        std::lock_guard<ControlLock> guard(lock);
+        return std::forward<F>(f)();
+    }
+
+    // The present, for work that is done now: in real time the fabric's clock is brought up to the real one.
+    void catch_up() {
+        if (runner.running()) fabric.advance(std::max(monotonic_now(), fabric.now()));
+    }
+    void require_virtual_time() const;
+};
+
+struct SwitchHandle {
+    std::shared_ptr<FabricHandle> owner;
+    Switch* target;
+
+    template <typename F>
+    auto locked(F&& f) const {
+        return owner->locked(std::forward<F>(f));
+    }
+};
+
+void bind_control(nb::class_<SwitchHandle>& cls);
+
+}  // namespace csaud::sw::python

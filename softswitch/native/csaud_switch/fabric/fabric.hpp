@@ -1,0 +1,121 @@
+// Switches, their ports, and the links between them, under one clock.
+//
+// The clock is the caller's: advance() makes everything happen that is due. A runner (io/runner.hpp) calls it
+// with the real time; tests and simulators call it with a time of their own.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/fabric/port.hpp"
+#include "csaud_switch/fabric/switch.hpp"
+#include "csaud_switch/io/packet_socket.hpp"
+
+namespace csaud::sw {
+
+struct LinkConfig {
+    std::uint64_t rate_bps = 0;  // of each direction, 0: unlimited
+    Nanos delay = 0;             // propagation
+    std::uint32_t buffer_packets = 1024;
+};
+
+// A frame that left at a memory port.
+struct OutFrame {
+    const Switch* from = nullptr;
+    PortId port = 0;
+    std::vector<std::uint8_t> bytes;
+    Nanos time = 0;  // of its last bit
+};
+
+class Fabric : public Wire {
+  public:
+    explicit Fabric(std::uint64_t seed) : seed_(seed) {}
+    ~Fabric() override;
+    Fabric(const Fabric&) = delete;
+    Fabric& operator=(const Fabric&) = delete;
+
+    Switch& add_switch(SwitchConfig config, bool own_seed);
+    Switch& switch_at(const std::string& name) const;  // UnknownName
+    const std::vector<std::unique_ptr<Switch>>& switches() const { return switches_; }
+
+    Port& add_memory_port(Switch& at, PortId id, const LinkConfig& config);
+    void add_link(Switch& a, PortId a_port, Switch& b, PortId b_port, const LinkConfig& config);
+    Port& add_veth_port(Switch& at, PortId id, const std::string& ifname, const LinkConfig& config);
+    void remove_port(Switch& at, PortId id);
+    void set_port_queue(Switch& at, PortId id, const std::uint64_t* rate_bps, const std::uint32_t* buffer);
+    // A memory port, or both ends of a link.
+    void set_link(Switch& at, PortId id, bool up);
+
+    Nanos now() const { return now_; }
+    // A frame arrives at a memory port. InvalidArgument when `now` lies in the past or the frame is too long.
+    void inject(Switch& at, PortId id, std::span<const std::uint8_t> frame, Nanos now);
+    void packet_out(Switch& at, std::span<const std::uint8_t> packet);
+    void advance(Nanos now);
+    Nanos next_event() const {
+        return ready_.empty() ? (events_.empty() ? kNever : events_.front().time) : now_;
+    }
+    std::vector<OutFrame> take_frames();
+
+    // --- for the runner: sockets by index, -1 where a port was removed
+    struct SocketPort {
+        std::unique_ptr<PacketSocket> socket;
+        Switch* owner = nullptr;
+        Port* port = nullptr;
+    };
+    std::vector<SocketPort>& sockets() { return sockets_; }
+    // Take what has arrived at a socket, `most` frames at most; how many there were.
+    std::size_t receive(std::size_t socket, Nanos now, std::size_t most);
+    // Hand what is waiting to the kernel.
+    void flush_sockets();
+    // Look again whether interfaces are up.
+    void check_interfaces();
+
+    // --- Wire
+    void transmit(Switch& from, Port& port, Packet* packet, Nanos end) override;
+    void wake(Switch& from, Port& port, Nanos at) override;
+    void packet_in(Switch& from) override;
+    PacketPool& pool() override { return pool_; }
+
+    // Called when a switch has got packets for the control plane.
+    void (*on_packet_in)(void* context, Switch& from) = nullptr;
+    void* packet_in_context = nullptr;
+
+  private:
+    struct Event {
+        Nanos time;
+        std::uint64_t serial;
+        Switch* at;
+        Port* port;
+        Packet* packet;  // arrives at the port; none: the port may send again
+        std::uint64_t epoch;
+        bool operator>(const Event& other) const {
+            return time != other.time ? time > other.time : serial > other.serial;
+        }
+    };
+
+    void push(Event event);
+    void run(const Event& event);
+    void drain();
+    void arrive(Port& from, Packet* packet, std::uint64_t epoch);
+    void apply_config(Port& port, const LinkConfig& config);
+    void lose(Switch& from, Port& port, Packet* packet);
+    void flush_socket(SocketPort& entry);
+    void check_interface(SocketPort& entry);
+
+    PacketPool pool_;
+    std::uint64_t seed_;
+    Nanos now_ = 0;
+    std::uint64_t next_serial_ = 0;
+    std::vector<Event> events_;  // a heap, the earliest first
+    std::deque<Event> ready_;    // arrivals of this very moment
+    std::vector<std::unique_ptr<Switch>> switches_;
+    std::vector<OutFrame> out_;
+    std::vector<SocketPort> sockets_;
+};
+
+}  // namespace csaud::sw

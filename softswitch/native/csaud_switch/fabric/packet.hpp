@@ -1,0 +1,83 @@
+// A frame in the switch, with the words of its fields, and the pool that packets come from.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "csaud_switch/base/value.hpp"
+
+namespace csaud::sw {
+
+inline constexpr std::uint32_t kHeadroom =
+    512;  // bytes of header that a program may add, as on the reference
+inline constexpr std::uint32_t kMaxFrame = 9728;
+inline constexpr std::uint32_t kNoTruncation = UINT32_MAX;
+inline constexpr std::uint16_t kNoBytes = UINT16_MAX;
+
+// Where a header's bytes lie in the buffer since it was extracted, and whether a field was written since.
+struct HeaderState {
+    std::uint16_t bytes_at = kNoBytes;
+    bool dirty = false;
+};
+
+struct Packet {
+    Packet* next = nullptr;  // in a queue or free list
+
+    std::unique_ptr<std::uint8_t[]> buffer;
+    std::uint8_t size_class = 0;
+    std::uint32_t capacity = 0;  // longest frame
+    std::uint32_t start = 0;     // offset of the frame's first byte, or of its payload while it is parsed
+    std::uint32_t length = 0;    // bytes from start
+
+    std::uint32_t ingress_length = 0;
+    std::uint32_t program_length =
+        0;  // what packet_length becomes in egress: headers added and removed counted
+    std::uint32_t truncate_to = kNoTruncation;
+    PortId ingress_port = 0;
+    PortId egress_port = 0;
+    std::uint8_t priority = 0;
+    bool exit = false;
+    bool asserted = false;            // an assertion of the program failed
+    std::uint32_t clone_request = 0;  // session + 1, 0 for none
+    std::uint32_t clone_fields = 0;
+    std::uint64_t enqueued_us = 0;  // since the switch's start
+    Nanos enqueued_at = 0;
+    std::uint64_t epoch = 0;  // of the link it travels on
+
+    std::vector<std::uint64_t> slots;
+    std::vector<HeaderState> headers;
+
+    std::uint8_t* data() { return buffer.get() + start; }
+    const std::uint8_t* data() const { return buffer.get() + start; }
+    std::uint32_t visible_length() const { return length < truncate_to ? length : truncate_to; }
+    std::span<const std::uint8_t> frame() const { return {data(), visible_length()}; }
+
+    // Everything but the frame as for a packet that has just arrived.
+    void reset(PortId port);
+};
+
+class PacketPool {
+  public:
+    PacketPool() = default;
+    PacketPool(const PacketPool&) = delete;
+    PacketPool& operator=(const PacketPool&) = delete;
+    ~PacketPool();
+
+    // A packet for a frame of this many bytes (kMaxFrame at most), start and length set.
+    Packet* take(std::uint32_t frame_bytes);
+    void give(Packet* packet);
+    Packet* copy(const Packet& original);
+
+    std::size_t outstanding() const { return outstanding_; }
+
+  private:
+    static constexpr std::array<std::uint32_t, 3> kClasses{1536, 4608, kMaxFrame};
+    std::array<Packet*, 3> free_{};
+    std::size_t outstanding_ = 0;
+};
+
+}  // namespace csaud::sw

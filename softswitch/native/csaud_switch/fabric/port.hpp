@@ -1,0 +1,84 @@
+// A port of a switch: its priority queues and its figures.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "csaud_switch/base/value.hpp"
+#include "csaud_switch/fabric/packet.hpp"
+
+namespace csaud::sw {
+
+class Switch;
+
+inline constexpr std::uint32_t kMaxPriorities = 64;
+
+enum class PortKind : std::uint8_t { kMemory, kLink, kVeth };
+
+struct PortFigures {
+    std::uint64_t rx_packets = 0, rx_bytes = 0;
+    std::uint64_t tx_packets = 0, tx_bytes = 0;
+    std::uint64_t queued_max = 0;
+    std::uint64_t queue_full = 0;
+    std::uint64_t link_down_drops = 0;
+    std::uint64_t rx_errors = 0;
+    std::uint64_t tx_errors = 0;
+};
+
+struct PacketQueue {
+    Packet* head = nullptr;
+    Packet* tail = nullptr;
+    std::uint32_t count = 0;
+
+    void push(Packet* packet) {
+        packet->next = nullptr;
+        (tail == nullptr ? head : tail->next) = packet;
+        tail = packet;
+        ++count;
+    }
+
+    Packet* pop() {
+        Packet* packet = head;
+        head = packet->next;
+        if (head == nullptr) tail = nullptr;
+        --count;
+        return packet;
+    }
+};
+
+struct Port {
+    PortId id = 0;
+    PortKind kind = PortKind::kMemory;
+    bool up = true;
+    bool removed = false;
+    std::uint64_t rate_bps = 0;   // 0: unlimited
+    std::uint32_t buffer = 1024;  // packets in each priority queue
+
+    // Strict priorities, the greatest number first.
+    std::array<PacketQueue, kMaxPriorities> queues;
+    std::uint64_t waiting = 0;  // bit n: queue n is not empty
+    std::uint32_t queued = 0;
+    Nanos free_at = 0;  // when the last bit of the packet in transmission has left
+    bool wake_scheduled = false;
+    bool serving = false;
+
+    // A link: the other end.
+    Switch* peer_switch = nullptr;
+    Port* peer = nullptr;
+    Nanos delay = 0;
+    std::uint64_t epoch = 0;  // one more each time that the link goes down
+
+    int socket = -1;  // a network interface: index into the fabric's sockets
+    std::string ifname;
+
+    PortFigures figures;
+
+    Nanos transmission_time(std::uint32_t bytes) const {
+        if (rate_bps == 0) return 0;
+        const auto bits = static_cast<UWide>(bytes) * 8U * 1'000'000'000U;
+        return static_cast<Nanos>((bits + rate_bps - 1) / rate_bps);
+    }
+};
+
+}  // namespace csaud::sw

@@ -1,0 +1,271 @@
+#include "csaud_switch/fabric/switch.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "csaud_switch/base/error.hpp"
+#include "csaud_switch/load/loader.hpp"
+
+namespace csaud::sw {
+
+namespace {
+
+// instance_type of v1model
+constexpr std::uint32_t kNormal = 0;
+constexpr std::uint32_t kReplication = 5;
+
+}  // namespace
+
+Switch::Switch(SwitchConfig config, Wire& wire, Nanos start)
+    : config_(std::move(config)), wire_(wire), start_(start), random_(config_.seed) {
+    if (config_.priority_queues < 1 || config_.priority_queues > kMaxPriorities)
+        throw InvalidArgument("switch '" + config_.name + "': " + std::to_string(config_.priority_queues) +
+                              " priority queues, expected 1 to " + std::to_string(kMaxPriorities));
+}
+
+Switch::~Switch() {
+    for (const auto& port : ports_)
+        if (port) flush(*port);
+}
+
+void Switch::load(const std::string& bmv2_json) {
+    std::unique_ptr<Program> program = load_program(bmv2_json);
+    // What is queued carries fields of the old program, which mean nothing to the new one.
+    for (const auto& port : ports_)
+        if (port) flush(*port);
+    interpreter_.reset();
+    program_ = std::move(program);
+    interpreter_.emplace(*program_, config_.drop_port, random_);
+}
+
+Program& Switch::program() const {
+    if (!program_) throw FailedPrecondition("switch '" + config_.name + "' has no program yet");
+    return *program_;
+}
+
+std::vector<std::string> Switch::take_log() {
+    return interpreter_ ? interpreter_->take_log() : std::vector<std::string>{};
+}
+
+Port& Switch::add_port(PortId id) {
+    if (find_port(id) != nullptr)
+        throw AlreadyExists("switch '" + config_.name + "' already has a port " + std::to_string(id));
+    if (id == config_.cpu_port || id == config_.drop_port || id > 0xFFFF)
+        throw InvalidArgument("switch '" + config_.name + "': " + std::to_string(id) +
+                              " cannot be the number of a port");
+    if (id >= ports_.size()) ports_.resize(id + 1);
+    ports_[id] = std::make_unique<Port>();
+    ports_[id]->id = id;
+    ports_[id]->up = false;  // set_port_up tells the selectors
+    return *ports_[id];
+}
+
+void Switch::remove_port(Port& port) {
+    flush(port);
+    set_port_up(port, false);
+    port.removed = true;
+    removed_ports_.push_back(std::move(ports_[port.id]));
+}
+
+Port& Switch::port(PortId id) const {
+    Port* found = find_port(id);
+    if (found == nullptr) throw NotFound("switch '" + config_.name + "' has no port " + std::to_string(id));
+    return *found;
+}
+
+std::vector<Port*> Switch::ports() const {
+    std::vector<Port*> all;
+    for (const auto& port : ports_)
+        if (port) all.push_back(port.get());
+    return all;
+}
+
+void Switch::set_port_up(Port& port, bool up) {
+    if (port.up == up) return;
+    port.up = up;
+    if (!program_) return;
+    for (const auto& profile : program_->profiles)
+        profile->port_changed(port.id, [this](PortId id) { return port_is_up(id); });
+}
+
+void Switch::flush(Port& port) {
+    for (PacketQueue& queue : port.queues) {
+        while (queue.count > 0) {
+            wire_.pool().give(queue.pop());
+            ++figures_.flushed;
+        }
+    }
+    port.waiting = 0;
+    port.queued = 0;
+}
+
+std::uint64_t Switch::queued() const {
+    std::uint64_t all = 0;
+    for (const auto& port : ports_)
+        if (port) all += port->queued;
+    return all;
+}
+
+void Switch::receive(Packet* packet, PortId port, Nanos now) {
+    ++figures_.rx;
+    if (Port* from = find_port(port)) {
+        ++from->figures.rx_packets;
+        from->figures.rx_bytes += packet->length;
+    }
+    packet->reset(port);
+    ingress(packet, now);
+}
+
+void Switch::ingress(Packet* packet, Nanos now) {
+    if (!interpreter_) {
+        ++figures_.dropped_ingress;
+        wire_.pool().give(packet);
+        return;
+    }
+    const TargetFields& target = program_->target;
+    const std::uint32_t frame_start = packet->start;
+    interpreter_->begin(*packet);
+    Interpreter::set(*packet, target.ingress_timestamp, microseconds(now));
+    interpreter_->parse(*packet);
+    interpreter_->ingress(*packet);
+    if (packet->clone_request != 0) clone_ingress(*packet, frame_start, now);
+
+    if (packet->asserted) {
+        ++figures_.assertions;
+        ++figures_.dropped_ingress;
+        wire_.pool().give(packet);
+        return;
+    }
+    if (const auto group = static_cast<std::uint32_t>(Interpreter::get(*packet, target.mcast_grp));
+        group != 0) {
+        const auto found = multicast_groups.find(group);
+        if (found == multicast_groups.end() || found->second.empty()) {
+            ++figures_.dropped_ingress;
+        } else {
+            figures_.copies += found->second.size() - 1;
+            replicate(packet, found->second, kReplication, now);
+        }
+        wire_.pool().give(packet);
+        return;
+    }
+    const auto to = static_cast<PortId>(Interpreter::get(*packet, target.egress_spec));
+    if (to == config_.drop_port) {
+        ++figures_.dropped_ingress;
+        wire_.pool().give(packet);
+        return;
+    }
+    Interpreter::set(*packet, target.instance_type, kNormal);
+    enqueue(packet, to, now);
+}
+
+void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
+    const TargetFields& target = program_->target;
+    const std::uint64_t priority = Interpreter::get(*packet, target.priority);
+    packet->egress_port = to;
+    if (priority >= config_.priority_queues) {
+        ++figures_.bad_priority;
+        wire_.pool().give(packet);
+        return;
+    }
+    packet->priority = static_cast<std::uint8_t>(priority);
+    packet->enqueued_us = microseconds(now);
+    Port* port = find_port(to);
+    if (target.queueing) {
+        Interpreter::set(*packet, target.enq_timestamp, packet->enqueued_us);
+        Interpreter::set(*packet, target.enq_qdepth, port == nullptr ? 0 : port->queues[priority].count);
+    }
+    if (port == nullptr) {
+        // Egress runs for any port, as on the reference; only then it turns out that nothing is there.
+        packet = egress(packet, 0, now);
+        if (packet == nullptr) return;
+        if (to == config_.cpu_port) {
+            deliver(packet);
+            return;
+        }
+        ++figures_.no_such_port;
+        wire_.pool().give(packet);
+        return;
+    }
+    PacketQueue& queue = port->queues[priority];
+    if (queue.count >= port->buffer) {
+        ++figures_.queue_full;
+        ++port->figures.queue_full;
+        wire_.pool().give(packet);
+        return;
+    }
+    packet->enqueued_at = now;
+    queue.push(packet);
+    port->waiting |= std::uint64_t{1} << priority;
+    ++port->queued;
+    port->figures.queued_max = std::max<std::uint64_t>(port->figures.queued_max, port->queued);
+    if (!port->wake_scheduled && !port->serving) serve(*port, now);
+}
+
+void Switch::serve(Port& port, Nanos now) {
+    port.serving = true;  // a clone may be queued for this port by its own egress
+    while (port.waiting != 0) {
+        if (port.free_at > now) {
+            if (!port.wake_scheduled) {
+                port.wake_scheduled = true;
+                wire_.wake(*this, port, port.free_at);
+            }
+            break;
+        }
+        const auto priority = static_cast<std::uint32_t>(63 - std::countl_zero(port.waiting));
+        PacketQueue& queue = port.queues[priority];
+        Packet* packet = queue.pop();
+        --port.queued;
+        if (queue.count == 0) port.waiting &= ~(std::uint64_t{1} << priority);
+        // A wake-up that came late does not cost the port any of its rate.
+        const Nanos begin = std::max(port.free_at, packet->enqueued_at);
+        packet = egress(packet, queue.count, now);
+        if (packet == nullptr) continue;
+        port.free_at = begin + port.transmission_time(packet->visible_length());
+        wire_.transmit(*this, port, packet, port.free_at);
+    }
+    port.serving = false;
+}
+
+Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
+    const TargetFields& target = program_->target;
+    Interpreter::set(*packet, target.egress_timestamp, microseconds(now));
+    if (target.queueing) {
+        Interpreter::set(*packet, target.deq_timedelta, microseconds(now) - packet->enqueued_us);
+        Interpreter::set(*packet, target.deq_qdepth, depth);
+        Interpreter::set(*packet, target.qid, packet->priority);
+    }
+    Interpreter::set(*packet, target.egress_port, packet->egress_port);
+    Interpreter::set(*packet, target.egress_spec, config_.drop_port + 1);  // anything but the drop port
+    Interpreter::set(*packet, target.packet_length, packet->program_length);
+    interpreter_->egress(*packet);
+    if (packet->clone_request != 0) clone_egress(*packet, now);
+    if (packet->asserted) ++figures_.assertions;
+    if (packet->asserted || Interpreter::get(*packet, target.egress_spec) == config_.drop_port) {
+        ++figures_.dropped_egress;
+        wire_.pool().give(packet);
+        return nullptr;
+    }
+    interpreter_->deparse(*packet);
+    return packet;
+}
+
+void Switch::deliver(Packet* packet) {
+    if (packet_ins_.size() >= kPacketInLimit) {
+        ++figures_.packet_in_overflow;
+    } else {
+        ++figures_.packet_in;
+        const auto frame = packet->frame();
+        packet_ins_.emplace_back(frame.begin(), frame.end());
+        wire_.packet_in(*this);
+    }
+    wire_.pool().give(packet);
+}
+
+std::vector<std::vector<std::uint8_t>> Switch::take_packet_ins() {
+    std::vector<std::vector<std::uint8_t>> taken(std::make_move_iterator(packet_ins_.begin()),
+                                                 std::make_move_iterator(packet_ins_.end()));
+    packet_ins_.clear();
+    return taken;
+}
+
+}  // namespace csaud::sw

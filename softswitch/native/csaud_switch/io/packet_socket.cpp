@@ -1,0 +1,171 @@
+#include "csaud_switch/io/packet_socket.hpp"
+
+#include <arpa/inet.h>
+#include <linux/ethtool.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+namespace csaud::sw {
+
+namespace {
+
+constexpr int kReceiveBuffer = 64 << 20;  // bytes, of the kernel's accounting
+constexpr int kSendBuffer = 16 << 20;
+
+[[noreturn]] void raise(const std::string& what) {
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
+}  // namespace
+
+struct PacketSocket::Batch {
+    std::array<mmsghdr, kBatch> headers{};
+    std::array<iovec, kBatch> pieces{};
+    std::array<Packet*, kBatch> packets{};
+};
+
+PacketSocket::PacketSocket(const std::string& ifname, PacketPool& pool)
+    : ifname_(ifname), pool_(pool), batch_(std::make_unique<Batch>()) {
+    // Protocol 0: nothing is received before bind() has chosen the interface.
+    fd_ = ::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd_ < 0) raise("interface '" + ifname + "': packet socket");
+    const auto option = [&](int level, int name, int value, const char* what) {
+        if (::setsockopt(fd_, level, name, &value, sizeof value) == 0) return;
+        const int error = errno;
+        ::close(fd_);
+        errno = error;
+        raise("interface '" + ifname + "': " + what);
+    };
+    option(SOL_SOCKET, SO_RCVBUFFORCE, kReceiveBuffer, "SO_RCVBUFFORCE");
+    option(SOL_SOCKET, SO_SNDBUFFORCE, kSendBuffer, "SO_SNDBUFFORCE");
+    option(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING");
+    option(SOL_PACKET, PACKET_QDISC_BYPASS, 1, "PACKET_QDISC_BYPASS");
+
+    const unsigned index = ::if_nametoindex(ifname.c_str());
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_protocol = htons(ETH_P_ALL);
+    address.sll_ifindex = static_cast<int>(index);
+    packet_mreq promiscuous{};
+    promiscuous.mr_ifindex = static_cast<int>(index);
+    promiscuous.mr_type = PACKET_MR_PROMISC;
+    if (index == 0 || ::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+        ::setsockopt(fd_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) != 0) {
+        const int error = errno;
+        ::close(fd_);
+        errno = error;
+        raise("interface '" + ifname + "'");
+    }
+    read_mtu();
+}
+
+PacketSocket::~PacketSocket() {
+    for (Packet* packet : batch_->packets)
+        if (packet != nullptr) pool_.give(packet);
+    for (Packet* packet : sending_) pool_.give(packet);
+    ::close(fd_);
+}
+
+bool PacketSocket::interface_is_up() const {
+    ifreq request{};
+    std::strncpy(request.ifr_name, ifname_.c_str(), IFNAMSIZ - 1);
+    if (::ioctl(fd_, SIOCGIFFLAGS, &request) != 0 || (request.ifr_flags & IFF_UP) == 0) return false;
+    // The carrier itself: IFF_RUNNING follows it only after a while.
+    ethtool_value link{};
+    link.cmd = ETHTOOL_GLINK;
+    request.ifr_data = reinterpret_cast<char*>(&link);
+    if (::ioctl(fd_, SIOCETHTOOL, &request) != 0) return (request.ifr_flags & IFF_RUNNING) != 0;
+    return link.data != 0;
+}
+
+void PacketSocket::read_mtu() {
+    ifreq request{};
+    std::strncpy(request.ifr_name, ifname_.c_str(), IFNAMSIZ - 1);
+    if (::ioctl(fd_, SIOCGIFMTU, &request) != 0) return;
+    const int longest = request.ifr_mtu + ETH_HLEN + 8;  // two VLAN tags
+    const auto wanted = static_cast<std::uint32_t>(std::clamp(longest, 64, static_cast<int>(kMaxFrame)));
+    if (wanted <= frame_bytes_) return;
+    for (Packet*& packet : batch_->packets)
+        if (packet != nullptr) pool_.give(std::exchange(packet, nullptr));
+    frame_bytes_ = wanted;
+}
+
+std::span<Packet* const> PacketSocket::receive() {
+    Batch& batch = *batch_;
+    for (std::size_t i = 0; i < kBatch; ++i) {
+        if (batch.packets[i] == nullptr) batch.packets[i] = pool_.take(frame_bytes_);
+        batch.pieces[i] = {batch.packets[i]->data(), frame_bytes_};
+        batch.headers[i] = {};
+        batch.headers[i].msg_hdr.msg_iov = &batch.pieces[i];
+        batch.headers[i].msg_hdr.msg_iovlen = 1;
+    }
+    received_.clear();
+    int count = ::recvmmsg(fd_, batch.headers.data(), kBatch, MSG_DONTWAIT, nullptr);
+    // An interface that went down leaves its error once; what arrived before is still there.
+    if (count < 0 && (errno == ENETDOWN || errno == EINTR))
+        count = ::recvmmsg(fd_, batch.headers.data(), kBatch, MSG_DONTWAIT, nullptr);
+    for (int i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        if ((batch.headers[at].msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+            ++rx_errors_;
+            continue;
+        }
+        Packet* packet = batch.packets[at];
+        batch.packets[at] = nullptr;
+        packet->length = batch.headers[at].msg_len;
+        received_.push_back(packet);
+    }
+    return received_;
+}
+
+std::vector<PacketSocket::Sent> PacketSocket::flush() {
+    std::vector<Sent> done;
+    std::size_t at = 0;
+    bool again = false;
+    std::array<mmsghdr, kBatch> headers{};
+    std::array<iovec, kBatch> pieces{};
+    while (at < sending_.size()) {
+        const std::size_t count = std::min(kBatch, sending_.size() - at);
+        for (std::size_t i = 0; i < count; ++i) {
+            Packet* packet = sending_[at + i];
+            pieces[i] = {packet->data(), packet->visible_length()};
+            headers[i] = {};
+            headers[i].msg_hdr.msg_iov = &pieces[i];
+            headers[i].msg_hdr.msg_iovlen = 1;
+        }
+        const int sent = ::sendmmsg(fd_, headers.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
+        if (sent < 0) {
+            if (errno == EINTR) continue;
+            if (errno == EAGAIN) break;
+            // The first answer may be the memory of an interface that has been down and is up again.
+            if (errno == ENETDOWN && !std::exchange(again, true)) continue;
+            done.push_back({sending_[at++], errno});
+            continue;
+        }
+        again = false;
+        for (int i = 0; i < sent; ++i) done.push_back({sending_[at++], 0});
+    }
+    sending_.erase(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(at));
+    return done;
+}
+
+std::uint64_t PacketSocket::ring_drops() const {
+    tpacket_stats stats{};  // reading it sets it back to zero
+    socklen_t size = sizeof stats;
+    if (::getsockopt(fd_, SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) ring_drops_ += stats.tp_drops;
+    return ring_drops_;
+}
+
+}  // namespace csaud::sw

@@ -1,0 +1,152 @@
+#include "csaud_switch/io/runner.hpp"
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <ctime>
+#include <system_error>
+
+namespace csaud::sw {
+
+namespace {
+
+// What an epoll event stands for.
+constexpr std::uint64_t kWake = UINT64_MAX;
+constexpr std::uint64_t kMonitor = UINT64_MAX - 1;
+
+constexpr std::size_t kFramesATurn = 128;  // of one port, so that none waits long for the others
+constexpr Nanos kRetry = 100'000;          // to hand the kernel again what it had no room for
+
+[[noreturn]] void raise(const char* what) {
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
+void watch(int epoll, int fd, std::uint64_t tag) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = tag;
+    if (::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0 && errno != EEXIST) raise("epoll_ctl");
+}
+
+}  // namespace
+
+Nanos monotonic_now() {
+    timespec t{};
+    ::clock_gettime(CLOCK_MONOTONIC, &t);
+    return Nanos{t.tv_sec} * 1'000'000'000 + t.tv_nsec;
+}
+
+void Runner::watch_namespace() {
+    struct stat info {};
+    if (::stat("/proc/thread-self/ns/net", &info) != 0) raise("/proc/thread-self/ns/net");
+    if (!namespaces_.emplace(info.st_dev, info.st_ino).second) return;
+    const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (fd < 0) raise("rtnetlink socket");
+    sockaddr_nl address{};
+    address.nl_family = AF_NETLINK;
+    address.nl_groups = RTMGRP_LINK;
+    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
+        ::close(fd);
+        raise("rtnetlink socket");
+    }
+    monitors_.push_back(fd);
+    if (epoll_ >= 0) watch(epoll_, fd, kMonitor);
+}
+
+void Runner::add_sockets() {
+    auto& sockets = fabric_.sockets();
+    for (; added_ < sockets.size(); ++added_)
+        if (sockets[added_].socket) watch(epoll_, sockets[added_].socket->descriptor(), added_);
+}
+
+void Runner::start() {
+    if (running()) return;
+    epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
+    wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (epoll_ < 0 || wake_ < 0) raise("epoll or eventfd");
+    watch(epoll_, wake_, kWake);
+    for (const int fd : monitors_) watch(epoll_, fd, kMonitor);
+    added_ = 0;
+    stopping_ = false;
+    thread_ = std::thread([this] { loop(); });
+}
+
+void Runner::stop() {
+    if (!running()) return;
+    stopping_ = true;
+    kick();
+    thread_.join();
+    ::close(epoll_);
+    ::close(wake_);
+    epoll_ = wake_ = -1;
+}
+
+void Runner::kick() {
+    if (wake_ < 0) return;
+    const std::uint64_t one = 1;
+    // A full counter wakes the thread just as well.
+    if (::write(wake_, &one, sizeof one) < 0) return;
+}
+
+int Runner::wait(Nanos until, std::vector<std::uint64_t>& ready) {
+    std::array<epoll_event, 64> events;
+    timespec timeout{};
+    const timespec* limit = nullptr;
+    if (until != kNever) {
+        const Nanos left = std::max<Nanos>(until - monotonic_now(), 0);
+        timeout.tv_sec = left / 1'000'000'000;
+        timeout.tv_nsec = left % 1'000'000'000;
+        limit = &timeout;
+    }
+    const int count = ::epoll_pwait2(epoll_, events.data(), static_cast<int>(events.size()), limit, nullptr);
+    ready.clear();
+    for (int i = 0; i < count; ++i) ready.push_back(events[static_cast<std::size_t>(i)].data.u64);
+    return count;
+}
+
+void Runner::turn(Nanos now, const std::vector<std::uint64_t>& ready) {
+    add_sockets();
+    fabric_.advance(std::max(now, fabric_.now()));
+    for (const std::uint64_t tag : ready) {
+        if (tag == kWake) {
+            std::uint64_t value = 0;
+            if (::read(wake_, &value, sizeof value) < 0) continue;
+        } else if (tag == kMonitor) {
+            // What the messages say does not matter: they are the reason to look.
+            std::array<char, 16384> bytes;
+            for (const int fd : monitors_)
+                while (::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
+                    errno = 0;
+            fabric_.check_interfaces();
+        } else {
+            fabric_.receive(tag, fabric_.now(), kFramesATurn);
+        }
+    }
+    fabric_.flush_sockets();
+}
+
+void Runner::loop() {
+    std::vector<std::uint64_t> ready;
+    Nanos next = 0;
+    while (!stopping_) {
+        wait(next, ready);
+        lock_.lock_politely();
+        turn(monotonic_now(), ready);
+        next = fabric_.next_event();
+        const auto& sockets = fabric_.sockets();
+        if (std::any_of(sockets.begin(), sockets.end(),
+                        [](const Fabric::SocketPort& s) { return s.socket && s.socket->waiting(); }))
+            next = std::min(next, monotonic_now() + kRetry);
+        lock_.unlock();
+    }
+}
+
+}  // namespace csaud::sw

@@ -1,0 +1,180 @@
+#include "csaud_switch/load/loader.hpp"
+
+namespace csaud::sw {
+
+namespace {
+
+std::string name_of(const Json& argument, const char* type, const std::string& where) {
+    if (text_member(argument, "type", where) != type)
+        unsupported(where, "an argument of type '" + argument["type"].get<std::string>() + "' where a " +
+                               type + " is expected");
+    return text_member(argument, "value", where);
+}
+
+}  // namespace
+
+void Loader::load_actions() {
+    for (const Json& json : array_member(root_, "actions", "program")) {
+        Action action = load_action(json);
+        action_by_id_.emplace(action.id, static_cast<std::uint32_t>(program_->actions.size()));
+        program_->actions.push_back(std::move(action));
+    }
+}
+
+Action Loader::load_action(const Json& json) {
+    Action action;
+    action.name = text_member(json, "name", "actions");
+    const std::string where = "action '" + action.name + "'";
+    action.id = number_member(json, "id", where);
+    for (const Json& data : array_member(json, "runtime_data", where)) {
+        ActionParameter parameter{text_member(data, "name", where), number_member(data, "bitwidth", where),
+                                  action.words};
+        if (parameter.width < 1 || parameter.width > kMaxFieldBits)
+            unsupported(where,
+                        "parameter '" + parameter.name + "' of " + std::to_string(parameter.width) + " bits");
+        action.words += words_for(parameter.width);
+        action.parameters.push_back(std::move(parameter));
+    }
+    for (const Json& primitive_json : array_member(json, "primitives", where))
+        action.primitives.push_back(primitive(primitive_json, {where, &action}));
+    for (const Primitive& p : action.primitives) {
+        const Expression* to =
+            p.op == PrimitiveOp::kJump ? &p.a : (p.op == PrimitiveOp::kJumpIfZero ? &p.b : nullptr);
+        if (to != nullptr && (!to->is_constant() || to->constant() > action.primitives.size()))
+            fail(where, "jump out of the action");
+    }
+    return action;
+}
+
+std::uint32_t Loader::named(const Json& argument, const char* type,
+                            const std::unordered_map<std::string, std::uint32_t>& names,
+                            const std::string& where) const {
+    const std::string name = name_of(argument, type, where);
+    const auto found = names.find(name);
+    if (found == names.end()) fail(where, std::string("no ") + type + " '" + name + "'");
+    return found->second;
+}
+
+void Loader::assignment(Primitive& out, const Json& target, const Json& value, const Scope& scope) {
+    if (text_member(target, "type", scope.where) != "field")
+        unsupported(scope.where, "assignment to a '" + target["type"].get<std::string>() + "'");
+    out.target = write(member(target, "value", scope.where), scope.where);
+    out.mask = mask64(out.target.width);
+    out.a = expression(value, out.target.width, scope);
+    if (out.target.width > 64) {
+        out.op = PrimitiveOp::kAssignWide;
+    } else if (out.a.is_constant()) {
+        out.op = PrimitiveOp::kAssignConstant;
+    } else {
+        out.op = out.a.is_slot() ? PrimitiveOp::kAssignSlot : PrimitiveOp::kAssign;
+    }
+}
+
+Primitive Loader::primitive(const Json& json, const Scope& action) {
+    const std::string op = text_member(json, "op", action.where);
+    const Scope scope{action.where + ", primitive '" + op + "'", action.action};
+    const Json& arguments = array_member(json, "parameters", scope.where);
+    const auto expect = [&](std::size_t count) {
+        if (arguments.size() != count)
+            fail(scope.where,
+                 std::to_string(arguments.size()) + " arguments, expected " + std::to_string(count));
+    };
+    // The place that a result is written to.
+    const auto result = [&](Primitive& p) {
+        p.target = write(member(arguments[0], "value", scope.where), scope.where);
+        p.mask = mask64(p.target.width);
+        if (p.target.width > 64 && op != "register_read")
+            unsupported(scope.where, "a result of more than 64 bits");
+    };
+    Primitive p;
+    if (op == "assign") {
+        expect(2);
+        assignment(p, arguments[0], arguments[1], scope);
+    } else if (op == "assign_header") {
+        expect(2);
+        p.op = PrimitiveOp::kAssignHeader;
+        p.index = header(name_of(arguments[0], "header", scope.where), scope.where);
+        p.other = header(name_of(arguments[1], "header", scope.where), scope.where);
+        if (program_->layout.headers[p.index].type != program_->layout.headers[p.other].type)
+            fail(scope.where, "headers of different types");
+        use_whole(p.index);
+        use_whole(p.other);
+    } else if (op == "add_header" || op == "remove_header") {
+        expect(1);
+        p.op = op == "add_header" ? PrimitiveOp::kAddHeader : PrimitiveOp::kRemoveHeader;
+        p.index = header(name_of(arguments[0], "header", scope.where), scope.where);
+    } else if (op == "mark_to_drop") {
+        p.op = PrimitiveOp::kMarkToDrop;
+    } else if (op == "modify_field_with_hash_based_offset") {
+        expect(4);
+        p.op = PrimitiveOp::kHash;
+        result(p);
+        p.a = expression(arguments[1], 64, scope);
+        p.index = named(arguments[2], "calculation", calculations_, scope.where);
+        p.b = expression(arguments[3], 0, scope);
+    } else if (op == "modify_field_rng_uniform") {
+        expect(3);
+        p.op = PrimitiveOp::kRandom;
+        result(p);
+        p.a = expression(arguments[1], 0, scope);
+        p.b = expression(arguments[2], 0, scope);
+    } else if (op == "register_read") {
+        expect(3);
+        p.op = PrimitiveOp::kRegisterRead;
+        result(p);
+        p.index = named(arguments[1], "register_array", registers_, scope.where);
+        p.a = expression(arguments[2], 0, scope);
+    } else if (op == "register_write") {
+        expect(3);
+        p.op = PrimitiveOp::kRegisterWrite;
+        p.index = named(arguments[0], "register_array", registers_, scope.where);
+        p.a = expression(arguments[1], 0, scope);
+        p.b = expression(arguments[2], program_->registers[p.index].width, scope);
+    } else if (op == "count") {
+        expect(2);
+        p.op = PrimitiveOp::kCount;
+        p.index = named(arguments[0], "counter_array", counters_, scope.where);
+        p.a = expression(arguments[1], 0, scope);
+    } else if (op == "truncate") {
+        expect(1);
+        p.op = PrimitiveOp::kTruncate;
+        p.a = expression(arguments[0], 0, scope);
+    } else if (op == "exit") {
+        p.op = PrimitiveOp::kExit;
+    } else if (op == "assert" || op == "assume") {
+        expect(1);
+        p.op = PrimitiveOp::kAssert;
+        p.a = expression(arguments[0], 0, scope);
+        p.text = action.where + (json.contains("source_info")
+                                     ? ", " + optional_text(json["source_info"], "source_fragment")
+                                     : "");
+    } else if (op == "log_msg") {
+        expect(2);
+        p.op = PrimitiveOp::kLog;
+        p.text = name_of(arguments[0], "string", scope.where);
+        for (const Json& value : array_member(arguments[1], "value", scope.where))
+            p.values.push_back(expression(value, 0, scope));
+    } else if (op == "clone_ingress_pkt_to_egress" || op == "clone_egress_pkt_to_egress") {
+        expect(2);
+        p.op = PrimitiveOp::kClone;
+        p.a = expression(arguments[0], 0, scope);
+        const auto list = field_lists_.find(
+            static_cast<std::uint32_t>(parse_hex(member(arguments[1], "value", scope.where), scope.where)));
+        if (list == field_lists_.end()) fail(scope.where, "no such field list");
+        p.index = list->second;
+    } else if (op == "_jump") {
+        expect(1);
+        p.op = PrimitiveOp::kJump;
+        p.a = expression(arguments[0], 0, scope);
+    } else if (op == "_jump_if_zero") {
+        expect(2);
+        p.op = PrimitiveOp::kJumpIfZero;
+        p.a = expression(arguments[0], 0, scope);
+        p.b = expression(arguments[1], 0, scope);
+    } else if (op != "no_op") {
+        unsupported(action.where, "primitive '" + op + "'");
+    }
+    return p;
+}
+
+}  // namespace csaud::sw

@@ -1,0 +1,100 @@
+// From the JSON that p4c makes for BMv2 to a Program.
+//
+// Whatever the switch cannot run is a ProgramError that names the construct, at load and never on a packet.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "csaud_switch/load/json.hpp"
+#include "csaud_switch/program/program.hpp"
+
+namespace csaud::sw {
+
+// Throws ProgramError.
+std::unique_ptr<Program> load_program(const std::string& bmv2_json);
+
+class Loader {
+  public:
+    explicit Loader(const Json& root) : root_(root), program_(std::make_unique<Program>()) {}
+    std::unique_ptr<Program> load();
+
+  private:
+    using Node = ExpressionBuilder::Node;
+
+    // What the locals of an expression are, outside of actions nothing.
+    struct Scope {
+        std::string where;
+        const Action* action = nullptr;
+    };
+
+    // --- headers.cpp
+    void load_headers();
+    void load_aliases();
+    void find_target_fields();
+    void load_field_lists();
+    void finish_headers();  // once it is known which fields are used
+    std::uint32_t header(const Json& name, const std::string& where) const;
+    FieldRef field(const Json& path, const std::string& where, bool write);
+    FieldRef read(const Json& path, const std::string& where) { return field(path, where, false); }
+    FieldRef write(const Json& path, const std::string& where) { return field(path, where, true); }
+    void use_whole(std::uint32_t header);  // every field is read and written
+
+    // --- expressions.cpp
+    Node build(ExpressionBuilder& builder, const Json& value, const Scope& scope);
+    Node build_operation(ExpressionBuilder& builder, const Json& operation, const Scope& scope);
+    Node build_header_equality(ExpressionBuilder& builder, const Json& operation, bool equal,
+                               const Scope& scope);
+    // bits: as in ExpressionBuilder::finish
+    Expression expression(const Json& value, unsigned bits, const Scope& scope);
+
+    // --- actions.cpp
+    void load_actions();
+    Action load_action(const Json& json);
+    Primitive primitive(const Json& json, const Scope& scope);
+    void assignment(Primitive& out, const Json& target, const Json& value, const Scope& scope);
+    std::uint32_t named(const Json& argument, const char* type,
+                        const std::unordered_map<std::string, std::uint32_t>& names,
+                        const std::string& where) const;
+
+    // --- parser.cpp
+    void load_parser();
+    ParserState load_state(const Json& json, const std::unordered_map<std::string, std::uint32_t>& states);
+    ParserOp parser_op(const Json& json, const std::string& where);
+    ParserOp parser_set(const Json& parameters, const std::string& where);
+    void transitions(ParserState& state, const Json& json,
+                     const std::unordered_map<std::string, std::uint32_t>& states, const std::string& where);
+    std::uint32_t error_code(const std::string& name, std::uint32_t otherwise) const;
+
+    // --- pipelines.cpp
+    void load_pipelines();
+    Pipeline load_pipeline(const Json& json);
+    void load_profile(const Json& json);
+    std::unique_ptr<Table> load_table(const Json& json);
+    void load_keys(Table& table, const Json& json, const std::string& where);
+    void load_table_flow(Table& table, const Json& json,
+                         const std::unordered_map<std::string, std::uint32_t>& nodes);
+    void load_default(Table& table, const Json& json, const std::string& where);
+    void load_entries(Table& table, const Json& entries, const std::string& where);
+    MatchField entry_field(const Json& json, const KeyField& key, const std::string& where) const;
+    Binding action_entry(const Table& table, const Json& json, const std::string& where) const;
+
+    // --- loader.cpp
+    void refuse_what_is_not_supported() const;
+    void load_state();
+    void load_calculations();
+    CalculationInput calculation_input(const Json& json, const std::string& where);
+    void load_checksums();
+    void load_deparser();
+
+    const Json& root_;
+    std::unique_ptr<Program> program_;
+    std::unordered_map<std::uint32_t, std::uint32_t> action_by_id_;
+    std::unordered_map<std::string, std::uint32_t> calculations_, counters_, registers_, profiles_;
+    std::unordered_map<std::uint32_t, std::uint32_t> field_lists_;  // id -> index
+};
+
+}  // namespace csaud::sw

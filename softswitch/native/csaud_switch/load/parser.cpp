@@ -1,0 +1,157 @@
+#include "csaud_switch/load/loader.hpp"
+
+namespace csaud::sw {
+
+std::uint32_t Loader::error_code(const std::string& name, std::uint32_t otherwise) const {
+    if (!root_.contains("errors")) return otherwise;
+    for (const Json& error : array_member(root_, "errors", "program"))
+        if (error.is_array() && error.size() == 2 && error[0] == name && error[1].is_number_unsigned())
+            return error[1].get<std::uint32_t>();
+    return otherwise;
+}
+
+void Loader::load_parser() {
+    Parser& parser = program_->parser;
+    parser.no_error = error_code("NoError", 0);
+    parser.packet_too_short = error_code("PacketTooShort", 1);
+    parser.invalid_argument = error_code("ParserInvalidArgument", 6);
+    const Json& parsers = array_member(root_, "parsers", "program");
+    if (parsers.size() != 1)
+        unsupported("program", std::to_string(parsers.size()) + " parsers instead of one");
+    const Json& json = parsers[0];
+    std::unordered_map<std::string, std::uint32_t> states;
+    const Json& list = array_member(json, "parse_states", "parser");
+    for (const Json& state : list)
+        states.emplace(text_member(state, "name", "parser"), static_cast<std::uint32_t>(states.size()));
+    for (const Json& state : list) parser.states.push_back(load_state(state, states));
+    const std::string start = text_member(json, "init_state", "parser");
+    if (!states.contains(start)) fail("parser", "no state '" + start + "'");
+    parser.start = states.at(start);
+}
+
+ParserState Loader::load_state(const Json& json,
+                               const std::unordered_map<std::string, std::uint32_t>& states) {
+    ParserState state;
+    state.name = text_member(json, "name", "parser");
+    const std::string where = "parser state '" + state.name + "'";
+    for (const Json& op : array_member(json, "parser_ops", where)) state.ops.push_back(parser_op(op, where));
+    for (const Json& part_json : array_member(json, "transition_key", where)) {
+        const std::string type = text_member(part_json, "type", where);
+        const Json& value = member(part_json, "value", where);
+        KeyPart part;
+        if (type == "field") {
+            const FieldRef ref = read(value, where);
+            part.slot = ref.slot;
+            part.width = ref.width;
+        } else if (type == "lookahead") {
+            part.lookahead = true;
+            part.bit_offset = value.at(0).get<std::uint32_t>();
+            part.width = value.at(1).get<unsigned>();
+        } else {
+            unsupported(where, "'" + type + "' in a transition key");
+        }
+        if (part.width < 1 || part.width > 64) unsupported(where, "a transition key of more than 64 bits");
+        state.key.push_back(part);
+    }
+    if (state.key.size() > 16) unsupported(where, "a transition key of more than 16 parts");
+    transitions(state, json, states, where);
+    return state;
+}
+
+void Loader::transitions(ParserState& state, const Json& json,
+                         const std::unordered_map<std::string, std::uint32_t>& states,
+                         const std::string& where) {
+    std::size_t bytes = 0;
+    for (const KeyPart& part : state.key) bytes += (part.width + 7) / 8;
+    const auto split = [&](const std::vector<std::uint8_t>& all) {
+        std::vector<std::uint64_t> parts;
+        std::size_t at = 0;
+        for (const KeyPart& part : state.key) {
+            std::uint64_t value = 0;
+            for (std::size_t i = 0; i < (part.width + 7) / 8; ++i) value = value << 8 | all[at++];
+            parts.push_back(value);
+        }
+        return parts;
+    };
+    for (const Json& transition : array_member(json, "transitions", where)) {
+        const std::string type = text_member(transition, "type", where);
+        const std::string next_name = optional_text(transition, "next_state");
+        std::uint32_t next = kAccept;
+        if (!next_name.empty()) {
+            if (!states.contains(next_name)) fail(where, "no parser state '" + next_name + "'");
+            next = states.at(next_name);
+        }
+        if (type == "default") {
+            state.otherwise = next;
+            continue;
+        }
+        if (type != "hexstr") unsupported(where, "a transition on '" + type + "'");
+        Transition out;
+        out.next = next;
+        out.values = split(parse_hex_bytes(member(transition, "value", where), bytes, where));
+        const Json& mask = member(transition, "mask", where);
+        for (const KeyPart& part : state.key) out.masks.push_back(mask64(part.width));
+        if (!mask.is_null()) out.masks = split(parse_hex_bytes(mask, bytes, where));
+        for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] &= out.masks[i];
+        state.transitions.push_back(std::move(out));
+    }
+}
+
+ParserOp Loader::parser_set(const Json& parameters, const std::string& where) {
+    if (parameters.size() != 2 || text_member(parameters[0], "type", where) != "field")
+        unsupported(where, "'set' of something other than a field");
+    ParserOp op;
+    op.target = write(member(parameters[0], "value", where), where);
+    op.mask = mask64(op.target.width);
+    const Json& value = parameters[1];
+    if (text_member(value, "type", where) == "lookahead") {
+        op.kind = ParserOp::Kind::kLookahead;
+        op.bit_offset = member(value, "value", where).at(0).get<std::uint32_t>();
+        op.width = member(value, "value", where).at(1).get<unsigned>();
+        if (op.width < 1 || op.width > kMaxFieldBits)
+            unsupported(where, "a lookahead of " + std::to_string(op.width) + " bits");
+        return op;
+    }
+    op.kind = op.target.width > 64 ? ParserOp::Kind::kSetWide : ParserOp::Kind::kSet;
+    op.a = expression(value, op.target.width, {where});
+    return op;
+}
+
+ParserOp Loader::parser_op(const Json& json, const std::string& where) {
+    const std::string name = text_member(json, "op", where);
+    const Json& parameters = array_member(json, "parameters", where);
+    ParserOp op;
+    if (name == "extract") {
+        op.kind = ParserOp::Kind::kExtract;
+        const std::string type = text_member(parameters.at(0), "type", where);
+        if (type != "regular") unsupported(where, "extract into a " + type);
+        op.header = header(member(parameters[0], "value", where), where);
+        return op;
+    }
+    if (name == "set") return parser_set(parameters, where);
+    if (name == "verify") {
+        op.kind = ParserOp::Kind::kVerify;
+        op.a = expression(parameters.at(0), 0, {where});
+        op.b = expression(parameters.at(1), 0, {where});
+        return op;
+    }
+    if (name == "advance" || name == "shift") {
+        op.kind = ParserOp::Kind::kAdvance;
+        Json bits = parameters.at(0);
+        if (name == "shift") unsupported(where, "'shift' (p4c writes 'advance')");
+        op.a = expression(bits, 0, {where});
+        return op;
+    }
+    if (name == "primitive") {
+        op.kind = ParserOp::Kind::kPrimitive;
+        Action action;
+        action.name = where;
+        action.primitives.push_back(primitive(parameters.at(0), {where}));
+        op.action = static_cast<std::uint32_t>(program_->actions.size());
+        program_->actions.push_back(std::move(action));
+        return op;
+    }
+    unsupported(where, "parser operation '" + name + "'");
+}
+
+}  // namespace csaud::sw

@@ -1,0 +1,62 @@
+// Actions: sequences of primitives, compiled.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "csaud_switch/program/expression.hpp"
+#include "csaud_switch/program/layout.hpp"
+
+namespace csaud::sw {
+
+enum class PrimitiveOp : std::uint8_t {
+    kAssignConstant,  // target = constant
+    kAssignSlot,      // target = field, cut to the target's width
+    kAssign,          // target = a
+    kAssignWide,      // target of two words = a
+    kAssignHeader,    // header index = header other
+    kAddHeader,
+    kRemoveHeader,
+    kMarkToDrop,
+    kHash,           // target = a + calculation index mod b
+    kRandom,         // target = uniform in [a, b]
+    kRegisterRead,   // target = register index [a]
+    kRegisterWrite,  // register index [a] = b
+    kCount,          // counter index [a]
+    kTruncate,       // to a bytes
+    kExit,
+    kAssert,
+    kLog,
+    kClone,       // session a, fields of list index
+    kJump,        // to primitive a
+    kJumpIfZero,  // to primitive b when a is 0
+    kNothing,
+};
+
+struct Primitive {
+    PrimitiveOp op = PrimitiveOp::kNothing;
+    FieldRef target;
+    std::uint64_t mask = 0;   // of the target
+    std::uint32_t index = 0;  // header, calculation, register, counter, field list
+    std::uint32_t other = 0;
+    Expression a, b;
+    std::string text;                // of a log message or assertion
+    std::vector<Expression> values;  // of a log message
+};
+
+struct ActionParameter {
+    std::string name;
+    unsigned width = 0;      // bits
+    std::uint32_t word = 0;  // its first
+};
+
+struct Action {
+    std::string name;
+    std::uint32_t id = 0;  // in the JSON; several actions may share a name
+    std::vector<ActionParameter> parameters;
+    std::uint32_t words = 0;  // of all parameters
+    std::vector<Primitive> primitives;
+};
+
+}  // namespace csaud::sw

@@ -1,0 +1,79 @@
+#include "csaud_switch/program/calculation.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "csaud_switch/base/bits.hpp"
+
+namespace csaud::sw {
+
+namespace {
+
+// Writes bits from the left; the last byte is padded with zeros on its right.
+class BitWriter {
+  public:
+    explicit BitWriter(std::uint8_t* out) : out_(out) {}
+
+    void put(std::uint64_t value, unsigned width) {
+        if (width > 56) {
+            put_some(value >> 32 & mask64(width - 32), width - 32);
+            put_some(value & 0xFFFFFFFFU, 32);
+        } else {
+            put_some(value, width);
+        }
+    }
+
+    std::uint8_t* finish() {
+        if (held_ > 0) *out_++ = static_cast<std::uint8_t>(bits_ << (8 - held_));
+        held_ = 0;
+        return out_;
+    }
+
+  private:
+    void put_some(std::uint64_t value, unsigned width) {
+        bits_ = bits_ << width | value;
+        held_ += width;
+        while (held_ >= 8) {
+            held_ -= 8;
+            *out_++ = static_cast<std::uint8_t>(bits_ >> held_);
+        }
+        bits_ &= mask64(held_);
+    }
+
+    std::uint8_t* out_;
+    std::uint64_t bits_ = 0;
+    unsigned held_ = 0;
+};
+
+std::uint8_t* pack(const Calculation& calculation, const Packet& packet, std::uint8_t* out) {
+    BitWriter writer(out);
+    for (const CalculationInput& input : calculation.inputs) {
+        const std::uint64_t* words = input.value;
+        if (input.kind == CalculationInput::Kind::kField) {
+            if (!input.always && packet.slots[input.valid_slot] == 0) continue;
+            words = &packet.slots[input.slot];
+        }
+        if (input.width > 64) writer.put(words[1], input.width - 64);
+        writer.put(words[0], input.width > 64 ? 64 : input.width);
+    }
+    return writer.finish();
+}
+
+}  // namespace
+
+std::uint64_t Calculation::compute(const Packet& packet) const {
+    std::array<std::uint8_t, 512> small;
+    if (!payload && bits <= 8 * small.size()) {
+        const std::uint8_t* end = pack(*this, packet, small.data());
+        return hash_bytes(algorithm, small.data(), static_cast<std::size_t>(end - small.data()));
+    }
+    std::vector<std::uint8_t> bytes(bits / 8 + 1 + packet.length);
+    std::uint8_t* end = pack(*this, packet, bytes.data());
+    if (payload) {
+        std::memcpy(end, packet.data(), packet.visible_length());
+        end += packet.visible_length();
+    }
+    return hash_bytes(algorithm, bytes.data(), static_cast<std::size_t>(end - bytes.data()));
+}
+
+}  // namespace csaud::sw

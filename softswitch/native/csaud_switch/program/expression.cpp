@@ -1,0 +1,355 @@
+#include "csaud_switch/program/expression.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "csaud_switch/base/error.hpp"
+
+namespace csaud::sw {
+
+namespace {
+
+constexpr Wide kLimit = Wide{1} << 126;
+
+bool fits_narrow(Wide low, Wide high) {
+    return low >= INT64_MIN && high <= INT64_MAX;
+}
+
+// The smallest 2^n - 1 that is not below a value of 0 or more.
+Wide all_ones(Wide value) {
+    Wide ones = 0;
+    while (ones < value) ones = ones * 2 + 1;
+    return ones;
+}
+
+bool is_boolean(Op op) {
+    switch (op) {
+        case Op::kEq:
+        case Op::kNe:
+        case Op::kLt:
+        case Op::kLe:
+        case Op::kGt:
+        case Op::kGe:
+        case Op::kBoth:
+        case Op::kEither:
+        case Op::kNot:
+        case Op::kToBool:
+            return true;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+ExpressionBuilder::Node ExpressionBuilder::add(const Item& item) {
+    for (Node i = 0; i < items_.size(); ++i) {
+        const Item& other = items_[i];
+        if (other.arity == item.arity && other.op == item.op && other.leaf.source == item.leaf.source &&
+            other.leaf.index == item.leaf.index && other.kids == item.kids && other.value == item.value)
+            return i;
+    }
+    items_.push_back(item);
+    return static_cast<Node>(items_.size() - 1);
+}
+
+ExpressionBuilder::Node ExpressionBuilder::constant(Wide value) {
+    Item item;
+    item.leaf.source = Source::kConstant;
+    item.value = item.low = item.high = value;
+    return add(item);
+}
+
+ExpressionBuilder::Node ExpressionBuilder::field(const FieldRef& field) {
+    Item item;
+    item.leaf = {Source::kSlot, field.slot};
+    item.high = field.width >= 126 ? kLimit : (Wide{1} << field.width) - 1;
+    item.bounded = field.width < 126;
+    if (field.width > 64) {
+        Item raw = item;
+        raw.bounded = true;
+        raw.high = static_cast<Wide>(mask64(64));
+        const Node words = add(raw);
+        item.op = Op::kWide;
+        item.arity = 1;
+        item.leaf = {};
+        item.kids = {words, 0, 0};
+        const Node whole = add(item);
+        if (!field.is_signed) return whole;
+        return make(Op::kTwoComp, whole, constant(field.width));
+    }
+    const Node raw = add(item);
+    return field.is_signed ? make(Op::kSigned, raw, constant(field.width)) : raw;
+}
+
+ExpressionBuilder::Node ExpressionBuilder::parameter(std::uint32_t word, unsigned width) {
+    Item item;
+    item.leaf = {Source::kParameter, word};
+    item.high = width >= 126 ? kLimit : (Wide{1} << width) - 1;
+    item.bounded = width < 126;
+    if (width > 64) {
+        Item raw = item;
+        raw.bounded = true;
+        raw.high = static_cast<Wide>(mask64(64));
+        item.op = Op::kWide;
+        item.arity = 1;
+        item.leaf = {};
+        item.kids = {add(raw), 0, 0};
+    }
+    return add(item);
+}
+
+ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a) {
+    Item item;
+    item.op = op;
+    item.arity = 1;
+    item.kids = {a, 0, 0};
+    find_range(item);
+    return add(item);
+}
+
+ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a, Node b) {
+    Item item;
+    item.op = op;
+    item.arity = 2;
+    item.kids = {a, b, 0};
+    // What p4c writes in many places: a mask that takes nothing away.
+    if (op == Op::kAnd && items_[b].arity == 0 && items_[b].leaf.source == Source::kConstant) {
+        const Item& left = items_[a];
+        const Wide mask = items_[b].value;
+        if (left.bounded && left.low >= 0 && mask == all_ones(mask) && left.high <= mask) return a;
+    }
+    find_range(item);
+    return add(item);
+}
+
+ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a, Node b, Node c) {
+    Item item;
+    item.op = op;
+    item.arity = 3;
+    item.kids = {a, b, c};
+    find_range(item);
+    return add(item);
+}
+
+void ExpressionBuilder::find_range(Item& item) const {
+    const Item& a = items_[item.kids[0]];
+    const Item& b = items_[item.kids[1]];
+    if (is_boolean(item.op)) {
+        item.low = 0;
+        item.high = 1;
+        return;
+    }
+    const auto unbounded = [&item] {
+        item.bounded = false;
+        item.low = -kLimit;
+        item.high = kLimit;
+    };
+    const auto width_of_b = [&b]() -> unsigned {
+        return b.low == b.high && b.low >= 0 && b.low <= 126 ? static_cast<unsigned>(b.low) : 127;
+    };
+    const bool known = a.bounded && (item.arity < 2 || b.bounded);
+    bool overflow = false;
+    switch (item.op) {
+        case Op::kAdd:
+            overflow = __builtin_add_overflow(a.low, b.low, &item.low) ||
+                       __builtin_add_overflow(a.high, b.high, &item.high);
+            break;
+        case Op::kSub:
+            overflow = __builtin_sub_overflow(a.low, b.high, &item.low) ||
+                       __builtin_sub_overflow(a.high, b.low, &item.high);
+            break;
+        case Op::kMul: {
+            std::array<Wide, 4> corners{};
+            overflow = __builtin_mul_overflow(a.low, b.low, &corners[0]) ||
+                       __builtin_mul_overflow(a.low, b.high, &corners[1]) ||
+                       __builtin_mul_overflow(a.high, b.low, &corners[2]) ||
+                       __builtin_mul_overflow(a.high, b.high, &corners[3]);
+            std::tie(item.low, item.high) = std::minmax({corners[0], corners[1], corners[2], corners[3]});
+            break;
+        }
+        case Op::kShl: {
+            const Wide most = b.high;
+            overflow = b.low < 0 || most > 125 ||
+                       __builtin_mul_overflow(a.high, Wide{1} << most, &item.high) ||
+                       __builtin_mul_overflow(a.low, Wide{1} << most, &item.low);
+            item.low = std::min(item.low, a.low);
+            item.high = std::max(item.high, a.high);
+            break;
+        }
+        case Op::kShr:
+        case Op::kDiv:
+        case Op::kMod:
+            item.low = std::min<Wide>(a.low, 0);
+            item.high = std::max<Wide>(a.high, 0);
+            if (a.low < 0) item.high = std::max(item.high, -item.low);
+            if (item.op == Op::kShr && b.bounded && b.low == b.high && b.low >= 0 && b.low < 126) {
+                item.low = a.low >> static_cast<unsigned>(b.low);
+                item.high = a.high >> static_cast<unsigned>(b.low);
+            }
+            break;
+        case Op::kAnd:
+            if (a.bounded && a.low >= 0 && b.bounded && b.low >= 0) {
+                item.low = 0;
+                item.high = std::min(a.high, b.high);
+                return;
+            }
+            if ((a.bounded && a.low >= 0) || (b.bounded && b.low >= 0)) {
+                item.low = 0;
+                item.high = a.bounded && a.low >= 0 ? a.high : b.high;
+                return;
+            }
+            [[fallthrough]];
+        case Op::kOr:
+        case Op::kXor: {
+            const Wide most = all_ones(std::max({a.high, b.high, -(a.low + 1), -(b.low + 1), Wide{0}}));
+            item.high = most;
+            item.low = a.low < 0 || b.low < 0 ? -most - 1 : 0;
+            break;
+        }
+        case Op::kNeg:
+            item.low = ~a.high;
+            item.high = ~a.low;
+            break;
+        case Op::kTwoComp:
+        case Op::kSigned:
+        case Op::kSat:
+            if (const unsigned width = width_of_b(); width >= 1 && width <= 126) {
+                item.low = -(Wide{1} << (width - 1));
+                item.high = (Wide{1} << (width - 1)) - 1;
+                return;
+            }
+            overflow = true;
+            break;
+        case Op::kUSat:
+            if (const unsigned width = width_of_b(); width <= 125) {
+                item.low = 0;
+                item.high = (Wide{1} << width) - 1;
+                return;
+            }
+            overflow = true;
+            break;
+        case Op::kSelect: {
+            const Item& c = items_[item.kids[2]];
+            item.low = std::min(b.low, c.low);
+            item.high = std::max(b.high, c.high);
+            item.bounded = b.bounded && c.bounded;
+            return;
+        }
+        default:
+            overflow = true;
+    }
+    if (!known || overflow || item.low < -kLimit || item.high > kLimit) unbounded();
+}
+
+// A node is exact when more than its low 64 bits can matter to the result. Equal nodes have one home, so kids
+// always come before their parents.
+std::vector<bool> ExpressionBuilder::find_exact(Node root, unsigned bits) const {
+    std::vector<bool> exact(items_.size(), false);
+    exact[root] = bits == 0 || bits > 64;
+    for (Node i = root + 1; i-- > 0;) {
+        const Item& item = items_[i];
+        const auto need = [&](std::size_t kid, bool value) {
+            if (value) exact[item.kids[kid]] = true;
+        };
+        const bool self = exact[i];
+        switch (item.arity == 0 ? Op::kWide : item.op) {
+            case Op::kAdd:
+            case Op::kSub:
+            case Op::kMul:
+            case Op::kOr:
+            case Op::kXor:
+                need(0, self);
+                need(1, self);
+                break;
+            case Op::kNeg:
+                need(0, self);
+                break;
+            case Op::kAnd: {
+                // A mask of at most 63 bits on one side makes the other side's higher bits irrelevant.
+                const Item& a = items_[item.kids[0]];
+                const Item& b = items_[item.kids[1]];
+                need(0, self && !(b.bounded && b.low >= 0 && b.high <= INT64_MAX));
+                need(1, self && !(a.bounded && a.low >= 0 && a.high <= INT64_MAX));
+                break;
+            }
+            case Op::kShl:
+                need(0, self);
+                need(1, true);
+                break;
+            case Op::kTwoComp:
+                need(0, items_[item.kids[1]].high > 64);
+                need(1, true);
+                break;
+            case Op::kSelect:
+                need(0, true);
+                need(1, self);
+                need(2, self);
+                break;
+            case Op::kSigned:
+            case Op::kWide:
+                break;
+            default:
+                for (std::size_t kid = 0; kid < item.arity; ++kid) need(kid, true);
+        }
+    }
+    return exact;
+}
+
+Expression ExpressionBuilder::finish(Node root, unsigned bits, const std::string& where) const {
+    std::vector<bool> needed(items_.size(), false);
+    needed[root] = true;
+    for (Node i = root + 1; i-- > 0;)
+        if (needed[i])
+            for (std::size_t kid = 0; kid < items_[i].arity; ++kid) needed[items_[i].kids[kid]] = true;
+
+    const std::vector<bool> exact = find_exact(root, bits);
+    Expression out;
+    for (Node i = 0; i <= root; ++i) {
+        const Item& item = items_[i];
+        if (!needed[i]) continue;
+        if (item.arity > 0 && item.op == Op::kWide) out.wide_ = true;
+        if (exact[i] && !(item.bounded && fits_narrow(item.low, item.high))) out.wide_ = true;
+    }
+    if (out.wide_) {
+        // Orders and shifts to the right look at the sign, which an unbounded number of 128 bits does not
+        // have.
+        for (Node i = 0; i <= root; ++i) {
+            if (!needed[i] || items_[i].arity == 0) continue;
+            const Op op = items_[i].op;
+            if (op != Op::kLt && op != Op::kLe && op != Op::kGt && op != Op::kGe && op != Op::kShr &&
+                op != Op::kDiv && op != Op::kMod && op != Op::kUSat && op != Op::kSat)
+                continue;
+            for (std::size_t kid = 0; kid < items_[i].arity; ++kid)
+                if (!items_[items_[i].kids[kid]].bounded)
+                    throw ProgramError(where + ": arithmetic on more than 126 bits is not supported");
+        }
+    }
+
+    std::vector<Operand> place(items_.size());
+    for (Node i = 0; i <= root; ++i) {
+        const Item& item = items_[i];
+        if (!needed[i]) continue;
+        if (item.arity == 0) {
+            place[i] = item.leaf;
+            if (item.leaf.source == Source::kConstant) {
+                place[i].index = static_cast<std::uint32_t>(out.constants_.size());
+                out.constants_.push_back(static_cast<std::uint64_t>(item.value));
+                out.wide_constants_.push_back(item.value);
+            }
+            continue;
+        }
+        Instruction instruction{item.op, place[item.kids[0]], {}, {}};
+        instruction.b = item.arity > 1 ? place[item.kids[1]] : instruction.a;
+        instruction.c = item.arity > 2 ? place[item.kids[2]] : instruction.a;
+        place[i] = {Source::kTemporary, static_cast<std::uint32_t>(out.code_.size())};
+        out.code_.push_back(instruction);
+    }
+    out.result_ = place[root];
+    if (out.code_.size() > Expression::kMaxInstructions)
+        throw ProgramError(where + ": expression of more than " +
+                           std::to_string(Expression::kMaxInstructions) + " operations");
+    return out;
+}
+
+}  // namespace csaud::sw

@@ -1,0 +1,132 @@
+// Expressions of the program, compiled to straight-line code.
+//
+// The language is that of BMv2's JSON: integers of unlimited precision, cut to a width only where a value is
+// stored. A builder shares equal subexpressions (p4c repeats them without end) and finds out from the
+// operands' ranges whether 64-bit words suffice; where they do not, the same code runs on 128 bits.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "csaud_switch/base/value.hpp"
+#include "csaud_switch/program/layout.hpp"
+
+namespace csaud::sw {
+
+enum class Op : std::uint8_t {
+    kAdd,
+    kSub,
+    kMul,
+    kDiv,
+    kMod,
+    kShl,
+    kShr,
+    kAnd,
+    kOr,
+    kXor,
+    kNeg,
+    kEq,
+    kNe,
+    kLt,
+    kLe,
+    kGt,
+    kGe,
+    kBoth,     // boolean and
+    kEither,   // boolean or
+    kNot,      // boolean not
+    kToBool,   // x != 0
+    kTwoComp,  // x as a two's complement number of b bits
+    kUSat,     // clamp to an unsigned number of b bits
+    kSat,      // clamp to a signed number of b bits
+    kSelect,   // a ? b : c
+    kSigned,   // load a field of b bits with its sign
+    kWide,     // load a field of two words
+};
+
+enum class Source : std::uint8_t { kSlot, kConstant, kParameter, kTemporary };
+
+struct Operand {
+    Source source = Source::kConstant;
+    std::uint32_t index = 0;
+};
+
+struct Instruction {
+    Op op;
+    Operand a, b, c;
+};
+
+// What an expression is evaluated on.
+struct Frame {
+    const std::uint64_t* slots;
+    const std::uint64_t* parameters;  // of the action, may be null elsewhere
+};
+
+class Expression {
+  public:
+    static constexpr std::size_t kMaxInstructions = 384;
+
+    // The low 64 bits of the value.
+    std::uint64_t eval(const Frame& frame) const {
+        if (code_.empty() && result_.source != Source::kConstant) {
+            return (result_.source == Source::kSlot ? frame.slots : frame.parameters)[result_.index];
+        }
+        return wide_ ? static_cast<std::uint64_t>(eval_wide(frame)) : eval_narrow(frame);
+    }
+    Wide eval_wide(const Frame& frame) const;
+
+    bool is_constant() const { return code_.empty() && result_.source == Source::kConstant; }
+    bool is_slot() const { return code_.empty() && result_.source == Source::kSlot; }
+    std::uint64_t constant() const { return static_cast<std::uint64_t>(wide_constants_[result_.index]); }
+    std::uint32_t slot() const { return result_.index; }
+    std::size_t size() const { return code_.size(); }
+    bool wide() const { return wide_; }
+
+  private:
+    friend class ExpressionBuilder;
+    std::uint64_t eval_narrow(const Frame& frame) const;
+
+    std::vector<Instruction> code_;
+    std::vector<std::uint64_t> constants_;
+    std::vector<Wide> wide_constants_;
+    Operand result_;
+    bool wide_ = false;
+};
+
+// Builds one expression from its leaves up; equal nodes are one node.
+class ExpressionBuilder {
+  public:
+    using Node = std::uint32_t;
+
+    Node constant(Wide value);
+    Node field(const FieldRef& field);
+    Node parameter(std::uint32_t word, unsigned width);
+    Node make(Op op, Node a);
+    Node make(Op op, Node a, Node b);
+    Node make(Op op, Node a, Node b, Node c);
+
+    // bits: how many low bits of the result are used; 0 when its exact value matters. Throws ProgramError
+    // when the value needs more than 127 bits somewhere.
+    Expression finish(Node root, unsigned bits, const std::string& where) const;
+
+  private:
+    struct Item {
+        Op op{};
+        std::uint8_t arity = 0;  // 0: a leaf
+        Operand leaf;
+        std::array<Node, 3> kids{};
+        Wide value = 0;  // of a constant
+        Wide low = 0;    // the range that the value is known to lie in
+        Wide high = 0;
+        bool bounded = true;  // the range holds
+    };
+
+    Node add(const Item& item);
+    void find_range(Item& item) const;
+    std::vector<bool> find_exact(Node root, unsigned bits) const;
+
+    std::vector<Item> items_;
+};
+
+}  // namespace csaud::sw

@@ -1,0 +1,163 @@
+// The evaluator, written once for 64-bit and for 128-bit words.
+#include <type_traits>
+
+#include "csaud_switch/program/expression.hpp"
+
+namespace csaud::sw {
+
+namespace {
+
+template <typename Word>
+struct Arithmetic {
+    using Unsigned = std::conditional_t<sizeof(Word) == 8, std::uint64_t, UWide>;
+    static constexpr unsigned kBits = sizeof(Word) * 8;
+
+    static Word add(Word a, Word b) {
+        return static_cast<Word>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+    }
+    static Word sub(Word a, Word b) {
+        return static_cast<Word>(static_cast<Unsigned>(a) - static_cast<Unsigned>(b));
+    }
+    static Word mul(Word a, Word b) {
+        return static_cast<Word>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
+    }
+
+    static Word shl(Word a, Word b) {
+        if (static_cast<Unsigned>(b) >= kBits) return 0;
+        return static_cast<Word>(static_cast<Unsigned>(a) << static_cast<unsigned>(b));
+    }
+    static Word shr(Word a, Word b) {
+        if (static_cast<Unsigned>(b) >= kBits) return a < 0 ? -1 : 0;
+        return a >> static_cast<unsigned>(b);
+    }
+    // Division by zero has no meaning in P4; it must not stop the switch.
+    static Word div(Word a, Word b) { return b == 0 || (b == -1) ? (b == 0 ? 0 : sub(0, a)) : a / b; }
+    static Word mod(Word a, Word b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+    static Word two_comp(Word a, Word width) {
+        if (width <= 0 || static_cast<Unsigned>(width) >= kBits) return a;
+        const unsigned up = kBits - static_cast<unsigned>(width);
+        return static_cast<Word>(static_cast<Unsigned>(a) << up) >> up;
+    }
+    static Word usat(Word a, Word width) {
+        if (a < 0) return 0;
+        if (static_cast<Unsigned>(width) >= kBits - 1) return a;
+        const Word most = static_cast<Word>((Unsigned{1} << static_cast<unsigned>(width)) - 1);
+        return a > most ? most : a;
+    }
+    static Word sat(Word a, Word width) {
+        if (width <= 0 || static_cast<Unsigned>(width) >= kBits) return a;
+        const Word most = static_cast<Word>((Unsigned{1} << (static_cast<unsigned>(width) - 1)) - 1);
+        return a > most ? most : (a < -most - 1 ? -most - 1 : a);
+    }
+};
+
+template <typename Word>
+inline Word apply(Op op, Word a, Word b, Word c) {
+    using A = Arithmetic<Word>;
+    switch (op) {
+        case Op::kAdd:
+            return A::add(a, b);
+        case Op::kSub:
+            return A::sub(a, b);
+        case Op::kMul:
+            return A::mul(a, b);
+        case Op::kDiv:
+            return A::div(a, b);
+        case Op::kMod:
+            return A::mod(a, b);
+        case Op::kShl:
+            return A::shl(a, b);
+        case Op::kShr:
+            return A::shr(a, b);
+        case Op::kAnd:
+            return a & b;
+        case Op::kOr:
+            return a | b;
+        case Op::kXor:
+            return a ^ b;
+        case Op::kNeg:
+            return ~a;
+        case Op::kEq:
+            return a == b;
+        case Op::kNe:
+            return a != b;
+        case Op::kLt:
+            return a < b;
+        case Op::kLe:
+            return a <= b;
+        case Op::kGt:
+            return a > b;
+        case Op::kGe:
+            return a >= b;
+        case Op::kBoth:
+            return (a != 0) & (b != 0);
+        case Op::kEither:
+            return (a != 0) | (b != 0);
+        case Op::kNot:
+            return a == 0;
+        case Op::kToBool:
+            return a != 0;
+        case Op::kTwoComp:
+        case Op::kSigned:
+            return A::two_comp(a, b);
+        case Op::kUSat:
+            return A::usat(a, b);
+        case Op::kSat:
+            return A::sat(a, b);
+        case Op::kSelect:
+            return a != 0 ? b : c;
+        case Op::kWide:
+            return a;  // see eval_wide
+    }
+    return 0;
+}
+
+}  // namespace
+
+std::uint64_t Expression::eval_narrow(const Frame& frame) const {
+    std::array<std::uint64_t, kMaxInstructions> temporaries;
+    const std::array<const std::uint64_t*, 4> sources{frame.slots, constants_.data(), frame.parameters,
+                                                      temporaries.data()};
+    const auto load = [&sources](const Operand& o) {
+        return static_cast<std::int64_t>(sources[static_cast<std::size_t>(o.source)][o.index]);
+    };
+    std::size_t i = 0;
+    for (const Instruction& instruction : code_) {
+        temporaries[i++] = static_cast<std::uint64_t>(apply<std::int64_t>(
+            instruction.op, load(instruction.a), load(instruction.b), load(instruction.c)));
+    }
+    return static_cast<std::uint64_t>(load(result_));
+}
+
+Wide Expression::eval_wide(const Frame& frame) const {
+    std::array<Wide, kMaxInstructions> temporaries;
+    const auto load = [&](const Operand& o) -> Wide {
+        switch (o.source) {
+            case Source::kSlot:
+                return static_cast<Wide>(frame.slots[o.index]);
+            case Source::kConstant:
+                return wide_constants_[o.index];
+            case Source::kParameter:
+                return static_cast<Wide>(frame.parameters[o.index]);
+            case Source::kTemporary:
+                return temporaries[o.index];
+        }
+        return 0;
+    };
+    std::size_t i = 0;
+    for (const Instruction& instruction : code_) {
+        if (instruction.op == Op::kWide) {
+            const std::uint64_t* words =
+                (instruction.a.source == Source::kSlot ? frame.slots : frame.parameters) +
+                instruction.a.index;
+            temporaries[i++] = static_cast<Wide>((UWide{words[1]} << 64) | words[0]);
+            continue;
+        }
+        temporaries[i++] =
+            apply<Wide>(instruction.op, load(instruction.a), load(instruction.b), load(instruction.c));
+    }
+    return load(result_);
+}
+
+}  // namespace csaud::sw

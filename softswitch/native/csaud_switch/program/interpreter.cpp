@@ -1,0 +1,256 @@
+#include "csaud_switch/program/interpreter.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace csaud::sw {
+
+namespace {
+
+constexpr std::size_t kLogLines = 1000;
+
+std::string format_message(const Primitive& primitive, const Frame& frame) {
+    std::string out;
+    std::size_t next = 0;
+    const std::string& text = primitive.text;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '{' || text[i + 1] == '}')) {
+            out += text[++i];
+        } else if (text[i] == '{' && text.find('}', i) != std::string::npos) {
+            if (next < primitive.values.size()) out += std::to_string(primitive.values[next++].eval(frame));
+            i = text.find('}', i);
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
+}  // namespace
+
+void Interpreter::begin(Packet& packet) const {
+    packet.slots.assign(program_.layout.slot_count, 0);
+    packet.headers.assign(program_.headers.size(), HeaderState{});
+    for (std::size_t i = 0; i < program_.headers.size(); ++i)
+        if (program_.layout.headers[i].metadata) packet.slots[program_.headers[i].valid_slot] = 1;
+    set(packet, program_.target.ingress_port, packet.ingress_port);
+    set(packet, program_.target.packet_length, packet.length);
+}
+
+void Interpreter::run(const Pipeline& pipeline, Packet& packet) {
+    std::uint32_t at = pipeline.start;
+    while (at != kEnd && !packet.exit) {
+        const FlowNode& node = pipeline.nodes[at];
+        switch (node.kind) {
+            case FlowNode::Kind::kTable:
+                at = apply(*program_.tables[node.index], packet);
+                break;
+            case FlowNode::Kind::kCondition:
+                at = node.condition.eval({packet.slots.data(), nullptr}) != 0 ? node.next_true
+                                                                              : node.next_false;
+                break;
+            case FlowNode::Kind::kCall:
+                execute(program_.actions[node.index], nullptr, packet);
+                at = node.next_true;
+                break;
+        }
+    }
+    packet.exit = false;
+}
+
+std::uint32_t Interpreter::apply(Table& table, Packet& packet) {
+    Entry* entry = table.lookup(packet.slots.data());
+    const Binding* binding = nullptr;
+    if (entry != nullptr) {
+        entry->count.add(packet.ingress_length);
+        binding = &entry->binding;
+    } else {
+        table.default_entry.count.add(packet.ingress_length);
+        if (table.default_entry.set) binding = &table.default_entry.binding;
+    }
+
+    // What is to be done: an action of the entry itself, or of a member of its profile.
+    std::uint32_t action = kEnd;
+    const std::uint64_t* parameters = nullptr;
+    if (binding != nullptr) {
+        if (binding->kind == Binding::Kind::kAction) {
+            action = binding->action;
+            parameters = binding->parameters.data();
+        } else {
+            const Member* member = binding->member;
+            if (binding->kind == Binding::Kind::kGroup)
+                member = program_.profiles[*table.profile]->select(*binding->group, packet);
+            if (member != nullptr) {
+                action = member->action;
+                parameters = member->parameters.data();
+            }
+        }
+    }
+    if (action != kEnd) execute(program_.actions[action], parameters, packet);
+    if (table.by_hit) return entry != nullptr ? table.next_hit : table.next_miss;
+    return action != kEnd ? table.next_by_action[action] : table.base_next;
+}
+
+void Interpreter::execute(const Action& action, const std::uint64_t* parameters, Packet& packet) {
+    const Frame frame{packet.slots.data(), parameters};
+    const std::size_t count = action.primitives.size();
+    for (std::size_t at = 0; at < count; ++at) {
+        const Primitive& p = action.primitives[at];
+        switch (p.op) {
+            case PrimitiveOp::kAssignConstant:
+                assign(p, p.a.constant(), packet);
+                break;
+            case PrimitiveOp::kAssignSlot:
+                assign(p, packet.slots[p.a.slot()], packet);
+                break;
+            case PrimitiveOp::kAssign:
+                assign(p, p.a.eval(frame), packet);
+                break;
+            case PrimitiveOp::kHash: {
+                const std::uint64_t size = std::max<std::uint64_t>(p.b.eval(frame), 1);
+                assign(p, program_.calculations[p.index].compute(packet) % size + p.a.eval(frame), packet);
+                break;
+            }
+            case PrimitiveOp::kRegisterRead: {
+                const RegisterArray& array = program_.registers[p.index];
+                const std::uint64_t cell = p.a.eval(frame);
+                if (cell >= array.size) break;  // the target's field keeps its value, as on the reference
+                if (array.width <= 64 && p.target.width <= 64) {
+                    assign(p, array.words[cell], packet);
+                } else {
+                    const std::uint64_t* words = &array.words[cell * words_for(array.width)];
+                    const UWide high = array.width > 64 ? UWide{words[1]} << 64 : 0;
+                    assign_wide(p.target, static_cast<Wide>(high | words[0]), packet);
+                }
+                break;
+            }
+            case PrimitiveOp::kRegisterWrite: {
+                RegisterArray& array = program_.registers[p.index];
+                const std::uint64_t cell = p.a.eval(frame);
+                if (cell >= array.size) break;
+                if (array.width <= 64) {
+                    array.words[cell] = p.b.eval(frame) & mask64(array.width);
+                } else {
+                    const auto value = static_cast<UWide>(p.b.eval_wide(frame)) & mask128(array.width);
+                    array.words[2 * cell] = static_cast<std::uint64_t>(value);
+                    array.words[2 * cell + 1] = static_cast<std::uint64_t>(value >> 64);
+                }
+                break;
+            }
+            case PrimitiveOp::kCount: {
+                std::vector<Count>& cells = program_.counters[p.index].cells;
+                const std::uint64_t cell = p.a.eval(frame);
+                if (cell < cells.size()) cells[cell].add(packet.ingress_length);
+                break;
+            }
+            case PrimitiveOp::kJump:
+                at = p.a.eval(frame) - 1;  // the loop adds one
+                break;
+            case PrimitiveOp::kJumpIfZero:
+                if (p.a.eval(frame) == 0) at = p.b.eval(frame) - 1;
+                break;
+            case PrimitiveOp::kExit:
+                packet.exit = true;
+                break;
+            default:
+                execute_rare(p, frame, packet);
+        }
+    }
+}
+
+void Interpreter::execute_rare(const Primitive& p, const Frame& frame, Packet& packet) {
+    switch (p.op) {
+        case PrimitiveOp::kAssignWide:
+            assign_wide(p.target, p.a.eval_wide(frame), packet);
+            break;
+        case PrimitiveOp::kAssignHeader:
+            copy_header(p.index, p.other, packet);
+            break;
+        case PrimitiveOp::kAddHeader:
+            add_header(p.index, packet);
+            break;
+        case PrimitiveOp::kRemoveHeader: {
+            const HeaderCode& header = program_.headers[p.index];
+            if (packet.slots[header.valid_slot] != 0) packet.program_length -= header.bytes;
+            packet.slots[header.valid_slot] = 0;
+            break;
+        }
+        case PrimitiveOp::kMarkToDrop:
+            set(packet, program_.target.egress_spec, drop_port_);
+            set(packet, program_.target.mcast_grp, 0);
+            break;
+        case PrimitiveOp::kRandom: {
+            const std::uint64_t low = p.a.eval(frame);
+            const std::uint64_t high = p.b.eval(frame);
+            if (low > high) break;
+            const std::uint64_t span = high - low;
+            const std::uint64_t draw = random_();
+            assign(p,
+                   span == UINT64_MAX ? draw
+                                      : low + static_cast<std::uint64_t>((UWide{draw} * (span + 1)) >> 64),
+                   packet);
+            break;
+        }
+        case PrimitiveOp::kTruncate:
+            packet.truncate_to =
+                static_cast<std::uint32_t>(std::min<std::uint64_t>(p.a.eval(frame), packet.truncate_to));
+            break;
+        case PrimitiveOp::kAssert:
+            if (p.a.eval(frame) != 0) break;
+            packet.asserted = true;
+            packet.exit = true;
+            log("assertion failed: " + p.text);
+            break;
+        case PrimitiveOp::kLog:
+            log(format_message(p, frame));
+            break;
+        case PrimitiveOp::kClone:
+            packet.clone_request = static_cast<std::uint32_t>(p.a.eval(frame) & 0x7FFF) + 1;
+            packet.clone_fields = p.index;
+            break;
+        default:
+            break;
+    }
+}
+
+void Interpreter::assign_wide(const FieldRef& target, Wide value, Packet& packet) const {
+    const auto cut = static_cast<UWide>(value) & mask128(target.width);
+    packet.slots[target.slot] = static_cast<std::uint64_t>(cut);
+    if (target.width > 64) packet.slots[target.slot + 1] = static_cast<std::uint64_t>(cut >> 64);
+    packet.headers[target.header].dirty = true;
+}
+
+void Interpreter::add_header(std::uint32_t index, Packet& packet) const {
+    const HeaderCode& header = program_.headers[index];
+    if (packet.slots[header.valid_slot] != 0) return;
+    std::fill_n(packet.slots.begin() + header.first_slot, header.slot_count, 0);
+    packet.slots[header.valid_slot] = 1;
+    packet.headers[index] = {kNoBytes, true};
+    packet.program_length += header.bytes;
+}
+
+void Interpreter::copy_header(std::uint32_t to, std::uint32_t from, Packet& packet) const {
+    const HeaderCode& target = program_.headers[to];
+    const HeaderCode& source = program_.headers[from];
+    if (packet.slots[source.valid_slot] == 0) {
+        packet.slots[target.valid_slot] = 0;
+        return;
+    }
+    packet.slots[target.valid_slot] = 1;
+    std::copy_n(packet.slots.begin() + source.first_slot, source.slot_count,
+                packet.slots.begin() + target.first_slot);
+    packet.headers[to] = {kNoBytes, true};  // every field of a header that is copied is among those written
+}
+
+void Interpreter::log(std::string message) {
+    if (log_.size() >= kLogLines) log_.erase(log_.begin());
+    log_.push_back(std::move(message));
+}
+
+std::vector<std::string> Interpreter::take_log() {
+    std::vector<std::string> taken;
+    taken.swap(log_);
+    return taken;
+}
+
+}  // namespace csaud::sw

@@ -1,0 +1,64 @@
+// Runs a program on one packet: parse, ingress, egress, deparse. No clock and no queue in here.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/program/program.hpp"
+
+namespace csaud::sw {
+
+class Interpreter {
+  public:
+    Interpreter(Program& program, PortId drop_port, std::mt19937_64& random)
+        : program_(program), drop_port_(drop_port), random_(random) {}
+
+    // Fields all zero, headers all invalid, metadata of the target as on arrival.
+    void begin(Packet& packet) const;
+    // Sets parser_error and checksum_error; moves the packet's start behind what was parsed.
+    void parse(Packet& packet);
+    void ingress(Packet& packet) { run(program_.ingress, packet); }
+    void egress(Packet& packet) { run(program_.egress, packet); }
+    // Checksums are updated, headers are put before the payload.
+    void deparse(Packet& packet);
+
+    static void set(Packet& packet, const std::optional<FieldRef>& field, std::uint64_t value) {
+        if (field) packet.slots[field->slot] = value & mask64(field->width);
+    }
+    static std::uint64_t get(const Packet& packet, const std::optional<FieldRef>& field) {
+        return field ? packet.slots[field->slot] : 0;
+    }
+
+    // Messages of log_msg and of failed assertions, the oldest dropped beyond a thousand.
+    std::vector<std::string> take_log();
+
+  private:
+    void run(const Pipeline& pipeline, Packet& packet);
+    std::uint32_t apply(Table& table, Packet& packet);
+    void execute(const Action& action, const std::uint64_t* parameters, Packet& packet);
+    void execute_rare(const Primitive& primitive, const Frame& frame, Packet& packet);
+    void assign(const Primitive& primitive, std::uint64_t value, Packet& packet) const {
+        packet.slots[primitive.target.slot] = value & primitive.mask;
+        packet.headers[primitive.target.header].dirty = true;
+    }
+    void assign_wide(const FieldRef& target, Wide value, Packet& packet) const;
+    void copy_header(std::uint32_t to, std::uint32_t from, Packet& packet) const;
+    void add_header(std::uint32_t header, Packet& packet) const;
+
+    std::uint32_t walk(Packet& packet, std::uint32_t& parsed);
+    bool step(const ParserOp& op, Packet& packet, std::uint32_t& parsed, std::uint32_t& error);
+    std::uint32_t next_state(const ParserState& state, const Packet& packet, std::uint32_t parsed) const;
+    bool verify_checksums(const Packet& packet) const;
+    void update_checksums(Packet& packet) const;
+    void log(std::string message);
+
+    Program& program_;
+    PortId drop_port_;
+    std::mt19937_64& random_;
+    std::vector<std::string> log_;
+};
+
+}  // namespace csaud::sw

@@ -1,0 +1,187 @@
+// The parser and the deparser.
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "csaud_switch/base/bits.hpp"
+#include "csaud_switch/program/interpreter.hpp"
+
+namespace csaud::sw {
+
+bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed, std::uint32_t& error) {
+    const Parser& parser = program_.parser;
+    const Frame frame{packet.slots.data(), nullptr};
+    const std::uint32_t left = packet.length - parsed;
+    const std::uint8_t* here = packet.data() + parsed;
+    switch (op.kind) {
+        case ParserOp::Kind::kExtract: {
+            const HeaderCode& header = program_.headers[op.header];
+            if (left < header.bytes) {
+                error = parser.packet_too_short;
+                return false;
+            }
+            for (const FieldMove& move : header.extract)
+                extract_words(here, move.bit_offset, move.width, &packet.slots[move.slot]);
+            packet.slots[header.valid_slot] = 1;
+            packet.headers[op.header] = {static_cast<std::uint16_t>(packet.start + parsed), false};
+            parsed += header.bytes;
+            return true;
+        }
+        case ParserOp::Kind::kSet:
+            packet.slots[op.target.slot] = op.a.eval(frame) & op.mask;
+            packet.headers[op.target.header].dirty = true;
+            return true;
+        case ParserOp::Kind::kSetWide:
+            assign_wide(op.target, op.a.eval_wide(frame), packet);
+            return true;
+        case ParserOp::Kind::kLookahead: {
+            // The reference asks for as many bytes as the value has, wherever it starts.
+            if (left < (op.width + 7) / 8) {
+                error = parser.packet_too_short;
+                return false;
+            }
+            std::array<std::uint64_t, 2> words{};
+            if (op.bit_offset / 8 < left) extract_words(here, op.bit_offset, op.width, words.data());
+            assign_wide(op.target, static_cast<Wide>(UWide{words[1]} << 64 | words[0]), packet);
+            return true;
+        }
+        case ParserOp::Kind::kVerify:
+            if (op.a.eval(frame) != 0) return true;
+            error = static_cast<std::uint32_t>(op.b.eval(frame));
+            return false;
+        case ParserOp::Kind::kAdvance: {
+            const std::uint64_t bits = op.a.eval(frame);
+            if (bits % 8 != 0) {
+                error = parser.invalid_argument;
+                return false;
+            }
+            if (left < bits / 8) {
+                error = parser.packet_too_short;
+                return false;
+            }
+            parsed += static_cast<std::uint32_t>(bits / 8);
+            return true;
+        }
+        case ParserOp::Kind::kPrimitive:
+            execute(program_.actions[op.action], nullptr, packet);
+            return true;
+    }
+    return true;
+}
+
+std::uint32_t Interpreter::next_state(const ParserState& state, const Packet& packet,
+                                      std::uint32_t parsed) const {
+    if (state.transitions.empty()) return state.otherwise;
+    std::array<std::uint64_t, 16> key;
+    const std::size_t parts = state.key.size();
+    for (std::size_t i = 0; i < parts; ++i) {
+        const KeyPart& part = state.key[i];
+        if (!part.lookahead) {
+            key[i] = packet.slots[part.slot];
+            continue;
+        }
+        const std::uint32_t end = parsed + (part.bit_offset + part.width + 7) / 8;
+        key[i] = end <= packet.length ? extract_bits(packet.data() + parsed, part.bit_offset, part.width) : 0;
+    }
+    for (const Transition& transition : state.transitions) {
+        bool match = true;
+        for (std::size_t i = 0; i < parts; ++i)
+            match &= (key[i] & transition.masks[i]) == transition.values[i];
+        if (match) return transition.next;
+    }
+    return state.otherwise;
+}
+
+std::uint32_t Interpreter::walk(Packet& packet, std::uint32_t& parsed) {
+    std::uint32_t error = program_.parser.no_error;
+    // A loop that consumes nothing would never end; no packet needs this many states.
+    constexpr int kMaxStates = 4096;
+    std::uint32_t at = program_.parser.start;
+    for (int steps = 0; at != kAccept && steps < kMaxStates; ++steps) {
+        const ParserState& state = program_.parser.states[at];
+        for (const ParserOp& op : state.ops)
+            if (!step(op, packet, parsed, error)) return error;
+        at = next_state(state, packet, parsed);
+    }
+    return error;
+}
+
+void Interpreter::parse(Packet& packet) {
+    std::uint32_t parsed = 0;
+    const std::uint32_t error = walk(packet, parsed);
+    packet.start += parsed;
+    packet.length -= parsed;
+    set(packet, program_.target.parser_error, error);
+    set(packet, program_.target.checksum_error, verify_checksums(packet) ? 0 : 1);
+}
+
+bool Interpreter::verify_checksums(const Packet& packet) const {
+    bool good = true;
+    for (const std::uint32_t index : program_.verified) {
+        const Checksum& checksum = program_.checksums[index];
+        if (!checksum.target_metadata && packet.slots[checksum.target_valid_slot] == 0) continue;
+        if (checksum.conditional && checksum.condition.eval({packet.slots.data(), nullptr}) == 0) continue;
+        good &=
+            program_.calculations[checksum.calculation].compute(packet) == packet.slots[checksum.target.slot];
+    }
+    return good;
+}
+
+void Interpreter::update_checksums(Packet& packet) const {
+    for (const std::uint32_t index : program_.deparser.checksums) {
+        const Checksum& checksum = program_.checksums[index];
+        if (checksum.conditional && checksum.condition.eval({packet.slots.data(), nullptr}) == 0) continue;
+        const std::uint64_t value = program_.calculations[checksum.calculation].compute(packet);
+        packet.slots[checksum.target.slot] = value & mask64(checksum.target.width);
+        packet.headers[checksum.target.header].dirty = true;
+    }
+}
+
+void Interpreter::deparse(Packet& packet) {
+    update_checksums(packet);
+    std::uint32_t total = 0;
+    for (const std::uint32_t index : program_.deparser.order)
+        if (packet.slots[program_.headers[index].valid_slot] != 0) total += program_.headers[index].bytes;
+
+    // Headers that still lie where they will be sent from are patched in place; else all are put together
+    // anew.
+    const std::uint32_t first = packet.start - total;
+    std::uint32_t at = first;
+    bool in_place = true;
+    for (const std::uint32_t index : program_.deparser.order) {
+        if (packet.slots[program_.headers[index].valid_slot] == 0) continue;
+        in_place &= packet.headers[index].bytes_at == at;
+        at += program_.headers[index].bytes;
+    }
+    if (!in_place) {
+        std::array<std::uint8_t, kHeadroom + kSlack> whole;
+        std::uint8_t* out = whole.data();
+        for (const std::uint32_t index : program_.deparser.order) {
+            const HeaderCode& header = program_.headers[index];
+            if (packet.slots[header.valid_slot] == 0) continue;
+            const std::uint16_t from = packet.headers[index].bytes_at;
+            if (from != kNoBytes) {
+                std::memcpy(out, packet.buffer.get() + from, header.bytes);
+            } else {
+                std::memset(out, 0, header.bytes);
+            }
+            out += header.bytes;
+        }
+        std::memcpy(packet.buffer.get() + first, whole.data(), total);
+    }
+
+    at = first;
+    for (const std::uint32_t index : program_.deparser.order) {
+        const HeaderCode& header = program_.headers[index];
+        if (packet.slots[header.valid_slot] == 0) continue;
+        if (packet.headers[index].dirty)
+            for (const FieldMove& move : header.deposit)
+                deposit_words(packet.buffer.get() + at, move.bit_offset, move.width,
+                              &packet.slots[move.slot]);
+        at += header.bytes;
+    }
+    packet.start = first;
+    packet.length += total;
+}
+
+}  // namespace csaud::sw

@@ -1,0 +1,100 @@
+// Action profiles: members that entries of several tables share, and groups of members with a selector.
+//
+// The order of the members within a group decides which one a hash selects, so it is the reference target's:
+// each member owns handles (one for each unit of its greatest weight in any group), a new handle is the
+// smallest free one, and the slots of a group are ordered by handle. Slots whose watch port is down are left
+// out.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "csaud_switch/base/value.hpp"
+#include "csaud_switch/program/calculation.hpp"
+
+namespace csaud::sw {
+
+struct Member {
+    std::uint32_t id = 0;
+    std::uint32_t action = 0;  // in the program
+    std::vector<std::uint64_t> parameters;
+    std::vector<std::uint32_t> handles;
+    std::map<std::uint32_t, std::uint32_t> weights;  // weight -> groups that use it
+    std::uint32_t users = 0;                         // entries and groups
+};
+
+struct GroupMember {
+    std::uint32_t member = 0;
+    std::uint32_t weight = 1;
+    std::optional<PortId> watch_port;
+};
+
+struct Group {
+    std::uint32_t id = 0;
+    std::uint32_t max_size = 0;
+    std::vector<GroupMember> given;
+    struct Slot {
+        std::uint32_t handle;
+        const Member* member;
+        std::optional<PortId> watch_port;
+    };
+    std::vector<Slot> slots;
+    std::vector<const Member*> live;
+    std::uint32_t users = 0;
+};
+
+using PortIsUp = std::function<bool(PortId)>;
+
+class ActionProfile {
+  public:
+    std::string name;
+    std::uint32_t size = 0;
+    bool has_selector = false;
+    Calculation selector;
+    std::vector<std::uint32_t> actions;  // of the tables that use it, in the program
+    std::vector<std::string> tables;
+
+    void insert_member(std::uint32_t id, std::uint32_t action, std::vector<std::uint64_t> parameters);
+    void modify_member(std::uint32_t id, std::uint32_t action, std::vector<std::uint64_t> parameters);
+    void delete_member(std::uint32_t id);
+    Member& member(std::uint32_t id);
+    const std::map<std::uint32_t, std::unique_ptr<Member>>& members() const { return members_; }
+
+    void insert_group(std::uint32_t id, std::vector<GroupMember> given, std::uint32_t max_size,
+                      const PortIsUp& is_up);
+    void modify_group(std::uint32_t id, std::vector<GroupMember> given, std::uint32_t max_size,
+                      const PortIsUp& is_up);
+    void delete_group(std::uint32_t id);
+    Group& group(std::uint32_t id);
+    const std::map<std::uint32_t, std::unique_ptr<Group>>& groups() const { return groups_; }
+
+    // A port went up or down.
+    void port_changed(PortId port, const PortIsUp& is_up);
+
+    // The member that this packet's hash selects, nullptr when none is live.
+    const Member* select(const Group& group, const Packet& packet) const {
+        if (group.live.empty()) return nullptr;
+        return group.live[selector.compute(packet) % group.live.size()];
+    }
+
+  private:
+    void check(const std::vector<GroupMember>& given, std::uint32_t max_size) const;
+    void attach(Group& group, const PortIsUp& is_up);
+    void detach(Group& group);
+    void purge(Member& member);
+    std::uint32_t take_handle();
+    static void refresh(Group& group, const PortIsUp& is_up);
+
+    std::map<std::uint32_t, std::unique_ptr<Member>> members_;
+    std::map<std::uint32_t, std::unique_ptr<Group>> groups_;
+    std::set<std::uint32_t> free_handles_;
+    std::uint32_t next_handle_ = 0;
+};
+
+}  // namespace csaud::sw
