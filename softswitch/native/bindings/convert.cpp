@@ -1,5 +1,7 @@
 #include "convert.hpp"
 
+#include <nanobind/stl/string.h>
+
 #include <string>
 
 namespace csaud::sw::python {
