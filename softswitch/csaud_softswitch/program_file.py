@@ -34,6 +34,11 @@ def read_config(program: Path, p4info: Path) -> p4r.ForwardingPipelineConfig:
     return config
 
 
+def program_digest(program: Path) -> str:
+    """SHA-256 of the program's JSON, hexadecimal: says of which program a recording is."""
+    return hashlib.sha256(_read(program).encode()).hexdigest()
+
+
 def install(device: Device, program: Path, p4info: Path | None) -> None:
     """Load a program into a device; with its P4Info it is the device's committed pipeline config."""
     try:

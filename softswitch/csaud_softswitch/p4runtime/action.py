@@ -6,12 +6,15 @@ Source: P4Runtime specification 1.4, section 9.1.2.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from csaud_softswitch._core import ActionCall
 from csaud_softswitch.p4runtime.bytestring import canonical, padded
 from csaud_softswitch.p4runtime.errors import invalid, not_found
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
+
+if TYPE_CHECKING:
+    from csaud_softswitch._core import ActionCall  # exist in the stub only
 
 
 def decode_action(index: P4InfoIndex, action: p4r.Action, allowed: Iterable[int], where: str) -> ActionCall:

@@ -7,8 +7,9 @@ of the two ways names the watch port); the native core holds their slots, one pe
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from csaud_softswitch._core import ActionCall, Switch
+from csaud_softswitch._core import Switch
 from csaud_softswitch.p4runtime.action import decode_action, encode_action
 from csaud_softswitch.p4runtime.bytestring import PORT_BITS, to_int
 from csaud_softswitch.p4runtime.errors import (
@@ -20,11 +21,10 @@ from csaud_softswitch.p4runtime.errors import (
     out_of_range,
 )
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, ProfileSpec
-from csaud_softswitch.p4runtime.profile_handles import MemberHandles
 from csaud_softswitch.p4runtime.proto import UpdateKind, p4r
 
-Slots = list[tuple[int, int, int | None]]
-"""(member id, weight 1, watch port) of each slot of a group, as the native core takes them."""
+if TYPE_CHECKING:
+    from csaud_softswitch._core import ActionCall  # exist in the stub only
 
 _ONE_SHOT_BASE = 0xF000_0000
 """Members and groups that this server makes for one-shot action sets have ids from here on; users' are
@@ -39,7 +39,6 @@ class ActionProfile:
         self._switch = switch
         self._index = index
         self.spec = spec
-        self._handles = MemberHandles()
         self._groups: dict[int, p4r.ActionProfileGroup] = {}
         self._one_shots: dict[int, p4r.ActionProfileActionSet] = {}
         self._next_one_shot = _ONE_SHOT_BASE
@@ -51,7 +50,6 @@ class ActionProfile:
         if kind == p4r.Update.DELETE:
             with core_errors():
                 self._switch.member_delete(self.spec.name, member_id)
-            self._handles.remove_member(member_id)
             return
         where = f"{self.spec.name} member {member_id}"
         call = decode_action(self._index, member.action, self.spec.action_ids, where)
@@ -64,7 +62,6 @@ class ActionProfile:
     def _insert_member(self, member_id: int, call: ActionCall) -> None:
         with core_errors():
             self._switch.member_insert(self.spec.name, member_id, call)
-        self._handles.add_member(member_id)
 
     def read_members(self, member_id: int) -> Iterator[p4r.ActionProfileMember]:
         """member_id 0: all of them."""
@@ -84,7 +81,7 @@ class ActionProfile:
         if kind == p4r.Update.DELETE:
             with core_errors():
                 self._switch.group_delete(self.spec.name, group_id)
-            self._handles.set_group(_weights(self._groups.pop(group_id)), [])
+            del self._groups[group_id]
             return
         self._check_group(group)
         before = self._groups.get(group_id)
@@ -100,18 +97,11 @@ class ActionProfile:
     def _put_group(
         self, kind: UpdateKind, group: p4r.ActionProfileGroup, before: p4r.ActionProfileGroup | None
     ) -> None:
-        watch = {m.member_id: _watch_port(self.spec, m) for m in group.members}
-        old = [] if before is None else _weights(before)
+        members = [(m.member_id, m.weight, _watch_port(self.spec, m)) for m in group.members]
         max_size = group.max_size if before is None else before.max_size
-        order = self._handles.set_group(old, _weights(group))
-        slots: Slots = [(member_id, 1, watch[member_id]) for member_id in order]
         put = self._switch.group_insert if kind == p4r.Update.INSERT else self._switch.group_modify
-        try:
-            with core_errors():
-                put(self.spec.name, group.group_id, slots, max_size)
-        except P4RuntimeError:
-            self._handles.set_group(_weights(group), old)
-            raise
+        with core_errors():
+            put(self.spec.name, group.group_id, members, max_size or self.spec.max_group_size)
         stored = p4r.ActionProfileGroup()
         stored.CopyFrom(group)
         stored.max_size = max_size
@@ -129,27 +119,11 @@ class ActionProfile:
             raise invalid(f"{where}: max_size {group.max_size} is negative")
         if self.spec.max_group_size and group.max_size > self.spec.max_group_size:
             raise invalid(f"{where}: max_size {group.max_size}, at most {self.spec.max_group_size}")
-        existing = self._handles.member_ids()
-        seen: set[int] = set()
-        total = 0
         for member in group.members:
             if member.weight < 1:
                 raise invalid(
                     f"{where}: member {member.member_id} has weight {member.weight}, expected 1 or more"
                 )
-            if member.member_id not in existing:
-                raise not_found(f"{where}: there is no member {member.member_id}")
-            if member.member_id in seen:
-                raise invalid(f"{where}: member {member.member_id} is given twice; use its weight")
-            seen.add(member.member_id)
-            total += member.weight
-        limit = group.max_size or self.spec.max_group_size
-        if limit == 0 and self.spec.size:
-            limit = self.spec.size
-        if limit and total > limit:
-            raise P4RuntimeError(
-                Code.RESOURCE_EXHAUSTED, f"{where}: weights add up to {total}, at most {limit}"
-            )
 
     # --- one shot
 
@@ -197,14 +171,12 @@ class ActionProfile:
         group = self._groups.pop(group_id)
         with core_errors():
             self._switch.group_delete(self.spec.name, group_id)
-        self._handles.set_group(_weights(group), [])
         for member in group.members:
             self._drop_member(member.member_id)
 
     def _drop_member(self, member_id: int) -> None:
         with core_errors():
             self._switch.member_delete(self.spec.name, member_id)
-        self._handles.remove_member(member_id)
 
     def _take_one_shot(self) -> int:
         self._next_one_shot += 1
@@ -214,10 +186,6 @@ class ActionProfile:
         if not 1 <= value < _ONE_SHOT_BASE:
             raise invalid(f"{self.spec.name}: {what} {value}, expected 1 to {_ONE_SHOT_BASE - 1:#x}")
         return value
-
-
-def _weights(group: p4r.ActionProfileGroup) -> list[tuple[int, int]]:
-    return [(member.member_id, member.weight) for member in group.members]
 
 
 def _watch_port(spec: ProfileSpec, member: p4r.ActionProfileGroup.Member) -> int | None:

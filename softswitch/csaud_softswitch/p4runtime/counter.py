@@ -6,11 +6,15 @@ Source: P4Runtime specification 1.4, sections 9.3 and 9.4. Data has only the uni
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from csaud_softswitch._core import Count, Switch
+from csaud_softswitch._core import Switch
 from csaud_softswitch.p4runtime.errors import core_errors, invalid, not_found, out_of_range
 from csaud_softswitch.p4runtime.p4info_index import CounterSpec, P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
+
+if TYPE_CHECKING:
+    from csaud_softswitch._core import Count  # exist in the stub only
 
 _LIMIT = 1 << 63
 

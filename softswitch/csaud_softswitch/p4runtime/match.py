@@ -8,14 +8,17 @@ prefix.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeAlias
 
-from csaud_softswitch._core import MatchField
 from csaud_softswitch.p4runtime.bytestring import canonical, padded, to_int
 from csaud_softswitch.p4runtime.errors import invalid
 from csaud_softswitch.p4runtime.p4info_index import FieldSpec, TableSpec
 from csaud_softswitch.p4runtime.proto import p4r
 
-Key = tuple[MatchField, ...]
+if TYPE_CHECKING:
+    from csaud_softswitch._core import MatchField  # exist in the stub only
+
+Key: TypeAlias = "tuple[MatchField, ...]"
 """One item per match field, in P4Info's order; values padded to ceil(width / 8) bytes."""
 
 

@@ -7,8 +7,9 @@ use for (the controller's metadata) is kept here beside them.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
-from csaud_softswitch._core import Action, Count, MatchField, Switch
+from csaud_softswitch._core import Switch
 from csaud_softswitch.p4runtime.action import decode_action, encode_action
 from csaud_softswitch.p4runtime.action_profile import ActionProfile, ActionProfileStore
 from csaud_softswitch.p4runtime.counter import decode_count, encode_count
@@ -24,7 +25,10 @@ from csaud_softswitch.p4runtime.match import Key, decode_key, encode_key
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, TableSpec
 from csaud_softswitch.p4runtime.proto import UpdateKind, p4r
 
-EntryId = tuple[Key, int]
+if TYPE_CHECKING:
+    from csaud_softswitch._core import Action, Count, MatchField  # exist in the stub only
+
+EntryId: TypeAlias = "tuple[Key, int]"
 """What tells the entries of a table apart: the key and the priority."""
 
 

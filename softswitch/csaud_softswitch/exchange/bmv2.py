@@ -1,0 +1,224 @@
+"""simple_switch_grpc as a target of exchanges: the real one, in a network namespace of its own. Needs
+root.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import queue
+import select
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+
+import grpc
+
+from csaud_softswitch.exchange.namespace import Namespace
+from csaud_softswitch.exchange.target import Departure
+from csaud_softswitch.p4runtime.errors import Code
+from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, build_index
+from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc, rpc_status
+
+BINARY = "simple_switch_grpc"
+_DEVICE_ID = 1
+_START_LIMIT_S = 20.0
+_QUIET_S = 0.15
+"""A frame that has not come out by then was dropped; it takes about a millisecond otherwise."""
+_MORE_S = 0.01
+"""After a frame has come out, how long to wait for a second one."""
+_PORT_POLL_S = 0.6
+"""BMv2 polls the state of its ports every 200 ms once it has a program; a port that goes down before its
+first poll it takes for one that never was up, and says nothing. """
+
+
+class Bmv2Error(RuntimeError):
+    """simple_switch_grpc is missing, did not start, or refused what it must accept."""
+
+
+class Bmv2Target:
+    """A context manager: starts simple_switch_grpc with a port for each of `ports`, and stops it."""
+
+    def __init__(
+        self,
+        config: p4r.ForwardingPipelineConfig,
+        ports: Sequence[int],
+        *,
+        cpu_port: int = 510,
+        queues: int = 8,
+    ) -> None:
+        self._config = config
+        self._index = build_index(config.p4info)
+        self._ports = list(ports)
+        self._options = ["--cpu-port", str(cpu_port), "--priority-queues", str(queues)]
+        self._directory = Path(tempfile.mkdtemp(prefix="csaud-bmv2-"))
+        self._namespace: Namespace | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._channel: grpc.Channel | None = None
+        self._outbox: queue.Queue[p4r.StreamMessageRequest | None] = queue.Queue()
+        self._inbox: queue.Queue[p4r.StreamMessageResponse] = queue.Queue()
+
+    # --- life
+
+    def __enter__(self) -> Bmv2Target:
+        try:
+            self._start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _start(self) -> None:
+        if shutil.which(BINARY) is None:
+            raise Bmv2Error(f"{BINARY} is not on PATH")
+        self._namespace = Namespace(f"csaud-x{os.getpid()}", self._ports)
+        address = f"unix:{self._directory}/p4runtime.sock"
+        argv = [BINARY, "--no-p4", "--device-id", str(_DEVICE_ID), "-L", "off",
+                "--notifications-addr", f"ipc://{self._directory}/notifications.ipc"]  # fmt: skip
+        for port in self._ports:
+            argv += ["-i", f"{port}@{Namespace.interface(port)}"]
+        argv += ["--", "--grpc-server-addr", address, *self._options]
+        log = (self._directory / "log").open("wb")
+        self._process = subprocess.Popen(self._namespace.command(argv), stdout=log, stderr=log)
+        self._channel = grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)])  # type: ignore[no-untyped-call]
+        try:
+            grpc.channel_ready_future(self._channel).result(_START_LIMIT_S)  # type: ignore[no-untyped-call]
+        except grpc.FutureTimeoutError as error:
+            raise Bmv2Error(f"{BINARY} did not listen within {_START_LIMIT_S:.0f} s") from error
+        self._stub = p4r_grpc.P4RuntimeStub(self._channel)
+        self._become_primary()
+        request = p4r.SetForwardingPipelineConfigRequest(device_id=_DEVICE_ID, config=self._config)
+        request.election_id.low = 1
+        request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        self._stub.SetForwardingPipelineConfig(request)
+        time.sleep(_PORT_POLL_S)
+
+    def _become_primary(self) -> None:
+        responses = self._stub.StreamChannel(iter(self._outbox.get, None))
+
+        def receive() -> None:
+            try:
+                for response in responses:
+                    self._inbox.put(response)
+            except grpc.RpcError:
+                return  # the stream ends with the process
+
+        threading.Thread(target=receive, daemon=True).start()
+        hello = p4r.StreamMessageRequest()
+        hello.arbitration.device_id = _DEVICE_ID
+        hello.arbitration.election_id.low = 1
+        self._outbox.put(hello)
+        answer = self._inbox.get(timeout=_START_LIMIT_S)
+        if answer.arbitration.status.code != Code.OK:
+            raise Bmv2Error(f"{BINARY} did not make us its primary controller: {answer}")
+
+    def close(self) -> None:
+        """Stop the switch and remove its namespace. Idempotent."""
+        self._outbox.put(None)
+        if self._channel is not None:
+            self._channel.close()  # type: ignore[no-untyped-call]
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        if self._namespace is not None:
+            self._namespace.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    # --- what a target does
+
+    @property
+    def identity(self) -> dict[str, str]:
+        printed = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True).stdout
+        return {"target": BINARY, "version": printed.strip(), "options": " ".join(self._options)}
+
+    @property
+    def index(self) -> P4InfoIndex:
+        return self._index
+
+    def write(self, updates: list[p4r.Update]) -> list[Code]:
+        request = p4r.WriteRequest(device_id=_DEVICE_ID, updates=updates)
+        request.election_id.low = 1
+        try:
+            self._stub.Write(request)
+        except grpc.RpcError as error:
+            return _codes(error, len(updates))
+        return [Code.OK] * len(updates)
+
+    def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
+        request = p4r.ReadRequest(device_id=_DEVICE_ID, entities=[entity])
+        return [found for response in self._stub.Read(request) for found in response.entities]
+
+    def send(self, port: int, frame: bytes) -> None:
+        self._ns.socket(port).send(frame)
+
+    def send_packet_out(self, packet: p4r.PacketOut) -> None:
+        self._outbox.put(p4r.StreamMessageRequest(packet=packet))
+
+    def set_link(self, port: int, up: bool) -> None:
+        self._ns.set_link(port, up)
+        time.sleep(_PORT_POLL_S)
+
+    def departures(self) -> list[Departure]:
+        """Frames that left, waiting until none comes any more; packet-ins end the wait as well."""
+        return list(self._receive())
+
+    def packet_ins(self) -> list[p4r.PacketIn]:
+        found = []
+        while not self._inbox.empty():
+            message = self._inbox.get()
+            if message.HasField("packet"):
+                found.append(message.packet)
+            elif message.HasField("error"):
+                raise Bmv2Error(f"{BINARY}: {message.error}")
+        return found
+
+    def _receive(self) -> Iterator[Departure]:
+        sockets = {self._ns.socket(port): port for port in self._ports}
+        deadline = time.monotonic() + _QUIET_S
+        while (left := deadline - time.monotonic()) > 0:
+            ready, _, _ = select.select(list(sockets), [], [], min(left, _MORE_S))
+            for found in ready:
+                try:
+                    frame = found.recv(1 << 16)
+                except OSError as error:
+                    if error.errno != errno.ENETDOWN:  # told once when a link is cut
+                        raise
+                    continue
+                yield Departure(sockets[found], frame)
+                deadline = time.monotonic() + _MORE_S
+            if not self._inbox.empty():
+                deadline = min(deadline, time.monotonic() + _MORE_S)
+
+    @property
+    def _ns(self) -> Namespace:
+        if self._namespace is None:
+            raise Bmv2Error(f"{BINARY} is not running")
+        return self._namespace
+
+
+def _codes(error: grpc.RpcError, count: int) -> list[Code]:
+    for key, value in error.trailing_metadata():  # type: ignore[attr-defined]
+        if key == "grpc-status-details-bin":
+            status = rpc_status.Status.FromString(value)
+            codes = []
+            for detail in status.details:
+                one = p4r.Error()
+                detail.Unpack(one)
+                codes.append(Code(one.canonical_code))
+            if len(codes) == count:
+                return codes
+    raise error
