@@ -156,8 +156,7 @@ def _planned(found: Collected) -> list[Check]:
         checks.append(
             verdicts.as_planned("packets injected as lost", total("injected"), "DATA, by the fault rules")
         )
-    bursts = any(incast.burst for incast in found.scenario.background)
-    if bursts and found.scenario.policy.loss_signal == "trim":
+    if found.scenario.background and found.scenario.policy.loss_signal == "trim":
         checks.append(
             verdicts.as_planned("packets trimmed", total("trimmed"), "DATA, by the background's congestion")
         )

@@ -83,8 +83,8 @@ def start_incast(incast: Incast, fabric: Fabric, net: Any) -> RunningIncast:
         "--port": PORT,
         "--size": incast.packet,
         "--pps": f"{pps:.1f}",
-        "--burst": incast.burst / 1e9,
-        "--every": incast.every / 1e9,
+        "--burst": incast.burst,
+        "--every": f"{incast.burst / pps / incast.duty:.6f}",
     }
     arguments = [str(part) for option in options.items() for part in option]
     for source in sources:

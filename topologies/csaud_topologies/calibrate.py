@@ -73,18 +73,7 @@ def _holds(fabric: Fabric, net: Any, pps: int) -> bool:
     """Whether everything sent at this rate for a second came in and went out."""
     packets = int(pps * _STEP_S)
     before = _passed(fabric)
-    burst = [
-        "--pps",
-        str(pps),
-        "--size",
-        str(_PAYLOAD),
-        "--packets",
-        str(packets),
-        "--burst",
-        "10",
-        "--every",
-        "10",
-    ]
+    burst = ["--once", "--pps", str(pps), "--size", str(_PAYLOAD), "--burst", str(packets)]
     begun = time.monotonic()
     source = _start(net["h1"], "source", "--to", str(fabric.hosts["h2"].ip), "--port", str(PORT), *burst)
     output, _ = source.communicate(timeout=60)

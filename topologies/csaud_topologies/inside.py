@@ -75,7 +75,7 @@ def main() -> int:
     except (RunError, subprocess.CalledProcessError, ValueError) as error:
         if options.debug or not isinstance(error, RunError):
             console.print_exception()
-        console.print(f"csaud: {error}", style="red", markup=False)
+        console.print(f"csaud: {error}", style="red", markup=False, soft_wrap=True)
         return 1
 
 

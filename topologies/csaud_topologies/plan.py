@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from csaud_controller.inventory import Fabric, load_fabric
-from csaud_controller.yamlfile import ConfigError, FieldError, key_text
+from csaud_controller.yamlfile import ConfigError, FieldError, key_text, parse_yaml
 
 from csaud_topologies.background import sources_of
 from csaud_topologies.errors import RunError
@@ -36,8 +37,7 @@ def make_plan(options: RunOptions) -> Plan:
     try:
         scenario.check(fabric)
     except FieldError as error:
-        file = str(find_scenario(options.scenario))
-        raise ConfigError(file, None, key_text(error.loc), str(error)) from None
+        raise _in_file(find_scenario(options.scenario), error) from None
     if fabric.links_via == "memory":
         if options.target != "soft":
             raise RunError(
@@ -50,3 +50,12 @@ def make_plan(options: RunOptions) -> Plan:
     for incast in scenario.background:
         sources_of(incast, fabric)
     return Plan(options, scenario, fabric, place(fabric, scenario.workers))
+
+
+def _in_file(path: Path, error: FieldError) -> ConfigError:
+    """The mistake with the line of its key, or of the nearest one above it that the file has."""
+    _, lines = parse_yaml(path.read_text(), str(path))
+    loc = error.loc
+    while loc and loc not in lines:
+        loc = loc[:-1]
+    return ConfigError(str(path), lines.get(loc), key_text(error.loc), str(error))

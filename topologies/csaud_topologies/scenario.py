@@ -46,19 +46,19 @@ class Workers(_Strict):
 
 
 class Incast(_Strict):
-    """Plain UDP in bursts from several hosts to one, as other jobs would cause it."""
+    """Plain UDP in bursts from several hosts to one, as other jobs would cause it; the same at any link
+    rate.
+    """
 
     kind: Literal["incast"] = "incast"
     to: NodeName
     sources: list[NodeName] | int = Field(
         default=3, description="hosts by name, or how many from other leaves"
     )
-    load: float = Field(default=0.5, gt=0, le=10, description="of each source in a burst; 1 = a host link")
+    load: float = Field(default=0.5, gt=0, le=10, description="of each source in a burst; 1 = a host's link")
     packet: int = Field(default=4000, ge=64, le=4100, description="bytes of UDP payload")
-    burst: Duration = Field(default=20_000_000, ge=1_000_000)
-    every: Duration = Field(
-        default=500_000_000, ge=1_000_000, description="from the start of a burst to the next"
-    )
+    burst: int = Field(default=100, ge=1, description="packets of each source in a burst")
+    duty: float = Field(default=0.1, gt=0, le=1, description="share of the time that bursts take")
 
 
 class LinkEvent(_Strict):
@@ -128,7 +128,10 @@ class Scenario(_Strict):
 
     def check(self, fabric: Fabric) -> None:
         """FieldError when the scenario names hosts, links or ports that the fabric does not have."""
-        self.policy.check(fabric)
+        try:
+            self.policy.check(fabric)
+        except FieldError as error:
+            raise FieldError(("policy", *error.loc), str(error)) from None
         _check_places(self, fabric)
 
 

@@ -1,0 +1,111 @@
+"""The books balance on a consistent world, and any single wrong number in it is noticed."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+
+import pytest
+from csaud_topologies.assemble import links_of
+from csaud_topologies.books import CONTROL, DATA, KINDS, LOSS, Books, balance
+
+from tests.topologies import worlds
+
+
+def balanced(switches, hosts, failed=(worlds.FAILED,)) -> Books:
+    return balance(links_of(worlds.fabric()), switches, hosts, failed)
+
+
+def line(books: Books, name: str):
+    return next(line for line in books.lines if line.name == name)
+
+
+def test_consistent_world_balances_and_names_every_cause():
+    books = balanced(*worlds.world())
+    assert books.balanced
+    lost = line(books, "lost DATA copies")
+    assert lost.left == 37
+    assert lost.terms == {"injected": 10, "link down": 5, "no path": 2, "congestion": 0, "trimmed": 20}
+    assert line(books, "losses signalled").left == 19
+    assert line(books, "losses signalled").terms == {
+        "trimmed": 20,
+        "LOSS injected": 0,
+        "LOSS link down": 0,
+        "LOSS no path": 0,
+        "LOSS congestion": -1,
+    }
+    # 10 injected + 5 link down + 2 no path, and the trimmed one whose notice was dropped
+    assert line(books, "losses not signalled").right == 18
+    assert line(books, "lost control packets").left == 3
+
+
+def numbers():
+    """Every counter of the world that can be wrong."""
+    switches, hosts = worlds.world()
+    for name, counts in switches.items():
+        for table in ("ingress", "egress", "injected", "trimmed", "congestion_dropped", "no_path"):
+            for key in getattr(counts, table):
+                yield pytest.param(name, table, key, id=f"{name} {table} {key}")
+    for name in hosts:
+        used = ["tx_data", "rx_data", "rx_duplicates", "rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe"]
+        for field in [*used, "rx_loss_notices", "rx_loss_repeats", "tx_control", "rx_control"]:
+            yield pytest.param(name, field, None, id=f"{name} {field}")
+
+
+@pytest.mark.parametrize("off_by", [1, -1])
+@pytest.mark.parametrize(("node", "counter", "key"), list(numbers()))
+def test_any_single_wrong_number_is_noticed(node, counter, key, off_by):
+    switches, hosts = worlds.world()
+    if key is None:
+        value = getattr(hosts[node], counter) + off_by
+        hosts[node] = dataclasses.replace(hosts[node], **{counter: value})
+    else:
+        getattr(switches[node], counter)[key] += off_by
+    assert not balanced(switches, hosts).balanced
+
+
+def test_packet_lost_on_a_link_that_was_always_up_is_unexplained():
+    switches, hosts = worlds.world()
+    books = balanced(switches, hosts, failed=())
+    assert not books.balanced
+    wrong = [crossing for crossing in books.crossings if not crossing.balanced]
+    assert [(c.source, c.target, KINDS[c.kind], c.missing) for c in wrong] == [("l1", "s1", "data", 5)]
+    assert line(books, "lost DATA copies").unexplained == 5
+
+
+def test_link_that_gained_a_packet_is_wrong_even_if_it_was_down():
+    switches, hosts = worlds.world()
+    switches["s1"].ingress[(1, DATA)] = 491
+    assert not balanced(switches, hosts).balanced
+
+
+def test_two_errors_that_cancel_in_the_totals_are_still_found_at_the_links():
+    switches, hosts = worlds.world()
+    switches["l1"].injected[(1, DATA)] += 3
+    switches["s2"].ingress[(1, DATA)] -= 3
+    books = balanced(switches, hosts)
+    assert not books.balanced
+    assert {c.source for c in books.crossings if not c.balanced} == {"l1"}
+    assert not next(entry for entry in books.switches if entry.name == "l1 data").balanced
+
+
+def test_host_without_worker_counts_as_silent():
+    switches, hosts = worlds.world()
+    del hosts["h2"]
+    assert not balanced(switches, hosts).balanced
+    empty = {name: type(counts)() for name, counts in switches.items()}
+    assert balanced(empty, {}, failed=()).balanced
+
+
+def test_kinds_are_those_of_the_program():
+    from csaud_controller.policy import KINDS as program
+
+    assert {name: number for number, name in enumerate(KINDS)} == program
+    assert (program["data"], program["control"], program["loss"]) == (DATA, CONTROL, LOSS)
+
+
+def test_balance_changes_nothing_that_it_is_given():
+    switches, hosts = worlds.world()
+    before = copy.deepcopy((switches, hosts))
+    balanced(switches, hosts)
+    assert (switches, hosts) == before

@@ -1,0 +1,172 @@
+"""Scenario files: the shipped ones are right, a mistake gets one message with file, line and key, and so do
+options.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from csaud_controller.inventory import load_fabric
+from csaud_controller.yamlfile import ConfigError
+from csaud_topologies.errors import RunError
+from csaud_topologies.options import RunOptions
+from csaud_topologies.plan import make_plan
+from csaud_topologies.scenario import SCENARIOS, load_scenario
+from csaud_topologies.workloads.mlp import Mlp
+
+SHIPPED = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+
+
+def written(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "mine.yaml"
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("target", ["soft", "bmv2"])
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_scenarios_fit_their_fabrics(name, target):
+    plan = make_plan(RunOptions(scenario=name, target=target))
+    assert len(plan.hosts) == len(plan.fabric.hosts)
+
+
+def test_default_scenario_is_what_the_readme_promises():
+    scenario = load_scenario("first-light")
+    fabric = load_fabric(scenario.fabric)
+    assert (len(fabric.hosts), len(fabric.uplinks("l1"))) == (8, 4)
+    model = Mlp([64, *scenario.workload.hidden, 10], seed=1)
+    assert model.size >= 1_000_000
+    assert model.size * 4 / 8 / 4064 > 100  # packets a message
+    assert scenario.faults[0].probability == 0.01
+    assert scenario.policy.loss_signal == "trim"
+    assert [event.do for event in scenario.events] == ["down", "up"]
+    incast = scenario.background[0]
+    assert incast.load * incast.sources > 1
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "key", "words"),
+    [
+        ("name: x\nsede: 3\n", 2, "sede", "unknown key"),
+        ("name: x\nseed: many\n", 2, "seed", "integer"),
+        (
+            "name: x\nworkload:\n  name: train_digits\n  steps: 0\n",
+            4,
+            "workload.steps",
+            "greater than or equal to 1",
+        ),
+        ("name: x\nworkload: {name: mine}\n", 2, "workload", "train_digits"),
+        ("name: x\npolicy:\n  spray: sideways\n", 3, "policy.spray", "round-robin"),
+        ("name: x\nfaults:\n  - probability: 1.5\n", 3, "faults[0].probability", "less than or equal to 1"),
+        (
+            "name: x\nfaults:\n  - {probability: 0.1, where: nowhere!}\n",
+            3,
+            "faults[0].where",
+            "expected uplinks",
+        ),
+        ("name: x\nlink_rate: fast\n", 2, "link_rate", "200Mbit"),
+        (
+            "name: x\nevents:\n  - {at_step: 3, link: [l1, s1], do: up}\n",
+            3,
+            "events[0].do",
+            "not down at this point",
+        ),
+        (
+            "name: x\nevents:\n  - {at_step: 3, link: [l1, s1], do: down}\n  - {at_step: 2, link: [l1, s2], do: down}\n",
+            4,
+            "events[1].at_step",
+            "in order",
+        ),
+        (
+            "name: x\nevents:\n  - {at_step: 99, link: [l1, s1], do: down}\n",
+            3,
+            "events[0].at_step",
+            "30 steps",
+        ),
+        ("name: x\nworkers: {placement: [h1, 7]}\n", 2, "workers.placement", ""),
+    ],
+)
+def test_mistake_in_a_file_names_file_line_key_and_expectation(tmp_path, text, line, key, words):
+    path = written(tmp_path, text)
+    with pytest.raises(ConfigError) as caught:
+        load_scenario(path)
+    message = str(caught.value)
+    assert message.startswith(f"{path}:{line}: {key}")
+    assert words in message
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "words"),
+    [
+        (
+            "name: x\nevents: [{at_step: 1, link: [l1, s9], do: down}]\n",
+            ":2: events[0].link",
+            "no link l1-s9",
+        ),
+        ("name: x\nfaults: [{probability: 0.1, where: l1-h9}]\n", "faults[0].where", "l1-h9"),
+        ("name: x\nbackground: [{to: h99}]\n", "background[0]", "no host h99"),
+        ("name: x\npolicy: {limits_at: {'l9:1': {trim_at: 1, drop_at: 2}}}\n", ":2: policy.limits_at", "l9"),
+    ],
+)
+def test_places_that_the_fabric_lacks_are_named(tmp_path, text, key, words):
+    with pytest.raises(ConfigError) as caught:
+        make_plan(RunOptions(scenario=written(tmp_path, text)))
+    assert key in str(caught.value)
+    assert words in str(caught.value)
+
+
+def test_unknown_scenario_lists_those_there_are():
+    with pytest.raises(ConfigError, match="first-light"):
+        load_scenario("second-light")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "words"),
+    [
+        ("policy.spray", "sideways", "round-robin"),
+        ("loss", "2", "less than or equal to 1"),
+        ("loss", "much", "valid number"),
+        ("seed", "-1", "greater than or equal to 0"),
+        ("workload.step", "3", "expected one of name, steps"),
+        ("workload.steps", "none", "integer"),
+        ("background.4.to", "h1", "index from 0 to 0"),
+        ("colour", "red", "expected one of name, about, seed"),
+    ],
+)
+def test_wrong_override_is_named_with_its_value(key, value, words):
+    with pytest.raises(RunError) as caught:
+        load_scenario("first-light", {key: value})
+    assert str(caught.value).startswith(f"{key}=" if key.count(".") < 2 and words[0] != "e" else key)
+    assert words in str(caught.value)
+
+
+def test_overrides_reach_their_keys():
+    scenario = load_scenario(
+        "first-light",
+        {"policy.spray": "ecmp", "loss": "0.05", "seed": "7", "workers.count": "4", "link_rate": "50Mbit"},
+    )
+    assert scenario.policy.spray == "ecmp"
+    assert [rule.probability for rule in scenario.faults] == [0.05]
+    assert scenario.link_rate == 50_000_000
+    intent = scenario.intent()
+    assert (intent.policy.seed, intent.faults.rules[0].seed) == (7, 7)
+
+
+def test_loss_override_makes_a_rule_where_there_is_none(tmp_path):
+    scenario = load_scenario(written(tmp_path, "name: x\n"), {"loss": "0.1"})
+    assert [(rule.where, rule.probability) for rule in scenario.faults] == [("uplinks", 0.1)]
+
+
+def test_shorter_run_keeps_the_events_that_fit_it():
+    events = load_scenario("first-light", {"workload.steps": "12"}).events
+    assert [(event.at_step, event.do) for event in events] == [(10, "down")]
+
+
+def test_memory_links_cannot_fail(tmp_path):
+    fabric = load_fabric("leaf-spine-2x2").model_copy(update={"links_via": "memory"})
+    path = tmp_path / "inside.json"
+    path.write_text(fabric.to_json())
+    with pytest.raises(RunError, match="links_via: memory"):
+        make_plan(RunOptions(topo=str(path)))
