@@ -25,7 +25,7 @@ struct Completion {
     Status status = Status::ok;
     std::uint16_t rank = 0;   // the peer, or the failed rank where status is peer_unreachable / aborted
     std::uint64_t bytes = 0;  // of the message
-    Nanos started_ns = 0;     // send: posted; recv: first packet (or posted, where that came first)
+    Nanos started_ns = 0;     // send: posted; recv: its first packet arrived (posted, where none did)
     Nanos finished_ns = 0;
     MessageName name;
 };

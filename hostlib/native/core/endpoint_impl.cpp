@@ -107,8 +107,16 @@ void EndpointImpl::on_loss(const wire::Decoded& d, Nanos now) {
         return;
     }
     const auto peer = static_cast<std::uint16_t>(dst);
-    const bool fresh = receiver.first_notice({d.csa.name, peer, d.csa.pkt_idx, d.csa.attempt});
-    sender.on_bounce(d, peer, !fresh, now);
+    if (sender.judge_bounce(d, peer) != Sender::Verdict::fits) {
+        ++ctx.stats.rx_bad_loss;
+        return;
+    }
+    if (!receiver.first_notice({d.csa.name, peer, d.csa.pkt_idx, d.csa.attempt})) {
+        ++ctx.stats.rx_loss_repeats;
+        return;
+    }
+    ++ctx.stats.rx_loss_notices;
+    sender.on_bounce(d, peer);
 }
 
 // Ranks, indices and credit that cannot be, whatever the state of the message.
@@ -149,11 +157,34 @@ bool EndpointImpl::sane_control(const wire::Decoded& d) const noexcept {
     }
 }
 
-void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
-    if (!sane_control(d)) {
-        ++ctx.stats.rx_bad_index;
-        return;
+// True where nothing contradicts; otherwise the packet is counted as bad and must change nothing.
+bool EndpointImpl::accept_control(const wire::Decoded& d, Nanos now) {
+    Sender::Verdict verdict = sane_control(d) ? Sender::Verdict::fits : Sender::Verdict::bad_index;
+    if (verdict == Sender::Verdict::fits) {
+        const wire::Reason reason = d.control.reason;
+        switch (d.csa.type) {
+            case wire::Type::ack:
+            case wire::Type::state:
+                verdict = sender.judge(d);
+                break;
+            case wire::Type::probe:
+            case wire::Type::probe_rsp: {
+                const bool of_peer = reason == wire::Reason::ping || reason == wire::Reason::pong;
+                const bool of_own = reason == wire::Reason::not_ready;
+                if (!of_peer && !of_own && !receiver.fits(d, now)) verdict = Sender::Verdict::bad_index;
+                break;
+            }
+            default:
+                break;
+        }
     }
+    if (verdict == Sender::Verdict::bad_index) ++ctx.stats.rx_bad_index;
+    if (verdict == Sender::Verdict::bad_loss) ++ctx.stats.rx_bad_loss;
+    return verdict == Sender::Verdict::fits;
+}
+
+void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
+    if (!accept_control(d, now)) return;
     ++ctx.stats.rx_control;
     Peer& peer = ctx.peers.get(d.control.from_rank);
     liveness.heard(peer, now);
@@ -191,8 +222,8 @@ void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
     }
 }
 
-void EndpointImpl::on_probe(const wire::Decoded& d, Nanos now) {
-    if (d.control.reason != wire::Reason::ping) return receiver.on_probe(d, now);
+void EndpointImpl::on_probe(const wire::Decoded& d, Nanos) {
+    if (d.control.reason != wire::Reason::ping) return receiver.on_probe(d);
     ControlItem item;
     item.type = wire::Type::probe_rsp;
     item.reason = wire::Reason::pong;
@@ -210,7 +241,10 @@ void EndpointImpl::on_abort(const wire::Decoded& d, Nanos now) {
 }
 
 void EndpointImpl::after_abort(const wire::Decoded& d, Nanos now) {
-    if (d.csa.type == wire::Type::loss) return;
+    if (d.csa.type == wire::Type::loss) {
+        ++ctx.stats.rx_loss_repeats;  // of whatever: it does nothing any more
+        return;
+    }
     const bool data = d.csa.type == wire::Type::data;
     const std::uint16_t from = data ? d.csa.name.src_rank : d.control.from_rank;
     if (!ctx.peers.known(from)) {

@@ -38,6 +38,7 @@ class EndpointImpl {
     std::uint64_t refused(const MessageName&, CompletionKind, std::size_t bytes, Nanos);
     void count(wire::Fault) noexcept;
     bool sane_control(const wire::Decoded&) const noexcept;
+    bool accept_control(const wire::Decoded&, Nanos);
     void on_loss(const wire::Decoded&, Nanos);
     void on_control(const wire::Decoded&, Nanos);
     void on_probe(const wire::Decoded&, Nanos);

@@ -59,7 +59,6 @@ std::uint64_t Receiver::post(const MessageName& name, std::uint16_t src, std::sp
     ++posted_;
     steps_.posted(name, static_cast<std::uint32_t>(cut.packets()));
     liveness_.wait(peer, now);
-    liveness_.measure(peer, now);
     take_early(m, peer);
     const std::uint64_t id = m.id;
     if (m.reassembly.complete()) {
@@ -109,7 +108,7 @@ void Receiver::consumed(Peer& peer, std::uint32_t packets, std::uint32_t echo_ts
 
 void Receiver::begin(Message& m, Peer& peer, Nanos now) {
     m.begun = true;
-    m.started = m.posted ? m.started : now;
+    m.started = now;
     if (peer.incoming++ == 0) ++ctx_.senders;
     if (!m.posted) return;
     const Nanos waited = now - m.posted_at;

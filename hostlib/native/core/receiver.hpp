@@ -25,8 +25,10 @@ class Receiver {
     void on_data(const wire::Decoded&, Nanos now);
     // A switch trimmed a packet that was for us.
     void on_loss(const wire::Decoded&, Nanos now);
+    // Do a PROBE or a PROBE_RSP and what is known of its message fit together? False: it is counted as bad.
+    bool fits(const wire::Decoded&, Nanos now);
     // A sender asks for a message of its own.
-    void on_probe(const wire::Decoded&, Nanos now);
+    void on_probe(const wire::Decoded&);
     // A sender's answer to our STATE.
     void on_probe_rsp(const wire::Decoded&, Nanos now);
 

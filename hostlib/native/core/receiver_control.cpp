@@ -53,21 +53,24 @@ void Receiver::on_loss(const wire::Decoded& d, Nanos) {
     ctx_.control.push(item);
 }
 
-void Receiver::on_probe(const wire::Decoded& d, Nanos now) {
+bool Receiver::fits(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
-    const std::uint16_t src = d.control.from_rank;
     const std::uint32_t* found = by_name_.find(h.name);
-    if (found != nullptr && messages_[*found].reassembly.total() != h.pkt_total) {
-        ++ctx_.stats.rx_bad_index;
-        Message& m = messages_[*found];
-        if (m.posted && m.reassembly.received() == 0 && ++m.contradictions == kContradictions) {
-            finish(m, Status::protocol, src, now);
-            close(*found, ctx_.peers.get(src));
-        }
-        return;
+    if (found == nullptr || messages_[*found].reassembly.total() == h.pkt_total) return true;
+    Message& m = messages_[*found];
+    if (h.type == wire::Type::probe && m.posted && m.reassembly.received() == 0 &&
+        ++m.contradictions == kContradictions) {
+        finish(m, Status::protocol, h.name.src_rank, now);
+        close(*found, ctx_.peers.get(h.name.src_rank));
     }
-    ControlItem item = answer(wire::Type::state, wire::Reason::probed, h.name, h.pkt_total, src);
-    if (found == nullptr) {
+    return false;
+}
+
+void Receiver::on_probe(const wire::Decoded& d) {
+    const wire::CsaHeader& h = d.csa;
+    ControlItem item =
+        answer(wire::Type::state, wire::Reason::probed, h.name, h.pkt_total, d.control.from_rank);
+    if (by_name_.find(h.name) == nullptr) {
         const bool done = finished_.contains(h.name);
         item.type = done ? wire::Type::ack : wire::Type::probe_rsp;
         item.reason = done ? wire::Reason::done : wire::Reason::not_ready;
@@ -81,7 +84,6 @@ void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
     const std::uint32_t* found = by_name_.find(d.csa.name);
     if (found == nullptr || d.control.reason != wire::Reason::sent) return;
     Message& m = messages_[*found];
-    if (m.reassembly.total() != d.csa.pkt_total || d.control.cumulative > d.csa.pkt_total) return;
     Peer& peer = ctx_.peers.get(d.csa.name.src_rank);
     m.detector.sender_says(ctx_.ts_serial, now, m.reassembly, d.control.cumulative, d.csa.tx_ts,
                            terms(m, peer));

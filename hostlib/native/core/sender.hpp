@@ -24,12 +24,18 @@ class Sender {
     std::uint64_t post(const MessageName&, std::uint16_t dst, std::span<const std::byte>, const Hints&,
                        Nanos now);
 
+    enum class Verdict : std::uint8_t { fits, bad_index, bad_loss };
+
+    // Do an ACK or a STATE and what was sent fit together? If not, it must change nothing.
+    Verdict judge(const wire::Decoded&);
+    // The same of a LOSS that a switch bounced: a copy of ours that was for `dst`.
+    Verdict judge_bounce(const wire::Decoded&, std::uint16_t dst);
+
     void on_ack(const wire::Decoded&, Nanos now);
     // late: how long the packet stood in queues, in nanoseconds.
     void on_state(const wire::Decoded&, Nanos late, Nanos now);
     void on_not_ready(const wire::Decoded&, Nanos now);
-    // A switch bounced a copy of ours that was for `dst`.
-    void on_bounce(const wire::Decoded&, std::uint16_t dst, bool repeated, Nanos now);
+    void on_bounce(const wire::Decoded&, std::uint16_t dst);
     void on_credit(Peer&);
 
     void on_timer(std::uint32_t index, Nanos now);
@@ -60,11 +66,12 @@ class Sender {
 
     SendMessage* find(const MessageName& name, std::uint16_t dst, std::uint32_t* index = nullptr);
     bool fits(const SendMessage&, const wire::Decoded&) const noexcept;
+    bool was_sent(const SendMessage&, std::uint16_t idx, std::uint8_t attempt) noexcept;
     void merge(SendMessage&, const wire::Decoded&, Nanos now) noexcept;
     void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
     void make_ready(Peer&);
     void queue(std::uint32_t index, std::uint16_t idx, Detector);
-    bool resend_reported(std::uint32_t index, std::uint16_t idx, std::uint8_t attempt);
+    void resend_reported(std::uint32_t index, std::uint16_t idx, std::uint8_t attempt);
     void resend_gap(Peer&, const wire::Decoded&);
     unsigned resend_missing(std::uint32_t index, const Peer&, const wire::Decoded&, Nanos late, Nanos now);
     void answer_interval(const SendMessage*, const wire::Decoded&);

@@ -25,14 +25,33 @@ void Sender::merge(SendMessage& m, const wire::Decoded& d, Nanos now) noexcept {
     if (fresh != 0) m.probe_rounds = 0;
 }
 
+bool Sender::was_sent(const SendMessage& m, std::uint16_t idx, std::uint8_t attempt) noexcept {
+    return idx < m.next && attempt <= records_.at(m.records, idx).attempt;
+}
+
+Sender::Verdict Sender::judge(const wire::Decoded& d) {
+    const SendMessage* m = find(d.csa.name, d.control.from_rank);
+    if (m == nullptr)
+        return Verdict::fits;  // finished, or not begun: there is nothing that it could contradict
+    if (d.csa.type == wire::Type::ack) {
+        return d.csa.pkt_total == m->total && m->all_sent() ? Verdict::fits : Verdict::bad_index;
+    }
+    if (!fits(*m, d)) return Verdict::bad_index;
+    const bool of_copy = d.control.reason == wire::Reason::loss;
+    return of_copy && !was_sent(*m, d.csa.pkt_idx, d.csa.attempt) ? Verdict::bad_loss : Verdict::fits;
+}
+
+Sender::Verdict Sender::judge_bounce(const wire::Decoded& d, std::uint16_t dst) {
+    const SendMessage* m = find(d.csa.name, dst);
+    if (m == nullptr) return Verdict::fits;
+    const bool sent = d.csa.pkt_total == m->total && was_sent(*m, d.csa.pkt_idx, d.csa.attempt);
+    return sent ? Verdict::fits : Verdict::bad_loss;
+}
+
 void Sender::on_ack(const wire::Decoded& d, Nanos now) {
     std::uint32_t i = kNone;
     const SendMessage* m = find(d.csa.name, d.control.from_rank, &i);
     if (m == nullptr) return;  // a repeated ACK
-    if (d.csa.pkt_total != m->total || !m->all_sent()) {
-        ++ctx_.stats.rx_bad_index;
-        return;
-    }
     ++ctx_.stats.messages_sent;
     finish(i, Status::ok, m->dst, now);
 }
@@ -40,17 +59,11 @@ void Sender::on_ack(const wire::Decoded& d, Nanos now) {
 void Sender::on_state(const wire::Decoded& d, Nanos late, Nanos now) {
     std::uint32_t i = kNone;
     SendMessage* m = find(d.csa.name, d.control.from_rank, &i);
-    if (m != nullptr) {
-        if (!fits(*m, d)) {
-            ++ctx_.stats.rx_bad_index;
-            return;
-        }
-        merge(*m, d, now);
-    }
+    if (m != nullptr) merge(*m, d, now);
     Peer& peer = ctx_.peers.get(d.control.from_rank);
     switch (d.control.reason) {
         case wire::Reason::loss:
-            if (m != nullptr && !resend_reported(i, d.csa.pkt_idx, d.csa.attempt)) ++ctx_.stats.rx_bad_loss;
+            if (m != nullptr) resend_reported(i, d.csa.pkt_idx, d.csa.attempt);
             return;
         case wire::Reason::gap:
             if (ctx_.config.detectors.gap) resend_gap(peer, d);
@@ -71,17 +84,9 @@ void Sender::on_not_ready(const wire::Decoded& d, Nanos now) {
     if (m != nullptr) m->last_news = now;  // the receiver is alive and not there yet
 }
 
-void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst, bool repeated, Nanos) {
+void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst) {
     std::uint32_t i = kNone;
-    const SendMessage* m = find(d.csa.name, dst, &i);
-    if (repeated) {
-        ++ctx_.stats.rx_loss_repeats;
-        return;
-    }
-    ++ctx_.stats.rx_loss_notices;
-    if (m == nullptr || !ctx_.config.detectors.loss) return;
-    if (d.csa.pkt_total != m->total || !resend_reported(i, d.csa.pkt_idx, d.csa.attempt))
-        ++ctx_.stats.rx_bad_loss;
+    if (find(d.csa.name, dst, &i) != nullptr) resend_reported(i, d.csa.pkt_idx, d.csa.attempt);
 }
 
 void Sender::queue(std::uint32_t i, std::uint16_t idx, Detector found_by) {
@@ -91,16 +96,11 @@ void Sender::queue(std::uint32_t i, std::uint16_t idx, Detector found_by) {
     rtx_.push({messages_.handle(i), idx, found_by});
 }
 
-// False: no such copy was ever sent.
-bool Sender::resend_reported(std::uint32_t i, std::uint16_t idx, std::uint8_t attempt) {
+void Sender::resend_reported(std::uint32_t i, std::uint16_t idx, std::uint8_t attempt) {
     const SendMessage& m = messages_[i];
-    if (idx >= m.next) return false;
-    const PacketRecord& r = records_.at(m.records, idx);
-    if (attempt > r.attempt) return false;
+    if (!ctx_.config.detectors.loss || m.arrived.test(idx)) return;
     // An older copy than the newest is past caring about: its successor is under way.
-    if (attempt == r.attempt && !m.arrived.test(idx) && ctx_.config.detectors.loss)
-        queue(i, idx, Detector::loss);
-    return true;
+    if (attempt == records_.at(m.records, idx).attempt) queue(i, idx, Detector::loss);
 }
 
 void Sender::resend_gap(Peer& peer, const wire::Decoded& d) {

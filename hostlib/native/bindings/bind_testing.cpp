@@ -1,0 +1,307 @@
+// The virtual network and the core's small parts for the tests: csaud._core.testing.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bindings.hpp"
+#include "path_gap.hpp"
+#include "reassembly.hpp"
+#include "reorder.hpp"
+#include "soak.hpp"
+#include "virtual_network.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace csaud::bindings {
+namespace {
+
+using testing::Chance;
+using testing::Fate;
+using testing::LinkModel;
+using testing::PacketView;
+using testing::Verdict;
+using testing::VirtualNetwork;
+
+std::vector<std::byte> vector_of(const nb::bytes& b) {
+    const auto* p = static_cast<const std::byte*>(b.data());
+    return {p, p + b.size()};
+}
+nb::bytes to_bytes(std::span<const std::byte> b) {
+    return nb::bytes(b.data(), b.size());
+}
+
+nb::dict stats_of(const Stats& stats) {
+    nb::dict d;
+    stats.for_each([&](const char* name, std::uint64_t value) { d[name] = value; });
+    return d;
+}
+
+// What a hook may answer: None, "drop", "trim", "corrupt", ("delay", ns) or ("duplicate", ns).
+Verdict verdict_of(const nb::object& answer) {
+    Verdict v;
+    if (answer.is_none()) return v;
+    if (nb::isinstance<nb::tuple>(answer)) {
+        const auto word = nb::cast<std::string>(answer[0]);
+        const auto ns = nb::cast<Nanos>(answer[1]);
+        if (word == "delay") {
+            v.delay = ns;
+        } else if (word == "duplicate") {
+            v.duplicate = true;
+            v.duplicate_delay = ns;
+        } else {
+            throw nb::value_error("a hook's tuple begins with 'delay' or 'duplicate'");
+        }
+        return v;
+    }
+    const auto word = nb::cast<std::string>(answer);
+    if (word == "drop") {
+        v.fate = Fate::drop;
+    } else if (word == "trim") {
+        v.fate = Fate::trim;
+    } else if (word == "corrupt") {
+        v.fate = Fate::corrupt;
+    } else {
+        throw nb::value_error("a hook answers None, 'drop', 'trim', 'corrupt', or a tuple");
+    }
+    return v;
+}
+
+MessageName name_from(std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm) {
+    MessageName n;
+    n.coll_seq = coll_seq;
+    n.step = step;
+    n.chunk = chunk;
+    n.comm = comm;
+    return n;
+}
+
+void bind_models(nb::module_& t) {
+    nb::class_<LinkModel>(t, "LinkModel", "Links of the virtual network; times in nanoseconds.")
+        .def(nb::init<>())
+        .def_rw("latency", &LinkModel::latency)
+        .def_rw("path_skew", &LinkModel::path_skew)
+        .def_rw("jitter", &LinkModel::jitter)
+        .def_rw("fifo_paths", &LinkModel::fifo_paths)
+        .def_rw("rate_bps", &LinkModel::rate_bps)
+        .def_rw("trim_at", &LinkModel::trim_at)
+        .def_rw("drop_at", &LinkModel::drop_at);
+    nb::class_<Chance>(t, "Chance", "Probabilities of what happens to a packet.")
+        .def(nb::init<>())
+        .def_rw("drop_data", &Chance::drop_data)
+        .def_rw("drop_control", &Chance::drop_control)
+        .def_rw("trim", &Chance::trim)
+        .def_rw("duplicate", &Chance::duplicate)
+        .def_rw("late", &Chance::late)
+        .def_rw("late_by", &Chance::late_by)
+        .def_rw("seed", &Chance::seed);
+    const auto csa = [](auto field) { return [field](const PacketView& v) { return v.csa.*field; }; };
+    const auto control = [](auto field) { return [field](const PacketView& v) { return v.control.*field; }; };
+    nb::class_<PacketView>(t, "PacketView", "A packet as a hook sees it.")
+        .def_ro("src", &PacketView::src)
+        .def_ro("dst", &PacketView::dst)
+        .def_ro("number", &PacketView::number)
+        .def_ro("now", &PacketView::now)
+        .def_prop_ro("type", [](const PacketView& v) { return static_cast<int>(v.csa.type); })
+        .def_prop_ro("flags", csa(&wire::CsaHeader::flags))
+        .def_prop_ro("attempt", csa(&wire::CsaHeader::attempt))
+        .def_prop_ro("pkt_idx", csa(&wire::CsaHeader::pkt_idx))
+        .def_prop_ro("pkt_total", csa(&wire::CsaHeader::pkt_total))
+        .def_prop_ro("path_id", csa(&wire::CsaHeader::path_id))
+        .def_prop_ro("path_seq", csa(&wire::CsaHeader::path_seq))
+        .def_prop_ro("tx_ts", csa(&wire::CsaHeader::tx_ts))
+        .def_prop_ro("coll_seq", [](const PacketView& v) { return v.csa.name.coll_seq; })
+        .def_prop_ro("src_rank", [](const PacketView& v) { return v.csa.name.src_rank; })
+        .def_prop_ro("reason", [](const PacketView& v) { return static_cast<int>(v.control.reason); })
+        .def_prop_ro("credit", control(&wire::ControlPart::credit))
+        .def_prop_ro("cumulative", control(&wire::ControlPart::cumulative))
+        .def_prop_ro("newest_tx_ts", control(&wire::ControlPart::newest_tx_ts));
+}
+
+void bind_network(nb::module_& t) {
+    nb::class_<VirtualNetwork>(t, "VirtualNetwork", "Endpoints of one job under virtual time.")
+        .def(nb::init<std::uint16_t, const EndpointConfig&, const LinkModel&, const Chance&>(), "world"_a,
+             "config"_a, "link"_a, "chance"_a)
+        .def(
+            "set_hook",
+            [](VirtualNetwork& n, const nb::object& hook) {
+                if (hook.is_none()) return n.set_hook({});
+                n.set_hook([hook](const PacketView& v) { return verdict_of(hook(v)); });
+            },
+            "hook"_a.none(), "Calls hook(PacketView) for each packet that is sent; None removes it.")
+        .def("set_chance", &VirtualNetwork::set_chance, "chance"_a)
+        .def(
+            "post_send",
+            [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t dst, const nb::bytes& data,
+               std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
+               Nanos deadline) {
+                Hints hints;
+                hints.deadline = deadline;
+                return n.post_send(rank, dst, name_from(coll_seq, step, chunk, comm), vector_of(data), hints);
+            },
+            "rank"_a, "dst"_a, "data"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
+            "deadline"_a = kNever)
+        .def(
+            "post_recv",
+            [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t src, std::size_t bytes,
+               std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
+               Nanos deadline) {
+                Hints hints;
+                hints.deadline = deadline;
+                return n.post_recv(rank, src, name_from(coll_seq, step, chunk, comm), bytes, hints);
+            },
+            "rank"_a, "src"_a, "bytes"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
+            "deadline"_a = kNever)
+        .def("run_until", &VirtualNetwork::run_until, "until"_a)
+        .def("settle", &VirtualNetwork::settle, "limit"_a,
+             "True once all is complete and quiet; False at the limit.")
+        .def_prop_ro("now", &VirtualNetwork::now)
+        .def("stop", &VirtualNetwork::stop, "rank"_a)
+        .def("resume", &VirtualNetwork::resume, "rank"_a)
+        .def("kill", &VirtualNetwork::kill, "rank"_a)
+        .def(
+            "abort", [](VirtualNetwork& n, std::uint16_t rank) { n.endpoint(rank).abort(n.now()); }, "rank"_a)
+        .def(
+            "inject",
+            [](VirtualNetwork& n, std::uint16_t rank, const nb::bytes& p) { n.inject(rank, vector_of(p)); },
+            "rank"_a, "packet"_a)
+        .def(
+            "last_packet",
+            [](const VirtualNetwork& n, std::uint16_t rank, int type) {
+                return to_bytes(n.last_packet(rank, static_cast<wire::Type>(type)));
+            },
+            "rank"_a, "type"_a)
+        .def("completions", &VirtualNetwork::completions, "rank"_a)
+        .def(
+            "received",
+            [](const VirtualNetwork& n, std::uint16_t rank, std::uint64_t id) {
+                return to_bytes(n.received(rank, id));
+            },
+            "rank"_a, "id"_a)
+        .def(
+            "stats", [](VirtualNetwork& n, std::uint16_t rank) { return stats_of(n.endpoint(rank).stats()); },
+            "rank"_a)
+        .def(
+            "tx_path", [](VirtualNetwork& n, std::uint16_t rank) { return n.endpoint(rank).stats().tx_path; },
+            "rank"_a)
+        .def(
+            "quiescent",
+            [](VirtualNetwork& n, std::uint16_t rank) { return n.endpoint(rank).quiescent(n.now()); },
+            "rank"_a)
+        .def_prop_ro("payload", [](VirtualNetwork& n) { return n.endpoint(0).payload_per_packet(); })
+        .def_prop_ro("max_message_bytes", [](VirtualNetwork& n) { return n.endpoint(0).max_message_bytes(); })
+        .def_prop_ro("unfinished", &VirtualNetwork::unfinished)
+        .def_prop_ro("packets", &VirtualNetwork::packets)
+        .def("counts",
+             [](const VirtualNetwork& n) {
+                 const auto& c = n.counts();
+                 nb::dict d;
+                 d["data_dropped"] = c.data_dropped;
+                 d["data_trimmed"] = c.data_trimmed;
+                 d["data_duplicated"] = c.data_duplicated;
+                 d["data_corrupted"] = c.data_corrupted;
+                 d["control_dropped"] = c.control_dropped;
+                 d["control_duplicated"] = c.control_duplicated;
+                 d["loss_dropped"] = c.loss_dropped;
+                 return d;
+             })
+        .def("unbalanced", &VirtualNetwork::unbalanced,
+             "What does not balance between ranks and fabric; '' if all does.");
+}
+
+void bind_parts(nb::module_& t) {
+    nb::class_<Reassembly>(t, "Reassembly", "Arrival state of one message.")
+        .def(
+            "__init__",
+            [](Reassembly* self, std::size_t total) {
+                new (self) Reassembly();
+                self->reset(total);
+            },
+            "total"_a)
+        .def("mark", &Reassembly::mark, "idx"_a)
+        .def("has", &Reassembly::has, "idx"_a)
+        .def("next_missing", &Reassembly::next_missing, "start"_a, "end"_a)
+        .def_prop_ro("complete", &Reassembly::complete)
+        .def_prop_ro("received", &Reassembly::received)
+        .def_prop_ro("first_missing", &Reassembly::first_missing)
+        .def_prop_ro("high", &Reassembly::high)
+        .def_prop_ro("bitmap", [](const Reassembly& r) {
+            std::vector<std::byte> out(Bitmap::wire_bytes(r.total()));
+            r.bitmap().write(out, r.total());
+            return to_bytes(out);
+        });
+    nb::class_<Bitmap>(t, "Bitmap")
+        .def(nb::init<>())
+        .def("set", &Bitmap::set, "i"_a)
+        .def("test", &Bitmap::test, "i"_a)
+        .def("count", &Bitmap::count)
+        .def("first_clear", &Bitmap::first_clear, "start"_a, "end"_a)
+        .def(
+            "merge",
+            [](Bitmap& b, const nb::bytes& in, std::size_t bits) { return b.merge(vector_of(in), bits); },
+            "wire"_a, "bits"_a)
+        .def(
+            "write",
+            [](const Bitmap& b, std::size_t bits) {
+                std::vector<std::byte> out(Bitmap::wire_bytes(bits));
+                b.write(out, bits);
+                return to_bytes(out);
+            },
+            "bits"_a);
+    nb::class_<PathTracker>(t, "PathTracker", "Holes in path_seq of one path.")
+        .def(nb::init<>())
+        .def(
+            "on_data",
+            [](PathTracker& p, unsigned bits, std::uint16_t seq, bool ordered) {
+                const PathGap gap = p.on_data(Serial(bits), seq, ordered);
+                return nb::make_tuple(gap.first, gap.count);
+            },
+            "bits"_a, "seq"_a, "ordered"_a)
+        .def(
+            "on_loss", [](PathTracker& p, unsigned bits, std::uint16_t seq) { p.on_loss(Serial(bits), seq); },
+            "bits"_a, "seq"_a);
+    nb::class_<ReorderEstimator>(t, "ReorderEstimator")
+        .def(nb::init<>())
+        .def("filled", &ReorderEstimator::filled, "late"_a)
+        .def("arrived", &ReorderEstimator::arrived, "duplicate"_a, "now"_a, "rtt"_a)
+        .def_prop_ro("delta", &ReorderEstimator::delta)
+        .def("sigma", &ReorderEstimator::sigma, "rtt"_a)
+        .def_prop_ro("backoff", &ReorderEstimator::backoff);
+}
+
+}  // namespace
+
+void bind_testing(nb::module_& m) {
+    nb::module_ t = m.def_submodule("testing", "The core's parts and a virtual network, for tests.");
+    bind_models(t);
+    bind_network(t);
+    bind_parts(t);
+    t.def(
+        "soak",
+        [](std::uint64_t seed) {
+            const testing::SoakResult r = [&] {
+                const nb::gil_scoped_release release;
+                return testing::soak(seed);
+            }();
+            nb::dict d = stats_of(r.totals);
+            d["packets"] = r.packets;
+            d["virtual_ns"] = r.virtual_ns;
+            return nb::make_tuple(r.failure, d);
+        },
+        "seed"_a, "(failure, totals) of a random run; failure is '' when all held.");
+    t.def(
+        "trimmed",
+        [](const nb::bytes& p, std::uint16_t port) { return to_bytes(testing::trimmed(vector_of(p), port)); },
+        "packet"_a, "loss_port"_a = 49791);
+}
+
+}  // namespace csaud::bindings

@@ -1,0 +1,264 @@
+#include "virtual_network.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace csaud::testing {
+namespace {
+
+constexpr std::uint32_t kFirstAddress = 0x0a000001;
+constexpr std::uint32_t kFirstQpn = 256;
+constexpr std::size_t kEthernetBytes = 14;
+
+wire::Decoded decoded(std::span<const std::byte> packet) {
+    wire::Decoded d;
+    if (wire::decode_any(packet, d) != wire::Fault::none)
+        throw std::logic_error("an endpoint sent what it cannot read");
+    return d;
+}
+
+}  // namespace
+
+VirtualNetwork::VirtualNetwork(std::uint16_t world, const EndpointConfig& base, const LinkModel& link,
+                               const Chance& chance)
+    : link_(link), chance_(chance), random_(chance.seed), ranks_(world) {
+    for (std::uint16_t r = 0; r < world; ++r) {
+        EndpointConfig c = base;
+        c.rank = r;
+        c.world = world;
+        c.local = {kFirstAddress + r, kFirstQpn + r};
+        ranks_[r].endpoint = std::make_unique<Endpoint>(c);
+        for (std::uint16_t p = 0; p < world; ++p) {
+            if (p != r) ranks_[r].endpoint->set_peer(p, kFirstAddress + p, kFirstQpn + p);
+        }
+    }
+}
+
+void VirtualNetwork::set_chance(const Chance& chance) {
+    chance_ = chance;
+    random_ = SplitMix(chance.seed);
+}
+
+void VirtualNetwork::schedule(Nanos at, Event::Kind kind, std::uint16_t rank, std::shared_ptr<Bytes> packet) {
+    events_.push({at, next_order_++, kind, rank, std::move(packet)});
+}
+
+std::uint64_t VirtualNetwork::post_send(std::uint16_t rank, std::uint16_t dst, MessageName name,
+                                        std::vector<std::byte> data, const Hints& hints) {
+    Rank& r = ranks_.at(rank);
+    name.src_rank = rank;
+    name.epoch = r.endpoint->config().epoch;
+    // A moved vector keeps its memory, so the span stays right.
+    const std::uint64_t id = r.endpoint->post_send(name, dst, data, hints, now_);
+    r.buffers.emplace(id, std::move(data));
+    ++unfinished_;
+    service(rank);
+    return id;
+}
+
+std::uint64_t VirtualNetwork::post_recv(std::uint16_t rank, std::uint16_t src, MessageName name,
+                                        std::size_t bytes, const Hints& hints) {
+    Rank& r = ranks_.at(rank);
+    name.src_rank = src;
+    name.epoch = r.endpoint->config().epoch;
+    Bytes buffer(bytes, std::byte{0xEE});
+    const std::uint64_t id = r.endpoint->post_recv(name, src, buffer, hints, now_);
+    r.buffers.emplace(id, std::move(buffer));
+    ++unfinished_;
+    service(rank);
+    return id;
+}
+
+// What a rank does when it has been given something: send all it may, take completions, set its timer.
+void VirtualNetwork::service(std::uint16_t rank) {
+    Rank& r = ranks_[rank];
+    if (r.stopped || r.dead) return;
+    if (r.endpoint->next_deadline() <= now_) r.endpoint->on_timer(now_);
+    TxPacket packet;
+    while (r.endpoint->next_tx(packet, now_)) transmit(rank, packet);
+    Completion c;
+    while (r.endpoint->next_completion(c)) {
+        r.completions.push_back(c);
+        --unfinished_;
+    }
+    const Nanos due = r.endpoint->next_deadline();
+    if (due < r.timer_at) {
+        r.timer_at = std::max(due, now_);
+        schedule(r.timer_at, Event::Kind::timer, rank);
+    }
+}
+
+Nanos VirtualNetwork::time_of(std::size_t bytes) const noexcept {
+    if (link_.rate_bps == 0) return 0;
+    return static_cast<Nanos>((bytes + kEthernetBytes) * 8 * static_cast<std::uint64_t>(kSecond) /
+                              link_.rate_bps);
+}
+
+Verdict VirtualNetwork::decide(const PacketView& view) {
+    if (hook_) {
+        const Verdict v = hook_(view);
+        if (v.fate != Fate::deliver || v.delay != 0 || v.duplicate) return v;
+    }
+    Verdict v;
+    const bool data = view.csa.type == wire::Type::data;
+    if (random_.chance(data ? chance_.drop_data : chance_.drop_control)) {
+        v.fate = Fate::drop;
+    } else if (data && random_.chance(chance_.trim)) {
+        v.fate = Fate::trim;
+    }
+    if (random_.chance(chance_.late))
+        v.delay = static_cast<Nanos>(random_.below(static_cast<std::uint64_t>(chance_.late_by) + 1));
+    if (random_.chance(chance_.duplicate)) {
+        v.duplicate = true;
+        v.duplicate_delay =
+            static_cast<Nanos>(random_.below(static_cast<std::uint64_t>(chance_.late_by) + 1));
+    }
+    return v;
+}
+
+void VirtualNetwork::count_lost(wire::Type type) {
+    if (type == wire::Type::data) {
+        ++counts_.data_dropped;
+    } else if (type == wire::Type::loss) {
+        ++counts_.loss_dropped;
+    } else {
+        ++counts_.control_dropped;
+    }
+}
+
+void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
+    auto packet = std::make_shared<Bytes>(tx.head.begin(), tx.head.begin() + tx.head_len);
+    packet->insert(packet->end(), tx.payload.begin(), tx.payload.end());
+    packet->insert(packet->end(), tx.tail.begin(), tx.tail.begin() + tx.tail_len);
+    const wire::Decoded d = decoded(*packet);
+    Rank& r = ranks_[src];
+    r.last_packets[static_cast<int>(d.csa.type)] = *packet;
+    const auto dst = static_cast<std::uint16_t>(tx.dst_ipv4 - kFirstAddress);
+    const Verdict v = decide({src, dst, next_number_++, now_, d.csa, d.control});
+    r.egress_free = std::max(r.egress_free, now_) + time_of(packet->size());
+    const bool data = d.csa.type == wire::Type::data;
+    if (v.duplicate && v.fate == Fate::deliver) {
+        ++(data ? counts_.data_duplicated : counts_.control_duplicated);
+        launch(src, dst, d.csa.path_id, packet, v.delay + v.duplicate_delay);
+    }
+    switch (v.fate) {
+        case Fate::deliver:
+            break;
+        case Fate::drop:
+            count_lost(d.csa.type);
+            return;
+        case Fate::trim:
+            if (!data) break;
+            ++counts_.data_trimmed;
+            packet = std::make_shared<Bytes>(trimmed(*packet, r.endpoint->config().loss_port));
+            break;
+        case Fate::corrupt:
+            if (data) ++counts_.data_corrupted;
+            packet = std::make_shared<Bytes>(*packet);  // a duplicate keeps the good one
+            packet->back() ^= std::byte{0x10};
+            break;
+    }
+    launch(src, dst, d.csa.path_id, packet, v.delay);
+}
+
+void VirtualNetwork::launch(std::uint16_t src, std::uint16_t dst, std::uint16_t path,
+                            std::shared_ptr<Bytes> packet, Nanos extra) {
+    Rank& r = ranks_[src];
+    Nanos at = std::max(r.egress_free, now_) + link_.latency + path * link_.path_skew + extra;
+    if (link_.jitter > 0)
+        at += static_cast<Nanos>(random_.below(static_cast<std::uint64_t>(link_.jitter) + 1));
+    if (link_.fifo_paths && extra == 0) {
+        Nanos& last = r.path_last[(std::uint32_t{dst} << 16) | path];
+        at = last = std::max(at, last);
+    }
+    ++in_flight_;
+    schedule(at, link_.rate_bps == 0 ? Event::Kind::deliver : Event::Kind::arrive, dst, std::move(packet));
+}
+
+// At the queue of the receiver's link: control and LOSS go first, DATA beyond the limits is trimmed or
+// dropped.
+void VirtualNetwork::arrive(std::uint16_t dst, std::shared_ptr<Bytes> packet) {
+    Rank& r = ranks_[dst];
+    const wire::Decoded d = decoded(*packet);
+    if (d.csa.type == wire::Type::data) {
+        if (link_.drop_at != 0 && r.waiting_data.size() >= link_.drop_at) {
+            count_lost(d.csa.type);
+            --in_flight_;
+            return;
+        }
+        if (link_.trim_at != 0 && r.waiting_data.size() >= link_.trim_at) {
+            ++counts_.data_trimmed;
+            r.waiting_control.push_back(
+                std::make_shared<Bytes>(trimmed(*packet, r.endpoint->config().loss_port)));
+        } else {
+            r.waiting_data.push_back(std::move(packet));
+        }
+    } else {
+        r.waiting_control.push_back(std::move(packet));
+    }
+    if (!r.link_busy) start_link(dst);
+}
+
+void VirtualNetwork::start_link(std::uint16_t dst) {
+    Rank& r = ranks_[dst];
+    auto& queue = r.waiting_control.empty() ? r.waiting_data : r.waiting_control;
+    r.link_busy = !queue.empty();
+    if (!r.link_busy) return;
+    const Nanos done = now_ + time_of(queue.front()->size());
+    schedule(done, Event::Kind::deliver, dst, std::move(queue.front()));
+    queue.pop_front();
+    schedule(done, Event::Kind::link_free, dst);
+}
+
+void VirtualNetwork::deliver(std::uint16_t dst, const std::shared_ptr<Bytes>& packet) {
+    Rank& r = ranks_[dst];
+    --in_flight_;
+    if (r.dead) return;
+    if (r.stopped) {
+        r.inbox.push_back(packet);
+        return;
+    }
+    r.endpoint->on_packet(*packet, now_);
+    service(dst);
+}
+
+void VirtualNetwork::step() {
+    const Event e = events_.top();
+    events_.pop();
+    now_ = e.at;
+    switch (e.kind) {
+        case Event::Kind::arrive:
+            return arrive(e.rank, e.packet);
+        case Event::Kind::deliver:
+            return deliver(e.rank, e.packet);
+        case Event::Kind::link_free:
+            return start_link(e.rank);
+        case Event::Kind::timer:
+            ranks_[e.rank].timer_at = kNever;
+            return service(e.rank);
+    }
+}
+
+void VirtualNetwork::run_until(Nanos until) {
+    while (!events_.empty() && events_.top().at <= until) step();
+    now_ = std::max(now_, until);
+}
+
+bool VirtualNetwork::settle(Nanos limit) {
+    const auto quiet = [this] {
+        return unfinished_ == 0 && in_flight_ == 0 &&
+               std::all_of(ranks_.begin(), ranks_.end(), [this](const Rank& r) {
+                   return r.dead || (!r.stopped && r.endpoint->quiescent(now_));
+               });
+    };
+    // Quiet is asked for at most once a millisecond of virtual time.
+    while (now_ < limit) {
+        if (unfinished_ == 0 && in_flight_ == 0 && quiet()) return true;
+        const Nanos slice = std::min(limit, now_ + kMillisecond);
+        const Nanos next = events_.empty() ? limit : events_.top().at;
+        run_until(unfinished_ == 0 ? slice : std::clamp(next, slice, limit));
+    }
+    return quiet();
+}
+
+}  // namespace csaud::testing

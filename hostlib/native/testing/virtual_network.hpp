@@ -1,0 +1,180 @@
+// Any number of endpoints in one process under virtual time, with links of given latency and rate, and a hook
+// that sees each packet and decides its fate. What happens depends on the arguments and seeds alone.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <queue>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "endpoint.hpp"
+#include "splitmix.hpp"
+#include "wire.hpp"
+
+namespace csaud::testing {
+
+// Every rank hangs on one link to a fabric without queues of its own; queues form where links begin and end.
+struct LinkModel {
+    Nanos latency = 10 * kMicrosecond;  // one way, rank to rank
+    Nanos path_skew = 0;                // path p takes p times this longer
+    Nanos jitter = 0;                   // up to this longer, at random
+    bool fifo_paths = false;            // jitter does not reorder packets of one (source, destination, path)
+    std::uint64_t rate_bps = 0;         // bit/s of a rank's link in each direction; 0: no limit
+    std::uint32_t trim_at =
+        0;  // DATA packets waiting for a receiver's link above which DATA is trimmed; 0: never
+    std::uint32_t drop_at = 0;  // the same, dropped
+};
+
+// Seeded chance, for each packet by itself.
+struct Chance {
+    double drop_data = 0;
+    double drop_control = 0;
+    double trim = 0;
+    double duplicate = 0;
+    double late = 0;  // DATA and control, by `late_by` at most
+    Nanos late_by = 0;
+    std::uint64_t seed = 1;
+};
+
+// A packet as a hook sees it.
+struct PacketView {
+    std::uint16_t src = 0;
+    std::uint16_t dst = 0;
+    std::uint64_t number = 0;  // of all packets sent so far, from 0
+    Nanos now = 0;
+    wire::CsaHeader csa;
+    wire::ControlPart control;
+};
+
+enum class Fate : std::uint8_t { deliver, drop, trim, corrupt };
+
+struct Verdict {
+    Fate fate = Fate::deliver;
+    Nanos delay = 0;         // added
+    bool duplicate = false;  // a second copy arrives `duplicate_delay` after the first
+    Nanos duplicate_delay = 0;
+};
+
+using Hook = std::function<Verdict(const PacketView&)>;
+
+// What the fabric did, in packets: the other side of the books.
+struct FabricCounts {
+    std::uint64_t data_dropped = 0;
+    std::uint64_t data_trimmed = 0;
+    std::uint64_t data_duplicated = 0;
+    std::uint64_t data_corrupted = 0;
+    std::uint64_t control_dropped = 0;
+    std::uint64_t control_duplicated = 0;
+    std::uint64_t loss_dropped = 0;  // LOSS packets that were lost in their turn
+};
+
+class VirtualNetwork {
+  public:
+    // `base` holds for every rank but for its rank and address (10.0.0.rank+1, queue pair 256 + rank).
+    VirtualNetwork(std::uint16_t world, const EndpointConfig& base, const LinkModel& link,
+                   const Chance& chance);
+
+    VirtualNetwork(const VirtualNetwork&) = delete;
+    VirtualNetwork& operator=(const VirtualNetwork&) = delete;
+
+    void set_hook(Hook hook) { hook_ = std::move(hook); }
+    void set_chance(const Chance& chance);
+
+    std::uint64_t post_send(std::uint16_t rank, std::uint16_t dst, MessageName name,
+                            std::vector<std::byte> data, const Hints& hints = {});
+    std::uint64_t post_recv(std::uint16_t rank, std::uint16_t src, MessageName name, std::size_t bytes,
+                            const Hints& hints = {});
+
+    // Runs until virtual time `until`, or until nothing will ever happen again (then time stops there).
+    void run_until(Nanos until);
+    // Runs until all posted messages completed, all ranks that live are quiet and no packet is under way;
+    // false: `limit` came first.
+    bool settle(Nanos limit);
+
+    Nanos now() const noexcept { return now_; }
+
+    // SIGSTOP and SIGCONT: what arrives meanwhile waits, timers are late.
+    void stop(std::uint16_t rank);
+    void resume(std::uint16_t rank);
+    // Silent for ever.
+    void kill(std::uint16_t rank);
+
+    // Hands bytes to a rank as if they came from the network.
+    void inject(std::uint16_t rank, std::span<const std::byte> packet);
+    // Bytes of the last packet that left a rank with this type; empty: none did.
+    const std::vector<std::byte>& last_packet(std::uint16_t rank, wire::Type type) const;
+
+    Endpoint& endpoint(std::uint16_t rank) { return *ranks_.at(rank).endpoint; }
+    std::uint16_t world() const noexcept { return static_cast<std::uint16_t>(ranks_.size()); }
+    // Completions since the last call.
+    std::vector<Completion> completions(std::uint16_t rank);
+    // The buffer of a receive.
+    const std::vector<std::byte>& received(std::uint16_t rank, std::uint64_t id) const;
+    std::size_t unfinished() const noexcept { return unfinished_; }
+
+    const FabricCounts& counts() const noexcept { return counts_; }
+    std::uint64_t packets() const noexcept { return next_number_; }
+    // Empty, or what does not balance between the ranks' counters and the fabric's. Of a settled network
+    // without kills.
+    std::string unbalanced() const;
+
+  private:
+    using Bytes = std::vector<std::byte>;
+    struct Event {
+        Nanos at = 0;
+        std::uint64_t order = 0;
+        enum class Kind : std::uint8_t { arrive, deliver, link_free, timer } kind = Kind::timer;
+        std::uint16_t rank = 0;
+        std::shared_ptr<Bytes> packet;
+        bool operator>(const Event& o) const noexcept { return at != o.at ? at > o.at : order > o.order; }
+    };
+    struct Rank {
+        std::unique_ptr<Endpoint> endpoint;
+        std::unordered_map<std::uint64_t, Bytes> buffers;
+        std::vector<Completion> completions;
+        std::vector<std::shared_ptr<Bytes>> inbox;                         // while stopped
+        std::deque<std::shared_ptr<Bytes>> waiting_data, waiting_control;  // for the last link
+        std::unordered_map<std::uint32_t, Nanos> path_last;                // by destination and path
+        std::unordered_map<int, Bytes> last_packets;
+        Nanos egress_free = 0;
+        bool link_busy = false;
+        Nanos timer_at = kNever;
+        bool stopped = false;
+        bool dead = false;
+    };
+
+    void schedule(Nanos at, Event::Kind kind, std::uint16_t rank, std::shared_ptr<Bytes> packet = nullptr);
+    void step();
+    void service(std::uint16_t rank);
+    void transmit(std::uint16_t src, const TxPacket& packet);
+    Verdict decide(const PacketView& view);
+    void launch(std::uint16_t src, std::uint16_t dst, std::uint16_t path, std::shared_ptr<Bytes> packet,
+                Nanos extra);
+    void arrive(std::uint16_t dst, std::shared_ptr<Bytes> packet);
+    void start_link(std::uint16_t dst);
+    void deliver(std::uint16_t dst, const std::shared_ptr<Bytes>& packet);
+    void count_lost(wire::Type type);
+    Nanos time_of(std::size_t bytes) const noexcept;
+
+    LinkModel link_;
+    Chance chance_;
+    SplitMix random_;
+    Hook hook_;
+    std::vector<Rank> ranks_;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
+    FabricCounts counts_;
+    Nanos now_ = 0;
+    std::uint64_t next_order_ = 0;
+    std::uint64_t next_number_ = 0;
+    std::size_t unfinished_ = 0;
+    std::size_t in_flight_ = 0;  // packets
+};
+
+// Turns a DATA packet (from its IPv4 header on) into the LOSS packet that a switch makes of it.
+std::vector<std::byte> trimmed(std::span<const std::byte> data_packet, std::uint16_t loss_port);
+
+}  // namespace csaud::testing
