@@ -1,0 +1,257 @@
+"""Packets that no peer would send, to both ports of the soft device: counted, dropped, and all else stays."""
+
+import random
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from tests.support.netns import NetworkNamespace
+from tests.support.roce import ACK, LOSS, LOSS_PORT, Control, CsaHeader, Datagram, icrc
+from tests.support.soft import Address, Job, SoftRank, soft_rank
+
+pytestmark = pytest.mark.root
+
+VICTIM, SENDER = 0, 1
+JOB = Job({VICTIM: Address("10.0.1.1", 0x51), SENDER: Address("10.0.1.2", 0x52)}, qkey=0x1CEB00DA, epoch=4)
+PAYLOAD = 4064  # of one packet
+
+# Offsets from the IPv4 header on.
+IP_BYTES, UDP_LENGTH, BTH, CSA = 20, 24, 28, 48
+TRIMMED_BYTES = 80  # a LOSS packet: 94 bytes less the Ethernet header
+
+# What whole packets and the passing of time may change; all other counters must stay.
+OF_WHOLE_PACKETS = {"rx_data", "rx_bytes", "messages_received", "stalls"}
+OF_WHOLE_PACKETS |= {"tx_bytes", "tx_control", "tx_ack", "tx_state", "tx_credit", "tx_probe"}
+
+
+def packet(
+    header: CsaHeader,
+    body: bytes = b"",
+    *,
+    qkey: int = JOB.qkey,
+    dst_port: int = 4791,
+    qpn: int | None = None,
+) -> bytes:
+    """An IPv4 packet from the sender to the victim, right in all that the arguments do not say."""
+    victim, sender = JOB.ranks[VICTIM], JOB.ranks[SENDER]
+    return Datagram(
+        src=sender.ipv4,
+        dst=victim.ipv4,
+        src_qpn=sender.qpn,
+        dst_qpn=victim.qpn if qpn is None else qpn,
+        qkey=qkey,
+        payload=header.pack() + body,
+        ip_id=1,
+        dst_port=dst_port,
+    ).pack()
+
+
+def loss(header: CsaHeader, *, qkey: int = JOB.qkey) -> bytes:
+    """A trimmed packet: no iCRC, to the LOSS port."""
+    return with_udp_length(packet(header, qkey=qkey, dst_port=LOSS_PORT)[:TRIMMED_BYTES])
+
+
+def with_udp_length(packet: bytes, length: int | None = None) -> bytes:
+    """With the UDP length set to `length`, or to what the packet has."""
+    length = len(packet) - IP_BYTES if length is None else length
+    return packet[:UDP_LENGTH] + length.to_bytes(2, "big") + packet[UDP_LENGTH + 2 :]
+
+
+def cut(packet: bytes, size: int) -> bytes:
+    """The first `size` bytes, with lengths that agree and, where there is room for one, a right iCRC."""
+    short = with_udp_length(packet[:size])
+    return short[:-4] + icrc(short) if size >= CSA else short
+
+
+def patched(packet: bytes, offset: int, value: int) -> bytes:
+    """With one byte changed and the iCRC made right again."""
+    changed = packet[:offset] + bytes([value]) + packet[offset + 1 :]
+    return changed[:-4] + icrc(changed)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A packet, and the one counter that it adds to."""
+
+    name: str
+    counter: str
+    packet: bytes
+
+
+DATA_HEADER = CsaHeader(epoch=JOB.epoch, coll_seq=1 << 31, src_rank=SENDER)
+LOSS_HEADER = replace(DATA_HEADER, kind=LOSS, flags=0x20)
+ACK_HEADER = replace(DATA_HEADER, kind=ACK, src_rank=VICTIM)
+WHOLE = packet(DATA_HEADER, b"data")
+PART = Control(from_rank=SENDER)
+
+
+def changed(**fields: int) -> bytes:
+    return packet(replace(DATA_HEADER, **fields), b"data")
+
+
+CASES = [
+    # Lengths
+    *(
+        Case(f"cut to {size}", "rx_bad_length", cut(WHOLE, size))
+        for size in (28, 31, 39, 40, 48, 52, 79, 80, 83)
+    ),
+    Case("UDP length above the packet's", "rx_bad_length", with_udp_length(WHOLE, len(WHOLE))),
+    Case("UDP length below the packet's", "rx_bad_length", with_udp_length(WHOLE, 40)),
+    Case("UDP length zero", "rx_bad_length", with_udp_length(WHOLE, 0)),
+    Case("UDP length 65535", "rx_bad_length", with_udp_length(WHOLE, 0xFFFF)),
+    Case("not a multiple of four", "rx_bad_length", cut(packet(DATA_HEADER, b"data" * 4), 90)),
+    Case("more pad than payload", "rx_bad_length", patched(packet(DATA_HEADER), BTH + 1, 0x70)),
+    # Integrity and addressing
+    Case("wrong iCRC", "rx_bad_icrc", WHOLE[:-1] + bytes([WHOLE[-1] ^ 1])),
+    Case("wrong payload", "rx_bad_icrc", WHOLE.replace(b"data", b"date")),
+    Case("wrong Q_Key", "rx_bad_qkey", packet(DATA_HEADER, b"data", qkey=JOB.qkey ^ 1)),
+    # Not CSA
+    Case("wrong magic", "rx_bad_magic", patched(WHOLE, CSA, 0)),
+    Case("another version", "rx_bad_magic", patched(WHOLE, CSA + 1, 0xA2)),
+    Case("unknown type 10", "rx_bad_magic", patched(WHOLE, CSA + 2, 10)),
+    Case("unknown type 255", "rx_bad_magic", patched(WHOLE, CSA + 2, 255)),
+    Case("RC SEND ONLY", "rx_bad_magic", patched(WHOLE, BTH, 0x04)),
+    Case("LOSS to the RoCE port", "rx_bad_magic", packet(LOSS_HEADER)),
+    # Another job's
+    Case("stale epoch", "rx_stale_epoch", changed(epoch=JOB.epoch - 1)),
+    Case("future epoch", "rx_stale_epoch", changed(epoch=JOB.epoch + 1)),
+    # Indices
+    Case("no packets", "rx_bad_index", changed(pkt_total=0)),
+    Case("513 packets", "rx_bad_index", changed(pkt_total=513)),
+    Case("65535 packets", "rx_bad_index", changed(pkt_total=0xFFFF)),
+    Case("index is the total", "rx_bad_index", changed(pkt_idx=1)),
+    Case("index 65535", "rx_bad_index", changed(pkt_idx=0xFFFF)),
+    Case("rank outside of the world", "rx_bad_index", changed(src_rank=2)),
+    Case("rank 65535", "rx_bad_index", changed(src_rank=0xFFFF)),
+    Case("path beyond the paths", "rx_bad_index", changed(path_id=0xFFFF)),
+    Case("longer than the path MTU", "rx_bad_index", packet(DATA_HEADER, bytes(PAYLOAD + 1))),
+    Case("short in the middle", "rx_bad_index", changed(pkt_total=2)),
+    # Control packets
+    Case("no control part", "rx_bad_length", packet(ACK_HEADER)),
+    Case("half a control part", "rx_bad_length", packet(ACK_HEADER, PART.pack()[:12])),
+    Case(
+        "bitmap of 513 bits",
+        "rx_bad_length",
+        packet(ACK_HEADER, replace(PART, bitmap_bits=513).pack() + bytes(65)),
+    ),
+    Case(
+        "bitmap of 65535 bits", "rx_bad_length", packet(ACK_HEADER, replace(PART, bitmap_bits=0xFFFF).pack())
+    ),
+    Case(
+        "bitmap cut off", "rx_bad_length", packet(ACK_HEADER, replace(PART, bitmap_bits=64).pack() + bytes(7))
+    ),
+    Case("bitmap unannounced", "rx_bad_length", packet(ACK_HEADER, PART.pack() + bytes(8))),
+    Case(
+        "control from rank 65535", "rx_bad_index", packet(ACK_HEADER, replace(PART, from_rank=0xFFFF).pack())
+    ),
+    # The LOSS port
+    *(
+        Case(f"LOSS cut to {size}", "rx_bad_length", with_udp_length(loss(LOSS_HEADER)[:size]))
+        for size in (28, 52, 79)
+    ),
+    Case("LOSS with a tail", "rx_bad_length", with_udp_length(loss(LOSS_HEADER) + bytes(4))),
+    Case("DATA to the LOSS port", "rx_bad_magic", loss(DATA_HEADER)),
+    Case("LOSS with another Q_Key", "rx_bad_qkey", loss(LOSS_HEADER, qkey=JOB.qkey ^ 1)),
+    Case("LOSS of another epoch", "rx_stale_epoch", loss(replace(LOSS_HEADER, epoch=JOB.epoch - 1))),
+    Case("LOSS of no packets", "rx_bad_index", loss(replace(LOSS_HEADER, pkt_total=0))),
+    Case("LOSS of index 65535", "rx_bad_index", loss(replace(LOSS_HEADER, pkt_idx=0xFFFF))),
+    Case("LOSS from rank 65535", "rx_bad_index", loss(replace(LOSS_HEADER, src_rank=0xFFFF))),
+]
+
+
+class Wire:
+    """The sender's end: whole messages, with which the victim shows that it is well, and whatever bytes."""
+
+    def __init__(self, raw: socket.socket, victim: SoftRank) -> None:
+        self._raw = raw
+        self._victim = victim
+        self._messages = 0
+
+    def send(self, packet: bytes) -> None:
+        self._raw.sendto(packet, (JOB.ranks[VICTIM].ipv4, 0))
+
+    def deliver_message(self) -> None:
+        """A message of one packet arrives; so everything sent before it has been taken, too."""
+        self._messages += 1
+        content = self._messages.to_bytes(4, "big")
+        buffer = np.zeros(4, np.uint8)
+        transfer = self._victim.post_recv(SENDER, buffer, self._messages)
+        path_seq = (self._messages - 1) & 0xFFFF
+        self.send(packet(replace(DATA_HEADER, coll_seq=self._messages, path_seq=path_seq), content))
+        assert [completion.id for completion in self._victim.wait()] == [transfer]
+        assert bytes(buffer) == content
+
+
+@pytest.fixture(scope="module")
+def namespace() -> Iterator[NetworkNamespace]:
+    with NetworkNamespace() as space:
+        for address in JOB.ranks.values():
+            space.ip(f"address add {address.ipv4}/32 dev lo")
+        yield space
+
+
+@pytest.fixture(scope="module")
+def victim(namespace: NetworkNamespace) -> Iterator[SoftRank]:
+    with soft_rank(namespace, JOB, VICTIM) as rank:
+        yield rank
+
+
+@pytest.fixture(scope="module")
+def wire(namespace: NetworkNamespace, victim: SoftRank) -> Iterator[Wire]:
+    """The sender's raw socket, beside a bound one, for whose sake the kernel refuses no answer."""
+    with namespace.entered():
+        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with raw, bound:
+        bound.bind((JOB.ranks[SENDER].ipv4, 4791))
+        yield Wire(raw, victim)
+
+
+def difference(before: dict[str, object], after: dict[str, object]) -> dict[str, int]:
+    """The counters that changed, and by how much, without those that whole packets change."""
+    return {
+        name: after[name] - value  # type: ignore[operator]
+        for name, value in before.items()
+        if isinstance(value, int) and after[name] != value and name not in OF_WHOLE_PACKETS
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_counted_and_dropped(victim: SoftRank, wire: Wire, case: Case) -> None:
+    wire.deliver_message()
+    before = victim.stats()
+    wire.send(case.packet)
+    wire.deliver_message()
+    assert difference(before, victim.stats()) == {case.counter: 1}
+
+
+def test_packet_of_another_queue_pair_is_not_this_ranks(victim: SoftRank, wire: Wire) -> None:
+    before = victim.stats()
+    wire.send(packet(DATA_HEADER, b"data", qpn=0x99))
+    wire.deliver_message()
+    assert difference(before, victim.stats()) == {}
+
+
+def test_damage_of_any_kind_is_counted_packet_by_packet(victim: SoftRank, wire: Wire) -> None:
+    """Packets cut short and with a bit flipped, but for what chooses the receiver and what no iCRC covers."""
+    seed, rounds, burst = 20_260_101, 20, 100
+    print(f"seed {seed}")
+    choice = random.Random(seed)
+    sources = [WHOLE, packet(ACK_HEADER, PART.pack()), loss(LOSS_HEADER)]
+    spared = {26, 27, 32, 33, 34, 35}  # UDP checksum, resv8a, destination QP
+    wire.deliver_message()
+    for _ in range(rounds):
+        before = victim.stats()
+        for _ in range(burst):
+            source = choice.choice(sources)
+            size = choice.choice([len(source), choice.randrange(28, len(source) + 1)])
+            damaged = bytearray(source[:size])
+            offset = choice.choice([at for at in range(24, size) if at not in spared])
+            damaged[offset] ^= 1 << choice.randrange(8)
+            wire.send(bytes(damaged))
+        wire.deliver_message()
+        changes = difference(before, victim.stats())
+        assert sum(count for name, count in changes.items() if name.startswith("rx_")) == burst, changes
