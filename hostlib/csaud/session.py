@@ -52,7 +52,8 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
         config = _endpoint_config(place, settings, table, opened)
         progress = _core.Progress(config, opened.native, settings.batch)
         for card in table.cards:
-            progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
+            if card.rank != place.rank:
+                progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
         progress.start()
         cleanup.callback(progress.stop)
         communicator = Communicator(
@@ -137,6 +138,7 @@ def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Op
     config.detect_loss, config.detect_gap = settings.detect_loss, settings.detect_gap
     config.detect_interval, config.detect_probe = settings.detect_interval, settings.detect_probe
     config.dead_after = round(settings.dead_after * 1e9)
+    config.timer_tick = round(settings.timer_tick * 1e9)
     return config
 
 

@@ -66,6 +66,13 @@ class Settings:
     detect_gap: bool = _row(True, "flag", "take a hole in an ordered path's sequence for a loss")
     detect_interval: bool = _row(True, "flag", "report holes after the adaptive interval (STATE)")
     detect_probe: bool = _row(True, "flag", "the sender asks after a silent receiver (PROBE)")
+    timer_tick: float = _row(
+        0.001,
+        "s",
+        "what a timer resolves on a busy machine: floor of the adaptive interval",
+        low=0.00001,
+        high=1,
+    )
     dead_after: float = _row(3.5, "s", "a peer that answers no probe for so long is unreachable", low=0.05)
     # limits and sizes
     timeout: float = _row(0.0, "s", "longest time that one collective may take; 0: no limit")

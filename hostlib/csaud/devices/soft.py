@@ -45,7 +45,7 @@ def _open(kind: type[_core.Device], mode: str, settings: Settings, address: str)
     ipv4 = to_int(address)
     qpn, claim = _claim_qpn(ipv4)
     try:
-        native = kind(  # type: ignore[call-arg]
+        native = kind(
             ipv4=ipv4,
             qpn=qpn,
             packet_bytes=(settings.mtu or _LARGEST_MTU) + _PACKET_ROOM,

@@ -1,0 +1,145 @@
+"""Native part of csaud; see hostlib/native/bindings. A test holds these names against the module's."""
+
+import enum
+from typing import Any
+
+class EndpointConfig:
+    """Settings of an endpoint; times in nanoseconds, rates in bit/s."""
+
+    rank: int
+    world: int
+    epoch: int
+    qkey: int
+    local_ipv4: int
+    local_qpn: int
+    path_mtu: int
+    roce_port: int
+    loss_port: int
+    udp_source_port: int
+    zero_ip_id: bool
+    verify_icrc: bool
+    tos: int
+    ttl: int
+    tx_ts_unit_ns: int
+    path_seq_bits: int
+    tx_ts_bits: int
+    credit_bits: int
+    paths: int
+    spray: int
+    ordered: bool
+    window: int
+    early_pool_packets: int
+    pace_bps: int
+    rate_bps: int
+    detect_loss: bool
+    detect_gap: bool
+    detect_interval: bool
+    detect_probe: bool
+    rtt_initial: int
+    rtt_refresh: int
+    timer_tick: int
+    queue_max: int
+    stall_tolerance: int
+    dead_after: int
+    dead_probes: int
+    abort_repeats: int
+    abort_spacing: int
+    linger: int
+    finished_memory: int
+
+class Status(enum.Enum):
+    """What became of a send or receive."""
+
+    ok = 0
+    peer_unreachable = 1
+    aborted = 2
+    timeout = 3
+    protocol = 4
+
+class CompletionKind(enum.Enum):
+    send = 0
+    recv = 1
+
+class Completion:
+    """The end of a send or receive."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def kind(self) -> CompletionKind: ...
+    @property
+    def status(self) -> Status: ...
+    @property
+    def rank(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def started_ns(self) -> int: ...
+    @property
+    def finished_ns(self) -> int: ...
+
+class Device:
+    """Carries packets; made by RawDevice or UdpDevice."""
+
+    def __init__(self, ipv4: int, qpn: int, packet_bytes: int, batch: int, receive_buffer: int) -> None: ...
+    @property
+    def tx_blocked(self) -> int: ...
+
+class RawDevice(Device):
+    """Raw IPv4 sockets; PermissionError without CAP_NET_RAW."""
+
+class UdpDevice(Device):
+    """UDP sockets, no privileges, one rank an address."""
+
+class QpnClaim:
+    """A QP number that no other process at this address can claim."""
+
+class Progress:
+    """An endpoint, a device and the thread that runs them without Python."""
+
+    def __init__(self, config: EndpointConfig, device: Device, batch: int) -> None: ...
+    def set_peer(self, rank: int, ipv4: int, qpn: int) -> None: ...
+    def start(self) -> None: ...
+    def stop(self) -> None: ...
+    def post_send(
+        self,
+        dst: int,
+        comm: int,
+        coll_seq: int,
+        step: int,
+        chunk: int,
+        buffer: object,
+        offset: int,
+        length: int,
+        cls: int,
+        barrier: bool,
+        chain: int,
+    ) -> int: ...
+    def post_recv(
+        self,
+        src: int,
+        comm: int,
+        coll_seq: int,
+        step: int,
+        chunk: int,
+        buffer: object,
+        offset: int,
+        length: int,
+        cls: int,
+        barrier: bool,
+        chain: int,
+    ) -> int: ...
+    def wait(self, timeout_s: float) -> list[Completion]: ...
+    def wait_quiescent(self, timeout_s: float) -> bool: ...
+    def abort(self) -> None: ...
+    def abort_peer(self, rank: int) -> None: ...
+    def stats(self) -> dict[str, Any]: ...
+    def silence(self, rank: int) -> float | None: ...
+    @property
+    def max_message_bytes(self) -> int: ...
+
+def claim_qpn(ipv4: int, qpn: int) -> QpnClaim | None: ...
+
+STATS_HELP: dict[str, str]
+testing: Any
+wire: Any

@@ -1,0 +1,74 @@
+"""What a communicator of one refuses, and its life: no peers are needed to see it."""
+
+import csaud
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def comm():
+    with csaud.init(environ={}) as made:
+        yield made
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        ([1.0, 2.0], "expected a numpy array, got list"),
+        (
+            np.zeros(4, np.float16),
+            "dtype float16 is not supported; supported are float32, float64, int32, int64",
+        ),
+        (np.zeros(4, ">f4"), "dtype >f4 is not supported"),
+        (np.zeros(4, np.complex64), "dtype complex64 is not supported"),
+        (np.zeros((4, 4), np.float32)[:, 1], "not C-contiguous"),
+        (np.asfortranarray(np.zeros((4, 4), np.float32)), "not C-contiguous"),
+        (np.broadcast_to(np.float32(1), (1,)), "read-only"),
+    ],
+)
+def test_arrays_that_cannot_be_reduced_are_named(comm, array, message):
+    with pytest.raises(csaud.ConfigError, match=message):
+        comm.all_reduce(array)
+
+
+def test_an_unknown_op_is_named(comm):
+    with pytest.raises(csaud.ConfigError, match="op='median': expected one of sum"):
+        comm.all_reduce(np.zeros(1, np.float32), op="median")
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0,)])
+def test_the_sum_of_one_rank_is_its_own_array_of_any_shape(comm, shape):
+    array = np.full(shape, 1.5, np.float64)
+    assert comm.all_reduce(array) is array
+    assert array.shape == shape and (array == 1.5).all()
+    comm.barrier()
+
+
+def test_a_closed_communicator_says_so():
+    comm = csaud.init(environ={})
+    comm.quiesce()
+    comm.close()
+    comm.close()
+    for call in (comm.barrier, comm.quiesce, lambda: comm.all_reduce(np.zeros(1, np.float32))):
+        with pytest.raises(csaud.ConfigError, match="closed"):
+            call()
+
+
+def test_the_counters_have_the_documented_names(comm):
+    stats = comm.stats()
+    assert {"tx_data", "rx_data", "rx_duplicates", "rx_queue_drops", "tx_errors"} <= stats.keys()
+    assert len(stats["tx_path"]) == comm.settings.paths
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        ({"mtu": 100}, r"mtu=100: expected 0 or 256 to 4096 \(bytes\)"),
+        ({"address": "192.0.2.7"}, r"192\.0\.2\.7"),
+        ({"address": "no.such.host.invalid"}, "no IPv4 address is known"),
+        ({"colour": "red"}, "there is no setting 'colour'"),
+    ],
+)
+def test_settings_that_cannot_work_are_named(overrides, message):
+    with pytest.raises(csaud.ConfigError, match=message):
+        csaud.init(environ={}, **overrides)

@@ -1,0 +1,136 @@
+"""What the ranks of a test job do: `python -m tests.hostlib.workers CASE JSON`, JSON lines on stdout.
+
+Each case ends with an "end" event, also when a csaud error ends it; the tests read the events.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import csaud
+import numpy as np
+from csaud.collectives.ring import reference_sum
+from csaud.testing import assert_bit_equal
+
+
+def tell(event: str, **fields: Any) -> None:
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
+def gradient(rank: int, count: int, dtype: str, seed: int) -> np.ndarray:
+    random = np.random.default_rng([seed, rank])
+    if np.dtype(dtype).kind == "i":
+        return random.integers(-(1 << 20), 1 << 20, count).astype(dtype)
+    return (random.normal(size=count) * 10.0 ** random.integers(-4, 4, count)).astype(dtype)
+
+
+def check_sum(comm: Any, count: int, dtype: str, seed: int) -> float:
+    """One all-reduce, compared with the reference; its seconds."""
+    data = gradient(comm.rank, count, dtype, seed)
+    start = time.monotonic()
+    comm.all_reduce(data)
+    took = time.monotonic() - start
+    expected = reference_sum([gradient(rank, count, dtype, seed) for rank in range(comm.size)])
+    assert_bit_equal(data, expected, f"rank {comm.rank}, {count} x {dtype}, seed {seed}")
+    return took
+
+
+def sums(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """All-reduces of (count, dtype, repetitions)."""
+    for count, dtype, repetitions in arguments["sums"]:
+        for repetition in range(repetitions):
+            check_sum(comm, count, dtype, seed=count + repetition)
+    comm.barrier()
+    comm.quiesce()
+    return {"flows": len(comm.flow_times())}
+
+
+def endless(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """All-reduces until something ends them; the time of the last good one goes into the end event."""
+    turn = 0
+    while turn < arguments.get("turns", 1 << 60):
+        check_sum(comm, arguments["count"], "float32", turn)
+        turn += 1
+        if turn == 3:
+            tell("running")
+    comm.barrier()
+    comm.quiesce()
+    return {"turns": turn}
+
+
+def busy(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One rank computes and keeps Python's lock; the others wait in the next all-reduce."""
+    check_sum(comm, arguments["count"], "float32", 1)
+    if comm.rank == arguments["rank"]:
+        # One call into C that does not give the lock up: nothing in Python can run meanwhile.
+        start = time.monotonic()
+        while time.monotonic() - start < arguments["seconds"]:
+            sum(range(20_000_000))
+        tell("computed", seconds=time.monotonic() - start)
+    check_sum(comm, arguments["count"], "float32", 2)
+    comm.barrier()
+    comm.quiesce()
+    return {}
+
+
+def wait_for_nobody(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Rank 0 waits in a barrier that the others enter only when they are told to by a line on stdin."""
+    comm.barrier()
+    if comm.rank != 0:
+        tell("idle")
+        sys.stdin.readline()
+    else:
+        tell("waiting")
+    comm.barrier()
+    return {}
+
+
+def goodput(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Seconds of each of `repetitions` all-reduces of `count` float32."""
+    data = np.ones(arguments["count"], np.float32)
+    times = []
+    for _ in range(arguments["repetitions"]):
+        comm.barrier()
+        start = time.monotonic()
+        comm.all_reduce(data)
+        times.append(time.monotonic() - start)
+    comm.quiesce()
+    return {"times": times}
+
+
+CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
+    case.__name__: case for case in (sums, endless, busy, wait_for_nobody, goodput)
+}
+
+
+def main() -> int:
+    case, arguments = CASES[sys.argv[1]], json.loads(sys.argv[2])
+    outcome: dict[str, Any] = {}
+    try:
+        with csaud.init(**arguments.get("settings", {})) as comm:
+            tell("joined", rank=comm.rank, mode=comm.mode, mtu=comm.settings.mtu)
+            try:
+                outcome = case(comm, arguments)
+            finally:
+                outcome["stats"] = comm.stats()
+                outcome["cpu_s"] = time.process_time()
+    except csaud.CsaudError as error:
+        tell(
+            "end",
+            error=type(error).__name__,
+            message=str(error),
+            rank=getattr(error, "rank", None),
+            **outcome,
+        )
+        return 1
+    except KeyboardInterrupt:
+        tell("end", error="KeyboardInterrupt", **outcome)
+        return 130
+    tell("end", error=None, **outcome)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
