@@ -63,6 +63,7 @@ class FabricController:
             desired=lambda name: (self.generation, self._desired[name]),
             ready=self._on_ready,
             lost=self._on_lost,
+            unheard=self._on_unheard,
             settled=lambda name: self._settled.set(),
             probe=self._on_probe,
         )
@@ -186,6 +187,10 @@ class FabricController:
 
     def _on_lost(self, name: str) -> None:
         self._monitor.switch_lost(name, time.monotonic_ns())
+        self._settled.set()
+
+    def _on_unheard(self, name: str) -> None:
+        self._monitor.switch_unheard(name)
         self._settled.set()
 
     def _changed(self, changes: list[Change]) -> None:

@@ -108,6 +108,11 @@ class LinkMonitor:
         if switch.ready:
             switch.ready, switch.lost_at = False, now
 
+    def switch_unheard(self, name: str) -> None:
+        """It forwards as before, but somebody else controls it: its links keep the state they have."""
+        switch = self._switches[name]
+        switch.ready, switch.lost_at = False, None
+
     def sent(self, name: str, round_: int) -> None:
         """The switch was told to send its probes of this round."""
         self._switches[name].sent = round_

@@ -55,6 +55,8 @@ class Hooks:
     """Tables are in place after a session was opened."""
     lost: Callable[[str], None]
     """The session ended, or could not be opened."""
+    unheard: Callable[[str], None]
+    """The session stands, but another controller is primary: no probes can be sent, and none are heard."""
     settled: Callable[[str], None]
     """The switch was found or made to be as desired."""
     probe: Callable[[End, Probe], None]
@@ -117,6 +119,10 @@ class SwitchTask:
                 await self._session()
             except (fy.P4ClientError, TimeoutError, OSError, RuntimeError) as error:
                 self._fail(_reason(error))
+            except Exception as error:
+                # finsy raises anything at a peer that breaks the protocol; other switches must not suffer
+                LOG.exception("%s: the session was given up", self.name)
+                self._fail(_reason(error))
             finally:
                 self._switch = None
                 self.status.connected = self.status.primary = self.status.in_sync = False
@@ -150,7 +156,9 @@ class SwitchTask:
         self._switch = switch
         self.status.connected, self.status.primary = True, switch.is_primary
         if not switch.is_primary:
+            self.status.in_sync, self.status.applied = False, 0
             self._fail(f"another controller is primary (election id {switch.primary_id})")
+            self._hooks.unheard(self.name)
             return
         switch.create_task(self._receive_probes(switch), name="probes")
         codec = Codec(switch.p4info)

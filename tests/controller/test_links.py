@@ -118,6 +118,15 @@ def test_a_lost_switch_is_avoided_after_the_grace_time_and_used_again_when_it_ho
     assert world.rounds(30) == []
 
 
+def test_links_of_a_switch_that_another_controller_took_keep_their_state(world: World) -> None:
+    world.rounds(5)
+    world.monitor.switch_unheard("s1")
+    assert world.rounds(50, missing={"s1"}) == []
+    assert world.monitor.live() == LiveView()
+    assert world.monitor.switch_ready("s1", world.round) == []
+    assert world.rounds(20) == []
+
+
 def test_a_session_that_comes_back_at_once_changes_nothing(world: World) -> None:
     world.rounds(5)
     world.monitor.switch_lost("s1", world.now)
