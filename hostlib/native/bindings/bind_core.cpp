@@ -133,7 +133,7 @@ nb::bytes encode(const nb::dict& d) {
     read(d, "path_id", h.path_id);
     read(d, "path_seq", h.path_seq);
     read(d, "tx_ts", h.tx_ts);
-    nb::bytes payload;
+    nb::bytes payload("", 0);
     read(d, "payload", payload);
     std::string body(payload.c_str(), payload.size());
     if (wire::has_control_part(h.type)) {
@@ -151,7 +151,7 @@ nb::bytes encode(const nb::dict& d) {
         read(d, "credit", c.credit);
         read(d, "cumulative", c.cumulative);
         read(d, "bitmap_bits", c.bitmap_bits);
-        nb::bytes bitmap;
+        nb::bytes bitmap("", 0);
         read(d, "bitmap", bitmap);
         std::array<std::byte, wire::kControlBytes> part;
         wire::encode_control(part, c);

@@ -210,18 +210,18 @@ std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const s
                               std::size_t pad) noexcept {
     // What switches and routers may change counts as ones, and so do 8 bytes in place of InfiniBand's LRH.
     constexpr std::byte kOnes{0xFF};
-    constexpr std::size_t kMasked = 8 + kIpv4Bytes + kUdpBytes + kBthBytes;
-    std::array<std::byte, kMasked> masked;
-    masked.fill(kOnes);
-    std::byte* ip = masked.data() + 8;
-    std::memcpy(ip, head.data(), kMasked - 8);
+    constexpr std::size_t kLrh = 8;
+    std::array<std::byte, kLrh + kHeaderBytes> masked;
+    std::fill_n(masked.begin(), kLrh, kOnes);
+    std::byte* ip = masked.data() + kLrh;
+    std::memcpy(ip, head.data(), kHeaderBytes);
     ip[1] = ip[8] = ip[10] = ip[11] = kOnes;          // TOS, TTL, checksum
     ip[kUdpOffset + 6] = ip[kUdpOffset + 7] = kOnes;  // UDP checksum
     ip[kBthOffset + 4] = kOnes;                       // resv8a
 
     std::uint32_t crc = crc32(0, masked);
-    crc = crc32(crc, head.subspan(kMasked - 8));
-    crc = crc32(crc, payload);
+    if (head.size() > kHeaderBytes) crc = crc32(crc, head.subspan(kHeaderBytes));
+    if (!payload.empty()) crc = crc32(crc, payload);
     if (pad != 0) {
         constexpr std::array<std::byte, 3> kZeros{};
         crc = crc32(crc, std::span(kZeros).first(pad));
