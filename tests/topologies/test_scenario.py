@@ -1,6 +1,4 @@
-"""Scenario files: the shipped ones are right, a mistake gets one message with file, line and key, and so do
-options.
-"""
+"""Scenario files: the shipped ones are right; a mistake gets one message with file, line and key."""
 
 from __future__ import annotations
 
@@ -73,7 +71,8 @@ def test_default_scenario_is_what_the_readme_promises():
             "not down at this point",
         ),
         (
-            "name: x\nevents:\n  - {at_step: 3, link: [l1, s1], do: down}\n  - {at_step: 2, link: [l1, s2], do: down}\n",
+            "name: x\nevents:\n  - {at_step: 3, link: [l1, s1], do: down}\n"
+            "  - {at_step: 2, link: [l1, s2], do: down}\n",
             4,
             "events[1].at_step",
             "in order",

@@ -1,4 +1,4 @@
-"""A small, consistent world for the tests of books and reports: two leaves, two spines, two hosts that work."""
+"""A small, consistent world for the tests of books and reports: two leaves, two spines, two hosts."""
 
 from __future__ import annotations
 

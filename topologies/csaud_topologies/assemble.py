@@ -108,6 +108,7 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
             bit_equal=all(report["digest"] == found.reference["digest"] for report in found.reports),
             reference=found.reference["digest"],
             ranks=[report["digest"] for report in found.reports],
+            weights_sha256=found.reference.get("weights_sha256"),
         ),
         training=_training(found),
         all_reduce=model.AllReduces(**reduces, bytes=largest) if reduces else None,

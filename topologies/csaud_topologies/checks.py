@@ -24,7 +24,7 @@ def equal_results(ranks: Sequence[dict[str, Any]], reference: dict[str, Any]) ->
     """Every rank's result (weights, or all sums) has the reference's bits."""
     wrong = [rank for rank, result in enumerate(ranks) if result.get("digest") != reference.get("digest")]
     value = "equal" if not wrong else f"ranks {', '.join(map(str, wrong))} differ"
-    about = "SHA-256 of each rank's result against one process that sums all shards in ring order"
+    about = "SHA-256 of weights and of every sum, against one process that sums all shards in ring order"
     return Check("results bit-equal", value, "equal", not wrong and bool(ranks), about)
 
 

@@ -62,13 +62,13 @@ class Service:
                 self.process.wait()
 
 
-def tail(log: Path) -> str:
+def tail(log: Path, with_path: bool = True) -> str:
     """The last lines of a log for an error message, and where the rest is."""
     try:
         lines = deque((line.rstrip() for line in log.open(errors="replace") if line.strip()), _LAST_LINES)
     except OSError:
         return ""
-    return "".join(f"\n  | {line}" for line in lines) + f"\n  (all of it: {log})"
+    return "".join(f"\n  | {line}" for line in lines) + (f"\n  (all of it: {log})" if with_path else "")
 
 
 @dataclass

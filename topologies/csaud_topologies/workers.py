@@ -61,7 +61,7 @@ class Worker:
             return None
         if status < 0:
             return f"killed by {signal.Signals(-status).name}"
-        return f"ended with status {status}{tail(self.log)}"
+        return f"ended with status {status}{tail(self.log, with_path=False)}"
 
 
 def workload_command(scenario: Scenario, mode: str, folder: Path, *more: str) -> list[str]:
@@ -98,6 +98,18 @@ def worker_environment(scenario: Scenario, fabric: Fabric, hosts: list[str], ran
         "MASTER_ADDR": str(fabric.hosts[hosts[0]].ip),
         "MASTER_PORT": str(_MASTER_PORT),
     }
+
+
+def _by_verdict(workers: list[Worker]) -> list[str]:
+    """One entry for all ranks that ended in the same way."""
+    same: dict[str, list[Worker]] = {}
+    for worker in workers:
+        verdict = worker.verdict() or ("done" if worker.is_done else "still running")
+        same.setdefault(verdict, []).append(worker)
+    return [
+        f"  rank {', '.join(f'{w.rank} ({w.host})' for w in those)}: {verdict}"
+        for verdict, those in same.items()
+    ]
 
 
 class Job:
@@ -184,11 +196,8 @@ class Job:
                 self.workers[rank].error = event
             elif event["event"] == "done":
                 self.workers[rank].is_done = True
-        said = [
-            f"  rank {w.rank} ({w.host}): {w.verdict() or ('done' if w.is_done else 'still running')}"
-            for w in self.workers
-        ]
-        raise WorkerError("\n".join(["the job ended early:", *said]))
+        said = _by_verdict(self.workers)
+        raise WorkerError("\n".join(["the job ended early:", *said, f"  logs: {self.workers[0].log.parent}"]))
 
     @property
     def all_done(self) -> bool:

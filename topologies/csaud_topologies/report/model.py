@@ -62,8 +62,11 @@ class Equality(_Part):
     """The bits of the results."""
 
     bit_equal: bool
-    reference: str = Field(description="SHA-256 of the reference's result")
-    ranks: list[str] = Field(description="SHA-256 of each rank's result")
+    reference: str = Field(description="SHA-256 over the reference's weights and all sums of gradients")
+    ranks: list[str] = Field(description="the same of each rank")
+    weights_sha256: str | None = Field(
+        description="of the reference's final weights, for workloads that train"
+    )
 
 
 class Distribution(_Part):

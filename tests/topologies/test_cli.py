@@ -1,0 +1,68 @@
+"""`csaud net`: mistakes on the command line get one line on stderr, and nothing is started."""
+
+from __future__ import annotations
+
+import pytest
+from csaud_topologies import cli
+from typer.testing import CliRunner
+
+runner = CliRunner()
+
+
+def run(*arguments: str):
+    return runner.invoke(cli.app, ["run", *arguments])
+
+
+@pytest.fixture(autouse=True)
+def nothing_starts(monkeypatch):
+    from csaud_topologies import isolation
+
+    def refuse(options):
+        raise AssertionError("a run was started")
+
+    monkeypatch.setattr(isolation, "supervise", refuse)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--target", "hardware"], "'soft' or 'bmv2'"),
+        (["--topo", "ring-5"], "leaf-spine-2x3"),
+        (["--topo", "leaf-spine-0x2"], "leaf-spine-0x2"),
+        (["--topo", "missing.yaml"], "missing.yaml: no such file"),
+        (["--scenario", "nothing"], "expected one of first-light"),
+        (["--spray", "sideways"], "policy.spray=sideways"),
+        (["--loss", "1.5"], "loss=1.5"),
+        (["--seed", "x"], "seed=x"),
+        (["--steps", "0"], "workload.steps=0"),
+        (["--rate", "fast"], "200Mbit"),
+        (["--set", "steps"], "expected KEY=VALUE"),
+        (["--set", "workers.count=99"], "8 hosts"),
+        (["--topo", "leaf-spine-1x0"], "no link l1-s1"),
+    ],
+)
+def test_wrong_option_gets_one_line(arguments, words):
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert result.stderr.startswith("csaud: ")
+    assert len(result.stderr.strip().splitlines()) == 1
+
+
+def test_bmv2_without_its_program_says_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = run("--target", "bmv2")
+    assert result.exit_code == 1
+    assert "simple_switch_grpc is not on PATH" in result.stderr
+
+
+def test_empty_options_mean_the_scenarios_own(monkeypatch):
+    from csaud_topologies import isolation
+
+    seen = []
+    monkeypatch.setattr(isolation, "supervise", lambda options: seen.append(options) or 0)
+    result = run("--topo", "", "--scenario", "", "--spray", "", "--loss", "", "--seed", "", "--rate", "")
+    assert result.exit_code == 0, result.output
+    assert seen[0].overrides == {}
+    assert seen[0].topo is None
+    assert seen[0].scenario == "first-light"

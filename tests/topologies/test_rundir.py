@@ -1,0 +1,92 @@
+"""Run directories and processes: a process is its pid and its start time, and no other is ever touched."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from csaud_topologies import isolation, rundir
+from csaud_topologies.errors import RunError
+from csaud_topologies.procs import Process
+from csaud_topologies.rundir import RunDir, find_run
+
+
+@pytest.fixture
+def sleeper():
+    process = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    yield process
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    monkeypatch.delenv("CSAUD_RUN", raising=False)
+    monkeypatch.setattr(rundir, "ROOT", tmp_path)
+    return tmp_path
+
+
+def test_process_is_alive_until_it_ends(sleeper):
+    process = Process.of(sleeper.pid)
+    assert process.is_alive()
+    assert process.kill(signal.SIGKILL)
+    sleeper.wait()
+    assert not process.is_alive()
+    assert not process.kill(signal.SIGTERM)
+
+
+def test_another_process_with_the_same_pid_is_left_alone(sleeper):
+    earlier = Process(sleeper.pid, Process.of(sleeper.pid).started - 1)
+    assert not earlier.is_alive()
+    assert not earlier.kill(signal.SIGKILL)
+    assert sleeper.poll() is None
+
+
+def test_newest_live_run_is_found(root, sleeper):
+    runs = [RunDir(root / name) for name in ("1", "2", "3")]
+    for run in runs:
+        run.path.mkdir()
+    runs[0].write_processes({"init": Process.of(os.getpid())})
+    runs[1].write_processes({"init": Process.of(sleeper.pid)})
+    runs[2].write_processes({"init": Process(sleeper.pid, 1)})  # over
+    assert find_run(root=root).path.name == "2"
+
+
+def test_no_live_run_says_how_to_start_one(root):
+    with pytest.raises(RunError, match="csaud net run"):
+        find_run(root=root)
+
+
+def test_a_folder_that_is_no_run_is_refused(root):
+    with pytest.raises(RunError, match=r"no pids\.json"):
+        find_run(root / "nothing")
+
+
+def test_ending_a_run_ends_its_processes_and_no_others(root, sleeper):
+    other = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE)
+    try:
+        run = RunDir(root / "mine")
+        run.path.mkdir()
+        stale = Process(other.pid, Process.of(other.pid).started - 1)
+        run.write_processes({"supervisor": stale, "init": Process.of(sleeper.pid)})
+        assert isolation.end_run(run)
+        assert sleeper.wait() == -signal.SIGKILL
+        assert other.poll() is None
+        assert not run.path.exists()
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_output_folder_takes_one_run_at_a_time(tmp_path):
+    out = tmp_path / "out"
+    with isolation.locked(out):
+        holder = [sys.executable, "-c", "import sys, pathlib; from csaud_topologies import isolation\n"]
+        holder[2] += f"with isolation.locked(pathlib.Path({str(out)!r})): pass"
+        second = subprocess.run(holder, capture_output=True, text=True, check=False)
+        assert f"in use by a run of pid {os.getpid()}" in second.stderr
+    with isolation.locked(out):
+        pass
