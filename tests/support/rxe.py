@@ -29,7 +29,7 @@ MTU = 4200  # of the link; gives the device a path MTU of 4096
 GRH_BYTES = 40
 
 # Programs on this machine that the guest's preparation, or the guest itself through its shared root, calls.
-PROGRAMS = (QEMU, "apt-get", "apt-cache", "dpkg-deb", "tar", "setpriv", "ip", "rdma", "/usr/bin/python3.11")
+PROGRAMS = (QEMU, "apt-get", "apt-cache", "dpkg-deb", "tar", "ip", "rdma", "/usr/bin/python3.11")
 
 
 @dataclass(frozen=True)

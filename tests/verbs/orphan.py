@@ -13,10 +13,16 @@ sys.path.insert(0, str(ROOT))
 
 def main() -> None:
     from tests.support import rxe
+    from tests.support.qemu import debs, initramfs
+    from tests.support.qemu.guest import Guest, Settings
+    from tests.support.qemu.network import TapNetwork
 
-    with rxe.booted(Path(sys.argv[1])) as guest:
-        print(guest.guest.pid, flush=True)
-        signal.pause()
+    packages = debs.fetch(rxe.CACHE)
+    network = TapNetwork(rxe.HOST, rxe.GUEST)
+    guest = Guest(packages, initramfs.build(packages), network, Settings(rxe.AGENT, Path(sys.argv[1])))
+    guest.start()
+    print(guest.pid, flush=True)
+    signal.pause()
 
 
 if __name__ == "__main__":

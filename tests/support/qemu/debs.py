@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from .children import ends_with_this_process
 from .errors import GuestError
 
 # Raised when the layout of the cache folder changes, so that folders of an older layout are not taken for it.
@@ -196,14 +197,15 @@ def _merge_usr(root: Path) -> None:
 
 
 def _run(command: list[str], folder: Path) -> str:
-    # pdeathsig: a program whose caller was killed must not go on writing where the next caller builds.
     done = subprocess.run(
-        ["setpriv", "--pdeathsig", "KILL", "--", *command],
+        command,
         cwd=folder,
         capture_output=True,
         text=True,
         check=False,
         stdin=subprocess.DEVNULL,
+        # A program whose caller was killed must not go on writing where the next caller builds.
+        preexec_fn=ends_with_this_process(),
         env={**os.environ, "LC_ALL": "C", "DEBIAN_FRONTEND": "noninteractive"},
     )
     if done.returncode != 0:

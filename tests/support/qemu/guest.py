@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .children import ends_with_this_process
 from .debs import Packages
 from .errors import GuestError, GuestTimeoutError
 from .initramfs import Boot
@@ -36,7 +37,7 @@ class Settings:
 
 
 class Guest:
-    """A running guest; use it as a context manager."""
+    """A guest; as a context manager it is booted, its program ready, for the length of the block."""
 
     def __init__(self, packages: Packages, boot: Boot, network: TapNetwork, settings: Settings) -> None:
         self.network = network
@@ -52,32 +53,32 @@ class Guest:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> "Guest":
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def start(self) -> None:
-        """Boot the guest and wait until its program is ready."""
         started = time.monotonic()
-        self._line, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        with far_end:
-            command = self._command(far_end.fileno())
-            # pdeathsig: the guest never outlives the process that started it, not even after kill -9.
-            self._process = subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", "--", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                pass_fds=(far_end.fileno(), self.network.tap),
-            )
+        self.start()
         try:
             self.ready = self._answer(0, self.settings.boot_timeout_s)
         except BaseException:
             self.stop()
             raise
         self.boot_s = time.monotonic() - started
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Start qemu, without waiting for what it boots."""
+        self._line, far_end = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with far_end:
+            command = self._command(far_end.fileno())
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                preexec_fn=ends_with_this_process(),
+                pass_fds=(far_end.fileno(), self.network.tap),
+            )
 
     def call(self, do: str, *, wait_s: float | None = None, **arguments: Any) -> Any:
         """Have the guest's program do one thing; returns its result, raises GuestError with its message."""
