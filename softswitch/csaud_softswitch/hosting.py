@@ -100,7 +100,15 @@ class SwitchHost:
         }
 
     def write_figures(self, path: Path) -> None:
-        path.write_text(json.dumps(self.figures(), indent=1) + "\n")
+        """Write the figures as JSON; a reader sees either no file or a whole one."""
+        replace_file(path, json.dumps(self.figures(), indent=1) + "\n")
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file in one step, so that a reader never sees a part of it."""
+    part = path.with_name(path.name + ".part")
+    part.write_text(text)
+    part.replace(path)
 
 
 def host_fabric(

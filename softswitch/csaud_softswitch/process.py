@@ -11,7 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
-from csaud_softswitch.hosting import SwitchHost
+from csaud_softswitch.hosting import SwitchHost, replace_file
 
 _log = logging.getLogger(__name__)
 
@@ -49,10 +49,7 @@ async def _serve(host: SwitchHost, ready_file: Path | None, figures_file: Path |
 def _announce(host: SwitchHost, ready_file: Path | None) -> None:
     line = json.dumps({"event": "ready", "pid": os.getpid(), "switches": host.addresses})
     if ready_file is not None:
-        # a reader sees either no file or a whole one
-        part = ready_file.with_name(ready_file.name + ".part")
-        part.write_text(line + "\n")
-        part.replace(ready_file)
+        replace_file(ready_file, line + "\n")
     with contextlib.suppress(BrokenPipeError):  # whoever started it may not care to read
         print(line, flush=True)
 

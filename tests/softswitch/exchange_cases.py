@@ -1,32 +1,55 @@
-"""The exchanges that tie the embedded switch to simple_switch_grpc: what the switch is told and what it is sent.
+"""The exchanges that tie the embedded switch to simple_switch_grpc: what it is told and what it is sent.
 
-`python -m tests.softswitch.exchange_cases DIRECTORY` writes the cases; `python -m csaud_softswitch.exchange record`
-plays them on simple_switch_grpc and adds its answers. The result is committed in tests/softswitch/exchanges.
+`python -m tests.softswitch.exchange_cases DIRECTORY` writes the cases, and then `python -m
+csaud_softswitch.exchange record DIRECTORY/*.json --program p4src/artifacts/csaud.json --out FOLDER` plays
+them on simple_switch_grpc and adds its answers. The result is committed in tests/softswitch/exchanges.
 """
 
 from __future__ import annotations
 
-import struct
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from csaud_softswitch.exchange.vector import Step, Vector
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Ether
-from tests.support.roce import LOSS_PORT, Control, CsaHeader, Datagram
 
-PORTS = [1, 2, 3, 4, 5]
-UPLINKS = (1, 2, 3, 4)
-HOST_PORT = 5
-GROUP = 7
-PROFILE = "CsaudIngress.spray.path_selector"
-SOURCE, DESTINATION = "10.0.1.1", "10.0.2.1"
-MACS = bytes.fromhex("02000a000201" "02000a000101")
-ACK, STATE, LOSS_TYPE = 1, 2, 3
-NO_TRIM = 0x08
-LLDP = 0x88CC
+from tests.softswitch.inputs import (
+    ACK,
+    DESTINATION,
+    GROUP,
+    LLDP,
+    LOSS_TYPE,
+    NO_TRIM,
+    PORTS,
+    PROFILE,
+    SOURCE,
+    STATE,
+    UPLINKS,
+    csa,
+    ether,
+    group,
+    insert,
+    ip_frame,
+    leaf,
+    limits,
+    lose,
+    loss_notice,
+    member,
+    name,
+    path,
+    policy,
+    route,
+    send,
+    send_all,
+    trim,
+    with_checksum,
+    with_magic,
+    with_opcode,
+    write,
+)
+from tests.support.roce import LOSS_PORT, Control
 
 CASES: dict[str, Callable[[], Vector]] = {}
 
@@ -38,158 +61,6 @@ def case(make: Callable[[], list[Step]]) -> Callable[[], list[Step]]:
     return make
 
 
-# --- what the switch is told
-
-
-def name(short: str) -> str:
-    return f"CsaudIngress.{short}"
-
-
-def insert(**body: Any) -> dict[str, Any]:
-    return {"insert": body}
-
-
-def member(number: int, port: int) -> dict[str, Any]:
-    return insert(profile=PROFILE, member=number, action=name("spray.forward"), params={"port": port})
-
-
-def group(number: int, *members: tuple[int, int, int | None]) -> dict[str, Any]:
-    """members: (member, weight, watch port)."""
-    rows = [
-        {"member": m, "weight": weight} | ({} if watch is None else {"watch_port": watch})
-        for m, weight, watch in members
-    ]
-    return insert(profile=PROFILE, group=number, members=rows)
-
-
-def path(number: int, **target: int) -> dict[str, Any]:
-    return insert(table=name("spray.paths"), match={"group": number}, **target)
-
-
-def route(prefix: str, number: int) -> dict[str, Any]:
-    return insert(
-        table=name("route.ipv4_lpm"), match={"dst": prefix}, action=name("route.set_group"), params={"group": number}
-    )
-
-
-def policy(mode: str, priority: int = 10, match: dict[str, str] | None = None, **params: int) -> dict[str, Any]:
-    return insert(
-        table=name("spray.policy"), match=match or {}, priority=priority, action=name(f"spray.{mode}"), params=params
-    )
-
-
-def limits(port: int, trim_at: int, drop_at: int) -> dict[str, Any]:
-    return insert(
-        table=name("congestion.limits"),
-        match={"port": port},
-        action=name("congestion.set_limits"),
-        params={"trim_at": trim_at, "drop_at": drop_at},
-    )
-
-
-def trim(port: int, dscp: int = 20, priority: int = 7) -> dict[str, Any]:
-    return insert(
-        table=name("loss_signal.signal"),
-        match={"port": port, "kind": "1&&&3"},
-        priority=1,
-        action=name("loss_signal.trim"),
-        params={"dscp": dscp, "priority": priority},
-    )
-
-
-def lose(port: int, probability: float, seed: int, signalled: int, kind: str | None = None) -> dict[str, Any]:
-    return insert(
-        table=name("fault.inject"),
-        match={"port": port} | ({} if kind is None else {"kind": kind}),
-        priority=1,
-        action=name("fault.lose"),
-        params={"threshold": int(probability * 2**32), "seed": seed, "signalled": signalled},
-    )
-
-
-def leaf(watch: bool = False) -> Step:
-    """A leaf's tables: 10.0.2.0/24 by a group of the four uplinks, 10.0.1.1 at the host's port."""
-    members = [member(port, port) for port in (*UPLINKS, HOST_PORT)]
-    uplinks = group(GROUP, *((port, 1, port if watch else None) for port in UPLINKS))
-    return {
-        "write": [
-            *members,
-            uplinks,
-            path(GROUP, group=GROUP),
-            path(1, member=HOST_PORT),
-            route("10.0.2.0/24", GROUP),
-            route("10.0.1.1/32", 1),
-        ]
-    }
-
-
-# --- what it is sent
-
-
-def csa(
-    payload: int = 40,
-    *,
-    src: str = SOURCE,
-    dst: str = DESTINATION,
-    src_port: int = 0xC000,
-    dst_port: int = 4791,
-    dst_qpn: int = 0x22,
-    ttl: int = 64,
-    body: bytes | None = None,
-    **header: int,
-) -> bytes:
-    """A frame with a CSA packet; `payload` counts its bytes."""
-    content = bytes(i & 0xFF for i in range(payload)) if body is None else body
-    packet = Datagram(
-        src=src, dst=dst, src_qpn=0x11, dst_qpn=dst_qpn, qkey=0x1234, src_port=src_port, dst_port=dst_port, ttl=ttl,
-        payload=CsaHeader(**header).pack() + content,
-    )  # fmt: skip
-    return MACS + b"\x08\x00" + packet.pack()
-
-
-def loss_notice(**header: int) -> bytes:
-    """A LOSS as a switch makes it: 94 bytes, no payload, no iCRC."""
-    whole = csa(payload=0, kind=LOSS_TYPE, flags=0x20, dst_port=LOSS_PORT, **header)
-    return with_checksum(whole[:-4], ip_length=80, udp_length=60)
-
-
-def with_checksum(frame: bytes, *, ip_length: int | None = None, udp_length: int | None = None, **ip: Any) -> bytes:
-    """The frame with fields of its IPv4 header changed and the header's checksum made right again."""
-    packet = bytearray(frame)
-    if ip_length is not None:
-        packet[16:18] = struct.pack(">H", ip_length)
-    if udp_length is not None:
-        packet[38:40] = struct.pack(">H", udp_length)
-    if "dscp" in ip:
-        packet[15] = ip["dscp"] << 2
-    packet[24:26] = b"\0\0"
-    total = sum(struct.unpack(">10H", packet[14:34]))
-    total = (total & 0xFFFF) + (total >> 16)
-    packet[24:26] = struct.pack(">H", ~(total + (total >> 16)) & 0xFFFF)
-    return bytes(packet)
-
-
-def ether(payload: bytes, ether_type: int) -> bytes:
-    return MACS + struct.pack(">H", ether_type) + payload
-
-
-def ip_frame(packet: Any) -> bytes:
-    return ether(bytes(packet), 0x0800)
-
-
-def send(frame: bytes, port: int = HOST_PORT, note: str | None = None) -> Step:
-    body: dict[str, Any] = {"port": port, "frame": frame.hex()}
-    return {"in": body if note is None else {"note": note, **body}}
-
-
-def send_all(frames: Iterable[bytes], port: int = HOST_PORT) -> list[Step]:
-    return [send(frame, port) for frame in frames]
-
-
-def write(*updates: dict[str, Any]) -> Step:
-    return {"write": list(updates)}
-
-
 # --- routing
 
 
@@ -199,7 +70,16 @@ def lpm() -> list[Step]:
     targets = {1: "10.0.0.0/8", 2: "10.0.2.0/24", 3: "10.0.2.1/32", 4: "10.0.2.128/25"}
     entries = [member(port, port) for port in UPLINKS] + [path(port, member=port) for port in UPLINKS]
     entries += [route(prefix, port) for port, prefix in targets.items()]
-    destinations = ["10.0.2.1", "10.0.2.2", "10.0.2.127", "10.0.2.128", "10.0.3.1", "10.255.0.1", "11.0.0.1", "0.0.0.0"]
+    destinations = [
+        "10.0.2.1",
+        "10.0.2.2",
+        "10.0.2.127",
+        "10.0.2.128",
+        "10.0.3.1",
+        "10.255.0.1",
+        "11.0.0.1",
+        "0.0.0.0",
+    ]
     return [write(*entries), *send_all(csa(dst=dst) for dst in destinations)]
 
 
@@ -209,7 +89,11 @@ def lpm_changes() -> list[Step]:
     prefix = {"table": name("route.ipv4_lpm"), "match": {"dst": "10.0.2.0/24"}}
     to_group_2 = {"action": name("route.set_group"), "params": {"group": 2}}
     return [
-        write(*[member(p, p) for p in (1, 2, 3)], *[path(p, member=p) for p in (1, 2, 3)], route("10.0.2.0/24", 1)),
+        write(
+            *[member(p, p) for p in (1, 2, 3)],
+            *[path(p, member=p) for p in (1, 2, 3)],
+            route("10.0.2.0/24", 1),
+        ),
         send(csa()),
         write({"modify": {**prefix, **to_group_2}}),
         send(csa()),
@@ -224,18 +108,27 @@ def lpm_changes() -> list[Step]:
 @case
 def ttl() -> list[Step]:
     """TTL goes down by one with the checksum right; TTL 1 and 0 are counted and dropped."""
-    return [leaf(), *send_all(csa(ttl=ttl) for ttl in (255, 64, 2, 1, 0)), send(ip_frame(IP(src=SOURCE, dst=DESTINATION, ttl=1) / UDP()))]
+    return [
+        leaf(),
+        *send_all(csa(ttl=ttl) for ttl in (255, 64, 2, 1, 0)),
+        send(ip_frame(IP(src=SOURCE, dst=DESTINATION, ttl=1) / UDP())),
+    ]
 
 
 @case
 def arp() -> list[Step]:
     """ARP goes where the address it asks for is; one for an unknown address is dropped."""
+
     def who_has(target: str) -> bytes:
         return bytes(Ether(dst="ff:ff:ff:ff:ff:ff", src="02:00:0a:00:01:01") / ARP(psrc=SOURCE, pdst=target))
 
     reply = Ether(dst="02:00:0a:00:01:01", src="02:00:0a:00:02:01") / ARP(op=2, psrc=DESTINATION, pdst=SOURCE)
     padded = who_has(DESTINATION).ljust(60, b"\0")
-    return [leaf(), *send_all([who_has(DESTINATION), who_has("10.0.9.1"), padded]), send(bytes(reply), port=2)]
+    return [
+        leaf(),
+        *send_all([who_has(DESTINATION), who_has("10.0.9.1"), padded]),
+        send(bytes(reply), port=2),
+    ]
 
 
 @case
@@ -247,21 +140,17 @@ def other_traffic() -> list[Step]:
     frames += [
         ip_frame(ip / ICMP() / b"ping"),
         ip_frame(IP(src=SOURCE, dst=DESTINATION, frag=100) / UDP(sport=1, dport=4791) / bytes(80)),
-        ip_frame(IP(src=SOURCE, dst=DESTINATION, options=b"\x01\x01\x01\x00") / UDP(sport=9, dport=4791) / bytes(80)),
+        ip_frame(
+            IP(src=SOURCE, dst=DESTINATION, options=b"\x01\x01\x01\x00")
+            / UDP(sport=9, dport=4791)
+            / bytes(80)
+        ),
         csa(dst_qpn=1),
         with_opcode(csa(), 0x04),
         with_magic(csa(), 0xC5A2),
         csa(dst_port=4792),
     ]
     return [leaf(), *send_all(frames)]
-
-
-def with_opcode(frame: bytes, opcode: int) -> bytes:
-    return frame[:42] + bytes([opcode]) + frame[43:]
-
-
-def with_magic(frame: bytes, magic: int) -> bytes:
-    return frame[:62] + struct.pack(">H", magic) + frame[64:]
 
 
 # --- spraying
@@ -278,7 +167,11 @@ def spray_ecmp() -> list[Step]:
 @case
 def spray_ecmp_seed() -> list[Step]:
     """A seed moves flows to other paths."""
-    return [leaf(), write(policy("ecmp", seed=0x1234ABCD)), *send_all(csa(src_port=0xC000 + i) for i in range(16))]
+    return [
+        leaf(),
+        write(policy("ecmp", seed=0x1234ABCD)),
+        *send_all(csa(src_port=0xC000 + i) for i in range(16)),
+    ]
 
 
 @case
@@ -291,7 +184,11 @@ def spray_entropy() -> list[Step]:
 @case
 def spray_random() -> list[Step]:
     """The n-th packet of a group goes where the n-th draw of the seed says."""
-    return [leaf(), write(policy("random", seed=2024)), *send_all(csa(pkt_idx=i, pkt_total=40) for i in range(40))]
+    return [
+        leaf(),
+        write(policy("random", seed=2024)),
+        *send_all(csa(pkt_idx=i, pkt_total=40) for i in range(40)),
+    ]
 
 
 @case
@@ -312,7 +209,9 @@ def spray_host_directed() -> list[Step]:
 
 @case
 def spray_policy_priority() -> list[Step]:
-    """The policy with the larger priority wins; its keys are ternary: group, kind, mode asked for, class, comm."""
+    """The policy with the larger priority wins; its keys are ternary: group, kind, mode asked for, class,
+    comm.
+    """
     entries = [
         policy("host_directed", priority=1),
         policy("round_robin", priority=30, match={"asked": "4&&&15"}),
@@ -320,7 +219,12 @@ def spray_policy_priority() -> list[Step]:
         policy("entropy", priority=40, match={"comm": "0x100&&&0xff00", "kind": "1&&&1"}, seed=6),
         policy("ecmp", priority=50, match={"group": "9&&&0xffff"}, seed=0),
     ]
-    frames = [csa(path_id=2), csa(path_id=2, spray=4), csa(path_id=2, spray=3), csa(path_id=2, spray=3, criticality=2)]
+    frames = [
+        csa(path_id=2),
+        csa(path_id=2, spray=4),
+        csa(path_id=2, spray=3),
+        csa(path_id=2, spray=3, criticality=2),
+    ]
     frames += [csa(path_id=i, comm=0x17F, spray=4) for i in range(4)]
     frames += [csa(kind=ACK, path_id=3, comm=0x17F, body=Control().pack()), csa(path_id=1, spray=4)]
     return [leaf(), write(*entries), *send_all(frames)]
@@ -332,7 +236,11 @@ def spray_policy_priority() -> list[Step]:
 @case
 def group_weights() -> list[Step]:
     """A member of weight w has w slots; round robin shows their order."""
-    entries = [*[member(p, p) for p in UPLINKS], group(GROUP, (1, 1, None), (2, 3, None), (4, 2, None)), path(GROUP, group=GROUP)]
+    entries = [
+        *[member(p, p) for p in UPLINKS],
+        group(GROUP, (1, 1, None), (2, 3, None), (4, 2, None)),
+        path(GROUP, group=GROUP),
+    ]
     return [
         write(*entries, route("10.0.2.0/24", GROUP), policy("round_robin")),
         *send_all(csa(pkt_idx=i, pkt_total=14) for i in range(14)),
@@ -342,6 +250,7 @@ def group_weights() -> list[Step]:
 @case
 def group_changes() -> list[Step]:
     """Members that leave, come back and change their weight; ids that are not in the order of insertion."""
+
     def modify(*members: tuple[int, int, int | None]) -> Step:
         return write({"modify": group(GROUP, *members)["insert"]})
 
@@ -356,17 +265,33 @@ def group_changes() -> list[Step]:
         modify((10, 1, None), (20, 1, None), (30, 1, None), (40, 2, None)),
         *burst,
         write({"delete": {"profile": PROFILE, "member": 99}}),
-        write({"modify": {"profile": PROFILE, "member": 20, "action": name("spray.forward"), "params": {"port": 5}}}),
+        write(
+            {
+                "modify": {
+                    "profile": PROFILE,
+                    "member": 20,
+                    "action": name("spray.forward"),
+                    "params": {"port": 5},
+                }
+            }
+        ),
         *burst,
     ]
 
 
 @case
 def small_groups() -> list[Step]:
-    """A group of one member, groups that share members, and routes to groups without a path: counted, dropped."""
+    """A group of one member, groups that share members, and routes to groups without a path: counted,
+    dropped.
+    """
     entries = [*[member(p, p) for p in UPLINKS], group(1, (3, 1, None)), group(2, (3, 1, None), (1, 1, None))]
     entries += [path(1, group=1), path(2, group=2)]
-    entries += [route("10.0.1.0/24", 1), route("10.0.2.0/24", 2), route("10.0.3.0/24", 3), route("10.0.4.0/24", 4)]
+    entries += [
+        route("10.0.1.0/24", 1),
+        route("10.0.2.0/24", 2),
+        route("10.0.3.0/24", 3),
+        route("10.0.4.0/24", 4),
+    ]
     frames = [csa(dst=f"10.0.{k}.1", path_id=i) for k in (1, 2, 3, 4) for i in range(3)]
     return [write(*entries, policy("host_directed")), *send_all(frames)]
 
@@ -384,24 +309,37 @@ def watch_port() -> list[Step]:
 
 @case
 def trim_to_the_receiver() -> list[Step]:
-    """With trim_at 0 every DATA is cut to its headers, whatever its length; control, LOSS and NO_TRIM pass."""
+    """With trim_at 0 every DATA is cut to its headers, whatever its length; control, LOSS and NO_TRIM
+    pass.
+    """
     frames = [csa(payload) for payload in (0, 1, 2, 3, 40, 1500, 4064)]
     frames += [
         csa(flags=NO_TRIM),
         csa(kind=ACK, body=Control().pack()),
         csa(kind=STATE, body=Control(bitmap_bits=64).pack() + bytes(8)),
         loss_notice(pkt_idx=3, pkt_total=9),
-        csa(attempt=3, flags=0x07, spray=4, criticality=5, ordered=1, path_id=77, path_seq=9, tx_ts=0xDEADBEEF),
+        csa(
+            attempt=3, flags=0x07, spray=4, criticality=5, ordered=1, path_id=77, path_seq=9, tx_ts=0xDEADBEEF
+        ),
         with_checksum(csa(), dscp=10),
         ip_frame(IP(src=SOURCE, dst=DESTINATION) / TCP() / bytes(20)),
     ]
-    return [leaf(), write(*[limits(p, 0, 100) for p in UPLINKS], *[trim(p) for p in UPLINKS]), *send_all(frames)]
+    return [
+        leaf(),
+        write(*[limits(p, 0, 100) for p in UPLINKS], *[trim(p) for p in UPLINKS]),
+        *send_all(frames),
+    ]
 
 
 @case
 def trim_parameters() -> list[Step]:
     """DSCP and priority come from the entry, per port; a port without an entry drops."""
-    entries = [*[limits(p, 0, 100) for p in UPLINKS], trim(1, dscp=0, priority=0), trim(2, dscp=63, priority=5), trim(3, 1)]
+    entries = [
+        *[limits(p, 0, 100) for p in UPLINKS],
+        trim(1, dscp=0, priority=0),
+        trim(2, dscp=63, priority=5),
+        trim(3, 1),
+    ]
     return [leaf(), write(*entries, policy("host_directed")), *send_all(csa(path_id=i) for i in range(4))]
 
 
@@ -417,15 +355,23 @@ def congestion_drop() -> list[Step]:
 
 @case
 def fault_silent() -> list[Step]:
-    """Injected loss: the n-th packet of a port is lost when the n-th draw of the seed is below the threshold."""
-    entries = [lose(1, 0.5, seed=11, signalled=0), lose(2, 0.1, seed=12, signalled=0), lose(3, 0.0, seed=13, signalled=0)]
+    """Injected loss: the n-th packet of a port is lost when the n-th draw of the seed is below the
+    threshold.
+    """
+    entries = [
+        lose(1, 0.5, seed=11, signalled=0),
+        lose(2, 0.1, seed=12, signalled=0),
+        lose(3, 0.0, seed=13, signalled=0),
+    ]
     frames = [csa(path_id=i % 4, pkt_idx=i, pkt_total=48) for i in range(48)]
     return [leaf(), write(*entries, policy("host_directed")), *send_all(frames)]
 
 
 @case
 def fault_signalled() -> list[Step]:
-    """Injected loss that is told: it becomes a LOSS where the port trims, and a counted drop where it does not."""
+    """Injected loss that is told: it becomes a LOSS where the port trims, and a counted drop where it does
+    not.
+    """
     entries = [lose(1, 0.4, seed=21, signalled=1), lose(2, 0.4, seed=22, signalled=1), trim(1)]
     frames = [csa(path_id=i % 2, pkt_idx=i, pkt_total=24) for i in range(24)]
     frames += [csa(kind=ACK, path_id=i % 2, body=Control().pack()) for i in range(8)]
@@ -436,7 +382,13 @@ def fault_signalled() -> list[Step]:
 def fault_by_kind() -> list[Step]:
     """A fault can be for DATA alone: control packets on the same port draw nothing and pass."""
     entries = [lose(1, 0.99999, seed=31, signalled=0, kind="1&&&3"), policy("host_directed")]
-    frames = [csa(), csa(kind=ACK, body=Control().pack()), csa(), loss_notice(), ip_frame(IP(src=SOURCE, dst=DESTINATION) / TCP())]
+    frames = [
+        csa(),
+        csa(kind=ACK, body=Control().pack()),
+        csa(),
+        loss_notice(),
+        ip_frame(IP(src=SOURCE, dst=DESTINATION) / TCP()),
+    ]
     return [leaf(), write(*entries), *send_all(frames)]
 
 
@@ -467,9 +419,17 @@ def malformed() -> list[Step]:
 @case
 def short_arp_and_ether() -> list[Step]:
     """ARP cut short, and frames of other EtherTypes, which have no route."""
-    whole = bytes(Ether(dst="ff:ff:ff:ff:ff:ff", src="02:00:0a:00:01:01") / ARP(psrc=SOURCE, pdst=DESTINATION))
+    whole = bytes(
+        Ether(dst="ff:ff:ff:ff:ff:ff", src="02:00:0a:00:01:01") / ARP(psrc=SOURCE, pdst=DESTINATION)
+    )
     frames = [whole[:cut] for cut in (14, 30, 41)]
-    return [leaf(), *send_all(frames), send(ether(bytes(46), 0x1234)), send(ether(b"", 0x1234)), send(ether(bytes(46), LLDP))]
+    return [
+        leaf(),
+        *send_all(frames),
+        send(ether(bytes(46), 0x1234)),
+        send(ether(b"", 0x1234)),
+        send(ether(bytes(46), LLDP)),
+    ]
 
 
 # --- the controller's packets
@@ -477,13 +437,25 @@ def short_arp_and_ether() -> list[Step]:
 
 @case
 def packet_io() -> list[Step]:
-    """Punted frames come to the controller with their port; the controller's frames leave by the port it names."""
-    punt = insert(table=name("punt.ether_type"), match={"hdr.ethernet.ether_type": LLDP}, action=name("punt.to_cpu"), params={})
+    """Punted frames come to the controller with their port; the controller's frames leave by the port it
+    names.
+    """
+    punt = insert(
+        table=name("punt.ether_type"),
+        match={"hdr.ethernet.ether_type": LLDP},
+        action=name("punt.to_cpu"),
+        params={},
+    )
     probe = ether(b"probe".ljust(46, b"."), LLDP)
     outs = [{"packet_out": {"metadata": {"egress_port": port}, "payload": probe.hex()}} for port in (1, 3, 5)]
-    return [leaf(), write(punt), *[send(probe, port=port) for port in PORTS], send(csa()), *outs, {
-        "packet_out": {"metadata": {"egress_port": 2}, "payload": csa().hex()}
-    }]
+    return [
+        leaf(),
+        write(punt),
+        *[send(probe, port=port) for port in PORTS],
+        send(csa()),
+        *outs,
+        {"packet_out": {"metadata": {"egress_port": 2}, "payload": csa().hex()}},
+    ]
 
 
 @case

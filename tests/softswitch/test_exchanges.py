@@ -40,7 +40,9 @@ def test_every_case_is_recorded_for_the_present_program(case: Vector) -> None:
     assert case.name in VECTORS, f"{case.name} was never recorded; {AGAIN}"
     recorded = load_vector(VECTORS[case.name])
     assert recorded.case() == case, f"{case.name} has changed since it was recorded; {AGAIN}"
-    assert recorded.program["sha256"] == program_digest(PROGRAM), f"p4src has changed since {case.name}; {AGAIN}"
+    assert recorded.program["sha256"] == program_digest(PROGRAM), (
+        f"p4src has changed since {case.name}; {AGAIN}"
+    )
 
 
 def test_a_difference_in_one_byte_or_count_is_found(config: p4r.ForwardingPipelineConfig) -> None:

@@ -9,7 +9,7 @@ import pytest
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.proto import p4r
 
-from tests.softswitch.exchange_cases import route
+from tests.softswitch.inputs import route
 from tests.softswitch.p4runtime_support import CONFIG, DEVICE_ID, Client, refused
 
 Connect = Callable[..., Client]

@@ -7,7 +7,7 @@ import pytest
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.proto import p4r
 
-from tests.softswitch.exchange_cases import (
+from tests.softswitch.inputs import (
     GROUP,
     HOST_PORT,
     PROFILE,
@@ -69,7 +69,9 @@ def test_what_is_written_is_read_back(controller: Client) -> None:
 
 def test_reads_of_one_table_one_entry_and_one_priority(controller: Client) -> None:
     controller.write(route("10.0.0.0/8", 1), route("10.0.0.0/16", 2))
-    controller.write(policy("ecmp", 1, seed=1), policy("ecmp", 2, seed=2), policy("ecmp", 2, {"cls": "1&&&7"}, seed=3))
+    controller.write(
+        policy("ecmp", 1, seed=1), policy("ecmp", 2, seed=2), policy("ecmp", 2, {"cls": "1&&&7"}, seed=3)
+    )
     assert len(entries(controller)) == 5
     assert len(entries(controller, table_id=LPM.id)) == 2
     assert len(entries(controller, table_id=POLICY.id, priority=2)) == 2
@@ -116,7 +118,9 @@ def test_a_batch_too_long_for_the_details_says_which_update_failed_first(control
         controller.write(*batch)
     assert caught.value.code() == grpc.StatusCode.UNKNOWN
     assert "update 100 of the batch" in caught.value.details()
-    assert update_codes(caught.value) == [Code.OK] * 100 + [Code.ALREADY_EXISTS] or not update_codes(caught.value)
+    assert update_codes(caught.value) == [Code.OK] * 100 + [Code.ALREADY_EXISTS] or not update_codes(
+        caught.value
+    )
     assert len(entries(controller)) == 100
 
 
@@ -142,13 +146,19 @@ BAD_ENTRIES = {
     "priority on LPM": (entry(route("10.0.0.0/8", 1), priority=1), Code.INVALID_ARGUMENT),
     "no priority on ternary": (entry(policy("ecmp", 1, seed=1), priority=0), Code.INVALID_ARGUMENT),
     "negative priority": (entry(policy("ecmp", 1, seed=1), priority=-1), Code.INVALID_ARGUMENT),
-    "bits beyond the prefix": (field(route("10.0.0.0/8", 1), value=b"\x0a\x00\x00\x01"), Code.INVALID_ARGUMENT),
+    "bits beyond the prefix": (
+        field(route("10.0.0.0/8", 1), value=b"\x0a\x00\x00\x01"),
+        Code.INVALID_ARGUMENT,
+    ),
     "prefix too long": (field(route("10.0.0.0/8", 1), prefix_len=33), Code.INVALID_ARGUMENT),
     "prefix of zero": (field(route("10.0.0.0/8", 1), prefix_len=0), Code.INVALID_ARGUMENT),
     "value too wide": (field(route("10.0.0.0/8", 1), value=b"\x01\x0a\x00\x00\x00"), Code.OUT_OF_RANGE),
     "empty value": (field(route("10.0.0.0/8", 1), value=b""), Code.INVALID_ARGUMENT),
     "empty mask": (field(policy("ecmp", 1, {"group": "1&&&1"}, seed=1), mask=b"\0"), Code.INVALID_ARGUMENT),
-    "bits beyond the mask": (field(policy("ecmp", 1, {"group": "1&&&1"}, seed=1), value=b"\3"), Code.INVALID_ARGUMENT),
+    "bits beyond the mask": (
+        field(policy("ecmp", 1, {"group": "1&&&1"}, seed=1), value=b"\3"),
+        Code.INVALID_ARGUMENT,
+    ),
     "unknown field": (
         NAMES.update(route("10.0.0.0/8", 1)),
         Code.INVALID_ARGUMENT,
@@ -169,11 +179,15 @@ BAD_ENTRIES = {
 BAD_ENTRIES["unknown field"][0].entity.table_entry.match[0].field_id = 9
 BAD_ENTRIES["exact field missing"][0].entity.table_entry.ClearField("match")
 _actions = {short: INDEX.action_ids[name(short)] for short in ("spray.round_robin", "spray.forward")}
-BAD_ENTRIES["action of another table"][0].entity.table_entry.action.action.action_id = _actions["spray.round_robin"]
+BAD_ENTRIES["action of another table"][0].entity.table_entry.action.action.action_id = _actions[
+    "spray.round_robin"
+]
 BAD_ENTRIES["no such action"][0].entity.table_entry.action.action.action_id = 4711
 BAD_ENTRIES["parameter missing"][0].entity.table_entry.action.action.ClearField("params")
 BAD_ENTRIES["parameter too wide"][0].entity.table_entry.action.action.params[0].value = b"\1\0\0"
-BAD_ENTRIES["action where a profile is"][0].entity.table_entry.action.action.action_id = _actions["spray.forward"]
+BAD_ENTRIES["action where a profile is"][0].entity.table_entry.action.action.action_id = _actions[
+    "spray.forward"
+]
 BAD_ENTRIES["group where no profile is"][0].entity.table_entry.action.action_profile_group_id = 1
 
 
@@ -224,16 +238,23 @@ def test_members_and_groups_are_read_back(controller: Client) -> None:
     assert profile(controller) == ([1, 2, 3, 4, 5], [GROUP])
     wanted = p4r.ActionProfileMember(action_profile_id=PROFILE_ID, member_id=3)
     [found] = controller.read(action_profile_member=wanted)
-    assert found.action_profile_member.action == NAMES.update(member(3, 3)).entity.action_profile_member.action
+    assert (
+        found.action_profile_member.action == NAMES.update(member(3, 3)).entity.action_profile_member.action
+    )
     [found] = controller.read(action_profile_group=p4r.ActionProfileGroup(action_profile_id=PROFILE_ID))
-    assert found.action_profile_group == NAMES.update(group(GROUP, *((p, 1, p) for p in UPLINKS))).entity.action_profile_group
+    assert (
+        found.action_profile_group
+        == NAMES.update(group(GROUP, *((p, 1, p) for p in UPLINKS))).entity.action_profile_group
+    )
 
 
 def test_both_ways_to_name_a_watch_port_are_kept_and_work(controller: Client, served: Served) -> None:
     update = NAMES.update(group(GROUP, (1, 1, None), (2, 2, None)))
     update.entity.action_profile_group.members[0].watch = 1
     update.entity.action_profile_group.members[1].watch_port = b"\x02"
-    controller.write(member(1, 1), member(2, 2), update, path(GROUP, group=GROUP), route("10.0.2.0/24", GROUP))
+    controller.write(
+        member(1, 1), member(2, 2), update, path(GROUP, group=GROUP), route("10.0.2.0/24", GROUP)
+    )
     controller.write(policy("host_directed"))
     [found] = controller.read(action_profile_group=p4r.ActionProfileGroup())
     assert found.action_profile_group == update.entity.action_profile_group
@@ -251,7 +272,10 @@ def test_both_ways_to_name_a_watch_port_are_kept_and_work(controller: Client, se
 
 def test_members_in_use_cannot_be_deleted(controller: Client) -> None:
     controller.write(*leaf()["write"])
-    deletes = [{"delete": {"profile": PROFILE, "member": 1}}, {"delete": {"profile": PROFILE, "group": GROUP}}]
+    deletes = [
+        {"delete": {"profile": PROFILE, "member": 1}},
+        {"delete": {"profile": PROFILE, "group": GROUP}},
+    ]
     assert codes(controller, *deletes) == [Code.FAILED_PRECONDITION] * 2
     body = path(GROUP, group=GROUP)["insert"]
     assert codes(controller, {"delete": {"table": body["table"], "match": body["match"]}}) == [Code.OK]
@@ -345,7 +369,7 @@ def test_one_shot_action_sets(controller: Client, served: Served) -> None:
     assert ports() == [4, 4, 4]
     controller.write(one_shot(kind=p4r.Update.DELETE))
     assert ports() == []
-    for i in range(300):  # nothing is left behind by sets that come and go
+    for _ in range(300):  # nothing is left behind by sets that come and go
         controller.write(one_shot((1, 8), (2, 8)), one_shot(kind=p4r.Update.DELETE))
 
 
@@ -417,7 +441,9 @@ def test_direct_counters_alone_and_with_their_entries(controller: Client, served
 
 
 def test_a_direct_counter_can_be_set_on_its_own_and_with_its_entry(controller: Client) -> None:
-    controller.write(entry(route("10.0.0.0/8", 1), counter_data=p4r.CounterData(packet_count=7, byte_count=70)))
+    controller.write(
+        entry(route("10.0.0.0/8", 1), counter_data=p4r.CounterData(packet_count=7, byte_count=70))
+    )
 
     def count() -> tuple[int, int]:
         [found] = entries(controller, table_id=LPM.id, counter_data=p4r.CounterData())

@@ -9,11 +9,14 @@ from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.packet_io import decode_packet_in, encode_packet_out
 from csaud_softswitch.p4runtime.proto import p4r
 
-from tests.softswitch.exchange_cases import LLDP, ether, insert, name
+from tests.softswitch.inputs import LLDP, ether, insert, name
 from tests.softswitch.p4runtime_support import INDEX, NAMES, Client, Served
 
 PUNT = insert(
-    table=name("punt.ether_type"), match={"hdr.ethernet.ether_type": LLDP}, action=name("punt.to_cpu"), params={}
+    table=name("punt.ether_type"),
+    match={"hdr.ethernet.ether_type": LLDP},
+    action=name("punt.to_cpu"),
+    params={},
 )
 PROBE = ether(b"probe".ljust(46, b"."), LLDP)
 
@@ -69,7 +72,9 @@ def test_packets_without_a_controller_are_counted(controller: Client, served: Se
 
 def test_a_bad_packet_out_is_answered_on_the_stream(controller: Client) -> None:
     good = packet_out(1)
-    missing, unknown, wide, twice = (p4r.StreamMessageRequest.FromString(good.SerializeToString()) for _ in range(4))
+    missing, unknown, wide, twice = (
+        p4r.StreamMessageRequest.FromString(good.SerializeToString()) for _ in range(4)
+    )
     missing.packet.ClearField("metadata")
     unknown.packet.metadata.add(metadata_id=99, value=b"\1")
     wide.packet.metadata[0].value = b"\x02\x00"

@@ -9,7 +9,7 @@ import pytest
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.proto import p4r
 
-from tests.softswitch.exchange_cases import (
+from tests.softswitch.inputs import (
     DESTINATION,
     GROUP,
     HOST_PORT,

@@ -28,6 +28,7 @@ class Code(IntEnum):
     OUT_OF_RANGE = 11
     UNIMPLEMENTED = 12
     INTERNAL = 13
+    UNAVAILABLE = 14
 
 
 class P4RuntimeError(Exception):

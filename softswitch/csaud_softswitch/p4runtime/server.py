@@ -10,10 +10,11 @@ from typing import Any, TypeAlias
 
 import grpc
 import grpc.aio
+from google.protobuf.message import DecodeError
 
 from csaud_softswitch.p4runtime.address import AddressError, claim, release
 from csaud_softswitch.p4runtime.device import Device
-from csaud_softswitch.p4runtime.errors import BatchError, P4RuntimeError
+from csaud_softswitch.p4runtime.errors import BatchError, Code, P4RuntimeError, invalid
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc, rpc_status
 
 MAX_MESSAGE = 256 << 20
@@ -21,6 +22,9 @@ MAX_MESSAGE = 256 << 20
 
 MAX_QUEUED_PACKETS = 10_000
 """Packets that wait for a slow controller; beyond it they are dropped and counted."""
+
+_STOP_GRACE_S = 1.0
+"""What calls have to finish when the server stops."""
 
 _MAX_STATUS = 7_000
 """Bytes of an error's details: gRPC clients refuse more than 8 KiB of metadata unless told otherwise."""
@@ -72,6 +76,12 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
 
     def __init__(self, device: Device) -> None:
         self._device = device
+        self._sessions: set[StreamSession] = set()
+
+    def end_streams(self) -> None:
+        """Tell every controller that the switch goes away."""
+        for session in self._sessions:
+            session.end(P4RuntimeError(Code.UNAVAILABLE, f"{self._device.name} is stopping"))
 
     async def Write(self, request: p4r.WriteRequest, context: Context) -> p4r.WriteResponse:
         try:
@@ -114,14 +124,17 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         self, requests: AsyncIterator[p4r.StreamMessageRequest], context: Context
     ) -> AsyncIterator[p4r.StreamMessageResponse]:
         session = StreamSession()
+        self._sessions.add(session)
         reader = asyncio.create_task(self._receive(session, requests))
         try:
             async for message in session.messages():
                 yield message
+            await reader
         except P4RuntimeError as error:
             await _abort(context, error)
         finally:
             reader.cancel()
+            self._sessions.discard(session)
             self._device.end_stream(session)
 
     async def _receive(
@@ -133,6 +146,8 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
                 self._device.stream_message(session, request)
         except P4RuntimeError as refused:
             error = refused
+        except DecodeError as malformed:
+            error = invalid(str(malformed))
         finally:
             session.end(error)
 
@@ -143,6 +158,7 @@ class P4RuntimeServer:
     def __init__(self, device: Device, addresses: list[str]) -> None:
         self.device = device
         self.addresses = addresses
+        self._service = P4RuntimeService(device)
         self._server: grpc.aio.Server | None = None
         self._claimed: list[str] = []
 
@@ -155,7 +171,7 @@ class P4RuntimeServer:
                 ("grpc.so_reuseport", 0),
             ]
         )
-        p4r_grpc.add_P4RuntimeServicer_to_server(P4RuntimeService(self.device), self._server)
+        p4r_grpc.add_P4RuntimeServicer_to_server(self._service, self._server)
         try:
             for address in self.addresses:
                 claim(address)
@@ -177,7 +193,8 @@ class P4RuntimeServer:
             return
         server, self._server = self._server, None
         asyncio.get_running_loop().remove_reader(self.device.switch.packet_in_fd())
-        await server.stop(grace=None)
+        self._service.end_streams()
+        await server.stop(grace=_STOP_GRACE_S)
         self._release()
 
     def _release(self) -> None:
