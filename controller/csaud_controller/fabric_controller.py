@@ -67,9 +67,8 @@ class FabricController:
             settled=lambda name: self._settled.set(),
             probe=self._on_probe,
         )
-        config = target.device_config(artifacts)
         self.tasks = {
-            name: SwitchTask(name, spec.p4runtime, spec.device_id, artifacts, config, hooks, audit_s=audit_s)
+            name: SwitchTask(name, spec.p4runtime, spec.device_id, artifacts, target, hooks, audit_s=audit_s)
             for name, spec in fabric.switches.items()
             if spec.p4runtime is not None
         }

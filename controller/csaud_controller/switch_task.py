@@ -17,6 +17,7 @@ from csaud_controller.inventory import End
 from csaud_controller.probes import ETHER_TYPE, Probe, decode, encode
 from csaud_controller.reconcile import apply, plan, read_state
 from csaud_controller.state import TableState
+from csaud_controller.targets import Target
 
 LOG = logging.getLogger("csaud.controller")
 
@@ -76,7 +77,7 @@ class SwitchTask:
         address: str,
         device_id: int,
         artifacts: Artifacts,
-        device_config: bytes,
+        target: Target,
         hooks: Hooks,
         *,
         audit_s: float = 3.0,
@@ -84,10 +85,11 @@ class SwitchTask:
     ) -> None:
         self.name, self.address = name, address
         self.status = SwitchStatus()
+        self._target = target
         self._hooks, self._audit_s, self._retry_s = hooks, audit_s, retry_s
         self._options = fy.SwitchOptions(
             p4info=artifacts.p4info,
-            p4blob=_Blob(device_config),
+            p4blob=_Blob(target.device_config(artifacts)),
             device_id=device_id,
             ready_handler=self._ready,
         )
@@ -175,8 +177,9 @@ class SwitchTask:
         self._wake.clear()
         expected_unchanged = self.status.in_sync
         generation, want = self._hooks.desired(self.name)
-        steps = plan(await read_state(switch, codec), want)
-        count = await apply(switch, codec, steps)
+        have = await read_state(switch, codec, self._target.as_read)
+        steps = plan(have, want)
+        count = await apply(switch, codec, self._target.in_steps(have, steps))
         if count:
             self.status.updates += count
             if expected_unchanged and not first:

@@ -59,12 +59,13 @@ async def controller(
     stored: Stored | None = None,
     probe_interval_s: float = 0.0,
     audit_s: float = 60.0,
+    target: str = "soft",
 ) -> AsyncIterator[FabricController]:
     """A controller of the run's switches in this process, without its control socket."""
     made = FabricController(
         fabric or run.fabric(),
         artifacts or find_artifacts(),
-        TARGETS["soft"],
+        TARGETS[target],
         stored=stored,
         probe_interval_s=probe_interval_s,
         audit_s=audit_s,

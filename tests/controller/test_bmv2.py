@@ -1,0 +1,62 @@
+"""The same controller against the reference target: what a BMv2 switch holds is what is desired."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+from csaud_controller.counters import read_counters
+from csaud_controller.desired import Intent
+from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.inventory import End, leaf_spine
+from csaud_controller.paths import LiveView
+from csaud_controller.policy import Policy
+
+from tests.controller.bmv2 import Bmv2Switches
+from tests.controller.soft import controller, desired, programmed, run_directory
+from tests.controller.test_controller import held, until
+
+pytestmark = [pytest.mark.root, pytest.mark.bmv2]
+
+
+@pytest.fixture(scope="module")
+def switches() -> Iterator[Bmv2Switches]:
+    with run_directory(leaf_spine(2, 2, 1)) as run, Bmv2Switches(run) as made:
+        yield made
+
+
+def test_from_nothing_through_changes_a_failed_link_and_a_killed_switch(switches: Bmv2Switches) -> None:
+    run = switches._run
+    intent = Intent(
+        policy=Policy(spray="random"), faults=Faults(rules=(FaultRule(probability=0.1, where="all"),))
+    )
+
+    async def main() -> None:
+        async with controller(run, probe_interval_s=0.1, target="bmv2") as made:
+            await programmed(made)
+            assert await held(run, "bmv2") == desired(run)
+
+            assert await made.wait_applied(made.change(intent), 20) == {}
+            assert await held(run, "bmv2") == desired(run, intent)
+
+            switches.namespace.ip("link set l1-eth2 down")
+            dead = LiveView(frozenset({End("l1", 2)}))
+            await until(made, lambda: made.live == dead)
+            await programmed(made)
+            assert await held(run, "bmv2") == desired(run, intent, dead)
+            switches.namespace.ip("link set l1-eth2 up")
+            await until(made, lambda: made.live == LiveView())
+
+            switches.processes["s1"].kill()
+            await until(made, lambda: "s1" in made.live.dead_switches)
+            switches.start("s1")
+            await until(made, lambda: made.live == LiveView())
+            await programmed(made)
+            assert await held(run, "bmv2") == desired(run, intent)
+            assert [(e["what"], e["up"]) for e in made.events] == [
+                ("l1-s2", False), ("l1-s2", True), ("s1", False), ("s1", True),
+            ]  # fmt: skip
+            counts = await asyncio.to_thread(read_counters, run.fabric())
+            assert counts["l1"]["egress_kind"].keys() == {1, 2, 3}
+            assert counts["l1"]["injected"][1]["data"] == 0
+
+    asyncio.run(main())
