@@ -1,5 +1,6 @@
 """Packets that no peer would send, to both ports of the soft device: counted, dropped, and all else stays."""
 
+import contextlib
 import random
 import socket
 from collections.abc import Iterator
@@ -9,17 +10,20 @@ import numpy as np
 import pytest
 
 from tests.support.netns import NetworkNamespace
-from tests.support.roce import ACK, LOSS, LOSS_PORT, Control, CsaHeader, Datagram, icrc
-from tests.support.soft import Address, Job, SoftRank, soft_rank
+from tests.support.roce import ACK, LOSS, LOSS_PORT, ROCE_PORT, Control, CsaHeader, Datagram, icrc
+from tests.support.soft import Address, Job, Mode, SoftRank, soft_rank
 
 pytestmark = pytest.mark.root
 
 VICTIM, SENDER = 0, 1
 JOB = Job({VICTIM: Address("10.0.1.1", 0x51), SENDER: Address("10.0.1.2", 0x52)}, qkey=0x1CEB00DA, epoch=4)
 PAYLOAD = 4064  # of one packet
+SRC_PORT = 0xC000
+# linux/in.h; Python's socket module has no names for them
+IP_MTU_DISCOVER, IP_PMTUDISC_DO = 10, 2
 
 # Offsets from the IPv4 header on.
-IP_BYTES, UDP_LENGTH, BTH, CSA = 20, 24, 28, 48
+IP_BYTES, DST_PORT, UDP_LENGTH, BTH, CSA = 20, 22, 24, 28, 48
 TRIMMED_BYTES = 80  # a LOSS packet: 94 bytes less the Ethernet header
 
 # What whole packets and the passing of time may change; all other counters must stay.
@@ -32,7 +36,7 @@ def packet(
     body: bytes = b"",
     *,
     qkey: int = JOB.qkey,
-    dst_port: int = 4791,
+    dst_port: int = ROCE_PORT,
     qpn: int | None = None,
 ) -> bytes:
     """An IPv4 packet from the sender to the victim, right in all that the arguments do not say."""
@@ -44,7 +48,8 @@ def packet(
         dst_qpn=victim.qpn if qpn is None else qpn,
         qkey=qkey,
         payload=header.pack() + body,
-        ip_id=1,
+        ip_id=0,
+        src_port=SRC_PORT,
         dst_port=dst_port,
     ).pack()
 
@@ -79,6 +84,7 @@ class Case:
     name: str
     counter: str
     packet: bytes
+    raw_only: bool = False  # a UDP socket cannot send it, or the kernel would not hand it to one
 
 
 DATA_HEADER = CsaHeader(epoch=JOB.epoch, coll_seq=1 << 31, src_rank=SENDER)
@@ -98,10 +104,10 @@ CASES = [
         Case(f"cut to {size}", "rx_bad_length", cut(WHOLE, size))
         for size in (28, 31, 39, 40, 48, 52, 79, 80, 83)
     ),
-    Case("UDP length above the packet's", "rx_bad_length", with_udp_length(WHOLE, len(WHOLE))),
-    Case("UDP length below the packet's", "rx_bad_length", with_udp_length(WHOLE, 40)),
-    Case("UDP length zero", "rx_bad_length", with_udp_length(WHOLE, 0)),
-    Case("UDP length 65535", "rx_bad_length", with_udp_length(WHOLE, 0xFFFF)),
+    Case("UDP length above the packet's", "rx_bad_length", with_udp_length(WHOLE, len(WHOLE)), raw_only=True),
+    Case("UDP length below the packet's", "rx_bad_length", with_udp_length(WHOLE, 40), raw_only=True),
+    Case("UDP length zero", "rx_bad_length", with_udp_length(WHOLE, 0), raw_only=True),
+    Case("UDP length 65535", "rx_bad_length", with_udp_length(WHOLE, 0xFFFF), raw_only=True),
     Case("not a multiple of four", "rx_bad_length", cut(packet(DATA_HEADER, b"data" * 4), 90)),
     Case("more pad than payload", "rx_bad_length", patched(packet(DATA_HEADER), BTH + 1, 0x70)),
     # Integrity and addressing
@@ -165,23 +171,35 @@ CASES = [
 class Wire:
     """The sender's end: whole messages, with which the victim shows that it is well, and whatever bytes."""
 
-    def __init__(self, raw: socket.socket, victim: SoftRank) -> None:
-        self._raw = raw
-        self._victim = victim
+    def __init__(self, socket: socket.socket, victim: SoftRank, mode: Mode) -> None:
+        self.mode = mode
+        self.victim = victim
+        self._socket = socket
         self._messages = 0
 
     def send(self, packet: bytes) -> None:
-        self._raw.sendto(packet, (JOB.ranks[VICTIM].ipv4, 0))
+        port = int.from_bytes(packet[DST_PORT : DST_PORT + 2], "big")
+        to = (JOB.ranks[VICTIM].ipv4, port if self.mode == "udp" else 0)
+        self._socket.sendto(packet[BTH:] if self.mode == "udp" else packet, to)
 
-    def deliver_message(self) -> None:
-        """A message of one packet arrives; so everything sent before it has been taken, too."""
+    def settle(self) -> dict[str, object]:
+        """The victim's counters when everything sent so far has been taken.
+
+        Two messages: the UDP ports are separate queues, and the first message may have overtaken, within one
+        turn of the victim, what came to the LOSS port before it.
+        """
+        self._deliver_message()
+        self._deliver_message()
+        return self.victim.stats()
+
+    def _deliver_message(self) -> None:
         self._messages += 1
         content = self._messages.to_bytes(4, "big")
         buffer = np.zeros(4, np.uint8)
-        transfer = self._victim.post_recv(SENDER, buffer, self._messages)
+        transfer = self.victim.post_recv(SENDER, buffer, self._messages)
         path_seq = (self._messages - 1) & 0xFFFF
         self.send(packet(replace(DATA_HEADER, coll_seq=self._messages, path_seq=path_seq), content))
-        assert [completion.id for completion in self._victim.wait()] == [transfer]
+        assert [completion.id for completion in self.victim.wait()] == [transfer]
         assert bytes(buffer) == content
 
 
@@ -193,21 +211,22 @@ def namespace() -> Iterator[NetworkNamespace]:
         yield space
 
 
-@pytest.fixture(scope="module")
-def victim(namespace: NetworkNamespace) -> Iterator[SoftRank]:
-    with soft_rank(namespace, JOB, VICTIM) as rank:
-        yield rank
-
-
-@pytest.fixture(scope="module")
-def wire(namespace: NetworkNamespace, victim: SoftRank) -> Iterator[Wire]:
-    """The sender's raw socket, beside a bound one, for whose sake the kernel refuses no answer."""
-    with namespace.entered():
-        raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-        bound = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    with raw, bound:
-        bound.bind((JOB.ranks[SENDER].ipv4, 4791))
-        yield Wire(raw, victim)
+@pytest.fixture(scope="module", params=["raw", "udp"])
+def wire(request: pytest.FixtureRequest, namespace: NetworkNamespace) -> Iterator[Wire]:
+    """A victim, and a sender that uses sockets of the victim's kind."""
+    mode: Mode = request.param
+    sender = JOB.ranks[SENDER].ipv4
+    with contextlib.ExitStack() as stack:
+        victim = stack.enter_context(soft_rank(namespace, JOB, VICTIM, mode))
+        with namespace.entered():
+            raw = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW))
+            udp = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            # Bound, so that the kernel does not tell the victim that nobody takes its answers.
+            bound = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        bound.bind((sender, ROCE_PORT))
+        udp.bind((sender, SRC_PORT))
+        udp.setsockopt(socket.IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO)  # sends IP id 0, like the raw ones
+        yield Wire(udp if mode == "udp" else raw, victim, mode)
 
 
 def difference(before: dict[str, object], after: dict[str, object]) -> dict[str, int]:
@@ -220,38 +239,39 @@ def difference(before: dict[str, object], after: dict[str, object]) -> dict[str,
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_counted_and_dropped(victim: SoftRank, wire: Wire, case: Case) -> None:
-    wire.deliver_message()
-    before = victim.stats()
+def test_counted_and_dropped(wire: Wire, case: Case) -> None:
+    before = wire.settle()
+    if case.raw_only and wire.mode == "udp":
+        return  # never reaches the victim
     wire.send(case.packet)
-    wire.deliver_message()
-    assert difference(before, victim.stats()) == {case.counter: 1}
+    assert difference(before, wire.settle()) == {case.counter: 1}
 
 
-def test_packet_of_another_queue_pair_is_not_this_ranks(victim: SoftRank, wire: Wire) -> None:
-    before = victim.stats()
+def test_packet_of_another_queue_pair_is_not_this_ranks(wire: Wire) -> None:
+    """Raw sockets filter by queue pair, as several ranks may share the address; a UDP socket has it alone."""
+    before = wire.settle()
     wire.send(packet(DATA_HEADER, b"data", qpn=0x99))
-    wire.deliver_message()
-    assert difference(before, victim.stats()) == {}
+    assert difference(before, wire.settle()) == ({} if wire.mode == "raw" else {"rx_bad_qpn": 1})
 
 
-def test_damage_of_any_kind_is_counted_packet_by_packet(victim: SoftRank, wire: Wire) -> None:
+def test_damage_of_any_kind_is_counted_packet_by_packet(wire: Wire) -> None:
     """Packets cut short and with a bit flipped, but for what chooses the receiver and what no iCRC covers."""
     seed, rounds, burst = 20_260_101, 20, 100
     print(f"seed {seed}")
     choice = random.Random(seed)
     sources = [WHOLE, packet(ACK_HEADER, PART.pack()), loss(LOSS_HEADER)]
     spared = {26, 27, 32, 33, 34, 35}  # UDP checksum, resv8a, destination QP
-    wire.deliver_message()
+    first = UDP_LENGTH if wire.mode == "raw" else BTH
+    before = wire.settle()
     for _ in range(rounds):
-        before = victim.stats()
         for _ in range(burst):
             source = choice.choice(sources)
-            size = choice.choice([len(source), choice.randrange(28, len(source) + 1)])
+            size = choice.choice([len(source), choice.randrange(BTH + 1, len(source) + 1)])
             damaged = bytearray(source[:size])
-            offset = choice.choice([at for at in range(24, size) if at not in spared])
+            offset = choice.choice([at for at in range(first, size) if at not in spared])
             damaged[offset] ^= 1 << choice.randrange(8)
             wire.send(bytes(damaged))
-        wire.deliver_message()
-        changes = difference(before, victim.stats())
+        after = wire.settle()
+        changes = difference(before, after)
         assert sum(count for name, count in changes.items() if name.startswith("rx_")) == burst, changes
+        before = after

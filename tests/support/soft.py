@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import IPv4Address
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from csaud import _core
 from tests.support.netns import NetworkNamespace
 
 Bytes = npt.NDArray[np.uint8]
+Mode = Literal["raw", "udp"]
 
 # The longest packet from the IPv4 header on: headers, a path MTU of 4096, pad and iCRC.
 PACKET_BYTES = 4096 + 128
@@ -66,14 +67,23 @@ class SoftRank:
 
 
 @contextmanager
-def soft_rank(namespace: NetworkNamespace, job: Job, rank: int) -> Iterator[SoftRank]:
-    """Rank `rank` of `job` on raw sockets in `namespace`, which has its address."""
+def soft_rank(
+    namespace: NetworkNamespace, job: Job, rank: int, mode: Mode = "raw", *, verify_icrc: bool = True
+) -> Iterator[SoftRank]:
+    """Rank `rank` of `job` on raw or UDP sockets in `namespace`, which has its address.
+
+    UDP sockets do not show IP ids, so there the iCRC can be verified only if all senders use id 0.
+    """
     here = job.ranks[rank]
     config = _core.EndpointConfig()
     config.rank, config.world, config.epoch, config.qkey = rank, job.world, job.epoch, job.qkey
     config.local_ipv4, config.local_qpn = int(IPv4Address(here.ipv4)), here.qpn
+    if mode == "udp":
+        config.udp_source_port, config.zero_ip_id = config.roce_port, True
+    config.verify_icrc = verify_icrc
+    kind = _core.RawDevice if mode == "raw" else _core.UdpDevice
     with namespace.entered():
-        device = _core.RawDevice(int(IPv4Address(here.ipv4)), here.qpn, PACKET_BYTES, BATCH, 1 << 22)
+        device = kind(int(IPv4Address(here.ipv4)), here.qpn, PACKET_BYTES, BATCH, 1 << 22)
     progress = _core.Progress(config, device, BATCH)
     for number, address in job.ranks.items():
         if number != rank:

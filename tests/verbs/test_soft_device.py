@@ -10,7 +10,7 @@ from csaud import _core
 
 from tests.support.roce import ACK, CSA_BYTES, DATA, Control, CsaHeader, Datagram
 from tests.support.rxe import GUEST, HOST, Completion, RxeGuest, RxeQueuePair
-from tests.support.soft import Address, Bytes, Job, SoftRank, soft_rank
+from tests.support.soft import Address, Bytes, Job, Mode, SoftRank, soft_rank
 
 pytestmark = [pytest.mark.qemu, pytest.mark.root]
 
@@ -28,10 +28,12 @@ def bytes_of(size: int) -> Bytes:
     return np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8)
 
 
-def soft(guest: RxeGuest, peer_qpn: int) -> AbstractContextManager[SoftRank]:
+def soft(guest: RxeGuest, peer_qpn: int, mode: Mode = "raw") -> AbstractContextManager[SoftRank]:
     """A rank at this end of the wire, whose only peer is a queue pair of the kernel."""
     ranks = {SOFT_RANK: Address(HOST.ipv4, SOFT_QPN), KERNEL_RANK: Address(GUEST.ipv4, peer_qpn)}
-    return soft_rank(guest.network.namespace, Job(ranks, QKEY, EPOCH), SOFT_RANK)
+    return soft_rank(
+        guest.network.namespace, Job(ranks, QKEY, EPOCH), SOFT_RANK, mode, verify_icrc=mode == "raw"
+    )
 
 
 def receive(pair: RxeQueuePair, kind: int, count: int) -> list[tuple[CsaHeader, Completion]]:
@@ -63,11 +65,12 @@ def send_message(pair: RxeQueuePair, data: bytes, coll_seq: int) -> int:
     return len(pieces)
 
 
+@pytest.mark.parametrize("mode", ["raw", "udp"])
 @pytest.mark.parametrize("size", SIZES)
-def test_data_completes_on_the_kernels_queue_pair(rxe_guest: RxeGuest, size: int) -> None:
+def test_data_completes_on_the_kernels_queue_pair(rxe_guest: RxeGuest, size: int, mode: Mode) -> None:
     data = bytes_of(size)
     packets = max(1, -(-size // PAYLOAD))
-    with rxe_guest.queue_pair(QKEY) as pair, soft(rxe_guest, pair.number) as rank:
+    with rxe_guest.queue_pair(QKEY) as pair, soft(rxe_guest, pair.number, mode) as rank:
         transfer = rank.post_send(KERNEL_RANK, data, coll_seq=1)
         arrived = receive(pair, DATA, packets)
         name = CsaHeader(kind=ACK, epoch=EPOCH, coll_seq=1, src_rank=SOFT_RANK, pkt_total=packets)
@@ -88,10 +91,11 @@ def test_data_completes_on_the_kernels_queue_pair(rxe_guest: RxeGuest, size: int
         assert received.payload[CSA_BYTES:] == data[index * PAYLOAD : (index + 1) * PAYLOAD].tobytes()
 
 
+@pytest.mark.parametrize("mode", ["raw", "udp"])
 @pytest.mark.parametrize("size", SIZES)
-def test_message_from_the_kernel_is_delivered(rxe_guest: RxeGuest, size: int) -> None:
+def test_message_from_the_kernel_is_delivered(rxe_guest: RxeGuest, size: int, mode: Mode) -> None:
     data, buffer = bytes_of(size), np.zeros(size, np.uint8)
-    with rxe_guest.queue_pair(QKEY) as pair, soft(rxe_guest, pair.number) as rank:
+    with rxe_guest.queue_pair(QKEY) as pair, soft(rxe_guest, pair.number, mode) as rank:
         transfer = rank.post_recv(KERNEL_RANK, buffer, coll_seq=1)
         packets = send_message(pair, data.tobytes(), coll_seq=1)
         (completion,) = rank.wait()
