@@ -57,6 +57,9 @@ class IntervalDetector {
     // between two polls, so that a caller who is always late still reports.
     bool postpone(Nanos now, const IntervalTerms&, const Reassembly&) noexcept;
 
+    // Nothing is due before `until`.
+    void defer(Nanos until) noexcept { not_before_ = until; }
+
     Nanos deadline(const Reassembly&, const IntervalTerms&) const noexcept;
 
     Nanos interval(const Reassembly&, const IntervalTerms&) const noexcept;

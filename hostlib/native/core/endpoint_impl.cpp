@@ -290,6 +290,9 @@ void EndpointImpl::on_timer(Nanos now) {
             case TimerKind::send:
                 sender.on_timer(t.index, now);
                 break;
+            case TimerKind::notices:
+                receiver.on_notices_timer(now);
+                break;
             case TimerKind::abort:
                 aborting.on_timer(now);
                 break;

@@ -173,6 +173,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     liveness_.heard(peer, now);
     ++ctx_.stats.rx_data;
     track_path(d, peer);
+    if (pacer_.data_arrived()) release_notice(now);
     if (found == nullptr && finished_.contains(h.name)) return duplicate(d, peer, true, now);
     if (found != nullptr && messages_[*found].reassembly.has(h.pkt_idx))
         return duplicate(d, peer, false, now);
@@ -269,6 +270,7 @@ void Receiver::fail_all(Status status, std::uint16_t rank, Nanos now) {
         if (m.posted) finish(m, status, rank, now);
         close(i, ctx_.peers.get(m.name.src_rank));
     }
+    pacer_.clear();
 }
 
 }  // namespace csaud

@@ -11,6 +11,7 @@
 #include "finished.hpp"
 #include "liveness.hpp"
 #include "loss_notices.hpp"
+#include "loss_pacer.hpp"
 #include "reassembly.hpp"
 #include "step_progress.hpp"
 
@@ -25,6 +26,8 @@ class Receiver {
     void on_data(const wire::Decoded&, Nanos now);
     // A switch trimmed a packet that was for us.
     void on_loss(const wire::Decoded&, Nanos now);
+    // Held notices waited for DATA that did not come.
+    void on_notices_timer(Nanos now);
     // Do a PROBE or a PROBE_RSP and what is known of its message fit together? False: it is counted as bad.
     bool fits(const wire::Decoded&, Nanos now);
     // A sender asks for a message of its own.
@@ -58,7 +61,8 @@ class Receiver {
         Nanos posted_at = 0;
         Nanos started = 0;
         Nanos deadline = kNever;
-        std::uint32_t early = kNone;  // packets in the early pool
+        std::uint32_t early = kNone;     // packets in the early pool
+        std::uint16_t held_notices = 0;  // of it, in the pacer
         std::uint8_t contradictions = 0;
         bool live = false;
         bool posted = false;
@@ -75,6 +79,8 @@ class Receiver {
     void arm(std::uint32_t index, Message&, Peer&);
     void consumed(Peer&, std::uint32_t packets, std::uint32_t echo_ts);
     void duplicate(const wire::Decoded&, Peer&, bool finished, Nanos now);
+    void pass_on(const LossPacer::Notice&);
+    void release_notice(Nanos now);
     void track_path(const wire::Decoded&, Peer&);
     bool sane_source(const wire::Decoded&) noexcept;
     ControlItem answer(wire::Type, wire::Reason, const MessageName&, std::uint16_t total,
@@ -88,6 +94,7 @@ class Receiver {
     FlatMap<MessageName, std::uint32_t> by_name_;
     FinishedMessages finished_;
     LossNotices notices_;
+    LossPacer pacer_;
     EarlyPool early_;
     StepProgress steps_;
     std::size_t posted_ = 0;

@@ -28,7 +28,7 @@ Receiver::View Receiver::view(const MessageName& name) const noexcept {
     return {nullptr, finished_.contains(name)};
 }
 
-void Receiver::on_loss(const wire::Decoded& d, Nanos) {
+void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
     const std::uint32_t* found = by_name_.find(h.name);
     if (!sane_source(d) || (found != nullptr && messages_[*found].reassembly.total() != h.pkt_total)) {
@@ -47,10 +47,39 @@ void Receiver::on_loss(const wire::Decoded& d, Nanos) {
     const bool have =
         found != nullptr ? messages_[*found].reassembly.has(h.pkt_idx) : finished_.contains(h.name);
     if (have) return;  // another copy made it
-    ControlItem item = answer(wire::Type::state, wire::Reason::loss, h.name, h.pkt_total, src);
-    item.pkt_idx = h.pkt_idx;
-    item.attempt = h.attempt;
+    const LossPacer::Notice notice{{h.name, src, h.pkt_idx, h.attempt}, h.pkt_total};
+    if (pacer_.pass()) return pass_on(notice);
+    if (found != nullptr) ++messages_[*found].held_notices;
+    if (pacer_.empty()) ctx_.timers.arm(TimerKind::notices, 0, now + peer.rtt.patience());
+    pacer_.hold(notice);
+}
+
+void Receiver::pass_on(const LossPacer::Notice& n) {
+    ControlItem item = answer(wire::Type::state, wire::Reason::loss, n.copy.message, n.total, n.copy.peer);
+    item.pkt_idx = n.copy.pkt_idx;
+    item.attempt = n.copy.attempt;
     ctx_.control.push(item);
+}
+
+// Passes on the oldest held notice that still matters.
+void Receiver::release_notice(Nanos now) {
+    while (!pacer_.empty()) {
+        const LossPacer::Notice n = pacer_.take();
+        const std::uint32_t* found = by_name_.find(n.copy.message);
+        if (found != nullptr && messages_[*found].held_notices > 0) --messages_[*found].held_notices;
+        if (found != nullptr ? messages_[*found].reassembly.has(n.copy.pkt_idx)
+                             : finished_.contains(n.copy.message)) {
+            continue;
+        }
+        pass_on(n);
+        break;
+    }
+    const Nanos wait = pacer_.empty() ? 0 : ctx_.peers.get(pacer_.front().copy.peer).rtt.patience();
+    ctx_.timers.arm(TimerKind::notices, 0, pacer_.empty() ? kNever : now + wait);
+}
+
+void Receiver::on_notices_timer(Nanos now) {
+    release_notice(now);
 }
 
 bool Receiver::fits(const wire::Decoded& d, Nanos now) {
@@ -76,6 +105,11 @@ void Receiver::on_probe(const wire::Decoded& d) {
         item.reason = done ? wire::Reason::done : wire::Reason::not_ready;
     }
     item.flags = wire::kEcho | wire::kSeen;
+    // What a switch reported and we hold back is not to be resent for the probe's sake.
+    if (const std::uint32_t* found = by_name_.find(h.name);
+        found != nullptr && messages_[*found].held_notices > 0) {
+        item.flags = 0;
+    }
     item.newest_ts = h.tx_ts;
     ctx_.control.push(item);
 }
@@ -102,7 +136,9 @@ void Receiver::on_timer(std::uint32_t i, Nanos now, bool late) {
     if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
         const IntervalTerms t = terms(m, peer);
         const bool due = m.detector.deadline(m.reassembly, t) <= now;
-        if (due && !(late && m.detector.postpone(now, t, m.reassembly))) {
+        if (due && m.held_notices > 0) {
+            m.detector.defer(now + t.rtt_patience);  // its holes are known, and wait for their turn
+        } else if (due && !(late && m.detector.postpone(now, t, m.reassembly))) {
             if (const auto report = m.detector.poll(now, m.reassembly, t)) {
                 ControlItem item = answer(wire::Type::state, wire::Reason::interval, m.name,
                                           static_cast<std::uint16_t>(m.reassembly.total()), peer.rank);

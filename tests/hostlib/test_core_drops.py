@@ -1,0 +1,273 @@
+"""Exactly chosen packets are lost, late or doubled: the message arrives, and the books say what happened."""
+
+from typing import Any
+
+import pytest
+from csaud import _core
+
+from tests.hostlib.core_support import (
+    ABORT,
+    ACK,
+    CREDIT,
+    DATA,
+    MS,
+    PROBE,
+    PROBE_RSP,
+    STATE,
+    US,
+    Drop,
+    content,
+    first_copy,
+    network,
+    retransmitted,
+    total,
+    transfer,
+)
+
+PACKETS = 40
+MESSAGE = content(PACKETS * 64 - 5)
+TYPES = {"ACK": ACK, "STATE": STATE, "CREDIT": CREDIT, "PROBE": PROBE, "PROBE_RSP": PROBE_RSP}
+
+
+@pytest.mark.parametrize("size", [0, 1, 63, 64, 65, 64 * 511 + 1, 64 * 512])
+def test_sizes(size: int) -> None:
+    net = network()
+    transfer(net, content(size))
+    assert retransmitted(net) == {}
+    assert total(net, "tx_data") == max(1, -(-size // 64))
+    assert net.unbalanced() == ""
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("attempts", [1, 2, 5])
+@pytest.mark.parametrize("lost", [[0], [PACKETS - 1], range(PACKETS), [0, PACKETS - 1], range(1, PACKETS, 2)])
+def test_data_lost_again_and_again(lost: list[int], attempts: int, ordered: bool) -> None:
+    hook = Drop(lambda p: p.type == DATA and p.pkt_idx in lost and p.attempt < attempts)
+    net = network(hook=hook, ordered=ordered)
+    transfer(net, MESSAGE)
+    assert hook.hit == len(lost) * attempts
+    assert sum(retransmitted(net).values()) == hook.hit
+    assert net.unbalanced() == ""
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("times", [1, 3, 8])
+def test_the_first_control_packets_of_a_kind_are_lost(kind: str, times: int) -> None:
+    """Several messages, some with holes, more packets than the window: each kind of control packet is needed."""
+    data_lost = Drop(lambda p: p.type == DATA and p.pkt_idx in (3, PACKETS - 1) and p.attempt == 0)
+    control_lost = Drop(lambda p: p.type == TYPES[kind], times)
+    net = network(window=8)
+    net.set_hook(lambda p: control_lost(p) or data_lost(p))
+    for coll_seq in range(1, 6):
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+    assert net.unbalanced() == ""
+    assert total(net, "rx_bad_index") == 0
+    if kind in ("ACK", "STATE", "CREDIT"):
+        assert control_lost.hit == times
+
+
+@pytest.mark.parametrize("kind", ["ACK", "STATE", "PROBE_RSP"])
+def test_all_of_a_kind_are_lost_for_half_a_second(kind: str) -> None:
+    data_lost = Drop(first_copy(3, PACKETS - 1))
+    net = network(window=8)
+    net.set_hook(lambda p: "drop" if p.type == TYPES[kind] and p.now < 500 * MS else data_lost(p))
+    transfer(net, MESSAGE)
+    assert net.unbalanced() == ""
+
+
+def test_a_lost_ack_is_healed_by_the_probe_and_costs_no_data() -> None:
+    hook = Drop(lambda p: p.type == ACK, 3)
+    net = network(hook=hook)
+    transfer(net, MESSAGE)
+    assert retransmitted(net) == {}
+    assert total(net, "tx_probe") >= 3
+    assert net.unbalanced() == ""
+
+
+def test_done_is_known_long_after_the_message_is_forgotten() -> None:
+    """The names remembered are few, the sender asks for a message that the watermark alone knows."""
+    hold = Drop(lambda p: p.type == ACK and p.coll_seq == 1 and p.now < 300 * MS)
+    net = network(hook=hold, finished_memory=2, dead_after=8_000 * MS)
+    net.post_recv(1, 0, 10, coll_seq=1)
+    first = net.post_send(0, 1, bytes(10), coll_seq=1)
+    for coll_seq in range(2, 12):
+        net.post_recv(1, 0, 10, coll_seq=coll_seq)
+        net.post_send(0, 1, bytes(10), coll_seq=coll_seq)
+    net.run_until(100 * MS)
+    assert first not in [c.id for c in net.completions(0)]
+    assert net.settle(10_000 * MS)
+    assert first in [c.id for c in net.completions(0)]
+    assert hold.hit > 1
+    assert retransmitted(net) == {}
+
+
+def test_each_data_copy_doubled_is_counted_and_delivered_once() -> None:
+    net = network()
+    net.set_hook(lambda p: ("duplicate", 30 * US) if p.type == DATA else None)
+    transfer(net, MESSAGE)
+    assert retransmitted(net) == {}
+    assert total(net, "rx_duplicates") == PACKETS
+    assert net.unbalanced() == ""
+
+
+def test_a_copy_that_arrives_long_after_the_message_is_a_duplicate() -> None:
+    net = network()
+    net.set_hook(lambda p: ("duplicate", 2_000 * MS) if p.type == DATA else None)
+    receive = net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
+    net.post_send(0, 1, MESSAGE, coll_seq=1)
+    net.run_until(1_000 * MS)
+    before = bytes(net.received(1, receive))
+    assert net.settle(10_000 * MS)
+    assert net.received(1, receive) == before == MESSAGE
+    assert total(net, "rx_duplicates") == PACKETS
+    assert total(net, "messages_received") == 1
+    assert net.unbalanced() == ""
+
+
+def test_every_control_packet_doubled_changes_nothing() -> None:
+    net = network(window=8)
+    lost = Drop(first_copy(3, 9, PACKETS - 1))
+    net.set_hook(lambda p: lost(p) if p.type == DATA else ("duplicate", 70 * US))
+    transfer(net, MESSAGE)
+    assert sum(retransmitted(net).values()) == 3
+    assert net.unbalanced() == ""
+
+
+def test_late_is_not_lost_but_costs_a_spurious_copy_that_is_booked() -> None:
+    """A packet 20 round trips late is resent; the late one is then a duplicate, and no loss remains in the books."""
+    net = network()
+    net.set_hook(lambda p: ("delay", 2_000 * US) if first_copy(5)(p) else None)
+    transfer(net, MESSAGE)
+    assert sum(retransmitted(net).values()) == total(net, "rx_duplicates") == 1
+    assert net.unbalanced() == ""
+
+
+def test_reordering_within_the_window_resends_nothing() -> None:
+    """Every second packet takes a quarter round trip longer, as on a slower path."""
+    net = network(window=64)
+    net.set_hook(lambda p: ("delay", 25 * US) if p.type == DATA and p.pkt_idx % 2 else None)
+    for coll_seq in range(1, 20):
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+    assert retransmitted(net) == {}
+    assert total(net, "rx_reordered") > 0
+
+
+def test_the_interval_learns_the_reordering() -> None:
+    """Paths differ by more than the first guess: what is spurious at first stops."""
+    net = network(link={"path_skew": 150 * US}, window=64)
+    spurious = []
+    for coll_seq in range(1, 60):
+        before = sum(retransmitted(net).values())
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+        spurious.append(sum(retransmitted(net).values()) - before)
+    assert sum(spurious[-20:]) == 0, spurious
+    assert net.unbalanced() == ""
+
+
+def test_corrupted_packets_are_lost_packets() -> None:
+    hook = Drop(first_copy(5, 6), verdict="corrupt")
+    net = network(hook=hook)
+    transfer(net, MESSAGE)
+    assert total(net, "rx_bad_icrc") == 2
+    assert sum(retransmitted(net).values()) == 2
+    assert net.unbalanced() == ""
+
+
+def test_incast_overflows_are_all_recovered() -> None:
+    """Seven senders, one receiver's link of 200 Mb/s with room for a few packets: most is trimmed, nothing is lost."""
+    net = network(8, link={"rate_bps": 200_000_000, "trim_at": 16}, path_mtu=1056, rate_bps=200_000_000)
+    data = content(1024 * 100)
+    receives = [net.post_recv(0, src, len(data), coll_seq=1) for src in range(1, 8)]
+    for src in range(1, 8):
+        net.post_send(src, 0, data, coll_seq=1)
+    assert net.settle(60_000 * MS)
+    assert all(net.received(0, r) == data for r in receives)
+    assert net.counts()["data_trimmed"] > 100
+    assert net.unbalanced() == ""
+    by = retransmitted(net, 8)
+    assert by["loss"] > 0.95 * sum(by.values()), by
+    # The bottleneck is busy all the time: 700 packets of 1,140 bytes with trimmed ones between them.
+    done = max(c.finished_ns for c in net.completions(0))
+    assert done < 1.5 * 700 * 1154 * 8 / 200e6 * 1e9
+
+
+@pytest.mark.parametrize("late_by", [0, 1 * MS, 100 * MS])
+def test_receive_posted_after_the_data(late_by: int) -> None:
+    net = network()
+    net.post_send(0, 1, MESSAGE, coll_seq=1)
+    net.run_until(late_by)
+    receive = net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
+    assert net.settle(10_000 * MS)
+    assert net.received(1, receive) == MESSAGE
+    assert retransmitted(net) == {}
+    assert net.unbalanced() == ""
+
+
+def test_early_data_of_many_peers_fits_the_pool() -> None:
+    """Credit is never larger than the pool, whatever the number of peers; so early data is never dropped."""
+    world = 20
+    net = network(world, early_pool_packets=40, window=32)
+    data = content(64 * 100)
+    for src in range(1, world):
+        net.post_send(src, 0, data, coll_seq=1)
+    net.run_until(200 * MS)
+    assert net.stats(0)["rx_early"] == 2 * (world - 1)  # 40 packets shared by 19 peers
+    receives = [net.post_recv(0, src, len(data), coll_seq=1) for src in range(1, world)]
+    assert net.settle(60_000 * MS)
+    assert all(net.received(0, r) == data for r in receives)
+    assert retransmitted(net, world) == {}
+    assert net.unbalanced() == ""
+
+
+def test_posts_that_cannot_be() -> None:
+    net = network()
+    with pytest.raises(ValueError, match="at most"):
+        net.post_send(0, 1, bytes(net.max_message_bytes + 1))
+    with pytest.raises(ValueError, match="rank 9"):
+        net.post_send(0, 9, b"")
+    net.post_send(0, 1, b"x", coll_seq=1)
+    with pytest.raises(ValueError, match="under way"):
+        net.post_send(0, 1, b"x", coll_seq=1)
+    net.post_recv(1, 0, 1, coll_seq=1)
+    with pytest.raises(ValueError, match="posted before"):
+        net.post_recv(1, 0, 1, coll_seq=1)
+
+
+def test_deadline() -> None:
+    net = network()
+    net.post_recv(1, 0, 10, coll_seq=1, deadline=50 * MS)
+    net.post_send(1, 0, b"x", coll_seq=2, deadline=60 * MS)
+    net.run_until(100 * MS)
+    assert [(c.status, c.rank, c.finished_ns) for c in net.completions(1)] == [
+        (_core.Status.timeout, 0, 50 * MS),
+        (_core.Status.timeout, 0, 60 * MS),
+    ]
+
+
+def test_sizes_that_contradict_end_with_protocol() -> None:
+    net = network()
+    net.post_send(0, 1, content(640), coll_seq=1)
+    net.post_recv(1, 0, 64, coll_seq=1)
+    net.run_until(10_000 * MS)
+    assert [c.status for c in net.completions(1)] == [_core.Status.protocol]
+
+
+def test_hooks_see_every_kind_of_packet() -> None:
+    """Guards the other tests here: a kind that never occurred was never lost."""
+    seen = set()
+    lost = Drop(first_copy(3, PACKETS - 1))
+
+    def hook(p: Any) -> str | None:
+        seen.add(p.type)
+        return lost(p)
+
+    net = network(window=8, hook=hook)
+    net.post_recv(1, 0, 10, coll_seq=77)
+    transfer_in_background = net.post_send(0, 1, MESSAGE, coll_seq=1)
+    net.run_until(10 * MS)
+    net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
+    net.run_until(400 * MS)
+    assert transfer_in_background in [c.id for c in net.completions(0)]
+    net.abort(0)
+    net.run_until(900 * MS)
+    assert seen == {DATA, ACK, STATE, CREDIT, PROBE, PROBE_RSP, ABORT}
