@@ -54,7 +54,7 @@ class FabricController:
         self._probe_interval_s = probe_interval_s
         self._instance = secrets.randbits(32)
         self._round = 0
-        self._monitor = LinkMonitor(fabric)
+        self._monitor = LinkMonitor(fabric, stall_ns=round(3.5e9 * probe_interval_s))
         self._monitor.start(time.monotonic_ns(), stored.dead_links)
         self._live = self._monitor.live()
         self._desired: dict[str, TableState] = {}
@@ -163,17 +163,20 @@ class FabricController:
 
     async def _probe_links(self) -> None:
         ports = {name: self.fabric.uplinks(name) for name in self.tasks}
-        while True:
-            await asyncio.sleep(self._probe_interval_s)
-            self._round += 1
-            number = self._round
+        sending: dict[str, asyncio.Task[None]] = {}
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.sleep(self._probe_interval_s)
+                self._changed(self._monitor.judge(time.monotonic_ns()))
+                self._round += 1
+                for name in filter(ports.get, self.tasks):
+                    # a switch that still hangs in its last write must not hold up the others
+                    if name not in sending or sending[name].done():
+                        sending[name] = group.create_task(self._send_probes(name, ports[name], self._round))
 
-            async def send(name: str, number: int = number) -> None:
-                if ports[name] and await self.tasks[name].send_probes(ports[name], self._instance, number):
-                    self._monitor.sent(name, number)
-
-            await asyncio.gather(*(send(name) for name in self.tasks))
-            self._changed(self._monitor.judge(time.monotonic_ns()))
+    async def _send_probes(self, name: str, ports: list[int], number: int) -> None:
+        if await self.tasks[name].send_probes(ports, self._instance, number):
+            self._monitor.sent(name, number)
 
     def _on_probe(self, at: End, probe: Probe) -> None:
         if probe.instance == self._instance:

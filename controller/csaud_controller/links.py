@@ -3,9 +3,10 @@ in.
 
 Every round, each switch that is ready sends one probe out of each of its ports towards other switches. A
 probe counts as lost only when there is proof that it could have been seen: a probe of the same or a later
-round has come from the same switch over another link, and one has come in at the same receiver. So a busy
-control channel never looks like a dead link. Where there is no such proof (a switch with one link, or none
-left), more must be missed.
+round has come from the same switch over another link, and one has come in at the same receiver, and that was
+so a round ago already. So a busy control channel never looks like a dead link. Where there is no such proof
+(a switch with one link, or none left) many more must be missed; nothing can be routed around such a switch
+anyway.
 """
 
 from __future__ import annotations
@@ -64,13 +65,16 @@ class LinkMonitor:
     """Keeps the state of every link between switches.
 
     `misses`: lost probes in a row that make a link down; `misses_unproven`: the same without proof;
-    `grace_ns`: how long a switch may be without a controller session before its neighbours avoid it.
+    `grace_ns`: how long a switch may be without a controller session before its neighbours avoid it;
+    `stall_ns`: when the controller itself was held up for longer than this between two judgements, the
+    rounds before count for nothing.
     """
 
     fabric: Fabric
     misses: int = 3
-    misses_unproven: int = 12
+    misses_unproven: int = 40
     grace_ns: int = 1_000_000_000
+    stall_ns: int = 500_000_000
     miswired: dict[End, End] = field(default_factory=dict)
     """A switch port, and the port that its probes really come from where the inventory says otherwise."""
 
@@ -82,6 +86,8 @@ class LinkMonitor:
             self._edge_of[Direction(a, b)] = edge
             self._edge_of[Direction(b, a)] = edge
         self._heard = {direction: _Heard() for direction in self._edge_of}
+        self._proof: dict[Direction, int] = {}
+        self._judged_at: int | None = None
 
     def start(self, now: int, dead_links: Iterable[End] = ()) -> None:
         """Begin with what was known before (links named by their `a` end); all switches have `grace_ns` to
@@ -143,19 +149,17 @@ class LinkMonitor:
             if switch.lost_at is not None and now - switch.lost_at > self.grace_ns:
                 switch.alive, switch.lost_at = False, None
                 changes.append(Change(name, False, "has no session with the controller"))
-        senders = self._two_newest({d: d.origin.node for d in self._heard})
-        receivers = self._two_newest({d: d.at.node for d in self._heard})
+        if self._judged_at is not None and now - self._judged_at > self.stall_ns:
+            self._forget()
+        self._judged_at = now
         for direction, heard in self._heard.items():
-            proof = min(
-                _other(senders, direction.origin.node, direction),
-                _other(receivers, direction.at.node, direction),
-            )
-            if heard.up and (why := self._is_lost(direction, heard, proof)):
+            if heard.up and (why := self._is_lost(direction, heard)):
                 edge = self._edge_of[direction]
                 was_up = self._edge_up(edge)
                 heard.up = False
                 if was_up:
                     changes.append(Change(_name(edge), False, why))
+        self._proof = self._proofs()
         return changes
 
     def live(self) -> LiveView:
@@ -167,17 +171,32 @@ class LinkMonitor:
         a, b = edge.ends
         return self._heard[Direction(a, b)].up and self._heard[Direction(b, a)].up
 
-    def _is_lost(self, direction: Direction, heard: _Heard, proof: int) -> str:
-        """Why the direction is down, empty while it is not. `proof`: newest round it could have shown."""
+    def _forget(self) -> None:
+        """Probes of past rounds are not expected any more."""
+        self._proof = {}
+        for direction, heard in self._heard.items():
+            heard.since = self._switches[direction.origin.node].sent
+
+    def _is_lost(self, direction: Direction, heard: _Heard) -> str:
+        """Why the direction is down, empty while it is not."""
         origin, at = (self._switches[end.node] for end in direction)
         if not (origin.ready and at.ready):
             return ""
+        proof = self._proof.get(direction, 0)
         if proof - heard.seen >= self.misses:
             return f"{proof - heard.seen} probes from {direction.origin} to {direction.at} lost"
         unproven = origin.sent - heard.seen
         if unproven >= self.misses_unproven:
             return f"no probe from {direction.origin} to {direction.at} in {unproven} rounds"
         return ""
+
+    def _proofs(self) -> dict[Direction, int]:
+        """For each direction the newest round whose probe must have been seen if its link was alive."""
+        senders = self._two_newest({d: d.origin.node for d in self._heard})
+        receivers = self._two_newest({d: d.at.node for d in self._heard})
+        return {
+            d: min(_other(senders, d.origin.node, d), _other(receivers, d.at.node, d)) for d in self._heard
+        }
 
     def _two_newest(self, node_of: dict[Direction, str]) -> dict[str, list[tuple[int, Direction]]]:
         """For each node, the two directions over which the newest rounds were heard, newest first."""
