@@ -37,7 +37,9 @@ def config(**settings: Any) -> Any:
     return c
 
 
-def network(world: int = 2, *, link: dict[str, Any] | None = None, hook: Hook | None = None, **settings: Any) -> Any:
+def network(
+    world: int = 2, *, link: dict[str, Any] | None = None, hook: Hook | None = None, **settings: Any
+) -> Any:
     """A virtual network of `world` ranks; `link` sets fields of LinkModel, the rest is EndpointConfig."""
     model = testing.LinkModel()
     for name, value in {"latency": 50 * US, **(link or {})}.items():
@@ -57,7 +59,9 @@ def only(*detectors: str) -> dict[str, bool]:
     return {f"detect_{name}": name in detectors for name in ("loss", "gap", "interval", "probe")}
 
 
-def transfer(net: Any, data: bytes, *, src: int = 0, dst: int = 1, coll_seq: int = 1, limit: int = 60 * S) -> None:
+def transfer(
+    net: Any, data: bytes, *, src: int = 0, dst: int = 1, coll_seq: int = 1, limit: int = 60 * S
+) -> None:
     """One message, receive posted first; settles and compares."""
     receive = net.post_recv(dst, src, len(data), coll_seq=coll_seq)
     net.post_send(src, dst, data, coll_seq=coll_seq)
@@ -77,7 +81,7 @@ def retransmitted(net: Any, world: int = 2) -> dict[str, int]:
 
 
 class Drop:
-    """A hook that drops packets for which `wanted` holds, the first `times` of them; remembers what it saw."""
+    """A hook that drops packets for which `wanted` holds, the first `times` of them; keeps what it saw."""
 
     def __init__(self, wanted: Callable[[Any], bool], times: int = 1 << 30, verdict: str = "drop") -> None:
         self._wanted, self._left, self._verdict = wanted, times, verdict

@@ -1,5 +1,6 @@
-"""Each of the four detectors finds a loss alone, and each retransmitted copy is booked under the one that found it."""
+"""Each of the four detectors finds a loss alone, and each copy sent again is booked under its finder."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -66,7 +67,7 @@ def test_probe() -> None:
 @pytest.mark.parametrize(("detector", "verdict"), [("loss", "trim"), ("interval", "drop"), ("probe", "drop")])
 @pytest.mark.parametrize("which", ["first", "last", "all", "only one"])
 def test_where_the_loss_is(detector: str, verdict: str, which: str) -> None:
-    """The end of a message has no later packet that would show its loss; a message of one packet has nothing else."""
+    """The end of a message has no later packet that would show its loss; an only packet has nothing else."""
     size = 1 if which == "only one" else PACKETS
     lost = {"first": [0], "last": [PACKETS - 1], "all": range(PACKETS), "only one": [0]}[which]
     hook = Drop(first_copy(*lost), verdict=verdict)
@@ -85,7 +86,7 @@ def test_a_detector_that_is_off_retransmits_nothing() -> None:
 
 
 def test_fastest_first() -> None:
-    """With all of them on, what a switch reports is a loss of the switch's, a hole in a path is the path's."""
+    """With all of them on, what a switch reports is the switch's, a hole in a path is the path's."""
     net = network(hook=Drop(MIDDLE, verdict="trim"), ordered=True)
     transfer(net, MESSAGE)
     assert retransmitted(net) == {"loss": 1}
@@ -101,7 +102,9 @@ def test_fastest_first() -> None:
 
 def recovery_time(**settings: Any) -> int:
     """From the first transmission of the message until its completion, packet 39 of 40 lost once; in ns."""
-    net = network(hook=Drop(first_copy(PACKETS - 1), verdict=settings.pop("verdict", "drop")), window=64, **settings)
+    net = network(
+        hook=Drop(first_copy(PACKETS - 1), verdict=settings.pop("verdict", "drop")), window=64, **settings
+    )
     transfer(net, MESSAGE, coll_seq=1)  # the round trip is known after this one
     net.set_hook(Drop(first_copy(PACKETS - 1), verdict="drop"))
     net.post_send(0, 1, MESSAGE, coll_seq=2)
@@ -155,7 +158,9 @@ def test_a_second_notice_of_the_same_copy_does_nothing() -> None:
     receive = net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
     net.post_send(0, 1, MESSAGE, coll_seq=1)
     fields = _core.wire.decode_any(net.last_packet(0, DATA))[1]
-    again = _core.testing.trimmed(_core.wire.encode({**fields, "pkt_idx": 11, "attempt": 0, "payload": bytes(64)}))
+    again = _core.testing.trimmed(
+        _core.wire.encode({**fields, "pkt_idx": 11, "attempt": 0, "payload": bytes(64)})
+    )
     net.run_until(60 * US)
     assert net.stats(1)["rx_loss_notices"] == 1
     net.inject(1, again)
@@ -195,5 +200,5 @@ def test_a_retransmission_takes_another_path() -> None:
     net = network(hook=hook, window=64)
     transfer(net, MESSAGE)
     for idx, used in paths.items():
-        assert all(a != b for a, b in zip(used, used[1:], strict=False)), (idx, used)
+        assert all(a != b for a, b in itertools.pairwise(used)), (idx, used)
     assert max(map(len, paths.values())) == 4

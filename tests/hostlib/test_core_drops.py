@@ -53,7 +53,7 @@ def test_data_lost_again_and_again(lost: list[int], attempts: int, ordered: bool
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("times", [1, 3, 8])
 def test_the_first_control_packets_of_a_kind_are_lost(kind: str, times: int) -> None:
-    """Several messages, some with holes, more packets than the window: each kind of control packet is needed."""
+    """Several messages with holes, more packets than the window: each kind of control packet is needed."""
     data_lost = Drop(lambda p: p.type == DATA and p.pkt_idx in (3, PACKETS - 1) and p.attempt == 0)
     control_lost = Drop(lambda p: p.type == TYPES[kind], times)
     net = network(window=8)
@@ -134,7 +134,7 @@ def test_every_control_packet_doubled_changes_nothing() -> None:
 
 
 def test_late_is_not_lost_but_costs_a_spurious_copy_that_is_booked() -> None:
-    """A packet 20 round trips late is resent; the late one is then a duplicate, and no loss remains in the books."""
+    """A packet 20 round trips late is resent; the late one is then a duplicate: no loss in the books."""
     net = network()
     net.set_hook(lambda p: ("delay", 2_000 * US) if first_copy(5)(p) else None)
     transfer(net, MESSAGE)
@@ -174,7 +174,7 @@ def test_corrupted_packets_are_lost_packets() -> None:
 
 
 def test_incast_overflows_are_all_recovered() -> None:
-    """Seven senders, one receiver's link of 200 Mb/s with room for a few packets: most is trimmed, nothing is lost."""
+    """Seven senders, a link of 200 Mb/s with room for a few packets: much is trimmed, nothing is lost."""
     net = network(8, link={"rate_bps": 200_000_000, "trim_at": 16}, path_mtu=1056, rate_bps=200_000_000)
     data = content(1024 * 100)
     receives = [net.post_recv(0, src, len(data), coll_seq=1) for src in range(1, 8)]

@@ -1,4 +1,4 @@
-"""The packet format: against scapy's RoCE layers, against the table in docs/protocol.md, and against itself."""
+"""The packet format: against scapy's RoCE layers, the table in docs/protocol.md, and itself."""
 
 import random
 import struct

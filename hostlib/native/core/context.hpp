@@ -47,8 +47,10 @@ struct Context {
     }
     Nanos nanos(std::int64_t ticks_apart) const noexcept { return ticks_apart * config.tx_ts_unit_ns; }
 
-    // Shortest time between two signs of life that we ask for, and cap of all backed-off timers.
+    // Silence after which a peer that we wait for is pinged, and time between pings.
     Nanos beat() const noexcept { return config.dead_after / 8; }
+    // Cap of all timers that back off: their answers come before a ping is due.
+    Nanos longest_wait() const noexcept { return beat() - beat() / 8; }
 
     // Time of a full packet on the link.
     Nanos packet_time() const noexcept {

@@ -121,7 +121,7 @@ Nanos Receiver::first_wait(const Peer& peer, const Hints& hints, Nanos now) cons
     const Nanos expected = hints.expected_start != 0 ? hints.expected_start + 4 * hints.jitter - now
                                                      : peer.first_wait_mean + 4 * peer.first_wait_dev;
     const Nanos least = std::max({2 * peer.rtt.base(), peer.rtt.patience(), ctx_.config.timer_tick});
-    return std::clamp(expected, least, std::max(least, ctx_.beat()));
+    return std::clamp(expected, least, std::max(least, ctx_.longest_wait()));
 }
 
 IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept {
@@ -137,7 +137,7 @@ IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept
     t.barrier = m.posted ? steps_.fraction(m.name) : 0;
     t.t_min = std::max(ctx_.config.timer_tick, 2 * ctx_.packet_time());
     t.queue_max = ctx_.config.queue_max;
-    t.longest_wait = ctx_.beat();
+    t.longest_wait = ctx_.longest_wait();
     return t;
 }
 
@@ -177,7 +177,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (found == nullptr && finished_.contains(h.name)) return duplicate(d, peer, true, now);
     if (found != nullptr && messages_[*found].reassembly.has(h.pkt_idx))
         return duplicate(d, peer, false, now);
-    const std::uint32_t i = found != nullptr ? *found : open(h.name, h.pkt_total, now, ctx_.beat());
+    const std::uint32_t i = found != nullptr ? *found : open(h.name, h.pkt_total, now, ctx_.longest_wait());
     Message& m = messages_[i];
     if (!m.posted) {
         const std::uint32_t head = early_.store(m.early, h.pkt_idx, d.payload);

@@ -168,8 +168,8 @@ void Sender::answer_interval(const SendMessage* m, const wire::Decoded& d) {
 // packet).
 Nanos Sender::probe_wait(const Peer& peer, unsigned rounds) const noexcept {
     Nanos wait = std::max(3 * peer.rtt.patience(), 4 * ctx_.config.timer_tick);
-    for (unsigned i = 0; i < rounds && wait < ctx_.beat(); ++i) wait *= 2;
-    return std::min(wait, std::max(ctx_.beat(), ctx_.config.timer_tick));
+    for (unsigned i = 0; i < rounds && wait < ctx_.longest_wait(); ++i) wait *= 2;
+    return std::min(wait, std::max(ctx_.longest_wait(), ctx_.config.timer_tick));
 }
 
 void Sender::on_timer(std::uint32_t i, Nanos now) {

@@ -1,0 +1,169 @@
+"""Packets that no peer would send reach the core: each adds one to one counter, and nothing else changes."""
+
+from typing import Any
+
+import pytest
+from csaud import _core
+
+from tests.hostlib.core_support import (
+    ACK,
+    CREDIT,
+    DATA,
+    EPOCH,
+    LOSS,
+    PROBE,
+    PROBE_RSP,
+    QKEY,
+    STATE,
+    US,
+    content,
+    network,
+)
+
+wire = _core.wire
+
+# Rank 1 sends rank 0 a message of 10 packets, of which some have arrived; rank 0 sends rank 1 another.
+PACKETS = 10
+FROM_PEER = {
+    "src_ipv4": 0x0A000002,
+    "dst_ipv4": 0x0A000001,
+    "src_qpn": 257,
+    "dst_qpn": 256,
+    "qkey": QKEY,
+    "epoch": EPOCH,
+    "dst_port": 4791,
+    "src_port": 0xC000,
+    "ip_id": 1,
+    "ttl": 9,
+}
+INCOMING = {"coll_seq": 1, "src_rank": 1, "pkt_total": PACKETS}
+OUTGOING = {"coll_seq": 2, "src_rank": 0, "pkt_total": PACKETS, "from_rank": 1}
+FULL = bytes(64)
+PART = {"from_rank": 1, "credit": 4}
+
+
+def packet(**fields: Any) -> bytes:
+    return bytes(wire.encode({**FROM_PEER, **fields}))
+
+
+def data(**fields: Any) -> bytes:
+    return packet(**{"type": DATA, **INCOMING, "pkt_idx": 9, "payload": FULL, **fields})
+
+
+def loss(**fields: Any) -> bytes:
+    return packet(**{"type": LOSS, **INCOMING, "pkt_idx": 9, "dst_port": 49791, "flags": 0x20, **fields})
+
+
+def state(**fields: Any) -> bytes:
+    return packet(**{"type": STATE, **OUTGOING, "reason": 3, **PART, **fields})
+
+
+CASES = {
+    "empty": (b"", "rx_bad_length"),
+    "cut short": (data()[:70], "rx_bad_length"),
+    "cut within the payload": (data()[:-8], "rx_bad_length"),
+    "IP options": (b"\x46" + data()[1:], "rx_bad_length"),
+    "TCP": (data()[:9] + b"\x06" + data()[10:], "rx_bad_length"),
+    "bad iCRC": (data()[:-1] + bytes([data()[-1] ^ 1]), "rx_bad_icrc"),
+    "another queue pair": (data(dst_qpn=99), "rx_bad_qpn"),
+    "another key": (data(qkey=QKEY + 1), "rx_bad_qkey"),
+    "old epoch": (data(epoch=EPOCH - 1), "rx_stale_epoch"),
+    "total differs from the receive": (data(pkt_total=PACKETS + 1), "rx_bad_index"),
+    "index beyond": (data(pkt_idx=PACKETS), "rx_bad_index"),
+    "no packets": (data(pkt_total=0), "rx_bad_index"),
+    "more packets than a message has": (data(coll_seq=9, pkt_total=513), "rx_bad_index"),
+    "short middle": (data(pkt_idx=3, payload=bytes(63)), "rx_bad_index"),
+    "empty middle": (data(pkt_idx=3, payload=b""), "rx_bad_index"),
+    "last of another size": (data(payload=bytes(63)), "rx_bad_index"),
+    "longer than the MTU": (data(coll_seq=9, pkt_total=1, pkt_idx=0, payload=bytes(65)), "rx_bad_index"),
+    "rank of nobody": (data(src_rank=2), "rx_bad_index"),
+    "from ourselves": (data(src_rank=0), "rx_bad_index"),
+    "path of nobody": (data(path_id=4), "rx_bad_index"),
+    "LOSS to the RoCE port": (packet(type=DATA, **INCOMING, payload=FULL)[:50] + b"\x03", "rx_bad_length"),
+    "LOSS with another key": (loss(qkey=QKEY ^ 1), "rx_bad_qkey"),
+    "LOSS of another epoch": (loss(epoch=EPOCH ^ 1), "rx_stale_epoch"),
+    "LOSS with another total": (loss(pkt_total=11), "rx_bad_index"),
+    "LOSS beyond the end": (loss(pkt_idx=10), "rx_bad_index"),
+    "LOSS of a path of nobody": (loss(path_id=77), "rx_bad_index"),
+    "LOSS of nobody's packet": (loss(src_rank=7), "rx_bad_index"),
+    "bounced LOSS from nobody": (loss(src_rank=0, src_qpn=300), "rx_bad_index"),
+    "bounced LOSS of a packet never sent": (loss(**{**OUTGOING, "pkt_idx": 8}), "rx_bad_loss"),
+    "bounced LOSS of a copy never sent": (loss(**{**OUTGOING, "pkt_idx": 0, "attempt": 3}), "rx_bad_loss"),
+    "STATE of a LOSS never sent": (state(reason=1, pkt_idx=9), "rx_bad_loss"),
+    "STATE of a copy never sent": (state(reason=1, pkt_idx=0, attempt=1), "rx_bad_loss"),
+    "STATE that saw what was never sent": (
+        state(bitmap_bits=10, bitmap=b"\xff\xc0"),
+        "rx_bad_index",
+    ),
+    "STATE with another total": (state(pkt_total=11), "rx_bad_index"),
+    "STATE with a longer bitmap": (state(bitmap_bits=16, bitmap=bytes(2)), "rx_bad_index"),
+    "STATE without a reason": (state(reason=0), "rx_bad_index"),
+    "STATE of the peer's own message": (state(src_rank=1), "rx_bad_index"),
+    "STATE from nobody": (state(from_rank=5), "rx_bad_index"),
+    "STATE from ourselves": (state(from_rank=0), "rx_bad_index"),
+    "ACK of what was not sent": (state(type=ACK, reason=0), "rx_bad_index"),
+    "ACK with a bitmap": (state(type=ACK, bitmap_bits=10, bitmap=bytes(2)), "rx_bad_index"),
+    "CREDIT beyond the window": (packet(type=CREDIT, **{**PART, "credit": 10_000}), "rx_bad_index"),
+    "PROBE with another total": (packet(type=PROBE, **{**INCOMING, "pkt_total": 3}, **PART), "rx_bad_index"),
+    "PROBE of our own message": (packet(type=PROBE, **{**OUTGOING, **PART}), "rx_bad_index"),
+    "PROBE_RSP beyond the end": (
+        packet(type=PROBE_RSP, reason=8, cumulative=11, **INCOMING, **PART),
+        "rx_bad_index",
+    ),
+    "ABORT for no reason": (packet(type=9, reason=0, src_rank=1, **PART), "rx_bad_index"),
+    "ABORT about nobody": (packet(type=9, reason=11, src_rank=9, **PART), "rx_bad_index"),
+}
+
+OWN_COUNTERS = {"rx_bytes"}
+
+
+def begun() -> tuple[Any, int]:
+    """Both messages under way: rank 0 has sent 4 of 10, as the window allows; of rank 1's none arrived."""
+    net = network(2, window=4)
+    receive = net.post_recv(0, 1, PACKETS * 64, coll_seq=1)
+    net.post_send(0, 1, content(PACKETS * 64, 2), coll_seq=2)
+    net.post_send(1, 0, content(PACKETS * 64), coll_seq=1)
+    net.run_until(10 * US)
+    return net, receive
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_counted_dropped_and_nothing_else(name: str) -> None:
+    bad, counter = CASES[name]
+    net, receive = begun()
+    before, sent = net.stats(0), net.packets
+    for _ in range(3):
+        net.inject(0, bad)
+    after = net.stats(0)
+    assert {k: after[k] - v for k, v in before.items() if after[k] != v and k not in OWN_COUNTERS} == {
+        counter: 3
+    }
+    assert net.packets == sent  # and nothing was said to it
+    second = net.post_recv(1, 0, PACKETS * 64, coll_seq=2)
+    assert net.settle(10_000_000_000)
+    assert net.received(0, receive) == content(PACKETS * 64)
+    assert net.received(1, second) == content(PACKETS * 64, 2)
+    assert net.stats(0)["rtx_loss"] == 0
+
+
+def test_forged_early_data_is_bounded_and_does_not_stop_the_real_message() -> None:
+    """With the job's key and epoch: messages of names that nobody will post fill the pool and no more."""
+    net = network(2, early_pool_packets=16, window=4)
+    for i in range(1000):
+        net.inject(0, data(coll_seq=1000 + i, pkt_total=1, pkt_idx=0))
+    stats = net.stats(0)
+    assert (stats["rx_early"], stats["rx_early_dropped"]) == (16, 984)
+    receive = net.post_recv(0, 1, PACKETS * 64, coll_seq=1)
+    net.post_send(1, 0, content(PACKETS * 64), coll_seq=1)
+    assert net.settle(10_000_000_000)
+    assert net.received(0, receive) == content(PACKETS * 64)
+
+
+def test_forged_early_data_of_another_size_under_a_real_name() -> None:
+    net = network(2)
+    net.inject(0, data(coll_seq=1, pkt_total=3, pkt_idx=1))
+    receive = net.post_recv(0, 1, PACKETS * 64, coll_seq=1)
+    net.post_send(1, 0, content(PACKETS * 64), coll_seq=1)
+    assert net.settle(10_000_000_000)
+    assert net.received(0, receive) == content(PACKETS * 64)
+    assert net.stats(0)["rx_bad_index"] == 1

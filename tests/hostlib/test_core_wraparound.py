@@ -1,0 +1,89 @@
+"""Running numbers of a few bits: every wrap-around happens within a test."""
+
+import pytest
+from csaud import _core
+
+from tests.hostlib.core_support import (
+    MS,
+    US,
+    Drop,
+    content,
+    first_copy,
+    network,
+    only,
+    retransmitted,
+    transfer,
+)
+
+MESSAGE = content(200 * 64)
+
+
+@pytest.mark.parametrize("detector", ["loss", "gap", "interval", "probe"])
+def test_each_detector_across_the_wrap(detector: str) -> None:
+    """16 path numbers on each of 4 paths, 64 credits: 200 packets wrap them many times, 3 % are lost."""
+    hook = Drop(first_copy(*range(5, 199, 30)), verdict="trim" if detector == "loss" else "drop")
+    net = network(
+        hook=hook, ordered=True, window=16, path_seq_bits=4, credit_bits=6, tx_ts_bits=16, **only(detector)
+    )
+    for coll_seq in range(1, 4):
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+    assert retransmitted(net) == {detector: hook.hit}
+    assert net.unbalanced() == ""
+
+
+def test_coll_seq_wraps() -> None:
+    net = network(finished_memory=4)
+    for i in range(-20, 20):
+        transfer(net, MESSAGE[:100], coll_seq=i & 0xFFFFFFFF)
+    assert retransmitted(net) == {}
+
+
+def test_tx_ts_wraps_while_packets_are_under_way() -> None:
+    """4,096 ticks of 1 us: the clock wraps every 4 ms, messages take several."""
+    net = network(window=8, tx_ts_bits=12, link={"latency": 200 * US}, hook=Drop(first_copy(7, 55, 199)))
+    for coll_seq in range(1, 20):
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+        net.run_until(net.now + coll_seq * 777 * US)
+    assert net.unbalanced() == ""
+    assert sum(retransmitted(net).values()) == 19 * 3
+
+
+def test_attempts_beyond_255() -> None:
+    """The number of a copy has 8 bits; a packet may be lost more often."""
+    hook = Drop(first_copy(3))
+    net = network(hook=hook, link={"latency": 5 * US})
+    lost = []
+
+    def drop(p: object) -> str | None:
+        if p.type == 0 and p.pkt_idx == 3 and len(lost) < 300:  # type: ignore[attr-defined]
+            lost.append(p.attempt)  # type: ignore[attr-defined]
+            return "drop"
+        return None
+
+    net.set_hook(drop)
+    transfer(net, MESSAGE, limit=2_000_000 * MS)
+    assert len(lost) == 300
+    assert sum(retransmitted(net).values()) == 300
+    assert net.unbalanced() == ""
+
+
+@pytest.mark.parametrize("bits", [3, 4, 8, 16])
+def test_path_tracker(bits: int) -> None:
+    tracker, size = _core.testing.PathTracker(), 1 << bits
+    for seq in range(3 * size):
+        if seq % 5 == 3:
+            continue  # lost
+        gap = tracker.on_data(bits, seq % size, True)
+        assert gap == (((seq - 1) % size, 1) if seq % 5 == 4 else (0, 0)) or (seq % 5 != 4 and gap[1] == 0)
+
+
+def test_path_tracker_reported_holes_are_no_gaps() -> None:
+    tracker = _core.testing.PathTracker()
+    assert tracker.on_data(16, 0, True)[1] == 0
+    for seq in (1, 2, 4):
+        tracker.on_loss(16, seq)
+    # 1, 2 and 4 were reported; a notice never advances the path.
+    assert tracker.on_data(16, 5, True) == (3, 1)
+    assert tracker.on_data(16, 3, True)[1] == 0  # overtaken: no news
+    assert tracker.on_data(16, 8, False)[1] == 0  # the sender does not hold the path to be FIFO
+    assert tracker.on_data(16, 9, True)[1] == 0
