@@ -77,6 +77,20 @@ def test_policy_set_and_show(run: RunDir) -> None:
     assert "random" in csaud(run, "policy", "show").output
 
 
+def test_exceptions_to_the_spray_mode(run: RunDir) -> None:
+    csaud(run, "policy", "set", "--override", "cls=0:ecmp", "--override", "cls=1,comm=7:host")
+    shown = as_json(run, "policy", "set", "--override", "comm=9:random")
+    assert isinstance(shown, dict)
+    assert [(o["cls"], o["comm"], o["spray"]) for o in shown["policy"]["overrides"]] == [
+        (None, 9, "random"), (0, None, "ecmp"), (1, 7, "host"),
+    ]  # fmt: skip
+    assert "spray of cls=1 comm=7" in csaud(run, "policy", "show").output
+    assert csaud(run, "policy", "set", "--clear-overrides").exit_code == 0
+    shown = as_json(run, "policy", "show")
+    assert isinstance(shown, dict)
+    assert shown["overrides"] == []
+
+
 def test_fault_set_show_and_clear(run: RunDir) -> None:
     changed = as_json(
         run, "fault", "set", "0.01", "--where", "l1-s2", "--signalled", "--kinds", "data", "--seed", "3"
@@ -114,7 +128,10 @@ def test_controller_status_and_wait(run: RunDir) -> None:
         (("policy", "set", "--loss-signal", "drop", "--port", "l1:9"), 2, "switch l1 has no port 9"),
         (("policy", "set", "--trim-at", "10"), 2, "--trim-at and --drop-at belong together"),
         (("policy", "set", "--trim-at", "20", "--drop-at", "10"), 2, "expected at most drop_at (10), got 20"),
-        (("policy", "set",), 2, "nothing to set"),
+        (("policy", "set"), 2, "nothing to set"),
+        (("policy", "set", "--override", "class=1:ecmp"), 2, "expected cls=N:MODE, comm=N:MODE"),
+        (("policy", "set", "--override", "cls=9:ecmp"), 2, "overrides[0].cls: Input should be less than"),
+        (("policy", "set", "--override", "cls=1:sideways"), 2, "overrides[0].spray: Input should be 'ecmp'"),
         (("policy", "set", "--spray", "sideways"), 2, "sideways"),
         (("fault", "set", "0.1", "--where", "s1-s2"), 2, "unknown link 's1-s2'; expected one of l1-s1"),
         (("fault", "set", "0.1", "--kinds", "date"), 2, "unknown kind date; expected some of other, data"),

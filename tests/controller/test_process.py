@@ -100,6 +100,15 @@ def test_a_damaged_desired_json_is_told_with_file_and_line() -> None:
             assert "desired.json:2: intent.policy.spray: expected 'ecmp', 'entropy'" in broken.log
 
 
+def test_a_mistake_in_a_policy_file_is_told_with_file_and_line() -> None:
+    with run_directory() as run:
+        file = run.path / "policy.yaml"
+        file.write_text("spray: random\nlimits:\n  trim_at: 30\n  drop_at: 20\n")
+        with controller_process(run, "--policy", str(file)) as broken:
+            assert broken.wait() == 1
+            assert "policy.yaml:3: limits.trim_at: expected at most drop_at (20), got 30" in broken.log
+
+
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [

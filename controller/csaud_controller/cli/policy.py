@@ -55,6 +55,15 @@ def set_(
         bool | None,
         typer.Option("--honour-hosts/--no-honour-hosts", help="Grant spray modes that hosts ask for."),
     ] = None,
+    override: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="cls=N,comm=N:MODE", help="Spray a class or communicator in another way; repeat it."
+        ),
+    ] = None,
+    clear_overrides: Annotated[
+        bool, typer.Option("--clear-overrides", help="Drop all such exceptions.")
+    ] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of hashes and of random.")
     ] = None,
@@ -75,6 +84,9 @@ def set_(
             patch |= _at(now, "loss_signal", loss_signal, port)
         if trim_at is not None:
             patch |= _at(now, "limits", {"trim_at": trim_at, "drop_at": drop_at}, port)
+        if override or clear_overrides:
+            kept = [] if clear_overrides else now["overrides"]
+            patch["overrides"] = [*map(_override, override or []), *kept]
         if not patch:
             raise UnknownName("nothing to set: see `csaud policy set --help`")
         _, answer = request(run, "policy.set", policy=patch)
@@ -87,6 +99,15 @@ def set_(
         emit(result, as_json, render)
         if answer["pending"]:
             raise typer.Exit(1)
+
+
+def _override(text: str) -> dict[str, Any]:
+    """{"cls": 0, "spray": "ecmp"} of "cls=0:ecmp"; the controller checks the numbers and the mode."""
+    match, colon, mode = text.partition(":")
+    fields = dict(part.strip().partition("=")[::2] for part in match.split(","))
+    if not colon or not fields.keys() <= {"cls", "comm"} or not all(v.isdigit() for v in fields.values()):
+        raise UnknownName(f"expected cls=N:MODE, comm=N:MODE or cls=N,comm=N:MODE, got {text!r}")
+    return {**{key: int(value) for key, value in fields.items()}, "spray": mode}
 
 
 def _at(policy: dict[str, Any], key: str, value: object, port: str | None) -> dict[str, Any]:
