@@ -125,17 +125,21 @@ def exec_command(
 
 
 @app.command()
-def clean() -> None:
+def clean(
+    run_dir: Annotated[
+        Path | None, typer.Option("--run", help="Only this run directory; default: all.")
+    ] = None,
+) -> None:
     """End every run that is recorded under /run/csaud and remove what it left; nothing else is touched."""
     from csaud_topologies.isolation import end_run
-    from csaud_topologies.rundir import all_runs
+    from csaud_topologies.rundir import RunDir, all_runs
 
-    runs = all_runs()
-    for run_dir in runs:
-        ended = end_run(run_dir)
-        typer.echo(
-            f"{run_dir.path}: {'ended and removed' if ended else 'removed (nothing of it was running)'}"
-        )
+    runs = [RunDir(run_dir)] if run_dir is not None else all_runs()
+    for each in runs:
+        if not each.path.is_dir():
+            raise _fail(RunError(f"--run {each.path}: no such directory"))
+        ended = end_run(each)
+        typer.echo(f"{each.path}: {'ended and removed' if ended else 'removed (nothing of it was running)'}")
     if not runs:
         typer.echo("nothing to clean: no run is recorded under /run/csaud")
 

@@ -146,9 +146,9 @@ def _run_isolated(run: RunDir) -> int:
                 child.wait()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
-    if status < 0:
-        print(f"csaud: the run was killed ({signal.Signals(-status).name})", file=sys.stderr)
-        return 128 - status
+    if not run.ended.exists():  # unshare's own status does not tell: it fails in passing on a SIGKILL
+        print("csaud: the run was killed; its processes and namespaces are gone", file=sys.stderr)
+        return 128 + signal.SIGKILL
     return status
 
 

@@ -6,7 +6,6 @@ import json
 import subprocess
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,6 +105,38 @@ def reference_result(plan: Plan, folder: Path) -> dict[str, Any]:
     return result
 
 
+class Follower:
+    """Follows a job's events: notes steps, shows progress, and disturbs the fabric as the scenario says."""
+
+    def __init__(self, plan: Plan, running: RunningFabric, progress: JobProgress) -> None:
+        self.log = StepLog(len(plan.hosts))
+        self.schedule = EventSchedule(plan.scenario.events, running.net, progress.say)
+        self.incasts: list[RunningIncast] = []
+        self._plan, self._running, self._progress = plan, running, progress
+        self._counters = LiveCounters(running)
+        self._started: set[int] = set()
+
+    def take(self, worker: Worker, event: Event) -> None:
+        """One event of one rank."""
+        if event["event"] == "start":
+            self._started.add(worker.rank)
+            if len(self._started) == self.log.ranks:
+                self._progress.say(f"all {self.log.ranks} ranks have found each other")
+                self._begin()
+        elif event["event"] == "step":
+            before = self.log.finished
+            self.log.add(worker.rank, event)
+            if self.log.finished != before:
+                self.schedule.advance(self.log.finished)
+                self._progress.update(self.log.finished + 1, **self.log.figures(), **self._counters.figures())
+
+    def _begin(self) -> None:
+        """From now on there is a job to disturb."""
+        self.schedule.restart_clock()
+        for incast in self._plan.scenario.background:
+            self.incasts.append(start_incast(incast, self._running.fabric, self._running.net))
+
+
 def run_job(
     plan: Plan, running: RunningFabric, target: P4Target, folder: Path, console: Console
 ) -> tuple[Collected, float]:
@@ -113,9 +144,8 @@ def run_job(
 
     WorkerError when a rank ends early, RunError when the fabric fails or the time limit is over.
     """
-    logs = running.place.logs
     job = Job(plan.scenario)
-    incasts: list[RunningIncast] = []
+    follower: Follower | None = None
     deadline = time.monotonic() + plan.scenario.time_limit / 1e9
 
     def tick() -> None:
@@ -125,77 +155,35 @@ def run_job(
 
     try:
         begun = time.monotonic()
-        job.start(running.net, running.fabric, plan.hosts, folder, logs)
-        log = StepLog(len(plan.hosts))
+        job.start(running.net, running.fabric, plan.hosts, folder, running.place.logs)
         with JobProgress(console, plan.scenario.workload.steps) as progress:
-            schedule = EventSchedule(plan.scenario.events, running.net, progress.say)
-            _follow(
-                job,
-                log,
-                schedule,
-                progress,
-                LiveCounters(running),
-                tick,
-                lambda: incasts.extend(
-                    start_incast(incast, running.fabric, running.net) for incast in plan.scenario.background
-                ),
-            )
+            follower = Follower(plan, running, progress)
+            for worker, event in job.events(lambda: job.all_done, tick):
+                follower.take(worker, event)
         job_s = time.monotonic() - begun
-        background = [incast.stop() for incast in incasts]
-        incasts.clear()
+        background = [incast.stop() for incast in follower.incasts]
+        follower.incasts.clear()
         read_quiet(running.fabric, tick)
         reports = job.reports(tick)
-        reading = read_quiet(
-            running.fabric, tick
-        )  # again: what the hosts said then is what the switches say now
+        # Read again: what the hosts said a moment ago is what the switches say now.
+        reading = read_quiet(running.fabric, tick)
         console.print("the network is quiet; computing the same in one process", style="dim")
         collected = Collected(
             scenario=plan.scenario,
             fabric=running.fabric,
             hosts=plan.hosts,
-            steps=[log.steps[step] for step in sorted(log.steps)],
+            steps=[follower.log.steps[step] for step in sorted(follower.log.steps)],
             reports=reports,
             reference=reference_result(plan, folder),
             switches={name: switch_counts(counters) for name, counters in reading.items()},
             path_buckets={name: counters["path_bucket"] for name, counters in reading.items()},
-            failed_links=schedule.failed_links,
+            failed_links=follower.schedule.failed_links,
             hidden_drops=target.hidden_drops(running.place),
-            events=schedule.fired,
+            events=follower.schedule.fired,
             background=background,
         )
         return collected, job_s
     finally:
-        for incast in incasts:
+        for incast in follower.incasts if follower else ():
             incast.abandon()
         job.stop()
-
-
-def _follow(
-    job: Job,
-    log: StepLog,
-    schedule: EventSchedule,
-    progress: JobProgress,
-    counters: LiveCounters,
-    tick: Callable[[], None],
-    start_background: Callable[[], None],
-) -> None:
-    """Until every rank is done: note steps, fire events, show progress."""
-    started: set[int] = set()
-
-    def each(worker: Worker, event: Event) -> None:
-        if event["event"] == "start":
-            started.add(worker.rank)
-            if len(started) == len(
-                job.workers
-            ):  # they have found each other: from now on there is a job to disturb
-                schedule.restart_clock()
-                start_background()
-        elif event["event"] == "step":
-            before = log.finished
-            log.add(worker.rank, event)
-            if log.finished != before:
-                schedule.advance(log.finished)
-                progress.update(log.finished + 1, **log.figures(), **counters.figures())
-
-    for worker, event in job.events(lambda: job.all_done, tick):
-        each(worker, event)

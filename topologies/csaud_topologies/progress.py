@@ -53,4 +53,4 @@ class JobProgress:
 
     def say(self, text: str) -> None:
         """A line that stays, above the bar."""
-        self._bar.console.print(text, markup=False)
+        self._bar.console.print(text, markup=False, soft_wrap=True)

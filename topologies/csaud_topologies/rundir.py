@@ -45,6 +45,11 @@ class RunDir:
         """What the user asked for (options.RunOptions)."""
         return self.path / "options.json"
 
+    @property
+    def ended(self) -> Path:
+        """Written by the init when it ends by itself, with its exit status; missing when it was killed."""
+        return self.path / "ended"
+
     @classmethod
     def create(cls, root: Path = ROOT) -> RunDir:
         """A fresh directory, named by time and pid so that two runs never share one."""

@@ -1,0 +1,110 @@
+"""Whatever is killed, the run ends, says what happened, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.topologies.runs import (
+    CSAUD_NET,
+    NetRun,
+    net_run,
+    processes_of,
+    small_scenario,
+    wait_for,
+)
+
+pytestmark = pytest.mark.root
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A run whose job goes on for as long as it is let."""
+    scenario = small_scenario(tmp_path, sizes=(262_144,), repeats=100_000, loss=0.01)
+    with net_run(tmp_path / "out", "--scenario", str(scenario), "--set", "workers.count=3") as run:
+        yield run
+
+
+def the_job_runs(run: NetRun) -> None:
+    """Wait until every rank is at work."""
+    run.read_until("ranks have found each other")
+
+
+def nothing_is_left(path) -> None:
+    wait_for(lambda: not processes_of(path), "the end of every process of the run", 10)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("csaud_softswitch", "softswitch was killed by SIGKILL"),
+        ("csaud_controller", "controller was killed by SIGKILL"),
+        ("csaud_topologies.inside", "the run was killed; its processes and namespaces are gone"),
+    ],
+)
+def test_killed_process_ends_the_run_with_a_message(endless, words, says):
+    the_job_runs(endless)
+    path = endless.path
+    pids = [pid for pid, line in processes_of(path).items() if words in line and "unshare" not in line]
+    os.kill(pids[0], signal.SIGKILL)
+    assert endless.wait() not in (0, None)
+    assert says in endless.output
+    nothing_is_left(path)
+    assert not path.exists()
+
+
+def test_killed_worker_is_named_by_the_others_typed_errors(endless):
+    the_job_runs(endless)
+    path = endless.path
+    victim = next(
+        pid
+        for pid, line in processes_of(path).items()
+        if "workloads.allreduce worker" in line and b"\0RANK=1\0" in Path(f"/proc/{pid}/environ").read_bytes()
+    )
+    os.kill(victim, signal.SIGKILL)
+    assert endless.wait() == 1
+    assert "rank 1 (h3): killed by SIGKILL" in endless.output
+    assert "PeerUnreachable: rank 1 is unreachable" in endless.output
+    nothing_is_left(path)
+    assert not path.exists()
+
+
+def test_killed_supervisor_takes_everything_with_it_and_clean_removes_the_rest(endless):
+    the_job_runs(endless)
+    path = endless.path
+    os.kill(endless.process.pid, signal.SIGKILL)
+    endless.wait()
+    nothing_is_left(path)
+    assert path.exists()
+    cleaned = subprocess.run(
+        [*CSAUD_NET, "clean", "--run", str(path)], capture_output=True, text=True, check=True
+    )
+    assert f"{path}: removed" in cleaned.stdout
+    assert not path.exists()
+
+
+def test_ctrl_c_is_quiet_and_clean(endless):
+    the_job_runs(endless)
+    path = endless.path
+    os.killpg(endless.process.pid, signal.SIGINT)
+    assert endless.wait() == 130
+    assert "interrupted" in endless.output
+    assert "Traceback" not in endless.output
+    nothing_is_left(path)
+    assert not path.exists()
+
+
+def test_clean_ends_a_live_run(endless):
+    the_job_runs(endless)
+    path = endless.path
+    cleaned = subprocess.run(
+        [*CSAUD_NET, "clean", "--run", str(path)], capture_output=True, text=True, check=True
+    )
+    assert f"{path}: ended and removed" in cleaned.stdout
+    assert endless.wait() != 0
+    nothing_is_left(path)
+    assert not path.exists()
