@@ -24,7 +24,10 @@ ExpressionBuilder::Node Loader::build(ExpressionBuilder& builder, const Json& js
     const std::string type = text_member(json, "type", scope.where);
     const Json& value = member(json, "value", scope.where);
     if (type == "field") return builder.field(read(value, scope.where));
-    if (type == "hexstr") return builder.constant(parse_hex(value, scope.where));
+    if (type == "hexstr") {
+        const Wide number = parse_hex(value, scope.where);
+        return builder.constant(number, number < 0 && value.get<std::string>()[0] != '-');
+    }
     if (type == "bool") return builder.constant(value.get<bool>() ? 1 : 0);
     if (type == "local" || type == "runtime_data") {
         if (scope.action == nullptr || !value.is_number_unsigned() ||

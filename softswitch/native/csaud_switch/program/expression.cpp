@@ -34,6 +34,8 @@ bool is_boolean(Op op) {
         case Op::kEither:
         case Op::kNot:
         case Op::kToBool:
+        case Op::kLtU:
+        case Op::kLeU:
             return true;
         default:
             return false;
@@ -46,17 +48,20 @@ ExpressionBuilder::Node ExpressionBuilder::add(const Item& item) {
     for (Node i = 0; i < items_.size(); ++i) {
         const Item& other = items_[i];
         if (other.arity == item.arity && other.op == item.op && other.leaf.source == item.leaf.source &&
-            other.leaf.index == item.leaf.index && other.kids == item.kids && other.value == item.value)
+            other.leaf.index == item.leaf.index && other.kids == item.kids && other.value == item.value &&
+            other.large == item.large)
             return i;
     }
     items_.push_back(item);
     return static_cast<Node>(items_.size() - 1);
 }
 
-ExpressionBuilder::Node ExpressionBuilder::constant(Wide value) {
+ExpressionBuilder::Node ExpressionBuilder::constant(Wide value, bool large) {
     Item item;
     item.leaf.source = Source::kConstant;
     item.value = item.low = item.high = value;
+    item.large = large;
+    item.bounded = !large && value >= -kLimit && value <= kLimit;
     return add(item);
 }
 
@@ -65,9 +70,11 @@ ExpressionBuilder::Node ExpressionBuilder::field(const FieldRef& field) {
     item.leaf = {Source::kSlot, field.slot};
     item.high = field.width >= 126 ? kLimit : (Wide{1} << field.width) - 1;
     item.bounded = field.width < 126;
+    item.large = !item.bounded;
     if (field.width > 64) {
         Item raw = item;
         raw.bounded = true;
+        raw.large = false;
         raw.high = static_cast<Wide>(mask64(64));
         const Node words = add(raw);
         item.op = Op::kWide;
@@ -87,9 +94,11 @@ ExpressionBuilder::Node ExpressionBuilder::parameter(std::uint32_t word, unsigne
     item.leaf = {Source::kParameter, word};
     item.high = width >= 126 ? kLimit : (Wide{1} << width) - 1;
     item.bounded = width < 126;
+    item.large = !item.bounded;
     if (width > 64) {
         Item raw = item;
         raw.bounded = true;
+        raw.large = false;
         raw.high = static_cast<Wide>(mask64(64));
         item.op = Op::kWide;
         item.arity = 1;
@@ -108,7 +117,43 @@ ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a) {
     return add(item);
 }
 
+// Is the number known to be 0 or more and less than 2^128, though its range is not?
+bool ExpressionBuilder::find_large(const Item& item) const {
+    const auto positive = [&](std::size_t kid) {
+        const Item& i = items_[item.kids[kid]];
+        return i.large || (i.bounded && i.low >= 0);
+    };
+    switch (item.op) {
+        case Op::kAnd:
+            return positive(0) || positive(1);
+        case Op::kOr:
+        case Op::kXor:
+            return positive(0) && positive(1);
+        case Op::kSelect:
+            return positive(1) && positive(2);
+        case Op::kShrU:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Orders and shifts to the right of numbers whose top bit is no sign.
+Op ExpressionBuilder::without_sign(Op op, Node& a, Node& b) const {
+    const auto positive = [](const Item& i) { return i.large || (i.bounded && i.low >= 0); };
+    const Item& left = items_[a];
+    const Item& right = items_[b];
+    if (!left.large && !right.large) return op;
+    if (op == Op::kShr && left.large && right.bounded) return Op::kShrU;
+    if (!positive(left) || !positive(right)) return op;
+    if (op == Op::kGt || op == Op::kGe) std::swap(a, b);
+    if (op == Op::kLt || op == Op::kGt) return Op::kLtU;
+    if (op == Op::kLe || op == Op::kGe) return Op::kLeU;
+    return op;
+}
+
 ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a, Node b) {
+    op = without_sign(op, a, b);
     Item item;
     item.op = op;
     item.arity = 2;
@@ -140,8 +185,9 @@ void ExpressionBuilder::find_range(Item& item) const {
         item.high = 1;
         return;
     }
-    const auto unbounded = [&item] {
+    const auto unbounded = [this, &item] {
         item.bounded = false;
+        item.large = find_large(item);
         item.low = -kLimit;
         item.high = kLimit;
     };
@@ -199,6 +245,10 @@ void ExpressionBuilder::find_range(Item& item) const {
                 item.high = a.bounded && a.low >= 0 ? a.high : b.high;
                 return;
             }
+            if (!a.bounded || !b.bounded) {
+                unbounded();
+                return;
+            }
             [[fallthrough]];
         case Op::kOr:
         case Op::kXor: {
@@ -234,6 +284,15 @@ void ExpressionBuilder::find_range(Item& item) const {
             item.low = std::min(b.low, c.low);
             item.high = std::max(b.high, c.high);
             item.bounded = b.bounded && c.bounded;
+            item.large = !item.bounded && find_large(item);
+            return;
+        }
+        case Op::kShrU: {
+            // From two bits on the result has a range like any other.
+            const auto by = static_cast<unsigned>(std::clamp<Wide>(b.low, 0, 127));
+            if (by < 2) break;
+            item.low = 0;
+            item.high = static_cast<Wide>(mask128(128 - by));
             return;
         }
         default:

@@ -43,6 +43,10 @@ enum class Op : std::uint8_t {
     kSelect,   // a ? b : c
     kSigned,   // load a field of b bits with its sign
     kWide,     // load a field of two words
+    // The same on numbers of 128 bits without a sign; above 126 bits the others take the top bit for one.
+    kShrU,
+    kLtU,
+    kLeU,
 };
 
 enum class Source : std::uint8_t { kSlot, kConstant, kParameter, kTemporary };
@@ -99,7 +103,8 @@ class ExpressionBuilder {
   public:
     using Node = std::uint32_t;
 
-    Node constant(Wide value);
+    // large: a number from 2^127 on, given by its bits.
+    Node constant(Wide value, bool large = false);
     Node field(const FieldRef& field);
     Node parameter(std::uint32_t word, unsigned width);
     Node make(Op op, Node a);
@@ -120,10 +125,13 @@ class ExpressionBuilder {
         Wide low = 0;    // the range that the value is known to lie in
         Wide high = 0;
         bool bounded = true;  // the range holds
+        bool large = false;   // otherwise: 0 or more, and less than 2^128
     };
 
     Node add(const Item& item);
     void find_range(Item& item) const;
+    bool find_large(const Item& item) const;
+    Op without_sign(Op op, Node& a, Node& b) const;
     std::vector<bool> find_exact(Node root, unsigned bits) const;
 
     std::vector<Item> items_;

@@ -109,6 +109,14 @@ inline Word apply(Op op, Word a, Word b, Word c) {
             return a != 0 ? b : c;
         case Op::kWide:
             return a;  // see eval_wide
+        case Op::kShrU:
+            return static_cast<typename A::Unsigned>(b) >= A::kBits
+                       ? 0
+                       : static_cast<Word>(static_cast<typename A::Unsigned>(a) >> static_cast<unsigned>(b));
+        case Op::kLtU:
+            return static_cast<typename A::Unsigned>(a) < static_cast<typename A::Unsigned>(b);
+        case Op::kLeU:
+            return static_cast<typename A::Unsigned>(a) <= static_cast<typename A::Unsigned>(b);
     }
     return 0;
 }

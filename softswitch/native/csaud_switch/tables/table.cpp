@@ -127,8 +127,13 @@ void Table::parse_field(const KeyField& field, const MatchField& match, Entry& e
             break;
         }
         case MatchKind::kTernary:
-            expect(match.kind == K::kTernary || match.kind == K::kAny, "a value and a mask or don't care");
-            if (match.kind == K::kTernary) {
+            // p4c writes optional keys as ternary ones.
+            expect(match.kind == K::kTernary || match.kind == K::kOptional || match.kind == K::kAny,
+                   "a value and a mask, an optional value or don't care");
+            if (match.kind == K::kOptional) {
+                parse_value(match.value, width, what, key);
+                set_mask(mask128(width));
+            } else if (match.kind == K::kTernary) {
                 parse_value(match.value, width, what, key);
                 parse_value(match.other, width, what, mask);
             }
