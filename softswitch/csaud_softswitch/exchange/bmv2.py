@@ -30,7 +30,7 @@ _DEVICE_ID = 1
 _START_LIMIT_S = 20.0
 _QUIET_S = 0.15
 """A frame that has not come out by then was dropped; it takes about a millisecond otherwise."""
-_MORE_S = 0.01
+_MORE_S = 0.02
 """After a frame has come out, how long to wait for a second one."""
 _PORT_POLL_S = 0.6
 """BMv2 polls the state of its ports every 200 ms once it has a program; a port that goes down before its
@@ -51,7 +51,12 @@ class Bmv2Target:
         *,
         cpu_port: int = 510,
         queues: int = 8,
+        more_s: float = _MORE_S,
     ) -> None:
+        """more_s: the switch counts as quiet when nothing has come out for so long; more where several frames
+        are sent at once.
+        """
+        self._more_s = more_s
         self._config = config
         self._index = build_index(config.p4info)
         self._ports = list(ports)
@@ -190,7 +195,7 @@ class Bmv2Target:
         sockets = {self._ns.socket(port): port for port in self._ports}
         deadline = time.monotonic() + _QUIET_S
         while (left := deadline - time.monotonic()) > 0:
-            ready, _, _ = select.select(list(sockets), [], [], min(left, _MORE_S))
+            ready, _, _ = select.select(list(sockets), [], [], min(left, self._more_s))
             for found in ready:
                 try:
                     frame = found.recv(1 << 16)
@@ -199,9 +204,9 @@ class Bmv2Target:
                         raise
                     continue
                 yield Departure(sockets[found], frame)
-                deadline = time.monotonic() + _MORE_S
+                deadline = time.monotonic() + self._more_s
             if not self._inbox.empty():
-                deadline = min(deadline, time.monotonic() + _MORE_S)
+                deadline = min(deadline, time.monotonic() + self._more_s)
 
     @property
     def _ns(self) -> Namespace:

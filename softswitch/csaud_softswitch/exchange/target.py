@@ -60,8 +60,8 @@ def play(case: Vector, target: Target) -> Vector:
         ports=list(case.ports),
         steps=steps,
         recorded=target.identity,
-        counters=_counters(target),
-        direct_counters=_direct_counters(target, names),
+        counters=counters(target),
+        direct_counters=direct_counters(target, names),
     )
 
 
@@ -93,7 +93,7 @@ def _outputs(target: Target) -> list[dict[str, Any]]:
     return found
 
 
-def _counters(target: Target) -> dict[str, dict[str, list[int]]]:
+def counters(target: Target) -> dict[str, dict[str, list[int]]]:
     counters: dict[str, dict[str, list[int]]] = {}
     for spec in sorted(target.index.counters.values(), key=lambda c: c.name):
         cells: dict[str, list[int]] = {}
@@ -106,7 +106,7 @@ def _counters(target: Target) -> dict[str, dict[str, list[int]]]:
     return counters
 
 
-def _direct_counters(target: Target, names: Names) -> dict[str, list[dict[str, Any]]]:
+def direct_counters(target: Target, names: Names) -> dict[str, list[dict[str, Any]]]:
     counters: dict[str, list[dict[str, Any]]] = {}
     for spec in sorted(target.index.tables.values(), key=lambda t: t.name):
         if not spec.direct_counter_id:
