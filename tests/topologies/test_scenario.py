@@ -169,3 +169,18 @@ def test_memory_links_cannot_fail(tmp_path):
     path.write_text(fabric.to_json())
     with pytest.raises(RunError, match="links_via: memory"):
         make_plan(RunOptions(topo=str(path)))
+
+
+FABRICS = sorted(Path(SCENARIOS.parent / "fabrics").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", FABRICS, ids=lambda path: path.stem)
+def test_shipped_fabrics_load_and_take_the_default_scenario(path):
+    plan = make_plan(RunOptions(topo=str(path)))
+    assert plan.fabric.name == path.stem
+
+
+def test_written_out_example_is_the_built_fabric():
+    written_out = load_fabric(SCENARIOS.parent / "fabrics" / "leaf-spine-2x2.yaml")
+    assert written_out.peers == load_fabric("leaf-spine-2x2").peers
+    assert written_out.hosts == load_fabric("leaf-spine-2x2").hosts

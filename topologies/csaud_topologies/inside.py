@@ -58,7 +58,7 @@ def main() -> int:
         print("csaud_topologies.inside is started by `csaud net run`, not by hand", file=sys.stderr)
         return 2
     end_on_signals()
-    # Hosts and switches of the fabric inherit this: `h1 csaud ...` finds the command of this very installation.
+    # Hosts and switches inherit this: `h1 csaud ...` finds the command of this very installation.
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     run = RunDir(Path(sys.argv[1]))
     options = RunOptions.model_validate_json(run.options.read_text())

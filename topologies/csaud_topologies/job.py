@@ -182,8 +182,10 @@ def run_job(
             events=follower.schedule.fired,
             background=background,
         )
+        job.stop()
         return collected, job_s
-    finally:
+    except BaseException:
         for incast in follower.incasts if follower else ():
             incast.abandon()
-        job.stop()
+        job.kill()
+        raise

@@ -214,6 +214,12 @@ class Job:
                 answers[worker.rank] = event
         return [answers[worker.rank] for worker in self.workers]
 
+    def kill(self) -> None:
+        """End every rank at once."""
+        for worker in self.workers:
+            worker.process.kill()
+            worker.process.wait()
+
     def stop(self, timeout_s: float = 10.0) -> None:
         """Let every rank end by itself; kill what has not ended in time."""
         for worker in self.workers:

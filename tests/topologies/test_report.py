@@ -1,0 +1,187 @@
+"""The report of a synthetic run: its figures, its files, and that every key is documented."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from csaud_topologies.assemble import Collected, build_report, distribution
+from csaud_topologies.report import model
+from csaud_topologies.report.html import render_html
+from csaud_topologies.report.terminal import print_summary
+from csaud_topologies.report.write import write_report
+from csaud_topologies.scenario import Scenario
+from pydantic import BaseModel
+from rich.console import Console
+
+from tests.topologies import worlds
+
+DOCS = Path(__file__).parents[2] / "docs" / "report.md"
+
+
+def collected(**changes) -> Collected:
+    switches, hosts = worlds.world()
+    reports = [
+        {"stats": vars(hosts[host]), "flow_times": [0.001, 0.002, 0.010], "digest": "d1g357"}
+        for host in ("h1", "h2")
+    ]
+    steps = [
+        {
+            rank: {
+                "step": step,
+                "all_reduce_s": 0.1 * (step + 1) + rank / 100,
+                "bytes": 4096,
+                "loss": 1.0 + rank,
+            }
+            for rank in range(2)
+        }
+        for step in range(3)
+    ]
+    for step, ranks in enumerate(steps):
+        ranks[0]["accuracy"] = 0.5 + step / 10
+    scenario = Scenario(
+        name="synthetic",
+        workload={"name": "train_digits", "steps": 3},
+        events=[{"at_step": 1, "link": ("l1", "s1"), "do": "down"}],
+    )
+    values = {
+        "scenario": scenario,
+        "fabric": worlds.fabric(),
+        "hosts": ["h1", "h2"],
+        "steps": steps,
+        "reports": reports,
+        "reference": {"digest": "d1g357", "parameters": 1000, "accuracy": 0.7, "weights_sha256": "ff00"},
+        "switches": switches,
+        "path_buckets": {name: {port: list(range(16)) for port in (1, 2)} for name in switches},
+        "failed_links": {worlds.FAILED},
+        "hidden_drops": {},
+        "events": [model.EventRecord(at_s=1.5, step=1, what="link l1-s1 down")],
+        "background": [model.Background(to="h1", sources=["h2"], packets_sent=77)],
+    }
+    return Collected(**{**values, **changes})
+
+
+def run_part() -> model.Run:
+    return model.Run(
+        scenario="synthetic",
+        about="of a <test>",
+        target="soft",
+        fabric="leaf-spine-2x2x1",
+        seed=1,
+        spray="random",
+        loss_signal="trim",
+        injected_probability=0.01,
+        workload={"name": "train_digits"},
+        ranks=["h1", "h2"],
+        link_rate_bps=200_000_000,
+        command="csaud net run",
+        started="2026-01-01T00:00:00+00:00",
+        duration_s=3.0,
+        job_s=2.0,
+        versions={"softswitch": "0.1.0"},
+    )
+
+
+def report(**changes) -> model.Report:
+    return build_report(collected(**changes), run_part())
+
+
+def test_consistent_run_passes_and_its_figures_are_right():
+    made = report()
+    assert made.passed, [check for check in made.checks if not check.passed]
+    assert made.recovery.model_dump() == {
+        "sent": 1000,
+        "received": 963,
+        "lost": 37,
+        "retransmitted": 42,
+        "found_by": {"loss": 0, "gap": 0, "interval": 40, "probe": 2},
+        "spurious": 5,
+        "duplicates": 5,
+        "control": 50,
+    }
+    assert made.all_reduce.count == 3
+    assert made.all_reduce.max_s == pytest.approx(0.31)
+    assert made.flows.p50_s == pytest.approx(0.002)
+    assert made.training.loss == [1.5, 1.5, 1.5]
+    assert made.training.final_accuracy == pytest.approx(0.7)
+    assert [port.data for port in made.uplinks if port.switch == "l1"] == [490, 500]
+
+
+def failed(made: model.Report) -> set[str]:
+    assert not made.passed
+    return {check.name for check in made.checks if not check.passed}
+
+
+def test_each_kind_of_failure_fails_the_run_by_name():
+    wrong = collected()
+    wrong.reports[1]["digest"] = "0ther"
+    assert failed(build_report(wrong, run_part())) == {"results bit-equal"}
+    assert failed(report(hidden_drops={"l1:1 rx_ring_drops": 1})) == {"hidden drops"}
+    assert failed(report(events=[])) == {"events"}
+    assert failed(report(steps=collected().steps[:2])) == {"steps finished"}
+    assert "books: links" in failed(report(failed_links=set()))
+    unbalanced = collected()
+    unbalanced.switches["l1"].injected[(1, 1)] += 1
+    assert "books: lost DATA copies" in failed(build_report(unbalanced, run_part()))
+
+
+def test_report_json_reads_back_as_the_same_report(tmp_path):
+    made = report()
+    page = write_report(made, tmp_path, [0.1, 0.2, 0.3])
+    assert model.Report.model_validate_json((tmp_path / "report.json").read_text()) == made
+    assert json.loads((tmp_path / "report.json").read_text())["schema_version"] == model.SCHEMA
+    assert page == tmp_path / "report.html"
+
+
+def test_page_is_self_contained_and_has_every_figure():
+    page = render_html(report(), [0.1, 0.2, 0.3])
+    assert page.count("<svg") == 7  # the fabric and six plots
+    assert "<script" not in page
+    loaded = re.findall(r"""(?:src|href)\s*=\s*["'](?!#)([^"']+)|url\((?!#)([^)]+)\)|@import""", page)
+    assert loaded == []
+    assert "of a &lt;test&gt;" in page  # text is escaped
+    assert "All 13 checks held" in page or re.search(r"All \d+ checks held", page)
+
+
+def test_page_of_a_failed_run_says_so():
+    page = render_html(report(hidden_drops={"l1:1 rx_ring_drops": 3}), [0.1])
+    assert "1 of" in page
+    assert "checks did not hold" in page
+
+
+def test_page_without_training_leaves_its_plots_out():
+    reference = {"digest": "d1g357"}
+    page = render_html(report(reference=reference), [0.1])
+    assert "test accuracy after" not in page
+
+
+def test_summary_names_causes_and_the_verdict(tmp_path):
+    console = Console(width=120, record=True, force_terminal=False)
+    print_summary(report(), tmp_path / "report.html", console)
+    text = console.export_text()
+    assert "37 of 1,000 DATA copies: 10 injected, 5 link down, 2 no path, 20 trimmed" in text
+    assert "bit-equal" in text
+    assert "passed: all" in text
+
+
+def test_every_key_is_documented():
+    def keys(part: type[BaseModel]):
+        for name, field in part.model_fields.items():
+            yield name
+            for kind in (field.annotation, *getattr(field.annotation, "__args__", ())):
+                if isinstance(kind, type) and issubclass(kind, BaseModel):
+                    yield from keys(kind)
+
+    text = DOCS.read_text()
+    missing = sorted({key for key in keys(model.Report) if not re.search(rf"`{key}(\[\])?`", text)})
+    assert missing == []
+
+
+def test_distribution_of_nothing_is_none_and_large_ones_are_thinned():
+    assert distribution([]) is None
+    made = distribution(float(value) for value in range(100_000))
+    assert len(made["sample_s"]) == 2000
+    assert (made["sample_s"][0], made["sample_s"][-1]) == (0.0, 99_999.0)
+    assert made["p99_s"] == pytest.approx(98_999.01)
