@@ -95,6 +95,7 @@ class SwitchHost:
                 "switch": dict(device.switch.stats()),
                 "ports": {str(port): dict(stats) for port, stats in device.switch.port_stats().items()},
                 "unclaimed_packet_in": device.unclaimed_packets,
+                "dropped_packet_in": device.dropped_packets,
             }
             for name, device in self.devices.items()
         }

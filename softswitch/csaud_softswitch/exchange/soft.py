@@ -28,12 +28,13 @@ class _Controller:
         self.packets: list[p4r.PacketIn] = []
         self.errors: list[p4r.StreamError] = []
 
-    def send(self, message: p4r.StreamMessageResponse) -> None:
+    def send(self, message: p4r.StreamMessageResponse) -> bool:
         kind = message.WhichOneof("update")
         if kind == "packet":
             self.packets.append(message.packet)
         elif kind == "error":
             self.errors.append(message.error)
+        return True
 
 
 class SoftTarget:

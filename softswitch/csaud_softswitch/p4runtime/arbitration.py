@@ -19,8 +19,10 @@ DEFAULT_ROLE = ""
 class Session(Protocol):
     """One controller's open stream."""
 
-    def send(self, message: p4r.StreamMessageResponse) -> None:
-        """Queue a message for the controller; never blocks."""
+    def send(self, message: p4r.StreamMessageResponse) -> bool:
+        """Queue a message for the controller; never blocks. False: a packet was dropped, too many wait
+        already.
+        """
 
 
 @dataclass

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from csaud_softswitch._core import Switch
 from csaud_softswitch.p4runtime.arbitration import Arbitration, Session, role_name
 from csaud_softswitch.p4runtime.errors import Code, P4RuntimeError, core_errors, invalid, unimplemented
+from csaud_softswitch.p4runtime.forwarding import Batch
 from csaud_softswitch.p4runtime.packet_io import decode_packet_in, encode_packet_out
 from csaud_softswitch.p4runtime.pipeline import NO_PIPELINE, PipelineManager
 from csaud_softswitch.p4runtime.proto import p4r
@@ -35,16 +36,22 @@ class Device:
         self.pipelines = PipelineManager(switch)
         self.unclaimed_packets = 0
         """Packets for the controller that came while there was none."""
+        self.dropped_packets = 0
+        """Packets that a controller was too slow to take."""
 
     # --- unary calls
 
     def write(self, request: p4r.WriteRequest) -> None:
         """BatchError when updates fail; those before and after a failed one are applied all the same."""
+        self.begin_write(request).finish()
+
+    def begin_write(self, request: p4r.WriteRequest) -> Batch:
+        """Check a Write's header; its updates are applied by the batch's step() and finish()."""
         role = role_name(request.role, request.role_id)
         self.arbitration.check_write(request.device_id, role, request.election_id)
         if request.atomicity != p4r.WriteRequest.CONTINUE_ON_ERROR:
             raise unimplemented("the only atomicity of a Write here is CONTINUE_ON_ERROR")
-        self.pipelines.write(list(request.updates))
+        return self.pipelines.batch(request.updates)
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
         """Entities that the request describes, in responses of at most READ_CHUNK."""
@@ -111,7 +118,8 @@ class Device:
                 )
                 continue
             for session in receivers:
-                session.send(p4r.StreamMessageResponse(packet=packet))
+                if not session.send(p4r.StreamMessageResponse(packet=packet)):
+                    self.dropped_packets += 1
 
     def _packet_out(self, session: Session, packet: p4r.PacketOut) -> None:
         if not self.arbitration.is_primary(session):

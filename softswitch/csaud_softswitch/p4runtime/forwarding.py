@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 
 from csaud_softswitch._core import Switch
 from csaud_softswitch.p4runtime.action_profile import ActionProfileStore
@@ -23,6 +24,40 @@ _UNSUPPORTED = {
 }
 
 
+class Batch:
+    """The updates of one Write, applied in order; one that fails does not keep the others
+    (CONTINUE_ON_ERROR).
+
+    A long one can be run in pieces, so that whoever serves others meanwhile need not wait for its end.
+    """
+
+    def __init__(self, apply: Callable[[p4r.Update], None], updates: Iterable[p4r.Update]) -> None:
+        self._apply = apply
+        self._left = iter(updates)
+        self._results: list[P4RuntimeError | None] = []
+        self._failed = False
+
+    def step(self, count: int) -> bool:
+        """Apply up to `count` updates; False when none is left."""
+        done = 0
+        for update in itertools.islice(self._left, count):
+            done += 1
+            try:
+                self._apply(update)
+                self._results.append(None)
+            except P4RuntimeError as error:
+                self._results.append(error)
+                self._failed = True
+        return done == count
+
+    def finish(self) -> None:
+        """Apply what is left; BatchError if any update of the batch failed."""
+        while self.step(1024):
+            pass
+        if self._failed:
+            raise BatchError(self._results)
+
+
 class ForwardingState:
     """Entities that a controller writes and reads, on a switch which has the program of `index` loaded."""
 
@@ -32,20 +67,6 @@ class ForwardingState:
         self.tables = TableStore(switch, index, self.profiles)
         self.counters = CounterStore(switch, index)
         self.replication = ReplicationStore(switch)
-
-    def write(self, updates: Iterable[p4r.Update]) -> None:
-        """Apply updates in order, going on after one that fails (CONTINUE_ON_ERROR). BatchError if any
-        did.
-        """
-        results: list[P4RuntimeError | None] = []
-        for update in updates:
-            try:
-                self.apply(update)
-                results.append(None)
-            except P4RuntimeError as error:
-                results.append(error)
-        if any(result is not None for result in results):
-            raise BatchError(results)
 
     def apply(self, update: p4r.Update) -> None:
         """Apply one update; P4RuntimeError when it is refused, and then nothing has changed."""

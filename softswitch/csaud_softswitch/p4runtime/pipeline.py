@@ -7,6 +7,8 @@ loads.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from csaud_softswitch import _core
 from csaud_softswitch.p4runtime.errors import (
     BatchError,
@@ -16,7 +18,7 @@ from csaud_softswitch.p4runtime.errors import (
     invalid,
     unimplemented,
 )
-from csaud_softswitch.p4runtime.forwarding import ForwardingState
+from csaud_softswitch.p4runtime.forwarding import Batch, ForwardingState
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, TableSpec, build_index
 from csaud_softswitch.p4runtime.proto import p4r
 
@@ -48,17 +50,9 @@ class _Saved:
         self.pipeline = pipeline
         self.journal: list[p4r.Update] = []
 
-    def write(self, updates: list[p4r.Update]) -> None:
-        results: list[P4RuntimeError | None] = []
-        for update in updates:
-            try:
-                self.pipeline.state.apply(update)
-                self.journal.append(update)
-                results.append(None)
-            except P4RuntimeError as error:
-                results.append(error)
-        if any(result is not None for result in results):
-            raise BatchError(results)
+    def apply(self, update: p4r.Update) -> None:
+        self.pipeline.state.apply(update)
+        self.journal.append(update)
 
 
 class PipelineManager:
@@ -118,12 +112,9 @@ class PipelineManager:
             answer.p4_device_config = config.p4_device_config
         return answer
 
-    def write(self, updates: list[p4r.Update]) -> None:
-        """Apply a batch to the saved config where there is one, else to the committed one."""
-        if self._saved is not None:
-            self._saved.write(updates)
-        else:
-            self.state().write(updates)
+    def batch(self, updates: Iterable[p4r.Update]) -> Batch:
+        """Updates for the saved config where there is one, else for the committed one."""
+        return Batch(self.state().apply if self._saved is None else self._saved.apply, updates)
 
     def state(self) -> ForwardingState:
         """What reads see: the saved config's state where there is one, else the committed one's."""
@@ -140,7 +131,7 @@ class PipelineManager:
     def _replace(self, config: p4r.ForwardingPipelineConfig, updates: list[p4r.Update]) -> None:
         self._saved = None
         self._committed = Pipeline(self._switch, config)
-        self._committed.state.write(updates)
+        Batch(self._committed.state.apply, updates).finish()
 
     def _commit_saved(self) -> None:
         if self._saved is None:
@@ -151,7 +142,7 @@ class PipelineManager:
         updates = [] if self._committed is None else self._committed.state.snapshot()
         trial = self._rehearse(config)
         try:
-            trial.state.write(updates)
+            Batch(trial.state.apply, updates).finish()
         except BatchError as error:
             raise unimplemented(
                 f"RECONCILE_AND_COMMIT: the present entries do not fit the new config: {error.message}"

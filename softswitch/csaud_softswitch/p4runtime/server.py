@@ -20,8 +20,13 @@ from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc, rpc_status
 MAX_MESSAGE = 256 << 20
 """Bytes of a request: a pipeline config, or a batch of some 100,000 updates."""
 
+WRITE_CHUNK = 500
+"""Updates of one Write after which others have their turn: reads, streams, and the process's other
+switches.
+"""
+
 MAX_QUEUED_PACKETS = 10_000
-"""Packets that wait for a slow controller; beyond it they are dropped and counted."""
+"""Messages that wait for a slow controller; packets beyond that are dropped and counted."""
 
 _STOP_GRACE_S = 1.0
 """What calls have to finish when the server stops."""
@@ -44,14 +49,13 @@ class StreamSession:
         self._wake = asyncio.Event()
         self._end: P4RuntimeError | None = None
         self._ended = False
-        self.dropped_packets = 0
 
-    def send(self, message: p4r.StreamMessageResponse) -> None:
+    def send(self, message: p4r.StreamMessageResponse) -> bool:
         if message.HasField("packet") and len(self._waiting) >= MAX_QUEUED_PACKETS:
-            self.dropped_packets += 1
-            return
+            return False
         self._waiting.append(message)
         self._wake.set()
+        return True
 
     def end(self, error: P4RuntimeError | None) -> None:
         """Send what waits, then end the stream, with an error or without."""
@@ -77,6 +81,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
     def __init__(self, device: Device) -> None:
         self._device = device
         self._sessions: set[StreamSession] = set()
+        self._changes = asyncio.Lock()
 
     def end_streams(self) -> None:
         """Tell every controller that the switch goes away."""
@@ -85,7 +90,11 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
 
     async def Write(self, request: p4r.WriteRequest, context: Context) -> p4r.WriteResponse:
         try:
-            self._device.write(request)
+            async with self._changes:
+                batch = self._device.begin_write(request)
+                while batch.step(WRITE_CHUNK):
+                    await asyncio.sleep(0)
+                batch.finish()
         except P4RuntimeError as error:
             await _abort(context, error)
         return p4r.WriteResponse()
@@ -101,7 +110,8 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         self, request: p4r.SetForwardingPipelineConfigRequest, context: Context
     ) -> p4r.SetForwardingPipelineConfigResponse:
         try:
-            self._device.set_pipeline(request)
+            async with self._changes:
+                self._device.set_pipeline(request)
         except P4RuntimeError as error:
             await _abort(context, error)
         return p4r.SetForwardingPipelineConfigResponse()

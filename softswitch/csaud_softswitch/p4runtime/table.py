@@ -163,8 +163,11 @@ class Table:
             entry = self._encode_id(key, priority)
             entry.action.CopyFrom(self._encode_action(action))
             entry.metadata = self._metadata.get((key, priority), b"")
+            entry.is_const = self.spec.const_entries
             if with_count and self._counter is not None:
-                count = self._get_count((key, priority))
+                count = self._count_of((key, priority))
+                if count is None:
+                    continue
                 entry.counter_data.CopyFrom(encode_count(self._counter, count))
             yield entry
 
@@ -214,8 +217,10 @@ class Table:
             yield found
             return
         for key, priority, _ in self._select(wanted):
-            data = encode_count(self._counter, self._get_count((key, priority)))
-            yield p4r.DirectCounterEntry(table_entry=self._encode_id(key, priority), data=data)
+            count = self._count_of((key, priority))
+            if count is not None:
+                data = encode_count(self._counter, count)
+                yield p4r.DirectCounterEntry(table_entry=self._encode_id(key, priority), data=data)
 
     def write_count(self, entry: p4r.DirectCounterEntry) -> None:
         """Set one entry's counter; without data it becomes zero."""
@@ -224,6 +229,17 @@ class Table:
         where = entry.table_entry
         entry_id = None if where.is_default_action else self._entry_id(where)
         self._set_count(entry_id, decode_count(self._counter, entry.data))
+
+    def _count_of(self, entry_id: EntryId) -> Count | None:
+        """The count of an entry; None when it was deleted since the read began: a long read lets writes
+        pass.
+        """
+        try:
+            return self._get_count(entry_id)
+        except P4RuntimeError as error:
+            if error.code != Code.NOT_FOUND:
+                raise
+            return None
 
     def _get_count(self, entry_id: EntryId | None) -> Count:
         with core_errors():
