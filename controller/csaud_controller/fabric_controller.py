@@ -61,10 +61,12 @@ class FabricController:
         self._settled = asyncio.Event()
         hooks = Hooks(
             desired=lambda name: (self.generation, self._desired[name]),
+            opened=self._on_opened,
             ready=self._on_ready,
             lost=self._on_lost,
             unheard=self._on_unheard,
             settled=lambda name: self._settled.set(),
+            probed=self._monitor.sent,
             probe=self._on_probe,
         )
         self.tasks = {
@@ -162,25 +164,21 @@ class FabricController:
         }
 
     async def _probe_links(self) -> None:
-        ports = {name: self.fabric.uplinks(name) for name in self.tasks}
-        sending: dict[str, asyncio.Task[None]] = {}
-        async with asyncio.TaskGroup() as group:
-            while True:
-                await asyncio.sleep(self._probe_interval_s)
-                self._changed(self._monitor.judge(time.monotonic_ns()))
-                self._round += 1
-                for name in filter(ports.get, self.tasks):
-                    # a switch that still hangs in its last write must not hold up the others
-                    if name not in sending or sending[name].done():
-                        sending[name] = group.create_task(self._send_probes(name, ports[name], self._round))
-
-    async def _send_probes(self, name: str, ports: list[int], number: int) -> None:
-        if await self.tasks[name].send_probes(ports, self._instance, number):
-            self._monitor.sent(name, number)
+        ends = {name: [End(name, port) for port in self.fabric.uplinks(name)] for name in self.tasks}
+        while True:
+            await asyncio.sleep(self._probe_interval_s)
+            self._changed(self._monitor.judge(time.monotonic_ns()))
+            self._round += 1
+            for name in filter(ends.get, self.tasks):
+                self.tasks[name].send_probes([Probe(end, self._instance, self._round) for end in ends[name]])
 
     def _on_probe(self, at: End, probe: Probe) -> None:
         if probe.instance == self._instance:
             self._changed(self._monitor.received(at, probe.origin, probe.round))
+
+    def _on_opened(self, name: str) -> None:
+        self._monitor.switch_opened(name, time.monotonic_ns())
+        self._changed([])
 
     def _on_ready(self, name: str) -> None:
         status = self.tasks[name].status

@@ -43,7 +43,10 @@ class _Heard:
 
 @dataclass
 class _Switch:
+    open: bool = False
+    """There is a session."""
     ready: bool = False
+    """Its tables are in place and its probes are sent and heard."""
     lost_at: int | None = None
     """ns; None once it is given up or ready."""
     alive: bool = True
@@ -65,15 +68,16 @@ class LinkMonitor:
     """Keeps the state of every link between switches.
 
     `misses`: lost probes in a row that make a link down; `misses_unproven`: the same without proof;
-    `grace_ns`: how long a switch may be without a controller session before its neighbours avoid it;
-    `stall_ns`: when the controller itself was held up for longer than this between two judgements, the
-    rounds before count for nothing.
+    `grace_ns`: how long a switch may be without a session before its neighbours avoid it, and
+    `first_grace_ns` when all were without; `stall_ns`: when the controller itself was held up for longer
+    than this between two judgements, the rounds before count for nothing.
     """
 
     fabric: Fabric
     misses: int = 3
     misses_unproven: int = 40
     grace_ns: int = 1_000_000_000
+    first_grace_ns: int = 3_000_000_000
     stall_ns: int = 500_000_000
     miswired: dict[End, End] = field(default_factory=dict)
     """A switch port, and the port that its probes really come from where the inventory says otherwise."""
@@ -90,13 +94,22 @@ class LinkMonitor:
         self._judged_at: int | None = None
 
     def start(self, now: int, dead_links: Iterable[End] = ()) -> None:
-        """Begin with what was known before (links named by their `a` end); all switches have `grace_ns` to
-        appear."""
+        """Begin with what was known before (links named by their `a` end)."""
         dead = set(dead_links)
         for direction, edge in self._edge_of.items():
             self._heard[direction].up = edge.ends[0] not in dead
+        self._give_everybody_time(now)
+
+    def switch_opened(self, name: str, now: int) -> None:
+        """A session with the switch stands; its tables may not be in place yet."""
+        if not any(switch.open for switch in self._switches.values()):
+            # there was no session at all: that tells nothing of the switches that have none yet
+            self._give_everybody_time(now)
+        self._switches[name].open = True
+
+    def _give_everybody_time(self, now: int) -> None:
         for switch in self._switches.values():
-            switch.lost_at = now
+            switch.alive, switch.lost_at = True, now + self.first_grace_ns - self.grace_ns
 
     def switch_ready(self, name: str, round_: int) -> list[Change]:
         """The switch holds its tables and can send and receive probes from round `round_` + 1 on."""
@@ -112,7 +125,8 @@ class LinkMonitor:
         """The session with the switch has ended, or could still not be opened."""
         switch = self._switches[name]
         if switch.ready:
-            switch.ready, switch.lost_at = False, now
+            switch.lost_at = now
+        switch.open = switch.ready = False
 
     def switch_unheard(self, name: str) -> None:
         """It forwards as before, but somebody else controls it: its links keep the state they have."""
@@ -152,8 +166,9 @@ class LinkMonitor:
         if self._judged_at is not None and now - self._judged_at > self.stall_ns:
             self._forget()
         self._judged_at = now
+        newest = max((heard.last for heard in self._heard.values()), default=0)
         for direction, heard in self._heard.items():
-            if heard.up and (why := self._is_lost(direction, heard)):
+            if heard.up and (why := self._is_lost(direction, heard, newest)):
                 edge = self._edge_of[direction]
                 was_up = self._edge_up(edge)
                 heard.up = False
@@ -177,15 +192,15 @@ class LinkMonitor:
         for direction, heard in self._heard.items():
             heard.since = self._switches[direction.origin.node].sent
 
-    def _is_lost(self, direction: Direction, heard: _Heard) -> str:
-        """Why the direction is down, empty while it is not."""
+    def _is_lost(self, direction: Direction, heard: _Heard, newest: int) -> str:
+        """Why the direction is down, empty while it is not. `newest`: round heard over any link at all."""
         origin, at = (self._switches[end.node] for end in direction)
         if not (origin.ready and at.ready):
             return ""
         proof = self._proof.get(direction, 0)
         if proof - heard.seen >= self.misses:
             return f"{proof - heard.seen} probes from {direction.origin} to {direction.at} lost"
-        unproven = origin.sent - heard.seen
+        unproven = min(origin.sent, newest) - heard.seen
         if unproven >= self.misses_unproven:
             return f"no probe from {direction.origin} to {direction.at} in {unproven} rounds"
         return ""

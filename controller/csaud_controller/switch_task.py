@@ -52,6 +52,8 @@ class Hooks:
 
     desired: Callable[[str], tuple[int, TableState]]
     """Generation and contents of the desired state of a switch."""
+    opened: Callable[[str], None]
+    """A session as primary controller stands."""
     ready: Callable[[str], None]
     """Tables are in place after a session was opened."""
     lost: Callable[[str], None]
@@ -60,6 +62,8 @@ class Hooks:
     """The session stands, but another controller is primary: no probes can be sent, and none are heard."""
     settled: Callable[[str], None]
     """The switch was found or made to be as desired."""
+    probed: Callable[[str, int], None]
+    """The probes of a round were sent."""
     probe: Callable[[End, Probe], None]
     """A probe came in at a port."""
 
@@ -94,25 +98,18 @@ class SwitchTask:
             ready_handler=self._ready,
         )
         self._wake = asyncio.Event()
-        self._switch: fy.Switch | None = None
+        self._probes: list[Probe] = []
+        self._probes_wanted = asyncio.Event()
 
     def wake(self) -> None:
         """The desired state has changed."""
         self.status.in_sync = False
         self._wake.set()
 
-    async def send_probes(self, ports: list[int], instance: int, round_: int) -> bool:
-        """One probe out of each port; False when there is no session to send them by."""
-        switch = self._switch
-        if switch is None or not switch.is_up or not switch.is_primary:
-            return False
-        frames = [(port, encode(Probe(End(self.name, port), instance, round_))) for port in ports]
-        try:
-            await switch.write([fy.P4PacketOut(frame, egress_port=port, pad=0) for port, frame in frames])
-        except fy.P4ClientError as error:
-            LOG.debug("%s: probes not sent: %s", self.name, error)
-            return False
-        return True
+    def send_probes(self, probes: list[Probe]) -> None:
+        """Send these when the session allows; a round that could not be sent is replaced by the next."""
+        self._probes = probes
+        self._probes_wanted.set()
 
     async def run(self) -> None:
         """Open a session and serve it until it ends, again and again."""
@@ -126,7 +123,6 @@ class SwitchTask:
                 LOG.exception("%s: the session was given up", self.name)
                 self._fail(_reason(error))
             finally:
-                self._switch = None
                 self.status.connected = self.status.primary = self.status.in_sync = False
                 self.status.applied = 0
                 self._hooks.lost(self.name)
@@ -155,14 +151,16 @@ class SwitchTask:
         """finsy's ready handler: the session stands and the pipeline is there; called again when primacy
         changes."""
         started = time.monotonic()
-        self._switch = switch
         self.status.connected, self.status.primary = True, switch.is_primary
         if not switch.is_primary:
             self.status.in_sync, self.status.applied = False, 0
             self._fail(f"another controller is primary (election id {switch.primary_id})")
             self._hooks.unheard(self.name)
             return
-        switch.create_task(self._receive_probes(switch), name="probes")
+        self._hooks.opened(self.name)
+        # these belong to the session: they end with it, and if one of them fails, so does the session
+        switch.create_task(self._receive_probes(switch), name="probes in")
+        switch.create_task(self._send_probes(switch), name="probes out")
         codec = Codec(switch.p4info)
         await self._reconcile(switch, codec, first=True)
         self.status.programmed_s = time.monotonic() - started
@@ -191,6 +189,14 @@ class SwitchTask:
         if not self._wake.is_set():
             self.status.in_sync = True
         self._hooks.settled(self.name)
+
+    async def _send_probes(self, switch: fy.Switch) -> None:
+        while True:
+            self._probes_wanted.clear()
+            await self._probes_wanted.wait()
+            probes = self._probes
+            await switch.write([fy.P4PacketOut(encode(p), egress_port=p.origin.port, pad=0) for p in probes])
+            self._hooks.probed(self.name, probes[0].round)
 
     async def _receive_probes(self, switch: fy.Switch) -> None:
         async for packet in switch.read_packets(queue_size=_PROBE_QUEUE, eth_types={ETHER_TYPE}):

@@ -33,7 +33,10 @@ def test_from_nothing_through_changes_a_failed_link_and_a_killed_switch(switches
     async def main() -> None:
         async with controller(run, probe_interval_s=0.1, target="bmv2") as made:
             await programmed(made)
+            await until(made, lambda: made.live == LiveView())  # they take their time to start
+            await programmed(made)
             assert await held(run, "bmv2") == desired(run)
+            made.events.clear()
 
             assert await made.wait_applied(made.change(intent), 20) == {}
             assert await held(run, "bmv2") == desired(run, intent)
