@@ -1,0 +1,60 @@
+// Host endpoints attached to the ports of a fabric of P4 switches, under virtual time: the two native cores
+// as they run on real machines, with an event loop in place of sockets and clocks.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "csaud_switch/fabric/fabric.hpp"
+#include "endpoint.hpp"
+
+namespace csaud::sim {
+
+struct RankCompletion {
+    std::uint16_t rank = 0;
+    Completion completion;
+};
+
+class VirtualFabric {
+  public:
+    // The fabric belongs to the caller and outlives this object.
+    explicit VirtualFabric(sw::Fabric& fabric) : fabric_(fabric) {}
+
+    // A rank at a memory port. NIC rate 0: unlimited. Ranks are added in their order.
+    void add_rank(const EndpointConfig& config, sw::Switch& at, sw::PortId port, std::uint64_t nic_rate_bps);
+    Endpoint& endpoint(std::uint16_t rank) { return *hosts_.at(rank).endpoint; }
+
+    // Nothing more comes from or goes to this rank.
+    void kill(std::uint16_t rank) { hosts_.at(rank).alive = false; }
+
+    // Runs until some endpoint completes something, or `until` has come.
+    // Returns the completions of that moment; none where time ran out.
+    std::vector<RankCompletion> run(Nanos until);
+
+    // Nobody has anything unfinished or queued, and nothing is under way.
+    bool quiet() const;
+    Nanos now() const { return now_; }
+
+  private:
+    struct Host {
+        std::unique_ptr<Endpoint> endpoint;
+        sw::Switch* at;
+        sw::PortId port;
+        std::uint64_t nic_rate_bps;
+        Nanos nic_free_at = 0;
+        bool alive = true;
+        std::vector<std::uint8_t> frame;  // being put together
+    };
+
+    void send(Host& host);
+    void deliver();
+    bool collect(std::vector<RankCompletion>& into);
+    Nanos next_event() const;
+
+    sw::Fabric& fabric_;
+    std::vector<Host> hosts_;
+    Nanos now_ = 0;
+};
+
+}  // namespace csaud::sim
