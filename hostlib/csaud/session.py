@@ -134,7 +134,9 @@ def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Op
         config.verify_icrc = all(card.mode == "udp" for card in table.cards)
     config.window, config.paths = settings.window, settings.paths
     config.spray, config.ordered = settings.spray, settings.ordered
-    config.pace_bps = settings.rate_bps
+    if settings.rate_bps:
+        config.pace_bps = config.rate_bps = settings.rate_bps
+    config.queue_max = round(settings.queue_max * 1e9)
     config.detect_loss, config.detect_gap = settings.detect_loss, settings.detect_gap
     config.detect_interval, config.detect_probe = settings.detect_interval, settings.detect_probe
     config.dead_after = round(settings.dead_after * 1e9)

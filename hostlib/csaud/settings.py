@@ -60,7 +60,8 @@ class Settings:
     )
     spray: int = _row(0, "code", "spray mode asked of the switches; 0: the fabric's own", high=8)
     ordered: bool = _row(False, "flag", "this rank holds each path to be FIFO (ECMP, entropy, host-directed)")
-    rate_bps: int = _row(0, "bit/s", "rate at which this rank paces its packets; 0: unpaced")
+    rate_bps: int = _row(0, "bit/s", "rate of this rank's link, at which it paces its packets; 0: unpaced")
+    queue_max: float = _row(0.02, "s", "longest time that a packet may stand in the fabric's queues", high=10)
     # finding losses
     detect_loss: bool = _row(True, "flag", "resend at once what a switch reports as trimmed (LOSS)")
     detect_gap: bool = _row(True, "flag", "take a hole in an ordered path's sequence for a loss")
