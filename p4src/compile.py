@@ -1,7 +1,7 @@
 """Compile the programs with p4c and record what they were compiled from: ``python p4src/compile.py``.
 
-The compiled artifacts are committed, because p4c is in no package registry; `artifacts/csaud.digest.json` ties them
-to their sources, and a test compares.
+The compiled artifacts are committed, because p4c is in no package registry; `artifacts/csaud.digest.json`
+ties them to their sources, and a test compares.
 """
 
 import hashlib

@@ -1,5 +1,7 @@
 """Host endpoints attached to P4 switches under virtual time (C++20, built from sim/native). Times are ns."""
 
+from typing import Any
+
 from csaud._core import EndpointConfig
 from csaud_softswitch._core import Fabric
 from numpy.typing import NDArray
@@ -9,7 +11,7 @@ class VirtualFabric:
         """ValueError where the fabric runs in real time."""
 
     def add_rank(self, config: EndpointConfig, switch: str, port: int, nic_rate_bps: int = 0) -> None:
-        """A rank at a memory port; its NIC sends at most `nic_rate_bps` (0: as fast as it can). In rank order."""
+        """A rank at a memory port, in rank order; its NIC sends at most `nic_rate_bps` (0: no limit)."""
 
     def set_peer(self, rank: int, peer: int, ipv4: int, qpn: int) -> None: ...
     def post(
@@ -21,14 +23,14 @@ class VirtualFabric:
         coll_seq: int,
         step: int,
         chunk: int,
-        buffer: NDArray,
+        buffer: NDArray[Any],
         offset: int,
         length: int,
         cls: int,
         barrier: bool,
         chain: int,
     ) -> int:
-        """Post bytes [offset, offset + length) of a contiguous buffer; the id of the transfer at this rank."""
+        """Post bytes [offset, offset + length) of a contiguous buffer; returns the transfer's id."""
 
     def run(self, until: int) -> list[tuple[int, int, str, int, int, int]]:
         """Run until something completes, or the time `until`.

@@ -1,7 +1,7 @@
 """A job under virtual time: ranks on a fabric of P4 switches, running collectives by their schedules.
 
-Endpoints, switches, P4 program and schedules are the real ones; only sockets, threads and clocks are left out. A run
-is a function of its seeds.
+Endpoints, switches, P4 program and schedules are the real ones; only sockets, threads and clocks are left
+out. A run is a function of its seeds.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Eight ranks over 4 leaves x 4 spines: whatever the fabric loses, every sum has the bits it has without loss, and
-the switches' counters and the hosts' agree on every single packet. Real protocol, real P4 program, virtual time.
-"""
+"""Eight ranks over 4 leaves x 4 spines: whatever the fabric loses, every sum has the bits it has without
+loss, and the switches' counters and the hosts' agree on every single packet. Real protocol, real P4 program,
+virtual time."""
 
 from functools import cache
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from csaud.collectives.ring import reference_sum
 from csaud.testing import assert_bit_equal
+
 from tests.fabric.virtual import CTRL, DATA, VirtualRun, intent
 
 SEED = 20

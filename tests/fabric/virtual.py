@@ -1,4 +1,4 @@
-"""A whole fabric under virtual time: the controller's desired state, written straight into the embedded switches."""
+"""A whole fabric under virtual time: the controller's desired state, written straight into the switches."""
 
 from pathlib import Path
 

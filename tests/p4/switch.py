@@ -6,6 +6,7 @@ from pathlib import Path
 
 from csaud_softswitch._core import Fabric
 from scapy.layers.l2 import ARP, Ether
+
 from tests.support.roce import CsaHeader, Datagram
 
 ARTIFACT = Path(__file__).resolve().parents[2] / "p4src" / "artifacts" / "csaud.json"

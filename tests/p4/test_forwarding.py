@@ -3,8 +3,18 @@
 import pytest
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import Ether
+
 from tests.p4.switch import (
-    CONTROL, DATA, DESTINATION, HOST_PORT, LOSS, OTHER, SOURCE, Leaf, arp_request, csa_frame,
+    CONTROL,
+    DATA,
+    DESTINATION,
+    HOST_PORT,
+    LOSS,
+    OTHER,
+    SOURCE,
+    Leaf,
+    arp_request,
+    csa_frame,
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 from scapy.layers.inet import IP, UDP
+
 from tests.p4.switch import CONTROL, DATA, HOST_PORT, LOSS, Leaf, csa_frame
 from tests.support.roce import CsaHeader
 

@@ -1,6 +1,7 @@
 """Which path a packet takes, per spray mode, and what happens when a path dies."""
 
 import pytest
+
 from tests.p4.switch import DATA, GROUP, HOST_PORT, UPLINKS, Leaf, arp_request, csa_frame, number, spread
 
 SEEDED = {
