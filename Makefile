@@ -13,7 +13,7 @@ export PIP_ROOT_USER_ACTION := ignore
 # Debian packages, each for one reason:
 APT_BUILD := g++ cmake ninja-build python3-venv python3-dev nlohmann-json3-dev libisal-dev clang-format
 APT_EMULATION := mininet iproute2 iputils-ping ethtool tcpdump util-linux
-APT_VERBS := qemu-system-x86 busybox-static
+APT_VERBS := qemu-system-x86
 APT := $(APT_BUILD) $(APT_EMULATION) $(APT_VERBS)
 
 NATIVE := $(shell find hostlib/native softswitch/native sim -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' 2>/dev/null)
@@ -37,7 +37,8 @@ build/.apt: Makefile
 
 $(BIN)/python: | build/.apt
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install -q 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4'
+	@$(BIN)/pip install -q 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4' >build/venv.log 2>&1 \
+	  || { tail -n 5 build/venv.log >&2; rm -rf $(VENV); exit 1; }
 
 # The package with its two native cores, editable: Python files are used where they lie.
 build/.installed: pyproject.toml CMakeLists.txt $(NATIVE) $(BIN)/python
