@@ -1,4 +1,4 @@
-"""The small P4 programs of the native core's tests: one concern each, compiled by p4c, committed with their JSON."""
+"""The small P4 programs of the native core's tests: one concern each, committed with their JSON."""
 
 from __future__ import annotations
 

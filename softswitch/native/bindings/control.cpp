@@ -137,7 +137,7 @@ nb::int_ from_wide(UWide value) {
 
 UWide to_wide(nb::handle value) {
     const nb::object number = nb::borrow(value);
-    if (nb::cast<bool>(number < nb::int_(0)) || nb::cast<bool>((number >> nb::int_(128)) > nb::int_(0)))
+    if (number < nb::int_(0) || (number >> nb::int_(128)) > nb::int_(0))
         throw InvalidArgument("a register holds numbers from 0 to 2^128 - 1");
     const auto high = nb::cast<std::uint64_t>(number >> nb::int_(64));
     const auto low = nb::cast<std::uint64_t>(number & nb::int_(UINT64_MAX));

@@ -173,7 +173,7 @@ void Fabric::drain() {
 
 void Fabric::run(const Event& event) {
     if (event.packet != nullptr) {
-        arrive(*event.port, event.packet, event.epoch);
+        arrive(event);
         return;
     }
     event.port->wake_scheduled = false;
@@ -186,13 +186,7 @@ void Fabric::transmit(Switch& from, Port& port, Packet* packet, Nanos end) {
         return;
     }
     switch (port.kind) {
-        case PortKind::kMemory: {
-            const auto frame = packet->frame();
-            from.count_sent(port, static_cast<std::uint32_t>(frame.size()));
-            out_.push_back({&from, port.id, {frame.begin(), frame.end()}, end});
-            pool_.give(packet);
-            return;
-        }
+        case PortKind::kMemory:
         case PortKind::kLink: {
             packet->length = packet->visible_length();
             from.count_sent(port, packet->length);
@@ -222,16 +216,18 @@ void Fabric::wake(Switch& from, Port& port, Nanos at) {
     push({at, 0, &from, &port, nullptr, 0});
 }
 
-// `from` is the port that sent it.
-void Fabric::arrive(Port& from, Packet* packet, std::uint64_t epoch) {
-    Port& to = *from.peer;
-    Switch& sender = *to.peer_switch;
-    if (epoch != from.epoch || from.removed) {
-        sender.uncount_sent(from, packet->length);
-        lose(sender, from, packet);
-        return;
+void Fabric::arrive(const Event& event) {
+    Port& from = *event.port;
+    if (event.epoch != from.epoch || from.removed) {
+        event.at->uncount_sent(from, event.packet->length);
+        lose(*event.at, from, event.packet);
+    } else if (from.kind == PortKind::kLink) {
+        from.peer_switch->receive(event.packet, from.peer->id, now_);
+    } else {
+        const auto frame = event.packet->frame();
+        out_.push_back({event.at, from.id, {frame.begin(), frame.end()}, now_});
+        pool_.give(event.packet);
     }
-    from.peer_switch->receive(packet, to.id, now_);
 }
 
 void Fabric::packet_in(Switch& from) {

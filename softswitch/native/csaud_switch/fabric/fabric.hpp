@@ -91,7 +91,7 @@ class Fabric : public Wire {
         std::uint64_t serial;
         Switch* at;
         Port* port;
-        Packet* packet;  // arrives at the port; none: the port may send again
+        Packet* packet;  // was sent by the port and arrives; none: the port may send again
         std::uint64_t epoch;
         bool operator>(const Event& other) const {
             return time != other.time ? time > other.time : serial > other.serial;
@@ -101,7 +101,8 @@ class Fabric : public Wire {
     void push(Event event);
     void run(const Event& event);
     void drain();
-    void arrive(Port& from, Packet* packet, std::uint64_t epoch);
+    // What its port sent reaches the other end.
+    void arrive(const Event& event);
     void apply_config(Port& port, const LinkConfig& config);
     void lose(Switch& from, Port& port, Packet* packet);
     void flush_socket(SocketPort& entry);

@@ -128,7 +128,10 @@ void Switch::ingress(Packet* packet, Nanos now) {
     Interpreter::set(*packet, target.ingress_timestamp, microseconds(now));
     interpreter_->parse(*packet);
     interpreter_->ingress(*packet);
-    if (packet->clone_request != 0) clone_ingress(*packet, frame_start, now);
+    if (packet->clone_request != 0) {
+        clone_ingress(*packet, frame_start, now);
+        packet->clone_request = 0;
+    }
 
     if (packet->asserted) {
         ++figures_.assertions;
@@ -238,7 +241,10 @@ Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
     Interpreter::set(*packet, target.egress_spec, config_.drop_port + 1);  // anything but the drop port
     Interpreter::set(*packet, target.packet_length, packet->program_length);
     interpreter_->egress(*packet);
-    if (packet->clone_request != 0) clone_egress(*packet, now);
+    if (packet->clone_request != 0) {
+        clone_egress(*packet, now);
+        packet->clone_request = 0;
+    }
     if (packet->asserted) ++figures_.assertions;
     if (packet->asserted || Interpreter::get(*packet, target.egress_spec) == config_.drop_port) {
         ++figures_.dropped_egress;
