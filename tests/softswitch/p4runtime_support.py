@@ -182,3 +182,29 @@ def update_codes(error: grpc.RpcError) -> list[Code]:
         assert detail.Unpack(one)
         codes.append(Code(one.canonical_code))
     return codes
+
+
+def entries(client: Client, **wanted: object) -> list[p4r.TableEntry]:
+    """The table entries that a read of this description answers."""
+    return [found.table_entry for found in client.read(table_entry=p4r.TableEntry(**wanted))]
+
+
+def codes(client: Client, *updates: dict | p4r.Update) -> list[Code]:
+    """The code of each update of one batch."""
+    try:
+        client.write(*updates)
+    except grpc.RpcError as error:
+        assert error.code() == grpc.StatusCode.UNKNOWN
+        return update_codes(error)
+    return [Code.OK] * len(updates)
+
+
+def entry(update: dict, **fields: object) -> p4r.Update:
+    """The update with fields of its table entry set."""
+    made = NAMES.update(update)
+    for field, value in fields.items():
+        if isinstance(value, (int, bytes, bool)):
+            setattr(made.entity.table_entry, field, value)
+        else:
+            getattr(made.entity.table_entry, field).CopyFrom(value)
+    return made

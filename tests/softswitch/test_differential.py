@@ -112,11 +112,13 @@ def packet(chance: random.Random) -> bytes:
     return frame
 
 
-def answers(target: Target, frames: list[tuple[int, bytes]]) -> Counter[tuple[Any, ...]]:
+def answers(
+    target: Target, frames: list[tuple[int, bytes]], expected: int = 0
+) -> Counter[tuple[Any, ...]]:
     """What comes out for a batch; the order in which ports send is not part of it."""
     for port, frame in frames:
         target.send(port, frame)
-    found: Counter[tuple[Any, ...]] = Counter((d.port, d.frame.hex()) for d in target.departures())
+    found: Counter[tuple[Any, ...]] = Counter((d.port, d.frame.hex()) for d in target.departures(expected))
     for packet_in in target.packet_ins():
         metadata = tuple((m.metadata_id, m.value.hex()) for m in packet_in.metadata)
         found[("cpu", metadata, packet_in.payload.hex())] += 1
@@ -125,7 +127,7 @@ def answers(target: Target, frames: list[tuple[int, bytes]]) -> Counter[tuple[An
 
 @pytest.mark.bmv2
 @pytest.mark.root
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_random_entries_and_packets(seed: int, tmp_path: Path) -> None:
     print("seed", seed)
     chance = random.Random(seed)
@@ -136,7 +138,8 @@ def test_random_entries_and_packets(seed: int, tmp_path: Path) -> None:
         for batch in range(BATCHES):
             port = chance.choice(PORTS)  # one port a batch: BMv2 keeps no order between its ports
             frames = [(port, packet(chance)) for _ in range(PACKETS)]
-            ours, theirs = answers(soft, frames), answers(bmv2, frames)
+            ours = answers(soft, frames)
+            theirs = answers(bmv2, frames, ours.total())
             assert ours == theirs, f"batch {batch}: only soft {ours - theirs}; only BMv2 {theirs - ours}"
         assert counters(soft) == counters(bmv2)
         assert direct_counters(soft, NAMES) == direct_counters(bmv2, NAMES)

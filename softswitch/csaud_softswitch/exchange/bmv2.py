@@ -32,6 +32,8 @@ _QUIET_S = 0.15
 """A frame that has not come out by then was dropped; it takes about a millisecond otherwise."""
 _MORE_S = 0.02
 """After a frame has come out, how long to wait for a second one."""
+_PATIENCE_S = 3.0
+"""How long to wait for what is expected to come out."""
 _PORT_POLL_S = 0.6
 """BMv2 polls the state of its ports every 200 ms once it has a program; a port that goes down before its
 first poll it takes for one that never was up, and says nothing. """
@@ -106,7 +108,7 @@ class Bmv2Target:
         request.election_id.low = 1
         request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
         self._stub.SetForwardingPipelineConfig(request)
-        time.sleep(_PORT_POLL_S)
+        self._ports_known = time.monotonic() + _PORT_POLL_S
 
     def _become_primary(self) -> None:
         responses = self._stub.StreamChannel(iter(self._outbox.get, None))
@@ -174,12 +176,15 @@ class Bmv2Target:
         self._outbox.put(p4r.StreamMessageRequest(packet=packet))
 
     def set_link(self, port: int, up: bool) -> None:
+        time.sleep(max(0.0, self._ports_known - time.monotonic()))
         self._ns.set_link(port, up)
         time.sleep(_PORT_POLL_S)
 
-    def departures(self) -> list[Departure]:
-        """Frames that left, waiting until none comes any more; packet-ins end the wait as well."""
-        return list(self._receive())
+    def departures(self, expected: int = 0) -> list[Departure]:
+        """Frames that left, waiting until none comes any more, and longer while fewer than expected have
+        come.
+        """
+        return list(self._receive(expected))
 
     def packet_ins(self) -> list[p4r.PacketIn]:
         found = []
@@ -191,10 +196,16 @@ class Bmv2Target:
                 raise Bmv2Error(f"{BINARY}: {message.error}")
         return found
 
-    def _receive(self) -> Iterator[Departure]:
+    def _receive(self, expected: int) -> Iterator[Departure]:
         sockets = {self._ns.socket(port): port for port in self._ports}
+        came = 0
         deadline = time.monotonic() + _QUIET_S
-        while (left := deadline - time.monotonic()) > 0:
+        patience = time.monotonic() + _PATIENCE_S
+        while True:
+            missing = came + self._inbox.qsize() < expected
+            left = (patience if missing else deadline) - time.monotonic()
+            if left <= 0:
+                return
             ready, _, _ = select.select(list(sockets), [], [], min(left, self._more_s))
             for found in ready:
                 try:
@@ -203,6 +214,7 @@ class Bmv2Target:
                     if error.errno != errno.ENETDOWN:  # told once when a link is cut
                         raise
                     continue
+                came += 1
                 yield Departure(sockets[found], frame)
                 deadline = time.monotonic() + self._more_s
             if not self._inbox.empty():

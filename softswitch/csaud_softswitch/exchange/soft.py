@@ -100,7 +100,7 @@ class SoftTarget:
         self._fabric.set_link(_NAME, port, up)
         self._settle()
 
-    def departures(self) -> list[Departure]:
+    def departures(self, expected: int = 0) -> list[Departure]:
         return [Departure(port, frame) for _, port, frame, _ in self._fabric.poll()]
 
     def packet_ins(self) -> list[p4r.PacketIn]:

@@ -43,8 +43,10 @@ class Target(Protocol):
 
     def set_link(self, port: int, up: bool) -> None: ...
 
-    def departures(self) -> list[Departure]:
-        """Frames that left since the last call."""
+    def departures(self, expected: int = 0) -> list[Departure]:
+        """Frames that left since the last call. A target in real time waits a little longer for what is
+        expected (frames and packet-ins) before it takes a frame for dropped.
+        """
 
     def packet_ins(self) -> list[p4r.PacketIn]:
         """Packets that came to the controller since the last call."""
@@ -53,7 +55,11 @@ class Target(Protocol):
 def play(case: Vector, target: Target) -> Vector:
     """Play the case's steps; returns the vector with the target's answers in it."""
     names = Names(target.index)
-    steps = [_play_step(step, target, names) for step in case.case().steps]
+    expected = [len(step.get("out", ())) for step in case.steps]
+    steps = [
+        _play_step(step, target, names, count)
+        for step, count in zip(case.case().steps, expected, strict=True)
+    ]
     return Vector(
         name=case.name,
         about=case.about,
@@ -65,7 +71,7 @@ def play(case: Vector, target: Target) -> Vector:
     )
 
 
-def _play_step(step: Step, target: Target, names: Names) -> Step:
+def _play_step(step: Step, target: Target, names: Names, expected: int) -> Step:
     if "write" in step:
         codes = target.write([names.update(item) for item in step["write"]])
         return {**step, "codes": [code.name for code in codes]} if any(codes) else step
@@ -78,13 +84,13 @@ def _play_step(step: Step, target: Target, names: Names) -> Step:
         body = step["packet_out"]
         metadata = names.metadata(target.index.packet_out, body["metadata"])
         target.send_packet_out(p4r.PacketOut(payload=bytes.fromhex(body["payload"]), metadata=metadata))
-    return {**step, "out": _outputs(target)}
+    return {**step, "out": _outputs(target, expected)}
 
 
-def _outputs(target: Target) -> list[dict[str, Any]]:
+def _outputs(target: Target, expected: int) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = [
         {"port": left.port, "frame": left.frame.hex()}
-        for left in sorted(target.departures(), key=lambda d: (d.port, d.frame))
+        for left in sorted(target.departures(expected), key=lambda d: (d.port, d.frame))
     ]
     by_id = {spec.id: spec.name for spec in target.index.packet_in}
     for packet in target.packet_ins():
