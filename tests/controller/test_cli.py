@@ -1,6 +1,9 @@
 """The commands: tables for people, JSON for programs, one line and an exit status for mistakes."""
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -111,6 +114,24 @@ def test_counter_show(run: RunDir) -> None:
     result = csaud(run, "counter", "show", "--paths")
     assert result.exit_code == 0
     assert "s2:2" in result.output
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_counter_watch_goes_on_until_it_is_interrupted(run: RunDir, options: tuple[str, ...]) -> None:
+    command = [sys.executable, "-c", "from csaud_controller.cli.counter import app; app()"]
+    command += ["show", "l1", "--watch", "--interval", "0.1", "--run", str(run.path), *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
+        assert child.stdout is not None
+        lines = []
+        while len(lines) < 3 or (not options and "out" not in " ".join(lines)):
+            lines.append(child.stdout.readline())
+            assert lines[-1], "it ended by itself"
+        child.send_signal(signal.SIGINT)
+        rest = child.stdout.read()
+        assert child.wait() == 0
+    assert "Traceback" not in rest
+    if options:
+        assert [list(json.loads(line)["switches"]) for line in lines] == [["l1"]] * 3
 
 
 def test_controller_status_and_wait(run: RunDir) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -43,12 +44,9 @@ def show(
         if not watch:
             reading = read_counters(fabric, switches=only)
             emit(reading, as_json, lambda console: console.print(_tables(fabric, reading, None, 0, paths)))
-        elif as_json:
-            for reading in _readings(fabric, only, interval):
-                sys.stdout.write(json.dumps({"time": time.time(), "switches": reading}) + "\n")
-                sys.stdout.flush()
         else:
-            _watch(fabric, only, interval, paths)
+            with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
+                _watch_json(fabric, only, interval) if as_json else _watch(fabric, only, interval, paths)
 
 
 def _chosen(fabric: Fabric, names: list[str]) -> list[str]:
@@ -66,15 +64,26 @@ def _readings(fabric: Fabric, only: list[str], interval: float) -> Iterator[dict
         time.sleep(max(0.0, due - time.monotonic()))
 
 
+def _watch_json(fabric: Fabric, only: list[str], interval: float) -> None:
+    for reading in _readings(fabric, only, interval):
+        sys.stdout.write(json.dumps({"time": time.time(), "switches": reading}) + "\n")
+        sys.stdout.flush()
+
+
 def _watch(fabric: Fabric, only: list[str], interval: float, paths: bool) -> None:
+    """On a terminal the tables stay in place; in a pipe or file one reading follows the other."""
+    console = Console(highlight=False)
     before: dict[str, Any] | None = None
-    with Live(console=Console(highlight=False), auto_refresh=False) as live:
-        try:
-            for reading in _readings(fabric, only, interval):
-                live.update(_tables(fabric, reading, before, interval, paths), refresh=True)
-                before = reading
-        except KeyboardInterrupt:
-            return
+    with (
+        Live(console=console, auto_refresh=False) if console.is_terminal else contextlib.nullcontext() as live
+    ):
+        for reading in _readings(fabric, only, interval):
+            shown = _tables(fabric, reading, before, interval, paths)
+            if live is None:
+                console.print(shown)
+            else:
+                live.update(shown, refresh=True)
+            before = reading
 
 
 def _tables(
