@@ -84,7 +84,10 @@ class Served:
 class Client:
     """A controller with its stream; every call is a real RPC."""
 
-    def __init__(self, address: str, election_id: int = 1, role: str = "") -> None:
+    def __init__(
+        self, address: str, election_id: int = 1, role: str = "", device_id: int = DEVICE_ID
+    ) -> None:
+        self.device_id = device_id
         self.election_id = election_id
         self.role = role
         self.channel = grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)])
@@ -112,16 +115,16 @@ class Client:
             raise message
         return message
 
-    def arbitrate(self, election_id: int | None = None, device_id: int = DEVICE_ID) -> Code:
+    def arbitrate(self, election_id: int | None = None, device_id: int | None = None) -> Code:
         """Introduce this controller; returns the status of the answer."""
         self.introduce(election_id, device_id)
         return self.status()
 
-    def introduce(self, election_id: int | None = None, device_id: int = DEVICE_ID) -> None:
+    def introduce(self, election_id: int | None = None, device_id: int | None = None) -> None:
         if election_id is not None:
             self.election_id = election_id
         hello = p4r.StreamMessageRequest()
-        hello.arbitration.device_id = device_id
+        hello.arbitration.device_id = self.device_id if device_id is None else device_id
         hello.arbitration.election_id.high = self.election_id >> 64
         hello.arbitration.election_id.low = self.election_id & (1 << 64) - 1
         if self.role:
@@ -139,21 +142,23 @@ class Client:
         action: str = "VERIFY_AND_COMMIT",
         config: p4r.ForwardingPipelineConfig | None = CONFIG,
     ) -> None:
-        request = p4r.SetForwardingPipelineConfigRequest(device_id=DEVICE_ID, role=self.role, config=config)
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id, role=self.role, config=config
+        )
         request.election_id.low = self.election_id
         request.action = p4r.SetForwardingPipelineConfigRequest.Action.Value(action)
         self.stub.SetForwardingPipelineConfig(request)
 
     def write(self, *updates: dict | p4r.Update) -> None:
         """One Write; updates by name (see csaud_softswitch.exchange.names) or as protobufs."""
-        request = p4r.WriteRequest(device_id=DEVICE_ID, role=self.role)
+        request = p4r.WriteRequest(device_id=self.device_id, role=self.role)
         request.election_id.low = self.election_id
         for update in updates:
             request.updates.append(update if isinstance(update, p4r.Update) else NAMES.update(update))
         self.stub.Write(request)
 
     def read(self, **entity: object) -> list[p4r.Entity]:
-        request = p4r.ReadRequest(device_id=DEVICE_ID, entities=[p4r.Entity(**entity)])
+        request = p4r.ReadRequest(device_id=self.device_id, entities=[p4r.Entity(**entity)])
         return [found for response in self.stub.Read(request) for found in response.entities]
 
     def close(self) -> None:

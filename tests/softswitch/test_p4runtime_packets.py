@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.packet_io import decode_packet_in, encode_packet_out
 from csaud_softswitch.p4runtime.proto import p4r
+from csaud_softswitch.p4runtime.server import MAX_QUEUED_PACKETS, StreamSession
 
 from tests.softswitch.inputs import LLDP, ether, insert, name
 from tests.softswitch.p4runtime_support import INDEX, NAMES, Client, Served
@@ -101,3 +103,22 @@ def test_headers_are_packed_as_the_program_parses_them() -> None:
     assert packet.payload == b"y"
     assert packet.metadata[0].value == b"\x01\xa5"
     assert decode_packet_in(INDEX.packet_in, b"\xd2") is None
+
+
+def test_packets_beyond_what_a_slow_controller_leaves_waiting_are_dropped_and_other_messages_are_not() -> (
+    None
+):
+    async def run() -> None:
+        session = StreamSession()
+        packet, other = p4r.StreamMessageResponse(), p4r.StreamMessageResponse()
+        packet.packet.payload = b"x"
+        other.arbitration.device_id = 1
+        taken = [session.send(packet) for _ in range(MAX_QUEUED_PACKETS + 5)]
+        assert taken == [True] * MAX_QUEUED_PACKETS + [False] * 5
+        assert session.send(other)
+        session.end(None)
+        sent = [message async for message in session.messages()]
+        assert len(sent) == MAX_QUEUED_PACKETS + 1
+        assert sent[-1] == other
+
+    asyncio.run(run())

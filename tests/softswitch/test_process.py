@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -169,6 +170,27 @@ def test_a_fabric_in_one_process(tmp_path: Path) -> None:
         fabric.stop()
     figures = json.loads((tmp_path / "softswitch.figures.json").read_text())
     assert figures["l1"]["ports"]["1"]["kind"] == "link"
+
+
+def test_twenty_switches_start_and_take_their_programs(tmp_path: Path) -> None:
+    """10 leaves x 10 spines over memory links; 5 s is what a fabric of this size may take on an idle
+    machine.
+    """
+    sizes = range(1, 11)
+    switches = {f"l{k}": {"device_id": k} for k in sizes} | {f"s{k}": {"device_id": 10 + k} for k in sizes}
+    edges = [{"a": f"l{k}", "a_port": j, "b": f"s{j}", "b_port": k} for k in sizes for j in sizes]
+    began = time.monotonic()
+    with running(
+        "--fabric", fabric_file(tmp_path, switches=switches, edges=edges), "--run-dir", tmp_path
+    ) as fabric:
+        assert len(fabric.ready["switches"]) == 20
+        for name, spec in switches.items():
+            client = Client(f"unix:{tmp_path}/{name}.sock", device_id=spec["device_id"])
+            client.arbitrate()
+            client.set_pipeline()
+            client.write(*leaf()["write"])
+            client.close()
+        print(f"started and programmed after {time.monotonic() - began:.2f} s")
 
 
 # --- mistakes
