@@ -1,9 +1,11 @@
-"""Cables that can fail without their ends being switched off.
+"""Cables that fail in their middle, while both ends stay up.
 
-BMv2 reads its ports through libpcap in one thread, and that thread waits inside libpcap for as long as one of
-its interfaces is administratively down: the whole switch then receives nothing. A real cable that breaks
-leaves the port up without a carrier. So a cable of this kind has a bridge in its middle, in the run's own
-namespace, and `link A B down` takes the bridge's ports down: both ends lose their carrier.
+BMv2 does not survive a port that goes down under traffic. Its ports are read through libpcap by one thread,
+which waits inside libpcap for as long as an interface is administratively down, and the whole switch receives
+nothing. Without a carrier instead, its P4Runtime front end takes the port's members out of their groups, and
+divides by zero (SIGFPE) on the next packet for a group that has none left. So a cable of this kind has a
+bridge in its middle, in the run's own namespace, and `link A B down` stops the bridge: packets vanish, and
+the controller's probes find out.
 """
 
 from __future__ import annotations
@@ -26,15 +28,14 @@ def _ip(command: str) -> str:
 
 
 class CableEnd(Intf):  # type: ignore[misc]
-    """An interface whose link state is that of its end of the bridge."""
+    """An interface whose cable fails and comes back, instead of the interface itself."""
 
-    middle: str | None = None
-    """The bridge's port on this side."""
+    bridge: str | None = None
 
     def ifconfig(self, *args: Any) -> Any:
         """`up` and `down` alone go to the middle of the cable; everything else to the interface."""
-        if self.middle is not None and args in (("up",), ("down",)):
-            return _ip(f"link set dev {self.middle} {args[0]}")
+        if self.bridge is not None and args in (("up",), ("down",)):
+            return _ip(f"link set dev {self.bridge} {args[0]}")
         return super().ifconfig(*args)
 
 
@@ -44,11 +45,7 @@ class Cable(Link):  # type: ignore[misc]
     def __init__(self, node1: Any, node2: Any, **params: Any) -> None:
         self._bridge = f"cable{next(_numbers)}"
         super().__init__(node1, node2, **{**params, "intf": CableEnd})
-        self.intf1.middle, self.intf2.middle = self._sides
-
-    @property
-    def _sides(self) -> tuple[str, str]:
-        return f"{self._bridge}a", f"{self._bridge}b"
+        self.intf1.bridge = self.intf2.bridge = self._bridge
 
     def makeIntfPair(self, intfname1: str, intfname2: str, *addresses: Any, **params: Any) -> None:
         """Called by Mininet with the interfaces' names and their nodes last."""
@@ -58,7 +55,7 @@ class Cable(Link):  # type: ignore[misc]
             f"link set dev {self._bridge} addrgenmode none",
         ]
         ends = ((intfname1, node1), (intfname2, node2))
-        for (interface, node), side in zip(ends, self._sides, strict=True):
+        for (interface, node), side in zip(ends, (f"{self._bridge}a", f"{self._bridge}b"), strict=True):
             commands.append(f"link add {side} type veth peer name {interface} netns {node.pid}")
             commands.append(f"link set dev {side} mtu 9000 master {self._bridge} up")
         commands.append(f"link set dev {self._bridge} mtu 9000 up")

@@ -29,7 +29,7 @@ _STEP_S = 1.0
 _FIRST_PPS = 1000
 _GROWTH = 1.5
 _MOST_PPS = 60_000
-_SHARE = 0.35
+_SHARE = 0.6
 """Of the measured rate, for all switches together: they share the CPUs with the hosts, and must never be
 short.
 """

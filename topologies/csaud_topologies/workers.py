@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.inventory import Fabric
+from csaud_controller.inventory import Fabric, LinkDefaults
+from csaud_controller.policy import default_limits
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.scenario import ORDERED_MODES, Scenario
@@ -23,6 +24,8 @@ from csaud_topologies.services import start_on, tail
 
 Event = dict[str, Any]
 _MASTER_PORT = 29500
+_HOPS = 3  # queues between hosts of different leaves
+_QUEUE_MAX_S = (0.001, 10.0)  # the setting's range
 _TYPED_ERRORS_WITHIN_S = 8.0  # the others find a dead rank within 5 s
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -78,13 +81,23 @@ def workload_environment() -> dict[str, str]:
     return {**os.environ, **_ONE_THREAD}
 
 
+def _queue_max_s(scenario: Scenario, fabric: Fabric, link: LinkDefaults) -> float:
+    """Longest time that DATA may wait in queues on its way, as they cut it at `trim_at`."""
+    if not link.rate:
+        return _QUEUE_MAX_S[0]
+    trim_at = (scenario.policy.limits or default_limits(link)).trim_at
+    seconds = _HOPS * trim_at * (fabric.mtu + 14) * 8 / link.rate
+    return min(max(seconds, _QUEUE_MAX_S[0]), _QUEUE_MAX_S[1])
+
+
 def worker_environment(scenario: Scenario, fabric: Fabric, hosts: list[str], rank: int) -> dict[str, str]:
     """torchrun's variables, and the settings of the host library that follow from the fabric."""
     host = hosts[rank]
-    edge = next(edge for edge in fabric.edges if host in (edge.a, edge.b))
+    link = fabric.link_of(next(edge for edge in fabric.edges if host in (edge.a, edge.b)))
     settings: dict[str, Any] = {
         "address": fabric.hosts[host].ip,
-        "rate_bps": fabric.link_of(edge).rate,
+        "rate_bps": link.rate,
+        "queue_max": _queue_max_s(scenario, fabric, link),
         "ordered": scenario.policy.spray in ORDERED_MODES,
         **scenario.host,
     }
