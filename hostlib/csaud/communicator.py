@@ -198,6 +198,8 @@ class Communicator:
     def _check_open(self) -> None:
         if self._closed:
             raise ConfigError("this communicator is closed")
+        if self._transport.failure is not None:
+            raise self._transport.failure
 
 
 def check_array(array: object) -> None:

@@ -82,17 +82,17 @@ def _meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> t
     master = addresses.resolve(place.master_addr, "MASTER_ADDR")
     given = addresses.resolve(settings.address, "address") if settings.address else ""
     if place.world == 1:
-        opened = open_device(settings, given or "127.0.0.1", 0)
+        opened = open_device(settings, given or "127.0.0.1")
         return opened, _Alone(make_table([_card(place, settings, opened, opened.ipv4)], settings.epoch))
     if place.rank == 0:
         host = Host(master, place.master_port, place.world)
         cleanup.callback(host.close)
-        opened = open_device(settings, given or master, place.local_rank)
+        opened = open_device(settings, given or master)
         host.gather(_card(place, settings, opened, master), settings.epoch, settings.store_timeout)
         return opened, host
     guest = Guest(connect(master, place.master_port, settings.store_timeout))
     cleanup.callback(guest.close)
-    opened = open_device(settings, given or guest.local_address, place.local_rank)
+    opened = open_device(settings, given or guest.local_address)
     guest.join(_card(place, settings, opened, master), place.world, settings.store_timeout)
     return opened, guest
 

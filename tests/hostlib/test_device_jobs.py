@@ -75,9 +75,9 @@ def test_ranks_with_their_own_modes_understand_each_other(mode):
         assert [end["error"] for end in job.ends()] == [None] * 3
 
 
-@pytest.mark.root
-def test_two_jobs_at_one_address_do_not_see_each_other():
-    arguments = {"sums": [[100_000, "float32", 3]], "settings": {"mode": "raw"}}
+@pytest.mark.parametrize("mode", MODES)
+def test_two_jobs_that_meet_at_one_address_do_not_see_each_other(mode):
+    arguments = {"sums": [[100_000, "float32", 3]], "settings": {"mode": mode}}
     with (
         Job(2, "sums", arguments, master="127.0.0.1") as one,
         Job(2, "sums", arguments, master="127.0.0.1") as two,
@@ -161,6 +161,31 @@ def test_ctrl_c_ends_a_wait_and_tells_the_others():
         assert end["error"] == "KeyboardInterrupt"
         (told,) = job.ends([1], timeout=3)
         assert (told["error"], told["rank"]) == ("Aborted", 0)
+
+
+def test_an_error_in_the_application_ends_the_others_at_once():
+    with Job(3, "part_early", {"rank": 1, "raises": True, "settings": {"dead_after": 30.0}}) as job:
+        ends = job.ends(timeout=20)
+    assert [end["error"] for end in ends] == ["Aborted", "ZeroDivisionError", "Aborted"]
+    assert [ends[rank]["rank"] for rank in (0, 2)] == [1, 1]
+
+
+def test_a_rank_that_just_ends_is_missed_by_those_who_wait_for_it():
+    with Job(3, "part_early", {"rank": 2, "raises": False, "leaves_open": True}) as job:
+        (left,) = job.ends([2])
+        assert job.workers[2].process.wait(20) == 0
+        since = time.monotonic()
+        ends = job.ends([0, 1], timeout=20)
+        assert time.monotonic() - since < 5.0
+    assert left["error"] is None
+    assert [(end["error"], end["rank"]) for end in ends] == [("PeerUnreachable", 2)] * 2
+
+
+def test_communicators_that_nobody_closes_disturb_nobody():
+    with Job(3, "sums", {"sums": [[1000, "float32", 2]], "leaves_open": True}) as job:
+        assert [end["error"] for end in job.ends()] == [None] * 3
+        assert [worker.process.wait(20) for worker in job.workers] == [0] * 3
+        assert [worker.errors for worker in job.workers] == [[], [], []]
 
 
 def test_a_collective_that_takes_too_long_raises_timeout():

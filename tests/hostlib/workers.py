@@ -87,6 +87,17 @@ def wait_for_nobody(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def part_early(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One rank leaves after a first all-reduce, by an error where `raises`; the others begin a second one."""
+    check_sum(comm, 100, "float32", 1)
+    if comm.rank == arguments["rank"]:
+        if arguments["raises"]:
+            raise ZeroDivisionError("a mistake in the application")
+        return {}
+    check_sum(comm, 100, "float32", 2)
+    return {}
+
+
 def goodput(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Seconds of each of `repetitions` all-reduces of `count` float32."""
     data = np.ones(arguments["count"], np.float32)
@@ -101,33 +112,35 @@ def goodput(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
 
 
 CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
-    case.__name__: case for case in (sums, endless, busy, wait_for_nobody, goodput)
+    case.__name__: case for case in (sums, endless, busy, wait_for_nobody, part_early, goodput)
 }
 
 
+def work(comm: Any, case: str, arguments: dict[str, Any], outcome: dict[str, Any]) -> None:
+    tell("joined", rank=comm.rank, mode=comm.mode)
+    try:
+        outcome.update(CASES[case](comm, arguments))
+    finally:
+        outcome["stats"] = comm.stats()
+        outcome["cpu_s"] = time.process_time()
+
+
 def main() -> int:
-    case, arguments = CASES[sys.argv[1]], json.loads(sys.argv[2])
+    case, arguments = sys.argv[1], json.loads(sys.argv[2])
     outcome: dict[str, Any] = {}
     try:
-        with csaud.init(**arguments.get("settings", {})) as comm:
-            tell("joined", rank=comm.rank, mode=comm.mode, mtu=comm.settings.mtu)
-            try:
-                outcome = case(comm, arguments)
-            finally:
-                outcome["stats"] = comm.stats()
-                outcome["cpu_s"] = time.process_time()
-    except csaud.CsaudError as error:
-        tell(
-            "end",
-            error=type(error).__name__,
-            message=str(error),
-            rank=getattr(error, "rank", None),
-            **outcome,
-        )
+        comm = csaud.init(**arguments.get("settings", {}))
+        if arguments.get("leaves_open"):
+            work(comm, case, arguments, outcome)
+        else:
+            with comm:
+                work(comm, case, arguments, outcome)
+    except (Exception, KeyboardInterrupt) as error:
+        told = {"message": str(error), "rank": getattr(error, "rank", None)}
+        tell("end", error=type(error).__name__, **told, **outcome)
+        if not isinstance(error, csaud.CsaudError | KeyboardInterrupt | ZeroDivisionError):
+            raise
         return 1
-    except KeyboardInterrupt:
-        tell("end", error="KeyboardInterrupt", **outcome)
-        return 130
     tell("end", error=None, **outcome)
     return 0
 

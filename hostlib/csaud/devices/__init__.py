@@ -6,18 +6,18 @@ from csaud.devices import soft
 from csaud.devices.opened import Opened
 from csaud.settings import Settings
 
-Opener = Callable[[Settings, str, int], Opened]
+Opener = Callable[[Settings, str], Opened]
 
 _OPENERS: dict[str, Opener] = {"soft": soft.open_device}
 
 
-def open_device(settings: Settings, address: str, local_rank: int) -> Opened:
+def open_device(settings: Settings, address: str) -> Opened:
     """Open the device that `settings.device` names at `address` (dotted IPv4).
 
     Raises:
         ConfigError: it cannot be opened; the message says why and what to do.
     """
-    return _OPENERS[settings.device](settings, address, local_rank)
+    return _OPENERS[settings.device](settings, address)
 
 
 __all__ = ["Opened", "open_device"]
