@@ -11,6 +11,10 @@ from tests.softswitch import programs
 from tests.softswitch.test_core_queueing import RATE, SLOT, packet, trips
 
 DELAY = 3_000
+ENDS = (
+    *("dropped_ingress", "dropped_egress", "no_such_port", "bad_priority", "queue_full", "link_down"),
+    *("packet_in", "packet_in_overflow", "tx", "tx_errors", "flushed", "queued"),
+)
 SEED = 7
 
 
@@ -92,9 +96,8 @@ def balance(fabric: _core.Fabric) -> None:
     """Every packet that a switch got has ended somewhere."""
     for name in fabric.switches():
         stats = fabric.switch(name).stats()
-        ends = ("dropped_ingress", "dropped_egress", "no_such_port", "bad_priority", "queue_full",
-                "link_down", "packet_in", "packet_in_overflow", "tx", "tx_errors", "flushed", "queued")  # fmt: skip
-        assert stats["rx"] + stats["copies"] == sum(stats[end] for end in ends), (name, stats)
+        ends = [stats[end] for end in ENDS]
+        assert stats["rx"] + stats["copies"] == sum(ends), (name, stats)
 
 
 def test_a_link_that_goes_down_loses_what_is_on_it_and_counts_it() -> None:

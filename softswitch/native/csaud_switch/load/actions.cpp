@@ -145,15 +145,17 @@ Primitive Loader::primitive(const Json& json, const Scope& action) {
         expect(1);
         p.op = PrimitiveOp::kAssert;
         p.a = expression(arguments[0], 0, scope);
-        p.text = action.where + (json.contains("source_info")
-                                     ? ", " + optional_text(json["source_info"], "source_fragment")
-                                     : "");
+        LogMessage message{action.where, {}};
+        if (json.contains("source_info"))
+            message.text += ", " + optional_text(json["source_info"], "source_fragment");
+        p.message = std::make_shared<const LogMessage>(std::move(message));
     } else if (op == "log_msg") {
         expect(2);
         p.op = PrimitiveOp::kLog;
-        p.text = name_of(arguments[0], "string", scope.where);
+        LogMessage message{name_of(arguments[0], "string", scope.where), {}};
         for (const Json& value : array_member(arguments[1], "value", scope.where))
-            p.values.push_back(expression(value, 0, scope));
+            message.values.push_back(expression(value, 0, scope));
+        p.message = std::make_shared<const LogMessage>(std::move(message));
     } else if (op == "clone_ingress_pkt_to_egress" || op == "clone_egress_pkt_to_egress") {
         expect(2);
         p.op = PrimitiveOp::kClone;

@@ -130,6 +130,7 @@ void Loader::load_calculations() {
             calculation.bits += input.width;
             calculation.inputs.push_back(input);
         }
+        calculation.prepare();
         calculations_.emplace(calculation.name, static_cast<std::uint32_t>(program_->calculations.size()));
         program_->calculations.push_back(std::move(calculation));
     }

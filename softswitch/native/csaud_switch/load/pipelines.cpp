@@ -63,7 +63,16 @@ Pipeline Loader::load_pipeline(const Json& json) {
         std::unique_ptr<Table> table = load_table(table_json);
         load_table_flow(*table, table_json, nodes);
         FlowNode node;
-        node.index = static_cast<std::uint32_t>(program_->tables.size());
+        // The tables that p4c makes of statements are nothing but a call of their action.
+        const Binding& binding = table->program_default.binding;
+        if (table->keys.empty() && table->const_default && table->program_default.set && !table->profile &&
+            table->direct_counter.empty() && binding.parameters.empty()) {
+            node.kind = FlowNode::Kind::kCall;
+            node.index = binding.action;
+            node.next_true = table->by_hit ? table->next_miss : table->next_by_action[binding.action];
+        } else {
+            node.index = static_cast<std::uint32_t>(program_->tables.size());
+        }
         program_->tables.push_back(std::move(table));
         pipeline.nodes.push_back(std::move(node));
     }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,11 @@ enum class PrimitiveOp : std::uint8_t {
     kNothing,
 };
 
+struct LogMessage {
+    std::string text;
+    std::vector<Expression> values;
+};
+
 struct Primitive {
     PrimitiveOp op = PrimitiveOp::kNothing;
     FieldRef target;
@@ -41,8 +47,7 @@ struct Primitive {
     std::uint32_t index = 0;  // header, calculation, register, counter, field list
     std::uint32_t other = 0;
     Expression a, b;
-    std::string text;                // of a log message or assertion
-    std::vector<Expression> values;  // of a log message
+    std::shared_ptr<const LogMessage> message;  // of a log message or assertion
 };
 
 struct ActionParameter {

@@ -61,7 +61,41 @@ std::uint8_t* pack(const Calculation& calculation, const Packet& packet, std::ui
 
 }  // namespace
 
+void Calculation::prepare() {
+    if (algorithm != HashAlgorithm::kCsum16 || payload || inputs.empty()) return;
+    const CalculationInput* owner = nullptr;
+    for (const CalculationInput& input : inputs) {
+        if (input.width > 32 || input.kind == CalculationInput::Kind::kPayload) return;
+        if (input.kind != CalculationInput::Kind::kField) continue;
+        if (owner != nullptr && (owner->always != input.always || owner->valid_slot != input.valid_slot))
+            return;
+        owner = &input;
+    }
+    if (owner == nullptr) return;
+    lanes_always = owner->always;
+    lanes_valid_slot = owner->valid_slot;
+    std::uint32_t end = 0;
+    for (const CalculationInput& input : inputs) {
+        end += input.width;
+        const unsigned shift = (16 - end % 16) % 16;
+        if (input.kind == CalculationInput::Kind::kField) {
+            lanes.push_back({input.slot, shift});
+        } else if (!lanes_always) {
+            lanes.clear();  // a constant stays when the header goes
+            return;
+        } else {
+            lanes_constant += input.value[0] << shift;
+        }
+    }
+}
+
 std::uint64_t Calculation::compute(const Packet& packet) const {
+    if (!lanes.empty() && (lanes_always || packet.slots[lanes_valid_slot] != 0)) {
+        std::uint64_t sum = lanes_constant;
+        for (const Lane& lane : lanes) sum += packet.slots[lane.slot] << lane.shift;
+        while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
+        return ~sum & 0xFFFF;
+    }
     std::array<std::uint8_t, 512> small;
     if (!payload && bits <= 8 * small.size()) {
         const std::uint8_t* end = pack(*this, packet, small.data());

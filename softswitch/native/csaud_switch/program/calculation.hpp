@@ -30,6 +30,19 @@ struct Calculation {
     std::uint32_t bits = 0;  // of all fixed inputs together
     bool payload = false;
 
+    // A checksum of 16-bit words over fields that are there together or not at all is a sum of the fields,
+    // each shifted to its place in its word; found by prepare().
+    struct Lane {
+        std::uint32_t slot;
+        unsigned shift;
+    };
+    std::vector<Lane> lanes;
+    std::uint64_t lanes_constant = 0;
+    std::uint32_t lanes_valid_slot = 0;
+    bool lanes_always = false;
+
+    void prepare();
+
     std::uint64_t compute(const Packet& packet) const;
 };
 

@@ -363,14 +363,14 @@ Expression ExpressionBuilder::finish(Node root, unsigned bits, const std::string
             for (std::size_t kid = 0; kid < items_[i].arity; ++kid) needed[items_[i].kids[kid]] = true;
 
     const std::vector<bool> exact = find_exact(root, bits);
-    Expression out;
+    bool wide = false;
     for (Node i = 0; i <= root; ++i) {
         const Item& item = items_[i];
         if (!needed[i]) continue;
-        if (item.arity > 0 && item.op == Op::kWide) out.wide_ = true;
-        if (exact[i] && !(item.bounded && fits_narrow(item.low, item.high))) out.wide_ = true;
+        if (item.arity > 0 && item.op == Op::kWide) wide = true;
+        if (exact[i] && !(item.bounded && fits_narrow(item.low, item.high))) wide = true;
     }
-    if (out.wide_) {
+    if (wide) {
         // Orders and shifts to the right look at the sign, which an unbounded number of 128 bits does not
         // have.
         for (Node i = 0; i <= root; ++i) {
@@ -385,6 +385,7 @@ Expression ExpressionBuilder::finish(Node root, unsigned bits, const std::string
         }
     }
 
+    Expression::Code code;
     std::vector<Operand> place(items_.size());
     for (Node i = 0; i <= root; ++i) {
         const Item& item = items_[i];
@@ -392,23 +393,54 @@ Expression ExpressionBuilder::finish(Node root, unsigned bits, const std::string
         if (item.arity == 0) {
             place[i] = item.leaf;
             if (item.leaf.source == Source::kConstant) {
-                place[i].index = static_cast<std::uint32_t>(out.constants_.size());
-                out.constants_.push_back(static_cast<std::uint64_t>(item.value));
-                out.wide_constants_.push_back(item.value);
+                place[i].index = static_cast<std::uint32_t>(code.constants.size());
+                code.constants.push_back(static_cast<std::uint64_t>(item.value));
+                code.wide_constants.push_back(item.value);
             }
             continue;
         }
         Instruction instruction{item.op, place[item.kids[0]], {}, {}};
         instruction.b = item.arity > 1 ? place[item.kids[1]] : instruction.a;
         instruction.c = item.arity > 2 ? place[item.kids[2]] : instruction.a;
-        place[i] = {Source::kTemporary, static_cast<std::uint32_t>(out.code_.size())};
-        out.code_.push_back(instruction);
+        place[i] = {Source::kTemporary, static_cast<std::uint32_t>(code.instructions.size())};
+        code.instructions.push_back(instruction);
     }
-    out.result_ = place[root];
-    if (out.code_.size() > Expression::kMaxInstructions)
+    code.result = place[root];
+    if (code.instructions.size() > Expression::kMaxInstructions)
         throw ProgramError(where + ": expression of more than " +
                            std::to_string(Expression::kMaxInstructions) + " operations");
+    Expression out;
+    out.code_ = std::make_shared<const Expression::Code>(std::move(code));
+    out.find_shape(wide);
     return out;
+}
+
+void Expression::find_shape(bool wide) {
+    const Code& code = *code_;
+    shape_ = wide ? Shape::kWideCode : Shape::kCode;
+    if (code.instructions.empty()) {
+        index_ = code.result.index;
+        if (code.result.source == Source::kSlot) shape_ = Shape::kSlot;
+        if (code.result.source == Source::kParameter) shape_ = Shape::kParameter;
+        if (code.result.source == Source::kConstant) {
+            shape_ = Shape::kConstant;
+            value_ = code.constants[index_];
+        }
+        return;
+    }
+    const Instruction& only = code.instructions.front();
+    if (wide || code.instructions.size() != 1 || only.a.source != Source::kSlot) return;
+    if (only.op == Op::kToBool) {
+        shape_ = Shape::kSlotIsSet;
+        index_ = only.a.index;
+    }
+    if (only.b.source != Source::kConstant) return;
+    const bool simple = only.op == Op::kEq || only.op == Op::kNe || only.op == Op::kAnd;
+    if (!simple) return;
+    shape_ = only.op == Op::kEq ? Shape::kSlotEquals
+                                : (only.op == Op::kNe ? Shape::kSlotDiffers : Shape::kSlotMasked);
+    index_ = only.a.index;
+    value_ = code.constants[only.b.index];
 }
 
 }  // namespace csaud::sw

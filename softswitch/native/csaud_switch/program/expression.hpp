@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -71,31 +72,67 @@ class Expression {
   public:
     static constexpr std::size_t kMaxInstructions = 384;
 
-    // The low 64 bits of the value.
+    // The low 64 bits of the value. Most expressions are one of a few simple shapes; only the others are run
+    // as code.
     std::uint64_t eval(const Frame& frame) const {
-        if (code_.empty() && result_.source != Source::kConstant) {
-            return (result_.source == Source::kSlot ? frame.slots : frame.parameters)[result_.index];
+        switch (shape_) {
+            case Shape::kConstant:
+                return value_;
+            case Shape::kSlot:
+                return frame.slots[index_];
+            case Shape::kParameter:
+                return frame.parameters[index_];
+            case Shape::kSlotIsSet:
+                return frame.slots[index_] != 0;
+            case Shape::kSlotEquals:
+                return frame.slots[index_] == value_;
+            case Shape::kSlotDiffers:
+                return frame.slots[index_] != value_;
+            case Shape::kSlotMasked:
+                return frame.slots[index_] & value_;
+            case Shape::kCode:
+                return eval_narrow(frame);
+            case Shape::kWideCode:
+                return static_cast<std::uint64_t>(eval_wide(frame));
         }
-        return wide_ ? static_cast<std::uint64_t>(eval_wide(frame)) : eval_narrow(frame);
+        return 0;
     }
     Wide eval_wide(const Frame& frame) const;
 
-    bool is_constant() const { return code_.empty() && result_.source == Source::kConstant; }
-    bool is_slot() const { return code_.empty() && result_.source == Source::kSlot; }
-    std::uint64_t constant() const { return static_cast<std::uint64_t>(wide_constants_[result_.index]); }
-    std::uint32_t slot() const { return result_.index; }
-    std::size_t size() const { return code_.size(); }
-    bool wide() const { return wide_; }
+    bool is_constant() const { return shape_ == Shape::kConstant; }
+    bool is_slot() const { return shape_ == Shape::kSlot; }
+    std::uint64_t constant() const { return value_; }
+    std::uint32_t slot() const { return index_; }
 
   private:
     friend class ExpressionBuilder;
-    std::uint64_t eval_narrow(const Frame& frame) const;
 
-    std::vector<Instruction> code_;
-    std::vector<std::uint64_t> constants_;
-    std::vector<Wide> wide_constants_;
-    Operand result_;
-    bool wide_ = false;
+    enum class Shape : std::uint8_t {
+        kConstant,
+        kSlot,
+        kParameter,
+        kSlotIsSet,
+        kSlotEquals,
+        kSlotDiffers,
+        kSlotMasked,
+        kCode,
+        kWideCode,
+    };
+
+    struct Code {
+        std::vector<Instruction> instructions;
+        std::vector<std::uint64_t> constants;
+        std::vector<Wide> wide_constants;
+        Operand result;
+    };
+
+    std::uint64_t eval_narrow(const Frame& frame) const;
+    void find_shape(bool wide);
+
+    Shape shape_ = Shape::kConstant;
+    std::uint32_t index_ = 0;
+    std::uint64_t value_ = 0;
+    std::shared_ptr<const Code> code_;
 };
 
 // Builds one expression from its leaves up; equal nodes are one node.

@@ -124,28 +124,32 @@ inline Word apply(Op op, Word a, Word b, Word c) {
 }  // namespace
 
 std::uint64_t Expression::eval_narrow(const Frame& frame) const {
+    const Code& code = *code_;
     std::array<std::uint64_t, kMaxInstructions> temporaries;
-    const std::array<const std::uint64_t*, 4> sources{frame.slots, constants_.data(), frame.parameters,
+    const std::array<const std::uint64_t*, 4> sources{frame.slots, code.constants.data(), frame.parameters,
                                                       temporaries.data()};
     const auto load = [&sources](const Operand& o) {
         return static_cast<std::int64_t>(sources[static_cast<std::size_t>(o.source)][o.index]);
     };
-    std::size_t i = 0;
-    for (const Instruction& instruction : code_) {
-        temporaries[i++] = static_cast<std::uint64_t>(apply<std::int64_t>(
-            instruction.op, load(instruction.a), load(instruction.b), load(instruction.c)));
+    std::uint64_t* out = temporaries.data();
+    for (const Instruction& instruction : code.instructions) {
+        const std::int64_t c = instruction.op == Op::kSelect ? load(instruction.c) : 0;
+        *out++ = static_cast<std::uint64_t>(
+            apply<std::int64_t>(instruction.op, load(instruction.a), load(instruction.b), c));
     }
-    return static_cast<std::uint64_t>(load(result_));
+    return static_cast<std::uint64_t>(load(code.result));
 }
 
 Wide Expression::eval_wide(const Frame& frame) const {
+    if (shape_ == Shape::kConstant && !code_) return 0;
+    const Code& code = *code_;
     std::array<Wide, kMaxInstructions> temporaries;
     const auto load = [&](const Operand& o) -> Wide {
         switch (o.source) {
             case Source::kSlot:
                 return static_cast<Wide>(frame.slots[o.index]);
             case Source::kConstant:
-                return wide_constants_[o.index];
+                return code.wide_constants[o.index];
             case Source::kParameter:
                 return static_cast<Wide>(frame.parameters[o.index]);
             case Source::kTemporary:
@@ -153,19 +157,19 @@ Wide Expression::eval_wide(const Frame& frame) const {
         }
         return 0;
     };
-    std::size_t i = 0;
-    for (const Instruction& instruction : code_) {
+    std::size_t at = 0;
+    for (const Instruction& instruction : code.instructions) {
         if (instruction.op == Op::kWide) {
             const std::uint64_t* words =
                 (instruction.a.source == Source::kSlot ? frame.slots : frame.parameters) +
                 instruction.a.index;
-            temporaries[i++] = static_cast<Wide>((UWide{words[1]} << 64) | words[0]);
+            temporaries[at++] = static_cast<Wide>((UWide{words[1]} << 64) | words[0]);
             continue;
         }
-        temporaries[i++] =
+        temporaries[at++] =
             apply<Wide>(instruction.op, load(instruction.a), load(instruction.b), load(instruction.c));
     }
-    return load(result_);
+    return load(code.result);
 }
 
 }  // namespace csaud::sw

@@ -9,15 +9,15 @@ namespace {
 
 constexpr std::size_t kLogLines = 1000;
 
-std::string format_message(const Primitive& primitive, const Frame& frame) {
+std::string format_message(const LogMessage& message, const Frame& frame) {
     std::string out;
     std::size_t next = 0;
-    const std::string& text = primitive.text;
+    const std::string& text = message.text;
     for (std::size_t i = 0; i < text.size(); ++i) {
         if (text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '{' || text[i + 1] == '}')) {
             out += text[++i];
         } else if (text[i] == '{' && text.find('}', i) != std::string::npos) {
-            if (next < primitive.values.size()) out += std::to_string(primitive.values[next++].eval(frame));
+            if (next < message.values.size()) out += std::to_string(message.values[next++].eval(frame));
             i = text.find('}', i);
         } else {
             out += text[i];
@@ -199,10 +199,10 @@ void Interpreter::execute_rare(const Primitive& p, const Frame& frame, Packet& p
             if (p.a.eval(frame) != 0) break;
             packet.asserted = true;
             packet.exit = true;
-            log("assertion failed: " + p.text);
+            log("assertion failed: " + p.message->text);
             break;
         case PrimitiveOp::kLog:
-            log(format_message(p, frame));
+            log(format_message(*p.message, frame));
             break;
         case PrimitiveOp::kClone:
             packet.clone_request = static_cast<std::uint32_t>(p.a.eval(frame) & 0x7FFF) + 1;
