@@ -39,4 +39,11 @@ Nanos ArrivalHistory::passed(std::size_t idx) const noexcept {
     return kNever;
 }
 
+Nanos ArrivalHistory::reached(const Serial& ts_serial, std::uint32_t ts) const noexcept {
+    for (std::size_t i = 0; i < size_; ++i) {
+        if (ts_serial.distance(ts, at(i).ts) > 0) return at(i).last;
+    }
+    return kNever;
+}
+
 }  // namespace csaud

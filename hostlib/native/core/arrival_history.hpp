@@ -33,6 +33,9 @@ class ArrivalHistory {
     // The first moment at which something above index `idx` had arrived for sure; kNever: not yet.
     Nanos passed(std::size_t idx) const noexcept;
 
+    // When something sent later than `ts` had arrived for sure; kNever: not yet.
+    Nanos reached(const Serial& ts_serial, std::uint32_t ts) const noexcept;
+
     const Sample* newest() const noexcept { return size_ == 0 ? nullptr : &at(size_ - 1); }
 
   private:

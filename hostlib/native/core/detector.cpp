@@ -13,15 +13,16 @@ Nanos doubled(Nanos wait, unsigned rounds, Nanos longest) noexcept {
 }
 }  // namespace
 
-void IntervalDetector::reset(Nanos now, Nanos packet_time, Nanos first_wait) noexcept {
+void IntervalDetector::reset(Nanos now, Nanos gap, Nanos first_wait) noexcept {
     history_.reset();
     last_arrival_ = now;
     reported_at_ = kNever;
     first_due_ = now + first_wait;
     not_before_ = 0;
-    mean_gap_ = packet_time;
+    mean_gap_ = gap;
     reported_high_ = 0;
-    idle_rounds_ = 0;
+    rounds_ = 0;
+    word_ = {};
     postponed_ = any_arrival_ = false;
 }
 
@@ -42,17 +43,16 @@ void IntervalDetector::arrived(const Serial& serial, Nanos now, const Reassembly
     if (any_arrival_) mean_gap_ += (std::max(now - last_arrival_, kBatchGap) - mean_gap_) / 8;
     any_arrival_ = true;
     last_arrival_ = now;
-    idle_rounds_ = 0;
+    rounds_ = 0;
     history_.note(serial, now, static_cast<std::uint16_t>(r.high()), tx_ts, interval(r, t) / 4);
 }
 
-void IntervalDetector::sender_says(const Serial& serial, Nanos now, const Reassembly& r, std::uint16_t sent,
-                                   std::uint32_t tx_ts, const IntervalTerms& t) noexcept {
+void IntervalDetector::sender_says(Nanos now, const Reassembly& r, std::uint16_t sent, std::uint32_t tx_ts,
+                                   const IntervalTerms& t) noexcept {
     if (sent == 0 || r.next_missing(0, sent) == sent)
         return;  // we have it all: the sender is slow, not the path
-    // From now on everything it has sent is as good as overtaken: its word was sent after it.
-    history_.note(serial, now, static_cast<std::uint16_t>(sent + 1), tx_ts, interval(r, t) / 4);
-    idle_rounds_ = 0;
+    // The word was sent after these packets, but may have overtaken them in a queue.
+    word_ = {now + std::min(t.queueing, t.queue_max), sent, tx_ts};
 }
 
 Nanos IntervalDetector::lateness(Nanos now, std::size_t idx) const noexcept {
@@ -60,18 +60,15 @@ Nanos IntervalDetector::lateness(Nanos now, std::size_t idx) const noexcept {
     return passed == kNever ? -1 : now - passed;
 }
 
-Nanos IntervalDetector::idle_wait(Nanos interval, const IntervalTerms& t) const noexcept {
-    const Nanos first = reported_at_ == kNever ? interval : interval + t.rtt_patience;
-    return doubled(first, idle_rounds_, t.longest_wait);
-}
-
 Nanos IntervalDetector::idle_due(Nanos interval, const IntervalTerms& t) const noexcept {
-    if (!any_arrival_ && reported_at_ == kNever) return first_due_;
-    const Nanos since = reported_at_ == kNever ? last_arrival_ : std::max(last_arrival_, reported_at_);
-    return since + idle_wait(interval, t);
+    if (reported_at_ == kNever) return any_arrival_ ? last_arrival_ + interval : first_due_;
+    if (last_arrival_ > reported_at_)
+        return std::max(last_arrival_, reported_at_ + t.rtt_smoothed) + interval;
+    return reported_at_ +
+           doubled(interval + t.rtt_smoothed, rounds_ == 0 ? 0U : rounds_ - 1U, t.longest_wait);
 }
 
-Nanos IntervalDetector::hole_due(const Reassembly& r, Nanos interval, const IntervalTerms& t) const noexcept {
+Nanos IntervalDetector::hole_due(const Serial& serial, const Reassembly& r, Nanos interval) const noexcept {
     const auto* newest = history_.newest();
     if (newest == nullptr || r.first_missing() + 1 >= newest->high) return kNever;
     Nanos due = kNever;
@@ -82,16 +79,22 @@ Nanos IntervalDetector::hole_due(const Reassembly& r, Nanos interval, const Inte
         if (passed != kNever) due = passed + interval;
     }
     if (reported_at_ != kNever && r.first_missing() < reported_high_) {
-        // Reported before: the answer needs a round trip, and then the interval runs again.
-        const Nanos passed = history_.passed(r.first_missing());
-        if (passed != kNever) due = std::min(due, std::max(passed, reported_at_ + t.rtt_patience) + interval);
+        // Reported before. Only what was sent after the answer can show that the answer was lost, too.
+        const Nanos passed = history_.reached(serial, answer_ts_);
+        if (passed != kNever) due = std::min(due, passed + interval);
     }
     return due;
 }
 
-Nanos IntervalDetector::deadline(const Reassembly& r, const IntervalTerms& t) const noexcept {
+Nanos IntervalDetector::word_due(const Reassembly& r, Nanos interval, const IntervalTerms& t) const noexcept {
+    if (word_.at == kNever || r.next_missing(0, word_.sent) >= word_.sent) return kNever;
+    return word_.at + doubled(interval, rounds_ == 0 ? 0U : rounds_ - 1U, t.longest_wait);
+}
+
+Nanos IntervalDetector::deadline(const Serial& serial, const Reassembly& r,
+                                 const IntervalTerms& t) const noexcept {
     const Nanos i = interval(r, t);
-    return std::max(not_before_, std::min(hole_due(r, i, t), idle_due(i, t)));
+    return std::max(not_before_, std::min({hole_due(serial, r, i), word_due(r, i, t), idle_due(i, t)}));
 }
 
 bool IntervalDetector::postpone(Nanos now, const IntervalTerms& t, const Reassembly& r) noexcept {
@@ -101,20 +104,28 @@ bool IntervalDetector::postpone(Nanos now, const IntervalTerms& t, const Reassem
     return true;
 }
 
-std::optional<IntervalDetector::Report> IntervalDetector::poll(Nanos now, const Reassembly& r,
+std::optional<IntervalDetector::Report> IntervalDetector::poll(const Serial& serial, Nanos now,
+                                                               const Reassembly& r,
                                                                const IntervalTerms& t) noexcept {
     const Nanos i = interval(r, t);
     if (now < not_before_) return std::nullopt;
-    const bool hole = hole_due(r, i, t) <= now;
-    const bool idle = idle_due(i, t) <= now;
-    if (!hole && !idle) return std::nullopt;
+    const bool word = word_due(r, i, t) <= now;
+    if (!word && hole_due(serial, r, i) > now && idle_due(i, t) > now) return std::nullopt;
     postponed_ = false;
-    if (!hole && idle_rounds_ < kMaxRounds) ++idle_rounds_;
+    if (rounds_ < kMaxRounds) ++rounds_;
     reported_at_ = now;
+    answer_ts_ = t.answer_ts;
     Report report;
     if (const auto* ripe = history_.as_of(now - i); ripe != nullptr) {
-        report = {true, ripe->ts};
+        report = {true, static_cast<std::uint16_t>(ripe->high - 1), ripe->ts};
         reported_high_ = std::max(reported_high_, ripe->high);
+    }
+    if (word) {
+        if (!report.seen || serial.distance(report.newest_ts, word_.ts) >= 0) {
+            report = {true, static_cast<std::uint16_t>(word_.sent - 1), word_.ts};
+        }
+        reported_high_ = std::max(reported_high_, word_.sent);
+        word_ = {};
     }
     return report;
 }

@@ -20,6 +20,7 @@ namespace csaud {
 // What the interval depends on beside the message itself.
 struct IntervalTerms {
     Nanos rtt_base = 0;
+    Nanos rtt_smoothed = 0;
     Nanos rtt_patience = 0;  // what a round trip hardly exceeds
     Nanos delta = 0;
     Nanos sigma = 0;
@@ -27,32 +28,36 @@ struct IntervalTerms {
     double tail_packets = 4;  // U
     double barrier = 0;       // kappa
     Nanos t_min = 0;
-    Nanos queue_max = 0;     // Q_max
-    Nanos longest_wait = 0;  // between two reports of one message
+    Nanos queue_max = 0;          // Q_max
+    Nanos queueing = 0;           // what DATA stands in queues beyond control packets, hardly exceeded
+    Nanos longest_wait = 0;       // between two reports of one message
+    std::uint32_t answer_ts = 0;  // the sender's clock when it hears a report made now: answers are not older
 };
 
 class IntervalDetector {
   public:
-    // What a STATE shall say. seen: newest_ts holds the newest tx_ts that arrived at least T_det ago.
+    // What a STATE shall say. seen: newest_ts holds the newest tx_ts and highest_idx the highest packet that
+    // arrived at least T_det ago.
     struct Report {
         bool seen = false;
+        std::uint16_t highest_idx = 0;
         std::uint32_t newest_ts = 0;
     };
 
-    // `packet_time`: of one packet on the link, the first guess of g. First report `first_wait` from now if
+    // `gap`: the first guess of g. First report `first_wait` from now if
     // nothing arrives.
-    void reset(Nanos now, Nanos packet_time, Nanos first_wait) noexcept;
+    void reset(Nanos now, Nanos gap, Nanos first_wait) noexcept;
 
     // A new packet of the message arrived (already marked in the reassembly).
     void arrived(const Serial&, Nanos now, const Reassembly&, std::uint32_t tx_ts,
                  const IntervalTerms&) noexcept;
 
     // The sender said that it has sent the first `sent` packets by its time `tx_ts`.
-    void sender_says(const Serial&, Nanos now, const Reassembly&, std::uint16_t sent, std::uint32_t tx_ts,
+    void sender_says(Nanos now, const Reassembly&, std::uint16_t sent, std::uint32_t tx_ts,
                      const IntervalTerms&) noexcept;
 
     // A report if one is due; it counts as made.
-    std::optional<Report> poll(Nanos now, const Reassembly&, const IntervalTerms&) noexcept;
+    std::optional<Report> poll(const Serial&, Nanos now, const Reassembly&, const IntervalTerms&) noexcept;
     // The caller was stopped and may have unread packets: nothing is due before another interval. Works once
     // between two polls, so that a caller who is always late still reports.
     bool postpone(Nanos now, const IntervalTerms&, const Reassembly&) noexcept;
@@ -60,7 +65,7 @@ class IntervalDetector {
     // Nothing is due before `until`.
     void defer(Nanos until) noexcept { not_before_ = until; }
 
-    Nanos deadline(const Reassembly&, const IntervalTerms&) const noexcept;
+    Nanos deadline(const Serial&, const Reassembly&, const IntervalTerms&) const noexcept;
 
     Nanos interval(const Reassembly&, const IntervalTerms&) const noexcept;
 
@@ -68,12 +73,19 @@ class IntervalDetector {
     // not late.
     Nanos lateness(Nanos now, std::size_t idx) const noexcept;
 
-    bool started() const noexcept { return history_.newest() != nullptr; }
+    Nanos mean_gap() const noexcept { return mean_gap_; }
 
   private:
-    Nanos hole_due(const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
+    // The sender's word that it has sent so many packets: as if a later packet had arrived at `at`.
+    struct Word {
+        Nanos at = kNever;  // kNever: none
+        std::uint16_t sent = 0;
+        std::uint32_t ts = 0;
+    };
+
+    Nanos hole_due(const Serial&, const Reassembly&, Nanos interval) const noexcept;
+    Nanos word_due(const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
     Nanos idle_due(Nanos interval, const IntervalTerms&) const noexcept;
-    Nanos idle_wait(Nanos interval, const IntervalTerms&) const noexcept;
 
     ArrivalHistory history_;
     Nanos last_arrival_ = 0;
@@ -82,7 +94,9 @@ class IntervalDetector {
     Nanos not_before_ = 0;
     Nanos mean_gap_ = 0;               // g
     std::uint16_t reported_high_ = 0;  // holes below it were reported
-    std::uint8_t idle_rounds_ = 0;     // idle reports in a row
+    std::uint8_t rounds_ = 0;          // reports since the last arrival
+    Word word_;
+    std::uint32_t answer_ts_ = 0;  // of the last report
     bool postponed_ = false;
     bool any_arrival_ = false;
 };

@@ -46,10 +46,11 @@ bool Liveness::on_timer(Peer& p, Nanos now) {
 }
 
 void Liveness::measure(Peer& p, Nanos now) {
-    const Nanos refresh = ctx_.config.rtt_refresh;
-    if (p.rtt.measured() && now - p.rtt.last_sample() < refresh) return;
-    const Nanos patience = p.rtt.measured() ? refresh : std::min(refresh, 8 * ctx_.config.rtt_initial);
-    if (p.last_ping != 0 && now - p.last_ping < patience) return;
+    // A few samples soon, so that one of them finds the queues empty; then now and then.
+    const Nanos soon = 4 * (p.rtt.measured() ? p.rtt.smoothed() : 2 * ctx_.config.rtt_initial);
+    const Nanos period = p.rtt.settled() ? ctx_.config.rtt_refresh : std::min(soon, ctx_.config.rtt_refresh);
+    if (p.rtt.measured() && now - p.rtt.last_sample() < period) return;
+    if (p.last_ping != 0 && now - p.last_ping < period) return;
     ping(p, now);
 }
 

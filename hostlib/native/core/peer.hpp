@@ -33,6 +33,7 @@ struct Peer {
     CreditGrant grant;
     std::vector<PathTracker> rx_paths;
     ReorderEstimator reorder;
+    Nanos mean_gap = 0;         // between packets of the last message, 0: unknown
     Nanos first_wait_mean = 0;  // from posting a receive to its first packet
     Nanos first_wait_dev = 0;
     std::uint32_t incoming = 0;  // messages that began to arrive and are not complete
@@ -42,6 +43,7 @@ struct Peer {
     // Both ways
     RttEstimator rtt;
     ClockOffset clock;
+    QueueingEstimator queueing;
 
     // Liveness
     Nanos last_heard = 0;

@@ -18,7 +18,8 @@ std::uint32_t Receiver::open(const MessageName& name, std::size_t total, Nanos n
     m.name = name;
     m.live = true;
     m.reassembly.reset(total);
-    m.detector.reset(now, ctx_.packet_time(), first_wait);
+    const Nanos gap = ctx_.peers.get(name.src_rank).mean_gap;
+    m.detector.reset(now, gap != 0 ? gap : ctx_.packet_time(), first_wait);
     by_name_.put(name, i);
     return i;
 }
@@ -127,6 +128,7 @@ Nanos Receiver::first_wait(const Peer& peer, const Hints& hints, Nanos now) cons
 IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept {
     IntervalTerms t;
     t.rtt_base = peer.rtt.base();
+    t.rtt_smoothed = peer.rtt.smoothed();
     t.rtt_patience = peer.rtt.patience();
     t.delta = peer.reorder.delta();
     t.sigma = peer.reorder.sigma(t.rtt_base);
@@ -137,6 +139,7 @@ IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept
     t.barrier = m.posted ? steps_.fraction(m.name) : 0;
     t.t_min = std::max(ctx_.config.timer_tick, 2 * ctx_.packet_time());
     t.queue_max = ctx_.config.queue_max;
+    t.queueing = peer.queueing.allowance();
     t.longest_wait = ctx_.longest_wait();
     return t;
 }
@@ -144,7 +147,7 @@ IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept
 void Receiver::arm(std::uint32_t i, Message& m, Peer& peer) {
     Nanos due = m.posted ? m.deadline : kNever;
     if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
-        due = std::min(due, m.detector.deadline(m.reassembly, terms(m, peer)));
+        due = std::min(due, m.detector.deadline(ctx_.ts_serial, m.reassembly, terms(m, peer)));
     }
     if (due != kNever) ctx_.timers.arm_earlier(TimerKind::recv, i, due);
 }
@@ -172,6 +175,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     Peer& peer = ctx_.peers.get(h.name.src_rank);
     liveness_.heard(peer, now);
     ++ctx_.stats.rx_data;
+    peer.queueing.sample(ctx_.nanos(peer.clock.sample(ctx_.ts_serial, ctx_.ticks(now), h.tx_ts, now)));
     track_path(d, peer);
     if (pacer_.data_arrived()) release_notice(now);
     if (found == nullptr && finished_.contains(h.name)) return duplicate(d, peer, true, now);
@@ -240,6 +244,7 @@ void Receiver::track_path(const wire::Decoded& d, Peer& peer) {
 void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nanos now) {
     Message& m = messages_[i];
     ++ctx_.stats.messages_received;
+    if (m.reassembly.total() > 1) peer.mean_gap = m.detector.mean_gap();
     finished_.add(m.name);
     ControlItem ack = answer(wire::Type::ack, wire::Reason::none, m.name,
                              static_cast<std::uint16_t>(m.reassembly.total()), peer.rank);

@@ -119,8 +119,7 @@ void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
     if (found == nullptr || d.control.reason != wire::Reason::sent) return;
     Message& m = messages_[*found];
     Peer& peer = ctx_.peers.get(d.csa.name.src_rank);
-    m.detector.sender_says(ctx_.ts_serial, now, m.reassembly, d.control.cumulative, d.csa.tx_ts,
-                           terms(m, peer));
+    m.detector.sender_says(now, m.reassembly, d.control.cumulative, d.csa.tx_ts, terms(m, peer));
     arm(*found, m, peer);
 }
 
@@ -134,17 +133,22 @@ void Receiver::on_timer(std::uint32_t i, Nanos now, bool late) {
         return;
     }
     if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
-        const IntervalTerms t = terms(m, peer);
-        const bool due = m.detector.deadline(m.reassembly, t) <= now;
+        IntervalTerms t = terms(m, peer);
+        const auto trip = static_cast<std::uint32_t>(t.rtt_smoothed / ctx_.config.tx_ts_unit_ns);
+        t.answer_ts =
+            ctx_.ts_serial.wrap(peer.clock.sent_at(ctx_.ts_serial, ctx_.ticks(now)) + std::uint64_t{trip});
+        const bool due = m.detector.deadline(ctx_.ts_serial, m.reassembly, t) <= now;
         if (due && m.held_notices > 0) {
             m.detector.defer(now + t.rtt_patience);  // its holes are known, and wait for their turn
         } else if (due && !(late && m.detector.postpone(now, t, m.reassembly))) {
-            if (const auto report = m.detector.poll(now, m.reassembly, t)) {
+            if (const auto report = m.detector.poll(ctx_.ts_serial, now, m.reassembly, t)) {
                 ControlItem item = answer(wire::Type::state, wire::Reason::interval, m.name,
                                           static_cast<std::uint16_t>(m.reassembly.total()), peer.rank);
                 if (report->seen) {
                     item.flags = wire::kSeen;
                     item.newest_ts = report->newest_ts;
+                    item.pkt_idx = std::min<std::uint16_t>(
+                        report->highest_idx, static_cast<std::uint16_t>(m.reassembly.total() - 1));
                 }
                 ctx_.control.push(item);
             }

@@ -16,6 +16,7 @@ class RttEstimator {
     void sample(Nanos rtt, Nanos now) noexcept;
 
     bool measured() const noexcept { return samples_ != 0; }
+    bool settled() const noexcept { return samples_ >= 8; }
     Nanos last_sample() const noexcept { return sampled_at_; }
     // RTT_b: the least of the last 10 to 20 s, queues being empty at times.
     Nanos base() const noexcept { return base_; }
@@ -40,11 +41,32 @@ class ClockOffset {
     // `ours`, `theirs`: ticks that wrap as `serial` says. Returns how many ticks late the packet is.
     std::uint32_t sample(const Serial& serial, std::uint32_t ours, std::uint32_t theirs, Nanos now) noexcept;
 
+    // The peer's clock when it sent what arrives at our `ours` without any queueing.
+    std::uint32_t sent_at(const Serial& serial, std::uint32_t ours) const noexcept {
+        return serial.wrap(ours - least_);
+    }
+
   private:
     std::uint32_t least_ = 0;
     std::uint32_t coming_least_ = 0;
     Nanos window_began_ = 0;
     bool known_ = false;
+};
+
+// How much longer than control packets the DATA of a peer stands in queues.
+class QueueingEstimator {
+  public:
+    void sample(Nanos late) noexcept {
+        const Nanos error = late - mean_;
+        mean_ += error / 8;
+        deviation_ += ((error < 0 ? -error : error) - deviation_) / 4;
+    }
+    // What it hardly exceeds.
+    Nanos allowance() const noexcept { return mean_ + 4 * deviation_; }
+
+  private:
+    Nanos mean_ = 0;
+    Nanos deviation_ = 0;
 };
 
 }  // namespace csaud

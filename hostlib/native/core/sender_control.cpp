@@ -136,9 +136,10 @@ unsigned Sender::resend_missing(std::uint32_t i, const Peer& peer, const wire::D
                        patience - peer.rtt.base() / 2;
         } else {
             // RACK (RFC 8985): something sent later has arrived, and that long enough ago (the receiver
-            // waited).
+            // waited). A burst shares one tick of the clock; within it the order is that of the indices.
+            const std::int32_t ahead = ctx_.ts_serial.distance(r.tx_ts, c.newest_tx_ts);
             const bool overtaken =
-                (c.flags & wire::kSeen) != 0 && ctx_.ts_serial.at_or_before(r.tx_ts, c.newest_tx_ts);
+                (c.flags & wire::kSeen) != 0 && (ahead > 0 || (ahead == 0 && idx <= d.csa.pkt_idx));
             const Nanos age = ctx_.nanos(ctx_.ts_serial.distance(r.tx_ts, now_ts));
             lost = overtaken || age > patience + late;
         }
@@ -167,7 +168,7 @@ void Sender::answer_interval(const SendMessage* m, const wire::Decoded& d) {
 // The receiver's own interval is shorter; the probe is for what that cannot see (a lost ACK, a lost only
 // packet).
 Nanos Sender::probe_wait(const Peer& peer, unsigned rounds) const noexcept {
-    Nanos wait = std::max(3 * peer.rtt.patience(), 4 * ctx_.config.timer_tick);
+    Nanos wait = std::max(2 * peer.rtt.patience(), 4 * ctx_.config.timer_tick);
     for (unsigned i = 0; i < rounds && wait < ctx_.longest_wait(); ++i) wait *= 2;
     return std::min(wait, std::max(ctx_.longest_wait(), ctx_.config.timer_tick));
 }

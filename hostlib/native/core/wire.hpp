@@ -78,11 +78,12 @@ enum Flag : std::uint8_t {
 // Why a control packet was sent; the numbers are on the wire.
 enum class Reason : std::uint8_t {
     none = 0,
-    loss = 1,         // STATE: a switch reported the copy (pkt_idx, attempt)
-    gap = 2,          // STATE: path_seq [first, first + count) of the echoed path is missing
-    interval = 3,     // STATE: the adaptive interval ran out
-    probed = 4,       // STATE: answer to a PROBE
-    done = 5,         // ACK: answer to a PROBE (or to DATA) of a finished message
+    loss = 1,      // STATE: a switch reported the copy (pkt_idx, attempt)
+    gap = 2,       // STATE: path_seq [first, first + count) of the echoed path is missing
+    interval = 3,  // STATE: the adaptive interval ran out; newest tx_ts and pkt_idx (the highest) are of that
+                   // long ago
+    probed = 4,    // STATE: answer to a PROBE
+    done = 5,      // ACK: answer to a PROBE (or to DATA) of a finished message
     not_ready = 6,    // PROBE_RSP: this message has no posted receive yet
     not_started = 7,  // PROBE_RSP: the sender has not begun this message
     sent = 8,         // PROBE_RSP: the first `cumulative index` packets were sent, none of them looks lost
