@@ -120,6 +120,28 @@ class Fabric(_Strict):
             wired[b.node][b.port] = a
         return {name: dict(sorted(ports.items())) for name, ports in wired.items()}
 
+    @cached_property
+    def edge_at(self) -> dict[End, Edge]:
+        """The edge that each end belongs to."""
+        return {end: edge for edge in self.edges for end in edge.ends}
+
+    @cached_property
+    def edge_switches(self) -> frozenset[str]:
+        """Switches that carry no traffic between others: the leaves, if all hosts are connected without."""
+        leaves = frozenset(name for name, spec in self.switches.items() if spec.role == "leaf")
+        graph = self.graph().subgraph(self.switches)
+        cores = [set(part) for part in nx.connected_components(graph.subgraph(set(self.switches) - leaves))]
+        reached = {
+            name: {i for i, core in enumerate(cores) if name in core or not core.isdisjoint(graph[name])}
+            for name in self.switches
+            if self.host_ports(name)
+        }
+        for one, by_one in reached.items():
+            for other, by_other in reached.items():
+                if one != other and other not in graph[one] and not by_one & by_other:
+                    return frozenset()
+        return leaves
+
     def uplinks(self, switch: str) -> list[int]:
         """The ports of `switch` that lead to other switches (on a leaf: to the spines), ascending."""
         return [port for port, peer in self.peers[switch].items() if peer.node in self.switches]

@@ -32,6 +32,9 @@ class LiveView:
 
 ALL_UP = LiveView()
 
+_Neighbours = dict[str, dict[int, str]]
+"""For each live switch: its ports that lead over a live link to another live switch, and to which."""
+
 
 @dataclass(frozen=True)
 class SwitchPaths:
@@ -76,33 +79,43 @@ def next_ports(fabric: Fabric, destination: str, live: LiveView = ALL_UP) -> dic
     that lost its link to a leaf then has no path there, rather than one down through another leaf and up
     again.
     """
-    transit = set(fabric.switches) - _edge_switches(fabric)
-    graph = _live_graph(fabric, live)
-    far: dict[str, int] = {destination: 0} if destination in graph else {}
-    frontier = list(far)
-    while frontier:
-        reached = []
-        for node in frontier:
-            if node != destination and node not in transit:
-                continue
-            for peer in graph[node]:
-                if peer not in far:
-                    far[peer] = far[node] + 1
-                    reached.append(peer)
-        frontier = reached
-    dead = {end for edge in fabric.edges if edge.ends[0] in live.dead_links for end in edge.ends}
+    return _next_ports(fabric, destination, _live_neighbours(fabric, live))
+
+
+def _next_ports(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, tuple[int, ...]]:
+    far = _distances(fabric, destination, neighbours)
+    carries = (set(fabric.switches) - fabric.edge_switches) | {destination}
     return {
         switch: tuple(
             port
-            for port, peer in fabric.peers[switch].items()
-            if switch in far
-            and far.get(peer.node) == far[switch] - 1
-            and (peer.node == destination or peer.node in transit)
-            and End(switch, port) not in dead
+            for port, peer in neighbours.get(switch, {}).items()
+            if switch in far and far.get(peer) == far[switch] - 1 and peer in carries
         )
         for switch in fabric.switches
         if switch != destination
     }
+
+
+def _distances(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, int]:
+    """Links from each switch to the destination, through switches that carry traffic between others."""
+    if destination not in neighbours:
+        return {}
+    inner = nx.Graph()
+    inner.add_node(destination)
+    inner.add_edges_from(
+        (switch, peer)
+        for switch, ports in neighbours.items()
+        if switch not in fabric.edge_switches
+        for peer in ports.values()
+        if peer not in fabric.edge_switches or peer == destination
+    )
+    within: dict[str, int] = dict(nx.single_source_shortest_path_length(inner, destination))
+    far = dict(within)
+    for switch, ports in neighbours.items():
+        nearest = min((within[peer] for peer in ports.values() if peer in within), default=None)
+        if switch not in within and nearest is not None:
+            far[switch] = nearest + 1
+    return far
 
 
 def switch_paths(fabric: Fabric, live: LiveView = ALL_UP) -> dict[str, SwitchPaths]:
@@ -110,10 +123,10 @@ def switch_paths(fabric: Fabric, live: LiveView = ALL_UP) -> dict[str, SwitchPat
     destinations = prefixes(fabric)
     result = {name: SwitchPaths({}, {}) for name in fabric.switches}
     seen = {name: live.seen_from(name) for name in fabric.switches}
-    views = set(seen.values())
+    views = {view: _live_neighbours(fabric, view) for view in set(seen.values())}
     for destination, nets in destinations.items():
         group = remote_group(fabric, destination)
-        ports = {view: next_ports(fabric, destination, view) for view in views}
+        ports = {view: _next_ports(fabric, destination, neighbours) for view, neighbours in views.items()}
         for switch in fabric.switches:
             if switch != destination:
                 result[switch].groups[group] = ports[seen[switch]][switch]
@@ -143,25 +156,14 @@ def host_paths(fabric: Fabric, src: str, dst: str, live: LiveView = ALL_UP) -> l
     return paths
 
 
-def _live_graph(fabric: Fabric, live: LiveView) -> nx.Graph:
-    graph = nx.Graph()
-    graph.add_nodes_from(name for name in fabric.switches if name not in live.dead_switches)
+def _live_neighbours(fabric: Fabric, live: LiveView) -> dict[str, dict[int, str]]:
+    """For each live switch: its ports that lead over a live link to another live switch, and to which."""
+    result: dict[str, dict[int, str]] = {
+        name: {} for name in fabric.switches if name not in live.dead_switches
+    }
     for edge in fabric.switch_edges():
-        if edge.ends[0] not in live.dead_links and edge.a in graph and edge.b in graph:
-            graph.add_edge(edge.a, edge.b)
-    return graph
-
-
-def _edge_switches(fabric: Fabric) -> set[str]:
-    """The switches that carry no traffic between others: the leaves, if the fabric is connected without."""
-    leaves = {name for name, spec in fabric.switches.items() if spec.role == "leaf"}
-    inner = [name for name in fabric.switches if name not in leaves]
-    graph = _live_graph(fabric, ALL_UP)
-    core = graph.subgraph(inner)
-    ends = [name for name in fabric.switches if fabric.host_ports(name)]
-    for index, one in enumerate(ends):
-        for other in ends[index + 1 :]:
-            reachable = nx.has_path(graph.subgraph([*core, one, other]), one, other)
-            if not reachable:
-                return set()
-    return leaves
+        a, b = edge.ends
+        if a not in live.dead_links and a.node in result and b.node in result:
+            result[a.node][a.port] = b.node
+            result[b.node][b.port] = a.node
+    return {name: dict(sorted(ports.items())) for name, ports in result.items()}

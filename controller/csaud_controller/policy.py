@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from csaud_controller.inventory import Fabric, LinkDefaults
+from csaud_controller.inventory import End, Fabric, LinkDefaults
 from csaud_controller.seeds import derive
 from csaud_controller.state import Call, Entry, MatchValue, call, entry
 from csaud_controller.yamlfile import FieldError
@@ -119,8 +119,7 @@ def limits_of(fabric: Fabric, policy: Policy, switch: str, port: int) -> Limits:
         return policy.limits_at[name]
     if policy.limits is not None:
         return policy.limits
-    edge = next(e for e in fabric.edges if (switch, port) in e.ends)
-    return default_limits(fabric.link_of(edge))
+    return default_limits(fabric.link_of(fabric.edge_at[End(switch, port)]))
 
 
 def signal_of(policy: Policy, switch: str, port: int) -> LossSignal:

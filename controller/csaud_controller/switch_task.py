@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -15,13 +14,14 @@ from csaud_controller.artifacts import Artifacts
 from csaud_controller.codec import Codec
 from csaud_controller.inventory import End
 from csaud_controller.probes import ETHER_TYPE, Probe, decode, encode
-from csaud_controller.reconcile import apply, plan, read_state
+from csaud_controller.reconcile import Step, apply, plan, read_state
 from csaud_controller.state import TableState
 from csaud_controller.targets import Target
 
 LOG = logging.getLogger("csaud.controller")
 
 _HANDSHAKE_S = 10.0
+_SESSION_IS_GONE = (fy.GRPCStatusCode.UNAVAILABLE, fy.GRPCStatusCode.CANCELLED)
 _PROBE_QUEUE = 512
 """packets in that may wait for the event loop"""
 
@@ -148,8 +148,7 @@ class SwitchTask:
         self._fail(_reason(error))
 
     async def _ready(self, switch: fy.Switch) -> None:
-        """finsy's ready handler: the session stands and the pipeline is there; called again when primacy
-        changes."""
+        """finsy's ready handler: session and pipeline are there; called again when primacy changes."""
         started = time.monotonic()
         self.status.connected, self.status.primary = True, switch.is_primary
         if not switch.is_primary:
@@ -162,33 +161,58 @@ class SwitchTask:
         switch.create_task(self._receive_probes(switch), name="probes in")
         switch.create_task(self._send_probes(switch), name="probes out")
         codec = Codec(switch.p4info)
-        await self._reconcile(switch, codec, first=True)
+        held = await self._audit(switch, codec)
         self.status.programmed_s = time.monotonic() - started
         self._hooks.ready(self.name)
+        audit_due = time.monotonic() + self._audit_s
         while True:
-            # after the pause nothing is known to have changed: look all the same
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._audit_s)
-            await self._reconcile(switch, codec, first=False)
+            try:
+                await asyncio.wait_for(self._wake.wait(), max(0.0, audit_due - time.monotonic()))
+            except TimeoutError:
+                held = await self._audit(switch, codec)
+                audit_due = time.monotonic() + self._audit_s
+            else:
+                held = await self._follow(switch, codec, held)
 
-    async def _reconcile(self, switch: fy.Switch, codec: Codec, first: bool) -> None:
+    async def _audit(self, switch: fy.Switch, codec: Codec) -> TableState:
+        """Read what the switch holds and put right what differs; returns what it then holds."""
         self._wake.clear()
-        expected_unchanged = self.status.in_sync
         generation, want = self._hooks.desired(self.name)
         have = await read_state(switch, codec, self._target.as_read)
         steps = plan(have, want)
+        if steps and self.status.applied == generation:
+            self.status.repairs += 1
+            LOG.warning("%s: tables had been changed by somebody else; repairs: %s", self.name, steps[0])
+        await self._write(switch, codec, have, steps)
+        return self._settle(generation, want)
+
+    async def _follow(self, switch: fy.Switch, codec: Codec, held: TableState) -> TableState:
+        """Write what a change of the desired state asks for, at once: reading first would double the
+        reaction to a failed link. Where tables are not as they were left, writing fails, and they are read
+        after all.
+        """
+        self._wake.clear()
+        generation, want = self._hooks.desired(self.name)
+        try:
+            await self._write(switch, codec, held, plan(held, want))
+        except fy.P4ClientError as error:
+            if error.code in _SESSION_IS_GONE:
+                raise
+            LOG.warning("%s: tables are not as they were left: %s", self.name, _reason(error))
+            return await self._audit(switch, codec)
+        return self._settle(generation, want)
+
+    async def _write(self, switch: fy.Switch, codec: Codec, have: TableState, steps: list[Step]) -> None:
         count = await apply(switch, codec, self._target.in_steps(have, steps))
         if count:
             self.status.updates += count
-            if expected_unchanged and not first:
-                self.status.repairs += 1
-                LOG.warning("%s: tables had been changed by somebody else; repaired: %s", self.name, steps[0])
-            else:
-                LOG.info("%s: %d updates", self.name, count)
-        self.status.held, self.status.applied, self.status.error = len(want), generation, ""
-        if not self._wake.is_set():
-            self.status.in_sync = True
+            LOG.info("%s: %d updates", self.name, count)
+
+    def _settle(self, generation: int, holds: TableState) -> TableState:
+        self.status.held, self.status.applied, self.status.error = len(holds), generation, ""
+        self.status.in_sync = not self._wake.is_set()
         self._hooks.settled(self.name)
+        return holds
 
     async def _send_probes(self, switch: fy.Switch) -> None:
         while True:

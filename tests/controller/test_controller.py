@@ -154,6 +154,24 @@ def test_what_changed_behind_p4runtimes_back_is_found_by_the_audit() -> None:
     asyncio.run(main())
 
 
+def test_a_change_finds_tables_that_are_not_as_they_were_left() -> None:
+    """A change is written without reading first; where that fails, everything is read and put right."""
+
+    async def main() -> None:
+        with run_directory() as run:
+            async with switches(run) as host, controller(run) as made:
+                await programmed(made)
+                switch = host.fabric.switch("l1")
+                table = "CsaudIngress.spray.policy"
+                for match, priority, _ in switch.table_entries(table):
+                    switch.table_delete(table, match, priority)
+                intent = Intent(policy=Policy(spray="round-robin"))
+                assert await made.wait_applied(made.change(intent), PATIENCE_S) == {}
+                assert await held(run) == desired(run, intent)
+
+    asyncio.run(main())
+
+
 def test_of_changes_in_quick_succession_the_last_one_holds() -> None:
     intents = [
         Intent(policy=Policy(spray=mode, seed=seed)) for seed in range(5) for mode in ("random", "ecmp")
