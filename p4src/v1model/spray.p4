@@ -11,15 +11,23 @@ control Spray(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
 
     // The 5-tuple decides: what fabrics without this program do.
     action ecmp(bit<32> seed) {
-        hash(meta.index, HashAlgorithm.crc32, (bit<16>)0,
-             { meta.route_key, meta.src_key, meta.protocol, meta.l4_src, meta.l4_dst, seed }, (bit<32>)65536);
+        bit<32> key;
+        bit<32> value;
+        hash(key, HashAlgorithm.crc32, (bit<32>)0,
+             { meta.route_key, meta.src_key, meta.protocol, meta.l4_src, meta.l4_dst }, 64w0x100000000);
+        draw(seed, key, value);
+        meta.index = value[31:16];
         by_policy.count();
     }
 
     // The sender's path_id is part of the hash: packets of one path_id stay in order, and the sender chooses.
     action entropy(bit<32> seed) {
-        hash(meta.index, HashAlgorithm.crc32, (bit<16>)0,
-             { meta.route_key, meta.src_key, meta.path_id, seed }, (bit<32>)65536);
+        bit<32> key;
+        bit<32> value;
+        hash(key, HashAlgorithm.crc32, (bit<32>)0,
+             { meta.route_key, meta.src_key, meta.path_id }, 64w0x100000000);
+        draw(seed, key, value);
+        meta.index = value[31:16];
         by_policy.count();
     }
 

@@ -41,6 +41,18 @@ def test_entropy_follows_path_id_alone() -> None:
     assert set(first) == set(UPLINKS)
 
 
+def test_few_path_ids_reach_every_path_as_chance_would_have_it() -> None:
+    # A bare CRC is linear: 16 path ids in a row would reach two paths of four, whatever the seed.
+    def reached(seed: int) -> int:
+        leaf = Leaf()
+        leaf.spray("entropy", number(seed, 4))
+        return len(set(leaf.ports([csa_frame(path_id=i) for i in range(16)])))
+
+    coverage = [reached(seed) for seed in range(30)]
+    assert min(coverage) >= 3
+    assert coverage.count(4) >= 24  # 96 % by chance
+
+
 def test_random_spreads_one_flow_evenly_and_repeats_with_its_seed() -> None:
     def paths(seed: int) -> list[int]:
         leaf = Leaf()
