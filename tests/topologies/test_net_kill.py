@@ -43,13 +43,18 @@ def nothing_is_left(path) -> None:
     [
         ("csaud_softswitch", "softswitch was killed by SIGKILL"),
         ("csaud_controller", "controller was killed by SIGKILL"),
+        ("unshare --net", "the run was killed; its processes and namespaces are gone"),
         ("csaud_topologies.inside", "the run was killed; its processes and namespaces are gone"),
     ],
 )
 def test_killed_process_ends_the_run_with_a_message(endless, words, says):
     the_job_runs(endless)
     path = endless.path
-    pids = [pid for pid, line in processes_of(path).items() if words in line and "unshare" not in line]
+    pids = [
+        pid
+        for pid, line in processes_of(path).items()
+        if words in line and ("unshare" in line) == ("unshare" in words)
+    ]
     os.kill(pids[0], signal.SIGKILL)
     assert endless.wait() not in (0, None)
     assert says in endless.output

@@ -82,7 +82,11 @@ def main() -> int:
 
 
 def _main() -> int:
-    status = main()
+    try:
+        status = main()
+    except Exception:
+        Console().print_exception()
+        status = 1
     RunDir(Path(sys.argv[1])).ended.write_text(f"{status}\n")
     return status
 

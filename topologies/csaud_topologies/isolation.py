@@ -73,7 +73,8 @@ def locked(out: Path) -> Iterator[None]:
             file.seek(0)
             holder = file.read().strip() or "another process"
             raise RunError(
-                f"{out}: in use by a run of {holder}; wait for it or give this run its own --out"
+                f"{out}: in use by a run of {holder}; wait for it, end it by `csaud net clean`,"
+                " or give this run its own --out"
             ) from None
         file.seek(0)
         file.truncate()
@@ -146,6 +147,8 @@ def _run_isolated(run: RunDir) -> int:
                 child.wait()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    if init is None:
+        raise RunError("no namespaces can be made here (unshare says why above); it needs CAP_SYS_ADMIN")
     if not run.ended.exists():  # unshare's own status does not tell: it fails in passing on a SIGKILL
         print("csaud: the run was killed; its processes and namespaces are gone", file=sys.stderr)
         return 128 + signal.SIGKILL

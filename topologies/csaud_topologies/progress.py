@@ -22,7 +22,7 @@ class JobProgress:
         self._steps = steps
         self._bar = Progress(
             TextColumn("step"),
-            BarColumn(bar_width=24),
+            BarColumn(bar_width=18),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TextColumn("{task.fields[figures]}"),
