@@ -329,3 +329,15 @@ def test_an_interface_that_is_not_there() -> None:
     with pytest.raises(_core.InvalidArgument, match="follows its interface 'lo'"):
         fabric.add_veth_port("s", 1, "lo")
         fabric.set_link("s", 1, False)
+
+
+def test_a_vlan_tag_is_part_of_the_frame(setup: Setup) -> None:
+    """The kernel hides it from packet sockets; the program and the next hop must see it."""
+    head = packet(2, tag=5, size=60)
+    tagged = head[:12] + bytes.fromhex("8100 0123") + head[12:]
+    untagged = setup.exchange(head, 2)
+    setup.hosts[1].send(tagged)
+    eventually(lambda: setup.stats(2)["tx_packets"] == 2, "the second frame is sent")
+    assert setup.stats(1)["rx_bytes"] == 60 + 64
+    assert setup.stats(2)["tx_bytes"] == 60 + 64
+    assert len(untagged) == 60

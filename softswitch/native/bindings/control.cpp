@@ -12,6 +12,7 @@
 
 #include "convert.hpp"
 #include "csaud_switch/base/error.hpp"
+#include "csaud_switch/load/load_program.hpp"
 #include "handles.hpp"
 
 namespace csaud::sw::python {
@@ -52,8 +53,8 @@ nb::object text_or_none(const std::string& text) {
     return text.empty() ? nb::object(nb::none()) : nb::object(nb::str(text.c_str()));
 }
 
-// A program is replaced only by calls that hold Python's lock, so these may read what never changes without
-// the fabric's.
+// A program is replaced with Python's lock held (see load), so these may read what never changes in it
+// without the fabric's.
 nb::list tables(const SwitchHandle& self) {
     const Program& program = self.target->program();
     nb::list out;
@@ -496,7 +497,17 @@ void bind_control(nb::class_<SwitchHandle>& cls) {
     cls.def(
         "load",
         [](const SwitchHandle& self, const std::string& bmv2_json) {
-            self.locked([&] { self.target->load(bmv2_json); });
+            std::unique_ptr<Program> program;
+            {
+                nb::gil_scoped_release release;
+                program = load_program(bmv2_json);
+            }
+            self.locked([&] {
+                // Nobody waits for the fabric's lock with Python's held, so the two can be held in this
+                // order.
+                nb::gil_scoped_acquire acquire;
+                self.target->install(std::move(program));
+            });
         },
         "bmv2_json"_a);
     cls.def("tables", tables);

@@ -163,6 +163,12 @@ void Fabric::advance(Nanos now) {
     now_ = now;
 }
 
+void Fabric::begin_real_time(Nanos now) {
+    if (now_ == 0)
+        for (const auto& found : switches_) found->set_start(now);
+    advance(std::max(now, now_));
+}
+
 void Fabric::drain() {
     while (!ready_.empty()) {
         const Event event = ready_.front();

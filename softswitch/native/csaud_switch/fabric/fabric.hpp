@@ -56,6 +56,9 @@ class Fabric : public Wire {
     void inject(Switch& at, PortId id, std::span<const std::uint8_t> frame, Nanos now);
     void packet_out(Switch& at, std::span<const std::uint8_t> packet);
     void advance(Nanos now);
+    // The clock is a real one from now on. A fabric whose time has not begun yet begins now, and so do its
+    // switches.
+    void begin_real_time(Nanos now);
     Nanos next_event() const {
         return ready_.empty() ? (events_.empty() ? kNever : events_.front().time) : now_;
     }

@@ -12,8 +12,8 @@
 
 namespace csaud::sw {
 
-inline constexpr std::uint32_t kHeadroom =
-    512;  // bytes of header that a program may add, as on the reference
+inline constexpr std::uint32_t kMaxHeaderBytes = 512;  // that a program may add, as on the reference
+inline constexpr std::uint32_t kHeadroom = kMaxHeaderBytes + 16;
 inline constexpr std::uint32_t kMaxFrame = 9728;
 inline constexpr std::uint32_t kNoTruncation = UINT32_MAX;
 inline constexpr std::uint16_t kNoBytes = UINT16_MAX;

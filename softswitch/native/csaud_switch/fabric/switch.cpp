@@ -4,7 +4,7 @@
 #include <bit>
 
 #include "csaud_switch/base/error.hpp"
-#include "csaud_switch/load/loader.hpp"
+#include "csaud_switch/load/load_program.hpp"
 
 namespace csaud::sw {
 
@@ -29,7 +29,10 @@ Switch::~Switch() {
 }
 
 void Switch::load(const std::string& bmv2_json) {
-    std::unique_ptr<Program> program = load_program(bmv2_json);
+    install(load_program(bmv2_json));
+}
+
+void Switch::install(std::unique_ptr<Program> program) {
     // What is queued carries fields of the old program, which mean nothing to the new one.
     for (const auto& port : ports_)
         if (port) flush(*port);

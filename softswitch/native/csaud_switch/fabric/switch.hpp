@@ -61,7 +61,11 @@ class Switch {
     Switch& operator=(const Switch&) = delete;
 
     const SwitchConfig& config() const { return config_; }
-    void load(const std::string& bmv2_json);
+    // Replace the program; what is queued is dropped, ports and their figures stay.
+    void install(std::unique_ptr<Program> program);
+    void load(const std::string& bmv2_json);  // ProgramError, and the present program stays
+    // What the program's clock counts from.
+    void set_start(Nanos start) { start_ = start; }
     bool loaded() const { return program_ != nullptr; }
     Program& program() const;  // FailedPrecondition without one
     std::vector<std::string> take_log();

@@ -23,9 +23,29 @@ namespace {
 
 constexpr int kReceiveBuffer = 64 << 20;  // bytes, of the kernel's accounting
 constexpr int kSendBuffer = 16 << 20;
+constexpr std::size_t kMacs = 12;  // bytes of the two addresses, before a VLAN tag
+constexpr std::uint32_t kVlanTag = 4;
 
 [[noreturn]] void raise(const std::string& what) {
     throw std::system_error(errno, std::generic_category(), what);
+}
+
+// The kernel takes a VLAN tag out of the frame and tells it apart; a program must see the frame as it was.
+void restore_vlan_tag(msghdr& header, Packet& packet) {
+    const cmsghdr* control = CMSG_FIRSTHDR(&header);
+    if (control == nullptr || control->cmsg_level != SOL_PACKET || control->cmsg_type != PACKET_AUXDATA)
+        return;
+    tpacket_auxdata aux{};
+    std::memcpy(&aux, CMSG_DATA(control), sizeof aux);
+    if ((aux.tp_status & TP_STATUS_VLAN_VALID) == 0 || packet.length < kMacs) return;
+    const std::uint16_t protocol =
+        (aux.tp_status & TP_STATUS_VLAN_TPID_VALID) != 0 ? aux.tp_vlan_tpid : ETH_P_8021Q;
+    packet.start -= kVlanTag;  // of the headroom
+    packet.length += kVlanTag;
+    std::uint8_t* frame = packet.data();
+    std::memmove(frame, frame + kVlanTag, kMacs);
+    const std::uint16_t tag[2] = {htons(protocol), htons(aux.tp_vlan_tci)};
+    std::memcpy(frame + kMacs, tag, kVlanTag);
 }
 
 }  // namespace
@@ -34,6 +54,10 @@ struct PacketSocket::Batch {
     std::array<mmsghdr, kBatch> headers{};
     std::array<iovec, kBatch> pieces{};
     std::array<Packet*, kBatch> packets{};
+    struct alignas(cmsghdr) Control {
+        std::array<char, CMSG_SPACE(sizeof(tpacket_auxdata))> bytes;
+    };
+    std::array<Control, kBatch> controls;
 };
 
 PacketSocket::PacketSocket(const std::string& ifname, PacketPool& pool)
@@ -52,6 +76,7 @@ PacketSocket::PacketSocket(const std::string& ifname, PacketPool& pool)
     option(SOL_SOCKET, SO_SNDBUFFORCE, kSendBuffer, "SO_SNDBUFFORCE");
     option(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1, "PACKET_IGNORE_OUTGOING");
     option(SOL_PACKET, PACKET_QDISC_BYPASS, 1, "PACKET_QDISC_BYPASS");
+    option(SOL_PACKET, PACKET_AUXDATA, 1, "PACKET_AUXDATA");
 
     const unsigned index = ::if_nametoindex(ifname.c_str());
     sockaddr_ll address{};
@@ -110,6 +135,8 @@ std::span<Packet* const> PacketSocket::receive() {
         batch.headers[i] = {};
         batch.headers[i].msg_hdr.msg_iov = &batch.pieces[i];
         batch.headers[i].msg_hdr.msg_iovlen = 1;
+        batch.headers[i].msg_hdr.msg_control = &batch.controls[i];
+        batch.headers[i].msg_hdr.msg_controllen = sizeof batch.controls[i];
     }
     received_.clear();
     int count = ::recvmmsg(fd_, batch.headers.data(), kBatch, MSG_DONTWAIT, nullptr);
@@ -125,6 +152,7 @@ std::span<Packet* const> PacketSocket::receive() {
         Packet* packet = batch.packets[at];
         batch.packets[at] = nullptr;
         packet->length = batch.headers[at].msg_len;
+        restore_vlan_tag(batch.headers[at].msg_hdr, *packet);
         received_.push_back(packet);
     }
     return received_;

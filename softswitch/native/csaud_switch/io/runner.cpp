@@ -75,6 +75,10 @@ void Runner::start() {
     watch(epoll_, wake_, kWake);
     for (const int fd : monitors_) watch(epoll_, fd, kMonitor);
     added_ = 0;
+    {
+        const std::lock_guard<ControlLock> guard(lock_);
+        fabric_.begin_real_time(monotonic_now());
+    }
     stopping_ = false;
     thread_ = std::thread([this] { loop(); });
 }

@@ -173,9 +173,9 @@ void Loader::load_deparser() {
         program_->deparser.order.push_back(header(name, "deparser"));
         bytes += program_->layout.headers[program_->deparser.order.back()].bytes;
     }
-    if (bytes > kHeadroom)
-        unsupported("deparser",
-                    std::to_string(bytes) + " bytes of headers (at most " + std::to_string(kHeadroom) + ")");
+    if (bytes > kMaxHeaderBytes)
+        unsupported("deparser", std::to_string(bytes) + " bytes of headers (at most " +
+                                    std::to_string(kMaxHeaderBytes) + ")");
     program_->layout.header_bytes = bytes;
 }
 

@@ -1,6 +1,4 @@
-// From the JSON that p4c makes for BMv2 to a Program.
-//
-// Whatever the switch cannot run is a ProgramError that names the construct, at load and never on a packet.
+// How load_program does its work, one file for each part of the JSON.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +8,10 @@
 #include <vector>
 
 #include "csaud_switch/load/json.hpp"
+#include "csaud_switch/load/load_program.hpp"
 #include "csaud_switch/program/program.hpp"
 
 namespace csaud::sw {
-
-// Throws ProgramError.
-std::unique_ptr<Program> load_program(const std::string& bmv2_json);
 
 class Loader {
   public:
