@@ -25,7 +25,7 @@ from csaud_topologies.targets.base import P4Target
 from csaud_topologies.telemetry import read_quiet, switch_counts
 from csaud_topologies.workers import Event, Job, Worker, workload_command, workload_environment
 
-_COUNTERS_EVERY_S = 2.0
+_COUNTERS_EVERY_S = 3.0
 
 
 @dataclass

@@ -9,7 +9,7 @@ from __future__ import annotations
 import subprocess
 from typing import Any
 
-from csaud_controller.inventory import Fabric, interface
+from csaud_controller.inventory import Edge, Fabric, interface
 from mininet.link import Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
@@ -61,6 +61,13 @@ def disable_ipv6(node: Node) -> None:
         raise RunError(f"{node.name}: cannot disable IPv6: {output.strip()}")
 
 
+def cables(fabric: Fabric) -> list[Edge]:
+    """The edges that are network interfaces: with links_via memory, those between switches are not."""
+    if fabric.links_via == "veth":
+        return fabric.edges
+    return [edge for edge in fabric.edges if not {edge.a, edge.b} <= fabric.switches.keys()]
+
+
 def build_network(fabric: Fabric, switch_class: type[FabricSwitch], link_class: type[Any] = Link) -> Any:
     """Make nodes, cables and addresses; the network is started (in Mininet's sense) and nothing forwards
     yet.
@@ -76,7 +83,7 @@ def build_network(fabric: Fabric, switch_class: type[FabricSwitch], link_class: 
         net.addHost(name, cls=FabricHost, ip=f"{host.ip}/16", mac=host.mac)
     for name, switch in fabric.switches.items():
         net.addSwitch(name, cls=switch_class, dpid=f"{switch.device_id:016x}")
-    for edge in fabric.edges:
+    for edge in cables(fabric):
         net.addLink(
             net[edge.a],
             net[edge.b],
@@ -95,9 +102,13 @@ def build_network(fabric: Fabric, switch_class: type[FabricSwitch], link_class: 
 def _set_up_ports(net: Any, fabric: Fabric) -> None:
     """MTU up, offloads off, all links up; one shell command a node, for speed."""
     off = " ".join(f"{name} off" for name in _OFFLOADS)
-    for name, ports in fabric.peers.items():
+    ports: dict[str, list[int]] = {name: [] for name in fabric.peers}
+    for edge in cables(fabric):
+        for end in edge.ends:
+            ports[end.node].append(end.port)
+    for name in ports:
         commands = ["ip link set dev lo up"]
-        for port in ports:
+        for port in ports[name]:
             intf = interface(name, port)
             commands.append(f"ip link set dev {intf} mtu {fabric.mtu} up")
             commands.append(f"ethtool -K {intf} {off} >/dev/null")

@@ -79,9 +79,10 @@ def _checks(report: Report) -> Table:
     table.add_column("expected", justify="right")
     for check in report.checks:
         mark = Text("ok", "green") if check.passed else Text("FAILED", "bold red")
-        table.add_row(mark, Text(check.name), Text(_short(check.value)), Text(check.expected))
+        table.add_row(mark, Text(check.name), Text(_short(check.value)), Text(_short(check.expected)))
     return table
 
 
 def _short(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    text = str(value)
+    return f"{int(text):,}" if text.isdigit() else text
