@@ -152,6 +152,18 @@ def test_reordering_within_the_window_resends_nothing() -> None:
     assert total(net, "rx_reordered") > 0
 
 
+@pytest.mark.parametrize("held_up", [1 * MS, 20 * MS, 300 * MS])
+def test_a_sender_held_up_before_it_sends_resends_nothing(held_up: int) -> None:
+    """Its process lost the CPU with packets in hand: they look old when the receiver's reports are read."""
+    net = network()
+    transfer(net, MESSAGE)
+    for coll_seq in range(2, 12):
+        net.hold_up(0, held_up)
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+    assert retransmitted(net) == {}
+    assert net.unbalanced() == ""
+
+
 def test_the_interval_learns_the_reordering() -> None:
     """Paths differ by more than the first guess: what is spurious at first stops."""
     net = network(link={"path_skew": 150 * US}, window=64)

@@ -167,6 +167,8 @@ void bind_network(nb::module_& t) {
         .def_prop_ro("now", &VirtualNetwork::now)
         .def("stop", &VirtualNetwork::stop, "rank"_a)
         .def("resume", &VirtualNetwork::resume, "rank"_a)
+        .def("hold_up", &VirtualNetwork::hold_up, "rank"_a, "time"_a,
+             "The rank is held up between taking its next packets and sending them.")
         .def("kill", &VirtualNetwork::kill, "rank"_a)
         .def(
             "abort", [](VirtualNetwork& n, std::uint16_t rank) { n.endpoint(rank).abort(n.now()); }, "rank"_a)

@@ -90,6 +90,9 @@ void Endpoint::on_packet(std::span<const std::byte> packet, Nanos now) {
 bool Endpoint::next_tx(TxPacket& out, Nanos now) {
     return impl_->transmitter.next(out, now);
 }
+void Endpoint::sent(Nanos now) {
+    impl_->sender.handed_over(now);
+}
 void Endpoint::on_timer(Nanos now) {
     impl_->on_timer(now);
 }

@@ -62,6 +62,10 @@ class Endpoint {
     // Fills the next packet to send; false: nothing to send now (window, pacing).
     bool next_tx(TxPacket&, Nanos now);
 
+    // What next_tx gave so far has left the device by now. Optional: it tells a burst that its own process
+    // held up (and that therefore looks old) from one that is lost.
+    void sent(Nanos now);
+
     void on_timer(Nanos now);
     // When on_timer or next_tx has work next; kNever: only a packet or a post will give it some. May be
     // early.

@@ -38,6 +38,9 @@ class Sender {
     void on_bounce(const wire::Decoded&, std::uint16_t dst);
     void on_credit(Peer&);
 
+    // All copies given out so far have left the device.
+    void handed_over(Nanos now) noexcept;
+
     void on_timer(std::uint32_t index, Nanos now);
 
     void fail_all(Status, std::uint16_t rank, Nanos now);
@@ -64,6 +67,14 @@ class Sender {
         }
     };
 
+    // Copies with a tx_ts in [first, last] left at `left` only: the process was held up in between.
+    struct HeldUp {
+        std::uint32_t first = 0;
+        std::uint32_t last = 0;
+        Nanos begun = kNever;  // kNever: none
+        Nanos left = 0;
+    };
+
     SendMessage* find(const MessageName& name, std::uint16_t dst, std::uint32_t* index = nullptr);
     bool fits(const SendMessage&, const wire::Decoded&) const noexcept;
     bool was_sent(const SendMessage&, std::uint16_t idx, std::uint8_t attempt) noexcept;
@@ -75,6 +86,7 @@ class Sender {
     void resend_gap(Peer&, const wire::Decoded&);
     unsigned resend_missing(std::uint32_t index, const Peer&, const wire::Decoded&, Nanos late, Nanos now);
     void answer_interval(const SendMessage*, const wire::Decoded&);
+    Nanos age(const PacketRecord&, Nanos now) const noexcept;
     void stamp(SendMessage&, Peer&, PacketRecord&, Nanos now);
     Nanos probe_wait(const Peer&, unsigned rounds) const noexcept;
     bool next_retransmission(Copy&, Nanos now);
@@ -86,6 +98,8 @@ class Sender {
     Pool<SendMessage> messages_;
     RecordPool records_;
     FlatMap<Key, std::uint32_t> by_key_;
+    HeldUp held_up_;
+    HeldUp giving_;  // copies given out, not yet known to have left
     RetransmitQueue rtx_;
     RingQueue<std::uint16_t> ready_;  // ranks with packets that never went and credit for them
 };

@@ -123,7 +123,6 @@ unsigned Sender::resend_missing(std::uint32_t i, const Peer& peer, const wire::D
     const wire::ControlPart& c = d.control;
     const bool probed = c.reason == wire::Reason::probed;
     const Nanos patience = peer.rtt.patience();
-    const std::uint32_t now_ts = ctx_.ticks(now);
     unsigned found = 0;
     for (std::size_t idx = m.arrived.first_clear(0, m.next); idx < m.next;
          idx = m.arrived.first_clear(idx + 1, m.next)) {
@@ -140,8 +139,7 @@ unsigned Sender::resend_missing(std::uint32_t i, const Peer& peer, const wire::D
             const std::int32_t ahead = ctx_.ts_serial.distance(r.tx_ts, c.newest_tx_ts);
             const bool overtaken =
                 (c.flags & wire::kSeen) != 0 && (ahead > 0 || (ahead == 0 && idx <= d.csa.pkt_idx));
-            const Nanos age = ctx_.nanos(ctx_.ts_serial.distance(r.tx_ts, now_ts));
-            lost = overtaken || age > patience + late;
+            lost = overtaken || age(r, now) > patience + late;
         }
         if (!lost) continue;
         ++found;

@@ -217,6 +217,10 @@ void Progress::hand_over(std::span<const TxPacket> packets) {
     if (packets.empty()) return;
     const Sent sent = device_->send(packets);
     keep(packets.subspan(sent.taken), sent.result);
+    if (!backlog_.packets.empty()) return;
+    // If we were held up since the packets were gathered, they are younger than they look.
+    const std::lock_guard lock(mutex_);
+    endpoint_.sent(monotonic_now());
 }
 
 void Progress::keep(std::span<const TxPacket> packets, SendResult reason) {

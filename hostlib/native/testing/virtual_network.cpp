@@ -75,7 +75,19 @@ void VirtualNetwork::service(std::uint16_t rank) {
     if (r.stopped || r.dead) return;
     if (r.endpoint->next_deadline() <= now_) r.endpoint->on_timer(now_);
     TxPacket packet;
-    while (r.endpoint->next_tx(packet, now_)) transmit(rank, packet);
+    bool sent = false;
+    while (r.endpoint->next_tx(packet, now_)) {
+        if (!sent && r.hold_up != 0) r.egress_free = std::max(r.egress_free, now_ + r.hold_up);
+        transmit(rank, packet);
+        sent = true;
+    }
+    if (sent && r.hold_up != 0) {
+        r.stopped = true;
+        schedule(now_ + r.hold_up, Event::Kind::wake, rank);
+        r.hold_up = 0;
+    } else if (sent) {
+        r.endpoint->sent(now_);
+    }
     Completion c;
     while (r.endpoint->next_completion(c)) {
         r.completions.push_back(c);
@@ -233,6 +245,9 @@ void VirtualNetwork::step() {
             return deliver(e.rank, e.packet);
         case Event::Kind::link_free:
             return start_link(e.rank);
+        case Event::Kind::wake:
+            ranks_[e.rank].endpoint->sent(now_);
+            return resume(e.rank);
         case Event::Kind::timer:
             ranks_[e.rank].timer_at = kNever;
             return service(e.rank);

@@ -100,6 +100,9 @@ class VirtualNetwork {
     // SIGSTOP and SIGCONT: what arrives meanwhile waits, timers are late.
     void stop(std::uint16_t rank);
     void resume(std::uint16_t rank);
+    // The rank's process is held up for so long between taking its next packets from the endpoint and sending
+    // them.
+    void hold_up(std::uint16_t rank, Nanos time) { ranks_.at(rank).hold_up = time; }
     // Silent for ever.
     void kill(std::uint16_t rank);
 
@@ -127,7 +130,7 @@ class VirtualNetwork {
     struct Event {
         Nanos at = 0;
         std::uint64_t order = 0;
-        enum class Kind : std::uint8_t { arrive, deliver, link_free, timer } kind = Kind::timer;
+        enum class Kind : std::uint8_t { arrive, deliver, link_free, timer, wake } kind = Kind::timer;
         std::uint16_t rank = 0;
         std::shared_ptr<Bytes> packet;
         bool operator>(const Event& o) const noexcept { return at != o.at ? at > o.at : order > o.order; }
@@ -141,6 +144,7 @@ class VirtualNetwork {
         std::unordered_map<std::uint32_t, Nanos> path_last;                // by destination and path
         std::unordered_map<int, Bytes> last_packets;
         Nanos egress_free = 0;
+        Nanos hold_up = 0;
         bool link_busy = false;
         Nanos timer_at = kNever;
         bool stopped = false;
