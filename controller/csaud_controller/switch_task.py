@@ -167,7 +167,9 @@ class SwitchTask:
         audit_due = time.monotonic() + self._audit_s
         while True:
             try:
-                await asyncio.wait_for(self._wake.wait(), max(0.0, audit_due - time.monotonic()))
+                # not wait_for, which loses a cancellation that comes together with what it waits for
+                async with asyncio.timeout(audit_due - time.monotonic()):
+                    await self._wake.wait()
             except TimeoutError:
                 held = await self._audit(switch, codec)
                 audit_due = time.monotonic() + self._audit_s

@@ -2,6 +2,7 @@
 another."""
 
 import asyncio
+import ctypes
 import os
 import signal
 import subprocess
@@ -26,6 +27,7 @@ from csaud_softswitch.hosting import SwitchHost, SwitchOptions, host_fabric
 CONTROLLER = (sys.executable, "-m", "csaud_controller")
 SWITCHES = (sys.executable, str(Path(__file__).with_name("soft_process.py")))
 PATIENCE_S = 20.0
+_PR_SET_PDEATHSIG = 1
 
 
 @contextmanager
@@ -88,13 +90,18 @@ def desired(run: RunDir, intent: Intent | None = None, live: LiveView = ALL_UP) 
     return desired_states(run.fabric(), intent or Intent(), live)
 
 
+def _end_with_parent() -> None:
+    """A test run that is itself killed leaves no children behind."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Process:
     """A child that is killed, not asked, at the end of the test."""
 
     def __init__(self, *command: str, log: Path) -> None:
         self._log = log
         with log.open("ab") as file:
-            self._child = subprocess.Popen(command, stdout=file, stderr=file, start_new_session=True)
+            self._child = subprocess.Popen(command, stdout=file, stderr=file, preexec_fn=_end_with_parent)
 
     def kill(self) -> None:
         if self._child.poll() is None:
