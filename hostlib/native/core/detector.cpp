@@ -38,13 +38,13 @@ Nanos IntervalDetector::interval(const Reassembly& r, const IntervalTerms& t) co
     return std::clamp(t.delta + static_cast<Nanos>(margin), t.t_min, t_max);
 }
 
-void IntervalDetector::arrived(const Serial& serial, Nanos now, const Reassembly& r, std::uint32_t tx_ts,
-                               const IntervalTerms& t) noexcept {
+void IntervalDetector::arrived(const Serial& serial, Nanos now, const Reassembly& r,
+                               std::uint32_t tx_ts) noexcept {
     if (any_arrival_) mean_gap_ += (std::max(now - last_arrival_, kBatchGap) - mean_gap_) / 8;
     any_arrival_ = true;
     last_arrival_ = now;
     rounds_ = 0;
-    history_.note(serial, now, static_cast<std::uint16_t>(r.high()), tx_ts, interval(r, t) / 4);
+    history_.note(serial, now, static_cast<std::uint16_t>(r.high()), tx_ts, spacing_);
 }
 
 void IntervalDetector::sender_says(Nanos now, const Reassembly& r, std::uint16_t sent, std::uint32_t tx_ts,

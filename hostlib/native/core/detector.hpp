@@ -49,8 +49,7 @@ class IntervalDetector {
     void reset(Nanos now, Nanos gap, Nanos first_wait) noexcept;
 
     // A new packet of the message arrived (already marked in the reassembly).
-    void arrived(const Serial&, Nanos now, const Reassembly&, std::uint32_t tx_ts,
-                 const IntervalTerms&) noexcept;
+    void arrived(const Serial&, Nanos now, const Reassembly&, std::uint32_t tx_ts) noexcept;
 
     // The sender said that it has sent the first `sent` packets by its time `tx_ts`.
     void sender_says(Nanos now, const Reassembly&, std::uint16_t sent, std::uint32_t tx_ts,
@@ -68,6 +67,10 @@ class IntervalDetector {
     Nanos deadline(const Serial&, const Reassembly&, const IntervalTerms&) const noexcept;
 
     Nanos interval(const Reassembly&, const IntervalTerms&) const noexcept;
+
+    // How finely the history is kept: a quarter of the present interval. Set now and then, not with each
+    // packet.
+    void set_spacing(Nanos spacing) noexcept { spacing_ = spacing; }
 
     // How late the packet `idx`, arriving now, is behind the first that was sent after it; negative: it is
     // not late.
@@ -92,6 +95,7 @@ class IntervalDetector {
     Nanos reported_at_ = kNever;  // kNever: no report yet
     Nanos first_due_ = 0;
     Nanos not_before_ = 0;
+    Nanos spacing_ = 0;
     Nanos mean_gap_ = 0;               // g
     std::uint16_t reported_high_ = 0;  // holes below it were reported
     std::uint8_t rounds_ = 0;          // reports since the last arrival

@@ -147,7 +147,9 @@ IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept
 void Receiver::arm(std::uint32_t i, Message& m, Peer& peer) {
     Nanos due = m.posted ? m.deadline : kNever;
     if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
-        due = std::min(due, m.detector.deadline(ctx_.ts_serial, m.reassembly, terms(m, peer)));
+        const IntervalTerms t = terms(m, peer);
+        m.detector.set_spacing(m.detector.interval(m.reassembly, t) / 4);
+        due = std::min(due, m.detector.deadline(ctx_.ts_serial, m.reassembly, t));
     }
     if (due != kNever) ctx_.timers.arm_earlier(TimerKind::recv, i, due);
 }
@@ -197,7 +199,8 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     } else {
         m.reassembly.place(m.cut, m.buffer, h.pkt_idx, d.payload);
     }
-    if (!m.begun) begin(m, peer, now);
+    const bool first = !m.begun;
+    if (first) begin(m, peer, now);
     peer.reorder.arrived(false, now, peer.rtt.base());
     if (h.attempt == 0) {
         const Nanos late = m.detector.lateness(now, h.pkt_idx);
@@ -216,8 +219,9 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
         return;
     }
     liveness_.measure(peer, now);
-    m.detector.arrived(ctx_.ts_serial, now, m.reassembly, h.tx_ts, terms(m, peer));
-    arm(i, m, peer);
+    m.detector.arrived(ctx_.ts_serial, now, m.reassembly, h.tx_ts);
+    // In order, what is armed only moves later: it is left to fire, and armed anew then.
+    if (first || m.reassembly.first_missing() < m.reassembly.high()) arm(i, m, peer);
 }
 
 void Receiver::duplicate(const wire::Decoded& d, Peer& peer, bool finished, Nanos now) {
