@@ -215,7 +215,8 @@ class FabricController:
             task.wake()
 
     def _recompute(self) -> None:
-        self._desired = desired_states(self.fabric, self.intent, self._live)
+        states = desired_states(self.fabric, self.intent, self._live)
+        self._desired = {name: self.target.adapt(state) for name, state in states.items()}
 
     def _store(self) -> None:
         self._save(Stored(intent=self.intent, dead_links=tuple(sorted(self._live.dead_links))))

@@ -3,7 +3,7 @@ forwarding."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -65,13 +65,8 @@ def _by_stage(state: TableState) -> list[dict[Any, Item]]:
     return stages
 
 
-async def read_state(
-    switch: fy.Switch, codec: Codec, as_read: Callable[[Item], Item] = lambda item: item
-) -> TableState:
-    """Everything that the switch holds of tables, members and groups (default actions are constants).
-
-    `as_read` puts right what a target is known to return wrongly.
-    """
+async def read_state(switch: fy.Switch, codec: Codec) -> TableState:
+    """Everything that the switch holds of tables, members and groups (default actions are constants)."""
     wildcards = [fy.P4TableEntry(), fy.P4ActionProfileMember(), fy.P4ActionProfileGroup()]
     found: list[Item] = []
     for wildcard in wildcards:
@@ -79,7 +74,7 @@ async def read_state(
         entities = cast(AsyncIterator[Any], switch.read(wildcard))
         async for entity in entities:
             if not (isinstance(entity, fy.P4TableEntry) and (entity.is_default_action or entity.is_const)):
-                found.append(as_read(codec.decode(entity)))
+                found.append(codec.decode(entity))
     return table_state(found)
 
 

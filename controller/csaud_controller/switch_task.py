@@ -89,7 +89,6 @@ class SwitchTask:
     ) -> None:
         self.name, self.address = name, address
         self.status = SwitchStatus()
-        self._target = target
         self._hooks, self._audit_s, self._retry_s = hooks, audit_s, retry_s
         self._options = fy.SwitchOptions(
             p4info=artifacts.p4info,
@@ -180,12 +179,12 @@ class SwitchTask:
         """Read what the switch holds and put right what differs; returns what it then holds."""
         self._wake.clear()
         generation, want = self._hooks.desired(self.name)
-        have = await read_state(switch, codec, self._target.as_read)
+        have = await read_state(switch, codec)
         steps = plan(have, want)
         if steps and self.status.applied == generation:
             self.status.repairs += 1
             LOG.warning("%s: tables had been changed by somebody else; repairs: %s", self.name, steps[0])
-        await self._write(switch, codec, have, steps)
+        await self._write(switch, codec, steps)
         return self._settle(generation, want)
 
     async def _follow(self, switch: fy.Switch, codec: Codec, held: TableState) -> TableState:
@@ -196,7 +195,7 @@ class SwitchTask:
         self._wake.clear()
         generation, want = self._hooks.desired(self.name)
         try:
-            await self._write(switch, codec, held, plan(held, want))
+            await self._write(switch, codec, plan(held, want))
         except fy.P4ClientError as error:
             if error.code in _SESSION_IS_GONE:
                 raise
@@ -204,8 +203,8 @@ class SwitchTask:
             return await self._audit(switch, codec)
         return self._settle(generation, want)
 
-    async def _write(self, switch: fy.Switch, codec: Codec, have: TableState, steps: list[Step]) -> None:
-        count = await apply(switch, codec, self._target.in_steps(have, steps))
+    async def _write(self, switch: fy.Switch, codec: Codec, steps: list[Step]) -> None:
+        count = await apply(switch, codec, steps)
         if count:
             self.status.updates += count
             LOG.info("%s: %d updates", self.name, count)

@@ -6,7 +6,6 @@ from typing import NamedTuple, Protocol
 
 from csaud_controller.artifacts import Artifacts
 from csaud_controller.inventory import Fabric
-from csaud_controller.reconcile import Item, Step
 from csaud_controller.state import Group, GroupMember, TableState
 
 
@@ -34,12 +33,8 @@ class Target(Protocol):
         rates)."""
         ...
 
-    def as_read(self, item: Item) -> Item:
-        """What an item that this target returned is known to be."""
-        ...
-
-    def in_steps(self, have: TableState, steps: list[Step]) -> list[Step]:
-        """A plan in steps that this target carries out."""
+    def adapt(self, state: TableState) -> TableState:
+        """The desired state as this target can hold it."""
         ...
 
 
@@ -54,11 +49,8 @@ class Soft:
     def queue_limits(self, fabric: Fabric, switch: str) -> list[QueueLimit]:
         return []
 
-    def as_read(self, item: Item) -> Item:
-        return item
-
-    def in_steps(self, have: TableState, steps: list[Step]) -> list[Step]:
-        return steps
+    def adapt(self, state: TableState) -> TableState:
+        return state
 
 
 class Bmv2:
@@ -80,33 +72,18 @@ class Bmv2:
             limits += [QueueLimit(end.port, rate, link.buffer) for end in edge.ends if end.node == switch]
         return sorted(limits)
 
-    def as_read(self, item: Item) -> Item:
-        """It returns the last member's watch port for all of a group; a member's id is its port here."""
-        if not isinstance(item, Group):
-            return item
-        return Group(item.id, tuple(GroupMember(m.member, m.weight, m.member) for m in item.members))
+    def adapt(self, state: TableState) -> TableState:
+        """Without watch ports: probes find a dead link instead.
 
-    def in_steps(self, have: TableState, steps: list[Step]) -> list[Step]:
-        """It fails halfway to take a member with a watch port out of a group: that is taken off first."""
-        result: list[Step] = []
-        for step in steps:
-            if step.verb == "modify" and (leaving := _without_watch(have, step.items)):
-                result.append(Step("modify", leaving))
-            result.append(step)
-        return result
-
-
-def _without_watch(have: TableState, wanted: tuple[Item, ...]) -> tuple[Item, ...]:
-    """The groups that lose members, as they are, but for the watch ports of the members that leave."""
-    groups: list[Item] = []
-    for group in wanted:
-        if isinstance(group, Group):
-            stay = {member.member for member in group.members}
-            now = have.groups[group.id].members
-            if any(member.member not in stay for member in now):
-                kept = (m if m.member in stay else GroupMember(m.member, m.weight) for m in now)
-                groups.append(Group(group.id, tuple(kept)))
-    return tuple(groups)
+        Seen with BMv2 1.15.5: a group whose last watched port goes down makes it divide by zero at the next
+        packet; a watched member cannot leave a group without an error; and all members of a group are
+        returned with the watch port of the last.
+        """
+        groups = {
+            group.id: Group(group.id, tuple(GroupMember(m.member, m.weight) for m in group.members))
+            for group in state.groups.values()
+        }
+        return TableState(state.entries, state.members, groups)
 
 
 TARGETS: dict[str, Target] = {target.name: target for target in (Soft(), Bmv2())}

@@ -1,4 +1,5 @@
-"""simple_switch_grpc switches on veths in one network namespace of their own."""
+"""simple_switch_grpc switches in one network namespace of their own, their links with a bridge in the
+middle."""
 
 from contextlib import ExitStack
 
@@ -9,6 +10,7 @@ from tests.controller.soft import Process
 from tests.support.netns import NetworkNamespace
 
 _THRIFT_PORT = 9090
+_LLDP = 1 << 14  # lets a bridge forward 01:80:c2:00:00:0e
 
 
 class Bmv2Switches:
@@ -19,11 +21,17 @@ class Bmv2Switches:
         self._stack = ExitStack()
         self.namespace = self._stack.enter_context(NetworkNamespace())
         self.processes: dict[str, Process] = {}
+        self._cables = {frozenset((e.a, e.b)): f"cable{n}" for n, e in enumerate(self._fabric.edges)}
         for edge in self._fabric.edges:
-            a, b = (interface(*end) for end in edge.ends)
-            self.namespace.ip(f"link add {a} mtu 9000 type veth peer name {b} mtu 9000")
-            for name in (a, b):
-                self.namespace.ip(f"link set {name} up")
+            cable = self._cables[frozenset((edge.a, edge.b))]
+            self.namespace.ip(f"link add {cable} type bridge group_fwd_mask {_LLDP}")
+            for end, side in zip(edge.ends, "ab", strict=True):
+                self.namespace.ip(
+                    f"link add {interface(*end)} mtu 9000 type veth peer name {cable}{side} mtu 9000"
+                )
+                self.namespace.ip(f"link set {cable}{side} master {cable} up")
+                self.namespace.ip(f"link set {interface(*end)} up")
+            self.namespace.ip(f"link set {cable} up")
         for name in self._fabric.switches:
             self.start(name)
 
@@ -40,6 +48,13 @@ class Bmv2Switches:
         command += ["--grpc-server-addr", str(spec.p4runtime)]
         with self.namespace.entered():
             self.processes[name] = Process(*command, log=self._run.path / f"{name}.log")
+
+    def cut(self, a: str, b: str) -> None:
+        """The cable fails in its middle: BMv2 does not survive a port that goes down."""
+        self.namespace.ip(f"link set {self._cables[frozenset((a, b))]} down")
+
+    def mend(self, a: str, b: str) -> None:
+        self.namespace.ip(f"link set {self._cables[frozenset((a, b))]} up")
 
     def __enter__(self) -> "Bmv2Switches":
         return self

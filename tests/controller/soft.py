@@ -86,8 +86,11 @@ async def programmed(made: FabricController) -> None:
     assert pending == {}, pending
 
 
-def desired(run: RunDir, intent: Intent | None = None, live: LiveView = ALL_UP) -> dict[str, TableState]:
-    return desired_states(run.fabric(), intent or Intent(), live)
+def desired(
+    run: RunDir, intent: Intent | None = None, live: LiveView = ALL_UP, target: str = "soft"
+) -> dict[str, TableState]:
+    states = desired_states(run.fabric(), intent or Intent(), live)
+    return {name: TARGETS[target].adapt(state) for name, state in states.items()}
 
 
 def _end_with_parent() -> None:

@@ -35,18 +35,18 @@ def test_from_nothing_through_changes_a_failed_link_and_a_killed_switch(switches
             await programmed(made)
             await until(made, lambda: made.live == LiveView())  # they take their time to start
             await programmed(made)
-            assert await held(run, "bmv2") == desired(run)
+            assert await held(run) == desired(run, target="bmv2")
             made.events.clear()
 
             assert await made.wait_applied(made.change(intent), 20) == {}
-            assert await held(run, "bmv2") == desired(run, intent)
+            assert await held(run) == desired(run, intent, target="bmv2")
 
-            switches.namespace.ip("link set l1-eth2 down")
+            switches.cut("l1", "s2")
             dead = LiveView(frozenset({End("l1", 2)}))
             await until(made, lambda: made.live == dead)
             await programmed(made)
-            assert await held(run, "bmv2") == desired(run, intent, dead)
-            switches.namespace.ip("link set l1-eth2 up")
+            assert await held(run) == desired(run, intent, dead, "bmv2")
+            switches.mend("l1", "s2")
             await until(made, lambda: made.live == LiveView())
 
             switches.processes["s1"].kill()
@@ -54,7 +54,7 @@ def test_from_nothing_through_changes_a_failed_link_and_a_killed_switch(switches
             switches.start("s1")
             await until(made, lambda: made.live == LiveView())
             await programmed(made)
-            assert await held(run, "bmv2") == desired(run, intent)
+            assert await held(run) == desired(run, intent, target="bmv2")
             assert [(e["what"], e["up"]) for e in made.events] == [
                 ("l1-s2", False), ("l1-s2", True), ("s1", False), ("s1", True),
             ]  # fmt: skip

@@ -19,7 +19,6 @@ from csaud_controller.reconcile import read_state
 from csaud_controller.rundir import RunDir
 from csaud_controller.state import TableState
 from csaud_controller.store import Stored
-from csaud_controller.targets import TARGETS
 from csaud_controller.yamlfile import FieldError
 
 from tests.controller.soft import PATIENCE_S, controller, desired, programmed, run_directory, switches
@@ -36,12 +35,12 @@ def client(run: RunDir, name: str, election_id: int = 1) -> fy.Switch:
     return fy.Switch(name, str(spec.p4runtime), options)
 
 
-async def held(run: RunDir, target: str = "soft") -> dict[str, TableState]:
+async def held(run: RunDir) -> dict[str, TableState]:
     """What every switch really holds, read by another client."""
     result = {}
     for name in run.fabric().switches:
         async with client(run, name) as switch:
-            result[name] = await read_state(switch, Codec(ARTIFACTS.schema), TARGETS[target].as_read)
+            result[name] = await read_state(switch, Codec(ARTIFACTS.schema))
     return result
 
 

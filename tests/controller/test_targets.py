@@ -2,13 +2,8 @@
 
 import pytest
 from csaud_controller.inventory import leaf_spine
-from csaud_controller.reconcile import Step
 from csaud_controller.state import Group, GroupMember, table_state
 from csaud_controller.targets import Bmv2, QueueLimit, Soft, target_named
-
-
-def group(*members: int, unwatched: tuple[int, ...] = ()) -> Group:
-    return Group(7, tuple(GroupMember(m, 1, None if m in unwatched else m) for m in members))
 
 
 def test_unknown_targets_are_refused() -> None:
@@ -22,14 +17,7 @@ def test_bmv2s_queues_are_limited_in_packets_of_full_size() -> None:
     assert Soft().queue_limits(fabric, "l1") == []
 
 
-def test_members_leave_a_bmv2_group_without_a_watch_port() -> None:
-    have = table_state([group(1, 2, 3)])
-    steps = [Step("modify", (group(2, 4),))]
-    assert Bmv2().in_steps(have, steps) == [Step("modify", (group(1, 2, 3, unwatched=(1, 3)),)), *steps]
-    growing = [Step("modify", (group(1, 2, 3, 4),))]
-    assert Bmv2().in_steps(have, growing) == growing
-    assert Soft().in_steps(have, steps) == steps
-
-
-def test_watch_ports_that_bmv2_returns_are_not_believed() -> None:
-    assert Bmv2().as_read(Group(7, (GroupMember(1, 1, 2), GroupMember(2, 1, 2)))) == group(1, 2)
+def test_bmv2_gets_no_watch_ports() -> None:
+    watched = table_state([Group(7, (GroupMember(1, 1, 1), GroupMember(2, 1, 2)))])
+    assert Soft().adapt(watched) == watched
+    assert Bmv2().adapt(watched) == table_state([Group(7, (GroupMember(1), GroupMember(2)))])
