@@ -1,9 +1,10 @@
 """The native core of the embedded P4 switch (C++20, built from softswitch/native).
 
 Times are nanoseconds (int64). In virtual time they are whatever the caller says; a fabric that was started
-uses CLOCK_MONOTONIC. Frames are Ethernet frames without FCS. Values of P4 fields are big-endian bytes; they may be
-shorter or longer than the field's width as long as the number fits into it (InvalidArgument otherwise); values
-that come back are padded to ceil(width / 8) bytes.
+uses CLOCK_MONOTONIC. Frames are Ethernet frames without FCS.
+
+Values of P4 fields are big-endian bytes. They may be shorter or longer than the field's width as long as the
+number fits into it (InvalidArgument otherwise); values that come back are padded to ceil(width / 8) bytes.
 
 Names are those of the program's JSON, which are those of its P4Info ("Ingress.route.ipv4_lpm").
 """
@@ -114,7 +115,9 @@ class SwitchStats(TypedDict):
     packet_in_overflow: int  # packet-in queue was full
     tx: int
     tx_errors: int
+    flushed: int  # queued when the program was replaced or their port removed
     queued: int
+    assertions: int  # failed; these packets are among those dropped
 
 class Switch:
     @property
@@ -135,7 +138,7 @@ class Switch:
     def counters(self) -> list[CounterInfo]: ...
     def registers(self) -> list[RegisterInfo]: ...
 
-    # --- table entries; the larger priority wins and only tables with ternary, range or optional keys have one (else 0)
+    # --- table entries: the larger priority wins; only tables with ternary, range or optional keys have one
     def table_insert(self, table: str, match: Match, priority: int, action: Action) -> None: ...
     def table_modify(self, table: str, match: Match, priority: int, action: Action) -> None: ...
     def table_delete(self, table: str, match: Match, priority: int) -> None: ...
@@ -164,7 +167,12 @@ class Switch:
     def group_insert(
         self, profile: str, id: int, members: Sequence[tuple[int, int, int | None]], max_size: int = 0
     ) -> None:
-        """members: (member id, weight, watch port or None). The selector takes live slot hash mod n, in the order given."""
+        """members: (member id, weight, watch port or None).
+
+        A packet's hash modulo the live slots chooses one; a member of weight w has w slots. Slots are in
+        simple_switch_grpc's order: that in which members were made, the number of a deleted one being used
+        again. A port that does not exist is down.
+        """
 
     def group_modify(
         self, profile: str, id: int, members: Sequence[tuple[int, int, int | None]], max_size: int = 0
@@ -197,10 +205,16 @@ class Switch:
         """
 
     def poll_packet_in(self) -> list[bytes]:
-        """Packets that left by the CPU port since the last call, packet_in header first; clears packet_in_fd."""
+        """Packets that left by the CPU port since the last call, packet_in header first.
+
+        Clears packet_in_fd.
+        """
 
     def packet_in_fd(self) -> int:
         """An eventfd, readable while packets wait. It belongs to the switch: do not close it."""
+
+    def take_log(self) -> list[str]:
+        """Messages of log_msg and of failed assertions since the last call, the last thousand at most."""
 
     # --- figures
     def port_stats(self) -> dict[int, PortStats]: ...
@@ -227,8 +241,8 @@ class Fabric:
     ) -> None:
         """A network interface as a port, opened in the calling thread's network namespace (AF_PACKET).
 
-        rate_bps 0 means unlimited; buffer_packets is per priority queue. OSError when it cannot be opened. The port
-        is up while the interface is up and has carrier.
+        rate_bps 0 means unlimited; buffer_packets is per priority queue. OSError when it cannot be opened.
+        The port is up while the interface is up and has carrier.
         """
 
     def add_memory_port(
@@ -254,7 +268,9 @@ class Fabric:
         self, switch: str, port: int, *, rate_bps: int | None = None, buffer_packets: int | None = None
     ) -> None: ...
     def set_link(self, switch: str, port: int, up: bool) -> None:
-        """Take a memory port, or a memory link (both ends), down or up. What is queued or on the wire is lost.
+        """Take a memory port, or a memory link (both ends), down or up.
+
+        What is on the wire is lost. What is queued goes through egress in its turn and is lost then.
 
         InvalidArgument for a veth port: it follows its interface.
         """
@@ -274,7 +290,7 @@ class Fabric:
 
     def next_event(self) -> int | None: ...
     def poll(self) -> list[tuple[str, int, bytes, int]]:
-        """Frames that left at memory ports: (switch, port, frame, time of its last bit)."""
+        """Frames whose last bit has left at memory ports: (switch, port, frame, time of that bit)."""
 
     # --- real time
     def start(self) -> None:
