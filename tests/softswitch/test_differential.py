@@ -1,7 +1,7 @@
-"""Random programming and random packets through the embedded switch and simple_switch_grpc, compared byte for byte.
+"""Random programming and random packets through the embedded switch and simple_switch_grpc, byte for byte.
 
-What is compared is function, not the timing of queues: congestion limits are either 0 or out of reach, so no answer
-depends on how many packets happen to wait.
+What is compared is function, not the timing of queues: congestion limits are either 0 or out of reach, so no
+answer depends on how many packets happen to wait.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from csaud_softswitch.exchange.bmv2 import Bmv2Target
 from csaud_softswitch.exchange.names import Names
 from csaud_softswitch.exchange.soft import SoftTarget
 from csaud_softswitch.exchange.target import Target, counters, direct_counters
+
 from tests.softswitch.inputs import (
     LLDP,
     PORTS,
@@ -61,7 +62,9 @@ def programming(chance: random.Random) -> list[dict[str, Any]]:
         updates.append(path(number, member=chance.choice(ids)))
     for _ in range(12):
         length = chance.randint(8, 32)
-        prefix = (10 << 24 | chance.getrandbits(4) << 8 | chance.getrandbits(3)) >> (32 - length) << (32 - length)
+        prefix = (
+            (10 << 24 | chance.getrandbits(4) << 8 | chance.getrandbits(3)) >> (32 - length) << (32 - length)
+        )
         dotted = ".".join(str(prefix >> shift & 255) for shift in (24, 16, 8, 0))
         updates.append(route(f"{dotted}/{length}", chance.randint(1, 9)))
     for priority in range(1, 8):
@@ -80,7 +83,9 @@ def programming(chance: random.Random) -> list[dict[str, Any]]:
             updates.append(lose(port, chance.random(), chance.getrandbits(32), chance.getrandbits(1), kind))
     if chance.random() < 0.3:
         match = {"hdr.ethernet.ether_type": LLDP}
-        updates.append(insert(table=name("punt.ether_type"), match=match, action=name("punt.to_cpu"), params={}))
+        updates.append(
+            insert(table=name("punt.ether_type"), match=match, action=name("punt.to_cpu"), params={})
+        )
     return updates
 
 
@@ -88,19 +93,29 @@ def packet(chance: random.Random) -> bytes:
     """Mostly packets of ours, some of them damaged."""
     dst = f"10.0.{chance.getrandbits(4)}.{chance.getrandbits(3)}"
     header = {
-        "kind": chance.choice([0, 0, 0, 0, 1, 2, 9]), "flags": chance.getrandbits(8), "spray": chance.getrandbits(4),
-        "criticality": chance.getrandbits(3), "comm": chance.getrandbits(16), "path_id": chance.getrandbits(16),
-        "pkt_idx": chance.getrandbits(9), "attempt": chance.getrandbits(8), "tx_ts": chance.getrandbits(32),
-    }  # fmt: skip
+        "kind": chance.choice([0, 0, 0, 0, 1, 2, 9]),
+        "flags": chance.getrandbits(8),
+        "spray": chance.getrandbits(4),
+        "criticality": chance.getrandbits(3),
+        "comm": chance.getrandbits(16),
+        "path_id": chance.getrandbits(16),
+        "pkt_idx": chance.getrandbits(9),
+        "attempt": chance.getrandbits(8),
+        "tx_ts": chance.getrandbits(32),
+    }
     what = chance.random()
     if what < 0.08:
         return loss_notice(**{key: header[key] for key in ("path_id", "comm", "criticality", "pkt_idx")})
     if what < 0.12:
         return ether(chance.randbytes(chance.randint(0, 60)), chance.choice([LLDP, 0x0806, 0x0800, 0x1234]))
     frame = csa(
-        chance.choice([0, 1, 7, 64, 300, 1500, 4064]), dst=dst, src_port=0xC000 | chance.getrandbits(14),
-        ttl=chance.choice([0, 1, 2, 64]) if what < 0.2 else 64, dst_qpn=chance.choice([1, 0x22, 0x22, 0x22]), **header,
-    )  # fmt: skip
+        chance.choice([0, 1, 7, 64, 300, 1500, 4064]),
+        dst=dst,
+        src_port=0xC000 | chance.getrandbits(14),
+        ttl=chance.choice([0, 1, 2, 64]) if what < 0.2 else 64,
+        dst_qpn=chance.choice([1, 0x22, 0x22, 0x22]),
+        **header,
+    )
     if what < 0.28:
         return frame[: chance.randrange(14, len(frame))]
     if what < 0.36:
@@ -112,9 +127,7 @@ def packet(chance: random.Random) -> bytes:
     return frame
 
 
-def answers(
-    target: Target, frames: list[tuple[int, bytes]], expected: int = 0
-) -> Counter[tuple[Any, ...]]:
+def answers(target: Target, frames: list[tuple[int, bytes]], expected: int = 0) -> Counter[tuple[Any, ...]]:
     """What comes out for a batch; the order in which ports send is not part of it."""
     for port, frame in frames:
         target.send(port, frame)
