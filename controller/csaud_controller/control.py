@@ -23,6 +23,7 @@ from csaud_controller.desired import Intent
 from csaud_controller.fabric_controller import FabricController
 from csaud_controller.faults import FaultRule, Faults
 from csaud_controller.policy import Policy
+from csaud_controller.rundir import is_served
 from csaud_controller.yamlfile import key_text
 
 LOG = logging.getLogger("csaud.controller")
@@ -145,16 +146,6 @@ class ControlServer:
 
 def _refusal(message: str) -> Answer:
     return {"ok": False, "error": message}
-
-
-def is_served(path: Path) -> bool:
-    """True when a controller accepts connections at `path`."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-    return True
 
 
 def ask(path: Path, op: str, *, timeout_s: float = _APPLY_TIMEOUT_S, **arguments: Any) -> Answer:

@@ -55,7 +55,7 @@ class FabricController:
         self._instance = secrets.randbits(32)
         self._round = 0
         self._monitor = LinkMonitor(fabric, stall_ns=round(3.5e9 * probe_interval_s))
-        self._monitor.start(time.monotonic_ns(), stored.dead_links)
+        self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
         self._live = self._monitor.live()
         self._desired: dict[str, TableState] = {}
         self._settled = asyncio.Event()

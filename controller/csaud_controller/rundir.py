@@ -38,24 +38,23 @@ class RunDir:
         return self.path / "desired.json"
 
     def fabric(self) -> Fabric:
-        """The inventory as it runs, P4Runtime addresses included: a switch without one listens on its socket
-        here."""
-        fabric = load_fabric(self.fabric_file)
-        sockets = {
-            name: f"unix:{self.path / name}.sock"
-            for name, spec in fabric.switches.items()
-            if spec.p4runtime is None
-        }
-        return fabric.with_addresses(sockets)
+        """The inventory as it runs, P4Runtime addresses included."""
+        return self.with_sockets(load_fabric(self.fabric_file))
 
-    def has_controller(self) -> bool:
-        """True when a controller accepts connections."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            try:
-                probe.connect(str(self.control_socket))
-            except OSError:
-                return False
-        return True
+    def with_sockets(self, fabric: Fabric) -> Fabric:
+        """The inventory with addresses: a switch that has none listens on its socket in this directory."""
+        names = (name for name, spec in fabric.switches.items() if spec.p4runtime is None)
+        return fabric.with_addresses({name: f"unix:{self.path / name}.sock" for name in names})
+
+
+def is_served(path: Path) -> bool:
+    """True when a controller accepts connections at `path`."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 def find_run(named: Path | None = None, runs: Path = RUNS) -> RunDir:
@@ -74,4 +73,4 @@ def find_run(named: Path | None = None, runs: Path = RUNS) -> RunDir:
             f"no fabric runs: nothing in {runs} (start one with `make mininet`, or name one by --run)"
         )
     found.sort(key=lambda run: run.fabric_file.stat().st_mtime, reverse=True)
-    return next((run for run in found if run.has_controller()), found[0])
+    return next((run for run in found if is_served(run.control_socket)), found[0])

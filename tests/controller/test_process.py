@@ -100,6 +100,26 @@ def test_a_damaged_desired_json_is_told_with_file_and_line() -> None:
             assert "desired.json:2: intent.policy.spray: expected 'ecmp', 'entropy'" in broken.log
 
 
+def test_a_directory_without_a_fabric_gets_the_one_that_is_named() -> None:
+    with run_directory() as run, switch_process(run):
+        file = run.path / "with-addresses.json"
+        file.write_text(run.fabric().to_json())
+        empty = RunDir(run.path / "empty")
+        empty.path.mkdir()
+        with controller_process(empty, "--fabric", str(file)):
+            wait_programmed(empty.control_socket, PATIENCE_S)
+            assert empty.fabric() == run.fabric()
+
+
+def test_a_mistake_in_a_fabric_file_is_told_with_file_and_line() -> None:
+    with run_directory() as run:
+        file = run.path / "mine.yaml"
+        file.write_text("name: x\nswitches:\n  l1: {device_id: 0}\n")
+        with controller_process(run, "--fabric", str(file)) as broken:
+            assert broken.wait() == 1
+            assert "mine.yaml:3: switches.l1.device_id: expected greater than or equal to 1" in broken.log
+
+
 def test_a_mistake_in_a_policy_file_is_told_with_file_and_line() -> None:
     with run_directory() as run:
         file = run.path / "policy.yaml"

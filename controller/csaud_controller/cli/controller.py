@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import typer
 
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, request
-from csaud_controller.control import ControlError, is_served, wait_programmed
+from csaud_controller.control import ControlError, wait_programmed
 from csaud_controller.daemon import serve
 from csaud_controller.desired import Intent
 from csaud_controller.faults import FaultRule, Faults
-from csaud_controller.inventory import load_fabric
+from csaud_controller.inventory import Fabric, load_fabric
 from csaud_controller.policy import Policy
-from csaud_controller.rundir import find_run
+from csaud_controller.rundir import RunDir, find_run, is_served
 from csaud_controller.targets import TARGETS, target_named
 from csaud_controller.units import parse_duration
 from csaud_controller.yamlfile import load_model
@@ -36,7 +36,7 @@ def _interval(text: str) -> float:
 def run(
     run: RunOption = None,
     fabric: Annotated[
-        Path | None, typer.Option(help="Inventory to control instead of the run's fabric.json.", exists=True)
+        Path | None, typer.Option(help="Inventory to control instead of the run's fabric.json.")
     ] = None,
     policy: Annotated[Path | None, typer.Option(help="YAML file with the policy to begin with.")] = None,
     spray: Annotated[str | None, typer.Option(help="Spray mode to begin with.")] = None,
@@ -58,8 +58,7 @@ def run(
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with errors():
-        found = find_run(run)
-        inventory = load_fabric(fabric) if fabric is not None else found.fabric()
+        found, inventory = _run_and_fabric(run, fabric)
         try:
             chosen = target_named(target)
         except ValueError as error:
@@ -76,6 +75,18 @@ def run(
                 )
             )
         )
+
+
+def _run_and_fabric(run: Path | None, file: Path | None) -> tuple[RunDir, Fabric]:
+    """With --fabric, the directory named by --run need not hold a fabric yet: it gets this one."""
+    if file is None or run is None or (run / "fabric.json").exists():
+        found = find_run(run)
+        return found, found.fabric() if file is None else found.with_sockets(load_fabric(file))
+    found = RunDir(run.absolute())
+    inventory = found.with_sockets(load_fabric(file))
+    found.path.mkdir(parents=True, exist_ok=True)
+    found.fabric_file.write_text(inventory.to_json())
+    return found, inventory
 
 
 async def _serve(serving: Any) -> None:
