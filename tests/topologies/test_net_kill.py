@@ -92,11 +92,17 @@ def test_killed_supervisor_takes_everything_with_it_and_clean_removes_the_rest(e
     assert not path.exists()
 
 
-def test_ctrl_c_is_quiet_and_clean(endless):
-    the_job_runs(endless)
+@pytest.mark.parametrize("at_once", [False, True], ids=["while the job runs", "while it starts"])
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_kill_are_quiet_and_clean(endless, signum, at_once):
+    if not at_once:
+        the_job_runs(endless)
     path = endless.path
-    os.killpg(endless.process.pid, signal.SIGINT)
-    assert endless.wait() == 130
+    if signum == signal.SIGINT:  # as the terminal does
+        os.killpg(endless.process.pid, signum)
+    else:
+        os.kill(endless.process.pid, signum)
+    assert endless.wait() == 128 + signum, endless.output
     assert "interrupted" in endless.output
     assert "Traceback" not in endless.output
     nothing_is_left(path)

@@ -45,6 +45,20 @@ def test_another_process_with_the_same_pid_is_left_alone(sleeper):
     assert sleeper.poll() is None
 
 
+def test_handlers_of_another_process_are_seen():
+    program = "import signal, sys; signal.signal(signal.SIGUSR1, lambda *_: None); print(1, flush=True)"
+    program += "; sys.stdin.read()"
+    handler = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        handler.stdout.readline()
+        process = Process.of(handler.pid)
+        assert process.catches(signal.SIGUSR1)
+        assert not process.catches(signal.SIGUSR2)
+    finally:
+        handler.communicate()
+    assert not process.catches(signal.SIGUSR1)
+
+
 def test_newest_live_run_is_found(root, sleeper):
     runs = [RunDir(root / name) for name in ("1", "2", "3")]
     for run in runs:

@@ -15,6 +15,7 @@ from csaud_controller.inventory import Fabric
 from csaud_controller.store import Stored, save
 
 from csaud_topologies.errors import RunError
+from csaud_topologies.interrupt import raise_if_interrupted
 from csaud_topologies.mininet_fabric import build_network
 from csaud_topologies.rundir import write_json
 from csaud_topologies.services import Service
@@ -67,6 +68,7 @@ def _start_controller(target: P4Target, intent: Intent, place: Place) -> float:
     place.services.add(Service.start("controller", [*command, "--target", target.name], place.logs))
     pending = "it does not answer"
     while time.monotonic() - begun < _IN_SYNC_WITHIN_S:
+        raise_if_interrupted()
         place.services.check()
         try:
             status = ask(place.run.path / "controller.sock", "status")["status"]

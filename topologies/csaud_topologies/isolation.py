@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from csaud_topologies.errors import RunError
+from csaud_topologies.interrupt import ENDING
 from csaud_topologies.options import RunOptions
 from csaud_topologies.procs import Process, child_of
 from csaud_topologies.rundir import ENV, ROOT, RunDir, all_runs
@@ -41,8 +42,8 @@ _TOOLS = {
     "ethtool": "ethtool",
     "ping": "iputils-ping",
 }
-_FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _START_LIMIT_S = 10.0
+_AGAIN_S, _LONG_S = 0.2, 3600.0
 
 
 def check_machine() -> None:
@@ -126,13 +127,14 @@ def supervise(options: RunOptions) -> int:
 
 
 def _run_isolated(run: RunDir) -> int:
-    watched = {*_FORWARDED, signal.SIGCHLD}
+    watched = {*ENDING, signal.SIGCHLD}
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     libc = ctypes.CDLL(None, use_errno=True)
 
     def in_child() -> None:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+        # The init takes these signals when it has handlers for them.
+        signal.pthread_sigmask(signal.SIG_SETMASK, {*old_mask, *ENDING})
 
     command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
     command += [sys.executable, "-m", "csaud_topologies.inside", str(run.path)]
@@ -173,12 +175,19 @@ def _record(run: RunDir, child: subprocess.Popen[bytes]) -> Process | None:
 def _forward_signals(
     child: subprocess.Popen[bytes], init: Process | None, watched: set[signal.Signals]
 ) -> int:
-    while True:
-        info = signal.sigwaitinfo(watched)
-        if info.si_signo == signal.SIGCHLD:
-            status = child.poll()
-            if status is not None:
-                return status
-        elif info.si_pid != 0 and init is not None:
-            # From a process, not from the terminal: Ctrl-C reaches the whole foreground group by itself.
-            init.kill(signal.Signals(info.si_signo))
+    """Pass signals on until the child has ended; its status.
+
+    A signal waits until the init has a handler for it: before, an init would ignore it.
+    """
+    pending: signal.Signals | None = None
+    while child.poll() is None:
+        info = signal.sigtimedwait(watched, _AGAIN_S if pending else _LONG_S)
+        # From a process, not from the terminal: Ctrl-C reaches the whole foreground group by itself.
+        if info is not None and info.si_signo != signal.SIGCHLD and info.si_pid != 0:
+            pending = signal.Signals(info.si_signo)
+        if pending is not None and init is not None and init.catches(pending):
+            init.kill(pending)
+            pending = None
+    status = child.returncode
+    assert status is not None
+    return int(status)

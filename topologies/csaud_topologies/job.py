@@ -18,6 +18,7 @@ from csaud_topologies.background import RunningIncast, start_incast
 from csaud_topologies.errors import RunError
 from csaud_topologies.events import EventSchedule
 from csaud_topologies.fabric_up import RunningFabric
+from csaud_topologies.interrupt import raise_if_interrupted
 from csaud_topologies.plan import Plan
 from csaud_topologies.progress import JobProgress
 from csaud_topologies.services import tail
@@ -149,6 +150,7 @@ def run_job(
     deadline = time.monotonic() + plan.scenario.time_limit / 1e9
 
     def tick() -> None:
+        raise_if_interrupted()
         running.check()
         if time.monotonic() > deadline:
             raise RunError(f"the job is not done after {plan.scenario.time_limit / 1e9:.0f} s (time_limit)")

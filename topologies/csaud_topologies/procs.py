@@ -56,6 +56,15 @@ class Process:
         finally:
             os.close(handle)
 
+    def catches(self, signum: signal.Signals) -> bool:
+        """Whether it has a handler for this signal."""
+        try:
+            status = Path(f"/proc/{self.pid}/status").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        caught = int(next(line.split()[1] for line in status.splitlines() if line.startswith("SigCgt:")), 16)
+        return bool(caught >> (signum - 1) & 1)
+
     def wait_gone(self, timeout_s: float) -> bool:
         """Wait until it is gone (it need not be our child); False when it still runs after `timeout_s`."""
         deadline = time.monotonic() + timeout_s

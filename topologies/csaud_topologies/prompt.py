@@ -9,6 +9,7 @@ from mininet.cli import CLI
 from rich.console import Console
 
 from csaud_topologies.errors import RunError
+from csaud_topologies.interrupt import ctrl_c_is_the_prompts
 
 
 class FabricCLI(CLI):  # type: ignore[misc]
@@ -45,4 +46,5 @@ def prompt(net: Any, run_scenario: Callable[[], bool], console: Console) -> None
         " From another terminal: csaud net exec --host h1 -- CMD",
         markup=False,
     )
-    FabricCLI(net, run_scenario, console)
+    with ctrl_c_is_the_prompts():
+        FabricCLI(net, run_scenario, console)
