@@ -125,45 +125,52 @@ void PacketSocket::read_mtu() {
     for (Packet*& packet : batch_->packets)
         if (packet != nullptr) pool_.give(std::exchange(packet, nullptr));
     frame_bytes_ = wanted;
+    used_ = kBatch;
+}
+
+void PacketSocket::prepare() {
+    Batch& batch = *batch_;
+    for (std::size_t i = 0; i < used_; ++i) {
+        if (batch.packets[i] == nullptr) batch.packets[i] = pool_.take(frame_bytes_);
+        batch.pieces[i] = {batch.packets[i]->data(), frame_bytes_};
+        batch.headers[i] = {};
+        msghdr& header = batch.headers[i].msg_hdr;
+        header.msg_iov = &batch.pieces[i];
+        header.msg_iovlen = 1;
+        header.msg_control = &batch.controls[i];
+        header.msg_controllen = sizeof batch.controls[i];
+    }
+    used_ = 0;
 }
 
 std::span<Packet* const> PacketSocket::receive() {
     Batch& batch = *batch_;
-    for (std::size_t i = 0; i < kBatch; ++i) {
-        if (batch.packets[i] == nullptr) batch.packets[i] = pool_.take(frame_bytes_);
-        batch.pieces[i] = {batch.packets[i]->data(), frame_bytes_};
-        batch.headers[i] = {};
-        batch.headers[i].msg_hdr.msg_iov = &batch.pieces[i];
-        batch.headers[i].msg_hdr.msg_iovlen = 1;
-        batch.headers[i].msg_hdr.msg_control = &batch.controls[i];
-        batch.headers[i].msg_hdr.msg_controllen = sizeof batch.controls[i];
-    }
+    prepare();
     received_.clear();
     int count = ::recvmmsg(fd_, batch.headers.data(), kBatch, MSG_DONTWAIT, nullptr);
     // An interface that went down leaves its error once; what arrived before is still there.
     if (count < 0 && (errno == ENETDOWN || errno == EINTR))
         count = ::recvmmsg(fd_, batch.headers.data(), kBatch, MSG_DONTWAIT, nullptr);
-    for (int i = 0; i < count; ++i) {
-        const auto at = static_cast<std::size_t>(i);
-        if ((batch.headers[at].msg_hdr.msg_flags & MSG_TRUNC) != 0) {
+    used_ = count < 0 ? 0 : static_cast<std::size_t>(count);
+    for (std::size_t i = 0; i < used_; ++i) {
+        if ((batch.headers[i].msg_hdr.msg_flags & MSG_TRUNC) != 0) {
             ++rx_errors_;
             continue;
         }
-        Packet* packet = batch.packets[at];
-        batch.packets[at] = nullptr;
-        packet->length = batch.headers[at].msg_len;
-        restore_vlan_tag(batch.headers[at].msg_hdr, *packet);
+        Packet* packet = std::exchange(batch.packets[i], nullptr);
+        packet->length = batch.headers[i].msg_len;
+        restore_vlan_tag(batch.headers[i].msg_hdr, *packet);
         received_.push_back(packet);
     }
     return received_;
 }
 
-std::vector<PacketSocket::Sent> PacketSocket::flush() {
-    std::vector<Sent> done;
+std::span<const PacketSocket::Sent> PacketSocket::flush() {
+    sent_.clear();
     std::size_t at = 0;
     bool again = false;
-    std::array<mmsghdr, kBatch> headers{};
-    std::array<iovec, kBatch> pieces{};
+    std::array<mmsghdr, kBatch> headers;
+    std::array<iovec, kBatch> pieces;
     while (at < sending_.size()) {
         const std::size_t count = std::min(kBatch, sending_.size() - at);
         for (std::size_t i = 0; i < count; ++i) {
@@ -173,20 +180,20 @@ std::vector<PacketSocket::Sent> PacketSocket::flush() {
             headers[i].msg_hdr.msg_iov = &pieces[i];
             headers[i].msg_hdr.msg_iovlen = 1;
         }
-        const int sent = ::sendmmsg(fd_, headers.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
-        if (sent < 0) {
+        const int done = ::sendmmsg(fd_, headers.data(), static_cast<unsigned>(count), MSG_DONTWAIT);
+        if (done < 0) {
             if (errno == EINTR) continue;
             if (errno == EAGAIN) break;
             // The first answer may be the memory of an interface that has been down and is up again.
             if (errno == ENETDOWN && !std::exchange(again, true)) continue;
-            done.push_back({sending_[at++], errno});
+            sent_.push_back({sending_[at++], errno});
             continue;
         }
         again = false;
-        for (int i = 0; i < sent; ++i) done.push_back({sending_[at++], 0});
+        for (int i = 0; i < done; ++i) sent_.push_back({sending_[at++], 0});
     }
     sending_.erase(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(at));
-    return done;
+    return sent_;
 }
 
 std::uint64_t PacketSocket::ring_drops() const {

@@ -42,7 +42,7 @@ class PacketSocket {
     bool full() const { return sending_.size() >= kBatch; }
     bool waiting() const { return !sending_.empty(); }
     // Sends what was added. What the kernel has no room for now stays and is sent by a later call.
-    std::vector<Sent> flush();
+    std::span<const Sent> flush();
 
     // Frames that the kernel had no room for since the socket was opened.
     std::uint64_t ring_drops() const;
@@ -51,12 +51,16 @@ class PacketSocket {
   private:
     struct Batch;
 
+    void prepare();
+
     std::string ifname_;
     PacketPool& pool_;
     int fd_ = -1;
     std::unique_ptr<Batch> batch_;
     std::vector<Packet*> sending_;
     std::vector<Packet*> received_;
+    std::vector<Sent> sent_;
+    std::size_t used_ = kBatch;  // places of the batch that must be prepared again
     std::uint32_t frame_bytes_ = 0;
     std::uint64_t rx_errors_ = 0;
     mutable std::uint64_t ring_drops_ = 0;

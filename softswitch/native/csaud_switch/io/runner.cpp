@@ -58,7 +58,7 @@ void Runner::watch_namespace() {
         raise("rtnetlink socket");
     }
     monitors_.push_back(fd);
-    if (epoll_ >= 0) watch(epoll_, fd, kMonitor);
+    watch(epoll_, fd, kMonitor);
 }
 
 void Runner::add_sockets() {
@@ -67,34 +67,42 @@ void Runner::add_sockets() {
         if (sockets[added_].socket) watch(epoll_, sockets[added_].socket->descriptor(), added_);
 }
 
-void Runner::start() {
-    if (running()) return;
+Runner::Runner(Fabric& fabric, ControlLock& lock) : fabric_(fabric), lock_(lock) {
     epoll_ = ::epoll_create1(EPOLL_CLOEXEC);
     wake_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (epoll_ < 0 || wake_ < 0) raise("epoll or eventfd");
     watch(epoll_, wake_, kWake);
-    for (const int fd : monitors_) watch(epoll_, fd, kMonitor);
-    added_ = 0;
+}
+
+Runner::~Runner() {
+    stop();
+    for (const int fd : monitors_) ::close(fd);
+    ::close(epoll_);
+    ::close(wake_);
+}
+
+void Runner::start() {
+    const std::lock_guard<std::mutex> life(life_);
+    if (running_) return;
     {
         const std::lock_guard<ControlLock> guard(lock_);
         fabric_.begin_real_time(monotonic_now());
     }
     stopping_ = false;
     thread_ = std::thread([this] { loop(); });
+    running_ = true;
 }
 
 void Runner::stop() {
-    if (!running()) return;
+    const std::lock_guard<std::mutex> life(life_);
+    if (!running_) return;
     stopping_ = true;
     kick();
     thread_.join();
-    ::close(epoll_);
-    ::close(wake_);
-    epoll_ = wake_ = -1;
+    running_ = false;
 }
 
 void Runner::kick() {
-    if (wake_ < 0) return;
     const std::uint64_t one = 1;
     // A full counter wakes the thread just as well.
     if (::write(wake_, &one, sizeof one) < 0) return;

@@ -41,15 +41,15 @@ Nanos monotonic_now();
 
 class Runner {
   public:
-    Runner(Fabric& fabric, ControlLock& lock) : fabric_(fabric), lock_(lock) {}
-    ~Runner() { stop(); }
+    Runner(Fabric& fabric, ControlLock& lock);
+    ~Runner();
     Runner(const Runner&) = delete;
     Runner& operator=(const Runner&) = delete;
 
     // The lock is not held while these are called.
     void start();
     void stop();
-    bool running() const { return thread_.joinable(); }
+    bool running() const { return running_; }
     // Something changed that the thread should look at: a socket, an event, a packet to send.
     void kick();
     // Interfaces opened in the calling thread's network namespace are to be watched. The lock is held.
@@ -63,7 +63,9 @@ class Runner {
 
     Fabric& fabric_;
     ControlLock& lock_;
+    std::mutex life_;  // start and stop, from any thread
     std::thread thread_;
+    std::atomic<bool> running_{false};
     std::atomic<bool> stopping_{false};
     int epoll_ = -1;
     int wake_ = -1;
