@@ -1,0 +1,68 @@
+"""The `csaud` command itself; the sub-commands of other packages are tested with them."""
+
+import json
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+from csaud import cli
+from typer.testing import CliRunner
+
+
+@pytest.fixture
+def run():
+    runner = CliRunner()
+    return lambda *words, **environ: runner.invoke(cli.app, list(words), env=environ)
+
+
+@pytest.fixture
+def broken_package(monkeypatch):
+    """A package that adds a sub-command and cannot be imported."""
+    found = {
+        "broken": metadata.EntryPoint("broken", "no_such_package.cli:app", cli.GROUP),
+    }
+    monkeypatch.setattr(cli, "_entry_points", lambda: found)
+
+
+def test_the_version_is_the_distributions(run):
+    result = run("--version")
+    assert (result.exit_code, result.output.strip()) == (0, f"csaud {metadata.version('csaud')}")
+
+
+def test_settings_show_where_a_value_comes_from(run):
+    result = run("settings", "--json", CSAUD_WINDOW="7")
+    rows = {row["name"]: row for row in json.loads(result.output)}
+    assert (rows["window"]["value"], rows["window"]["source"]) == (7, "CSAUD_WINDOW")
+    assert (rows["mtu"]["source"], rows["mtu"]["variable"], rows["mtu"]["unit"]) == (
+        "default",
+        "CSAUD_MTU",
+        "bytes",
+    )
+
+
+def test_a_package_that_cannot_be_imported_says_why_and_breaks_nothing_else(run, broken_package):
+    result = run("broken", "any", "--thing")
+    assert result.exit_code == 1
+    assert "csaud broken is not available: No module named 'no_such_package'" in result.output
+    listing = run("--help")
+    assert listing.exit_code == 0 and "broken" in listing.output and "settings" in listing.output
+    assert run("settings").exit_code == 0
+
+
+def test_an_unknown_command_is_an_error(run):
+    assert run("fly").exit_code == 2
+
+
+def test_a_wrong_setting_is_one_line_and_an_exit_status():
+    words = [sys.executable, "-c", "from csaud.cli import main; main()", "settings"]
+    result = subprocess.run(words, env={"CSAUD_WINDOW": "x"}, capture_output=True, text=True, check=False)
+    assert result.returncode == 1
+    assert result.stderr == "csaud: CSAUD_WINDOW='x': expected a whole number (packets)\n"
+
+
+def test_the_command_needs_neither_numpy_nor_the_native_module():
+    code = (
+        "import sys, csaud.cli; sys.exit(int(any(name in sys.modules for name in ('numpy', 'csaud._core'))))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
