@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import shlex
 import shutil
 import subprocess
@@ -99,7 +100,11 @@ class Runner:
             started=self.started.isoformat(timespec="seconds"),
             duration_s=time.monotonic() - self.begun,
             job_s=job_s,
-            versions=self.target.versions(),
+            versions={
+                **self.target.versions(),
+                "python": platform.python_version(),
+                "kernel": platform.release(),
+            },
             calibrated_pps=self.calibrated_pps,
         )
 

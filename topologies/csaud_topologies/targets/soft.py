@@ -31,7 +31,7 @@ class SoftTarget:
 
     def versions(self) -> dict[str, str]:
         """The embedded switch has the version of this distribution."""
-        return {"softswitch": version("csaud")}
+        return {"csaud": version("csaud")}
 
     def start(self, fabric: Fabric, net: Any, place: Place) -> None:
         """One process for all switches; it reads rates, delays and buffers from fabric.json."""
