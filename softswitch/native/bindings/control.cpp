@@ -21,115 +21,6 @@ namespace {
 
 using namespace nb::literals;
 
-const char* match_name(MatchKind kind) {
-    switch (kind) {
-        case MatchKind::kExact:
-            return "exact";
-        case MatchKind::kLpm:
-            return "lpm";
-        case MatchKind::kTernary:
-            return "ternary";
-        case MatchKind::kRange:
-            return "range";
-        case MatchKind::kOptional:
-            return "optional";
-    }
-    return "";
-}
-
-const char* kind_name(PortKind kind) {
-    switch (kind) {
-        case PortKind::kMemory:
-            return "memory";
-        case PortKind::kLink:
-            return "link";
-        case PortKind::kVeth:
-            return "veth";
-    }
-    return "";
-}
-
-nb::object text_or_none(const std::string& text) {
-    return text.empty() ? nb::object(nb::none()) : nb::object(nb::str(text.c_str()));
-}
-
-// A program is replaced with Python's lock held (see load), so these may read what never changes in it
-// without the fabric's.
-nb::list tables(const SwitchHandle& self) {
-    const Program& program = self.target->program();
-    nb::list out;
-    for (const auto& table : program.tables) {
-        nb::list keys;
-        for (const KeyField& key : table->keys) {
-            nb::dict item;
-            item["name"] = key.name;
-            item["match_type"] = match_name(key.kind);
-            item["width"] = key.source.width;
-            keys.append(item);
-        }
-        nb::list actions;
-        for (const std::uint32_t index : table->actions) {
-            nb::list parameters;
-            for (const ActionParameter& p : program.actions[index].parameters)
-                parameters.append(nb::make_tuple(p.name, p.width));
-            nb::dict item;
-            item["name"] = program.actions[index].name;
-            item["params"] = parameters;
-            actions.append(item);
-        }
-        nb::dict item;
-        item["name"] = table->name;
-        item["keys"] = keys;
-        item["actions"] = actions;
-        item["size"] = table->size;
-        item["direct_counter"] = text_or_none(table->direct_counter);
-        item["profile"] = text_or_none(table->profile ? program.profiles[*table->profile]->name : "");
-        item["const_entries"] = table->const_entries;
-        item["const_default"] = table->const_default;
-        out.append(item);
-    }
-    return out;
-}
-
-nb::list profiles(const SwitchHandle& self) {
-    nb::list out;
-    for (const auto& profile : self.target->program().profiles) {
-        nb::list names;
-        for (const std::string& table : profile->tables) names.append(table);
-        nb::dict item;
-        item["name"] = profile->name;
-        item["size"] = profile->size;
-        item["has_selector"] = profile->has_selector;
-        item["tables"] = names;
-        out.append(item);
-    }
-    return out;
-}
-
-nb::list counters(const SwitchHandle& self) {
-    nb::list out;
-    for (const CounterArray& counter : self.target->program().counters) {
-        nb::dict item;
-        item["name"] = counter.name;
-        item["size"] = counter.cells.size();
-        item["table"] = text_or_none(counter.table);
-        out.append(item);
-    }
-    return out;
-}
-
-nb::list registers(const SwitchHandle& self) {
-    nb::list out;
-    for (const RegisterArray& array : self.target->program().registers) {
-        nb::dict item;
-        item["name"] = array.name;
-        item["size"] = array.size;
-        item["width"] = array.width;
-        out.append(item);
-    }
-    return out;
-}
-
 nb::int_ from_wide(UWide value) {
     const nb::object high = nb::int_(static_cast<std::uint64_t>(value >> 64));
     const nb::object low = nb::int_(static_cast<std::uint64_t>(value));
@@ -151,70 +42,6 @@ std::pair<std::uint64_t, std::uint64_t> read(const Count& count) {
 
 nb::tuple from_count(const std::pair<std::uint64_t, std::uint64_t>& count) {
     return nb::make_tuple(count.first, count.second);
-}
-
-struct PortSnapshot {
-    PortId id;
-    PortKind kind;
-    bool up;
-    std::uint32_t queued;
-    PortFigures figures;
-    std::uint64_t ring_drops;
-};
-
-nb::dict port_stats(const SwitchHandle& self) {
-    const auto ports = self.locked([&] {
-        std::vector<PortSnapshot> all;
-        for (const Port* port : self.target->ports()) {
-            std::uint64_t ring_drops = 0;
-            if (port->socket >= 0)
-                ring_drops =
-                    self.owner->fabric.sockets()[static_cast<std::size_t>(port->socket)].socket->ring_drops();
-            all.push_back({port->id, port->kind, port->up, port->queued, port->figures, ring_drops});
-        }
-        return all;
-    });
-    nb::dict out;
-    for (const PortSnapshot& port : ports) {
-        nb::dict item;
-        item["kind"] = kind_name(port.kind);
-        item["up"] = port.up;
-        item["rx_packets"] = port.figures.rx_packets;
-        item["rx_bytes"] = port.figures.rx_bytes;
-        item["tx_packets"] = port.figures.tx_packets;
-        item["tx_bytes"] = port.figures.tx_bytes;
-        item["queued"] = port.queued;
-        item["queued_max"] = port.figures.queued_max;
-        item["queue_full"] = port.figures.queue_full;
-        item["link_down_drops"] = port.figures.link_down_drops;
-        item["rx_ring_drops"] = port.ring_drops;
-        item["rx_errors"] = port.figures.rx_errors;
-        item["tx_errors"] = port.figures.tx_errors;
-        out[nb::int_(port.id)] = item;
-    }
-    return out;
-}
-
-nb::dict stats(const SwitchHandle& self) {
-    const auto [f, queued] =
-        self.locked([&] { return std::pair(self.target->figures(), self.target->queued()); });
-    nb::dict out;
-    out["rx"] = f.rx;
-    out["copies"] = f.copies;
-    out["dropped_ingress"] = f.dropped_ingress;
-    out["dropped_egress"] = f.dropped_egress;
-    out["no_such_port"] = f.no_such_port;
-    out["bad_priority"] = f.bad_priority;
-    out["queue_full"] = f.queue_full;
-    out["link_down"] = f.link_down;
-    out["packet_in"] = f.packet_in;
-    out["packet_in_overflow"] = f.packet_in_overflow;
-    out["tx"] = f.tx;
-    out["tx_errors"] = f.tx_errors;
-    out["flushed"] = f.flushed;
-    out["queued"] = queued;
-    out["assertions"] = f.assertions;
-    return out;
 }
 
 int packet_in_fd(const SwitchHandle& self) {
@@ -510,10 +337,7 @@ void bind_control(nb::class_<SwitchHandle>& cls) {
             });
         },
         "bmv2_json"_a);
-    cls.def("tables", tables);
-    cls.def("profiles", profiles);
-    cls.def("counters", counters);
-    cls.def("registers", registers);
+    bind_descriptions(cls);
     bind_tables(cls);
     bind_profiles(cls);
     bind_state(cls);
@@ -532,8 +356,6 @@ void bind_control(nb::class_<SwitchHandle>& cls) {
         "payload"_a);
     cls.def("poll_packet_in", poll_packet_in);
     cls.def("packet_in_fd", packet_in_fd);
-    cls.def("port_stats", port_stats);
-    cls.def("stats", stats);
     cls.def("take_log",
             [](const SwitchHandle& self) { return self.locked([&] { return self.target->take_log(); }); });
 }

@@ -53,5 +53,6 @@ struct SwitchHandle {
 };
 
 void bind_control(nb::class_<SwitchHandle>& cls);
+void bind_descriptions(nb::class_<SwitchHandle>& cls);
 
 }  // namespace csaud::sw::python
