@@ -20,7 +20,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from csaud_topologies.errors import RunError
 from csaud_topologies.workloads.specs import TrainDigits, WorkloadSpec
 
-SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
+_PACKAGED = Path(__file__).resolve().parent / "scenarios"
+SCENARIOS = _PACKAGED if _PACKAGED.is_dir() else _PACKAGED.parents[1] / "scenarios"
+"""Shipped with an installed package, else beside it in a checkout."""
 
 LOSS = "loss"
 """Override that is no key: the probability of every fault rule."""
