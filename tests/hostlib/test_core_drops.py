@@ -231,6 +231,23 @@ def test_early_data_of_many_peers_fits_the_pool() -> None:
     assert net.unbalanced() == ""
 
 
+def test_a_posted_message_behind_one_that_is_not_posted() -> None:
+    """The first message has taken all credit and waits in the early pool; the second one gets through."""
+    net = network(window=16)
+    net.post_send(0, 1, MESSAGE, coll_seq=1)
+    net.post_send(0, 1, MESSAGE[::-1], coll_seq=2)
+    net.run_until(10 * MS)
+    second = net.post_recv(1, 0, len(MESSAGE), coll_seq=2)
+    net.run_until(100 * MS)
+    assert [c.id for c in net.completions(1)] == [second]
+    assert net.received(1, second) == MESSAGE[::-1]
+    first = net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
+    assert net.settle(10_000 * MS)
+    assert net.received(1, first) == MESSAGE
+    assert retransmitted(net) == {}
+    assert net.unbalanced() == ""
+
+
 def test_posts_that_cannot_be() -> None:
     net = network()
     with pytest.raises(ValueError, match="at most"):

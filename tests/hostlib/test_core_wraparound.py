@@ -20,10 +20,10 @@ MESSAGE = content(200 * 64)
 
 @pytest.mark.parametrize("detector", ["loss", "gap", "interval", "probe"])
 def test_each_detector_across_the_wrap(detector: str) -> None:
-    """16 path numbers on each of 4 paths, 64 credits: 200 packets wrap them many times, 3 % are lost."""
+    """16 path numbers on each of 4 paths, 128 credits: 200 packets wrap them many times, 3 % are lost."""
     hook = Drop(first_copy(*range(5, 199, 30)), verdict="trim" if detector == "loss" else "drop")
     net = network(
-        hook=hook, ordered=True, window=16, path_seq_bits=4, credit_bits=6, tx_ts_bits=16, **only(detector)
+        hook=hook, ordered=True, window=16, path_seq_bits=4, credit_bits=7, tx_ts_bits=16, **only(detector)
     )
     for coll_seq in range(1, 4):
         transfer(net, MESSAGE, coll_seq=coll_seq)

@@ -77,7 +77,10 @@ struct EndpointConfig {
     Nanos linger = 200 * kMillisecond;  // quiescent() holds after this long without a packet
 
     // Memory
-    std::uint32_t finished_memory = 65'536;  // finished messages remembered one by one, beside the watermarks
+    // Finished messages remembered one by one; of older ones a watermark of coll_seq per (source,
+    // communicator) is kept. So a message may finish later than at most so many that come after it in
+    // coll_seq.
+    std::uint32_t finished_memory = 65'536;
 };
 
 }  // namespace csaud

@@ -27,10 +27,11 @@ class CreditAccount {
     bool may_send() const noexcept { return sent_ < limit_; }
     void sent() noexcept { ++sent_; }
 
-    // Could a receiver have said this? It grants at most `window` beyond what was sent.
+    // Could a receiver have said this? It grants at most twice the window beyond what was sent (see
+    // CreditGrant::lend).
     bool plausible(const Serial& serial, std::uint32_t credit, std::uint32_t window) const noexcept {
         const std::int32_t more = serial.distance(serial.wrap(limit_), credit);
-        return more <= 0 || limit_ + static_cast<std::uint64_t>(more) <= sent_ + window;
+        return more <= 0 || limit_ + static_cast<std::uint64_t>(more) <= sent_ + 2 * std::uint64_t{window};
     }
     // True if that is more than before.
     bool update(const Serial& serial, std::uint32_t credit) noexcept {
@@ -62,10 +63,14 @@ class CreditGrant {
         consumed_ += n;
         granted_ = std::max(granted_, consumed_ + initial_);
         budget.extra_left += before - extra();
-        const std::uint64_t room = consumed_ + window - granted_;
-        const std::uint64_t more = granted_ >= consumed_ + window ? 0 : std::min(room, budget.extra_left);
-        granted_ += more;
-        budget.extra_left -= more;
+        const std::uint64_t target = consumed_ + window + lent_;
+        raise(target > granted_ ? target - granted_ : 0, budget);
+    }
+
+    // All credit lies in packets whose receives are not posted, and a posted one waits behind them: widens
+    // this peer's window for good, to twice its size at most.
+    void lend(std::uint32_t n, std::uint32_t window, CreditBudget& budget) noexcept {
+        lent_ += static_cast<std::uint32_t>(raise(std::min(n, window - lent_), budget));
     }
 
     // The field of the wire; saying it settles what was due.
@@ -79,6 +84,13 @@ class CreditGrant {
     }
 
   private:
+    std::uint64_t raise(std::uint64_t wish, CreditBudget& budget) noexcept {
+        const std::uint64_t more = std::min(wish, budget.extra_left);
+        granted_ += more;
+        budget.extra_left -= more;
+        return more;
+    }
+
     // Granted and not consumed, beyond the initial window.
     std::uint64_t extra() const noexcept {
         const std::uint64_t open = granted_ - consumed_;
@@ -89,6 +101,7 @@ class CreditGrant {
     std::uint64_t granted_;
     std::uint64_t told_;
     std::uint64_t consumed_ = 0;
+    std::uint32_t lent_ = 0;
 };
 
 }  // namespace csaud

@@ -37,6 +37,7 @@ struct Peer {
     Nanos first_wait_mean = 0;  // from posting a receive to its first packet
     Nanos first_wait_dev = 0;
     std::uint32_t incoming = 0;  // messages that began to arrive and are not complete
+    std::uint32_t early = 0;     // its packets in the early pool
     bool credit_queued = false;
     std::uint32_t echo_ts = 0;  // tx_ts of the last packet taken, 0: none
 

@@ -26,7 +26,7 @@ std::uint32_t Receiver::open(const MessageName& name, std::size_t total, Nanos n
 
 void Receiver::close(std::uint32_t i, Peer& peer) {
     Message& m = messages_[i];
-    drop_early(m);
+    drop_early(m, peer);
     ctx_.timers.cancel(TimerKind::recv, i);
     by_name_.erase(m.name);
     if (m.begun && --peer.incoming == 0) --ctx_.senders;
@@ -80,7 +80,7 @@ void Receiver::take_early(Message& m, Peer& peer) {
         const std::size_t bad = m.reassembly.received();
         ctx_.stats.rx_bad_index += bad;
         ctx_.stats.rx_data -= bad;
-        drop_early(m);
+        drop_early(m, peer);
         m.reassembly.reset(m.cut.packets());
         return;
     }
@@ -88,6 +88,7 @@ void Receiver::take_early(Message& m, Peer& peer) {
     while (m.early != kNone) {
         m.reassembly.place(m.cut, m.buffer, early_.slot(m.early).idx, early_.payload(m.early));
         m.early = early_.release(m.early);
+        --peer.early;
         ++taken;
     }
     if (taken == 0) return;
@@ -95,14 +96,21 @@ void Receiver::take_early(Message& m, Peer& peer) {
     consumed(peer, taken, 0);
 }
 
-void Receiver::drop_early(Message& m) {
-    while (m.early != kNone) m.early = early_.release(m.early);
+void Receiver::drop_early(Message& m, Peer& peer) {
+    while (m.early != kNone) {
+        m.early = early_.release(m.early);
+        --peer.early;
+    }
 }
 
 void Receiver::consumed(Peer& peer, std::uint32_t packets, std::uint32_t echo_ts) {
     peer.grant.consumed(packets, ctx_.config.window, ctx_.credit_budget);
     peer.echo_ts = echo_ts;
-    if (peer.credit_queued || !peer.grant.worth_telling()) return;
+    if (peer.grant.worth_telling()) tell_credit(peer);
+}
+
+void Receiver::tell_credit(Peer& peer) {
+    if (peer.credit_queued) return;
     peer.credit_queued = true;
     ctx_.control.push(answer(wire::Type::credit, wire::Reason::none, {}, 0, peer.rank));
 }
@@ -195,6 +203,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
             return;
         }
         m.early = head;
+        ++peer.early;
         ++ctx_.stats.rx_early;
     } else {
         m.reassembly.place(m.cut, m.buffer, h.pkt_idx, d.payload);

@@ -74,10 +74,11 @@ class Receiver {
     void complete(std::uint32_t index, Peer&, std::uint32_t echo_ts, Nanos now);
     void finish(Message&, Status, std::uint16_t rank, Nanos now);
     void take_early(Message&, Peer&);
-    void drop_early(Message&);
+    void drop_early(Message&, Peer&);
     void begin(Message&, Peer&, Nanos now);
     void arm(std::uint32_t index, Message&, Peer&);
     void consumed(Peer&, std::uint32_t packets, std::uint32_t echo_ts);
+    void tell_credit(Peer&);
     void duplicate(const wire::Decoded&, Peer&, bool finished, Nanos now);
     void pass_on(const LossPacer::Notice&);
     void release_notice(Nanos now);

@@ -116,9 +116,15 @@ void Receiver::on_probe(const wire::Decoded& d) {
 
 void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
     const std::uint32_t* found = by_name_.find(d.csa.name);
-    if (found == nullptr || d.control.reason != wire::Reason::sent) return;
+    if (found == nullptr) return;
     Message& m = messages_[*found];
     Peer& peer = ctx_.peers.get(d.csa.name.src_rank);
+    const std::uint32_t window = ctx_.config.window;
+    if ((d.control.flags & wire::kBlocked) != 0 && m.posted && 2 * peer.early >= window) {
+        peer.grant.lend(std::max(1U, window / 4), window, ctx_.credit_budget);
+        tell_credit(peer);
+    }
+    if (d.control.reason != wire::Reason::sent) return;
     m.detector.sender_says(now, m.reassembly, d.control.cumulative, d.csa.tx_ts, terms(m, peer));
     arm(*found, m, peer);
 }

@@ -21,6 +21,13 @@ class RingQueue {
         ++size_;
     }
 
+    void push_front(T value) {
+        if (size_ == slots_.size()) grow();
+        head_ = (head_ + slots_.size() - 1) & (slots_.size() - 1);
+        slots_[head_] = std::move(value);
+        ++size_;
+    }
+
     T pop() {
         T value = std::move(slots_[head_]);
         head_ = (head_ + 1) & (slots_.size() - 1);

@@ -74,7 +74,11 @@ void Sender::fail_all(Status status, std::uint16_t rank, Nanos now) {
 
 void Sender::make_ready(Peer& peer) {
     if (peer.in_ready || !peer.credit.may_send()) return;
-    while (!peer.pending.empty() && messages_.find(peer.pending.front()) == nullptr) peer.pending.pop();
+    while (!peer.pending.empty()) {
+        const SendMessage* first = messages_.find(peer.pending.front());
+        if (first != nullptr && !first->all_sent()) break;
+        peer.pending.pop();
+    }
     if (peer.pending.empty()) return;
     peer.in_ready = true;
     ready_.push(peer.rank);

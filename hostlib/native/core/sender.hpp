@@ -86,6 +86,7 @@ class Sender {
     void resend_gap(Peer&, const wire::Decoded&);
     unsigned resend_missing(std::uint32_t index, const Peer&, const wire::Decoded&, Nanos late, Nanos now);
     void answer_interval(const SendMessage*, const wire::Decoded&);
+    void prefer(std::uint32_t index, Peer&);
     Nanos age(const PacketRecord&, Nanos now) const noexcept;
     void stamp(SendMessage&, Peer&, PacketRecord&, Nanos now);
     Nanos probe_wait(const Peer&, unsigned rounds) const noexcept;

@@ -71,6 +71,7 @@ void Sender::on_state(const wire::Decoded& d, Nanos late, Nanos now) {
         case wire::Reason::interval:
             if (m == nullptr || !ctx_.config.detectors.interval ||
                 resend_missing(i, peer, d, late, now) == 0) {
+                if (m != nullptr) prefer(i, peer);
                 answer_interval(m, d);
             }
             return;
@@ -161,6 +162,13 @@ void Sender::answer_interval(const SendMessage* m, const wire::Decoded& d) {
     if (m != nullptr && !m->all_sent() && !ctx_.peers.get(m->dst).credit.may_send())
         item.flags |= wire::kBlocked;
     ctx_.control.push(item);
+}
+
+// A receiver waits for a message that others before it keep from going: all credit went to them, and their
+// receives are not posted. The next credit is for this one.
+void Sender::prefer(std::uint32_t i, Peer& peer) {
+    if (messages_[i].all_sent() || peer.credit.may_send() || peer.pending.front().index == i) return;
+    peer.pending.push_front(messages_.handle(i));
 }
 
 // The receiver's own interval is shorter; the probe is for what that cannot see (a lost ACK, a lost only

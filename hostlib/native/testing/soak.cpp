@@ -15,6 +15,7 @@ struct Plan {
     EndpointConfig config;
     LinkModel link;
     Chance chance;
+    bool any_order = false;
 };
 
 double one_of(SplitMix& random, std::initializer_list<double> values) {
@@ -30,13 +31,15 @@ Plan plan_of(SplitMix& random, std::uint64_t seed) {
     p.config.paths = static_cast<std::uint16_t>(1 + random.below(8));
     p.config.window = static_cast<std::uint32_t>(1 + random.below(48));
     p.config.early_pool_packets = static_cast<std::uint32_t>(p.world + random.below(128));
+    p.any_order = random.chance(0.3);
+    if (p.any_order) p.config.early_pool_packets = 4096;
     p.config.rate_bps = 1'000'000'000;
     p.config.rtt_initial = kMillisecond;
     p.config.linger = 700 * kMillisecond;  // longer than the slowest probe of a peer
     p.config.ordered = random.chance(0.5);
     if (random.chance(0.3)) p.config.bits = {.path_seq = 8, .tx_ts = 24, .credit = 8};
     if (random.chance(0.3)) p.config.pace_bps = 200'000'000;
-    if (random.chance(0.2)) p.config.finished_memory = 1;
+    if (random.chance(0.2) && !p.any_order) p.config.finished_memory = 1;
 
     p.link.latency = static_cast<Nanos>(5'000 + random.below(2'000'000));
     p.link.jitter = random.chance(0.5) ? p.link.latency / 2 : 0;
@@ -79,8 +82,8 @@ SoakResult soak(std::uint64_t seed) {
         bool send;
     };
     std::vector<Post> posts;
-    // Receives of one (source, destination) pair are posted in the order of the sends: as collectives do.
-    // Otherwise one message could use up all credit while its receive waits for the one behind it.
+    // Receives of one (source, destination) pair are posted in the order of the sends, as collectives do;
+    // with an early pool that has room for all of them, in any order.
     std::map<std::pair<std::uint16_t, std::uint16_t>, Nanos> last_recv;
     const std::uint32_t first_seq =
         static_cast<std::uint32_t>(0) - static_cast<std::uint32_t>(random.below(16));
@@ -100,6 +103,7 @@ SoakResult soak(std::uint64_t seed) {
         for (std::byte& b : m.data) b = static_cast<std::byte>(random.next());
         send_at += static_cast<Nanos>(random.below(static_cast<std::uint64_t>(4 * plan.link.latency)));
         Nanos& recv_at = last_recv[{m.src, m.dst}];
+        if (plan.any_order) recv_at = 0;
         recv_at = std::max(recv_at,
                            send_at + static_cast<Nanos>(random.below(20 * kMillisecond)) - 10 * kMillisecond);
         posts.push_back({send_at, i, true});
