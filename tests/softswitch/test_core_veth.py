@@ -341,3 +341,21 @@ def test_a_vlan_tag_is_part_of_the_frame(setup: Setup) -> None:
     assert setup.stats(1)["rx_bytes"] == 60 + 64
     assert setup.stats(2)["tx_bytes"] == 60 + 64
     assert len(untagged) == 60
+
+
+def test_an_interface_that_is_deleted_and_made_again_is_the_same_port(setup: Setup) -> None:
+    setup.namespace.ip("link del sw2")
+    eventually(lambda: not setup.stats(2)["up"], "port 2 is down")
+    setup.hosts[1].send(packet(2, tag=1))
+    eventually(lambda: setup.stats(2)["link_down_drops"] == 1, "the frame is counted as lost")
+    setup.namespace.ip(f"link add sw2 mtu {MTU} type veth peer name h2 mtu {MTU}")
+    for end in ("sw2", "h2"):
+        setup.namespace.ip(f"link set {end} arp off up")
+    eventually(lambda: setup.stats(2)["up"], "port 2 is up")
+    with setup.namespace.entered():
+        host = Host("h2")
+    setup.hosts[1].send(packet(2, tag=2))
+    assert [tag_of(frame) for frame in host.receive(1)] == [2]
+    host.send(packet(1, tag=3))
+    assert [tag_of(frame) for frame in setup.hosts[1].receive(1)] == [3]
+    host.socket.close()

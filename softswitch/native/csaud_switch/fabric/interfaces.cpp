@@ -58,8 +58,8 @@ void Fabric::flush_sockets() {
 }
 
 void Fabric::check_interface(SocketPort& entry) {
-    entry.socket->read_mtu();
-    entry.owner->set_port_up(*entry.port, entry.socket->interface_is_up());
+    const bool there = entry.socket->follow();
+    entry.owner->set_port_up(*entry.port, there && entry.socket->interface_is_up());
 }
 
 void Fabric::check_interfaces() {

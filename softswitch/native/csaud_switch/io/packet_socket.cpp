@@ -78,22 +78,33 @@ PacketSocket::PacketSocket(const std::string& ifname, PacketPool& pool)
     option(SOL_PACKET, PACKET_QDISC_BYPASS, 1, "PACKET_QDISC_BYPASS");
     option(SOL_PACKET, PACKET_AUXDATA, 1, "PACKET_AUXDATA");
 
-    const unsigned index = ::if_nametoindex(ifname.c_str());
-    sockaddr_ll address{};
-    address.sll_family = AF_PACKET;
-    address.sll_protocol = htons(ETH_P_ALL);
-    address.sll_ifindex = static_cast<int>(index);
-    packet_mreq promiscuous{};
-    promiscuous.mr_ifindex = static_cast<int>(index);
-    promiscuous.mr_type = PACKET_MR_PROMISC;
-    if (index == 0 || ::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
-        ::setsockopt(fd_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) != 0) {
+    if (!follow()) {
         const int error = errno;
         ::close(fd_);
         errno = error;
         raise("interface '" + ifname + "'");
     }
+}
+
+bool PacketSocket::follow() {
+    ifreq request{};
+    std::strncpy(request.ifr_name, ifname_.c_str(), IFNAMSIZ - 1);
+    if (::ioctl(fd_, SIOCGIFINDEX, &request) != 0) return false;
+    if (request.ifr_ifindex != index_) {
+        sockaddr_ll address{};
+        address.sll_family = AF_PACKET;
+        address.sll_protocol = htons(ETH_P_ALL);
+        address.sll_ifindex = request.ifr_ifindex;
+        packet_mreq promiscuous{};
+        promiscuous.mr_ifindex = request.ifr_ifindex;
+        promiscuous.mr_type = PACKET_MR_PROMISC;
+        if (::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0 ||
+            ::setsockopt(fd_, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous) != 0)
+            return false;
+        index_ = request.ifr_ifindex;
+    }
     read_mtu();
+    return true;
 }
 
 PacketSocket::~PacketSocket() {

@@ -32,8 +32,9 @@ class PacketSocket {
     const std::string& interface() const { return ifname_; }
     // Administratively up and with carrier.
     bool interface_is_up() const;
-    // Make room for the longest frame of the interface's present MTU.
-    void read_mtu();
+    // Look again for the interface of this name: another one may have taken its place, or its MTU may have
+    // changed. False while there is none.
+    bool follow();
 
     // Up to kBatch frames that have arrived; empty when there are none. The span holds until the next call.
     std::span<Packet* const> receive();
@@ -52,10 +53,13 @@ class PacketSocket {
     struct Batch;
 
     void prepare();
+    // Make room for the longest frame of the interface's present MTU.
+    void read_mtu();
 
     std::string ifname_;
     PacketPool& pool_;
     int fd_ = -1;
+    int index_ = 0;  // of the interface that the socket is bound to
     std::unique_ptr<Batch> batch_;
     std::vector<Packet*> sending_;
     std::vector<Packet*> received_;
