@@ -112,13 +112,13 @@ def timeout(root: Json) -> None:
     table(root, "I.longest")["support_timeout"] = True
 
 
-def static_mask(root: Json) -> None:
-    table(root, "I.longest")["key"][0]["mask"] = "0x0fff"
+def direct_meter(root: Json) -> None:
+    table(root, "I.longest")["direct_meters"] = "m"
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [(timeout, r"table 'I\.longest'.*idle timeout"), (static_mask, r"table 'I\.longest'.*static mask")],
+    [(timeout, r"table 'I\.longest'.*idle timeout"), (direct_meter, r"table 'I\.longest'.*a direct meter")],
 )
 def test_a_table_that_is_not_supported_is_named(change: Callable[[Json], None], message: str) -> None:
     root = program("tables")

@@ -12,7 +12,7 @@ from csaud_softswitch import _core
 from tests.softswitch import programs
 
 EXACT_ONE, EXACT_WIDE, LONGEST, MASKED, RANGED, MAYBE, CONSTANT, CONSTANT_PREFIX, INDIRECT = range(9)
-BRANCHES = 11
+BRANCHES, SLICED = 11, 12
 MISSED = 0xEE
 FORMAT = ">BIHQQBIQ"
 SEED = 23
@@ -162,6 +162,16 @@ def test_entries_of_the_program_itself(lookup: Lookup) -> None:
             change("I.constant", [("ternary", b(1), b(1))], 1, set_r(1))
     with pytest.raises(_core.FailedPrecondition):
         lookup.switch.table_clear("I.constant")
+
+
+def test_a_key_may_be_a_part_of_a_field(lookup: Lookup) -> None:
+    lookup.switch.table_insert("I.sliced", [exact(0x120), exact(7, 2)], 0, set_r(1))
+    assert [lookup.r(SLICED, k, j) for k, j in ((0x129, 7), (0xF129, 0x107), (0x139, 7), (0x120, 8))] == [
+        1,
+        1,
+        MISSED,
+        MISSED,
+    ]
 
 
 def test_hit_and_miss_branch(lookup: Lookup) -> None:

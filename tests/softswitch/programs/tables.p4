@@ -97,6 +97,12 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         implementation = by_index;
         size = 16;
     }
+    table sliced {
+        key = { hdr.key.k & 0xFF0: exact; hdr.key.j[7:0]: exact; }
+        actions = { set_r; missed; }
+        const default_action = missed();
+        size = 16;
+    }
     table branches {
         key = { hdr.key.k: exact; }
         actions = { set_r; other; NoAction; }
@@ -119,6 +125,7 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
         else if (which == 8) { indirect.apply(); }
         else if (which == 9) { hashed.apply(); }
         else if (which == 10) { chosen.apply(); }
+        else if (which == 12) { sliced.apply(); }
         else if (which == 11) {
             if (branches.apply().hit) { hdr.key.data = 1; } else { hdr.key.data = 2; }
         }

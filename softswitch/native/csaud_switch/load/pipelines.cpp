@@ -162,7 +162,8 @@ void Loader::load_keys(Table& table, const Json& json, const std::string& where)
         KeyField field;
         field.kind = match_kind(text_member(key, "match_type", where), where);
         field.source = read(member(key, "target", where), where);
-        if (!member_or_null(key, "mask").is_null()) unsupported(where, "a static mask on a key");
+        if (const Json& mask = member_or_null(key, "mask"); !mask.is_null())
+            field.mask = static_cast<UWide>(parse_hex(mask, where));
         field.name = optional_text(key, "name");
         if (field.name.empty())
             field.name = key["target"][0].get<std::string>() + "." + key["target"][1].get<std::string>();

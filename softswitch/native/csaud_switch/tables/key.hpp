@@ -17,6 +17,7 @@ struct KeyField {
     MatchKind kind = MatchKind::kExact;
     FieldRef source;
     std::uint32_t word = 0;  // first word in the key
+    UWide mask = ~UWide{0};  // what of the field is looked at; p4c writes `f & 0xF0: exact` this way
 };
 
 // One field of an entry's key as the control plane gives it: big-endian bytes.

@@ -9,7 +9,7 @@ namespace csaud::sw {
 
 void Table::prepare() {
     key_words = 0;
-    word_slots_.clear();
+    sources_.clear();
     exact_words_.clear();
     other_words_.clear();
     std::size_t prefixes = 0;
@@ -19,7 +19,7 @@ void Table::prepare() {
         field.word = key_words;
         for (std::uint32_t w = 0; w < words_for(field.source.width); ++w) {
             (field.kind == MatchKind::kExact ? exact_words_ : other_words_).push_back(key_words + w);
-            word_slots_.push_back(field.source.slot + w);
+            sources_.push_back({field.source.slot + w, static_cast<std::uint64_t>(field.mask >> (64 * w))});
         }
         key_words += words_for(field.source.width);
         if (field.kind == MatchKind::kLpm) {
@@ -46,7 +46,7 @@ void Table::prepare() {
 Entry* Table::lookup(const std::uint64_t* slots) const {
     if (entries_.empty()) return nullptr;
     std::array<std::uint64_t, kMaxKeyWords> key;
-    for (std::uint32_t i = 0; i < key_words; ++i) key[i] = slots[word_slots_[i]];
+    for (std::uint32_t i = 0; i < key_words; ++i) key[i] = slots[sources_[i].slot] & sources_[i].mask;
     switch (kind_) {
         case Kind::kExact:
             return exact_.find(key.data());

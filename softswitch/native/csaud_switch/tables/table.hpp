@@ -106,7 +106,11 @@ class Table {
     std::vector<std::uint64_t> exact_part(const std::uint64_t* key) const;
 
     Kind kind_ = Kind::kExact;
-    std::vector<std::uint32_t> word_slots_;  // source of each word of the key
+    struct KeyWord {
+        std::uint32_t slot;
+        std::uint64_t mask;
+    };
+    std::vector<KeyWord> sources_;  // of each word of the key
     std::vector<std::uint32_t> exact_words_;
     std::vector<std::uint32_t> other_words_;
     bool has_range_ = false;
