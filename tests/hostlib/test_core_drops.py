@@ -273,10 +273,12 @@ def test_deadline() -> None:
     ]
 
 
-def test_sizes_that_contradict_end_with_protocol() -> None:
+@pytest.mark.parametrize(("sent", "expected"), [(640, 64), (40, 24), (200, 201)])
+def test_sizes_that_contradict_end_with_protocol(sent: int, expected: int) -> None:
+    """Whether or not both make the same number of packets."""
     net = network()
-    net.post_send(0, 1, content(640), coll_seq=1)
-    net.post_recv(1, 0, 64, coll_seq=1)
+    net.post_send(0, 1, content(sent), coll_seq=1)
+    net.post_recv(1, 0, expected, coll_seq=1)
     net.run_until(10_000 * MS)
     assert [c.status for c in net.completions(1)] == [_core.Status.protocol]
 

@@ -175,10 +175,11 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     }
     std::uint32_t* found = by_name_.find(h.name);
     if (found != nullptr) {
-        const Message& m = messages_[*found];
-        if (m.reassembly.total() != h.pkt_total ||
-            (m.posted && m.cut.length_of(h.pkt_idx) != d.payload.size())) {
+        Message& m = messages_[*found];
+        const bool same_total = m.reassembly.total() == h.pkt_total;
+        if (!same_total || (m.posted && m.cut.length_of(h.pkt_idx) != d.payload.size())) {
             ++ctx_.stats.rx_bad_index;
+            if (same_total) contradicted(*found, now);
             return;
         }
     }

@@ -69,6 +69,8 @@ class Receiver {
         bool begun = false;  // a packet arrived
     };
 
+    // The sender holds this message for one of another size than the receive that was posted.
+    void contradicted(std::uint32_t i, Nanos now);
     std::uint32_t open(const MessageName&, std::size_t total, Nanos now, Nanos first_wait);
     void close(std::uint32_t index, Peer&);
     void complete(std::uint32_t index, Peer&, std::uint32_t echo_ts, Nanos now);

@@ -5,8 +5,9 @@
 
 namespace csaud {
 namespace {
-// A sender that keeps asking for a message of another size than the one posted, and of which nothing fits,
-// will never be satisfied: after so many PROBEs the receive ends with Status::protocol.
+// A sender that keeps asking for a message of another number of packets than the one posted, and of which
+// nothing fits, or keeps sending a packet of another size, will never be satisfied: after so many PROBEs and
+// DATA copies the receive ends with Status::protocol.
 constexpr std::uint8_t kContradictions = 8;
 }  // namespace
 
@@ -86,13 +87,17 @@ bool Receiver::fits(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
     const std::uint32_t* found = by_name_.find(h.name);
     if (found == nullptr || messages_[*found].reassembly.total() == h.pkt_total) return true;
-    Message& m = messages_[*found];
-    if (h.type == wire::Type::probe && m.posted && m.reassembly.received() == 0 &&
-        ++m.contradictions == kContradictions) {
-        finish(m, Status::protocol, h.name.src_rank, now);
-        close(*found, ctx_.peers.get(h.name.src_rank));
-    }
+    const Message& m = messages_[*found];
+    if (h.type == wire::Type::probe && m.posted && m.reassembly.received() == 0) contradicted(*found, now);
     return false;
+}
+
+void Receiver::contradicted(std::uint32_t i, Nanos now) {
+    Message& m = messages_[i];
+    if (++m.contradictions != kContradictions) return;
+    const std::uint16_t source = m.name.src_rank;
+    finish(m, Status::protocol, source, now);
+    close(i, ctx_.peers.get(source));
 }
 
 void Receiver::on_probe(const wire::Decoded& d) {
