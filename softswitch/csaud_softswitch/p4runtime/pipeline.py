@@ -181,9 +181,7 @@ def _check_same_program(index: P4InfoIndex, switch: _core.Switch) -> None:
 
 def _check_table(index: P4InfoIndex, spec: TableSpec, found: _core.TableInfo) -> None:
     # p4c writes optional keys as ternary ones into the JSON.
-    ours = [
-        (f.name, "ternary" if f.match_type == "optional" else f.match_type, f.width) for f in spec.fields
-    ]
+    ours = [(f.name, "ternary" if f.match_type == "optional" else f.match_type, f.width) for f in spec.fields]
     theirs = [(k["name"], k["match_type"], k["width"]) for k in found["keys"]]
     if ours != theirs:
         raise invalid(f"table {spec.name}: P4Info has the keys {ours}, the program's JSON has {theirs}")
