@@ -167,3 +167,14 @@ def test_forged_early_data_of_another_size_under_a_real_name() -> None:
     assert net.settle(10_000_000_000)
     assert net.received(0, receive) == content(PACKETS * 64)
     assert net.stats(0)["rx_bad_index"] == 1
+
+
+@pytest.mark.parametrize("bits", [16, 32])
+def test_a_clock_that_is_far_ahead_causes_no_flood(bits: int) -> None:
+    """A hole, and one packet whose tx_ts lies in the future: reports stay as seldom as for any hole."""
+    net = network(2, tx_ts_bits=bits, hook=lambda p: "drop")
+    net.post_recv(0, 1, PACKETS * 64, coll_seq=1)
+    for later in range(20):
+        net.inject(0, data(pkt_idx=5, tx_ts=(1 << bits - 2) - later))
+        net.run_until(net.now + 100_000_000)
+    assert net.stats(0)["tx_state"] < 100

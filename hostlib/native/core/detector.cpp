@@ -68,7 +68,8 @@ Nanos IntervalDetector::idle_due(Nanos interval, const IntervalTerms& t) const n
            doubled(interval + t.rtt_smoothed, rounds_ == 0 ? 0U : rounds_ - 1U, t.longest_wait);
 }
 
-Nanos IntervalDetector::hole_due(const Serial& serial, const Reassembly& r, Nanos interval) const noexcept {
+Nanos IntervalDetector::hole_due(const Serial& serial, const Reassembly& r, Nanos interval,
+                                 const IntervalTerms& t) const noexcept {
     const auto* newest = history_.newest();
     if (newest == nullptr || r.first_missing() + 1 >= newest->high) return kNever;
     Nanos due = kNever;
@@ -81,7 +82,9 @@ Nanos IntervalDetector::hole_due(const Serial& serial, const Reassembly& r, Nano
     if (reported_at_ != kNever && r.first_missing() < reported_high_) {
         // Reported before. Only what was sent after the answer can show that the answer was lost, too.
         const Nanos passed = history_.reached(serial, answer_ts_);
-        if (passed != kNever) due = std::min(due, passed + interval);
+        const Nanos again =
+            reported_at_ + doubled(interval, rounds_ == 0 ? 0U : rounds_ - 1U, t.longest_wait);
+        if (passed != kNever) due = std::min(due, std::max(passed + interval, again));
     }
     return due;
 }
@@ -94,7 +97,7 @@ Nanos IntervalDetector::word_due(const Reassembly& r, Nanos interval, const Inte
 Nanos IntervalDetector::deadline(const Serial& serial, const Reassembly& r,
                                  const IntervalTerms& t) const noexcept {
     const Nanos i = interval(r, t);
-    return std::max(not_before_, std::min({hole_due(serial, r, i), word_due(r, i, t), idle_due(i, t)}));
+    return std::max(not_before_, std::min({hole_due(serial, r, i, t), word_due(r, i, t), idle_due(i, t)}));
 }
 
 bool IntervalDetector::postpone(Nanos now, const IntervalTerms& t, const Reassembly& r) noexcept {
@@ -110,7 +113,7 @@ std::optional<IntervalDetector::Report> IntervalDetector::poll(const Serial& ser
     const Nanos i = interval(r, t);
     if (now < not_before_) return std::nullopt;
     const bool word = word_due(r, i, t) <= now;
-    if (!word && hole_due(serial, r, i) > now && idle_due(i, t) > now) return std::nullopt;
+    if (!word && hole_due(serial, r, i, t) > now && idle_due(i, t) > now) return std::nullopt;
     postponed_ = false;
     if (rounds_ < kMaxRounds) ++rounds_;
     reported_at_ = now;

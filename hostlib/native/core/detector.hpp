@@ -86,7 +86,7 @@ class IntervalDetector {
         std::uint32_t ts = 0;
     };
 
-    Nanos hole_due(const Serial&, const Reassembly&, Nanos interval) const noexcept;
+    Nanos hole_due(const Serial&, const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
     Nanos word_due(const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
     Nanos idle_due(Nanos interval, const IntervalTerms&) const noexcept;
 
