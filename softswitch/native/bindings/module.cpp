@@ -78,9 +78,9 @@ void bind_fabric(nb::module_& m) {
         [](const Shared& self, const std::string& at, PortId port, const std::string& ifname,
            std::int64_t rate_bps, std::int64_t buffer_packets) {
             self->locked([&] {
+                self->runner.watch_namespace();  // first, so that no change is missed
                 self->fabric.add_veth_port(self->fabric.switch_at(at), port, ifname,
                                            link_config(rate_bps, 0, buffer_packets));
-                self->runner.watch_namespace();
             });
             self->runner.kick();
         },

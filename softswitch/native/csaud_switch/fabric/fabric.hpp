@@ -75,8 +75,9 @@ class Fabric : public Wire {
     std::size_t receive(std::size_t socket, Nanos now, std::size_t most);
     // Hand what is waiting to the kernel.
     void flush_sockets();
-    // Look again whether interfaces are up.
+    // Look again whether interfaces are up: all of them, or those of this number or name in any namespace.
     void check_interfaces();
+    void check_interface(int index, const std::string& name);
 
     // --- Wire
     void transmit(Switch& from, Port& port, Packet* packet, Nanos end) override;

@@ -62,6 +62,12 @@ void Fabric::check_interface(SocketPort& entry) {
     entry.owner->set_port_up(*entry.port, there && entry.socket->interface_is_up());
 }
 
+void Fabric::check_interface(int index, const std::string& name) {
+    for (SocketPort& entry : sockets_)
+        if (entry.socket && (entry.socket->index() == index || entry.socket->interface() == name))
+            check_interface(entry);
+}
+
 void Fabric::check_interfaces() {
     for (SocketPort& entry : sockets_)
         if (entry.socket) check_interface(entry);

@@ -30,6 +30,7 @@ class PacketSocket {
 
     int descriptor() const { return fd_; }
     const std::string& interface() const { return ifname_; }
+    int index() const { return index_; }  // of the interface that the socket is bound to
     // Administratively up and with carrier.
     bool interface_is_up() const;
     // Look again for the interface of this name: another one may have taken its place, or its MTU may have
@@ -59,7 +60,7 @@ class PacketSocket {
     std::string ifname_;
     PacketPool& pool_;
     int fd_ = -1;
-    int index_ = 0;  // of the interface that the socket is bound to
+    int index_ = 0;
     std::unique_ptr<Batch> batch_;
     std::vector<Packet*> sending_;
     std::vector<Packet*> received_;

@@ -1,10 +1,7 @@
 #include "csaud_switch/io/runner.hpp"
 
-#include <linux/netlink.h>
-#include <linux/rtnetlink.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,17 +45,16 @@ void Runner::watch_namespace() {
     struct stat info {};
     if (::stat("/proc/thread-self/ns/net", &info) != 0) raise("/proc/thread-self/ns/net");
     if (!namespaces_.emplace(info.st_dev, info.st_ino).second) return;
-    const int fd = ::socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (fd < 0) raise("rtnetlink socket");
-    sockaddr_nl address{};
-    address.nl_family = AF_NETLINK;
-    address.nl_groups = RTMGRP_LINK;
-    if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) {
-        ::close(fd);
-        raise("rtnetlink socket");
-    }
-    monitors_.push_back(fd);
-    watch(epoll_, fd, kMonitor);
+    monitors_.push_back(std::make_unique<LinkMonitor>());
+    watch(epoll_, monitors_.back()->descriptor(), kMonitor);
+}
+
+void Runner::read_monitors() {
+    std::vector<InterfaceChange> changes;
+    bool complete = true;
+    for (const auto& monitor : monitors_) complete &= monitor->read(changes);
+    if (!complete) fabric_.check_interfaces();
+    for (const InterfaceChange& change : changes) fabric_.check_interface(change.index, change.name);
 }
 
 void Runner::add_sockets() {
@@ -76,7 +72,6 @@ Runner::Runner(Fabric& fabric, ControlLock& lock) : fabric_(fabric), lock_(lock)
 
 Runner::~Runner() {
     stop();
-    for (const int fd : monitors_) ::close(fd);
     ::close(epoll_);
     ::close(wake_);
 }
@@ -132,12 +127,7 @@ void Runner::turn(Nanos now, const std::vector<std::uint64_t>& ready) {
             std::uint64_t value = 0;
             if (::read(wake_, &value, sizeof value) < 0) continue;
         } else if (tag == kMonitor) {
-            // What the messages say does not matter: they are the reason to look.
-            std::array<char, 16384> bytes;
-            for (const int fd : monitors_)
-                while (::recv(fd, bytes.data(), bytes.size(), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
-                    errno = 0;
-            fabric_.check_interfaces();
+            read_monitors();
         } else {
             fabric_.receive(tag, fabric_.now(), kFramesATurn);
         }

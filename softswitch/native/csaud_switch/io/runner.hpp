@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "csaud_switch/fabric/fabric.hpp"
+#include "csaud_switch/io/link_monitor.hpp"
 
 namespace csaud::sw {
 
@@ -59,6 +61,7 @@ class Runner {
     void loop();
     void turn(Nanos now, const std::vector<std::uint64_t>& ready);
     void add_sockets();
+    void read_monitors();
     int wait(Nanos until, std::vector<std::uint64_t>& ready);
 
     Fabric& fabric_;
@@ -71,7 +74,7 @@ class Runner {
     int wake_ = -1;
     std::size_t added_ = 0;  // sockets that epoll knows
     std::set<std::pair<std::uint64_t, std::uint64_t>> namespaces_;
-    std::vector<int> monitors_;  // rtnetlink sockets, one a network namespace
+    std::vector<std::unique_ptr<LinkMonitor>> monitors_;  // one a network namespace
 };
 
 }  // namespace csaud::sw
