@@ -19,6 +19,7 @@ class EndpointConfig:
     zero_ip_id: bool
     verify_icrc: bool
     tos: int
+    ecn: bool
     ttl: int
     tx_ts_unit_ns: int
     path_seq_bits: int

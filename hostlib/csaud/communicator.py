@@ -84,8 +84,11 @@ class Communicator:
         self._run("barrier.dissemination", nothing(), 1, None)
 
     def stats(self) -> dict[str, Any]:
-        """This rank's packet counters by name (docs/protocol.md); `tx_path` is a list, DATA copies by path
-        id."""
+        """This rank's packet counters by name (`csaud._core.STATS_HELP`).
+
+        Lists by path id are `tx_path` (DATA copies), `tx_path_lost` (those sent again), `tx_path_ecn` (marks
+        that receivers told of) and `rx_path_ecn` (DATA that came marked).
+        """
         return self._transport.stats()
 
     def flow_times(self) -> list[float]:

@@ -133,6 +133,7 @@ def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Op
         config.zero_ip_id = True
         config.verify_icrc = all(card.mode == "udp" for card in table.cards)
     config.window, config.paths = settings.window, settings.paths
+    config.ecn = settings.ecn
     config.spray, config.ordered = settings.spray, settings.ordered
     if settings.rate_bps:
         config.pace_bps = config.rate_bps = settings.rate_bps

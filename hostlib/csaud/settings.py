@@ -61,6 +61,7 @@ class Settings:
     spray: int = _row(0, "code", "spray mode asked of the switches; 0: the fabric's own", high=8)
     ordered: bool = _row(False, "flag", "this rank holds each path to be FIFO (ECMP, entropy, host-directed)")
     rate_bps: int = _row(0, "bit/s", "rate of this rank's link, at which it paces its packets; 0: unpaced")
+    ecn: bool = _row(True, "flag", "DATA goes as ECT(0), so that switches may mark it (ECN)")
     queue_max: float = _row(0.02, "s", "longest time that a packet may stand in the fabric's queues", high=10)
     # finding losses
     detect_loss: bool = _row(True, "flag", "resend at once what a switch reports as trimmed (LOSS)")

@@ -101,7 +101,7 @@ class Transport:
         return self._progress.wait_quiescent(timeout)
 
     def stats(self) -> dict[str, Any]:
-        """Counters by name; `tx_path` is a list by path id."""
+        """Counters by name; those with `_path` in their name are lists by path id."""
         return self._progress.stats()
 
     def flow_times(self) -> list[float]:

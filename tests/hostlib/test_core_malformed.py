@@ -1,5 +1,6 @@
 """Packets that no peer would send reach the core: each adds one to one counter, and nothing else changes."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -54,6 +55,16 @@ def loss(**fields: Any) -> bytes:
     return packet(**{"type": LOSS, **INCOMING, "pkt_idx": 9, "dst_port": 49791, "flags": 0x20, **fields})
 
 
+def bounced(**fields: Any) -> bytes:
+    """A LOSS of rank 0's own first packet, which is under way."""
+    return loss(**{**OUTGOING, "pkt_idx": 0, **fields})
+
+
+def second(make: Callable[..., bytes], **fields: Any) -> bytes:
+    """The same with an iCRC, to the RoCE port."""
+    return make(dst_port=4791, **fields)
+
+
 def state(**fields: Any) -> bytes:
     return packet(**{"type": STATE, **OUTGOING, "reason": 3, **PART, **fields})
 
@@ -89,6 +100,24 @@ CASES = {
     "bounced LOSS from nobody": (loss(src_rank=0, src_qpn=300), "rx_bad_index"),
     "bounced LOSS of a packet never sent": (loss(**{**OUTGOING, "pkt_idx": 8}), "rx_bad_loss"),
     "bounced LOSS of a copy never sent": (loss(**{**OUTGOING, "pkt_idx": 0, "attempt": 3}), "rx_bad_loss"),
+    "LOSS without TRIMMED": (loss(flags=0), "rx_bad_magic"),
+    "DATA to the LOSS port": (loss(type=DATA), "rx_bad_magic"),
+    "bounced LOSS with another key": (bounced(qkey=QKEY ^ 1), "rx_bad_qkey"),
+    "bounced LOSS of another epoch": (bounced(epoch=EPOCH ^ 1), "rx_stale_epoch"),
+    "bounced LOSS of another queue pair": (bounced(dst_qpn=99), "rx_bad_qpn"),
+    "bounced LOSS of another message size": (bounced(pkt_total=PACKETS + 1), "rx_bad_loss"),
+    "bounced LOSS of a path of nobody": (bounced(path_id=4), "rx_bad_index"),
+    "bounced LOSS of a message of 513": (bounced(coll_seq=9, pkt_total=513), "rx_bad_index"),
+    "LOSS with an iCRC that is wrong": (second(loss)[:-1] + b"\xff", "rx_bad_icrc"),
+    "LOSS to the RoCE port, no iCRC": (second(loss)[:2] + b"\0\x50" + second(loss)[4:], "rx_bad_length"),
+    "LOSS to the RoCE port, another key": (second(loss, qkey=QKEY ^ 1), "rx_bad_qkey"),
+    "LOSS to the RoCE port, another epoch": (second(loss, epoch=EPOCH ^ 1), "rx_stale_epoch"),
+    "LOSS to the RoCE port, not TRIMMED": (second(loss, flags=0), "rx_bad_magic"),
+    "LOSS to the RoCE port, beyond the end": (second(loss, pkt_idx=10), "rx_bad_index"),
+    "bounced to the RoCE port, another key": (second(bounced, qkey=QKEY ^ 1), "rx_bad_qkey"),
+    "bounced to the RoCE port, another epoch": (second(bounced, epoch=EPOCH ^ 1), "rx_stale_epoch"),
+    "bounced to the RoCE port, never sent": (second(bounced, pkt_idx=8), "rx_bad_loss"),
+    "ECN of a path of nobody": (state(flags=0x40, echoed_path=4), "rx_bad_index"),
     "STATE of a LOSS never sent": (state(reason=1, pkt_idx=9), "rx_bad_loss"),
     "STATE of a copy never sent": (state(reason=1, pkt_idx=0, attempt=1), "rx_bad_loss"),
     "STATE that saw what was never sent": (

@@ -133,6 +133,7 @@ nb::bytes encode(const nb::dict& d) {
     read(d, "path_id", h.path_id);
     read(d, "path_seq", h.path_seq);
     read(d, "tx_ts", h.tx_ts);
+    r.icrc = h.type != wire::Type::loss || r.dst_port != wire::Expect{}.loss_port;
     nb::bytes payload("", 0);
     read(d, "payload", payload);
     std::string body(payload.c_str(), payload.size());
@@ -163,7 +164,7 @@ nb::bytes encode(const nb::dict& d) {
     std::string packet(reinterpret_cast<const char*>(head.data()), head.size());
     packet += body;
     packet.append(pad, '\0');
-    if (h.type != wire::Type::loss) {
+    if (r.icrc) {
         const auto crc = wire::icrc(head, std::as_bytes(std::span(body)), pad);
         packet.append(reinterpret_cast<const char*>(crc.data()), crc.size());
     }
@@ -188,7 +189,9 @@ void bind_wire(nb::module_& m) {
             return nb::make_tuple(name_of(fault), fault == wire::Fault::none ? dict_of(d) : nb::dict());
         },
         "packet"_a, "The same without the checks of queue pair, key and iCRC.");
-    w.def("encode", &encode, "fields"_a, "A whole packet with its iCRC; fields that are missing are zero.");
+    w.def(
+        "encode", &encode, "fields"_a,
+        "A whole packet; fields that are missing are zero. It has an iCRC but for a LOSS to the LOSS port.");
     w.def(
         "icrc",
         [](const nb::bytes& packet) {
@@ -223,6 +226,7 @@ void bind_core(nb::module_& m) {
         .def_rw("zero_ip_id", &C::zero_ip_id)
         .def_rw("verify_icrc", &C::verify_icrc)
         .def_rw("tos", &C::tos)
+        .def_rw("ecn", &C::ecn)
         .def_rw("ttl", &C::ttl)
         .def_rw("tx_ts_unit_ns", &C::tx_ts_unit_ns)
         .def_prop_rw(

@@ -93,7 +93,7 @@ class PyProgress {
         nb::dict result;
         stats.for_each([&](const char* name, std::uint64_t value) { result[name] = value; });
         result["tx_blocked"] = progress_.device_counters().tx_blocked;
-        result["tx_path"] = nb::cast(stats.tx_path);
+        stats.for_each_path([&](const char* name, const auto& values) { result[name] = nb::cast(values); });
         return result;
     }
 

@@ -28,6 +28,7 @@ namespace {
 using testing::Chance;
 using testing::Fate;
 using testing::LinkModel;
+using testing::LossSignal;
 using testing::PacketView;
 using testing::Verdict;
 using testing::VirtualNetwork;
@@ -46,7 +47,7 @@ nb::dict stats_of(const Stats& stats) {
     return d;
 }
 
-// What a hook may answer: None, "drop", "trim", "corrupt", ("delay", ns) or ("duplicate", ns).
+// What a hook may answer: None, "drop", "trim", "corrupt", "mark", ("delay", ns) or ("duplicate", ns).
 Verdict verdict_of(const nb::object& answer) {
     Verdict v;
     if (answer.is_none()) return v;
@@ -70,10 +71,24 @@ Verdict verdict_of(const nb::object& answer) {
         v.fate = Fate::trim;
     } else if (word == "corrupt") {
         v.fate = Fate::corrupt;
+    } else if (word == "mark") {
+        v.fate = Fate::mark;
     } else {
-        throw nb::value_error("a hook answers None, 'drop', 'trim', 'corrupt', or a tuple");
+        throw nb::value_error("a hook answers None, 'drop', 'trim', 'corrupt', 'mark', or a tuple");
     }
     return v;
+}
+
+const char* name_of(const LossSignal& s) {
+    return s.trim && s.bounce ? "both" : s.trim ? "trim" : "bounce";
+}
+
+LossSignal signal_of(const std::string& name, LossSignal s) {
+    if (name != "trim" && name != "bounce" && name != "both")
+        throw nb::value_error("a loss signal is 'trim', 'bounce' or 'both'");
+    s.trim = name != "bounce";
+    s.bounce = name != "trim";
+    return s;
 }
 
 MessageName name_from(std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm) {
@@ -94,12 +109,23 @@ void bind_models(nb::module_& t) {
         .def_rw("fifo_paths", &LinkModel::fifo_paths)
         .def_rw("rate_bps", &LinkModel::rate_bps)
         .def_rw("trim_at", &LinkModel::trim_at)
-        .def_rw("drop_at", &LinkModel::drop_at);
+        .def_rw("drop_at", &LinkModel::drop_at)
+        .def_rw("mark_at", &LinkModel::mark_at)
+        .def_prop_rw(
+            "signal", [](const LinkModel& l) { return name_of(l.signal); },
+            [](LinkModel& l, const std::string& name) { l.signal = signal_of(name, l.signal); })
+        .def_prop_rw(
+            "signal_icrc", [](const LinkModel& l) { return l.signal.icrc; },
+            [](LinkModel& l, bool v) { l.signal.icrc = v; })
+        .def_prop_rw(
+            "signal_kept", [](const LinkModel& l) { return l.signal.kept; },
+            [](LinkModel& l, std::size_t v) { l.signal.kept = v; });
     nb::class_<Chance>(t, "Chance", "Probabilities of what happens to a packet.")
         .def(nb::init<>())
         .def_rw("drop_data", &Chance::drop_data)
         .def_rw("drop_control", &Chance::drop_control)
         .def_rw("trim", &Chance::trim)
+        .def_rw("mark", &Chance::mark)
         .def_rw("duplicate", &Chance::duplicate)
         .def_rw("late", &Chance::late)
         .def_rw("late_by", &Chance::late_by)
@@ -193,7 +219,13 @@ void bind_network(nb::module_& t) {
             "stats", [](VirtualNetwork& n, std::uint16_t rank) { return stats_of(n.endpoint(rank).stats()); },
             "rank"_a)
         .def(
-            "tx_path", [](VirtualNetwork& n, std::uint16_t rank) { return n.endpoint(rank).stats().tx_path; },
+            "path_stats",
+            [](VirtualNetwork& n, std::uint16_t rank) {
+                nb::dict d;
+                n.endpoint(rank).stats().for_each_path(
+                    [&](const char* name, const auto& values) { d[name] = nb::cast(values); });
+                return d;
+            },
             "rank"_a)
         .def(
             "quiescent",
@@ -208,7 +240,10 @@ void bind_network(nb::module_& t) {
                  const auto& c = n.counts();
                  nb::dict d;
                  d["data_dropped"] = c.data_dropped;
+                 d["data_cut"] = c.data_cut;
                  d["data_trimmed"] = c.data_trimmed;
+                 d["data_bounced"] = c.data_bounced;
+                 d["data_marked"] = c.data_marked;
                  d["data_duplicated"] = c.data_duplicated;
                  d["data_corrupted"] = c.data_corrupted;
                  d["control_dropped"] = c.control_dropped;
@@ -301,9 +336,14 @@ void bind_testing(nb::module_& m) {
         },
         "seed"_a, "(failure, totals) of a random run; failure is '' when all held.");
     t.def(
-        "trimmed",
-        [](const nb::bytes& p, std::uint16_t port) { return to_bytes(testing::trimmed(vector_of(p), port)); },
-        "packet"_a, "loss_port"_a = 49791);
+        "cut",
+        [](const nb::bytes& p, const std::string& signal, bool icrc, std::size_t kept, std::uint16_t port) {
+            const LossSignal s = signal_of(signal, {.icrc = icrc, .kept = kept});
+            if (s.trim && s.bounce) throw nb::value_error("one packet: 'trim' or 'bounce'");
+            return to_bytes((s.trim ? testing::trimmed : testing::bounced)(vector_of(p), port, s));
+        },
+        "packet"_a, "signal"_a = "trim", "icrc"_a = false, "kept"_a = 80, "loss_port"_a = 49791,
+        "The LOSS that a switch makes of a DATA packet.");
 }
 
 }  // namespace csaud::bindings

@@ -44,7 +44,8 @@ struct EndpointConfig {
     std::uint16_t udp_source_port = 0;  // 0: 0xC000 | path_id, so that plain ECMP fabrics spread packets too
     bool zero_ip_id = false;            // the kernel's UDP sockets send id 0; raw ones need a non-zero id
     bool verify_icrc = true;            // false only where the device cannot show the sender's IP id
-    std::uint8_t tos = 0;               // DSCP and ECN of every packet
+    std::uint8_t tos = 0;               // DSCP of every packet, with two low bits of zero
+    bool ecn = true;                    // DATA goes as ECT(0), so that switches may mark it
     std::uint8_t ttl = 64;              // hops
     std::uint32_t tx_ts_unit_ns = 1'000;  // (job) nanoseconds of one tick of tx_ts
     SequenceBits bits;                    // (job)

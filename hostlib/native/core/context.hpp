@@ -23,7 +23,8 @@ struct Context {
           path_serial(c.bits.path_seq),
           ts_serial(c.bits.tx_ts),
           credit_serial(c.bits.credit) {
-        stats.tx_path.assign(c.paths, 0);
+        for (auto* table : {&stats.tx_path, &stats.tx_path_lost, &stats.tx_path_ecn, &stats.rx_path_ecn})
+            table->assign(c.paths, 0);
         const std::uint64_t floor = std::uint64_t{initial_window(c)} * (c.world > 1 ? c.world - 1U : 0U);
         credit_budget.extra_left = c.early_pool_packets > floor ? c.early_pool_packets - floor : 0;
     }

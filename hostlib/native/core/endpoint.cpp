@@ -36,6 +36,7 @@ void check(const EndpointConfig& c) {
     require((c.qkey >> 31) == 0, "qkey", "31 bits");
     require(c.path_mtu > wire::kCsaBytes && c.path_mtu <= 8192, "path_mtu", "33 to 8192 bytes");
     require(c.paths >= 1, "paths", "at least 1");
+    require((c.tos & 3) == 0, "tos", "a DSCP, with two low bits of zero");
     require(c.spray <= 8, "spray", "0 to 8");
     require(c.window >= 1, "window", "at least 1 packet");
     require(c.early_pool_packets >= 1, "early_pool_packets", "at least 1");

@@ -102,7 +102,8 @@ void EndpointImpl::on_loss(const wire::Decoded& d, Nanos now) {
     if (d.csa.name.src_rank != ctx.config.rank) return receiver.on_loss(d, now);
     // Bounced: addresses and queue pairs are swapped, so it seems to come from whom it was for.
     const std::int32_t dst = ctx.peers.rank_at(d.route.src_ipv4, d.route.src_qpn);
-    if (dst < 0 || d.csa.pkt_idx >= d.csa.pkt_total) {
+    if (dst < 0 || d.csa.path_id >= ctx.config.paths || d.csa.pkt_total > kMaxPackets ||
+        d.csa.pkt_idx >= d.csa.pkt_total) {
         ++ctx.stats.rx_bad_index;
         return;
     }
@@ -116,6 +117,7 @@ void EndpointImpl::on_loss(const wire::Decoded& d, Nanos now) {
         return;
     }
     ++ctx.stats.rx_loss_notices;
+    ++ctx.stats.rx_loss_bounced;
     sender.on_bounce(d, peer);
 }
 
@@ -130,6 +132,7 @@ bool EndpointImpl::sane_control(const wire::Decoded& d) const noexcept {
                             d.csa.pkt_idx < d.csa.pkt_total && d.control.cumulative <= d.csa.pkt_total &&
                             (d.control.bitmap_bits == 0 || d.control.bitmap_bits == d.csa.pkt_total);
     if (d.csa.type != wire::Type::state && d.control.bitmap_bits != 0) return false;
+    if ((d.csa.flags & wire::kEcnEcho) != 0 && d.control.echoed_path >= ctx.config.paths) return false;
     if (d.csa.type != wire::Type::abort) {
         const Peer* peer = ctx.peers.find(from);
         const CreditAccount fresh(initial_window(ctx.config));
@@ -197,6 +200,7 @@ void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
     if (d.csa.type != wire::Type::abort && peer.credit.update(ctx.credit_serial, d.control.credit)) {
         sender.on_credit(peer);
     }
+    if ((d.csa.flags & wire::kEcnEcho) != 0) sender.on_ecn(peer, d.control.echoed_path, d.control.ecn_count);
     switch (d.csa.type) {
         case wire::Type::ack:
             ++ctx.stats.rx_ack;

@@ -8,6 +8,7 @@
 
 #include "config.hpp"
 #include "credit.hpp"
+#include "ecn.hpp"
 #include "flat_map.hpp"
 #include "path_gap.hpp"
 #include "path_policy.hpp"
@@ -27,11 +28,13 @@ struct Peer {
     std::vector<std::uint16_t> tx_seq;  // next path_seq by path
     RingQueue<Handle> pending;          // sends with packets that never went, in the order posted
     std::vector<std::uint32_t> begun;   // sends of which something went and no ACK came
-    bool in_ready = false;              // stands in the sender's ring of peers with work
+    EcnEcho ecn_echo;
+    bool in_ready = false;  // stands in the sender's ring of peers with work
 
     // From it
     CreditGrant grant;
     std::vector<PathTracker> rx_paths;
+    EcnMarks ecn;
     ReorderEstimator reorder;
     Nanos mean_gap = 0;         // between packets of the last message, 0: unknown
     Nanos first_wait_mean = 0;  // from posting a receive to its first packet

@@ -187,6 +187,11 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     liveness_.heard(peer, now);
     ++ctx_.stats.rx_data;
     peer.queueing.sample(ctx_.nanos(peer.clock.sample(ctx_.ts_serial, ctx_.ticks(now), h.tx_ts, now)));
+    if (d.route.ecn() == wire::kCongestionExperienced) {
+        ++ctx_.stats.rx_ecn;
+        ++ctx_.stats.rx_path_ecn[h.path_id];
+        peer.ecn.marked(h.path_id, ctx_.config.paths);
+    }
     track_path(d, peer);
     if (pacer_.data_arrived()) release_notice(now);
     if (found == nullptr && finished_.contains(h.name)) return duplicate(d, peer, true, now);

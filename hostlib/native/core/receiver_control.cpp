@@ -42,6 +42,7 @@ void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
         return;
     }
     ++ctx_.stats.rx_loss_notices;
+    ++ctx_.stats.rx_loss_trimmed;
     Peer& peer = ctx_.peers.get(src);
     peer.rx_paths[h.path_id].on_loss(ctx_.path_serial, h.path_seq);
     if (!ctx_.config.detectors.loss) return;

@@ -37,6 +37,8 @@ class Sender {
     void on_not_ready(const wire::Decoded&, Nanos now);
     void on_bounce(const wire::Decoded&, std::uint16_t dst);
     void on_credit(Peer&);
+    // The receiver has counted so many marks on a path.
+    void on_ecn(Peer&, std::uint16_t path, std::uint16_t count);
 
     // All copies given out so far have left the device.
     void handed_over(Nanos now) noexcept;

@@ -90,6 +90,12 @@ void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst) {
     if (find(d.csa.name, dst, &i) != nullptr) resend_reported(i, d.csa.pkt_idx, d.csa.attempt);
 }
 
+void Sender::on_ecn(Peer& peer, std::uint16_t path, std::uint16_t count) {
+    const std::uint16_t fresh = peer.ecn_echo.heard(path, count, ctx_.config.paths);
+    ctx_.stats.rx_ecn_echoes += fresh;
+    ctx_.stats.tx_path_ecn[path] += fresh;
+}
+
 void Sender::queue(std::uint32_t i, std::uint16_t idx, Detector found_by) {
     PacketRecord& r = records_.at(messages_[i].records, idx);
     if (r.queued) return;

@@ -7,9 +7,18 @@ namespace csaud {
 namespace {
 // Control packets sent late by at most this much of pace may be caught up in a burst.
 constexpr Nanos kBurst = 100 * kMicrosecond;
+
+// What must not be cut again: control, what is urgent, and what was lost twice.
+constexpr std::uint8_t kLastUrgentClass = 2;
+constexpr std::uint8_t kStubborn = 2;  // attempts
+
+std::uint8_t trimming(std::uint8_t cls, std::uint8_t attempt) noexcept {
+    return static_cast<std::uint8_t>(cls <= kLastUrgentClass || attempt >= kStubborn ? wire::kNoTrim : 0);
+}
 }  // namespace
 
-wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t path) noexcept {
+wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t path,
+                               std::uint8_t ecn) noexcept {
     const EndpointConfig& c = ctx_.config;
     const PeerAddress& to = ctx_.peers.address(dst);
     out.dst_ipv4 = to.ipv4;
@@ -28,7 +37,7 @@ wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t p
         c.udp_source_port != 0 ? c.udp_source_port : static_cast<std::uint16_t>(0xC000 | (path & 0x3FFF));
     r.dst_port = c.roce_port;
     r.ip_id = c.zero_ip_id ? 0 : ip_id_;
-    r.tos = c.tos;
+    r.tos = c.tos | ecn;
     r.ttl = c.ttl;
     r.psn = psn_;
     return r;
@@ -47,9 +56,9 @@ void Transmitter::build_data(const Sender::Copy& copy, TxPacket& out, Nanos) {
     const EndpointConfig& c = ctx_.config;
     wire::CsaHeader h;
     h.type = wire::Type::data;
-    h.flags = static_cast<std::uint8_t>((copy.record.attempt != 0 ? wire::kRtx : 0) |
-                                        (copy.pkt_idx + 1 == m.total ? wire::kLast : 0) |
-                                        (m.barrier ? wire::kBarrier : 0));
+    h.flags = static_cast<std::uint8_t>(
+        (copy.record.attempt != 0 ? wire::kRtx : 0) | (copy.pkt_idx + 1 == m.total ? wire::kLast : 0) |
+        (m.barrier ? wire::kBarrier : 0) | trimming(m.cls, copy.record.attempt));
     h.spray = c.spray;
     h.cls = m.cls;
     h.ordered = c.ordered;
@@ -61,8 +70,8 @@ void Transmitter::build_data(const Sender::Copy& copy, TxPacket& out, Nanos) {
     h.path_seq = copy.record.path_seq;
     h.tx_ts = copy.record.tx_ts;
     out.payload = m.payload(copy.pkt_idx);
-    const std::size_t pad =
-        wire::encode_headers(out.head, route(out, m.dst, h.path_id), h, out.payload.size());
+    const std::size_t pad = wire::encode_headers(
+        out.head, route(out, m.dst, h.path_id, c.ecn ? wire::kEct0 : std::uint8_t{0}), h, out.payload.size());
     out.head_len = wire::kHeaderBytes;
     seal(out, pad);
 }
@@ -74,6 +83,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
     h.type = item.type;
     h.spray = ctx_.config.spray;
     h.cls = 0;
+    h.flags = trimming(h.cls, 0);
     h.attempt = item.attempt;
     h.name = item.name;
     h.pkt_idx = item.pkt_idx;
@@ -104,6 +114,12 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         c.flags = wire::kSeen | wire::kEcho;
         c.newest_tx_ts = peer.echo_ts;
     }
+    const bool of_path = item.type == wire::Type::state && item.reason == wire::Reason::gap;
+    if (const EcnReport marks = of_path ? peer.ecn.tell(item.path) : peer.ecn.tell(); marks.any) {
+        h.flags |= wire::kEcnEcho;
+        c.echoed_path = marks.path;
+        c.ecn_count = marks.count;
+    }
     c.credit = peer.grant.tell(ctx_.credit_serial);
     peer.credit_queued = false;
     if (arrived != nullptr) {
@@ -111,7 +127,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         c.bitmap_bits = static_cast<std::uint16_t>(arrived->total());
     }
     const std::size_t body = wire::kControlBytes + Bitmap::wire_bytes(c.bitmap_bits);
-    const std::size_t pad = wire::encode_headers(out.head, route(out, item.peer, h.path_id), h, body);
+    const std::size_t pad = wire::encode_headers(out.head, route(out, item.peer, h.path_id, 0), h, body);
     const std::span<std::byte> part = std::span(out.head).subspan(wire::kHeaderBytes);
     wire::encode_control(part, c);
     if (arrived != nullptr) arrived->bitmap().write(part.subspan(wire::kControlBytes), arrived->total());

@@ -18,7 +18,7 @@ class Transmitter {
     Nanos deadline() const noexcept;
 
   private:
-    wire::Route route(TxPacket&, std::uint16_t dst, std::uint16_t path) noexcept;
+    wire::Route route(TxPacket&, std::uint16_t dst, std::uint16_t path, std::uint8_t ecn) noexcept;
     bool next_control(TxPacket&, Nanos now);
     bool build_control(const ControlItem&, TxPacket&, Nanos now);
     void build_data(const Sender::Copy&, TxPacket&, Nanos now);

@@ -87,7 +87,8 @@ Fault decode_body(std::span<const std::byte> packet, std::size_t end, Decoded& d
     if (get16(csa) != ((unsigned{kMagic} << 4) | kVersion)) return Fault::magic;
     if (get8(csa + 2) > kLastType) return Fault::magic;
     decode_csa(csa, d.csa);
-    if ((d.csa.type == Type::loss) != d.on_loss_port) return Fault::magic;
+    if (d.on_loss_port && d.csa.type != Type::loss) return Fault::magic;
+    if (d.csa.type == Type::loss) return (d.csa.flags & kTrimmed) != 0 ? Fault::none : Fault::magic;
     d.payload = packet.subspan(kHeaderBytes, end - kHeaderBytes);
     if (!has_control_part(d.csa.type)) return Fault::none;
     if (d.payload.size() < kControlBytes) return Fault::length;
@@ -120,11 +121,12 @@ Fault decode_with(std::span<const std::byte> packet, const Expect& expect, bool 
     d.route.qkey = get32(p + kDethOffset);
     d.route.src_qpn = get24(p + kDethOffset + 5);
     d.on_loss_port = d.route.dst_port == expect.loss_port;
+    d.route.icrc = !d.on_loss_port;
 
     const std::size_t pad = (get8(p + kBthOffset + 1) >> 4) & 3;
     std::size_t end = total;
     if (d.on_loss_port) {
-        if (total != kTrimmedBytes || pad != 0) return Fault::length;
+        if (pad != 0) return Fault::length;
     } else {
         if (total < kHeaderBytes + pad + kIcrcBytes || (total & 3) != 0) return Fault::length;
         end = total - kIcrcBytes - pad;
@@ -152,9 +154,8 @@ Fault decode_any(std::span<const std::byte> packet, Decoded& d) noexcept {
 std::size_t encode_headers(std::span<std::byte> out, const Route& r, const CsaHeader& h,
                            std::size_t body) noexcept {
     std::byte* p = out.data();
-    const std::size_t pad = (0 - body) & 3;
-    const bool trimmed = h.type == Type::loss;
-    const std::size_t total = kHeaderBytes + body + pad + (trimmed ? 0 : kIcrcBytes);
+    const std::size_t pad = r.icrc ? (0 - body) & 3 : 0;
+    const std::size_t total = kHeaderBytes + body + pad + (r.icrc ? kIcrcBytes : 0);
     put8(p, 0x45);
     put8(p + 1, r.tos);
     put16(p + 2, static_cast<unsigned>(total));

@@ -13,6 +13,10 @@
 //  24 |            path_id            |           path_seq            |
 //  28 |                             tx_ts                             |
 //
+// A LOSS is DATA that a switch cut. First form: to a port of its own, no iCRC, at least 80 bytes from the
+// IPv4 header on. Second form: to the RoCE port, with an iCRC that the switch made, so that it completes as a
+// UD receive. Whatever of the payload a switch left behind the CSA header says nothing.
+//
 // Control part, which follows in every type but DATA and LOSS:
 //
 //   0 |    reason     |     flags     |           ECN count           |
@@ -45,7 +49,6 @@ inline constexpr std::size_t kControlBytes = 24;
 inline constexpr std::size_t kCsaOffset =
     kIpv4Bytes + kUdpBytes + kBthBytes + kDethBytes;                 // 48 in the packet
 inline constexpr std::size_t kHeaderBytes = kCsaOffset + kCsaBytes;  // 80
-inline constexpr std::size_t kTrimmedBytes = kHeaderBytes;  // a LOSS packet: 94 bytes less Ethernet, no iCRC
 
 inline constexpr std::uint16_t kMagic = 0xC5A;
 inline constexpr std::uint8_t kVersion = 1;
@@ -137,7 +140,15 @@ struct Route {
     std::uint16_t ip_id = 0;
     std::uint8_t tos = 0, ttl = 64;
     std::uint32_t psn = 0;
+    bool icrc = true;  // false: a LOSS of the first form
+
+    // The two low bits of TOS (RFC 3168).
+    std::uint8_t ecn() const noexcept { return tos & 3; }
 };
+
+// ECN codepoints.
+inline constexpr std::uint8_t kEct0 = 2;
+inline constexpr std::uint8_t kCongestionExperienced = 3;
 
 enum class Fault : std::uint8_t { none, length, icrc, magic, qkey, qpn };
 
@@ -146,7 +157,7 @@ struct Decoded {
     CsaHeader csa;
     Route route;
     bool on_loss_port = false;
-    std::span<const std::byte> payload;  // DATA only
+    std::span<const std::byte> payload;  // DATA only; what is left of it in a LOSS is not shown
     ControlPart control;                 // types with a control part only
     std::span<const std::byte> bitmap;   // its bitmap
 };
@@ -172,7 +183,7 @@ Fault decode(std::span<const std::byte> ipv4_packet, const Expect&, Decoded&) no
 Fault decode_any(std::span<const std::byte> ipv4_packet, Decoded&) noexcept;
 
 // Writes IPv4..CSA (80 bytes) for a packet with `body` bytes after the CSA header (payload or control part);
-// returns the number of pad bytes (0..3). `out` has room for kHeaderBytes.
+// returns the number of pad bytes (0..3; none where no iCRC follows). `out` has room for kHeaderBytes.
 std::size_t encode_headers(std::span<std::byte> out, const Route&, const CsaHeader&,
                            std::size_t body) noexcept;
 

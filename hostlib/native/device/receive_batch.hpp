@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "file_descriptor.hpp"
+#include "sockets.hpp"
 
 namespace csaud::device {
 
@@ -28,6 +29,8 @@ class ReceiveBatch {
     std::span<std::byte> slot(std::size_t index);
     // Bytes of the headroom and the packet as it came.
     std::size_t length(std::size_t index) const { return headroom_ + messages_[index].msg_len; }
+    // TOS, where the socket was asked to tell it (IP_RECVTOS).
+    std::uint8_t tos(std::size_t index) { return get_tos(messages_[index].msg_hdr); }
     const sockaddr_in& source(std::size_t index) const { return sources_[index]; }
 
   private:
@@ -36,6 +39,7 @@ class ReceiveBatch {
     std::vector<std::byte> storage_;
     std::vector<iovec> pieces_;
     std::vector<sockaddr_in> sources_;
+    std::vector<TosMessage> tos_;
     std::vector<mmsghdr> messages_;
 };
 

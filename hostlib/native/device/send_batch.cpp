@@ -24,7 +24,7 @@ iovec piece(const std::byte* data, std::size_t size) {
 }  // namespace
 
 SendBatch::SendBatch(std::size_t count, std::size_t skip)
-    : skip_(skip), pieces_(count), destinations_(count), messages_(count) {
+    : skip_(skip), pieces_(count), destinations_(count), tos_(skip == 0 ? 0 : count), messages_(count) {
     for (std::size_t i = 0; i < count; ++i) {
         msghdr& header = messages_[i].msg_hdr;
         header.msg_name = &destinations_[i];
@@ -53,6 +53,7 @@ void SendBatch::fill(std::span<const TxPacket> packets) {
                       piece(packet.payload.data(), packet.payload.size()),
                       piece(packet.tail.data(), packet.tail_len)};
         destinations_[i] = make_address(packet.dst_ipv4, destination_port(packet));
+        if (skip_ != 0) put_tos(messages_[i].msg_hdr, tos_[i], std::to_integer<std::uint8_t>(packet.head[1]));
     }
 }
 

@@ -12,6 +12,7 @@
 
 #include "device.hpp"
 #include "file_descriptor.hpp"
+#include "sockets.hpp"
 
 namespace csaud::device {
 
@@ -33,6 +34,7 @@ class SendBatch {
     std::size_t skip_;
     std::vector<std::array<iovec, kPieces>> pieces_;
     std::vector<sockaddr_in> destinations_;
+    std::vector<TosMessage> tos_;  // where the kernel writes the IPv4 header
     std::vector<mmsghdr> messages_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <system_error>
 
 namespace csaud::device {
@@ -47,6 +48,26 @@ int grow_receive_buffer(const FileDescriptor& fd, int bytes) {
     socklen_t size = sizeof granted;
     if (::getsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &granted, &size) != 0) throw_errno("get SO_RCVBUF");
     return granted;
+}
+
+void put_tos(msghdr& header, TosMessage& room, std::uint8_t tos) {
+    const int value = tos;
+    header.msg_control = room.bytes.data();
+    header.msg_controllen = room.bytes.size();
+    cmsghdr* message = CMSG_FIRSTHDR(&header);
+    message->cmsg_level = IPPROTO_IP;
+    message->cmsg_type = IP_TOS;
+    message->cmsg_len = CMSG_LEN(sizeof value);
+    std::memcpy(CMSG_DATA(message), &value, sizeof value);
+}
+
+std::uint8_t get_tos(msghdr& header) {
+    for (cmsghdr* message = CMSG_FIRSTHDR(&header); message != nullptr;
+         message = CMSG_NXTHDR(&header, message)) {
+        // The kernel reports it as one byte.
+        if (message->cmsg_level == IPPROTO_IP && message->cmsg_type == IP_TOS) return *CMSG_DATA(message);
+    }
+    return 0;
 }
 
 std::uint64_t receive_queue_drops(const FileDescriptor& fd) {

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 
@@ -29,6 +32,16 @@ void set_option(const FileDescriptor& fd, int level, int name, int value, const 
 
 // Asks for a receive buffer of `bytes`, beyond the system's limit where the process may; returns what it got.
 int grow_receive_buffer(const FileDescriptor& fd, int bytes);
+
+// Room for one control message that holds an int: the TOS of a packet, which the kernel of a UDP socket keeps
+// from the data.
+struct alignas(cmsghdr) TosMessage {
+    std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes{};
+};
+
+// Asks the kernel to send the message with this TOS / reads that with which it came (0: not told).
+void put_tos(msghdr& header, TosMessage& room, std::uint8_t tos);
+std::uint8_t get_tos(msghdr& header);
 
 // Packets that the kernel dropped because the socket's receive queue was full, since the socket was opened.
 // Read where it is asked for, and exact then: SO_RXQ_OVFL would tell it only with the next packet.

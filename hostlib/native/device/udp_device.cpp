@@ -16,6 +16,7 @@ FileDescriptor open_port(const DeviceConfig& config, std::uint16_t port) {
     FileDescriptor fd = open_socket(SOCK_DGRAM, 0, "open a UDP socket");
     // Sets DF; an unconnected socket then sends IP id 0, which the core put into the iCRC.
     set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "set IP_MTU_DISCOVER");
+    set_option(fd, IPPROTO_IP, IP_RECVTOS, 1, "set IP_RECVTOS");
     set_option(fd, SOL_SOCKET, SO_NO_CHECK, 1, "set SO_NO_CHECK");
     set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer, "set SO_SNDBUF");
     grow_receive_buffer(fd, config.receive_buffer);
@@ -38,12 +39,12 @@ void put32(std::byte* at, std::uint32_t value) {
 // The headers as the sender's kernel wrote them, with id 0 and DF; TOS, TTL and checksums are not in the
 // iCRC. `length` is that of the packet as it came; if it was cut to fit, the two differ and the core sees it.
 void write_headers(std::span<std::byte> packet, std::size_t length, std::uint32_t local_ipv4,
-                   std::uint16_t port, const sockaddr_in& source) {
+                   std::uint16_t port, const sockaddr_in& source, std::uint8_t tos) {
     constexpr std::byte kVersionAndLength{0x45};
     constexpr std::size_t kDontFragment = 0x4000;
     std::byte* ip = packet.data();
     ip[0] = kVersionAndLength;
-    ip[1] = std::byte{0};
+    ip[1] = std::byte{tos};
     put16(ip + 2, length);
     put16(ip + 4, 0);
     put16(ip + 6, kDontFragment);
@@ -89,7 +90,7 @@ Received UdpDevice::receive() {
 std::size_t UdpDevice::receive_from(const FileDescriptor& fd, std::uint16_t port, ReceiveBatch& batch) {
     const std::size_t count = batch.receive(fd);
     for (std::size_t i = 0; i < count; ++i) {
-        write_headers(batch.slot(i), batch.length(i), ipv4_, port, batch.source(i));
+        write_headers(batch.slot(i), batch.length(i), ipv4_, port, batch.source(i), batch.tos(i));
         packets_.push_back(batch.slot(i));
     }
     return count;

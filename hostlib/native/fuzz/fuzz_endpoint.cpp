@@ -137,16 +137,25 @@ class Run {
         csa.path_seq = number(64);
         csa.tx_ts = input_.ConsumeIntegral<std::uint32_t>();
 
+        route.tos = input_.ConsumeIntegral<std::uint8_t>();
+
         std::vector<std::byte> body;
         if (csa.type == wire::Type::data) {
             body.resize(input_.ConsumeBool() ? kPayload
                                              : input_.ConsumeIntegralInRange<std::size_t>(0, 2 * kPayload));
         } else if (csa.type == wire::Type::loss) {
-            route.dst_port = 49791;
+            if (input_.ConsumeIntegralInRange<int>(0, 7) != 0) csa.flags |= wire::kTrimmed;
+            first_or_second_form(route);
+            body.resize(input_.ConsumeIntegralInRange<std::size_t>(0, kPayload));
         } else {
             body = control(csa.pkt_total);
         }
         return assembled(route, csa, body);
+    }
+
+    void first_or_second_form(wire::Route& route) {
+        route.icrc = input_.ConsumeBool();
+        route.dst_port = route.icrc ? 4791 : 49791;
     }
 
     std::uint16_t number(std::uint16_t small) {
@@ -184,7 +193,7 @@ class Run {
         std::vector<std::byte> packet(head.begin(), head.end());
         packet.insert(packet.end(), body.begin(), body.end());
         packet.resize(packet.size() + pad);
-        if (csa.type != wire::Type::loss) {
+        if (route.icrc) {
             const auto crc = wire::icrc(head, body, pad);
             packet.insert(packet.end(), crc.begin(), crc.end());
         }
@@ -207,7 +216,7 @@ class Run {
         wire::Route route = sent.route;
         std::swap(route.src_ipv4, route.dst_ipv4);
         std::swap(route.src_qpn, route.dst_qpn);
-        route.dst_port = 49791;
+        first_or_second_form(route);
         sent.csa.type = wire::Type::loss;
         sent.csa.flags |= wire::kTrimmed;
         deliver(assembled(route, sent.csa, {}));
@@ -222,6 +231,8 @@ class Run {
     // Each packet that comes is in exactly one of these.
     std::uint64_t accounted() const {
         const csaud::Stats& s = endpoint_.stats();
+        CSAUD_EXPECT(s.rx_loss_notices == s.rx_loss_trimmed + s.rx_loss_bounced);
+        CSAUD_EXPECT(s.rx_ecn <= s.rx_data + s.rx_bad_index);  // early data may prove wrong later
         return s.rx_data + s.rx_control + s.rx_loss_notices + s.rx_loss_repeats + s.rx_bad_length +
                s.rx_bad_icrc + s.rx_bad_magic + s.rx_bad_qkey + s.rx_bad_qpn + s.rx_stale_epoch +
                s.rx_bad_index + s.rx_bad_loss;

@@ -48,11 +48,18 @@ Plan plan_of(SplitMix& random, std::uint64_t seed) {
     if (random.chance(0.4)) {
         p.link.rate_bps = 200'000'000;
         if (random.chance(0.6)) p.link.trim_at = static_cast<std::uint32_t>(2 + random.below(16));
+        if (random.chance(0.3)) p.link.mark_at = static_cast<std::uint32_t>(1 + random.below(12));
         if (random.chance(0.2)) p.link.drop_at = static_cast<std::uint32_t>(2 + random.below(24));
     }
     p.chance.drop_data = one_of(random, {0, 0.01, 0.05, 0.2});
     p.chance.drop_control = one_of(random, {0, 0.01, 0.05, 0.2});
     p.chance.trim = one_of(random, {0, 0, 0.02, 0.1});
+    p.link.signal.bounce = random.chance(0.4);
+    p.link.signal.trim = !p.link.signal.bounce || random.chance(0.5);
+    p.link.signal.icrc = random.chance(0.3);
+    p.link.signal.kept = static_cast<std::size_t>(wire::kHeaderBytes + random.below(64));
+    p.config.ecn = random.chance(0.8);
+    p.chance.mark = one_of(random, {0, 0.02, 0.3});
     p.chance.duplicate = one_of(random, {0, 0, 0.02});
     p.chance.late = one_of(random, {0, 0.02, 0.1});
     p.chance.late_by = 3 * p.link.latency;

@@ -117,6 +117,8 @@ Verdict VirtualNetwork::decide(const PacketView& view) {
         v.fate = Fate::drop;
     } else if (data && random_.chance(chance_.trim)) {
         v.fate = Fate::trim;
+    } else if (data && random_.chance(chance_.mark)) {
+        v.fate = Fate::mark;
     }
     if (random_.chance(chance_.late))
         v.delay = static_cast<Nanos>(random_.below(static_cast<std::uint64_t>(chance_.late_by) + 1));
@@ -160,9 +162,12 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
             count_lost(d.csa.type);
             return;
         case Fate::trim:
-            if (!data) break;
-            ++counts_.data_trimmed;
-            packet = std::make_shared<Bytes>(trimmed(*packet, r.endpoint->config().loss_port));
+            if (!data || (d.csa.flags & wire::kNoTrim) != 0) break;
+            packet = cut(src, dst, *packet);
+            if (packet == nullptr) return;
+            break;
+        case Fate::mark:
+            if (data) mark(*packet);
             break;
         case Fate::corrupt:
             if (data) ++counts_.data_corrupted;
@@ -171,6 +176,26 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
             break;
     }
     launch(src, dst, d.csa.path_id, packet, v.delay);
+}
+
+std::shared_ptr<VirtualNetwork::Bytes> VirtualNetwork::cut(std::uint16_t src, std::uint16_t dst,
+                                                           const Bytes& packet) {
+    const std::uint16_t port = ranks_[src].endpoint->config().loss_port;
+    ++counts_.data_cut;
+    if (link_.signal.bounce) {
+        ++counts_.data_bounced;
+        launch(dst, src, 0, std::make_shared<Bytes>(bounced(packet, port, link_.signal)), 0);
+    }
+    if (!link_.signal.trim) return nullptr;
+    ++counts_.data_trimmed;
+    return std::make_shared<Bytes>(trimmed(packet, port, link_.signal));
+}
+
+void VirtualNetwork::mark(Bytes& packet) {
+    const unsigned tos = std::to_integer<unsigned>(packet[1]);
+    if ((tos & 3) == 0 || (tos & 3) == wire::kCongestionExperienced) return;
+    packet[1] = static_cast<std::byte>(tos | wire::kCongestionExperienced);
+    ++counts_.data_marked;
 }
 
 void VirtualNetwork::launch(std::uint16_t src, std::uint16_t dst, std::uint16_t path,
@@ -198,10 +223,15 @@ void VirtualNetwork::arrive(std::uint16_t dst, std::shared_ptr<Bytes> packet) {
             --in_flight_;
             return;
         }
-        if (link_.trim_at != 0 && r.waiting_data.size() >= link_.trim_at) {
-            ++counts_.data_trimmed;
-            r.waiting_control.push_back(
-                std::make_shared<Bytes>(trimmed(*packet, r.endpoint->config().loss_port)));
+        const bool may_cut = (d.csa.flags & wire::kNoTrim) == 0;
+        if (link_.mark_at != 0 && r.waiting_data.size() >= link_.mark_at) mark(*packet);
+        if (link_.trim_at != 0 && r.waiting_data.size() >= link_.trim_at && may_cut) {
+            const auto src = static_cast<std::uint16_t>(d.route.src_ipv4 - kFirstAddress);
+            if (auto loss = cut(src, dst, *packet); loss != nullptr) {
+                r.waiting_control.push_back(std::move(loss));
+            } else {
+                --in_flight_;
+            }
         } else {
             r.waiting_data.push_back(std::move(packet));
         }

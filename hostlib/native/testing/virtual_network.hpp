@@ -17,6 +17,14 @@
 
 namespace csaud::testing {
 
+// How a switch tells of a packet that it cuts.
+struct LossSignal {
+    bool trim = true;       // to the receiver
+    bool bounce = false;    // to the sender
+    bool icrc = false;      // as a packet with an iCRC to the RoCE port
+    std::size_t kept = 80;  // bytes that stay, from the IPv4 header on; with an iCRC always 80
+};
+
 // Every rank hangs on one link to a fabric without queues of its own; queues form where links begin and end.
 struct LinkModel {
     Nanos latency = 10 * kMicrosecond;  // one way, rank to rank
@@ -27,6 +35,8 @@ struct LinkModel {
     std::uint32_t trim_at =
         0;  // DATA packets waiting for a receiver's link above which DATA is trimmed; 0: never
     std::uint32_t drop_at = 0;  // the same, dropped
+    std::uint32_t mark_at = 0;  // the same, marked (CE) where the packet allows it
+    LossSignal signal;          // what becomes of a packet that is cut
 };
 
 // Seeded chance, for each packet by itself.
@@ -34,6 +44,7 @@ struct Chance {
     double drop_data = 0;
     double drop_control = 0;
     double trim = 0;
+    double mark = 0;  // ECN, of DATA
     double duplicate = 0;
     double late = 0;  // DATA and control, by `late_by` at most
     Nanos late_by = 0;
@@ -50,7 +61,7 @@ struct PacketView {
     wire::ControlPart control;
 };
 
-enum class Fate : std::uint8_t { deliver, drop, trim, corrupt };
+enum class Fate : std::uint8_t { deliver, drop, trim, corrupt, mark };
 
 struct Verdict {
     Fate fate = Fate::deliver;
@@ -64,7 +75,10 @@ using Hook = std::function<Verdict(const PacketView&)>;
 // What the fabric did, in packets: the other side of the books.
 struct FabricCounts {
     std::uint64_t data_dropped = 0;
-    std::uint64_t data_trimmed = 0;
+    std::uint64_t data_cut = 0;      // copies that a switch cut
+    std::uint64_t data_trimmed = 0;  // LOSS packets made of them for receivers
+    std::uint64_t data_bounced = 0;  // and for senders
+    std::uint64_t data_marked = 0;
     std::uint64_t data_duplicated = 0;
     std::uint64_t data_corrupted = 0;
     std::uint64_t control_dropped = 0;
@@ -156,6 +170,10 @@ class VirtualNetwork {
     void service(std::uint16_t rank);
     void transmit(std::uint16_t src, const TxPacket& packet);
     Verdict decide(const PacketView& view);
+    // Cuts a DATA packet of `src` for `dst`: returns the LOSS for its receiver, if there is one, and sends
+    // that for its sender on its way.
+    std::shared_ptr<Bytes> cut(std::uint16_t src, std::uint16_t dst, const Bytes& packet);
+    void mark(Bytes& packet);
     void launch(std::uint16_t src, std::uint16_t dst, std::uint16_t path, std::shared_ptr<Bytes> packet,
                 Nanos extra);
     void arrive(std::uint16_t dst, std::shared_ptr<Bytes> packet);
@@ -178,7 +196,11 @@ class VirtualNetwork {
     std::size_t in_flight_ = 0;  // packets
 };
 
-// Turns a DATA packet (from its IPv4 header on) into the LOSS packet that a switch makes of it.
-std::vector<std::byte> trimmed(std::span<const std::byte> data_packet, std::uint16_t loss_port);
+// The LOSS packets that a switch makes of a DATA packet (from its IPv4 header on), for its receiver and for
+// its sender.
+std::vector<std::byte> trimmed(std::span<const std::byte> data_packet, std::uint16_t loss_port,
+                               const LossSignal& signal = {});
+std::vector<std::byte> bounced(std::span<const std::byte> data_packet, std::uint16_t loss_port,
+                               const LossSignal& signal = {});
 
 }  // namespace csaud::testing

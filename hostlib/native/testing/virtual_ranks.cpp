@@ -50,51 +50,82 @@ std::string VirtualNetwork::unbalanced() const {
     Stats sum;
     for (const Rank& r : ranks_) {
         const Stats& s = r.endpoint->stats();
-        sum.tx_data += s.tx_data;
-        sum.rx_data += s.rx_data;
-        sum.rx_duplicates += s.rx_duplicates;
-        sum.rtx_loss += s.rtx_loss;
-        sum.rtx_gap += s.rtx_gap;
-        sum.rtx_interval += s.rtx_interval;
-        sum.rtx_probe += s.rtx_probe;
-        sum.rx_loss_notices += s.rx_loss_notices;
-        sum.rx_loss_repeats += s.rx_loss_repeats;
-        sum.tx_control += s.tx_control;
-        sum.rx_control += s.rx_control;
-        sum.rx_early_dropped += s.rx_early_dropped;
-        sum.rx_bad_index += s.rx_bad_index;
+#define CSAUD_ADD(name, help) sum.name += s.name;
+        CSAUD_STATS(CSAUD_ADD)
+#undef CSAUD_ADD
     }
     std::string wrong;
-    const auto equal = [&](const char* what, std::uint64_t hosts, std::uint64_t fabric) {
-        if (hosts == fabric) return;
+    const auto say = [&](const char* what, std::uint64_t hosts, std::uint64_t fabric) {
         wrong += std::string(what) + ": hosts " + std::to_string(static_cast<std::int64_t>(hosts)) +
                  ", fabric " + std::to_string(static_cast<std::int64_t>(fabric)) + "; ";
     };
-    const std::uint64_t lost = counts_.data_dropped + counts_.data_trimmed + counts_.data_corrupted;
+    const auto equal = [&](const char* what, std::uint64_t hosts, std::uint64_t fabric) {
+        if (hosts != fabric) say(what, hosts, fabric);
+    };
+    const auto at_most = [&](const char* what, std::uint64_t hosts, std::uint64_t fabric) {
+        if (hosts > fabric) say(what, hosts, fabric);
+    };
+    const FabricCounts& c = counts_;
+    const std::uint64_t lost = c.data_dropped + c.data_cut + c.data_corrupted;
     const std::uint64_t rtx = sum.rtx_loss + sum.rtx_gap + sum.rtx_interval + sum.rtx_probe;
-    equal("DATA copies lost", sum.tx_data + counts_.data_duplicated - sum.rx_data, lost);
-    equal("retransmissions less duplicates", rtx + counts_.data_duplicated - sum.rx_duplicates, lost);
-    equal("LOSS notices", sum.rx_loss_notices + sum.rx_loss_repeats + counts_.loss_dropped,
-          counts_.data_trimmed);
+    equal("DATA copies lost", sum.tx_data + c.data_duplicated - sum.rx_data, lost);
+    equal("retransmissions less duplicates", rtx + c.data_duplicated - sum.rx_duplicates, lost);
+    equal("LOSS notices", sum.rx_loss_notices + sum.rx_loss_repeats + c.loss_dropped,
+          c.data_trimmed + c.data_bounced);
+    equal("LOSS notices by kind", sum.rx_loss_trimmed + sum.rx_loss_bounced, sum.rx_loss_notices);
+    at_most("LOSS notices for receivers", sum.rx_loss_trimmed, c.data_trimmed);
+    at_most("LOSS notices for senders", sum.rx_loss_bounced, c.data_bounced);
+    at_most("copies resent for a notice", sum.rtx_loss, c.data_cut);
     // Only a copy that the fabric doubled can be reported twice.
-    if (counts_.data_duplicated == 0) equal("repeated LOSS notices", sum.rx_loss_repeats, 0);
-    equal("control packets lost", sum.tx_control + counts_.control_duplicated - sum.rx_control,
-          counts_.control_dropped);
+    if (c.data_duplicated == 0) equal("repeated LOSS notices", sum.rx_loss_repeats, 0);
+    at_most("DATA with a mark", sum.rx_ecn, c.data_marked + c.data_duplicated);
+    at_most("marks told of", sum.rx_ecn_echoes, sum.rx_ecn);
+    equal("control packets lost", sum.tx_control + c.control_duplicated - sum.rx_control, c.control_dropped);
     equal("early data dropped", sum.rx_early_dropped, 0);
-    equal("bad indices", sum.rx_bad_index, 0);
+    equal("bad indices", sum.rx_bad_index + sum.rx_bad_loss, 0);
     return wrong;
 }
 
-std::vector<std::byte> trimmed(std::span<const std::byte> packet, std::uint16_t loss_port) {
-    wire::Decoded d;
-    if (wire::decode_any(packet, d) != wire::Fault::none)
-        throw std::invalid_argument("trimmed: not a CSA packet");
+namespace {
+std::vector<std::byte> loss_of(wire::Decoded d, std::span<const std::byte> packet, std::uint16_t loss_port,
+                               const LossSignal& signal) {
     d.csa.type = wire::Type::loss;
     d.csa.flags |= wire::kTrimmed;
-    d.route.dst_port = loss_port;
+    d.route.icrc = signal.icrc;
+    if (!signal.icrc) d.route.dst_port = loss_port;
     std::vector<std::byte> out(wire::kHeaderBytes);
-    wire::encode_headers(out, d.route, d.csa, 0);
+    const std::size_t most = packet.size() - wire::kIcrcBytes;
+    const std::size_t kept = signal.icrc ? wire::kHeaderBytes : std::min(signal.kept, most);
+    wire::encode_headers(out, d.route, d.csa, kept - wire::kHeaderBytes);
+    if (signal.icrc) {
+        const auto crc = wire::icrc(out, {}, 0);
+        out.insert(out.end(), crc.begin(), crc.end());
+    } else {
+        const auto rest = packet.first(kept).subspan(wire::kHeaderBytes);
+        out.insert(out.end(), rest.begin(), rest.end());
+    }
     return out;
+}
+
+wire::Decoded data_of(std::span<const std::byte> packet) {
+    wire::Decoded d;
+    if (wire::decode_any(packet, d) != wire::Fault::none || d.csa.type != wire::Type::data)
+        throw std::invalid_argument("only DATA can be cut");
+    return d;
+}
+}  // namespace
+
+std::vector<std::byte> trimmed(std::span<const std::byte> packet, std::uint16_t loss_port,
+                               const LossSignal& signal) {
+    return loss_of(data_of(packet), packet, loss_port, signal);
+}
+
+std::vector<std::byte> bounced(std::span<const std::byte> packet, std::uint16_t loss_port,
+                               const LossSignal& signal) {
+    wire::Decoded d = data_of(packet);
+    std::swap(d.route.src_ipv4, d.route.dst_ipv4);
+    std::swap(d.route.src_qpn, d.route.dst_qpn);
+    return loss_of(d, packet, loss_port, signal);
 }
 
 }  // namespace csaud::testing

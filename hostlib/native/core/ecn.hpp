@@ -1,0 +1,69 @@
+// ECN by path. A receiver counts, for each peer and path, the DATA that came marked (CE); each control packet
+// to that peer tells one path's count, cumulative, so that a lost one heals with the next. Nothing is kept of
+// peers of which nothing marked came.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace csaud {
+
+struct EcnReport {
+    bool any = false;
+    std::uint16_t path = 0;
+    std::uint16_t count = 0;
+};
+
+// The receiver's side, per peer.
+class EcnMarks {
+  public:
+    void marked(std::uint16_t path, std::uint16_t paths) {
+        if (counts_.empty()) counts_.resize(paths);
+        Count& c = counts_[path];
+        if (c.marked++ == c.told) ++untold_;
+    }
+    // The next path of which the sender does not know all marks, in turn; none: it knows all.
+    EcnReport tell() noexcept {
+        if (untold_ == 0) return {};
+        while (counts_[next_].marked == counts_[next_].told) step();
+        const std::uint16_t path = next_;
+        step();
+        return tell(path);
+    }
+    // The same of one path.
+    EcnReport tell(std::uint16_t path) noexcept {
+        if (counts_.empty() || counts_[path].marked == counts_[path].told) return {};
+        counts_[path].told = counts_[path].marked;
+        --untold_;
+        return {true, path, counts_[path].told};
+    }
+
+  private:
+    struct Count {
+        std::uint16_t marked = 0;
+        std::uint16_t told = 0;
+    };
+    void step() noexcept { next_ = static_cast<std::uint16_t>((next_ + 1U) % counts_.size()); }
+
+    std::vector<Count> counts_;
+    std::uint16_t next_ = 0;
+    std::uint16_t untold_ = 0;  // paths
+};
+
+// The sender's side, per peer: what it was told last.
+class EcnEcho {
+  public:
+    // How many marks are new. A control packet that was overtaken says nothing new.
+    std::uint16_t heard(std::uint16_t path, std::uint16_t count, std::uint16_t paths) {
+        if (told_.empty()) told_.resize(paths);
+        const auto fresh = static_cast<std::int16_t>(count - told_[path]);
+        if (fresh <= 0) return 0;
+        told_[path] = count;
+        return static_cast<std::uint16_t>(fresh);
+    }
+
+  private:
+    std::vector<std::uint16_t> told_;
+};
+
+}  // namespace csaud
