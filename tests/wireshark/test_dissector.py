@@ -1,0 +1,293 @@
+"""The dissector's fields and expert infos, against packets of the native codec."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from csaud import _core
+from csaud_topologies.capture.pcapng import Interface, PcapngWriter
+
+from tests.wireshark import packets as p
+from tests.wireshark.tshark import DISSECTOR, ETHERNET, capture, fields, needs_tshark, run, text
+
+pytestmark = needs_tshark
+
+HEADER_FIELDS = [
+    "type", "flags", "spray", "cls", "attempt", "epoch", "comm", "step", "coll_seq", "src_rank", "chunk",
+    "pkt_idx", "pkt_total", "path_id", "path_seq", "tx_ts",
+]  # fmt: skip
+CONTROL_FIELDS = [
+    "reason", "flags", "ecn_count", "newest_tx_ts", "echoed_path", "path_first", "path_count", "from_rank",
+    "credit", "cumulative", "bitmap_bits",
+]  # fmt: skip
+EXPERT = "_ws.expert.message"
+
+
+def dissect(packet: bytes, *names: str, options: tuple[str, ...] = (), **where: Any) -> dict[str, str]:
+    return fields([packet], names, *options, **where)[0]
+
+
+def random_packet(chance: random.Random) -> bytes:
+    """A packet of a random type whose fields are all random."""
+    kind = chance.choice([p.DATA, p.ACK, p.STATE, p.LOSS, p.CREDIT, p.PROBE, p.PROBE_RSP, p.ABORT])
+    total = chance.randint(1, 512)
+    header = {
+        "flags": chance.getrandbits(8) | (p.TRIMMED if kind == p.LOSS else 0),
+        "spray": chance.getrandbits(4),
+        "cls": chance.getrandbits(3),
+        "ordered": bool(chance.getrandbits(1)),
+        "attempt": chance.getrandbits(8),
+        "coll_seq": chance.getrandbits(32),
+        "tx_ts": chance.getrandbits(32),
+        "pkt_idx": chance.randrange(total),
+        "pkt_total": total,
+    }
+    header |= {name: chance.getrandbits(16) for name in ("epoch", "comm", "step", "src_rank", "chunk")}
+    header |= {name: chance.getrandbits(16) for name in ("path_id", "path_seq")}
+    if kind == p.DATA:
+        return p.packet(kind, **header, payload=chance.randbytes(chance.randint(0, 200)))
+    if kind == p.LOSS:
+        return p.loss(**header)
+    part = {"reason": chance.randrange(13), "control_flags": chance.getrandbits(3)}
+    part |= {
+        name: chance.getrandbits(16) for name in ("ecn_count", "echoed_path", "path_first", "path_count")
+    }
+    part |= {name: chance.getrandbits(32) for name in ("newest_tx_ts", "credit")}
+    part |= {"from_rank": chance.getrandbits(16), "cumulative": chance.randint(0, total)}
+    bits = chance.choice([0, total])
+    return p.control(
+        kind, set(chance.sample(range(total), total // 2)) if bits else None, bits, **header, **part
+    )
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_every_field_has_the_value_that_the_native_codec_reads(seed: int) -> None:
+    print("seed", seed)
+    chance = random.Random(seed)
+    sent = [random_packet(chance) for _ in range(300)]
+    names = [f"csaud.{name}" for name in [*HEADER_FIELDS, "ordered", "payload_length"]]
+    names += [f"csaud.control.{name}" for name in [*CONTROL_FIELDS, "bitmap", "bitmap.received"]]
+    for packet, shown in zip(sent, fields(sent, names), strict=True):
+        fault, decoded = _core.wire.decode_any(packet)
+        assert fault == "none"
+        assert {name: int(shown[f"csaud.{name}"], 0) for name in HEADER_FIELDS} == {
+            name: decoded[name] for name in HEADER_FIELDS
+        }
+        assert int(shown["csaud.ordered"]) == decoded["ordered"]
+        if decoded["type"] in (p.DATA, p.LOSS):
+            assert int(shown["csaud.payload_length"]) == len(decoded["payload"])
+            assert "csaud.control.reason" not in shown
+            continue
+        native = {**decoded, "flags": decoded["control_flags"]}
+        assert {name: int(shown[f"csaud.control.{name}"], 0) for name in CONTROL_FIELDS} == {
+            name: native[name] for name in CONTROL_FIELDS
+        }
+        assert shown.get("csaud.control.bitmap", "") == decoded["bitmap"].hex()
+        if decoded["bitmap_bits"]:
+            ones = sum(byte.bit_count() for byte in decoded["bitmap"])
+            assert int(shown["csaud.control.bitmap.received"]) == ones
+
+
+def test_data() -> None:
+    packet = p.packet(p.DATA, payload=b"abcde", flags=p.LAST)
+    shown = dissect(
+        packet, "_ws.col.Protocol", "_ws.col.Info", "csaud.magic", "csaud.version", "csaud.flags.last",
+        "csaud.flags.rtx", "csaud.message", "csaud.payload", "csaud.pad", "infiniband.bth.destqp",
+        "infiniband.deth.srcqp",
+    )  # fmt: skip
+    assert shown == {
+        "_ws.col.Protocol": "CSA-UD",
+        "_ws.col.Info": f"DATA 5/300, message {p.MESSAGE}, path 9 #61453, 5 bytes",
+        "csaud.magic": "0x0c5a",
+        "csaud.version": "1",
+        "csaud.flags.last": "1",
+        "csaud.flags.rtx": "0",
+        "csaud.message": p.MESSAGE,
+        "csaud.payload": b"abcde".hex(),
+        "csaud.pad": "000000",
+        "infiniband.bth.destqp": "0x0abcde",
+        "infiniband.deth.srcqp": "0x00000051",
+    }
+
+
+def test_a_trimmed_packet_on_its_own_port() -> None:
+    shown = dissect(
+        p.loss(attempt=2), "_ws.col.Info", "csaud.type", "csaud.loss_form", "csaud.payload_length",
+        "csaud.bth.opcode", "csaud.bth.destqp", "csaud.bth.psn", "csaud.deth.qkey", "csaud.deth.srcqp",
+        EXPERT,
+    )  # fmt: skip
+    assert shown == {
+        "_ws.col.Info": f"LOSS 5/300, message {p.MESSAGE}, path 9 #61453, attempt 2",
+        "csaud.type": "3",
+        "csaud.loss_form": "1",
+        "csaud.payload_length": "0",
+        "csaud.bth.opcode": "0x64",
+        "csaud.bth.destqp": "0x0abcde",
+        "csaud.bth.psn": "1193046",
+        "csaud.deth.qkey": "0x1ceb00da",
+        "csaud.deth.srcqp": "0x000051",
+        EXPERT: "A switch trimmed this packet: its payload is lost,Retransmission 2",
+    }
+
+
+def test_a_trimmed_packet_with_an_icrc_on_the_roce_port() -> None:
+    packet = p.loss(dst_port=p.ROCE_PORT)
+    options = ("-o", "csaud.verify_icrc:TRUE")
+    shown = dissect(packet, "csaud.type", "csaud.loss_form", "csaud.icrc_status", EXPERT, options=options)
+    assert len(packet) == 84
+    assert shown == {
+        "csaud.type": "3",
+        "csaud.loss_form": "2",
+        "csaud.icrc_status": "1",
+        EXPERT: "A switch trimmed this packet: its payload is lost",
+    }
+
+
+def test_a_trimmed_packet_may_keep_some_of_its_payload() -> None:
+    packet = bytearray(p.loss() + b"left")
+    packet[2:4], packet[24:26] = (84).to_bytes(2, "big"), (64).to_bytes(2, "big")
+    shown = dissect(bytes(packet), "csaud.loss_form", "csaud.payload", "csaud.payload_length")
+    assert shown == {
+        "csaud.loss_form": "1",
+        "csaud.payload": b"left".hex(),
+        "csaud.payload_length": "4",
+    }
+
+
+def test_the_bitmap_is_drawn() -> None:
+    received = set(range(70)) - {3, 64, 65, 66}
+    packet = p.control(p.STATE, received, 70, reason=2, from_rank=6, credit=99, cumulative=3)
+    shown = dissect(
+        packet, "_ws.col.Info", "csaud.control.bitmap.row", "csaud.control.bitmap.missing",
+        "csaud.control.bitmap.missing_packets", EXPERT,
+    )  # fmt: skip
+    first = "#" * 3 + "." + "#" * 4 + " " + " ".join(["#" * 8] * 7)
+    assert shown == {
+        "_ws.col.Info": "STATE path gap, from rank 6, credit 99, 66 of 70 received, missing 3, 64-66,"
+        f" message {p.MESSAGE}",
+        "csaud.control.bitmap.row": f"  0  {first}, 64  ...###",
+        "csaud.control.bitmap.missing": "4",
+        "csaud.control.bitmap.missing_packets": "3, 64-66",
+        EXPERT: "Missing: 3, 64-66",
+    }
+    lines = [line.strip() for line in text([packet], "-V").splitlines()]
+    assert "Bitmap: 66 of 70 packets received, missing 3, 64-66" in lines
+    assert "64  ...###" in lines
+
+
+def test_what_the_experts_say() -> None:
+    def message(packet: bytes) -> str | None:
+        return dissect(packet, EXPERT).get(EXPERT)
+
+    def patched(packet: bytes, at: int, value: bytes) -> bytes:
+        return packet[:at] + value + packet[at + len(value) :]
+
+    data = p.packet(p.DATA, payload=b"1234")
+    assert message(data) is None
+    assert message(p.packet(p.DATA, attempt=3)) == "Retransmission 3"
+    assert message(p.packet(p.DATA, flags=p.ECN_ECHO)) == "Congestion was experienced (ECN echo)"
+    assert message(p.packet(p.DATA, pkt_idx=7, pkt_total=7)) == "Packet 7 of 7"
+    assert message(p.packet(p.DATA, pkt_total=513)) == "Packet 5 of 513"
+    assert message(patched(data, 50, b"\x0a")) == "Unknown type"
+    unfit = "LOSS, its flag TRIMMED and its UDP port do not fit together"
+    assert message(p.packet(p.DATA, flags=p.TRIMMED)) == unfit
+    assert unfit in str(message(p.loss(flags=0)))
+    assert message(p.control(p.ABORT, reason=11)) == "The job is aborted"
+    assert message(p.control(p.PROBE_RSP, reason=8, control_flags=4)) == "The sender is short of credit"
+    state = p.control(p.STATE, {0}, 9)
+    assert message(patched(state, 80 + 22, b"\x00\x20")) == "A bitmap of 32 bits in 2 bytes"
+    assert message(patched(data, 50, b"\x02")) == "A control packet has 24 bytes behind the CSA header"
+
+
+def test_a_damaged_icrc_is_told_when_asked_for() -> None:
+    packet = p.packet(p.DATA, payload=bytes(100), tos=0x50)
+    damaged = packet[:-6] + b"\xff" + packet[-5:]
+    routed = packet[:1] + b"\x03" + packet[2:8] + b"\x3f" + packet[9:]  # what routers change is not covered
+    verify = ("-o", "csaud.verify_icrc:TRUE")
+    names = ["csaud.icrc_status", EXPERT]
+    assert fields([packet, routed, damaged], names, *verify) == [
+        {"csaud.icrc_status": "1"},
+        {"csaud.icrc_status": "1"},
+        {"csaud.icrc_status": "0", EXPERT: "Bad iCRC"},
+    ]
+    assert dissect(damaged, *names) == {}
+
+
+def test_what_is_not_ours_is_left_alone() -> None:
+    data = p.packet(p.DATA, payload=b"1234")
+
+    def patched(packet: bytes, at: int, value: bytes) -> bytes:
+        return packet[:at] + value + packet[at + len(value) :]
+
+    others = [
+        patched(data, 48, b"\xc5\xb1"),  # magic
+        patched(data, 48, b"\xc5\xa2"),  # version
+        patched(data, 28, b"\x04"),  # opcode: RC SEND only
+        p.packet(p.DATA, dst_qpn=1, payload=b"1234"),
+        patched(p.loss(), 48, b"\xc5\xa2"),
+        patched(p.loss(), 28, b"\x65"),
+        p.loss(dst_qpn=1),
+        p.packet(p.DATA, dst_port=4792),
+        p.loss()[:60],
+    ]
+    assert fields(others, ["csaud.type"]) == [{}] * len(others)
+    assert fields([data], ["csaud.type"]) == [{"csaud.type": "0"}]
+
+
+def test_frames_with_a_vlan_tag() -> None:
+    tagged = ETHERNET[:12] + bytes.fromhex("81000005") + ETHERNET[12:]
+    verify = ("-o", "csaud.verify_icrc:TRUE")
+    shown = dissect(
+        p.packet(p.DATA), "vlan.id", "csaud.pkt_idx", "csaud.icrc_status", options=verify, header=tagged
+    )
+    assert shown == {"vlan.id": "5", "csaud.pkt_idx": "5", "csaud.icrc_status": "1"}
+
+
+def test_the_port_of_trimmed_packets_is_a_preference() -> None:
+    moved = ("-o", "csaud.loss_port:50000")
+    sent = [p.loss(), p.packet(p.LOSS, flags=p.TRIMMED, dst_port=50000)[:-4]]
+    sent[1] = sent[1][:2] + (80).to_bytes(2, "big") + sent[1][4:24] + (60).to_bytes(2, "big") + sent[1][26:]
+    assert fields(sent, ["csaud.type"], *moved) == [{}, {"csaud.type": "3"}]
+    assert fields(sent, ["csaud.type"]) == [{"csaud.type": "3"}, {}]
+
+
+def test_a_loss_that_the_capture_cut_short_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
+    lengths = [40, 61, 63, 64, 80, 93, 94]
+    cut = tmp_path / "cut.pcapng"
+    with cut.open("wb") as out:
+        writer = PcapngWriter(out, [Interface("h1-eth0", snaplen=94)])
+        for kept in lengths:
+            frame = ETHERNET + p.loss()
+            writer.write(0, 0, frame[:kept], original_length=len(frame))
+    shown = run(["-r", str(cut), "-T", "fields", "-e", "_ws.col.Info", "-e", "csaud.type"]).splitlines()
+    assert ["cut short by the capture" in line for line in shown] == [64 <= kept < 94 for kept in lengths]
+    assert shown[-1].startswith("LOSS 5/300") and shown[-1].endswith("\t3")
+
+
+def test_filters_find_packets(tmp_path: Path) -> None:
+    sent = [p.packet(p.DATA), p.packet(p.DATA, attempt=1, flags=p.RTX), p.loss(), p.control(p.STATE, {1}, 9)]
+    file = capture(sent, tmp_path / "some.pcapng")
+
+    def found(expression: str) -> list[int]:
+        lines = run(["-r", str(file), "-Y", expression, "-T", "fields", "-e", "frame.number"]).split()
+        return [int(line) for line in lines]
+
+    assert found("csaud") == [1, 2, 3, 4]
+    assert found("csaud.type == 0") == [1, 2]
+    assert found("csaud.flags.rtx == 1") == [2]
+    assert found("csaud.expert.loss") == [3]
+    assert found(f'csaud.message == "{p.MESSAGE}" && csaud.type == 3') == [3]
+    assert found("csaud.control.bitmap.missing > 3") == [4]
+
+
+def test_the_dissector_is_one_file_that_is_documented() -> None:
+    described = (DISSECTOR.parents[1] / "docs" / "dissector.md").read_text()
+    listing = run(["-G", "fields"])
+    names = [row.split("\t")[2] for row in listing.splitlines() if row.startswith("F\t")]
+    ours = [name for name in names if name.startswith("csaud.")]
+    assert len(ours) > 60
+    missing = [name for name in ours if f"`{name}`" not in described]
+    assert not missing, f"docs/dissector.md does not name {missing}"

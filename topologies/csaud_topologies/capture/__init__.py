@@ -1,0 +1,1 @@
+"""`csaud capture`: the frames of a switch's port as a pcapng file."""
