@@ -68,6 +68,8 @@ class TableInfo(TypedDict):
     profile: str | None  # name of its action profile
     const_entries: bool  # entries are fixed by the program
     const_default: bool  # the default action is fixed by the program
+    direct_meter: str | None
+    idle_timeout: bool  # entries may have one
 
 class ProfileInfo(TypedDict):
     name: str
@@ -79,6 +81,25 @@ class CounterInfo(TypedDict):
     name: str
     size: int  # 0 for a direct counter
     table: str | None  # the table of a direct counter
+
+class MeterInfo(TypedDict):
+    name: str
+    size: int  # 0 for a direct meter
+    table: str | None  # the table of a direct meter
+    unit: Literal["packets", "bytes"]
+    rates: int  # 2: green, yellow, red
+
+MeterRates: TypeAlias = tuple[float, int, float, int]
+"""(committed rate, committed burst, peak rate, peak burst): packets or bytes, rates a second."""
+
+class ValueSetInfo(TypedDict):
+    name: str
+    size: int  # members at most, 0: any number
+    widths: list[int]  # bits of the parts of its key
+
+class DigestInfo(TypedDict):
+    name: str
+    fields: list[tuple[str, int]]  # name in the JSON (empty for a constant), width in bits
 
 class RegisterInfo(TypedDict):
     name: str
@@ -118,6 +139,11 @@ class SwitchStats(TypedDict):
     flushed: int  # queued when the program was replaced or their port removed
     queued: int
     assertions: int  # failed; these packets are among those dropped
+    resubmitted: int  # passes, not packets: no part of the balance
+    recirculated: int  # likewise
+    looped: int  # ended after 1,024 passes, or while 1,024 packets waited for another pass
+    digests: int  # queued for the control plane
+    digest_overflow: int  # lost, as 16,384 were waiting
 
 class Switch:
     @property
@@ -137,6 +163,9 @@ class Switch:
     def profiles(self) -> list[ProfileInfo]: ...
     def counters(self) -> list[CounterInfo]: ...
     def registers(self) -> list[RegisterInfo]: ...
+    def meters(self) -> list[MeterInfo]: ...
+    def value_sets(self) -> list[ValueSetInfo]: ...
+    def digests(self) -> list[DigestInfo]: ...
 
     # --- table entries: the larger priority wins; only tables with ternary, range or optional keys have one
     def table_insert(self, table: str, match: Match, priority: int, action: Action) -> None: ...
@@ -158,6 +187,17 @@ class Switch:
         """Packets that missed, counted while the table has a direct counter."""
 
     def direct_counter_default_write(self, table: str, packets: int, octets: int) -> None: ...
+
+    # --- idle timeouts (FailedPrecondition on a table that does not support them); nanoseconds
+    def table_set_idle_timeout(self, table: str, match: Match, priority: int, timeout_ns: int) -> None:
+        """0 means never. Time counts from now, from each hit, and from each table_modify, which keeps it."""
+
+    def table_idle_timeout(self, table: str, match: Match, priority: int) -> int: ...
+    def table_idle_age(self, table: str, match: Match, priority: int) -> int:
+        """Time since the entry was hit, inserted or modified last."""
+
+    def poll_idle(self) -> list[tuple[str, list[MatchField], int]]:
+        """(table, match, priority) of entries idle for their timeout, each once until it is hit again."""
 
     # --- action profiles
     def member_insert(self, profile: str, id: int, action: ActionCall) -> None: ...
@@ -185,14 +225,36 @@ class Switch:
     def counter_read(self, counter: str, index: int) -> Count: ...
     def counter_read_all(self, counter: str) -> list[Count]: ...
     def counter_write(self, counter: str, index: int, packets: int, octets: int) -> None: ...
+    def meter_get(self, meter: str, index: int) -> MeterRates | None: ...
+    def meter_set(self, meter: str, index: int, rates: MeterRates | None) -> None:
+        """None: every packet is green, as before the first rates. Buckets start full.
+
+        Colours are those of simple_switch: colour-blind, the peak rate looked at first.
+        InvalidArgument when the committed rate is above the peak rate.
+        """
+
+    def direct_meter_get(self, table: str, match: Match, priority: int) -> MeterRates | None: ...
+    def direct_meter_set(self, table: str, match: Match, priority: int, rates: MeterRates | None) -> None: ...
+    def value_set_members(self, name: str) -> list[list[bytes]]:
+        """One value a part of the key; in ascending order."""
+
+    def value_set_set(self, name: str, members: Sequence[Sequence[bytes]]) -> None:
+        """Replace all members. ResourceExhausted when there are more than its size."""
+
+    def value_set_insert(self, name: str, member: Sequence[bytes]) -> None: ...
+    def value_set_delete(self, name: str, member: Sequence[bytes]) -> None: ...
     def register_read(self, name: str, index: int) -> int: ...
     def register_read_all(self, name: str) -> list[int]: ...
     def register_write(self, name: str, index: int, value: int) -> None: ...
 
     # --- replication
-    def clone_session_set(self, session: int, ports: Sequence[tuple[int, int]]) -> None:
-        """ports: (egress port, rid), one copy each."""
+    def clone_session_set(self, session: int, ports: Sequence[tuple[int, int]], truncate: int = 0) -> None:
+        """ports: (egress port, rid), one copy each. truncate: bytes kept of each copy, 0 for all."""
 
+    def clone_sessions(self) -> list[tuple[int, list[tuple[int, int]], int]]:
+        """(session, ports, truncate)."""
+
+    def multicast_groups(self) -> list[tuple[int, list[tuple[int, int]]]]: ...
     def clone_session_delete(self, session: int) -> None: ...
     def multicast_group_set(self, group: int, ports: Sequence[tuple[int, int]]) -> None: ...
     def multicast_group_delete(self, group: int) -> None: ...
@@ -211,7 +273,16 @@ class Switch:
         """
 
     def packet_in_fd(self) -> int:
-        """An eventfd, readable while packets wait. It belongs to the switch: do not close it."""
+        """An eventfd, readable while packets or digests wait. It belongs to the switch: do not close it."""
+
+    def digest_enable(self, name: str, enabled: bool) -> None:
+        """Digests are thrown away until they are enabled; loading a program disables them."""
+
+    def poll_digests(self) -> list[tuple[str, list[bytes], int]]:
+        """(digest, values of its fields, time) since the last call, one a packet; 16,384 wait at most.
+
+        They signal packet_in_fd, which poll_packet_in clears: call that one first.
+        """
 
     def take_log(self) -> list[str]:
         """Messages of log_msg and of failed assertions since the last call, the last thousand at most."""

@@ -72,8 +72,12 @@ def parser_operation(root: Json) -> None:
     root["parsers"][0]["parse_states"][0]["parser_ops"][0]["op"] = "extract_VL"
 
 
+def transition(root: Json) -> None:
+    root["parsers"][0]["parse_states"][0]["transitions"][0]["type"] = "guess"
+
+
 def value_set(root: Json) -> None:
-    root["parsers"][0]["parse_states"][0]["transitions"][0]["type"] = "parse_vset"
+    root["parsers"][0]["parse_states"][0]["transitions"][0].update(type="parse_vset", value="nothing")
 
 
 def operator(root: Json) -> None:
@@ -85,18 +89,17 @@ def operator(root: Json) -> None:
     [
         (named("header_stacks"), "header stack 'thing'"),
         (named("header_unions"), "header union 'thing'"),
-        (named("parse_vsets"), "parser value set 'thing'"),
-        (named("meter_arrays"), "meter 'thing'"),
-        (named("learn_lists"), "digest 'thing'"),
+        (named("meter_arrays", type="bits", rate_count=2), "meter 'thing'.*a meter of 'bits'"),
+        (named("meter_arrays", type="bytes", rate_count=3), "meter 'thing'.*number of rates"),
+        (named("learn_lists", elements=[{"type": "header", "value": "cmd"}]), "digest 'thing'.*'header'"),
         (named("extern_instances"), "extern 'thing'"),
-        (change_primitive("mark_to_drop", "recirculate"), "primitive 'recirculate'"),
-        (change_primitive("count", "execute_meter"), "primitive 'execute_meter'"),
+        (change_primitive("mark_to_drop", "drop_it"), "primitive 'drop_it'"),
         (change_calculation, "calculation 'calc.*hash algorithm 'toeplitz'"),
         (wide_field, "field 'huge' of 256 bits"),
         (varbit, "variable-length field 'options'"),
         (second_parser, "2 parsers"),
         (parser_operation, "parser state 'start'.*operation 'extract_VL'"),
-        (value_set, "parser state 'start'.*transition on 'parse_vset'"),
+        (transition, "parser state 'start'.*transition on 'guess'"),
         (operator, "operator 'last_stack_index'"),
     ],
 )
@@ -106,25 +109,6 @@ def test_a_construct_that_is_not_supported_is_named(change: Callable[[Json], Non
     with pytest.raises(_core.ProgramError, match=message) as refused:
         load(root)
     assert "not supported by the embedded switch" in str(refused.value)
-
-
-def timeout(root: Json) -> None:
-    table(root, "I.longest")["support_timeout"] = True
-
-
-def direct_meter(root: Json) -> None:
-    table(root, "I.longest")["direct_meters"] = "m"
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [(timeout, r"table 'I\.longest'.*idle timeout"), (direct_meter, r"table 'I\.longest'.*a direct meter")],
-)
-def test_a_table_that_is_not_supported_is_named(change: Callable[[Json], None], message: str) -> None:
-    root = program("tables")
-    change(root)
-    with pytest.raises(_core.ProgramError, match=message):
-        load(root)
 
 
 def unknown_header(root: Json) -> None:
@@ -153,6 +137,10 @@ def missing_arguments(root: Json) -> None:
     first_primitive(root, "count")["parameters"].pop()
 
 
+def direct_meter(root: Json) -> None:
+    root["pipelines"][0]["tables"][0]["direct_meters"] = "m"
+
+
 def missing_actions(root: Json) -> None:
     del root["actions"]
 
@@ -169,6 +157,9 @@ def missing_actions(root: Json) -> None:
         (unknown_counter, "no counter_array 'nothing'"),
         (missing_arguments, "primitive 'count'.*1 arguments, expected 2"),
         (missing_actions, "'actions' is missing"),
+        (value_set, "no value set 'nothing'"),
+        (change_primitive("mark_to_drop", "recirculate"), "primitive 'recirculate'.*hexadecimal"),
+        (direct_meter, r"no direct meter 'm'"),
     ],
 )
 def test_a_mistake_in_the_json_is_named(change: Callable[[Json], None], message: str) -> None:

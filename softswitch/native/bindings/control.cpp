@@ -21,21 +21,6 @@ namespace {
 
 using namespace nb::literals;
 
-nb::int_ from_wide(UWide value) {
-    const nb::object high = nb::int_(static_cast<std::uint64_t>(value >> 64));
-    const nb::object low = nb::int_(static_cast<std::uint64_t>(value));
-    return nb::borrow<nb::int_>((high << nb::int_(64)) | low);
-}
-
-UWide to_wide(nb::handle value) {
-    const nb::object number = nb::borrow(value);
-    if (number < nb::int_(0) || (number >> nb::int_(128)) > nb::int_(0))
-        throw InvalidArgument("a register holds numbers from 0 to 2^128 - 1");
-    const auto high = nb::cast<std::uint64_t>(number >> nb::int_(64));
-    const auto low = nb::cast<std::uint64_t>(number & nb::int_(UINT64_MAX));
-    return UWide{high} << 64 | low;
-}
-
 std::pair<std::uint64_t, std::uint64_t> read(const Count& count) {
     return {count.packets, count.bytes};
 }
@@ -75,13 +60,19 @@ std::vector<Replica> to_replicas(const std::vector<std::pair<PortId, std::uint32
     return replicas;
 }
 
+nb::list from_replicas(const std::vector<Replica>& replicas) {
+    nb::list out;
+    for (const Replica& replica : replicas) out.append(nb::make_tuple(replica.port, replica.rid));
+    return out;
+}
+
 void bind_tables(nb::class_<SwitchHandle>& cls) {
     cls.def(
         "table_insert",
         [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority,
            nb::handle action) {
             const EntrySpec entry{to_match(match), priority, to_action(action)};
-            self.locked([&] { Control(*self.target).table_insert(table, entry); });
+            self.locked([&] { Control(*self.target, self.owner->present()).table_insert(table, entry); });
         },
         "table"_a, "match"_a, "priority"_a, "action"_a);
     cls.def(
@@ -89,7 +80,7 @@ void bind_tables(nb::class_<SwitchHandle>& cls) {
         [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority,
            nb::handle action) {
             const EntrySpec entry{to_match(match), priority, to_action(action)};
-            self.locked([&] { Control(*self.target).table_modify(table, entry); });
+            self.locked([&] { Control(*self.target, self.owner->present()).table_modify(table, entry); });
         },
         "table"_a, "match"_a, "priority"_a, "action"_a);
     cls.def(
@@ -227,68 +218,27 @@ void bind_profiles(nb::class_<SwitchHandle>& cls) {
         "profile"_a);
 }
 
-void bind_state(nb::class_<SwitchHandle>& cls) {
-    cls.def(
-        "counter_read",
-        [](const SwitchHandle& self, const std::string& counter, std::uint64_t index) {
-            return from_count(
-                self.locked([&] { return read(Control(*self.target).counter(counter, index)); }));
-        },
-        "counter"_a, "index"_a);
-    cls.def(
-        "counter_read_all",
-        [](const SwitchHandle& self, const std::string& counter) {
-            const auto cells = self.locked([&] { return self.target->program().counter(counter).cells; });
-            nb::list out;
-            for (const Count& cell : cells) out.append(from_count(read(cell)));
-            return out;
-        },
-        "counter"_a);
-    cls.def(
-        "counter_write",
-        [](const SwitchHandle& self, const std::string& counter, std::uint64_t index, std::uint64_t packets,
-           std::uint64_t octets) {
-            self.locked([&] { Control(*self.target).counter(counter, index) = {packets, octets}; });
-        },
-        "counter"_a, "index"_a, "packets"_a, "octets"_a);
-    cls.def(
-        "register_read",
-        [](const SwitchHandle& self, const std::string& name, std::uint64_t index) {
-            return from_wide(self.locked([&] { return Control(*self.target).register_read(name, index); }));
-        },
-        "name"_a, "index"_a);
-    cls.def(
-        "register_read_all",
-        [](const SwitchHandle& self, const std::string& name) {
-            const auto values = self.locked([&] {
-                std::vector<UWide> all;
-                const std::uint32_t size = self.target->program().register_array(name).size;
-                for (std::uint32_t i = 0; i < size; ++i)
-                    all.push_back(Control(*self.target).register_read(name, i));
-                return all;
-            });
-            nb::list out;
-            for (const UWide value : values) out.append(from_wide(value));
-            return out;
-        },
-        "name"_a);
-    cls.def(
-        "register_write",
-        [](const SwitchHandle& self, const std::string& name, std::uint64_t index, nb::handle value) {
-            const UWide number = to_wide(value);
-            self.locked([&] { Control(*self.target).register_write(name, index, number); });
-        },
-        "name"_a, "index"_a, "value"_a);
-}
-
 void bind_replication(nb::class_<SwitchHandle>& cls) {
     using Ports = std::vector<std::pair<PortId, std::uint32_t>>;
     cls.def(
         "clone_session_set",
-        [](const SwitchHandle& self, std::uint32_t session, const Ports& ports) {
-            self.locked([&] { self.target->clone_sessions[session] = to_replicas(ports); });
+        [](const SwitchHandle& self, std::uint32_t session, const Ports& ports, std::uint32_t truncate) {
+            self.locked([&] { self.target->clone_sessions[session] = {to_replicas(ports), truncate}; });
         },
-        "session"_a, "ports"_a);
+        "session"_a, "ports"_a, "truncate"_a = 0);
+    cls.def("clone_sessions", [](const SwitchHandle& self) {
+        const auto sessions = self.locked([&] { return self.target->clone_sessions; });
+        nb::list out;
+        for (const auto& [id, session] : sessions)
+            out.append(nb::make_tuple(id, from_replicas(session.replicas), session.truncate));
+        return out;
+    });
+    cls.def("multicast_groups", [](const SwitchHandle& self) {
+        const auto groups = self.locked([&] { return self.target->multicast_groups; });
+        nb::list out;
+        for (const auto& [id, replicas] : groups) out.append(nb::make_tuple(id, from_replicas(replicas)));
+        return out;
+    });
     cls.def(
         "clone_session_delete",
         [](const SwitchHandle& self, std::uint32_t session) {

@@ -76,6 +76,9 @@ nb::list tables(const SwitchHandle& self) {
         item["profile"] = text_or_none(table->profile ? program.profiles[*table->profile]->name : "");
         item["const_entries"] = table->const_entries;
         item["const_default"] = table->const_default;
+        item["direct_meter"] =
+            text_or_none(table->direct_meter ? program.meters[*table->direct_meter].name : "");
+        item["idle_timeout"] = table->idle_timeout;
         out.append(item);
     }
     return out;
@@ -103,6 +106,48 @@ nb::list counters(const SwitchHandle& self) {
         item["name"] = counter.name;
         item["size"] = counter.cells.size();
         item["table"] = text_or_none(counter.table);
+        out.append(item);
+    }
+    return out;
+}
+
+nb::list meters(const SwitchHandle& self) {
+    nb::list out;
+    for (const MeterArray& meter : self.target->program().meters) {
+        nb::dict item;
+        item["name"] = meter.name;
+        item["size"] = meter.cells.size();
+        item["table"] = text_or_none(meter.table);
+        item["unit"] = meter.bytes ? "bytes" : "packets";
+        item["rates"] = 2;
+        out.append(item);
+    }
+    return out;
+}
+
+nb::list value_sets(const SwitchHandle& self) {
+    nb::list out;
+    for (const ValueSet& set : self.target->program().value_sets) {
+        nb::list widths;
+        for (const unsigned width : set.widths) widths.append(width);
+        nb::dict item;
+        item["name"] = set.name;
+        item["size"] = set.size;
+        item["widths"] = widths;
+        out.append(item);
+    }
+    return out;
+}
+
+nb::list digests(const SwitchHandle& self) {
+    nb::list out;
+    for (const Digest& digest : self.target->program().digests) {
+        nb::list fields;
+        for (const Digest::Element& element : digest.elements)
+            fields.append(nb::make_tuple(element.name, element.field.width));
+        nb::dict item;
+        item["name"] = digest.name;
+        item["fields"] = fields;
         out.append(item);
     }
     return out;
@@ -181,6 +226,11 @@ nb::dict stats(const SwitchHandle& self) {
     out["flushed"] = f.flushed;
     out["queued"] = queued;
     out["assertions"] = f.assertions;
+    out["resubmitted"] = f.resubmitted;
+    out["recirculated"] = f.recirculated;
+    out["looped"] = f.looped;
+    out["digests"] = f.digests;
+    out["digest_overflow"] = f.digest_overflow;
     return out;
 }
 
@@ -191,6 +241,9 @@ void bind_descriptions(nb::class_<SwitchHandle>& cls) {
     cls.def("profiles", profiles);
     cls.def("counters", counters);
     cls.def("registers", registers);
+    cls.def("meters", meters);
+    cls.def("value_sets", value_sets);
+    cls.def("digests", digests);
     cls.def("port_stats", port_stats);
     cls.def("stats", stats);
 }

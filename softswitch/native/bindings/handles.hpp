@@ -39,6 +39,9 @@ struct FabricHandle {
     void catch_up() {
         if (runner.running()) fabric.advance(std::max(monotonic_now(), fabric.now()));
     }
+    Nanos present() const {
+        return runner.running() ? std::max(monotonic_now(), fabric.now()) : fabric.now();
+    }
     void require_virtual_time() const;
 };
 
@@ -54,5 +57,6 @@ struct SwitchHandle {
 
 void bind_control(nb::class_<SwitchHandle>& cls);
 void bind_descriptions(nb::class_<SwitchHandle>& cls);
+void bind_state(nb::class_<SwitchHandle>& cls);
 
 }  // namespace csaud::sw::python

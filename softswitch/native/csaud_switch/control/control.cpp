@@ -86,7 +86,8 @@ void Control::table_insert(const std::string& name, const EntrySpec& spec) {
     Binding binding = bind(table, spec.action);
     const Binding undo = binding;
     try {
-        table.insert(spec.match, spec.priority, std::move(binding));
+        const Entry& entry = table.insert(spec.match, spec.priority, std::move(binding));
+        if (entry.watch) entry.watch->last_hit = now_;
     } catch (...) {
         release(undo);
         throw;
@@ -100,6 +101,10 @@ void Control::table_modify(const std::string& name, const EntrySpec& spec) {
     Binding binding = bind(table, spec.action);
     release(entry.binding);
     entry.binding = std::move(binding);
+    if (entry.watch) {
+        entry.watch->last_hit = now_;
+        entry.watch->idle_told = false;
+    }
 }
 
 void Control::table_delete(const std::string& name, const std::vector<MatchField>& match, int priority) {

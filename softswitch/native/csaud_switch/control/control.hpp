@@ -31,9 +31,23 @@ struct GroupSpec {
     std::uint32_t max_size = 0;
 };
 
+struct IdleEntry {
+    std::string table;
+    std::vector<MatchField> match;
+    int priority = 0;
+};
+
+struct DigestMessage {
+    std::string name;
+    std::vector<Bytes> values;  // of its elements, in order
+    Nanos time = 0;
+};
+
 class Control {
   public:
-    explicit Control(Switch& target) : switch_(target), program_(target.program()) {}
+    // now: what entries count their age from; tables without idle timeouts do not look at it.
+    explicit Control(Switch& target, Nanos now = 0)
+        : switch_(target), program_(target.program()), now_(now) {}
 
     void table_insert(const std::string& table, const EntrySpec& entry);
     void table_modify(const std::string& table, const EntrySpec& entry);
@@ -54,6 +68,25 @@ class Control {
     void group_delete(const std::string& profile, std::uint32_t id);
     std::vector<GroupSpec> groups(const std::string& profile) const;
 
+    // Idle timeouts; FailedPrecondition on a table without them.
+    void table_set_idle_timeout(const std::string& table, const std::vector<MatchField>& match, int priority,
+                                Nanos timeout);
+    const EntryWatch& idle_watch(const std::string& table, const std::vector<MatchField>& match,
+                                 int priority);
+    std::vector<IdleEntry> take_idle();
+
+    Meter& meter(const std::string& name, std::uint64_t index);
+    Meter& direct_meter(const std::string& table, const std::vector<MatchField>& match, int priority);
+    static void configure(Meter& meter, const std::optional<MeterRates>& rates);
+
+    std::vector<std::vector<Bytes>> value_set_members(const std::string& name) const;
+    void value_set_replace(const std::string& name, const std::vector<std::vector<Bytes>>& members);
+    void value_set_insert(const std::string& name, const std::vector<Bytes>& member);
+    void value_set_delete(const std::string& name, const std::vector<Bytes>& member);
+
+    void digest_enable(const std::string& name, bool enabled);
+    std::vector<DigestMessage> take_digests();
+
     Count& counter(const std::string& name, std::uint64_t index);
     UWide register_read(const std::string& name, std::uint64_t index) const;
     void register_write(const std::string& name, std::uint64_t index, UWide value);
@@ -68,12 +101,14 @@ class Control {
     ActionSpec describe(std::uint32_t action, const std::vector<std::uint64_t>& parameters) const;
     void check_mutable(const Table& table) const;
     void check_direct_counter(const Table& table) const;
+    Entry& watched(const std::string& table, const std::vector<MatchField>& match, int priority);
     PortIsUp ports() const {
         return [this](PortId id) { return switch_.port_is_up(id); };
     }
 
     Switch& switch_;
     Program& program_;
+    Nanos now_;
 };
 
 }  // namespace csaud::sw

@@ -18,6 +18,10 @@ void Packet::reset(PortId port) {
     asserted = false;
     clone_request = 0;
     clone_fields = 0;
+    resubmit = 0;
+    recirculate = 0;
+    digest = 0;
+    passes = 0;
 }
 
 PacketPool::~PacketPool() {
@@ -65,7 +69,7 @@ Packet* PacketPool::copy(const Packet& original) {
     packet->length = original.length;
     packet->ingress_length = original.ingress_length;
     packet->program_length = original.program_length;
-    packet->truncate_to = original.truncate_to;
+    packet->truncate_to = kNoTruncation;  // as on the reference: a copy is whole
     packet->ingress_port = original.ingress_port;
     packet->egress_port = original.egress_port;
     packet->priority = original.priority;
@@ -73,6 +77,10 @@ Packet* PacketPool::copy(const Packet& original) {
     packet->asserted = false;
     packet->clone_request = 0;
     packet->clone_fields = 0;
+    packet->resubmit = 0;
+    packet->recirculate = 0;
+    packet->digest = 0;
+    packet->passes = original.passes;
     packet->slots = original.slots;
     packet->headers = original.headers;
     return packet;

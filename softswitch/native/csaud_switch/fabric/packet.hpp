@@ -44,6 +44,10 @@ struct Packet {
     bool asserted = false;            // an assertion of the program failed
     std::uint32_t clone_request = 0;  // session + 1, 0 for none
     std::uint32_t clone_fields = 0;
+    std::uint32_t resubmit = 0;     // field list + 1, 0 for none
+    std::uint32_t recirculate = 0;  // likewise
+    std::uint32_t digest = 0;       // + 1, 0 for none
+    std::uint32_t passes = 0;       // how often it was resubmitted or recirculated
     std::uint64_t enqueued_us = 0;  // since the switch's start
     Nanos enqueued_at = 0;
     std::uint64_t epoch = 0;  // of the link it travels on

@@ -11,11 +11,12 @@ constexpr std::uint32_t kEgressClone = 2;
 }  // namespace
 
 void Switch::replicate(Packet* packet, const std::vector<Replica>& replicas, std::uint32_t instance_type,
-                       Nanos now) {
+                       std::uint32_t truncate, Nanos now) {
     for (const Replica& replica : replicas) {
         Packet* copy = wire_.pool().copy(*packet);
         Interpreter::set(*copy, program_->target.egress_rid, replica.rid);
         Interpreter::set(*copy, program_->target.instance_type, instance_type);
+        if (truncate > 0) copy->truncate_to = truncate;
         enqueue(copy, replica.port, now);
     }
 }
@@ -29,37 +30,46 @@ void Switch::reset_metadata(Packet& packet) const {
     }
 }
 
-void Switch::send_clone(Packet* clone, std::uint32_t session, const Packet& original, std::uint32_t fields,
+void Switch::send_clone(Packet* clone, const CloneSession& session, const Packet& original,
                         std::uint32_t instance_type, Nanos now) {
     reset_metadata(*clone);
-    for (const FieldRef& field : program_->field_lists[fields].fields)
+    for (const FieldRef& field : program_->field_lists[original.clone_fields].fields)
         for (std::uint32_t word = 0; word < words_for(field.width); ++word)
             clone->slots[field.slot + word] = original.slots[field.slot + word];
-    const std::vector<Replica>& replicas = clone_sessions.at(session);
-    figures_.copies += replicas.size();
-    replicate(clone, replicas, instance_type, now);
+    figures_.copies += session.replicas.size();
+    replicate(clone, session.replicas, instance_type, session.truncate, now);
     wire_.pool().give(clone);
 }
 
 // The packet as it arrived, parsed again.
 void Switch::clone_ingress(const Packet& original, std::uint32_t frame_start, Nanos now) {
-    const std::uint32_t session = original.clone_request - 1;
-    if (!clone_sessions.contains(session)) return;
+    const auto session = clone_sessions.find(original.clone_request - 1);
+    if (session == clone_sessions.end()) return;
     Packet* clone = wire_.pool().copy(original);
     clone->length += clone->start - frame_start;
     clone->start = frame_start;
     clone->reset(original.ingress_port);
+    clone->ingress_length = original.ingress_length;
+    clone->passes = original.passes;
     interpreter_->begin(*clone);
+    // The parser may look at it.
+    Interpreter::set(*clone, program_->target.ingress_port, original.ingress_port);
     interpreter_->parse(*clone);
-    send_clone(clone, session, original, original.clone_fields, kIngressClone, now);
+    send_clone(clone, session->second, original, kIngressClone, now);
 }
 
 // The packet as egress left it.
 void Switch::clone_egress(const Packet& original, Nanos now) {
-    const std::uint32_t session = original.clone_request - 1;
-    if (!clone_sessions.contains(session)) return;
+    const auto session = clone_sessions.find(original.clone_request - 1);
+    if (session == clone_sessions.end()) return;
     Packet* clone = wire_.pool().copy(original);
-    send_clone(clone, session, original, original.clone_fields, kEgressClone, now);
+    if (++clone->passes >= kMaxPasses) {
+        // Each clone is cloned again, for ever.
+        ++figures_.copies;
+        stop(clone, figures_.looped);
+        return;
+    }
+    send_clone(clone, session->second, original, kEgressClone, now);
 }
 
 }  // namespace csaud::sw

@@ -12,7 +12,9 @@ namespace {
 
 // instance_type of v1model
 constexpr std::uint32_t kNormal = 0;
+constexpr std::uint32_t kRecirculated = 4;
 constexpr std::uint32_t kReplication = 5;
+constexpr std::uint32_t kResubmitted = 6;
 
 }  // namespace
 
@@ -33,6 +35,7 @@ void Switch::load(const std::string& bmv2_json) {
 }
 
 void Switch::install(std::unique_ptr<Program> program) {
+    digests_.clear();
     // What is queued carries fields of the old program, which mean nothing to the new one.
     for (const auto& port : ports_)
         if (port) flush(*port);
@@ -116,30 +119,39 @@ void Switch::receive(Packet* packet, PortId port, Nanos now) {
         from->figures.rx_bytes += packet->length;
     }
     packet->reset(port);
-    ingress(packet, now);
-}
-
-void Switch::ingress(Packet* packet, Nanos now) {
     if (!interpreter_) {
-        ++figures_.dropped_ingress;
-        wire_.pool().give(packet);
+        stop(packet, figures_.dropped_ingress);
         return;
     }
+    interpreter_->begin(*packet);
+    Interpreter::set(*packet, program_->target.ingress_port, port);
+    Interpreter::set(*packet, program_->target.packet_length, packet->length);
+    Interpreter::set(*packet, program_->target.ingress_timestamp, microseconds(now));
+    busy_ = true;
+    ingress(packet, now);
+    run_again(now);
+}
+
+// The packet's metadata are set; its start is that of the frame.
+void Switch::ingress(Packet* packet, Nanos now) {
     const TargetFields& target = program_->target;
     const std::uint32_t frame_start = packet->start;
-    interpreter_->begin(*packet);
-    Interpreter::set(*packet, target.ingress_timestamp, microseconds(now));
+    interpreter_->set_time(now, microseconds(now));
     interpreter_->parse(*packet);
     interpreter_->ingress(*packet);
     if (packet->clone_request != 0) {
         clone_ingress(*packet, frame_start, now);
         packet->clone_request = 0;
     }
+    if (packet->digest != 0) learn(*packet, now);
 
     if (packet->asserted) {
         ++figures_.assertions;
-        ++figures_.dropped_ingress;
-        wire_.pool().give(packet);
+        stop(packet, figures_.dropped_ingress);
+        return;
+    }
+    if (packet->resubmit != 0) {
+        resubmit(packet, frame_start);
         return;
     }
     if (const auto group = static_cast<std::uint32_t>(Interpreter::get(*packet, target.mcast_grp));
@@ -149,19 +161,86 @@ void Switch::ingress(Packet* packet, Nanos now) {
             ++figures_.dropped_ingress;
         } else {
             figures_.copies += found->second.size() - 1;
-            replicate(packet, found->second, kReplication, now);
+            replicate(packet, found->second, kReplication, 0, now);
         }
         wire_.pool().give(packet);
         return;
     }
     const auto to = static_cast<PortId>(Interpreter::get(*packet, target.egress_spec));
     if (to == config_.drop_port) {
-        ++figures_.dropped_ingress;
-        wire_.pool().give(packet);
+        stop(packet, figures_.dropped_ingress);
         return;
     }
     Interpreter::set(*packet, target.instance_type, kNormal);
     enqueue(packet, to, now);
+}
+
+void Switch::run_again(Nanos now) {
+    busy_ = true;
+    while (again_.count > 0) ingress(again_.pop(), now);
+    busy_ = false;
+}
+
+// As if it had just arrived, but for the fields of a list.
+void Switch::restart(Packet* packet, std::uint32_t fields, std::uint32_t instance_type,
+                     std::uint32_t ingress_length) {
+    const std::uint32_t passes = packet->passes + 1;
+    if (passes >= kMaxPasses || again_.count >= kMaxAgain) {
+        stop(packet, figures_.looped);
+        return;
+    }
+    const std::vector<FieldRef>& list = program_->field_lists[fields].fields;
+    preserved_.clear();
+    for (const FieldRef& field : list)
+        for (std::uint32_t word = 0; word < words_for(field.width); ++word)
+            preserved_.push_back(packet->slots[field.slot + word]);
+    packet->reset(packet->ingress_port);
+    packet->passes = passes;
+    packet->ingress_length = ingress_length;
+    interpreter_->begin(*packet);
+    std::size_t at = 0;
+    for (const FieldRef& field : list)
+        for (std::uint32_t word = 0; word < words_for(field.width); ++word)
+            packet->slots[field.slot + word] = preserved_[at++];
+    Interpreter::set(*packet, program_->target.instance_type, instance_type);
+    Interpreter::set(*packet, program_->target.packet_length, packet->length);
+    again_.push(packet);
+}
+
+void Switch::resubmit(Packet* packet, std::uint32_t frame_start) {
+    ++figures_.resubmitted;
+    packet->length += packet->start - frame_start;
+    packet->start = frame_start;
+    restart(packet, packet->resubmit - 1, kResubmitted, packet->ingress_length);
+}
+
+void Switch::recirculate(Packet* packet) {
+    ++figures_.recirculated;
+    restart(packet, packet->recirculate - 1, kRecirculated, packet->length);
+}
+
+void Switch::learn(const Packet& packet, Nanos now) {
+    const std::uint32_t index = packet.digest - 1;
+    const Digest& digest = program_->digests[index];
+    if (!digest.enabled) return;
+    if (digests_.size() >= kDigestLimit) {
+        ++figures_.digest_overflow;
+        return;
+    }
+    DigestSample sample{index, {}, now};
+    for (const Digest::Element& element : digest.elements) {
+        const std::uint64_t* words = element.name.empty() ? element.value : &packet.slots[element.field.slot];
+        sample.words.insert(sample.words.end(), words, words + words_for(element.field.width));
+    }
+    digests_.push_back(std::move(sample));
+    ++figures_.digests;
+    wire_.packet_in(*this);
+}
+
+std::vector<DigestSample> Switch::take_digests() {
+    std::vector<DigestSample> taken;
+    taken.swap(digests_);
+    return taken;
 }
 
 void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
@@ -230,10 +309,12 @@ void Switch::serve(Port& port, Nanos now) {
         wire_.transmit(*this, port, packet, port.free_at);
     }
     port.serving = false;
+    if (!busy_ && again_.count > 0) run_again(now);
 }
 
 Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
     const TargetFields& target = program_->target;
+    interpreter_->set_time(now, microseconds(now));
     Interpreter::set(*packet, target.egress_timestamp, microseconds(now));
     if (target.queueing) {
         Interpreter::set(*packet, target.deq_timedelta, microseconds(now) - packet->enqueued_us);
@@ -255,6 +336,10 @@ Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
         return nullptr;
     }
     interpreter_->deparse(*packet);
+    if (packet->recirculate != 0) {
+        recirculate(packet);
+        return nullptr;
+    }
     return packet;
 }
 

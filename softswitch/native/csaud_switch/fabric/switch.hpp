@@ -46,11 +46,27 @@ struct SwitchFigures {
     std::uint64_t tx = 0, tx_errors = 0;
     std::uint64_t flushed = 0;  // queued when the program was replaced or their port removed
     std::uint64_t assertions = 0;
+    std::uint64_t resubmitted = 0, recirculated = 0;  // passes, not packets
+    std::uint64_t looped = 0;                         // ended after too many passes
+    std::uint64_t digests = 0, digest_overflow = 0;
 };
 
+// A digest of one packet: the values of its elements as words, two for those of more than 64 bits.
+struct DigestSample {
+    std::uint32_t digest = 0;  // in the program
+    std::vector<std::uint64_t> words;
+    Nanos time = 0;
+};
+
+// One copy of a clone session or multicast group.
 struct Replica {
     PortId port = 0;
     std::uint32_t rid = 0;
+};
+
+struct CloneSession {
+    std::vector<Replica> replicas;
+    std::uint32_t truncate = 0;  // bytes of each copy, 0: all of them
 };
 
 class Switch {
@@ -108,9 +124,10 @@ class Switch {
     }
 
     std::vector<std::vector<std::uint8_t>> take_packet_ins();
+    std::vector<DigestSample> take_digests();
 
     // --- replication
-    std::map<std::uint32_t, std::vector<Replica>> clone_sessions;
+    std::map<std::uint32_t, CloneSession> clone_sessions;
     std::map<std::uint32_t, std::vector<Replica>> multicast_groups;
 
     const SwitchFigures& figures() const { return figures_; }
@@ -118,18 +135,33 @@ class Switch {
 
   private:
     static constexpr std::size_t kPacketInLimit = 16384;
+    static constexpr std::size_t kDigestLimit = 16384;
+    // Packets that go round for ever must not stop the others.
+    static constexpr std::uint32_t kMaxPasses = 1024;
+    static constexpr std::uint32_t kMaxAgain = 1024;  // at a time, as on the reference
 
     std::uint64_t microseconds(Nanos now) const { return static_cast<std::uint64_t>((now - start_) / 1000); }
     void ingress(Packet* packet, Nanos now);
+    // Packets that enter ingress once more do so when the present one is done, before any other.
+    void run_again(Nanos now);
+    void resubmit(Packet* packet, std::uint32_t frame_start);
+    void recirculate(Packet* packet);
+    void restart(Packet* packet, std::uint32_t fields, std::uint32_t instance_type,
+                 std::uint32_t ingress_length);
+    void learn(const Packet& packet, Nanos now);
+    void stop(Packet* packet, std::uint64_t& figure) {
+        ++figure;
+        wire_.pool().give(packet);
+    }
     void enqueue(Packet* packet, PortId to, Nanos now);
     // Egress pipeline and deparser; nullptr when the packet ended here.
     Packet* egress(Packet* packet, std::uint32_t depth, Nanos now);
     void deliver(Packet* packet);  // to the control plane
     void replicate(Packet* packet, const std::vector<Replica>& replicas, std::uint32_t instance_type,
-                   Nanos now);
+                   std::uint32_t truncate, Nanos now);
     void clone_ingress(const Packet& original, std::uint32_t frame_start, Nanos now);
     void clone_egress(const Packet& original, Nanos now);
-    void send_clone(Packet* clone, std::uint32_t session, const Packet& original, std::uint32_t fields,
+    void send_clone(Packet* clone, const CloneSession& session, const Packet& original,
                     std::uint32_t instance_type, Nanos now);
     void reset_metadata(Packet& packet) const;
     void flush(Port& port);
@@ -143,6 +175,10 @@ class Switch {
     std::vector<std::unique_ptr<Port>> ports_;          // by id
     std::vector<std::unique_ptr<Port>> removed_ports_;  // events may still name them
     std::deque<std::vector<std::uint8_t>> packet_ins_;
+    std::vector<DigestSample> digests_;
+    PacketQueue again_;
+    bool busy_ = false;                     // within receive() or run_again()
+    std::vector<std::uint64_t> preserved_;  // words of a field list
     SwitchFigures figures_;
 };
 

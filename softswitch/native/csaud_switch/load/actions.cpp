@@ -46,6 +46,13 @@ Action Loader::load_action(const Json& json) {
     return action;
 }
 
+std::uint32_t Loader::field_list(const Json& argument, const std::string& where) const {
+    const auto found =
+        field_lists_.find(static_cast<std::uint32_t>(parse_hex(member(argument, "value", where), where)));
+    if (found == field_lists_.end()) fail(where, "no such field list");
+    return found->second;
+}
+
 std::uint32_t Loader::named(const Json& argument, const char* type,
                             const std::unordered_map<std::string, std::uint32_t>& names,
                             const std::string& where) const {
@@ -160,10 +167,24 @@ Primitive Loader::primitive(const Json& json, const Scope& action) {
         expect(2);
         p.op = PrimitiveOp::kClone;
         p.a = expression(arguments[0], 0, scope);
-        const auto list = field_lists_.find(
+        p.index = field_list(arguments[1], scope.where);
+    } else if (op == "resubmit" || op == "recirculate") {
+        expect(1);
+        p.op = op == "resubmit" ? PrimitiveOp::kResubmit : PrimitiveOp::kRecirculate;
+        p.index = field_list(arguments[0], scope.where);
+    } else if (op == "generate_digest") {
+        expect(2);
+        p.op = PrimitiveOp::kDigest;
+        const auto digest = digests_.find(
             static_cast<std::uint32_t>(parse_hex(member(arguments[1], "value", scope.where), scope.where)));
-        if (list == field_lists_.end()) fail(scope.where, "no such field list");
-        p.index = list->second;
+        if (digest == digests_.end()) fail(scope.where, "no such digest");
+        p.index = digest->second;
+    } else if (op == "execute_meter") {
+        expect(3);
+        p.op = PrimitiveOp::kMeter;
+        p.index = named(arguments[0], "meter_array", meters_, scope.where);
+        p.a = expression(arguments[1], 0, scope);
+        p.target = write(member(arguments[2], "value", scope.where), scope.where);
     } else if (op == "_jump") {
         expect(1);
         p.op = PrimitiveOp::kJump;

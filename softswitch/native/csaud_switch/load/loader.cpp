@@ -21,6 +21,9 @@ std::unique_ptr<Program> Loader::load() {
     find_target_fields();
     load_field_lists();
     load_state();
+    load_meters();
+    load_value_sets();
+    load_digests();
     load_calculations();
     load_actions();
     load_parser();
@@ -36,40 +39,11 @@ void Loader::refuse_what_is_not_supported() const {
              {"header_stacks", "header stack"},
              {"header_unions", "header union"},
              {"header_union_stacks", "header union stack"},
-             {"parse_vsets", "parser value set"},
-             {"meter_arrays", "meter"},
-             {"learn_lists", "digest"},
              {"extern_instances", "extern"}}) {
         const auto found = root_.find(key);
         if (found == root_.end() || !found->is_array() || found->empty()) continue;
         const std::string name = optional_text((*found)[0], "name");
         unsupported("program", std::string(what) + " '" + name + "'");
-    }
-}
-
-void Loader::load_state() {
-    for (const Json& json : array_member(root_, "counter_arrays", "program")) {
-        CounterArray counter;
-        counter.name = text_member(json, "name", "counter_arrays");
-        if (flag_member(json, "is_direct", false)) {
-            counter.table = text_member(json, "binding", "counter '" + counter.name + "'");
-        } else {
-            counter.cells.resize(number_member(json, "size", "counter '" + counter.name + "'"));
-            counters_.emplace(counter.name, static_cast<std::uint32_t>(program_->counters.size()));
-        }
-        program_->counters.push_back(std::move(counter));
-    }
-    for (const Json& json : array_member(root_, "register_arrays", "program")) {
-        RegisterArray array;
-        array.name = text_member(json, "name", "register_arrays");
-        const std::string where = "register '" + array.name + "'";
-        array.size = number_member(json, "size", where);
-        array.width = number_member(json, "bitwidth", where);
-        if (array.width < 1 || array.width > kMaxFieldBits)
-            unsupported(where, "a width of " + std::to_string(array.width) + " bits");
-        array.words.resize(std::size_t{array.size} * words_for(array.width));
-        registers_.emplace(array.name, static_cast<std::uint32_t>(program_->registers.size()));
-        program_->registers.push_back(std::move(array));
     }
 }
 

@@ -52,6 +52,7 @@ class Loader {
     Action load_action(const Json& json);
     Primitive primitive(const Json& json, const Scope& scope);
     void assignment(Primitive& out, const Json& target, const Json& value, const Scope& scope);
+    std::uint32_t field_list(const Json& argument, const std::string& where) const;
     std::uint32_t named(const Json& argument, const char* type,
                         const std::unordered_map<std::string, std::uint32_t>& names,
                         const std::string& where) const;
@@ -61,6 +62,7 @@ class Loader {
     ParserState load_state(const Json& json, const std::unordered_map<std::string, std::uint32_t>& states);
     ParserOp parser_op(const Json& json, const std::string& where);
     ParserOp parser_set(const Json& parameters, const std::string& where);
+    const ValueSet& value_set(const Json& transition, const ParserState& state, const std::string& where);
     void transitions(ParserState& state, const Json& json,
                      const std::unordered_map<std::string, std::uint32_t>& states, const std::string& where);
     std::uint32_t error_code(const std::string& name, std::uint32_t otherwise) const;
@@ -81,6 +83,9 @@ class Loader {
     // --- loader.cpp
     void refuse_what_is_not_supported() const;
     void load_state();
+    void load_meters();
+    void load_value_sets();
+    void load_digests();
     void load_calculations();
     CalculationInput calculation_input(const Json& json, const std::string& where);
     void load_checksums();
@@ -89,7 +94,11 @@ class Loader {
     const Json& root_;
     std::unique_ptr<Program> program_;
     std::unordered_map<std::uint32_t, std::uint32_t> action_by_id_;
-    std::unordered_map<std::string, std::uint32_t> calculations_, counters_, registers_, profiles_;
+    std::unordered_map<std::string, std::uint32_t> calculations_, counters_, meters_, registers_, profiles_,
+        value_sets_;
+    std::unordered_map<std::string, std::uint32_t> direct_meters_;
+    std::unordered_map<std::uint32_t, FieldRef> direct_meter_targets_;
+    std::unordered_map<std::uint32_t, std::uint32_t> digests_;      // id -> index
     std::unordered_map<std::uint32_t, std::uint32_t> field_lists_;  // id -> index
 };
 

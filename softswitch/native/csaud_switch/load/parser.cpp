@@ -1,3 +1,5 @@
+#include <numeric>
+
 #include "csaud_switch/load/loader.hpp"
 
 namespace csaud::sw {
@@ -58,6 +60,23 @@ ParserState Loader::load_state(const Json& json,
     return state;
 }
 
+const ValueSet& Loader::value_set(const Json& transition, const ParserState& state,
+                                  const std::string& where) {
+    const std::string name = text_member(transition, "value", where);
+    const auto found = value_sets_.find(name);
+    if (found == value_sets_.end()) fail(where, "no value set '" + name + "'");
+    ValueSet& set = program_->value_sets[found->second];
+    std::vector<unsigned> widths;
+    for (const KeyPart& part : state.key) widths.push_back(part.width);
+    if (std::accumulate(widths.begin(), widths.end(), 0U) != set.bits)
+        fail(where, "the key has another width than value set '" + name + "'");
+    if (set.used && set.widths != widths)
+        unsupported(where, "a second use of value set '" + name + "' with a key of other parts");
+    set.widths = std::move(widths);
+    set.used = true;
+    return set;
+}
+
 void Loader::transitions(ParserState& state, const Json& json,
                          const std::unordered_map<std::string, std::uint32_t>& states,
                          const std::string& where) {
@@ -85,9 +104,16 @@ void Loader::transitions(ParserState& state, const Json& json,
             state.otherwise = next;
             continue;
         }
-        if (type != "hexstr") unsupported(where, "a transition on '" + type + "'");
         Transition out;
         out.next = next;
+        if (type == "parse_vset") {
+            out.set = &value_set(transition, state, where);
+            if (const Json& mask = member(transition, "mask", where); !mask.is_null())
+                out.masks = split(parse_hex_bytes(mask, bytes, where));
+            state.transitions.push_back(std::move(out));
+            continue;
+        }
+        if (type != "hexstr") unsupported(where, "a transition on '" + type + "'");
         out.values = split(parse_hex_bytes(member(transition, "value", where), bytes, where));
         const Json& mask = member(transition, "mask", where);
         for (const KeyPart& part : state.key) out.masks.push_back(mask64(part.width));

@@ -124,8 +124,14 @@ std::unique_ptr<Table> Loader::load_table(const Json& json) {
     table->name = text_member(json, "name", "tables");
     const std::string where = "table '" + table->name + "'";
     table->size = number_member(json, "max_size", where);
-    if (!member_or_null(json, "direct_meters").is_null()) unsupported(where, "a direct meter");
-    if (flag_member(json, "support_timeout", false)) unsupported(where, "idle timeout");
+    if (const Json& name = member_or_null(json, "direct_meters"); !name.is_null()) {
+        const auto found = direct_meters_.find(text_member(json, "direct_meters", where));
+        if (found == direct_meters_.end()) fail(where, "no direct meter '" + name.get<std::string>() + "'");
+        table->direct_meter = found->second;
+        table->meter_target = direct_meter_targets_.at(found->second);
+        program_->meters[found->second].table = table->name;
+    }
+    table->idle_timeout = flag_member(json, "support_timeout", false);
     load_keys(*table, json, where);
     for (const Json& id : array_member(json, "action_ids", where)) {
         const auto found = action_by_id_.find(id.get<std::uint32_t>());

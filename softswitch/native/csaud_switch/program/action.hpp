@@ -29,7 +29,11 @@ enum class PrimitiveOp : std::uint8_t {
     kExit,
     kAssert,
     kLog,
-    kClone,       // session a, fields of list index
+    kClone,     // session a, fields of list index
+    kResubmit,  // fields of list index
+    kRecirculate,
+    kDigest,      // index
+    kMeter,       // target = colour of meter index [a]
     kJump,        // to primitive a
     kJumpIfZero,  // to primitive b when a is 0
     kNothing,
@@ -44,7 +48,7 @@ struct Primitive {
     PrimitiveOp op = PrimitiveOp::kNothing;
     FieldRef target;
     std::uint64_t mask = 0;   // of the target
-    std::uint32_t index = 0;  // header, calculation, register, counter, field list
+    std::uint32_t index = 0;  // header, calculation, register, counter, meter, digest, field list
     std::uint32_t other = 0;
     Expression a, b;
     std::shared_ptr<const LogMessage> message;  // of a log message or assertion

@@ -33,8 +33,6 @@ void Interpreter::begin(Packet& packet) const {
     packet.headers.assign(program_.headers.size(), HeaderState{});
     for (std::size_t i = 0; i < program_.headers.size(); ++i)
         if (program_.layout.headers[i].metadata) packet.slots[program_.headers[i].valid_slot] = 1;
-    set(packet, program_.target.ingress_port, packet.ingress_port);
-    set(packet, program_.target.packet_length, packet.length);
 }
 
 void Interpreter::run(const Pipeline& pipeline, Packet& packet) {
@@ -64,6 +62,7 @@ std::uint32_t Interpreter::apply(Table& table, Packet& packet) {
     if (entry != nullptr) {
         entry->count.add(packet.ingress_length);
         binding = &entry->binding;
+        if (table.watches_hits()) watch_hit(table, *entry, packet);
     } else {
         table.default_entry.count.add(packet.ingress_length);
         if (table.default_entry.set) binding = &table.default_entry.binding;
@@ -89,6 +88,15 @@ std::uint32_t Interpreter::apply(Table& table, Packet& packet) {
     if (action != kEnd) execute(program_.actions[action], parameters, packet);
     if (table.by_hit) return entry != nullptr ? table.next_hit : table.next_miss;
     return action != kEnd ? table.next_by_action[action] : table.base_next;
+}
+
+void Interpreter::watch_hit(const Table& table, Entry& entry, Packet& packet) {
+    entry.watch->last_hit = now_;
+    entry.watch->idle_told = false;
+    if (!table.direct_meter) return;
+    const bool bytes = program_.meters[*table.direct_meter].bytes;
+    const unsigned color = entry.watch->meter.execute(bytes ? packet.ingress_length : 1, now_us_);
+    assign_wide(table.meter_target, color, packet);
 }
 
 void Interpreter::execute(const Action& action, const std::uint64_t* parameters, Packet& packet) {
@@ -208,6 +216,23 @@ void Interpreter::execute_rare(const Primitive& p, const Frame& frame, Packet& p
             packet.clone_request = static_cast<std::uint32_t>(p.a.eval(frame) & 0x7FFF) + 1;
             packet.clone_fields = p.index;
             break;
+        case PrimitiveOp::kResubmit:
+            packet.resubmit = p.index + 1;
+            break;
+        case PrimitiveOp::kRecirculate:
+            packet.recirculate = p.index + 1;
+            break;
+        case PrimitiveOp::kDigest:
+            packet.digest = p.index + 1;
+            break;
+        case PrimitiveOp::kMeter: {
+            MeterArray& meter = program_.meters[p.index];
+            const std::uint64_t cell = p.a.eval(frame);
+            if (cell >= meter.cells.size()) break;
+            assign_wide(p.target, meter.cells[cell].execute(meter.bytes ? packet.ingress_length : 1, now_us_),
+                        packet);
+            break;
+        }
         default:
             break;
     }

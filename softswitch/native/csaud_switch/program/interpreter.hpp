@@ -16,7 +16,12 @@ class Interpreter {
     Interpreter(Program& program, PortId drop_port, std::mt19937_64& random)
         : program_(program), drop_port_(drop_port), random_(random) {}
 
-    // Fields all zero, headers all invalid, metadata of the target as on arrival.
+    // The present, for meters and idle timeouts.
+    void set_time(Nanos now, std::uint64_t since_start_us) {
+        now_ = now;
+        now_us_ = since_start_us;
+    }
+    // Fields all zero, headers all invalid.
     void begin(Packet& packet) const;
     // Sets parser_error and checksum_error; moves the packet's start behind what was parsed.
     void parse(Packet& packet);
@@ -38,6 +43,7 @@ class Interpreter {
   private:
     void run(const Pipeline& pipeline, Packet& packet);
     std::uint32_t apply(Table& table, Packet& packet);
+    void watch_hit(const Table& table, Entry& entry, Packet& packet);
     void execute(const Action& action, const std::uint64_t* parameters, Packet& packet);
     void execute_rare(const Primitive& primitive, const Frame& frame, Packet& packet);
     void assign(const Primitive& primitive, std::uint64_t value, Packet& packet) const {
@@ -58,6 +64,8 @@ class Interpreter {
     Program& program_;
     PortId drop_port_;
     std::mt19937_64& random_;
+    Nanos now_ = 0;
+    std::uint64_t now_us_ = 0;
     std::vector<std::string> log_;
 };
 

@@ -8,6 +8,29 @@
 
 namespace csaud::sw {
 
+namespace {
+
+// masks: none when the whole key is compared.
+bool is_member(const ValueSet& set, const std::vector<std::uint64_t>& masks, const std::uint64_t* key) {
+    const std::size_t parts = set.widths.size();
+    if (masks.empty()) {
+        const auto at = std::lower_bound(
+            set.members.begin(), set.members.end(), key,
+            [parts](const std::vector<std::uint64_t>& member, const std::uint64_t* wanted) {
+                return std::lexicographical_compare(member.begin(), member.end(), wanted, wanted + parts);
+            });
+        return at != set.members.end() && std::equal(at->begin(), at->end(), key);
+    }
+    for (const std::vector<std::uint64_t>& member : set.members) {
+        bool match = true;
+        for (std::size_t i = 0; i < parts; ++i) match &= (key[i] & masks[i]) == (member[i] & masks[i]);
+        if (match) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
 bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed, std::uint32_t& error) {
     const Parser& parser = program_.parser;
     const Frame frame{packet.slots.data(), nullptr};
@@ -85,8 +108,12 @@ std::uint32_t Interpreter::next_state(const ParserState& state, const Packet& pa
     }
     for (const Transition& transition : state.transitions) {
         bool match = true;
-        for (std::size_t i = 0; i < parts; ++i)
-            match &= (key[i] & transition.masks[i]) == transition.values[i];
+        if (transition.set != nullptr) {
+            match = is_member(*transition.set, transition.masks, key.data());
+        } else {
+            for (std::size_t i = 0; i < parts; ++i)
+                match &= (key[i] & transition.masks[i]) == transition.values[i];
+        }
         if (match) return transition.next;
     }
     return state.otherwise;

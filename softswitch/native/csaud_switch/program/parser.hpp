@@ -8,6 +8,7 @@
 #include "csaud_switch/program/action.hpp"
 #include "csaud_switch/program/expression.hpp"
 #include "csaud_switch/program/layout.hpp"
+#include "csaud_switch/program/state.hpp"
 
 namespace csaud::sw {
 
@@ -34,6 +35,7 @@ struct Transition {
     // one per part of the key
     std::vector<std::uint64_t> values;
     std::vector<std::uint64_t> masks;
+    const ValueSet* set = nullptr;  // instead of values
     std::uint32_t next = 0;
 };
 

@@ -22,6 +22,24 @@ CounterArray& Program::counter(const std::string& name) {
     throw UnknownName("no counter '" + name + "' in the program");
 }
 
+MeterArray& Program::meter(const std::string& name) {
+    for (MeterArray& meter : meters)
+        if (meter.name == name) return meter;
+    throw UnknownName("no meter '" + name + "' in the program");
+}
+
+ValueSet& Program::value_set(const std::string& name) {
+    for (ValueSet& set : value_sets)
+        if (set.name == name) return set;
+    throw UnknownName("no value set '" + name + "' in the program");
+}
+
+Digest& Program::digest(const std::string& name) {
+    for (Digest& digest : digests)
+        if (digest.name == name) return digest;
+    throw UnknownName("no digest '" + name + "' in the program");
+}
+
 RegisterArray& Program::register_array(const std::string& name) {
     for (RegisterArray& array : registers)
         if (array.name == name) return array;

@@ -41,6 +41,18 @@ struct FieldList {
     std::vector<FieldRef> fields;
 };
 
+// A message to the control plane: fields, or constants where `name` is empty.
+struct Digest {
+    struct Element {
+        std::string name;
+        FieldRef field;
+        std::uint64_t value[2] = {0, 0};  // low word first
+    };
+    std::string name;
+    std::vector<Element> elements;
+    bool enabled = false;  // somebody wants them
+};
+
 struct Program {
     Layout layout;
     std::vector<HeaderCode> headers;
@@ -57,13 +69,19 @@ struct Program {
     std::vector<std::unique_ptr<Table>> tables;
     std::vector<std::unique_ptr<ActionProfile>> profiles;
     std::vector<CounterArray> counters;
+    std::vector<MeterArray> meters;
     std::vector<RegisterArray> registers;
+    std::vector<ValueSet> value_sets;
+    std::vector<Digest> digests;
     std::vector<FieldList> field_lists;  // by id
 
     Table& table(const std::string& name);
     ActionProfile& profile(const std::string& name);
     CounterArray& counter(const std::string& name);
+    MeterArray& meter(const std::string& name);
     RegisterArray& register_array(const std::string& name);
+    ValueSet& value_set(const std::string& name);
+    Digest& digest(const std::string& name);
 };
 
 }  // namespace csaud::sw

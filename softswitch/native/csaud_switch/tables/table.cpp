@@ -258,6 +258,7 @@ Entry& Table::insert(const std::vector<MatchField>& match, int priority, Binding
     parsed.serial = next_serial_++;
     parsed.constant = constant;
     parsed.binding = std::move(binding);
+    if (watches_hits()) parsed.watch = std::make_unique<EntryWatch>();
     entries_.push_back(std::make_unique<Entry>(std::move(parsed)));
     index(entries_.back().get());
     return *entries_.back();
@@ -284,6 +285,18 @@ void Table::clear() {
     buckets_.clear();
     exact_ = WordIndex<Entry>(key_words);
     bucket_index_ = WordIndex<Bucket>(static_cast<std::uint32_t>(exact_words_.size()));
+}
+
+std::vector<const Entry*> Table::take_idle(Nanos now) {
+    std::vector<const Entry*> idle;
+    if (!idle_timeout) return idle;
+    for (const auto& entry : entries_) {
+        EntryWatch& watch = *entry->watch;
+        if (watch.idle_timeout == 0 || watch.idle_told || now - watch.last_hit < watch.idle_timeout) continue;
+        watch.idle_told = true;
+        idle.push_back(entry.get());
+    }
+    return idle;
 }
 
 std::vector<const Entry*> Table::entries() const {

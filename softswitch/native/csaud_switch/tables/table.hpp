@@ -28,6 +28,14 @@ struct Binding {
     Group* group = nullptr;
 };
 
+// What hits change in tables with a direct meter or idle timeouts.
+struct EntryWatch {
+    Meter meter;
+    Nanos last_hit = 0;      // or since when the entry, or its timeout, is there
+    Nanos idle_timeout = 0;  // 0: never
+    bool idle_told = false;  // since the last hit
+};
+
 struct Entry {
     std::vector<std::uint64_t> key;   // masked
     std::vector<std::uint64_t> mask;  // or the upper end where the key is a range
@@ -38,6 +46,7 @@ struct Entry {
     bool constant = false;
     Binding binding;
     Count count;
+    std::unique_ptr<EntryWatch> watch;  // of a table that watches hits
 };
 
 struct DefaultEntry {
@@ -57,7 +66,11 @@ class Table {
     std::uint32_t size = 0;
     std::vector<std::uint32_t> actions;  // in the program
     std::optional<std::uint32_t> profile;
-    std::string direct_counter;  // its name, empty without
+    std::string direct_counter;                 // its name, empty without
+    std::optional<std::uint32_t> direct_meter;  // in the program
+    FieldRef meter_target;                      // takes the meter's colour
+    bool idle_timeout = false;
+    bool watches_hits() const { return idle_timeout || direct_meter; }
     bool const_entries = false;
     bool const_default = false;
     DefaultEntry program_default;  // what set_default(nothing) goes back to
@@ -82,6 +95,8 @@ class Table {
     void clear();
     std::vector<const Entry*> entries() const;  // in order of insertion
     std::size_t entry_count() const { return entries_.size(); }
+    // Entries that were not hit for as long as their timeout, each once until it is hit again.
+    std::vector<const Entry*> take_idle(Nanos now);
 
   private:
     enum class Kind : std::uint8_t { kExact, kLpm, kPriority };
