@@ -10,7 +10,7 @@ local MAGIC, VERSION = 0xC5A, 1
 local OPCODE_UD_SEND_ONLY = 0x64
 local QP_GENERAL_SERVICES = 1
 local LOSS_PORT = 49791
-local IPV4_UDP_BYTES = 28 -- without options: what the iCRC covers before BTH
+local IPV4_BYTES, UDP_BYTES = 20, 8 -- IPv4 without options
 local BTH_BYTES, DETH_BYTES, CSA_BYTES, CONTROL_BYTES, ICRC_BYTES = 12, 8, 32, 24, 4
 local MOST_PACKETS = 512 -- of a message
 local CUT = "cut short by the capture"
@@ -180,8 +180,9 @@ local function show_icrc(length, tree)
     local version, opcode = last_of(ip_version), last_of(ib_opcode)
     if version == nil or version.value ~= 4 or opcode == nil then return end
     local source, begin = opcode.source, version.offset
-    local size = IPV4_UDP_BYTES + BTH_BYTES + DETH_BYTES + length + ICRC_BYTES
-    if opcode.offset - begin ~= IPV4_UDP_BYTES or source == nil or begin + size > source:len() then return end
+    local size = IPV4_BYTES + UDP_BYTES + BTH_BYTES + DETH_BYTES + length + ICRC_BYTES
+    if source == nil or begin + size > source:len() then return end
+    if opcode.offset - begin ~= IPV4_BYTES + UDP_BYTES then return end
     local sent = source:range(begin + size - ICRC_BYTES, ICRC_BYTES)
     local good = icrc_of(source:range(begin, size):bytes(), size) == bit.tobit(sent:le_uint())
     local item = tree:add(f.icrc_status, sent, good and 1 or 0):set_generated()
@@ -327,8 +328,11 @@ local function add_payload(range, length, tree)
     tree:add(f.payload_length, length):set_generated()
 end
 
--- `tvb` holds CSA header, body and `pad` bytes, no iCRC. The capture may have cut its end off.
-local function dissect_csa(tvb, pad, on_loss_port, pinfo, root)
+local shown_in -- number of the frame that was shown last
+
+-- `tvb` holds CSA header, body and `pad` bytes, `size` together, and no iCRC. The capture may have cut it.
+local function dissect_csa(tvb, size, pad, on_loss_port, pinfo, root)
+    shown_in = pinfo.number
     local tree = root:add(csaud, tvb:range())
     pinfo.cols.protocol = "CSA-UD"
     if tvb:len() < CSA_BYTES then
@@ -338,7 +342,7 @@ local function dissect_csa(tvb, pad, on_loss_port, pinfo, root)
     local header = tvb:range(0, CSA_BYTES)
     local type_item, name = dissect_header(header, tree)
     local type, flags = header:range(2, 1):uint(), header:range(3, 1):uint()
-    local length = tvb:reported_len() - CSA_BYTES - pad
+    local length = size - CSA_BYTES - pad
     if length < 0 then tree:add_proto_expert_info(e.length, "No room for the pad bytes of BTH's PadCnt") end
     local shown = math.min(length, tvb:len() - CSA_BYTES)
     local body = shown > 0 and tvb:range(CSA_BYTES, shown) or nil
@@ -365,30 +369,52 @@ local function dissect_csa(tvb, pad, on_loss_port, pinfo, root)
     if pad > 0 and length >= 0 and shown + pad <= tvb:len() - CSA_BYTES then
         tree:add(f.pad, tvb:range(CSA_BYTES + shown, pad))
     end
-    if not on_loss_port and csaud.prefs.verify_icrc then show_icrc(tvb:reported_len(), tree) end
+    if not on_loss_port and csaud.prefs.verify_icrc then show_icrc(size, tree) end
 
     local type_name = TYPES[type] or ("type " .. type)
     tree:append_text(string.format(", %s, %s", type_name, words))
     pinfo.cols.info = type_name .. " " .. words
 end
 
-local function is_csa(tvb, at)
-    if tvb:reported_len() < at + CSA_BYTES or tvb:len() < at + 2 then return false end
-    return tvb:range(at, 2):uint() == MAGIC * 16 + VERSION
+local function is_csa(tvb, at, size)
+    return size >= CSA_BYTES and tvb:len() >= at + 2 and tvb:range(at, 2):uint() == MAGIC * 16 + VERSION
 end
 
--- Behind Wireshark's own BTH and DETH.
-local function heuristic(tvb, pinfo, root)
+-- Shows what lies behind BTH and DETH that Wireshark's own dissector has shown, if it is ours.
+local function behind_infiniband(tvb, size, pinfo, root)
     local opcode, destqp, padcnt = last_of(ib_opcode), last_of(ib_destqp), last_of(ib_padcnt)
     if opcode == nil or opcode.value ~= OPCODE_UD_SEND_ONLY then return false end
-    if destqp == nil or destqp.range:uint() == QP_GENERAL_SERVICES or not is_csa(tvb, 0) then return false end
-    dissect_csa(tvb, padcnt and padcnt.value or 0, false, pinfo, root)
+    if destqp == nil or destqp.range:uint() == QP_GENERAL_SERVICES then return false end
+    if not is_csa(tvb, 0, size) then return false end
+    dissect_csa(tvb, size, padcnt and padcnt.value or 0, false, pinfo, root)
     return true
 end
 
+local function heuristic(tvb, pinfo, root)
+    return behind_infiniband(tvb, tvb:reported_len(), pinfo, root)
+end
+
+-- Wireshark asks the heuristic first that said yes last, and EoIB's says yes to our packets, too; and it does
+-- not ask at all when the capture cut a frame short. What was missed for that is shown at the end.
+local late = Proto("csaud_late", "CSA-UD, missed at first")
+function late.dissector(_, pinfo, root)
+    local opcode = last_of(ib_opcode)
+    if shown_in == pinfo.number or opcode == nil or opcode.value ~= OPCODE_UD_SEND_ONLY then return end
+    local source, bth = opcode.source, opcode.offset
+    if source == nil or bth < UDP_BYTES or bth + BTH_BYTES + DETH_BYTES >= source:len() then return end
+    local length = source:range(bth - UDP_BYTES + 4, 2):uint()
+    local size = length - UDP_BYTES - BTH_BYTES - DETH_BYTES - ICRC_BYTES
+    local left = source:len() - bth - BTH_BYTES - DETH_BYTES
+    if size < CSA_BYTES then return end
+    local range = source:range(bth + BTH_BYTES + DETH_BYTES, math.min(size, left))
+    behind_infiniband(range:tvb(), size, pinfo, root)
+end
+register_postdissector(late)
+
 -- The payload of a UDP datagram on the port of trimmed packets.
 function csaud.dissector(tvb, pinfo, root)
-    if not is_csa(tvb, BTH_BYTES + DETH_BYTES) then return 0 end
+    local size = tvb:reported_len() - BTH_BYTES - DETH_BYTES
+    if not is_csa(tvb, BTH_BYTES + DETH_BYTES, size) then return 0 end
     local range = tvb:range(0, BTH_BYTES)
     if range:range(0, 1):uint() ~= OPCODE_UD_SEND_ONLY then return 0 end
     if range:range(5, 3):uint() == QP_GENERAL_SERVICES then return 0 end
@@ -402,7 +428,7 @@ function csaud.dissector(tvb, pinfo, root)
     local deth = root:add(f.deth, range):set_text("Datagram Extended Transport Header")
     deth:add(f.deth_qkey, range:range(0, 4))
     deth:add(f.deth_srcqp, range:range(5, 3))
-    dissect_csa(tvb:range(BTH_BYTES + DETH_BYTES):tvb(), 0, true, pinfo, root)
+    dissect_csa(tvb:range(BTH_BYTES + DETH_BYTES):tvb(), size, 0, true, pinfo, root)
     return tvb:len()
 end
 

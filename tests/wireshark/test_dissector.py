@@ -233,8 +233,8 @@ def test_what_is_not_ours_is_left_alone() -> None:
         p.packet(p.DATA, dst_port=4792),
         p.loss()[:60],
     ]
-    assert fields(others, ["csaud.type"]) == [{}] * len(others)
-    assert fields([data], ["csaud.type"]) == [{"csaud.type": "0"}]
+    # Wireshark then believes in EoIB, which does not keep ours from being shown.
+    assert fields([*others, data], ["csaud.type"]) == [{}] * len(others) + [{"csaud.type": "0"}]
 
 
 def test_frames_with_a_vlan_tag() -> None:
@@ -254,17 +254,27 @@ def test_the_port_of_trimmed_packets_is_a_preference() -> None:
     assert fields(sent, ["csaud.type"]) == [{"csaud.type": "3"}, {}]
 
 
-def test_a_loss_that_the_capture_cut_short_is_shown_as_far_as_it_goes(tmp_path: Path) -> None:
-    lengths = [40, 61, 63, 64, 80, 93, 94]
+def test_frames_that_the_capture_cut_short_are_shown_as_far_as_they_go(tmp_path: Path) -> None:
+    lengths = [40, 60, 62, 63, 64, 80, 93, 94, 95, 117, 118, 120]
     cut = tmp_path / "cut.pcapng"
+    sent = [p.packet(p.DATA, payload=bytes(64)), p.control(p.STATE, {1}, 100), p.loss()]
     with cut.open("wb") as out:
-        writer = PcapngWriter(out, [Interface("h1-eth0", snaplen=94)])
+        writer = PcapngWriter(out, [Interface("h1-eth0", snaplen=max(lengths))])
         for kept in lengths:
-            frame = ETHERNET + p.loss()
-            writer.write(0, 0, frame[:kept], original_length=len(frame))
-    shown = run(["-r", str(cut), "-T", "fields", "-e", "_ws.col.Info", "-e", "csaud.type"]).splitlines()
-    assert ["cut short by the capture" in line for line in shown] == [64 <= kept < 94 for kept in lengths]
-    assert shown[-1].startswith("LOSS 5/300") and shown[-1].endswith("\t3")
+            for packet in sent:
+                frame = ETHERNET + packet
+                writer.write(0, 0, frame[:kept], original_length=len(frame))
+    lines = run(
+        ["-r", str(cut), "-T", "fields", "-e", "_ws.col.Info", "-e", "csaud.payload_length"]
+    ).splitlines()
+    for n, kept in enumerate(lengths):
+        data, state, loss = lines[3 * n : 3 * n + 3]
+        if kept < 94:
+            assert loss.startswith("cut short by the capture") == (kept >= 64)
+        else:
+            assert "DATA 5/300" in data and data.endswith("64 bytes\t64")
+            assert "STATE cut short by the capture" in state
+            assert loss.startswith("LOSS 5/300")
 
 
 def test_filters_find_packets(tmp_path: Path) -> None:
