@@ -53,7 +53,7 @@ void Control::release(const Binding& binding) {
     if (binding.kind == Binding::Kind::kGroup) --binding.group->users;
 }
 
-ActionSpec Control::describe(std::uint32_t index, const std::vector<std::uint64_t>& words) const {
+ActionSpec Control::describe(std::uint32_t index, const Words& words) const {
     const Action& action = program_.actions[index];
     ActionSpec spec;
     spec.name = action.name;

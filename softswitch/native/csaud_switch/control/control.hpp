@@ -98,7 +98,7 @@ class Control {
     Binding bind(const Table& table, const ActionSpec& action);
     static void release(const Binding& binding);
     ActionSpec describe(const Binding& binding) const;
-    ActionSpec describe(std::uint32_t action, const std::vector<std::uint64_t>& parameters) const;
+    ActionSpec describe(std::uint32_t action, const Words& parameters) const;
     void check_mutable(const Table& table) const;
     void check_direct_counter(const Table& table) const;
     Entry& watched(const std::string& table, const std::vector<MatchField>& match, int priority);

@@ -17,13 +17,14 @@
 
 #include "csaud_switch/base/value.hpp"
 #include "csaud_switch/program/calculation.hpp"
+#include "csaud_switch/tables/words.hpp"
 
 namespace csaud::sw {
 
 struct Member {
     std::uint32_t id = 0;
     std::uint32_t action = 0;  // in the program
-    std::vector<std::uint64_t> parameters;
+    Words parameters;
     std::vector<std::uint32_t> handles;
     std::map<std::uint32_t, std::uint32_t> weights;  // weight -> groups that use it
     std::uint32_t users = 0;                         // entries and groups

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "csaud_switch/base/error.hpp"
 
@@ -10,89 +11,41 @@ namespace csaud::sw {
 void Table::prepare() {
     key_words = 0;
     sources_.clear();
-    exact_words_.clear();
-    other_words_.clear();
     std::size_t prefixes = 0;
     bool others = false;
-    for (std::uint32_t i = 0; i < keys.size(); ++i) {
-        KeyField& field = keys[i];
-        field.word = key_words;
-        for (std::uint32_t w = 0; w < words_for(field.source.width); ++w) {
-            (field.kind == MatchKind::kExact ? exact_words_ : other_words_).push_back(key_words + w);
-            sources_.push_back({field.source.slot + w, static_cast<std::uint64_t>(field.mask >> (64 * w))});
-        }
-        key_words += words_for(field.source.width);
-        if (field.kind == MatchKind::kLpm) {
-            ++prefixes;
-            lpm_key_ = i;
-        } else if (field.kind != MatchKind::kExact) {
-            others = true;
-        }
-        if (field.kind == MatchKind::kRange) {
-            has_range_ = true;
-            if (field.source.width > 64)
-                throw ProgramError("table '" + name + "': range key '" + field.name +
-                                   "' of more than 64 bits");
-        }
+    // Words of ranges come last: they have no part in hashes.
+    std::vector<KeyField*> by_place;
+    for (KeyField& field : keys)
+        if (field.kind != MatchKind::kRange) by_place.push_back(&field);
+    for (KeyField& field : keys)
+        if (field.kind == MatchKind::kRange) by_place.push_back(&field);
+    std::uint32_t first_range = 0;
+    for (KeyField* field : by_place) {
+        field->word = key_words;
+        for (std::uint32_t w = 0; w < words_for(field->source.width); ++w)
+            sources_.push_back({field->source.slot + w, static_cast<std::uint64_t>(field->mask >> (64 * w))});
+        key_words += words_for(field->source.width);
+        if (field->kind != MatchKind::kRange) first_range = key_words;
+        prefixes += field->kind == MatchKind::kLpm ? 1 : 0;
+        others |= field->kind != MatchKind::kLpm && field->kind != MatchKind::kExact;
+        if (field->kind == MatchKind::kRange && field->source.width > 64)
+            throw ProgramError("table '" + name + "': range key '" + field->name + "' of more than 64 bits");
     }
     if (key_words > kMaxKeyWords)
         throw ProgramError("table '" + name + "': key of more than " + std::to_string(kMaxKeyWords) +
                            " words");
     kind_ = others || prefixes > 1 ? Kind::kPriority : (prefixes == 1 ? Kind::kLpm : Kind::kExact);
-    exact_ = WordIndex<Entry>(key_words);
-    bucket_index_ = WordIndex<Bucket>(static_cast<std::uint32_t>(exact_words_.size()));
+    std::vector<std::uint32_t> all(key_words);
+    std::iota(all.begin(), all.end(), 0U);
+    exact_ = WordIndex<Entry>(all);
+    tuples_ = TupleSpace(key_words, first_range);
 }
 
 Entry* Table::lookup(const std::uint64_t* slots) const {
     if (entries_.empty()) return nullptr;
     std::array<std::uint64_t, kMaxKeyWords> key;
     for (std::uint32_t i = 0; i < key_words; ++i) key[i] = slots[sources_[i].slot] & sources_[i].mask;
-    switch (kind_) {
-        case Kind::kExact:
-            return exact_.find(key.data());
-        case Kind::kLpm: {
-            std::array<std::uint64_t, kMaxKeyWords> masked;
-            for (const auto& prefix : prefixes_) {
-                for (std::uint32_t i = 0; i < key_words; ++i) masked[i] = key[i] & prefix->mask[i];
-                if (Entry* entry = prefix->index.find(masked.data())) return entry;
-            }
-            return nullptr;
-        }
-        case Kind::kPriority: {
-            std::array<std::uint64_t, kMaxKeyWords> exact;
-            for (std::size_t i = 0; i < exact_words_.size(); ++i) exact[i] = key[exact_words_[i]];
-            const Bucket* bucket = bucket_index_.find(exact.data());
-            if (bucket == nullptr) return nullptr;
-            for (Entry* entry : bucket->entries)
-                if (matches(*entry, key.data())) return entry;
-            return nullptr;
-        }
-    }
-    return nullptr;
-}
-
-bool Table::matches(const Entry& entry, const std::uint64_t* key) const {
-    if (has_range_) {
-        for (const KeyField& field : keys) {
-            if (field.kind == MatchKind::kRange) {
-                const std::uint64_t value = key[field.word];
-                if (value < entry.key[field.word] || value > entry.mask[field.word]) return false;
-                continue;
-            }
-            for (std::uint32_t w = field.word; w < field.word + words_for(field.source.width); ++w)
-                if ((key[w] & entry.mask[w]) != entry.key[w]) return false;
-        }
-        return true;
-    }
-    for (const std::uint32_t w : other_words_)
-        if ((key[w] & entry.mask[w]) != entry.key[w]) return false;
-    return true;
-}
-
-std::vector<std::uint64_t> Table::exact_part(const std::uint64_t* key) const {
-    std::vector<std::uint64_t> part;
-    for (const std::uint32_t w : exact_words_) part.push_back(key[w]);
-    return part;
+    return kind_ == Kind::kExact ? exact_.find(key.data()) : tuples_.lookup(key.data());
 }
 
 void Table::parse_field(const KeyField& field, const MatchField& match, Entry& entry) const {
@@ -122,7 +75,7 @@ void Table::parse_field(const KeyField& field, const MatchField& match, Entry& e
                 throw InvalidArgument(what + ": prefix length " + std::to_string(prefix) + " is not in 0.." +
                                       std::to_string(width));
             if (match.kind == K::kLpm) parse_value(match.value, width, what, key);
-            entry.prefix = prefix;
+            if (!needs_priority()) entry.rank = prefix;
             set_mask(mask128(width) & ~mask128(width - static_cast<unsigned>(prefix)));
             break;
         }
@@ -171,83 +124,13 @@ Entry Table::parse(const std::vector<MatchField>& match, int priority) const {
     entry.mask.resize(key_words);
     entry.match = match;
     entry.priority = priority;
+    entry.rank = priority;
     for (std::size_t i = 0; i < keys.size(); ++i) parse_field(keys[i], match[i], entry);
     return entry;
 }
 
 Entry* Table::find_same(const Entry& wanted) const {
-    switch (kind_) {
-        case Kind::kExact:
-            return exact_.find(wanted.key.data());
-        case Kind::kLpm:
-            for (const auto& prefix : prefixes_)
-                if (prefix->length == wanted.prefix) return prefix->index.find(wanted.key.data());
-            return nullptr;
-        case Kind::kPriority: {
-            const Bucket* bucket = bucket_index_.find(exact_part(wanted.key.data()).data());
-            if (bucket == nullptr) return nullptr;
-            for (Entry* entry : bucket->entries)
-                if (entry->priority == wanted.priority && entry->key == wanted.key &&
-                    entry->mask == wanted.mask)
-                    return entry;
-            return nullptr;
-        }
-    }
-    return nullptr;
-}
-
-void Table::index(Entry* entry) {
-    switch (kind_) {
-        case Kind::kExact:
-            exact_.insert(entry);
-            break;
-        case Kind::kLpm: {
-            auto at = prefixes_.begin();
-            while (at != prefixes_.end() && (*at)->length > entry->prefix) ++at;
-            if (at == prefixes_.end() || (*at)->length != entry->prefix)
-                at = prefixes_.insert(at, std::make_unique<Prefix>(Prefix{entry->prefix, entry->mask,
-                                                                          WordIndex<Entry>(key_words)}));
-            (*at)->index.insert(entry);
-            break;
-        }
-        case Kind::kPriority: {
-            std::vector<std::uint64_t> part = exact_part(entry->key.data());
-            Bucket* bucket = bucket_index_.find(part.data());
-            if (bucket == nullptr) {
-                buckets_.push_back(std::make_unique<Bucket>(Bucket{std::move(part), {}}));
-                bucket = buckets_.back().get();
-                bucket_index_.insert(bucket);
-            }
-            const auto at =
-                std::upper_bound(bucket->entries.begin(), bucket->entries.end(), entry,
-                                 [](const Entry* a, const Entry* b) { return a->priority > b->priority; });
-            bucket->entries.insert(at, entry);
-            break;
-        }
-    }
-}
-
-void Table::unindex(const Entry* entry) {
-    switch (kind_) {
-        case Kind::kExact:
-            exact_.erase(entry);
-            break;
-        case Kind::kLpm:
-            std::erase_if(prefixes_, [entry](const std::unique_ptr<Prefix>& prefix) {
-                if (prefix->length != entry->prefix) return false;
-                prefix->index.erase(entry);
-                return prefix->index.size() == 0;
-            });
-            break;
-        case Kind::kPriority: {
-            Bucket* bucket = bucket_index_.find(exact_part(entry->key.data()).data());
-            std::erase(bucket->entries, entry);
-            if (!bucket->entries.empty()) break;
-            bucket_index_.erase(bucket);
-            std::erase_if(buckets_, [bucket](const std::unique_ptr<Bucket>& b) { return b.get() == bucket; });
-            break;
-        }
-    }
+    return kind_ == Kind::kExact ? exact_.find(wanted.key.data()) : tuples_.find_same(wanted);
 }
 
 Entry& Table::insert(const std::vector<MatchField>& match, int priority, Binding binding, bool constant) {
@@ -258,10 +141,16 @@ Entry& Table::insert(const std::vector<MatchField>& match, int priority, Binding
     parsed.serial = next_serial_++;
     parsed.constant = constant;
     parsed.binding = std::move(binding);
+    parsed.position = static_cast<std::uint32_t>(entries_.size());
     if (watches_hits()) parsed.watch = std::make_unique<EntryWatch>();
     entries_.push_back(std::make_unique<Entry>(std::move(parsed)));
-    index(entries_.back().get());
-    return *entries_.back();
+    Entry* entry = entries_.back().get();
+    if (kind_ == Kind::kExact) {
+        exact_.insert(entry);
+    } else {
+        tuples_.insert(entry);
+    }
+    return *entry;
 }
 
 Entry& Table::find(const std::vector<MatchField>& match, int priority) {
@@ -270,21 +159,23 @@ Entry& Table::find(const std::vector<MatchField>& match, int priority) {
     return *found;
 }
 
-void Table::erase(const Entry& entry) {
-    unindex(&entry);
+void Table::erase(const Entry& gone) {
+    const std::uint32_t at = gone.position;
+    Entry* entry = entries_[at].get();
+    if (kind_ == Kind::kExact) {
+        exact_.erase(entry);
+    } else {
+        tuples_.erase(entry);
+    }
     // Order of insertion is restored from the serial numbers when entries are listed.
-    const auto at = std::find_if(entries_.begin(), entries_.end(),
-                                 [&entry](const std::unique_ptr<Entry>& e) { return e.get() == &entry; });
-    std::swap(*at, entries_.back());
+    std::swap(entries_[at], entries_.back());
+    entries_[at]->position = at;
     entries_.pop_back();
 }
 
 void Table::clear() {
     entries_.clear();
-    prefixes_.clear();
-    buckets_.clear();
-    exact_ = WordIndex<Entry>(key_words);
-    bucket_index_ = WordIndex<Bucket>(static_cast<std::uint32_t>(exact_words_.size()));
+    prepare();
 }
 
 std::vector<const Entry*> Table::take_idle(Nanos now) {

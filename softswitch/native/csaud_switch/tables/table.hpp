@@ -1,8 +1,7 @@
 // Match-action tables.
 //
-// Three ways to look up, chosen by the table's keys: all exact (one hash lookup), one longest prefix (one
-// hash lookup for each prefix length in use, longest first), anything else by priority (a hash lookup on the
-// exact keys, then the entries of that bucket from the highest priority down).
+// Three ways to look up, chosen by the table's keys: all exact (one hash lookup), one longest prefix,
+// anything else by priority; see tuple_space.hpp for these.
 #pragma once
 
 #include <cstdint>
@@ -12,42 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "csaud_switch/program/state.hpp"
-#include "csaud_switch/tables/action_profile.hpp"
-#include "csaud_switch/tables/key.hpp"
+#include "csaud_switch/tables/entry.hpp"
+#include "csaud_switch/tables/tuple_space.hpp"
+#include "csaud_switch/tables/word_index.hpp"
 
 namespace csaud::sw {
-
-// What an entry does: an action of its own, or a member or group of the table's profile.
-struct Binding {
-    enum class Kind : std::uint8_t { kAction, kMember, kGroup };
-    Kind kind = Kind::kAction;
-    std::uint32_t action = 0;  // in the program
-    std::vector<std::uint64_t> parameters;
-    Member* member = nullptr;
-    Group* group = nullptr;
-};
-
-// What hits change in tables with a direct meter or idle timeouts.
-struct EntryWatch {
-    Meter meter;
-    Nanos last_hit = 0;      // or since when the entry, or its timeout, is there
-    Nanos idle_timeout = 0;  // 0: never
-    bool idle_told = false;  // since the last hit
-};
-
-struct Entry {
-    std::vector<std::uint64_t> key;   // masked
-    std::vector<std::uint64_t> mask;  // or the upper end where the key is a range
-    std::vector<MatchField> match;    // as it was given
-    int priority = 0;
-    std::uint64_t serial = 0;
-    int prefix = 0;
-    bool constant = false;
-    Binding binding;
-    Count count;
-    std::unique_ptr<EntryWatch> watch;  // of a table that watches hits
-};
 
 struct DefaultEntry {
     bool set = false;
@@ -101,42 +69,21 @@ class Table {
   private:
     enum class Kind : std::uint8_t { kExact, kLpm, kPriority };
 
-    struct Bucket {
-        std::vector<std::uint64_t> key;
-        std::vector<Entry*> entries;  // highest priority first
-    };
-
-    struct Prefix {
-        int length = 0;
-        std::vector<std::uint64_t> mask;
-        WordIndex<Entry> index;
-    };
-
     Entry parse(const std::vector<MatchField>& match, int priority) const;
     void parse_field(const KeyField& field, const MatchField& match, Entry& entry) const;
     Entry* find_same(const Entry& wanted) const;
-    void index(Entry* entry);
-    void unindex(const Entry* entry);
-    bool matches(const Entry& entry, const std::uint64_t* key) const;
-    std::vector<std::uint64_t> exact_part(const std::uint64_t* key) const;
 
     Kind kind_ = Kind::kExact;
     struct KeyWord {
         std::uint32_t slot;
         std::uint64_t mask;
     };
-    std::vector<KeyWord> sources_;  // of each word of the key
-    std::vector<std::uint32_t> exact_words_;
-    std::vector<std::uint32_t> other_words_;
-    bool has_range_ = false;
-    std::uint32_t lpm_key_ = 0;
+    std::vector<KeyWord> sources_;  // of each word of the key, ranges last
 
     std::vector<std::unique_ptr<Entry>> entries_;
     std::uint64_t next_serial_ = 0;
-    WordIndex<Entry> exact_;
-    std::vector<std::unique_ptr<Prefix>> prefixes_;  // longest first
-    std::vector<std::unique_ptr<Bucket>> buckets_;
-    WordIndex<Bucket> bucket_index_;
+    WordIndex<Entry> exact_;  // of an exact table
+    TupleSpace tuples_;       // of any other
 };
 
 }  // namespace csaud::sw

@@ -1,0 +1,53 @@
+// Lookup among entries with masks.
+//
+// Entries with the same masks are a tuple: one hash lookup finds those that match. Tuples are tried from the
+// greatest rank (priority or length of the prefix) down, until what was found outranks the rest; a filter
+// rules most tuples out without a look at their entries.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "csaud_switch/tables/entry.hpp"
+#include "csaud_switch/tables/word_index.hpp"
+
+namespace csaud::sw {
+
+class TupleSpace {
+  public:
+    // words: of a key; those from first_range on are ranges, with the upper ends in the place of masks.
+    TupleSpace(std::uint32_t words = 0, std::uint32_t first_range = 0);
+
+    Entry* lookup(const std::uint64_t* key) const;
+
+    // The entry with the same key, masks and rank.
+    Entry* find_same(const Entry& wanted) const;
+    void insert(Entry* entry);
+    void erase(Entry* entry);
+    void clear();
+    std::size_t tuple_count() const { return tuples_.size(); }
+
+  private:
+    struct Tuple {
+        Words key;  // the masks
+        WordIndex<Entry> index;
+        int top = 0;                         // the greatest rank
+        std::map<int, std::uint32_t> ranks;  // and how many entries have each
+        bool placed = false;
+    };
+
+    Tuple* tuple_of(const Entry& entry) const;
+    Tuple& make_tuple(const Entry& entry);
+    Words masks_of(const Entry& entry) const;
+    bool in_ranges(const Entry& entry, const std::uint64_t* key) const;
+    void move(Tuple& tuple);
+
+    std::uint32_t words_;
+    std::uint32_t first_range_;
+    std::vector<std::unique_ptr<Tuple>> tuples_;  // the greatest rank first
+    WordIndex<Tuple> by_mask_;
+};
+
+}  // namespace csaud::sw
