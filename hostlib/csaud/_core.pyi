@@ -46,6 +46,7 @@ class EndpointConfig:
     abort_repeats: int
     abort_spacing: int
     linger: int
+    peer_rest: int
     finished_memory: int
 
 class Status(enum.Enum):

@@ -266,6 +266,7 @@ void bind_core(nb::module_& m) {
         .def_rw("abort_repeats", &C::abort_repeats)
         .def_rw("abort_spacing", &C::abort_spacing)
         .def_rw("linger", &C::linger)
+        .def_rw("peer_rest", &C::peer_rest)
         .def_rw("finished_memory", &C::finished_memory);
 
     nb::enum_<Status>(m, "Status", "What became of a send or receive.")

@@ -228,6 +228,14 @@ void bind_network(nb::module_& t) {
             },
             "rank"_a)
         .def(
+            "memory",
+            [](VirtualNetwork& n, std::uint16_t rank) {
+                nb::dict d;
+                n.endpoint(rank).memory().for_each([&](const char* name, std::size_t v) { d[name] = v; });
+                return d;
+            },
+            "rank"_a, "Bytes that an endpoint holds, by what they are for.")
+        .def(
             "quiescent",
             [](VirtualNetwork& n, std::uint16_t rank) { return n.endpoint(rank).quiescent(n.now()); },
             "rank"_a)
@@ -295,7 +303,7 @@ void bind_parts(nb::module_& t) {
             },
             "bits"_a);
     nb::class_<PathTracker>(t, "PathTracker", "Holes in path_seq of one path.")
-        .def(nb::init<>())
+        .def(nb::init<bool>(), "known"_a = true)
         .def(
             "on_data",
             [](PathTracker& p, unsigned bits, std::uint16_t seq, bool ordered) {

@@ -78,6 +78,7 @@ struct EndpointConfig {
     Nanos linger = 200 * kMillisecond;  // quiescent() holds after this long without a packet
 
     // Memory
+    Nanos peer_rest = 10 * kSecond;  // a peer with which there was no traffic for so long is laid to rest
     // Finished messages remembered one by one; of older ones a watermark of coll_seq per (source,
     // communicator) is kept. So a message may finish later than at most so many that come after it in
     // coll_seq.

@@ -24,6 +24,18 @@ class CreditAccount {
   public:
     explicit CreditAccount(std::uint32_t initial = 0) noexcept : limit_(initial) {}
 
+    // What an account that rests is kept as. Numbers count on from there modulo 2^32, as they are on the
+    // wire.
+    struct Resting {
+        std::uint32_t sent = 0;
+        std::uint16_t open = 0;
+    };
+    explicit CreditAccount(const Resting& r) noexcept
+        : limit_(std::uint64_t{r.sent} + r.open), sent_(r.sent) {}
+    Resting resting() const noexcept {
+        return {static_cast<std::uint32_t>(sent_), static_cast<std::uint16_t>(limit_ - sent_)};
+    }
+
     bool may_send() const noexcept { return sent_ < limit_; }
     void sent() noexcept { ++sent_; }
 
@@ -56,6 +68,23 @@ class CreditGrant {
   public:
     explicit CreditGrant(std::uint32_t initial = 0) noexcept
         : initial_(initial), granted_(initial), told_(initial) {}
+
+    struct Resting {
+        std::uint32_t consumed = 0;
+        std::uint16_t open = 0;    // granted and not consumed
+        std::uint16_t untold = 0;  // granted and not told
+        std::uint16_t lent = 0;
+    };
+    CreditGrant(std::uint32_t initial, const Resting& r) noexcept
+        : initial_(initial),
+          granted_(std::uint64_t{r.consumed} + r.open),
+          told_(granted_ - r.untold),
+          consumed_(r.consumed),
+          lent_(r.lent) {}
+    Resting resting() const noexcept {
+        return {static_cast<std::uint32_t>(consumed_), static_cast<std::uint16_t>(granted_ - consumed_),
+                static_cast<std::uint16_t>(granted_ - told_), static_cast<std::uint16_t>(lent_)};
+    }
 
     // `n` packets of this peer went into posted buffers; raises the grant as far as window and budget allow.
     void consumed(std::uint32_t n, std::uint32_t window, CreditBudget& budget) noexcept {

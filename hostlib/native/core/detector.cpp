@@ -7,6 +7,11 @@ namespace {
 constexpr Nanos kBatchGap = 1;  // packets read in one batch arrive "together"
 constexpr unsigned kMaxRounds = 16;
 
+// Gaps and spacings of more than four seconds are four seconds.
+std::uint32_t narrow(Nanos time) noexcept {
+    return static_cast<std::uint32_t>(std::clamp<Nanos>(time, 0, UINT32_MAX));
+}
+
 Nanos doubled(Nanos wait, unsigned rounds, Nanos longest) noexcept {
     for (unsigned i = 0; i < rounds && wait < longest; ++i) wait *= 2;
     return std::min(wait, std::max(longest, Nanos{1}));
@@ -14,16 +19,14 @@ Nanos doubled(Nanos wait, unsigned rounds, Nanos longest) noexcept {
 }  // namespace
 
 void IntervalDetector::reset(Nanos now, Nanos gap, Nanos first_wait) noexcept {
-    history_.reset();
-    last_arrival_ = now;
     reported_at_ = kNever;
     first_due_ = now + first_wait;
     not_before_ = 0;
-    mean_gap_ = gap;
+    mean_gap_ = narrow(gap);
     reported_high_ = 0;
     rounds_ = 0;
     word_ = {};
-    postponed_ = any_arrival_ = false;
+    postponed_ = false;
 }
 
 Nanos IntervalDetector::interval(const Reassembly& r, const IntervalTerms& t) const noexcept {
@@ -33,18 +36,20 @@ Nanos IntervalDetector::interval(const Reassembly& r, const IntervalTerms& t) co
     }
     const double shrink = 1.0 - 0.75 * std::max(tail, t.barrier);
     const double margin =
-        static_cast<double>(4 * t.sigma + 3 * mean_gap_) * shrink * static_cast<double>(1U << t.backoff);
+        static_cast<double>(4 * t.sigma + 3 * mean_gap()) * shrink * static_cast<double>(1U << t.backoff);
     const Nanos t_max = std::max(t.t_min, 2 * (t.rtt_base + t.queue_max));
     return std::clamp(t.delta + static_cast<Nanos>(margin), t.t_min, t_max);
 }
 
-void IntervalDetector::arrived(const Serial& serial, Nanos now, const Reassembly& r,
-                               std::uint32_t tx_ts) noexcept {
-    if (any_arrival_) mean_gap_ += (std::max(now - last_arrival_, kBatchGap) - mean_gap_) / 8;
-    any_arrival_ = true;
-    last_arrival_ = now;
+void IntervalDetector::arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,
+                               std::uint32_t tx_ts) {
+    if (history_.any()) {
+        const Nanos gap = std::max(now - history_.last(), kBatchGap);
+        mean_gap_ = narrow(mean_gap() + (gap - mean_gap()) / 8);
+    }
     rounds_ = 0;
-    history_.note(serial, now, static_cast<std::uint16_t>(r.high()), tx_ts, spacing_);
+    history_.note(serial, store, now, static_cast<std::uint16_t>(r.high()), tx_ts,
+                  r.first_missing() < r.high(), spacing_);
 }
 
 void IntervalDetector::sender_says(Nanos now, const Reassembly& r, std::uint16_t sent, std::uint32_t tx_ts,
@@ -52,7 +57,11 @@ void IntervalDetector::sender_says(Nanos now, const Reassembly& r, std::uint16_t
     if (sent == 0 || r.next_missing(0, sent) == sent)
         return;  // we have it all: the sender is slow, not the path
     // The word was sent after these packets, but may have overtaken them in a queue.
-    word_ = {now + std::min(t.queueing, t.queue_max), sent, tx_ts};
+    word_ = {now + std::min(t.queueing, t.queue_max), tx_ts, sent};
+}
+
+void IntervalDetector::set_spacing(Nanos spacing) noexcept {
+    spacing_ = narrow(spacing);
 }
 
 Nanos IntervalDetector::lateness(Nanos now, std::size_t idx) const noexcept {
@@ -61,17 +70,16 @@ Nanos IntervalDetector::lateness(Nanos now, std::size_t idx) const noexcept {
 }
 
 Nanos IntervalDetector::idle_due(Nanos interval, const IntervalTerms& t) const noexcept {
-    if (reported_at_ == kNever) return any_arrival_ ? last_arrival_ + interval : first_due_;
-    if (last_arrival_ > reported_at_)
-        return std::max(last_arrival_, reported_at_ + t.rtt_smoothed) + interval;
+    if (reported_at_ == kNever) return history_.any() ? history_.last() + interval : first_due_;
+    if (history_.any() && history_.last() > reported_at_)
+        return std::max(history_.last(), reported_at_ + t.rtt_smoothed) + interval;
     return reported_at_ +
            doubled(interval + t.rtt_smoothed, rounds_ == 0 ? 0U : rounds_ - 1U, t.longest_wait);
 }
 
 Nanos IntervalDetector::hole_due(const Serial& serial, const Reassembly& r, Nanos interval,
                                  const IntervalTerms& t) const noexcept {
-    const auto* newest = history_.newest();
-    if (newest == nullptr || r.first_missing() + 1 >= newest->high) return kNever;
+    if (r.first_missing() + 1 >= history_.high()) return kNever;
     Nanos due = kNever;
     const std::size_t fresh =
         r.next_missing(std::max<std::size_t>(r.first_missing(), reported_high_), r.total());
@@ -119,9 +127,9 @@ std::optional<IntervalDetector::Report> IntervalDetector::poll(const Serial& ser
     reported_at_ = now;
     answer_ts_ = t.answer_ts;
     Report report;
-    if (const auto* ripe = history_.as_of(now - i); ripe != nullptr) {
-        report = {true, static_cast<std::uint16_t>(ripe->high - 1), ripe->ts};
-        reported_high_ = std::max(reported_high_, ripe->high);
+    if (const ArrivalSample ripe = history_.as_of(now - i); ripe.high != 0) {
+        report = {true, static_cast<std::uint16_t>(ripe.high - 1), ripe.ts};
+        reported_high_ = std::max(reported_high_, ripe.high);
     }
     if (word) {
         if (!report.seen || serial.distance(report.newest_ts, word_.ts) >= 0) {

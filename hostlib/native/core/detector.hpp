@@ -44,12 +44,13 @@ class IntervalDetector {
         std::uint32_t newest_ts = 0;
     };
 
-    // `gap`: the first guess of g. First report `first_wait` from now if
-    // nothing arrives.
+    // A new message. `gap`: the first guess of g. First report `first_wait` from now if nothing arrives.
     void reset(Nanos now, Nanos gap, Nanos first_wait) noexcept;
 
     // A new packet of the message arrived (already marked in the reassembly).
-    void arrived(const Serial&, Nanos now, const Reassembly&, std::uint32_t tx_ts) noexcept;
+    void arrived(const Serial&, ArrivalStore&, Nanos now, const Reassembly&, std::uint32_t tx_ts);
+    // The message goes.
+    void close(ArrivalStore& store) noexcept { history_.reset(store); }
 
     // The sender said that it has sent the first `sent` packets by its time `tx_ts`.
     void sender_says(Nanos now, const Reassembly&, std::uint16_t sent, std::uint32_t tx_ts,
@@ -70,7 +71,7 @@ class IntervalDetector {
 
     // How finely the history is kept: a quarter of the present interval. Set now and then, not with each
     // packet.
-    void set_spacing(Nanos spacing) noexcept { spacing_ = spacing; }
+    void set_spacing(Nanos spacing) noexcept;
 
     // How late the packet `idx`, arriving now, is behind the first that was sent after it; negative: it is
     // not late.
@@ -82,8 +83,8 @@ class IntervalDetector {
     // The sender's word that it has sent so many packets: as if a later packet had arrived at `at`.
     struct Word {
         Nanos at = kNever;  // kNever: none
-        std::uint16_t sent = 0;
         std::uint32_t ts = 0;
+        std::uint16_t sent = 0;
     };
 
     Nanos hole_due(const Serial&, const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
@@ -91,18 +92,16 @@ class IntervalDetector {
     Nanos idle_due(Nanos interval, const IntervalTerms&) const noexcept;
 
     ArrivalHistory history_;
-    Nanos last_arrival_ = 0;
     Nanos reported_at_ = kNever;  // kNever: no report yet
     Nanos first_due_ = 0;
     Nanos not_before_ = 0;
-    Nanos spacing_ = 0;
-    Nanos mean_gap_ = 0;               // g
+    Word word_;
+    std::uint32_t spacing_ = 0;        // ns
+    std::uint32_t mean_gap_ = 0;       // g, ns
+    std::uint32_t answer_ts_ = 0;      // of the last report
     std::uint16_t reported_high_ = 0;  // holes below it were reported
     std::uint8_t rounds_ = 0;          // reports since the last arrival
-    Word word_;
-    std::uint32_t answer_ts_ = 0;  // of the last report
     bool postponed_ = false;
-    bool any_arrival_ = false;
 };
 
 }  // namespace csaud

@@ -34,6 +34,9 @@ class EarlyPool {
 
     std::size_t held() const noexcept { return held_; }
     std::size_t capacity() const noexcept { return capacity_; }
+    std::size_t bytes_taken() const noexcept {
+        return slots_.capacity() * sizeof(Slot) + slabs_.size() * kSlab * payload_;
+    }
 
   private:
     static constexpr std::size_t kSlab = 64;  // packets

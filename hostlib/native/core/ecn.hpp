@@ -38,6 +38,8 @@ class EcnMarks {
         return {true, path, counts_[path].told};
     }
 
+    std::size_t bytes() const noexcept { return counts_.capacity() * sizeof(Count); }
+
   private:
     struct Count {
         std::uint16_t marked = 0;
@@ -62,8 +64,17 @@ class EcnEcho {
         return static_cast<std::uint16_t>(fresh);
     }
 
+    std::size_t bytes() const noexcept { return told_.capacity() * sizeof(std::uint16_t); }
+
   private:
     std::vector<std::uint16_t> told_;
+};
+
+// Both sides, of a peer with which marks were exchanged.
+struct PeerEcn {
+    EcnMarks from;
+    EcnEcho to;
+    std::size_t bytes() const noexcept { return sizeof(PeerEcn) + from.bytes() + to.bytes(); }
 };
 
 }  // namespace csaud

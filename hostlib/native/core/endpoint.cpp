@@ -51,6 +51,7 @@ void check(const EndpointConfig& c) {
     require(c.rtt_initial > 0 && c.timer_tick > 0 && c.queue_max > 0, "rtt_initial, timer_tick, queue_max",
             "above 0");
     require(c.dead_after >= 8, "dead_after", "above 0");
+    require(c.peer_rest > 0, "peer_rest", "above 0");
     require(c.dead_probes >= 1, "dead_probes", "at least 1");
     require(c.abort_repeats >= 1, "abort_repeats", "at least 1");
 }
@@ -117,12 +118,22 @@ bool Endpoint::quiescent(Nanos now) const {
 }
 
 Nanos Endpoint::last_contact(std::uint16_t rank) const {
-    const Peer* p = impl_->ctx.peers.find(rank);
-    return p == nullptr ? 0 : p->last_heard;
+    return impl_->ctx.peers.last_heard(rank);
 }
 
 const Stats& Endpoint::stats() const {
     return impl_->ctx.stats;
+}
+MemoryUse Endpoint::memory() const {
+    MemoryUse use;
+    const PeerTable::Bytes peers = impl_->ctx.peers.bytes();
+    use.peers = peers.resting;
+    use.active_peers = peers.active;
+    use.ecn = peers.ecn;
+    use.timers = impl_->ctx.timers.bytes();
+    impl_->sender.report(use);
+    impl_->receiver.report(use);
+    return use;
 }
 const EndpointConfig& Endpoint::config() const {
     return impl_->ctx.config;

@@ -14,6 +14,7 @@
 
 #include "completion.hpp"
 #include "config.hpp"
+#include "memory.hpp"
 #include "message_name.hpp"
 #include "stats.hpp"
 
@@ -86,6 +87,7 @@ class Endpoint {
     Nanos last_contact(std::uint16_t rank) const;
 
     const Stats& stats() const;
+    MemoryUse memory() const;
     const EndpointConfig& config() const;
 
     std::size_t payload_per_packet() const;

@@ -45,6 +45,7 @@ std::uint64_t EndpointImpl::post_send(const MessageName& name, std::uint16_t dst
                                       std::span<const std::byte> buffer, const Hints& hints, Nanos now) {
     check_post(name, "post_send", dst, ctx.config.rank, buffer.size());
     if (aborting.active()) return refused(name, CompletionKind::send, buffer.size(), now);
+    expect_rest(now);
     return sender.post(name, dst, buffer, hints, now);
 }
 
@@ -52,6 +53,7 @@ std::uint64_t EndpointImpl::post_recv(const MessageName& name, std::uint16_t src
                                       const Hints& hints, Nanos now) {
     check_post(name, "post_recv", src, src, buffer.size());
     if (aborting.active()) return refused(name, CompletionKind::recv, buffer.size(), now);
+    expect_rest(now);
     return receiver.post(name, src, buffer, hints, now);
 }
 
@@ -87,6 +89,7 @@ void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
         return;
     }
     last_packet_ = now;
+    expect_rest(now);
     if (aborting.active()) return after_abort(d, now);
     switch (d.csa.type) {
         case wire::Type::data:
@@ -134,10 +137,8 @@ bool EndpointImpl::sane_control(const wire::Decoded& d) const noexcept {
     if (d.csa.type != wire::Type::state && d.control.bitmap_bits != 0) return false;
     if ((d.csa.flags & wire::kEcnEcho) != 0 && d.control.echoed_path >= ctx.config.paths) return false;
     if (d.csa.type != wire::Type::abort) {
-        const Peer* peer = ctx.peers.find(from);
-        const CreditAccount fresh(initial_window(ctx.config));
-        const CreditAccount& account = peer != nullptr ? peer->credit : fresh;
-        if (!account.plausible(ctx.credit_serial, d.control.credit, ctx.config.window)) return false;
+        if (!ctx.peers.credit(from).plausible(ctx.credit_serial, d.control.credit, ctx.config.window))
+            return false;
     }
     switch (d.csa.type) {
         case wire::Type::ack:
@@ -276,6 +277,13 @@ void EndpointImpl::fail(Status status, std::uint16_t rank, bool flood, Nanos now
     aborting.enter(status, rank, flood, now);
 }
 
+// Looks for idle peers now and then, as long as any are active.
+void EndpointImpl::expect_rest(Nanos now) {
+    if (resting_ || ctx.peers.active() == 0) return;
+    resting_ = true;
+    ctx.timers.arm(TimerKind::rest, 0, now + ctx.config.peer_rest);
+}
+
 void EndpointImpl::on_timer(Nanos now) {
     const Nanos promised = ctx.timers.next();
     if (promised > now) return;
@@ -299,6 +307,11 @@ void EndpointImpl::on_timer(Nanos now) {
                 break;
             case TimerKind::abort:
                 aborting.on_timer(now);
+                break;
+            case TimerKind::rest:
+                ctx.peers.rest(ctx.path_serial, now - ctx.config.peer_rest);
+                resting_ = false;
+                expect_rest(now);
                 break;
             case TimerKind::peer:
                 if (Peer* p = ctx.peers.find(static_cast<std::uint16_t>(t.index)); p != nullptr) {

@@ -36,6 +36,7 @@ class EndpointImpl {
     void check_post(const MessageName&, const char* what, std::uint16_t peer, std::uint16_t src,
                     std::size_t) const;
     std::uint64_t refused(const MessageName&, CompletionKind, std::size_t bytes, Nanos);
+    void expect_rest(Nanos now);
     void count(wire::Fault) noexcept;
     bool sane_control(const wire::Decoded&) const noexcept;
     bool accept_control(const wire::Decoded&, Nanos);
@@ -47,6 +48,7 @@ class EndpointImpl {
 
     wire::Expect expect_;
     Nanos last_packet_ = 0;
+    bool resting_ = false;  // the timer that lays idle peers to rest is armed
 };
 
 }  // namespace csaud

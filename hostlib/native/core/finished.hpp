@@ -19,6 +19,10 @@ class FinishedMessages {
     // Ask only for names that have no live state: below the watermark, a live message is no finished one.
     bool contains(const MessageName& name) const noexcept;
 
+    std::size_t bytes() const noexcept {
+        return order_.capacity() * sizeof(MessageName) + names_.bytes() + watermarks_.bytes();
+    }
+
   private:
     struct Stream {
         std::uint16_t src_rank = 0;

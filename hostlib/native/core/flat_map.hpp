@@ -44,11 +44,12 @@ class FlatMap {
             slots_[i] = std::move(slots_[j]);
             i = j;
         }
-        slots_[i].used = false;
+        slots_[i] = Slot{};
         return true;
     }
 
     std::size_t size() const noexcept { return size_; }
+    std::size_t bytes() const noexcept { return slots_.capacity() * sizeof(Slot); }
 
   private:
     struct Slot {

@@ -40,6 +40,8 @@ class LossNotices {
         return true;
     }
 
+    std::size_t bytes() const noexcept { return order_.capacity() * sizeof(CopyName) + seen_.bytes(); }
+
   private:
     static constexpr std::size_t kRemembered = 8192;
     struct Nothing {};

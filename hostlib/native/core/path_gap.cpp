@@ -3,6 +3,10 @@
 namespace csaud {
 
 PathGap PathTracker::on_data(const Serial& serial, std::uint16_t seq, bool ordered) noexcept {
+    if (!known_) {
+        known_ = true;
+        expected_ = seq;
+    }
     const std::int32_t ahead = serial.distance(expected_, seq);
     if (ahead < 0) return {};  // overtaken, or a duplicate: the hole was reported or never was one
     PathGap gap;
@@ -21,6 +25,7 @@ PathGap PathTracker::on_data(const Serial& serial, std::uint16_t seq, bool order
 }
 
 void PathTracker::on_loss(const Serial& serial, std::uint16_t seq) noexcept {
+    if (!known_) return;
     const std::int32_t ahead = serial.distance(expected_, seq);
     if (ahead >= 0 && ahead < 64) filled_ |= std::uint64_t{1} << ahead;
 }

@@ -15,6 +15,10 @@ struct PathGap {
 
 class PathTracker {
   public:
+    // `known`: the first packet of the path has number 0. Otherwise the number of the first one that comes is
+    // taken as it is.
+    explicit PathTracker(bool known = true) noexcept : known_(known) {}
+
     // A DATA packet with this path_seq arrived. `ordered`: its sender holds the path to be FIFO; if not, what
     // is skipped is no gap. Numbers that a LOSS notice filled at either end of the hole are left out of it.
     PathGap on_data(const Serial& serial, std::uint16_t seq, bool ordered) noexcept;
@@ -25,6 +29,7 @@ class PathTracker {
 
     std::uint64_t filled_ = 0;  // bit i: expected_ + i was reported by a LOSS notice
     std::uint16_t expected_ = 0;
+    bool known_;
 };
 
 }  // namespace csaud

@@ -1,15 +1,16 @@
-// What an endpoint knows of another rank. An idle rank costs its address; the rest exists once there is
-// traffic.
+// What an endpoint knows of another rank. One with which there is no traffic rests: it costs its address and
+// the numbers that must go on where they stopped.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <unordered_map>
 #include <vector>
 
 #include "config.hpp"
 #include "credit.hpp"
 #include "ecn.hpp"
-#include "flat_map.hpp"
+#include "index_map.hpp"
 #include "path_gap.hpp"
 #include "path_policy.hpp"
 #include "pool.hpp"
@@ -28,13 +29,11 @@ struct Peer {
     std::vector<std::uint16_t> tx_seq;  // next path_seq by path
     RingQueue<Handle> pending;          // sends with packets that never went, in the order posted
     std::vector<std::uint32_t> begun;   // sends of which something went and no ACK came
-    EcnEcho ecn_echo;
-    bool in_ready = false;  // stands in the sender's ring of peers with work
+    bool in_ready = false;              // stands in the sender's ring of peers with work
 
     // From it
     CreditGrant grant;
     std::vector<PathTracker> rx_paths;
-    EcnMarks ecn;
     ReorderEstimator reorder;
     Nanos mean_gap = 0;         // between packets of the last message, 0: unknown
     Nanos first_wait_mean = 0;  // from posting a receive to its first packet
@@ -45,6 +44,7 @@ struct Peer {
     std::uint32_t echo_ts = 0;  // tx_ts of the last packet taken, 0: none
 
     // Both ways
+    std::unique_ptr<PeerEcn> ecn;  // nullptr: no mark was ever seen
     RttEstimator rtt;
     ClockOffset clock;
     QueueingEstimator queueing;
@@ -59,44 +59,78 @@ struct Peer {
     bool ever_heard = false;
 };
 
-struct PeerAddress {
-    std::uint32_t ipv4 = 0;
-    std::uint32_t qpn = 0;
-    std::uint32_t active = kNone;  // place among the active peers
+// A peer at rest.
+struct RestingPeer {
+    CreditAccount::Resting credit;
+    CreditGrant::Resting grant;
+    std::uint32_t rtt_us = 0;         // 0: never measured
+    std::uint32_t last_heard_ms = 0;  // 0: never
+    std::uint16_t path_seq = 0;       // next one, on whatever path
 };
 
 class PeerTable {
   public:
     explicit PeerTable(const EndpointConfig&);
 
-    void set_address(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn);
-    bool known(std::uint16_t rank) const noexcept {
-        return rank < addresses_.size() && addresses_[rank].qpn != 0 && rank != config_.rank;
-    }
-    const PeerAddress& address(std::uint16_t rank) const noexcept { return addresses_[rank]; }
-    // The rank at an address; -1: nobody's.
-    std::int32_t rank_at(std::uint32_t ipv4, std::uint32_t qpn) const noexcept;
-
-    // The peer's record; made at first use. The rank is known.
-    Peer& get(std::uint16_t rank);
-    Peer* find(std::uint16_t rank) noexcept {
-        return known(rank) && addresses_[rank].active != kNone ? &pool_[addresses_[rank].active] : nullptr;
-    }
-    const Peer* find(std::uint16_t rank) const noexcept { return const_cast<PeerTable*>(this)->find(rank); }
-
-  private:
-    struct At {
+    struct Address {
         std::uint32_t ipv4 = 0;
         std::uint32_t qpn = 0;
-        friend bool operator==(const At&, const At&) = default;
-        friend std::uint64_t hash_value(const At& a) noexcept {
+        friend bool operator==(const Address&, const Address&) = default;
+        friend std::uint64_t hash_value(const Address& a) noexcept {
             return ((std::uint64_t{a.ipv4} << 24) ^ a.qpn) * 0x9e3779b97f4a7c15ULL >> 20;
         }
     };
 
+    void set_address(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn);
+    bool known(std::uint16_t rank) const noexcept {
+        return rank < entries_.size() && entries_[rank].at.qpn != 0 && rank != config_.rank;
+    }
+    const Address& address(std::uint16_t rank) const noexcept { return entries_[rank].at; }
+    // The rank at an address; -1: nobody's.
+    std::int32_t rank_at(std::uint32_t ipv4, std::uint32_t qpn) const noexcept;
+
+    // The peer's record; made, or brought back from its rest, when there is none. The rank is known.
+    Peer& get(std::uint16_t rank);
+    Peer* find(std::uint16_t rank) noexcept {
+        return known(rank) && entries_[rank].active != kNone ? &pool_[entries_[rank].active] : nullptr;
+    }
+    const Peer* find(std::uint16_t rank) const noexcept { return const_cast<PeerTable*>(this)->find(rank); }
+
+    // What the rank granted us, whether its record is active or not.
+    CreditAccount credit(std::uint16_t rank) const noexcept;
+    // Last time that the rank was heard; 0: never. In milliseconds once the peer rests.
+    Nanos last_heard(std::uint16_t rank) const noexcept;
+
+    // Lays to rest who has been idle since `before` at least. Nobody may hold a Peer& meanwhile.
+    void rest(const Serial& path_serial, Nanos before);
+    std::size_t active() const noexcept { return pool_.in_use(); }
+
+    struct Bytes {
+        std::size_t resting = 0;  // addresses and resting peers, of all ranks of the job
+        std::size_t active = 0;   // records of active peers and their paths
+        std::size_t ecn = 0;      // marks by path, of peers that had any
+    };
+    Bytes bytes() const noexcept;
+
+  private:
+    struct Entry {
+        Address at;
+        std::uint32_t active = kNone;  // place among the active peers
+        bool rested = false;           // `resting` holds what was
+        RestingPeer resting;
+    };
+    struct AddressOf {
+        const std::vector<Entry>* entries;
+        const Address& operator()(std::uint32_t rank) const noexcept { return (*entries)[rank].at; }
+    };
+
+    void wake(Peer&, Entry&);
+    CreditAccount credit_at_rest(const Entry&) const noexcept;
+
     const EndpointConfig& config_;
-    std::vector<PeerAddress> addresses_;
-    FlatMap<At, std::uint16_t> ranks_;
+    std::vector<Entry> entries_;
+    IndexMap<AddressOf> ranks_;
+    std::unordered_map<std::uint16_t, std::unique_ptr<PeerEcn>> resting_ecn_;
     Pool<Peer> pool_;
 };
 

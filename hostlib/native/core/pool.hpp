@@ -44,6 +44,11 @@ class Pool {
     }
 
     std::size_t in_use() const noexcept { return in_use_; }
+    // Of the objects, and of what tells them from old ones.
+    std::size_t bytes() const noexcept {
+        return chunks_.size() * kChunk * sizeof(T) +
+               (generations_.capacity() + free_.capacity()) * sizeof(std::uint32_t);
+    }
     std::uint32_t capacity() const noexcept { return static_cast<std::uint32_t>(generations_.size()); }
 
   private:

@@ -8,6 +8,7 @@ namespace csaud {
 Receiver::Receiver(Context& c, Liveness& l)
     : ctx_(c),
       liveness_(l),
+      by_name_(NameOf{&messages_}),
       finished_(c.config.finished_memory),
       early_(c.config.early_pool_packets, c.payload_bytes) {}
 
@@ -20,7 +21,7 @@ std::uint32_t Receiver::open(const MessageName& name, std::size_t total, Nanos n
     m.reassembly.reset(total);
     const Nanos gap = ctx_.peers.get(name.src_rank).mean_gap;
     m.detector.reset(now, gap != 0 ? gap : ctx_.packet_time(), first_wait);
-    by_name_.put(name, i);
+    by_name_.add(i);
     return i;
 }
 
@@ -28,7 +29,8 @@ void Receiver::close(std::uint32_t i, Peer& peer) {
     Message& m = messages_[i];
     drop_early(m, peer);
     ctx_.timers.cancel(TimerKind::recv, i);
-    by_name_.erase(m.name);
+    by_name_.erase(i);
+    m.detector.close(arrivals_);
     if (m.begun && --peer.incoming == 0) --ctx_.senders;
     if (m.posted) {
         steps_.closed(m.name);
@@ -42,21 +44,19 @@ void Receiver::close(std::uint32_t i, Peer& peer) {
 std::uint64_t Receiver::post(const MessageName& name, std::uint16_t src, std::span<std::byte> buffer,
                              const Hints& hints, Nanos now) {
     const Cut cut{ctx_.payload_bytes, buffer.size()};
-    std::uint32_t* found = by_name_.find(name);
-    if (found != nullptr ? messages_[*found].posted : finished_.contains(name)) {
+    const std::uint32_t found = by_name_.find(name);
+    if (found != kNone ? messages_[found].posted : finished_.contains(name)) {
         throw std::invalid_argument("post_recv: a message of this name was posted before");
     }
     Peer& peer = ctx_.peers.get(src);
     const Nanos wait = first_wait(peer, hints, now);
-    const std::uint32_t i = found != nullptr ? *found : open(name, cut.packets(), now, wait);
+    const std::uint32_t i = found != kNone ? found : open(name, cut.packets(), now, wait);
     Message& m = messages_[i];
     m.id = ctx_.next_id++;
     m.posted = true;
-    m.posted_at = now;
     if (!m.begun) m.started = now;
     m.deadline = hints.deadline;
     m.buffer = buffer;
-    m.cut = cut;
     ++posted_;
     steps_.posted(name, static_cast<std::uint32_t>(cut.packets()));
     liveness_.wait(peer, now);
@@ -71,9 +71,10 @@ std::uint64_t Receiver::post(const MessageName& name, std::uint16_t src, std::sp
 }
 
 void Receiver::take_early(Message& m, Peer& peer) {
-    bool fits = m.reassembly.total() == m.cut.packets();
+    const Cut cut = cut_of(m);
+    bool fits = m.reassembly.total() == cut.packets();
     for (std::uint32_t s = m.early; s != kNone && fits; s = early_.slot(s).next) {
-        fits = early_.slot(s).length == m.cut.length_of(early_.slot(s).idx);
+        fits = early_.slot(s).length == cut.length_of(early_.slot(s).idx);
     }
     if (!fits) {
         // Another message's size under this name: as if it had come after the post.
@@ -81,12 +82,12 @@ void Receiver::take_early(Message& m, Peer& peer) {
         ctx_.stats.rx_bad_index += bad;
         ctx_.stats.rx_data -= bad;
         drop_early(m, peer);
-        m.reassembly.reset(m.cut.packets());
+        m.reassembly.reset(cut.packets());
         return;
     }
     std::uint32_t taken = 0;
     while (m.early != kNone) {
-        m.reassembly.place(m.cut, m.buffer, early_.slot(m.early).idx, early_.payload(m.early));
+        m.reassembly.place(cut, m.buffer, early_.slot(m.early).idx, early_.payload(m.early));
         m.early = early_.release(m.early);
         --peer.early;
         ++taken;
@@ -117,10 +118,10 @@ void Receiver::tell_credit(Peer& peer) {
 
 void Receiver::begin(Message& m, Peer& peer, Nanos now) {
     m.begun = true;
+    const Nanos waited = now - m.started;
     m.started = now;
     if (peer.incoming++ == 0) ++ctx_.senders;
     if (!m.posted) return;
-    const Nanos waited = now - m.posted_at;
     const Nanos error = waited - peer.first_wait_mean;
     peer.first_wait_mean += error / 8;
     peer.first_wait_dev += ((error < 0 ? -error : error) - peer.first_wait_dev) / 4;
@@ -173,13 +174,13 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
         ++ctx_.stats.rx_bad_index;
         return;
     }
-    std::uint32_t* found = by_name_.find(h.name);
-    if (found != nullptr) {
-        Message& m = messages_[*found];
+    const std::uint32_t found = by_name_.find(h.name);
+    if (found != kNone) {
+        Message& m = messages_[found];
         const bool same_total = m.reassembly.total() == h.pkt_total;
-        if (!same_total || (m.posted && m.cut.length_of(h.pkt_idx) != d.payload.size())) {
+        if (!same_total || (m.posted && cut_of(m).length_of(h.pkt_idx) != d.payload.size())) {
             ++ctx_.stats.rx_bad_index;
-            if (same_total) contradicted(*found, now);
+            if (same_total) contradicted(found, now);
             return;
         }
     }
@@ -190,14 +191,14 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (d.route.ecn() == wire::kCongestionExperienced) {
         ++ctx_.stats.rx_ecn;
         ++ctx_.stats.rx_path_ecn[h.path_id];
-        peer.ecn.marked(h.path_id, ctx_.config.paths);
+        if (peer.ecn == nullptr) peer.ecn = std::make_unique<PeerEcn>();
+        peer.ecn->from.marked(h.path_id, ctx_.config.paths);
     }
     track_path(d, peer);
     if (pacer_.data_arrived()) release_notice(now);
-    if (found == nullptr && finished_.contains(h.name)) return duplicate(d, peer, true, now);
-    if (found != nullptr && messages_[*found].reassembly.has(h.pkt_idx))
-        return duplicate(d, peer, false, now);
-    const std::uint32_t i = found != nullptr ? *found : open(h.name, h.pkt_total, now, ctx_.longest_wait());
+    if (found == kNone && finished_.contains(h.name)) return duplicate(d, peer, true, now);
+    if (found != kNone && messages_[found].reassembly.has(h.pkt_idx)) return duplicate(d, peer, false, now);
+    const std::uint32_t i = found != kNone ? found : open(h.name, h.pkt_total, now, ctx_.longest_wait());
     Message& m = messages_[i];
     if (!m.posted) {
         const std::uint32_t head = early_.store(m.early, h.pkt_idx, d.payload);
@@ -212,7 +213,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
         ++peer.early;
         ++ctx_.stats.rx_early;
     } else {
-        m.reassembly.place(m.cut, m.buffer, h.pkt_idx, d.payload);
+        m.reassembly.place(cut_of(m), m.buffer, h.pkt_idx, d.payload);
     }
     const bool first = !m.begun;
     if (first) begin(m, peer, now);
@@ -234,7 +235,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
         return;
     }
     liveness_.measure(peer, now);
-    m.detector.arrived(ctx_.ts_serial, now, m.reassembly, h.tx_ts);
+    m.detector.arrived(ctx_.ts_serial, arrivals_, now, m.reassembly, h.tx_ts);
     // In order, what is armed only moves later: it is left to fire, and armed anew then.
     if (first || m.reassembly.first_missing() < m.reassembly.high()) arm(i, m, peer);
 }

@@ -9,9 +9,11 @@
 #include "detector.hpp"
 #include "early_pool.hpp"
 #include "finished.hpp"
+#include "index_map.hpp"
 #include "liveness.hpp"
 #include "loss_notices.hpp"
 #include "loss_pacer.hpp"
+#include "memory.hpp"
 #include "reassembly.hpp"
 #include "step_progress.hpp"
 
@@ -48,6 +50,7 @@ class Receiver {
     View view(const MessageName&) const noexcept;
 
     std::size_t unfinished() const noexcept { return posted_; }
+    void report(MemoryUse&) const noexcept;
     bool first_notice(const CopyName& copy) { return notices_.add(copy); }
 
   private:
@@ -55,11 +58,9 @@ class Receiver {
         std::uint64_t id = 0;
         MessageName name;
         std::span<std::byte> buffer;
-        Cut cut;
         Reassembly reassembly;
         IntervalDetector detector;
-        Nanos posted_at = 0;
-        Nanos started = 0;
+        Nanos started = 0;  // posted, until its first packet arrived
         Nanos deadline = kNever;
         std::uint32_t early = kNone;     // packets in the early pool
         std::uint16_t held_notices = 0;  // of it, in the pacer
@@ -67,6 +68,12 @@ class Receiver {
         bool live = false;
         bool posted = false;
         bool begun = false;  // a packet arrived
+    };
+    static_assert(sizeof(Message) <= 224, "the memory of an active receive");
+
+    struct NameOf {
+        const Pool<Message>* messages;
+        const MessageName& operator()(std::uint32_t i) const noexcept { return (*messages)[i].name; }
     };
 
     // The sender holds this message for one of another size than the receive that was posted.
@@ -79,6 +86,7 @@ class Receiver {
     void drop_early(Message&, Peer&);
     void begin(Message&, Peer&, Nanos now);
     void arm(std::uint32_t index, Message&, Peer&);
+    Cut cut_of(const Message& m) const noexcept { return {ctx_.payload_bytes, m.buffer.size()}; }
     void consumed(Peer&, std::uint32_t packets, std::uint32_t echo_ts);
     void tell_credit(Peer&);
     void duplicate(const wire::Decoded&, Peer&, bool finished, Nanos now);
@@ -94,7 +102,8 @@ class Receiver {
     Context& ctx_;
     Liveness& liveness_;
     Pool<Message> messages_;
-    FlatMap<MessageName, std::uint32_t> by_name_;
+    IndexMap<NameOf> by_name_;
+    ArrivalStore arrivals_;
     FinishedMessages finished_;
     LossNotices notices_;
     LossPacer pacer_;

@@ -24,15 +24,15 @@ ControlItem Receiver::answer(wire::Type type, wire::Reason reason, const Message
 }
 
 Receiver::View Receiver::view(const MessageName& name) const noexcept {
-    const std::uint32_t* found = by_name_.find(name);
-    if (found != nullptr) return {&messages_[*found].reassembly, false};
+    const std::uint32_t found = by_name_.find(name);
+    if (found != kNone) return {&messages_[found].reassembly, false};
     return {nullptr, finished_.contains(name)};
 }
 
 void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
-    const std::uint32_t* found = by_name_.find(h.name);
-    if (!sane_source(d) || (found != nullptr && messages_[*found].reassembly.total() != h.pkt_total)) {
+    const std::uint32_t found = by_name_.find(h.name);
+    if (!sane_source(d) || (found != kNone && messages_[found].reassembly.total() != h.pkt_total)) {
         ++ctx_.stats.rx_bad_index;
         return;
     }
@@ -47,11 +47,11 @@ void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
     peer.rx_paths[h.path_id].on_loss(ctx_.path_serial, h.path_seq);
     if (!ctx_.config.detectors.loss) return;
     const bool have =
-        found != nullptr ? messages_[*found].reassembly.has(h.pkt_idx) : finished_.contains(h.name);
+        found != kNone ? messages_[found].reassembly.has(h.pkt_idx) : finished_.contains(h.name);
     if (have) return;  // another copy made it
     const LossPacer::Notice notice{{h.name, src, h.pkt_idx, h.attempt}, h.pkt_total};
     if (pacer_.pass()) return pass_on(notice);
-    if (found != nullptr) ++messages_[*found].held_notices;
+    if (found != kNone) ++messages_[found].held_notices;
     if (pacer_.empty()) ctx_.timers.arm(TimerKind::notices, 0, now + peer.rtt.patience());
     pacer_.hold(notice);
 }
@@ -67,10 +67,10 @@ void Receiver::pass_on(const LossPacer::Notice& n) {
 void Receiver::release_notice(Nanos now) {
     while (!pacer_.empty()) {
         const LossPacer::Notice n = pacer_.take();
-        const std::uint32_t* found = by_name_.find(n.copy.message);
-        if (found != nullptr && messages_[*found].held_notices > 0) --messages_[*found].held_notices;
-        if (found != nullptr ? messages_[*found].reassembly.has(n.copy.pkt_idx)
-                             : finished_.contains(n.copy.message)) {
+        const std::uint32_t found = by_name_.find(n.copy.message);
+        if (found != kNone && messages_[found].held_notices > 0) --messages_[found].held_notices;
+        if (found != kNone ? messages_[found].reassembly.has(n.copy.pkt_idx)
+                           : finished_.contains(n.copy.message)) {
             continue;
         }
         pass_on(n);
@@ -86,11 +86,19 @@ void Receiver::on_notices_timer(Nanos now) {
 
 bool Receiver::fits(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
-    const std::uint32_t* found = by_name_.find(h.name);
-    if (found == nullptr || messages_[*found].reassembly.total() == h.pkt_total) return true;
-    const Message& m = messages_[*found];
-    if (h.type == wire::Type::probe && m.posted && m.reassembly.received() == 0) contradicted(*found, now);
+    const std::uint32_t found = by_name_.find(h.name);
+    if (found == kNone || messages_[found].reassembly.total() == h.pkt_total) return true;
+    const Message& m = messages_[found];
+    if (h.type == wire::Type::probe && m.posted && m.reassembly.received() == 0) contradicted(found, now);
     return false;
+}
+
+void Receiver::report(MemoryUse& use) const noexcept {
+    use.receives = messages_.bytes() + by_name_.bytes();
+    use.arrivals = arrivals_.bytes();
+    use.early = early_.bytes_taken();
+    use.finished = finished_.bytes();
+    use.notices = notices_.bytes();
 }
 
 void Receiver::contradicted(std::uint32_t i, Nanos now) {
@@ -105,15 +113,15 @@ void Receiver::on_probe(const wire::Decoded& d) {
     const wire::CsaHeader& h = d.csa;
     ControlItem item =
         answer(wire::Type::state, wire::Reason::probed, h.name, h.pkt_total, d.control.from_rank);
-    if (by_name_.find(h.name) == nullptr) {
+    if (by_name_.find(h.name) == kNone) {
         const bool done = finished_.contains(h.name);
         item.type = done ? wire::Type::ack : wire::Type::probe_rsp;
         item.reason = done ? wire::Reason::done : wire::Reason::not_ready;
     }
     item.flags = wire::kEcho | wire::kSeen;
     // What a switch reported and we hold back is not to be resent for the probe's sake.
-    if (const std::uint32_t* found = by_name_.find(h.name);
-        found != nullptr && messages_[*found].held_notices > 0) {
+    if (const std::uint32_t found = by_name_.find(h.name);
+        found != kNone && messages_[found].held_notices > 0) {
         item.flags = 0;
     }
     item.newest_ts = h.tx_ts;
@@ -121,9 +129,9 @@ void Receiver::on_probe(const wire::Decoded& d) {
 }
 
 void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
-    const std::uint32_t* found = by_name_.find(d.csa.name);
-    if (found == nullptr) return;
-    Message& m = messages_[*found];
+    const std::uint32_t found = by_name_.find(d.csa.name);
+    if (found == kNone) return;
+    Message& m = messages_[found];
     Peer& peer = ctx_.peers.get(d.csa.name.src_rank);
     const std::uint32_t window = ctx_.config.window;
     if ((d.control.flags & wire::kBlocked) != 0 && m.posted && 2 * peer.early >= window) {
@@ -132,7 +140,7 @@ void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
     }
     if (d.control.reason != wire::Reason::sent) return;
     m.detector.sender_says(now, m.reassembly, d.control.cumulative, d.csa.tx_ts, terms(m, peer));
-    arm(*found, m, peer);
+    arm(found, m, peer);
 }
 
 void Receiver::on_timer(std::uint32_t i, Nanos now, bool late) {

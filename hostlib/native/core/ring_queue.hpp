@@ -36,6 +36,7 @@ class RingQueue {
     }
 
     void clear() noexcept { head_ = size_ = 0; }
+    std::size_t bytes() const noexcept { return slots_.capacity() * sizeof(T); }
 
   private:
     void grow() {

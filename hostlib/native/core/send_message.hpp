@@ -30,6 +30,8 @@ class RecordPool {
         return slabs_[first / kSlab][first % kSlab + idx];
     }
 
+    std::size_t bytes() const noexcept { return slabs_.size() * kSlab * sizeof(PacketRecord); }
+
   private:
     static constexpr std::size_t kSlab = 4 * kMaxPackets;  // records
     static constexpr std::size_t kClasses = 10;            // 1, 2, 4 .. 512
@@ -46,7 +48,6 @@ struct SendMessage {
     std::uint8_t cls = 4;
     bool barrier = false;
     std::span<const std::byte> buffer;
-    Cut cut;
     std::uint16_t total = 0;
     std::uint16_t next = 0;  // first packet never sent
     Bitmap arrived;          // as the receiver reported
@@ -59,9 +60,12 @@ struct SendMessage {
     std::uint8_t probe_rounds = 0;  // unanswered or fruitless probes in a row
 
     bool all_sent() const noexcept { return next == total; }
-    std::span<const std::byte> payload(std::size_t idx) const noexcept {
-        return buffer.subspan(cut.bytes == 0 ? 0 : idx * cut.payload, cut.length_of(idx));
+    // `full`: bytes of a full packet's payload.
+    std::span<const std::byte> payload(std::size_t idx, std::size_t full) const noexcept {
+        const Cut cut{full, buffer.size()};
+        return buffer.subspan(cut.bytes == 0 ? 0 : idx * full, cut.length_of(idx));
     }
 };
+static_assert(sizeof(SendMessage) <= 176, "the memory of an active send");
 
 }  // namespace csaud

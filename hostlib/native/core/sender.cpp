@@ -6,15 +6,15 @@
 namespace csaud {
 
 SendMessage* Sender::find(const MessageName& name, std::uint16_t dst, std::uint32_t* index) {
-    const std::uint32_t* found = by_key_.find({name, dst});
-    if (found == nullptr) return nullptr;
-    if (index != nullptr) *index = *found;
-    return &messages_[*found];
+    const std::uint32_t found = by_key_.find(Key{name, dst});
+    if (found == kNone) return nullptr;
+    if (index != nullptr) *index = found;
+    return &messages_[found];
 }
 
 std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span<const std::byte> buffer,
                            const Hints& hints, Nanos now) {
-    if (by_key_.find({name, dst}) != nullptr) {
+    if (by_key_.find(Key{name, dst}) != kNone) {
         throw std::invalid_argument("post_send: a message of this name is under way to this rank");
     }
     Peer& peer = ctx_.peers.get(dst);
@@ -27,11 +27,10 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     m.cls = hints.cls;
     m.barrier = hints.barrier;
     m.buffer = buffer;
-    m.cut = {ctx_.payload_bytes, buffer.size()};
-    m.total = static_cast<std::uint16_t>(m.cut.packets());
+    m.total = static_cast<std::uint16_t>(Cut{ctx_.payload_bytes, buffer.size()}.packets());
     m.posted = m.last_news = now;
     m.deadline = hints.deadline;
-    by_key_.put({name, dst}, i);
+    by_key_.add(i);
     peer.pending.push(messages_.handle(i));
     make_ready(peer);
     liveness_.wait(peer, now);
@@ -59,7 +58,7 @@ void Sender::finish(std::uint32_t i, Status status, std::uint16_t rank, Nanos no
     }
     ctx_.timers.cancel(TimerKind::send, i);
     liveness_.release(peer);
-    by_key_.erase({m.name, m.dst});
+    by_key_.erase(i);
     m.id = 0;
     messages_.release(i);
 }

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "context.hpp"
+#include "index_map.hpp"
 #include "liveness.hpp"
+#include "memory.hpp"
 #include "retransmit_queue.hpp"
 #include "send_message.hpp"
 
@@ -19,7 +21,8 @@ class Sender {
     Sender(Context& c, Liveness& l)
         : ctx_(c),
           liveness_(l),
-          rtx_by_{&c.stats.rtx_loss, &c.stats.rtx_gap, &c.stats.rtx_interval, &c.stats.rtx_probe} {}
+          rtx_by_{&c.stats.rtx_loss, &c.stats.rtx_gap, &c.stats.rtx_interval, &c.stats.rtx_probe},
+          by_key_(KeyOf{&messages_}) {}
 
     std::uint64_t post(const MessageName&, std::uint16_t dst, std::span<const std::byte>, const Hints&,
                        Nanos now);
@@ -57,6 +60,10 @@ class Sender {
     bool has_copies() const noexcept { return !rtx_.empty() || !ready_.empty(); }
 
     std::size_t unfinished() const noexcept { return messages_.in_use(); }
+    void report(MemoryUse& use) const noexcept {
+        use.sends = messages_.bytes() + by_key_.bytes();
+        use.copies = records_.bytes();
+    }
 
   private:
     // Where a message goes belongs to its name here: one source may send the same name to several.
@@ -67,6 +74,11 @@ class Sender {
         friend std::uint64_t hash_value(const Key& k) noexcept {
             return hash_value(k.name) + k.dst * 0x9e3779b97f4a7c15ULL;
         }
+    };
+
+    struct KeyOf {
+        const Pool<SendMessage>* messages;
+        Key operator()(std::uint32_t i) const noexcept { return {(*messages)[i].name, (*messages)[i].dst}; }
     };
 
     // Copies with a tx_ts in [first, last] left at `left` only: the process was held up in between.
@@ -100,7 +112,7 @@ class Sender {
     std::uint64_t* rtx_by_[4];  // by Detector
     Pool<SendMessage> messages_;
     RecordPool records_;
-    FlatMap<Key, std::uint32_t> by_key_;
+    IndexMap<KeyOf> by_key_;
     HeldUp held_up_;
     HeldUp giving_;  // copies given out, not yet known to have left
     RetransmitQueue rtx_;

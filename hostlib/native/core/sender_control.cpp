@@ -91,7 +91,8 @@ void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst) {
 }
 
 void Sender::on_ecn(Peer& peer, std::uint16_t path, std::uint16_t count) {
-    const std::uint16_t fresh = peer.ecn_echo.heard(path, count, ctx_.config.paths);
+    if (peer.ecn == nullptr) peer.ecn = std::make_unique<PeerEcn>();
+    const std::uint16_t fresh = peer.ecn->to.heard(path, count, ctx_.config.paths);
     ctx_.stats.rx_ecn_echoes += fresh;
     ctx_.stats.tx_path_ecn[path] += fresh;
 }

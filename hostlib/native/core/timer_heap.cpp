@@ -69,6 +69,12 @@ void TimerHeap::arm_earlier(TimerKind kind, std::uint32_t index, Nanos due) {
     if (at == 0 || due < heap_[at - 1].due) arm(kind, index, due);
 }
 
+std::size_t TimerHeap::bytes() const noexcept {
+    std::size_t n = heap_.capacity() * sizeof(Timer);
+    for (const auto& places : places_) n += places.capacity() * sizeof(std::uint32_t);
+    return n;
+}
+
 Timer TimerHeap::pop() {
     const Timer top = heap_.front();
     remove(0);

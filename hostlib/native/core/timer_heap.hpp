@@ -13,7 +13,7 @@
 
 namespace csaud {
 
-enum class TimerKind : std::uint8_t { recv, send, peer, abort, notices };
+enum class TimerKind : std::uint8_t { recv, send, peer, abort, notices, rest };
 
 struct Timer {
     Nanos due = kNever;
@@ -29,6 +29,7 @@ class TimerHeap {
     void arm_earlier(TimerKind, std::uint32_t index, Nanos due);
     void cancel(TimerKind kind, std::uint32_t index) { arm(kind, index, kNever); }
 
+    std::size_t bytes() const noexcept;
     Nanos next() const noexcept { return heap_.empty() ? kNever : heap_.front().due; }
     Timer pop();
 
@@ -40,7 +41,7 @@ class TimerHeap {
     void remove(std::size_t i);
 
     std::vector<Timer> heap_;
-    std::array<std::vector<std::uint32_t>, 5>
+    std::array<std::vector<std::uint32_t>, 6>
         places_;  // by kind and index: position in the heap + 1, 0 = none
 };
 

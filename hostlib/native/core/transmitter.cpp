@@ -20,7 +20,7 @@ std::uint8_t trimming(std::uint8_t cls, std::uint8_t attempt) noexcept {
 wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t path,
                                std::uint8_t ecn) noexcept {
     const EndpointConfig& c = ctx_.config;
-    const PeerAddress& to = ctx_.peers.address(dst);
+    const PeerTable::Address& to = ctx_.peers.address(dst);
     out.dst_ipv4 = to.ipv4;
     out.dst_qpn = to.qpn;
     out.dst_rank = dst;
@@ -69,7 +69,7 @@ void Transmitter::build_data(const Sender::Copy& copy, TxPacket& out, Nanos) {
     h.path_id = copy.record.path;
     h.path_seq = copy.record.path_seq;
     h.tx_ts = copy.record.tx_ts;
-    out.payload = m.payload(copy.pkt_idx);
+    out.payload = m.payload(copy.pkt_idx, ctx_.payload_bytes);
     const std::size_t pad = wire::encode_headers(
         out.head, route(out, m.dst, h.path_id, c.ecn ? wire::kEct0 : std::uint8_t{0}), h, out.payload.size());
     out.head_len = wire::kHeaderBytes;
@@ -114,11 +114,13 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         c.flags = wire::kSeen | wire::kEcho;
         c.newest_tx_ts = peer.echo_ts;
     }
-    const bool of_path = item.type == wire::Type::state && item.reason == wire::Reason::gap;
-    if (const EcnReport marks = of_path ? peer.ecn.tell(item.path) : peer.ecn.tell(); marks.any) {
-        h.flags |= wire::kEcnEcho;
-        c.echoed_path = marks.path;
-        c.ecn_count = marks.count;
+    if (peer.ecn != nullptr) {
+        const bool of_path = item.type == wire::Type::state && item.reason == wire::Reason::gap;
+        if (const EcnReport m = of_path ? peer.ecn->from.tell(item.path) : peer.ecn->from.tell(); m.any) {
+            h.flags |= wire::kEcnEcho;
+            c.echoed_path = m.path;
+            c.ecn_count = m.count;
+        }
     }
     c.credit = peer.grant.tell(ctx_.credit_serial);
     peer.credit_queued = false;
