@@ -89,7 +89,6 @@ def compare(soft: SoftTarget, real: Bmv2Target, sent: list[bytes]) -> None:
             assert [f.hex() for p, f in found if p == port] == [f.hex() for p, f in wanted if p == port]
 
 
-@pytest.mark.skip(reason="simple_switch_grpc gave no packets at a port once; not yet explained")
 @pytest.mark.bmv2
 @pytest.mark.root
 def test_simple_switch_grpc_looks_up_the_same() -> None:

@@ -279,4 +279,4 @@ def test_what_a_program_has_is_described(lookup: Lookup) -> None:
     assert {"name": "I.set_data", "params": [("data", 32), ("more", 64)]} in tables["I.exact_one"]["actions"]
     assert tables["I.constant"]["const_entries"] and tables["I.constant"]["const_default"]
     assert tables["I.hashed"]["profile"] == "I.selected"
-    assert {"name": "I.seen", "size": 4, "table": None} in lookup.switch.counters()
+    assert {"name": "I.seen", "size": 16, "table": None} in lookup.switch.counters()
