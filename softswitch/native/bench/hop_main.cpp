@@ -1,113 +1,174 @@
-// How many packets a second one switch forwards in process, on one core: the program's JSON in, packets a
-// second out.
+// How many packets a second switches forward in process, on one core, and how long one packet takes: the
+// program's JSON in, a line of JSON out.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <vector>
 
-#include "csaud_switch/control/control.hpp"
 #include "csaud_switch/fabric/fabric.hpp"
-#include "csaud_switch/program/hash.hpp"
+#include "setup.hpp"
 
 using namespace csaud::sw;
 
 namespace {
 
-constexpr PortId kPaths = 4;
-constexpr PortId kHost = 5;
+struct Options {
+    std::string program;
+    bench::Fill fill;
+    std::size_t packets = 500'000;
+    std::size_t bytes = 1100;
+    std::size_t hops = 4;
+    std::size_t different = 16384;  // packets
+    std::uint64_t seed = 1;
+};
 
-// A DATA packet of CSA-UD; see the protocol's wire format.
-Bytes data_packet(std::uint16_t path, std::size_t payload) {
-    Bytes frame(14 + 20 + 8 + 12 + 8 + 32 + payload + 4);
-    const auto put16 = [&](std::size_t at, unsigned value) {
-        frame[at] = static_cast<std::uint8_t>(value >> 8);
-        frame[at + 1] = static_cast<std::uint8_t>(value);
-    };
-    put16(12, 0x0800);
-    frame[14] = 0x45;
-    put16(16, static_cast<unsigned>(frame.size() - 14));
-    frame[22] = 64;
-    frame[23] = 17;
-    const Bytes source{10, 0, 1, 1};
-    const Bytes destination{10, 0, 2, 1};
-    std::memcpy(&frame[26], source.data(), 4);
-    std::memcpy(&frame[30], destination.data(), 4);
-    put16(24, static_cast<unsigned>(hash_bytes(HashAlgorithm::kCsum16, &frame[14], 20)));
-    put16(36, 4791);
-    put16(38, static_cast<unsigned>(frame.size() - 34));
-    frame[42] = 0x64;
-    frame[49] = 0x11;
-    put16(62, 0xC5A1);
-    put16(86, path);
-    return frame;
+[[noreturn]] void fail(const std::string& message) {
+    std::fprintf(stderr, "csaud_switch_hop: %s\n", message.c_str());
+    std::exit(2);
 }
 
-void configure(Switch& target, const std::string& spray) {
-    Control control(target);
-    const std::string profile = "CsaudIngress.spray.path_selector";
-    GroupSpec group{1, {}, 0};
-    for (PortId port = 1; port <= kPaths; ++port) {
-        ActionSpec forward;
-        forward.name = "CsaudIngress.spray.forward";
-        forward.parameters = {{static_cast<std::uint8_t>(port)}};
-        control.member_insert(profile, port, forward);
-        group.members.push_back({port, 1, port});
+Options parse(int argc, char** argv) {
+    Options options;
+    if (argc < 2)
+        fail(
+            "expected PROGRAM.json [--packets N] [--bytes N] [--hops N] [--spray MODE] [--routes N] "
+            "[--policies N] [--masks N] [--buckets N] [--different N] [--seed N]");
+    options.program = argv[1];
+    for (int i = 2; i + 1 < argc; i += 2) {
+        const std::string name = argv[i];
+        if (name == "--spray") {
+            options.fill.spray = argv[i + 1];
+            continue;
+        }
+        char* end = nullptr;
+        const auto value = static_cast<std::size_t>(std::strtoull(argv[i + 1], &end, 10));
+        if (*end != '\0' || *argv[i + 1] == '\0') fail(name + ": expected a number, got " + argv[i + 1]);
+        const auto small = static_cast<std::uint32_t>(value);
+        if (name == "--packets")
+            options.packets = std::max<std::size_t>(value, 1);
+        else if (name == "--bytes")
+            options.bytes = value;
+        else if (name == "--hops")
+            options.hops = std::max<std::size_t>(value, 1);
+        else if (name == "--routes")
+            options.fill.routes = std::max(small, 1U);
+        else if (name == "--policies")
+            options.fill.policies = std::max(small, 1U);
+        else if (name == "--masks")
+            options.fill.masks = std::max(small, 1U);
+        else if (name == "--buckets")
+            options.fill.buckets = small;
+        else if (name == "--different")
+            options.different = std::max<std::size_t>(value, 1);
+        else if (name == "--seed")
+            options.seed = value;
+        else
+            fail("unknown option " + name);
     }
-    control.group_insert(profile, group);
-    MatchField destination{MatchField::Kind::kLpm, {10, 0, 2, 0}, {}, 24};
-    EntrySpec route{{destination}, 0, {}};
-    route.action.name = "CsaudIngress.route.set_group";
-    route.action.parameters = {{1}};
-    control.table_insert("CsaudIngress.route.ipv4_lpm", route);
-    EntrySpec paths{{MatchField{MatchField::Kind::kExact, {1}, {}, 0}}, 0, {}};
-    paths.action.kind = Binding::Kind::kGroup;
-    paths.action.id = 1;
-    control.table_insert("CsaudIngress.spray.paths", paths);
-    EntrySpec policy{std::vector<MatchField>(5), 10, {}};
-    policy.action.name = "CsaudIngress.spray." + spray;
-    if (spray == "ecmp" || spray == "entropy" || spray == "random") policy.action.parameters = {{7}};
-    control.table_insert("CsaudIngress.spray.policy", policy);
+    return options;
 }
 
-double measure(const std::string& json, const std::string& spray, std::size_t payload, int packets) {
-    Fabric fabric(1);
-    Switch& target = fabric.add_switch({"s", 1}, false);
-    target.load(json);
-    for (PortId port = 1; port <= kHost; ++port) fabric.add_memory_port(target, port, {});
-    configure(target, spray);
-    std::vector<Bytes> frames;
-    for (std::uint16_t path = 0; path < 64; ++path) frames.push_back(data_packet(path, payload));
-    const std::clock_t begin = std::clock();  // of this process's processor time
-    for (int i = 0; i < packets; ++i) {
-        fabric.inject(target, kHost, frames[static_cast<std::size_t>(i) % frames.size()], i);
-        if (i % 64 == 63) fabric.take_frames();
+double now(clockid_t clock) {
+    timespec t{};
+    ::clock_gettime(clock, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+// Switches in a row: path ports of one lead to the host port of the next one, as between the tiers of a
+// fabric.
+struct Row {
+    Fabric fabric{1};
+    std::vector<Switch*> switches;
+
+    Row(const Options& options, const std::string& json) {
+        for (std::size_t i = 0; i < options.hops; ++i) {
+            Switch& added = fabric.add_switch({"s" + std::to_string(i), i + 1}, false);
+            added.load(json);
+            switches.push_back(&added);
+        }
+        for (std::size_t i = 0; i < options.hops; ++i) {
+            if (i == 0) fabric.add_memory_port(*switches[0], bench::kHost, {});
+            for (PortId port = 1; port <= bench::kPaths; ++port) {
+                if (i + 1 < options.hops) {
+                    fabric.add_link(*switches[i], port, *switches[i + 1], bench::kHost + port, {});
+                } else {
+                    fabric.add_memory_port(*switches[i], port, {});
+                }
+            }
+            bench::configure(*switches[i], options.fill, options.seed);
+        }
     }
-    const double took = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-    if (target.figures().tx != static_cast<std::uint64_t>(packets)) {
-        std::fprintf(stderr, "only %llu of %d packets were forwarded\n",
-                     static_cast<unsigned long long>(target.figures().tx), packets);
-        std::exit(1);
+
+    void send(const std::vector<std::uint8_t>& frame, Nanos at) {
+        fabric.inject(*switches[0], bench::kHost, frame, at);
     }
-    return packets / took;
+
+    void check(std::size_t packets) const {
+        for (const Switch* each : switches)
+            if (each->figures().tx != packets)
+                fail("switch " + each->config().name + " forwarded " + std::to_string(each->figures().tx) +
+                     " of " + std::to_string(packets) + " packets");
+    }
+};
+
+// Sends packets, the first at time `from`; seconds of processor time that it took.
+double throughput(Row& row, const std::vector<std::vector<std::uint8_t>>& frames, std::size_t from,
+                  std::size_t packets) {
+    const double begin = now(CLOCK_PROCESS_CPUTIME_ID);
+    for (std::size_t i = 0; i < packets; ++i) {
+        row.send(frames[i % frames.size()], static_cast<Nanos>(from + i));
+        if (i % 64 == 63) row.fabric.take_frames();
+    }
+    row.fabric.take_frames();
+    return now(CLOCK_PROCESS_CPUTIME_ID) - begin;
+}
+
+// Median time of one packet through all switches, in seconds, with a pause before each.
+double latency(Row& row, const std::vector<std::vector<std::uint8_t>>& frames, std::size_t samples,
+               Nanos from) {
+    constexpr double kPause = 50e-6;
+    std::vector<double> took;
+    for (std::size_t i = 0; i < samples; ++i) {
+        const double pause_end = now(CLOCK_MONOTONIC) + kPause;
+        while (now(CLOCK_MONOTONIC) < pause_end) continue;
+        const double begin = now(CLOCK_MONOTONIC);
+        row.send(frames[i % frames.size()], from + static_cast<Nanos>(i));
+        took.push_back(now(CLOCK_MONOTONIC) - begin);
+        row.fabric.take_frames();
+    }
+    std::nth_element(took.begin(), took.begin() + static_cast<std::ptrdiff_t>(took.size() / 2), took.end());
+    return took[took.size() / 2];
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (argc < 2) {
-        std::fprintf(stderr, "usage: %s csaud.json [packets]\n", argv[0]);
-        return 2;
-    }
-    std::ifstream file(argv[1]);
+    const Options options = parse(argc, argv);
+    std::ifstream file(options.program);
+    if (!file) fail("cannot read " + options.program);
     const std::string json{std::istreambuf_iterator<char>(file), {}};
-    const int packets = argc > 2 ? std::atoi(argv[2]) : 500'000;
-    for (const char* spray : {"host_directed", "ecmp", "random", "round_robin"})
-        for (const std::size_t payload : {std::size_t{0}, std::size_t{4064}})
-            std::printf("%-14s %5zu bytes payload  %9.0f packets/s\n", spray, payload,
-                        measure(json, spray, payload, packets));
+    try {
+        Row row(options, bench::with_sizes(json, options.fill));
+        const auto frames = bench::packets(options.fill, options.different, options.bytes, options.seed);
+        const std::size_t warm = std::min(options.packets / 10, frames.size());
+        throughput(row, frames, 0, warm);
+        const double seconds = throughput(row, frames, warm, options.packets);
+        const std::size_t all = warm + options.packets;
+        row.check(all);
+        const std::size_t samples = std::min<std::size_t>(options.packets / 100 + 1, 4000);
+        const double median = latency(row, frames, samples, static_cast<Nanos>(all));
+        const auto hops = static_cast<double>(options.hops);
+        std::printf(
+            "{\"packets\": %zu, \"hops\": %zu, \"bytes\": %zu, \"hops_per_second\": %.0f, "
+            "\"median_hop_ns\": %.0f}\n",
+            options.packets, options.hops, options.bytes,
+            hops * static_cast<double>(options.packets) / seconds, 1e9 * median / hops);
+    } catch (const std::exception& error) {
+        fail(error.what());
+    }
     return 0;
 }

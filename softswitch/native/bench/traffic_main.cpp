@@ -103,7 +103,7 @@ std::vector<std::vector<std::uint8_t>> make_frames(const Options& options) {
     for (unsigned i = 0; i < options.frames; ++i)
         frames.push_back(csaud::sw::bench::data_frame(
             options.bytes, options.first + static_cast<std::uint32_t>(random() % options.destinations),
-            static_cast<std::uint16_t>(i % 256)));
+            {static_cast<std::uint16_t>(i % 256), 0, 0, 0}));
     return frames;
 }
 
