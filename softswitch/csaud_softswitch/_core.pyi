@@ -291,6 +291,27 @@ class Switch:
     def port_stats(self) -> dict[int, PortStats]: ...
     def stats(self) -> SwitchStats: ...
 
+class Tap:
+    """Frames that pass a port, kept until they are taken. A port without a tap pays nothing for it."""
+
+    def fd(self) -> int:
+        """An eventfd, readable while frames wait. It belongs to the tap: do not close it."""
+
+    def take(self) -> list[tuple[int, Literal["in", "out"], bytes, int]]:
+        """(time, direction, frame, original length) in order; `in` is what the switch received.
+
+        Out: what left by the port, at the time of its last bit. Clears fd.
+        """
+
+    @property
+    def seen(self) -> int: ...
+    @property
+    def dropped(self) -> int:
+        """Frames for which there was no room."""
+
+    def close(self) -> None:
+        """Idempotent; every other method raises InvalidArgument afterwards."""
+
 class Fabric:
     """Switches, their ports and the memory links between them; one clock and, once started, one thread."""
 
@@ -344,6 +365,12 @@ class Fabric:
         What is on the wire is lost. What is queued goes through egress in its turn and is lost then.
 
         InvalidArgument for a veth port: it follows its interface.
+        """
+
+    def open_tap(self, switch: str, port: int, *, capacity: int = 64 << 20, snaplen: int = 0) -> Tap:
+        """See what passes a port of any kind.
+
+        Keeps `capacity` bytes at most, and of each frame the first `snaplen` (0: all).
         """
 
     def switch(self, name: str) -> Switch: ...

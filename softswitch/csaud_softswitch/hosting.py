@@ -13,6 +13,7 @@ from csaud_softswitch import _core
 from csaud_softswitch.fabric_file import EdgeEntry, FabricFile, FabricFileError, LinkSpec
 from csaud_softswitch.p4runtime.device import Device
 from csaud_softswitch.p4runtime.server import P4RuntimeServer
+from csaud_softswitch.taps import SOCKET, TapServer
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ class SwitchHost:
     fabric: _core.Fabric
     devices: dict[str, Device] = field(default_factory=dict)
     addresses: dict[str, list[str]] = field(default_factory=dict)
+    taps: TapServer | None = None
     _servers: list[P4RuntimeServer] = field(default_factory=list)
 
     def add_switch(self, name: str, device_id: int, options: SwitchOptions, addresses: list[str]) -> Device:
@@ -80,10 +82,14 @@ class SwitchHost:
             for server in started:
                 await server.stop()
             raise
+        if self.taps is not None:
+            await self.taps.start()
         self.fabric.start()
 
     async def stop(self) -> None:
         """End all streams, stop listening and forwarding. Idempotent."""
+        if self.taps is not None:
+            await self.taps.stop()
         for server in self._servers:
             await server.stop()
         self.fabric.stop()
@@ -120,7 +126,8 @@ def host_fabric(
     Ports to hosts are network interfaces (`<switch>-eth<port>`), or with host_ports="memory" edges inside the
     process, as a test wants them. HostingError or FabricFileError when something does not fit.
     """
-    host = SwitchHost(_core.Fabric(seed=options.seed))
+    fabric = _core.Fabric(seed=options.seed)
+    host = SwitchHost(fabric, taps=TapServer(fabric, run_dir / SOCKET))
     for name, entry in file.switches.items():
         host.add_switch(name, entry.device_id, options, [f"unix:{run_dir}/{name}.sock"])
     for edge in file.edges:

@@ -58,5 +58,6 @@ struct SwitchHandle {
 void bind_control(nb::class_<SwitchHandle>& cls);
 void bind_descriptions(nb::class_<SwitchHandle>& cls);
 void bind_state(nb::class_<SwitchHandle>& cls);
+void bind_taps(nb::module_& m, nb::class_<FabricHandle>& fabric);
 
 }  // namespace csaud::sw::python

@@ -203,6 +203,7 @@ void bind_fabric(nb::module_& m) {
         self->runner.stop();
     });
     cls.def_prop_ro("running", [](const Shared& self) { return self->runner.running(); });
+    bind_taps(m, cls);
 }
 
 void bind_errors(nb::module_& m) {

@@ -127,6 +127,7 @@ void Fabric::inject(Switch& at, PortId id, std::span<const std::uint8_t> frame, 
     }
     Packet* packet = pool_.take(static_cast<std::uint32_t>(frame.size()));
     if (!frame.empty()) std::memcpy(packet->data(), frame.data(), frame.size());
+    port.tell(frame, true, now);
     at.receive(packet, id, now);
     drain();
 }
@@ -196,6 +197,7 @@ void Fabric::transmit(Switch& from, Port& port, Packet* packet, Nanos end) {
         case PortKind::kLink: {
             packet->length = packet->visible_length();
             from.count_sent(port, packet->length);
+            port.tell(packet->frame(), false, end);
             const Event event{end + port.delay, 0, &from, &port, packet, port.epoch};
             if (event.time <= now_) {
                 ready_.push_back(event);
@@ -228,6 +230,7 @@ void Fabric::arrive(const Event& event) {
         event.at->uncount_sent(from, event.packet->length);
         lose(*event.at, from, event.packet);
     } else if (from.kind == PortKind::kLink) {
+        from.peer->tell(event.packet->frame(), true, now_);
         from.peer_switch->receive(event.packet, from.peer->id, now_);
     } else {
         const auto frame = event.packet->frame();

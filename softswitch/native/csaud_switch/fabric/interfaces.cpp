@@ -27,6 +27,7 @@ std::size_t Fabric::receive(std::size_t index, Nanos now, std::size_t most) {
         if (frames.empty()) break;
         total += frames.size();
         for (Packet* packet : frames) {
+            entry.port->tell(packet->frame(), true, now);
             entry.owner->receive(packet, entry.port->id, now);
             drain();
         }
@@ -41,6 +42,7 @@ void Fabric::flush_socket(SocketPort& entry) {
     for (const PacketSocket::Sent& sent : result) {
         if (sent.error == 0) {
             entry.owner->count_sent(*entry.port, sent.packet->visible_length());
+            entry.port->tell(sent.packet->frame(), false, now_);
         } else if (sent.error == ENETDOWN || sent.error == ENXIO || sent.error == ENODEV ||
                    (sent.error == ENOBUFS && !entry.socket->interface_is_up())) {
             // ENOBUFS is also what an interface without carrier answers.

@@ -4,9 +4,11 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "csaud_switch/base/value.hpp"
 #include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/fabric/tap.hpp"
 
 namespace csaud::sw {
 
@@ -73,6 +75,11 @@ struct Port {
     std::string ifname;
 
     PortFigures figures;
+
+    std::vector<Tap*> taps;  // who wants to see what passes
+    void tell(std::span<const std::uint8_t> frame, bool in, Nanos time) const {
+        for (Tap* tap : taps) tap->frame(frame, in, time);
+    }
 
     Nanos transmission_time(std::uint32_t bytes) const {
         if (rate_bps == 0) return 0;
