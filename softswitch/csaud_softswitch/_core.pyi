@@ -158,6 +158,20 @@ class Switch:
         Raises ProgramError and leaves the present program as it is when the JSON is not acceptable.
         """
 
+    def adopt(self, filled: Switch, keep_state: bool = False) -> None:
+        """Take over the program of `filled`, a switch of another fabric, with its entries, clone sessions and
+        multicast groups; `filled` has none then.
+
+        One step for packets, and none is lost: what is queued passes the old egress first. With keep_state,
+        what both programs have goes on from where it is: counters, registers, counts and meters of entries,
+        slots of groups.
+        """
+
+    def hold(self) -> None:
+        """Keep the fabric still: until release(), calls of this thread are one step for packets."""
+
+    def release(self) -> None: ...
+
     # --- what the program has
     def tables(self) -> list[TableInfo]: ...
     def profiles(self) -> list[ProfileInfo]: ...
@@ -171,6 +185,7 @@ class Switch:
     def table_insert(self, table: str, match: Match, priority: int, action: Action) -> None: ...
     def table_modify(self, table: str, match: Match, priority: int, action: Action) -> None: ...
     def table_delete(self, table: str, match: Match, priority: int) -> None: ...
+    def table_find(self, table: str, match: Match, priority: int) -> Action: ...
     def table_set_default(self, table: str, action: Action | None) -> None:
         """None puts the program's own default action back."""
 

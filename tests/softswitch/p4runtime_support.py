@@ -16,10 +16,12 @@ from csaud_softswitch import _core
 from csaud_softswitch.exchange.names import Names
 from csaud_softswitch.p4runtime.device import Device
 from csaud_softswitch.p4runtime.errors import Code
-from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, build_index
+from csaud_softswitch.p4runtime.p4info_index import build_index
+from csaud_softswitch.p4runtime.p4info_specs import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc, rpc_status
 from csaud_softswitch.p4runtime.server import P4RuntimeServer
 from csaud_softswitch.program_file import read_config
+from google.protobuf.message import Message
 
 PROGRAM = Path(__file__).resolve().parents[2] / "p4src" / "artifacts" / "csaud.json"
 CONFIG = read_config(PROGRAM, PROGRAM.with_suffix(".p4info.txtpb"))
@@ -85,8 +87,9 @@ class Client:
     """A controller with its stream; every call is a real RPC."""
 
     def __init__(
-        self, address: str, election_id: int = 1, role: str = "", device_id: int = DEVICE_ID
+        self, address: str, election_id: int | None = 1, role: str = "", device_id: int = DEVICE_ID
     ) -> None:
+        """election_id None: the controller has none, and is a backup for ever."""
         self.device_id = device_id
         self.election_id = election_id
         self.role = role
@@ -115,21 +118,37 @@ class Client:
             raise message
         return message
 
-    def arbitrate(self, election_id: int | None = None, device_id: int | None = None) -> Code:
+    def arbitrate(
+        self,
+        election_id: int | None = None,
+        device_id: int | None = None,
+        role_config: Message | None = None,
+    ) -> Code:
         """Introduce this controller; returns the status of the answer."""
-        self.introduce(election_id, device_id)
+        self.introduce(election_id, device_id, role_config)
         return self.status()
 
-    def introduce(self, election_id: int | None = None, device_id: int | None = None) -> None:
+    def introduce(
+        self,
+        election_id: int | None = None,
+        device_id: int | None = None,
+        role_config: Message | None = None,
+    ) -> None:
         if election_id is not None:
             self.election_id = election_id
         hello = p4r.StreamMessageRequest()
         hello.arbitration.device_id = self.device_id if device_id is None else device_id
-        hello.arbitration.election_id.high = self.election_id >> 64
-        hello.arbitration.election_id.low = self.election_id & (1 << 64) - 1
+        self._identify(hello.arbitration)
         if self.role:
             hello.arbitration.role.name = self.role
+        if role_config is not None:
+            hello.arbitration.role.config.Pack(role_config)
         self.send(hello)
+
+    def _identify(self, message: p4r.MasterArbitrationUpdate | p4r.WriteRequest) -> None:
+        if self.election_id is not None:
+            message.election_id.high = self.election_id >> 64
+            message.election_id.low = self.election_id & (1 << 64) - 1
 
     def status(self) -> Code:
         """The status of the next arbitration message."""
@@ -145,14 +164,15 @@ class Client:
         request = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id, role=self.role, config=config
         )
-        request.election_id.low = self.election_id
+        self._identify(request)
         request.action = p4r.SetForwardingPipelineConfigRequest.Action.Value(action)
         self.stub.SetForwardingPipelineConfig(request)
 
-    def write(self, *updates: dict | p4r.Update) -> None:
+    def write(self, *updates: dict | p4r.Update, atomicity: str = "CONTINUE_ON_ERROR") -> None:
         """One Write; updates by name (see csaud_softswitch.exchange.names) or as protobufs."""
         request = p4r.WriteRequest(device_id=self.device_id, role=self.role)
-        request.election_id.low = self.election_id
+        request.atomicity = p4r.WriteRequest.Atomicity.Value(atomicity)
+        self._identify(request)
         for update in updates:
             request.updates.append(update if isinstance(update, p4r.Update) else NAMES.update(update))
         self.stub.Write(request)
@@ -194,10 +214,23 @@ def entries(client: Client, **wanted: object) -> list[p4r.TableEntry]:
     return [found.table_entry for found in client.read(table_entry=p4r.TableEntry(**wanted))]
 
 
-def codes(client: Client, *updates: dict | p4r.Update) -> list[Code]:
+@contextmanager
+def refused_read(code: Code, text: str = "") -> Iterator[None]:
+    """The Read inside is of one entity, and that is refused with this code and a message with `text` in it."""
+    try:
+        yield
+    except grpc.RpcError as error:
+        assert error.code() == grpc.StatusCode.UNKNOWN, error
+        assert update_codes(error) == [code], error
+        assert text in error.details(), error.details()
+    else:
+        raise AssertionError(f"not refused; expected {code.name}")
+
+
+def codes(client: Client, *updates: dict | p4r.Update, **options: str) -> list[Code]:
     """The code of each update of one batch."""
     try:
-        client.write(*updates)
+        client.write(*updates, **options)
     except grpc.RpcError as error:
         assert error.code() == grpc.StatusCode.UNKNOWN
         return update_codes(error)

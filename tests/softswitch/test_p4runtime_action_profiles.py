@@ -146,6 +146,8 @@ def test_max_size_of_a_group_is_fixed(controller: Client) -> None:
     assert codes(controller, update) == [Code.INVALID_ARGUMENT]
     update = bad_slot(weight=3)
     update.type = p4r.Update.MODIFY
+    assert codes(controller, update) == [Code.INVALID_ARGUMENT]
+    update.entity.action_profile_group.max_size = 3
     assert codes(controller, update) == [Code.RESOURCE_EXHAUSTED]
 
 
@@ -178,5 +180,10 @@ def test_one_shot_action_sets(controller: Client, served: Served) -> None:
     assert ports() == [4, 4, 4]
     controller.write(one_shot(kind=p4r.Update.DELETE))
     assert ports() == []
+    controller.write(one_shot((1, 1)))
+    assert codes(controller, member(9, 1), group(9)) == [Code.INVALID_ARGUMENT] * 2
+    controller.write(one_shot(kind=p4r.Update.DELETE), member(9, 1))
+    assert codes(controller, one_shot((1, 1))) == [Code.INVALID_ARGUMENT]  # the two are not mixed
+    controller.write({"delete": {"profile": PROFILE, "member": 9}})
     for _ in range(300):  # nothing is left behind by sets that come and go
         controller.write(one_shot((1, 8), (2, 8)), one_shot(kind=p4r.Update.DELETE))

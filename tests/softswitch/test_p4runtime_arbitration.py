@@ -10,7 +10,7 @@ from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.proto import p4r
 
 from tests.softswitch.inputs import route
-from tests.softswitch.p4runtime_support import CONFIG, DEVICE_ID, Client, refused
+from tests.softswitch.p4runtime_support import DEVICE_ID, Client, refused
 
 Connect = Callable[..., Client]
 
@@ -73,12 +73,32 @@ def test_a_primary_can_raise_its_election_id_and_step_down(connect: Connect) -> 
     assert first.status() == Code.ALREADY_EXISTS
 
 
-def test_election_id_zero_is_always_a_backup(connect: Connect) -> None:
-    first, second = connect(0), connect(0)
-    assert first.arbitrate() == Code.NOT_FOUND
+def test_without_an_election_id_a_controller_is_always_a_backup(connect: Connect) -> None:
+    first, second = connect(None), connect(None)
+    first.introduce()
+    answer = first.receive().arbitration
+    assert (answer.status.code, answer.HasField("election_id")) == (Code.NOT_FOUND, False)
     assert second.arbitrate() == Code.NOT_FOUND
     with refused(Code.PERMISSION_DENIED):
         first.set_pipeline()
+    third = connect(0)  # zero is the lowest of all election ids, but it is one
+    assert third.arbitrate() == Code.OK
+    assert [first.status(), second.status()] == [Code.ALREADY_EXISTS] * 2
+    third.set_pipeline()
+
+
+def test_the_device_of_a_stream_is_fixed(connect: Connect) -> None:
+    client = connect(5)
+    client.arbitrate()
+    with refused(Code.FAILED_PRECONDITION, "the device of a stream"):
+        client.arbitrate(device_id=DEVICE_ID + 1)
+
+
+def test_a_role_that_nobody_has_is_not_found(controller: Client) -> None:
+    with refused(Code.NOT_FOUND, "role 'nobody'"):
+        controller.stub.Write(p4r.WriteRequest(device_id=DEVICE_ID, role="nobody"))
+    with refused(Code.NOT_FOUND, "role 'nobody'"):
+        list(controller.stub.Read(p4r.ReadRequest(device_id=DEVICE_ID, role="nobody")))
 
 
 def test_roles_have_a_primary_each(connect: Connect) -> None:
@@ -97,17 +117,6 @@ def test_the_role_of_a_stream_is_fixed(connect: Connect) -> None:
     client.role = "other"
     with refused(Code.FAILED_PRECONDITION, "role"):
         client.arbitrate()
-
-
-def test_a_role_with_a_config_is_refused(connect: Connect) -> None:
-    client = connect(5)
-    hello = p4r.StreamMessageRequest()
-    hello.arbitration.device_id = DEVICE_ID
-    hello.arbitration.role.name = "r"
-    hello.arbitration.role.config.Pack(CONFIG.p4info)
-    client.send(hello)
-    with refused(Code.INVALID_ARGUMENT, "config"):
-        client.receive()
 
 
 def test_another_device_id_is_not_found_everywhere(connect: Connect) -> None:

@@ -91,7 +91,9 @@ def test_a_bad_packet_out_is_answered_on_the_stream(controller: Client) -> None:
 
 def test_other_stream_messages_are_answered(controller: Client) -> None:
     controller.send(p4r.StreamMessageRequest(digest_ack=p4r.DigestListAck(digest_id=1)))
-    assert controller.receive().error.canonical_code == Code.UNIMPLEMENTED
+    error = controller.receive().error
+    assert error.canonical_code == Code.INVALID_ARGUMENT
+    assert error.digest_list_ack.digest_list_ack.digest_id == 1
     controller.send(p4r.StreamMessageRequest())
     assert controller.receive().error.canonical_code == Code.INVALID_ARGUMENT
 

@@ -21,6 +21,7 @@ from tests.softswitch.p4runtime_support import (
     codes,
     entries,
     entry,
+    refused_read,
     update_codes,
 )
 
@@ -44,7 +45,12 @@ def test_reads_of_one_table_one_entry_and_one_priority(controller: Client) -> No
     assert len(entries(controller)) == 5
     assert len(entries(controller, table_id=LPM.id)) == 2
     assert len(entries(controller, table_id=POLICY.id, priority=2)) == 2
-    assert len(entries(controller, priority=1)) == 1
+    action = p4r.TableAction(action=p4r.Action(action_id=INDEX.action_ids[name("spray.ecmp")]))
+    assert len(entries(controller, table_id=POLICY.id, action=action)) == 3
+    action.action.action_id = INDEX.action_ids[name("spray.round_robin")]
+    assert entries(controller, table_id=POLICY.id, action=action) == []
+    with refused_read(Code.INVALID_ARGUMENT, "all tables"):
+        entries(controller, priority=1)
     wanted = NAMES.update(route("10.0.0.0/16", 0)).entity.table_entry.match
     [found] = entries(controller, table_id=LPM.id, match=wanted)
     assert found.action.action.params[0].value == b"\x02"
@@ -122,7 +128,7 @@ BAD_ENTRIES = {
     "prefix too long": (field(route("10.0.0.0/8", 1), prefix_len=33), Code.INVALID_ARGUMENT),
     "prefix of zero": (field(route("10.0.0.0/8", 1), prefix_len=0), Code.INVALID_ARGUMENT),
     "value too wide": (field(route("10.0.0.0/8", 1), value=b"\x01\x0a\x00\x00\x00"), Code.OUT_OF_RANGE),
-    "empty value": (field(route("10.0.0.0/8", 1), value=b""), Code.INVALID_ARGUMENT),
+    "empty value": (field(route("10.0.0.0/8", 1), value=b""), Code.OUT_OF_RANGE),
     "empty mask": (field(policy("ecmp", 1, {"group": "1&&&1"}, seed=1), mask=b"\0"), Code.INVALID_ARGUMENT),
     "bits beyond the mask": (
         field(policy("ecmp", 1, {"group": "1&&&1"}, seed=1), value=b"\3"),
@@ -134,7 +140,16 @@ BAD_ENTRIES = {
     ),
     "exact field missing": (entry(path(1, member=1)), Code.INVALID_ARGUMENT),
     "action of another table": (entry(route("10.0.0.0/8", 1)), Code.INVALID_ARGUMENT),
-    "no such action": (entry(route("10.0.0.0/8", 1)), Code.NOT_FOUND),
+    "no such action": (entry(route("10.0.0.0/8", 1)), Code.INVALID_ARGUMENT),
+    "const": (entry(route("10.0.0.0/8", 1), is_const=True), Code.INVALID_ARGUMENT),
+    "meter of a table without": (
+        entry(route("10.0.0.0/8", 1), meter_config=p4r.MeterConfig(cir=1, pir=1)),
+        Code.INVALID_ARGUMENT,
+    ),
+    "time since last hit": (
+        entry(route("10.0.0.0/8", 1), time_since_last_hit=p4r.TableEntry.IdleTimeout()),
+        Code.INVALID_ARGUMENT,
+    ),
     "no action": (entry(route("10.0.0.0/8", 1), action=p4r.TableAction()), Code.INVALID_ARGUMENT),
     "parameter missing": (entry(route("10.0.0.0/8", 1)), Code.INVALID_ARGUMENT),
     "parameter too wide": (entry(route("10.0.0.0/8", 1)), Code.OUT_OF_RANGE),

@@ -5,24 +5,35 @@ Source: P4Runtime specification 1.4, section 9.1.2.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING
 
 from csaud_softswitch.p4runtime.bytestring import canonical, padded
-from csaud_softswitch.p4runtime.errors import invalid, not_found
-from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
+from csaud_softswitch.p4runtime.errors import denied, invalid
+from csaud_softswitch.p4runtime.p4info_specs import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
 
 if TYPE_CHECKING:
     from csaud_softswitch._core import ActionCall  # exist in the stub only
 
 
-def decode_action(index: P4InfoIndex, action: p4r.Action, allowed: Iterable[int], where: str) -> ActionCall:
-    """An action call with every parameter given once; the action must be one of `allowed` (ids)."""
+def decode_action(
+    index: P4InfoIndex,
+    action: p4r.Action,
+    allowed: Container[int],
+    where: str,
+    elsewhere: Container[int] = (),
+) -> ActionCall:
+    """An action call with every parameter given once; the action must be one of `allowed` (ids).
+
+    PERMISSION_DENIED for one of `elsewhere`: an action of this table, out of its scope.
+    """
     spec = index.actions.get(action.action_id)
     if spec is None:
-        raise not_found(f"{where}: no action with id {action.action_id:#010x}")
+        raise invalid(f"{where}: no action with id {action.action_id:#010x}")
     if action.action_id not in allowed:
+        if action.action_id in elsewhere:
+            raise denied(f"{where}: action {spec.name} is not allowed here, only elsewhere in the table")
         raise invalid(f"{where}: action {spec.name} is not allowed here")
     given: dict[int, bytes] = {}
     for param in action.params:

@@ -4,7 +4,7 @@ Source: P4Runtime specification 1.4, section 8.3. What is received may have lead
 never has.
 """
 
-from csaud_softswitch.p4runtime.errors import invalid, out_of_range
+from csaud_softswitch.p4runtime.errors import out_of_range
 
 PORT_BITS = 9
 """Width of v1model's port numbers."""
@@ -23,7 +23,7 @@ def from_int(value: int) -> bytes:
 def to_int(value: bytes, width: int, what: str) -> int:
     """The number in `value`; it must fit into `width` bits. `what` names it in the error."""
     if not value:
-        raise invalid(f"{what}: an empty binary string; expected a number of {width} bits")
+        raise out_of_range(f"{what}: an empty binary string; expected a number of {width} bits")
     number = int.from_bytes(value, "big")
     if number.bit_length() > width:
         raise out_of_range(f"{what}: {number:#x} does not fit into {width} bits")

@@ -5,12 +5,12 @@ Source: P4Runtime specification 1.4, sections 9.3 and 9.4. Data has only the uni
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from csaud_softswitch._core import Switch
 from csaud_softswitch.p4runtime.errors import core_errors, invalid, not_found, out_of_range
-from csaud_softswitch.p4runtime.p4info_index import CounterSpec, P4InfoIndex
+from csaud_softswitch.p4runtime.p4info_specs import CounterSpec, P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
 
 if TYPE_CHECKING:
@@ -39,19 +39,23 @@ class CounterStore:
     """The indirect counters of one pipeline."""
 
     def __init__(self, switch: Switch, index: P4InfoIndex) -> None:
-        self._switch = switch
+        self.switch = switch
         self._index = index
 
     def modify(self, entry: p4r.CounterEntry) -> None:
-        """Set one cell."""
+        """Set one cell, or every cell where no index is given; without data nothing is changed."""
         spec = self._find(entry.counter_id)
-        if not entry.HasField("index"):
-            raise invalid(f"{spec.name}: a write needs an index")
+        cells = self._cells(spec, entry)
         if not entry.HasField("data"):
-            raise invalid(f"{spec.name}: a write needs data")
+            return
         packets, octets = decode_count(spec, entry.data)
         with core_errors():
-            self._switch.counter_write(spec.name, self._cell(spec, entry), packets, octets)
+            for cell in cells:
+                self.switch.counter_write(spec.name, cell, packets, octets)
+
+    def current(self, entry: p4r.CounterEntry) -> list[p4r.CounterEntry]:
+        """The cells that modify() would change, as they are."""
+        return list(self.read(entry)) if entry.HasField("data") else []
 
     def read(self, entry: p4r.CounterEntry) -> Iterator[p4r.CounterEntry]:
         """counter_id 0: every counter; no index: every cell."""
@@ -63,16 +67,16 @@ class CounterStore:
             return
         spec = self._find(entry.counter_id)
         if entry.HasField("index"):
-            cell = self._cell(spec, entry)
+            cell = array_index(spec.name, spec.size, entry.index)
             with core_errors():
-                count = self._switch.counter_read(spec.name, cell)
+                count = self.switch.counter_read(spec.name, cell)
             yield _entry(spec, cell, count)
         else:
             yield from self._read_all(spec)
 
     def _read_all(self, spec: CounterSpec) -> Iterator[p4r.CounterEntry]:
         with core_errors():
-            counts = self._switch.counter_read_all(spec.name)
+            counts = self.switch.counter_read_all(spec.name)
         for cell, count in enumerate(counts):
             yield _entry(spec, cell, count)
 
@@ -84,11 +88,19 @@ class CounterStore:
             raise not_found(f"no counter with id {self._index.describe(counter_id)}")
         return spec
 
-    def _cell(self, spec: CounterSpec, entry: p4r.CounterEntry) -> int:
-        cell = entry.index.index
-        if not 0 <= cell < spec.size:
-            raise out_of_range(f"{spec.name}: index {cell}, expected 0 to {spec.size - 1}")
-        return cell
+    def _cells(self, spec: CounterSpec, entry: p4r.CounterEntry) -> Iterable[int]:
+        if not entry.HasField("index"):
+            return range(spec.size)
+        return (array_index(spec.name, spec.size, entry.index),)
+
+
+def array_index(name: str, size: int, index: p4r.Index) -> int:
+    """The cell of an array that P4Runtime's index means."""
+    if index.index < 0:
+        raise invalid(f"{name}: index {index.index} is negative")
+    if index.index >= size:
+        raise out_of_range(f"{name}: index {index.index}, expected 0 to {size - 1}")
+    return index.index
 
 
 def _entry(spec: CounterSpec, cell: int, count: Count) -> p4r.CounterEntry:

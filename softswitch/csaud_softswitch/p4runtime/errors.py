@@ -20,15 +20,19 @@ class Code(IntEnum):
     CANCELLED = 1
     UNKNOWN = 2
     INVALID_ARGUMENT = 3
+    DEADLINE_EXCEEDED = 4
     NOT_FOUND = 5
     ALREADY_EXISTS = 6
     PERMISSION_DENIED = 7
     RESOURCE_EXHAUSTED = 8
     FAILED_PRECONDITION = 9
+    ABORTED = 10
     OUT_OF_RANGE = 11
     UNIMPLEMENTED = 12
     INTERNAL = 13
     UNAVAILABLE = 14
+    DATA_LOSS = 15
+    UNAUTHENTICATED = 16
 
 
 class P4RuntimeError(Exception):
@@ -44,11 +48,13 @@ class P4RuntimeError(Exception):
 
 
 class BatchError(P4RuntimeError):
-    """Some updates of a Write failed: code UNKNOWN, and for each update (in order) None or why it failed."""
+    """Some updates of a Write, or entities of a Read, failed: code UNKNOWN, and for each of them (in order)
+    None or why it failed.
+    """
 
-    def __init__(self, results: Sequence[P4RuntimeError | None]) -> None:
+    def __init__(self, results: Sequence[P4RuntimeError | None], what: str = "updates") -> None:
         failed = [error for error in results if error is not None]
-        message = f"{len(failed)} of {len(results)} updates failed; the first: {failed[0].message}"
+        message = f"{len(failed)} of {len(results)} {what} failed; the first: {failed[0].message}"
         super().__init__(Code.UNKNOWN, message)
         self.results = list(results)
 
@@ -74,6 +80,10 @@ def not_found(message: str) -> P4RuntimeError:
 
 def out_of_range(message: str) -> P4RuntimeError:
     return P4RuntimeError(Code.OUT_OF_RANGE, message)
+
+
+def denied(message: str) -> P4RuntimeError:
+    return P4RuntimeError(Code.PERMISSION_DENIED, message)
 
 
 def unimplemented(message: str) -> P4RuntimeError:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from csaud_softswitch.p4runtime.bytestring import canonical, padded, to_int
 from csaud_softswitch.p4runtime.errors import invalid
-from csaud_softswitch.p4runtime.p4info_index import FieldSpec, TableSpec
+from csaud_softswitch.p4runtime.p4info_specs import FieldSpec, TableSpec
 from csaud_softswitch.p4runtime.proto import p4r
 
 if TYPE_CHECKING:
@@ -24,15 +24,21 @@ Key: TypeAlias = "tuple[MatchField, ...]"
 
 def decode_key(table: TableSpec, matches: Iterable[p4r.FieldMatch]) -> Key:
     """The key of a table entry. Exact fields must all be there, the others may be left out."""
+    return decode_fields(table.name, table.fields, matches)
+
+
+def decode_fields(name: str, fields: tuple[FieldSpec, ...], matches: Iterable[p4r.FieldMatch]) -> Key:
+    """A key of these fields; `name` says whose it is in errors."""
     given: dict[int, p4r.FieldMatch] = {}
-    known = {spec.id for spec in table.fields}
     for match in matches:
-        if match.field_id not in known:
-            raise invalid(f"{table.name} has no match field {match.field_id}; it has {_field_list(table)}")
         if match.field_id in given:
-            raise invalid(f"{table.name}: match field {match.field_id} is given twice")
+            raise invalid(f"{name}: match field {match.field_id} is given twice")
         given[match.field_id] = match
-    return tuple(_decode(table, spec, given.get(spec.id)) for spec in table.fields)
+    key = tuple(_decode(name, spec, given.pop(spec.id, None)) for spec in fields)
+    for unknown in given:
+        expected = ", ".join(f"{spec.id} {spec.name}" for spec in fields) or "none"
+        raise invalid(f"{name} has no match field {unknown}; it has {expected}")
+    return key
 
 
 def encode_key(table: TableSpec, key: Iterable[MatchField]) -> list[p4r.FieldMatch]:
@@ -40,16 +46,12 @@ def encode_key(table: TableSpec, key: Iterable[MatchField]) -> list[p4r.FieldMat
     return [_encode(spec, item) for spec, item in zip(table.fields, key, strict=True) if item is not None]
 
 
-def _field_list(table: TableSpec) -> str:
-    return ", ".join(f"{spec.id} {spec.name}" for spec in table.fields) or "none"
-
-
-def _decode(table: TableSpec, spec: FieldSpec, match: p4r.FieldMatch | None) -> MatchField:
-    where = f"{table.name}.{spec.name}"
+def _decode(name: str, spec: FieldSpec, match: p4r.FieldMatch | None) -> MatchField:
     if match is None:
         if spec.match_type == "exact":
-            raise invalid(f"{where}: an exact match field must be given")
+            raise invalid(f"{name}.{spec.name}: an exact match field must be given")
         return None
+    where = f"{name}.{spec.name}"
     kind = match.WhichOneof("field_match_type")
     if kind != spec.match_type:
         raise invalid(f"{where}: expected a match of type {spec.match_type}, got {kind or 'none'}")

@@ -6,15 +6,29 @@ with a message that names the object.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any
 
 from csaud_softswitch.p4runtime.errors import invalid, unimplemented
+from csaud_softswitch.p4runtime.p4data import shape_of
+from csaud_softswitch.p4runtime.p4info_specs import (
+    ActionSpec,
+    CounterSpec,
+    DigestSpec,
+    FieldSpec,
+    MatchType,
+    MeterSpec,
+    P4InfoIndex,
+    ProfileSpec,
+    RegisterSpec,
+    Scope,
+    TableSpec,
+    ValueSetSpec,
+)
 from csaud_softswitch.p4runtime.proto import p4i
 
-MatchType = Literal["exact", "lpm", "ternary", "range", "optional"]
-Scope = Literal["any", "table_only", "default_only"]
+__all__ = ["FieldSpec", "P4InfoIndex", "TableSpec", "build_index"]
 
 _MATCH_TYPES: dict[int, MatchType] = {
     p4i.MatchField.EXACT: "exact",
@@ -28,97 +42,34 @@ _SCOPES: dict[int, Scope] = {
     p4i.ActionRef.TABLE_ONLY: "table_only",
     p4i.ActionRef.DEFAULT_ONLY: "default_only",
 }
-
-
-@dataclass(frozen=True)
-class FieldSpec:
-    """A match field, an action parameter or a field of a controller packet header; width in bits."""
-
-    id: int
-    name: str
-    width: int
-    match_type: MatchType = "exact"
-    padding: bool = False
-
-
-@dataclass(frozen=True)
-class ActionSpec:
-    id: int
-    name: str
-    params: tuple[FieldSpec, ...]
-
-
-@dataclass(frozen=True)
-class TableSpec:
-    id: int
-    name: str
-    fields: tuple[FieldSpec, ...]
-    actions: dict[int, Scope]
-    size: int
-    const_default: bool
-    const_entries: bool
-    profile_id: int
-    direct_counter_id: int
-    idle_timeout: bool
-
-    @property
-    def has_priority(self) -> bool:
-        """Entries of a table with a ternary, range or optional key are told apart by a priority as well."""
-        return any(f.match_type in ("ternary", "range", "optional") for f in self.fields)
-
-
-@dataclass(frozen=True)
-class ProfileSpec:
-    id: int
-    name: str
-    with_selector: bool
-    size: int
-    max_group_size: int
-    table_ids: tuple[int, ...]
-    action_ids: frozenset[int]
-
-
-@dataclass(frozen=True)
-class CounterSpec:
-    """An indirect counter (size entries) or a direct one (table_id says of which table)."""
-
-    id: int
-    name: str
-    packets: bool
-    octets: bool
-    size: int = 0
-    table_id: int = 0
-
-
-@dataclass(frozen=True)
-class P4InfoIndex:
-    tables: dict[int, TableSpec]
-    actions: dict[int, ActionSpec]
-    action_ids: dict[str, int]
-    profiles: dict[int, ProfileSpec]
-    counters: dict[int, CounterSpec]
-    direct_counters: dict[int, CounterSpec]
-    packet_in: tuple[FieldSpec, ...] = ()
-    packet_out: tuple[FieldSpec, ...] = ()
-    known_ids: dict[int, str] = field(default_factory=dict)
-
-    def describe(self, object_id: int) -> str:
-        """For error messages: the object's name when P4Info knows the id."""
-        name = self.known_ids.get(object_id)
-        return f"{object_id:#010x}" if name is None else f"{object_id:#010x} ({name})"
+_COLORS = {
+    p4i.MeterSpec.SINGLE_RATE_THREE_COLOR: "one rate, three colors",
+    p4i.MeterSpec.SINGLE_RATE_TWO_COLOR: "one rate, two colors",
+}
+_KEPT_INDEXES = 8
+"""Programs whose index is kept: the switches of one process mostly run the same few."""
 
 
 def build_index(info: p4i.P4Info) -> P4InfoIndex:
     """Index a P4Info. INVALID_ARGUMENT when it contradicts itself, UNIMPLEMENTED for what is not
     supported.
     """
+    return _build_index(info.SerializeToString(deterministic=True))
+
+
+@functools.lru_cache(maxsize=_KEPT_INDEXES)
+def _build_index(serialized: bytes) -> P4InfoIndex:
+    info = p4i.P4Info.FromString(serialized)
     known = _known_ids(info)
     actions = {a.preamble.id: _action(a) for a in info.actions}
     direct_counters = {
         c.preamble.id: _counter(c.preamble, c.spec, table_id=c.direct_table_id) for c in info.direct_counters
     }
+    direct_meters = {m.preamble.id: _meter(m, table_id=m.direct_table_id) for m in info.direct_meters}
     profile_ids = {p.preamble.id for p in info.action_profiles}
-    tables = {t.preamble.id: _table(t, actions, direct_counters, profile_ids) for t in info.tables}
+    tables = {
+        t.preamble.id: _table(t, actions, direct_counters, direct_meters, profile_ids) for t in info.tables
+    }
     headers = {h.preamble.name: _packet_header(h) for h in info.controller_packet_metadata}
     return P4InfoIndex(
         tables=tables,
@@ -127,6 +78,24 @@ def build_index(info: p4i.P4Info) -> P4InfoIndex:
         profiles={p.preamble.id: _profile(p, tables) for p in info.action_profiles},
         counters={c.preamble.id: _counter(c.preamble, c.spec, size=c.size) for c in info.counters},
         direct_counters=direct_counters,
+        meters={m.preamble.id: _meter(m, size=m.size) for m in info.meters},
+        direct_meters=direct_meters,
+        registers={
+            r.preamble.id: RegisterSpec(
+                r.preamble.id,
+                r.preamble.name,
+                shape_of(r.type_spec, info.type_info, r.preamble.name),
+                r.size,
+            )
+            for r in info.registers
+        },
+        digests={
+            d.preamble.id: DigestSpec(
+                d.preamble.id, d.preamble.name, shape_of(d.type_spec, info.type_info, d.preamble.name)
+            )
+            for d in info.digests
+        },
+        value_sets={v.preamble.id: _value_set(v) for v in info.value_sets},
         packet_in=headers.get("packet_in", ()),
         packet_out=headers.get("packet_out", ()),
         known_ids=known,
@@ -178,16 +147,10 @@ def _table(
     table: p4i.Table,
     actions: dict[int, ActionSpec],
     direct_counters: dict[int, CounterSpec],
+    direct_meters: dict[int, MeterSpec],
     profile_ids: set[int],
 ) -> TableSpec:
     where = table.preamble.name
-    fields = []
-    for match in sorted(table.match_fields, key=lambda m: m.id):
-        if match.match_type not in _MATCH_TYPES:
-            kind = match.other_match_type or "unspecified"
-            raise unimplemented(f"P4Info: {where}: match type {kind!r} of {match.name} is not supported")
-        base = _field(match.id, match.name, match.bitwidth, match.type_name.name, where)
-        fields.append(FieldSpec(*base, match_type=_MATCH_TYPES[match.match_type]))
     for ref in table.action_refs:
         if ref.id not in actions:
             raise invalid(f"P4Info: {where} refers to action {ref.id:#x}, which does not exist")
@@ -198,15 +161,36 @@ def _table(
     return TableSpec(
         id=table.preamble.id,
         name=where,
-        fields=tuple(fields),
+        fields=_match_fields(table.match_fields, where),
         actions={ref.id: _SCOPES.get(ref.scope, "any") for ref in table.action_refs},
         size=table.size,
         const_default=table.const_default_action_id != 0,
         const_entries=table.is_const_table,
         profile_id=table.implementation_id,
         direct_counter_id=next((i for i in table.direct_resource_ids if i in direct_counters), 0),
+        direct_meter_id=next((i for i in table.direct_resource_ids if i in direct_meters), 0),
         idle_timeout=table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL,
     )
+
+
+def _match_fields(matches: Iterable[p4i.MatchField], where: str) -> tuple[FieldSpec, ...]:
+    fields = []
+    for match in sorted(matches, key=lambda m: m.id):
+        if match.match_type not in _MATCH_TYPES:
+            kind = match.other_match_type or "unspecified"
+            raise unimplemented(f"P4Info: {where}: match type {kind!r} of {match.name} is not supported")
+        base = _field(match.id, match.name, match.bitwidth, match.type_name.name, where)
+        fields.append(FieldSpec(*base, match_type=_MATCH_TYPES[match.match_type]))
+    return tuple(fields)
+
+
+def _value_set(value_set: p4i.ValueSet) -> ValueSetSpec:
+    where = value_set.preamble.name
+    fields = _match_fields(value_set.match, where)
+    for spec in fields:
+        if spec.match_type != "exact":
+            raise unimplemented(f"P4Info: {where}: members of match type {spec.match_type}, expected exact")
+    return ValueSetSpec(value_set.preamble.id, where, fields, value_set.size)
 
 
 def _profile(profile: p4i.ActionProfile, tables: dict[int, TableSpec]) -> ProfileSpec:
@@ -226,6 +210,8 @@ def _profile(profile: p4i.ActionProfile, tables: dict[int, TableSpec]) -> Profil
         with_selector=profile.with_selector,
         size=profile.size,
         max_group_size=profile.max_group_size,
+        sum_of_members=profile.HasField("sum_of_members"),
+        max_member_weight=profile.sum_of_members.max_member_weight,
         table_ids=tuple(profile.table_ids),
         action_ids=frozenset(allowed),
     )
@@ -243,6 +229,11 @@ def _counter(
         size=size,
         table_id=table_id,
     )
+
+
+def _meter(meter: p4i.Meter | p4i.DirectMeter, *, size: int = 0, table_id: int = 0) -> MeterSpec:
+    colors: Any = _COLORS.get(meter.spec.type, "two rates, three colors")
+    return MeterSpec(meter.preamble.id, meter.preamble.name, colors, size, table_id)
 
 
 def _packet_header(header: p4i.ControllerPacketMetadata) -> tuple[FieldSpec, ...]:

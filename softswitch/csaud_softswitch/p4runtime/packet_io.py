@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from csaud_softswitch.p4runtime.bytestring import from_int, to_int
 from csaud_softswitch.p4runtime.errors import invalid
-from csaud_softswitch.p4runtime.p4info_index import FieldSpec
+from csaud_softswitch.p4runtime.p4info_specs import FieldSpec
 from csaud_softswitch.p4runtime.proto import p4r
 
 

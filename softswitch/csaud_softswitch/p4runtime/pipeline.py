@@ -1,29 +1,38 @@
-"""Forwarding pipeline configs: verify, save, commit, reconcile, and read back.
+"""Forwarding pipeline configs: P4Info and program together, saved, committed and reconciled.
 
-Source: P4Runtime specification 1.4, sections 7 and 16.2. The device config is the JSON that p4c makes for
-BMv2. What is verified is loaded into a switch without ports, so that a config which commits is one that
-loads.
+Source: P4Runtime specification 1.4, sections 14 and 15. A config is loaded into a switch of its own, which
+has no ports, and filled there; to commit it is one step for packets: the live switch adopts it as it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from csaud_softswitch import _core
+from csaud_softswitch.p4runtime.batch import Batch
 from csaud_softswitch.p4runtime.errors import (
     BatchError,
     Code,
     P4RuntimeError,
     core_errors,
     invalid,
+    not_found,
     unimplemented,
 )
-from csaud_softswitch.p4runtime.forwarding import Batch, ForwardingState
-from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, TableSpec, build_index
+from csaud_softswitch.p4runtime.forwarding import ForwardingState
+from csaud_softswitch.p4runtime.p4info_index import build_index
 from csaud_softswitch.p4runtime.proto import p4r
+from csaud_softswitch.p4runtime.roles import entity_id
+from csaud_softswitch.p4runtime.same_program import check_same_program
 
 NO_PIPELINE = "no forwarding pipeline config is set for this device"
+
+MAX_ATOMIC = 10_000
+"""Updates that can be one step for packets, which wait for all of them."""
+
 _Action = p4r.SetForwardingPipelineConfigRequest
+_Atomicity = p4r.WriteRequest
+Check = Callable[[p4r.Update], None]
 
 
 class Pipeline:
@@ -36,23 +45,8 @@ class Pipeline:
         index = build_index(self.config.p4info)
         with core_errors():
             switch.load(_program(config))
-        _check_same_program(index, switch)
-        self.switch = switch
+        check_same_program(index, switch)
         self.state = ForwardingState(switch, index)
-
-
-class _Saved:
-    """A config that was saved and not committed: what is written meanwhile is tried here and kept for the
-    commit.
-    """
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self.pipeline = pipeline
-        self.journal: list[p4r.Update] = []
-
-    def apply(self, update: p4r.Update) -> None:
-        self.pipeline.state.apply(update)
-        self.journal.append(update)
 
 
 class PipelineManager:
@@ -61,7 +55,7 @@ class PipelineManager:
     def __init__(self, switch: _core.Switch) -> None:
         self._switch = switch
         self._committed: Pipeline | None = None
-        self._saved: _Saved | None = None
+        self._saved: Pipeline | None = None
 
     @property
     def committed(self) -> Pipeline | None:
@@ -72,31 +66,28 @@ class PipelineManager:
         if action == _Action.COMMIT:
             if config is not None:
                 raise invalid("COMMIT takes no config: it commits the one that was saved")
-            self._commit_saved()
+            if self._saved is None:
+                raise not_found("COMMIT: no forwarding pipeline config was saved")
+            self._commit(self._saved, keep_state=False)
             return
         if config is None:
             raise invalid("the request has no config")
         if action == _Action.VERIFY:
-            self._rehearse(config)
+            self._prepare(config)
         elif action == _Action.VERIFY_AND_SAVE:
-            self._saved = _Saved(self._rehearse(config))
+            self._saved = self._prepare(config)
         elif action == _Action.VERIFY_AND_COMMIT:
-            self._rehearse(config)
-            self._replace(config, [])
+            self._commit(self._prepare(config), keep_state=False)
         elif action == _Action.RECONCILE_AND_COMMIT:
             self._reconcile(config)
         else:
             raise invalid(f"unknown action {action} for a forwarding pipeline config")
 
-    def get_config(self, response_type: int) -> p4r.ForwardingPipelineConfig:
+    def get_config(self, response_type: int) -> p4r.ForwardingPipelineConfig | None:
         """GetForwardingPipelineConfig: the committed config, or the part of it that `response_type` asks
-        for.
+        for; None where there is none.
         """
-        if self._committed is None:
-            raise P4RuntimeError(Code.FAILED_PRECONDITION, NO_PIPELINE)
-        config = self._committed.config
         kinds = p4r.GetForwardingPipelineConfigRequest
-        answer = p4r.ForwardingPipelineConfig()
         if response_type not in (
             kinds.ALL,
             kinds.COOKIE_ONLY,
@@ -104,6 +95,10 @@ class PipelineManager:
             kinds.DEVICE_CONFIG_AND_COOKIE,
         ):
             raise invalid(f"unknown response type {response_type}")
+        if self._committed is None:
+            return None
+        config = self._committed.config
+        answer = p4r.ForwardingPipelineConfig()
         if config.HasField("cookie"):
             answer.cookie.CopyFrom(config.cookie)
         if response_type in (kinds.ALL, kinds.P4INFO_AND_COOKIE):
@@ -112,42 +107,75 @@ class PipelineManager:
             answer.p4_device_config = config.p4_device_config
         return answer
 
-    def batch(self, updates: Iterable[p4r.Update]) -> Batch:
-        """Updates for the saved config where there is one, else for the committed one."""
-        return Batch(self.state().apply if self._saved is None else self._saved.apply, updates)
+    def batch(self, updates: Iterable[p4r.Update], atomicity: int, check: Check | None) -> Batch:
+        """Updates for the saved config where there is one, else for the committed one. `check` refuses those
+        that the controller's role does not allow.
+        """
+        state = self.state()
+        apply = state.apply
+        if check is not None:
+            refuse = check
+
+            def apply(update: p4r.Update) -> None:
+                refuse(update)
+                state.apply(update)
+
+        if atomicity == _Atomicity.CONTINUE_ON_ERROR:
+            return Batch(apply, updates)
+        if atomicity == _Atomicity.ROLLBACK_ON_ERROR:
+            return Batch(apply, updates, state.undo)
+        if atomicity != _Atomicity.DATAPLANE_ATOMIC:
+            raise unimplemented(f"unknown atomicity {atomicity} of a Write")
+        batch = Batch(apply, updates, state.undo, self._switch)
+        if len(batch) > MAX_ATOMIC:
+            raise unimplemented(
+                f"DATAPLANE_ATOMIC: {len(batch)} updates, at most {MAX_ATOMIC}: packets wait for all of them"
+            )
+        return batch
 
     def state(self) -> ForwardingState:
         """What reads see: the saved config's state where there is one, else the committed one's."""
         if self._saved is not None:
-            return self._saved.pipeline.state
+            return self._saved.state
         if self._committed is None:
             raise P4RuntimeError(Code.FAILED_PRECONDITION, NO_PIPELINE)
         return self._committed.state
 
-    def _rehearse(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
+    def _prepare(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
+        """The config on a switch of its own. INVALID_ARGUMENT when it cannot be realized."""
         scratch = _core.Fabric().add_switch(self._switch.name, self._switch.device_id)
-        return Pipeline(scratch, config)
+        try:
+            return Pipeline(scratch, config)
+        except P4RuntimeError as error:
+            raise invalid(error.message) from error
 
-    def _replace(self, config: p4r.ForwardingPipelineConfig, updates: list[p4r.Update]) -> None:
-        self._saved = None
-        self._committed = Pipeline(self._switch, config)
-        Batch(self._committed.state.apply, updates).finish()
-
-    def _commit_saved(self) -> None:
-        if self._saved is None:
-            raise P4RuntimeError(Code.FAILED_PRECONDITION, "COMMIT: no forwarding pipeline config was saved")
-        self._replace(self._saved.pipeline.config, self._saved.journal)
+    def _commit(self, pipeline: Pipeline, *, keep_state: bool) -> None:
+        with core_errors():
+            self._switch.adopt(pipeline.state.switch, keep_state)
+        pipeline.state.move_to(self._switch)
+        self._committed, self._saved = pipeline, None
 
     def _reconcile(self, config: p4r.ForwardingPipelineConfig) -> None:
-        updates = [] if self._committed is None else self._committed.state.snapshot()
-        trial = self._rehearse(config)
-        try:
-            Batch(trial.state.apply, updates).finish()
-        except BatchError as error:
-            raise unimplemented(
-                f"RECONCILE_AND_COMMIT: the present entries do not fit the new config: {error.message}"
-            ) from error
-        self._replace(config, updates)
+        prepared = self._prepare(config)
+        if self._committed is not None:
+            before = self._committed.state
+            updates = before.snapshot()
+            for update in updates:
+                _check_same_object(update.entity, before, prepared.state)
+            try:
+                Batch(prepared.state.apply, updates).finish()
+            except BatchError as error:
+                raise invalid(
+                    f"RECONCILE_AND_COMMIT: the present entries do not fit the new config: {error.message}"
+                ) from error
+        self._commit(prepared, keep_state=True)
+
+
+def _check_same_object(entity: p4r.Entity, before: ForwardingState, after: ForwardingState) -> None:
+    number = entity_id(entity)
+    name = before.index.known_ids.get(number)
+    if number and after.index.known_ids.get(number) != name:
+        raise invalid(f"RECONCILE_AND_COMMIT: the new config has no {name} with id {number:#010x}")
 
 
 def _program(config: p4r.ForwardingPipelineConfig) -> str:
@@ -157,38 +185,3 @@ def _program(config: p4r.ForwardingPipelineConfig) -> str:
         return config.p4_device_config.decode()
     except UnicodeDecodeError as error:
         raise invalid(f"p4_device_config is not the JSON that p4c makes for BMv2: {error}") from error
-
-
-def _check_same_program(index: P4InfoIndex, switch: _core.Switch) -> None:
-    """P4Info and JSON must be of one compilation: everything P4Info names is in the program, in the same
-    shape.
-    """
-    tables = {table["name"]: table for table in switch.tables()}
-    for spec in index.tables.values():
-        found = tables.get(spec.name)
-        if found is None:
-            raise invalid(f"P4Info has table {spec.name}, which the program's JSON does not have")
-        _check_table(index, spec, found)
-    counters = {counter["name"] for counter in switch.counters()}
-    for counter in (*index.counters.values(), *index.direct_counters.values()):
-        if counter.name not in counters:
-            raise invalid(f"P4Info has counter {counter.name}, which the program's JSON does not have")
-    profiles = {profile["name"] for profile in switch.profiles()}
-    for profile in index.profiles.values():
-        if profile.name not in profiles:
-            raise invalid(f"P4Info has action profile {profile.name}, which the program's JSON does not have")
-
-
-def _check_table(index: P4InfoIndex, spec: TableSpec, found: _core.TableInfo) -> None:
-    # p4c writes optional keys as ternary ones into the JSON.
-    ours = [(f.name, "ternary" if f.match_type == "optional" else f.match_type, f.width) for f in spec.fields]
-    theirs = [(k["name"], k["match_type"], k["width"]) for k in found["keys"]]
-    if ours != theirs:
-        raise invalid(f"table {spec.name}: P4Info has the keys {ours}, the program's JSON has {theirs}")
-    actions = {a["name"]: [width for _, width in a["params"]] for a in found["actions"]}
-    for action_id in spec.actions:
-        action = index.actions[action_id]
-        if actions.get(action.name) != [p.width for p in action.params]:
-            raise invalid(
-                f"table {spec.name}: action {action.name} of P4Info is not that of the program's JSON"
-            )

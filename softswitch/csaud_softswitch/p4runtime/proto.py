@@ -7,9 +7,9 @@ so switch and controller have to share one copy anyway.
 
 from typing import TypeAlias
 
-from finsy.proto import p4i, p4r, p4r_grpc, rpc_status
+from finsy.proto import p4d, p4i, p4r, p4r_grpc, p4t, rpc_status, stratum
 
 UpdateKind: TypeAlias = "p4r.Update.Type.ValueType"
 """INSERT, MODIFY or DELETE; what came over the wire may be any other number."""
 
-__all__ = ["UpdateKind", "p4i", "p4r", "p4r_grpc", "rpc_status"]
+__all__ = ["UpdateKind", "p4d", "p4i", "p4r", "p4r_grpc", "p4t", "rpc_status", "stratum"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from csaud_softswitch._core import Switch
-from csaud_softswitch.p4runtime.bytestring import PORT_BITS, to_int
+from csaud_softswitch.p4runtime.bytestring import PORT_BITS, canonical, to_int
 from csaud_softswitch.p4runtime.errors import (
     Code,
     P4RuntimeError,
@@ -30,7 +30,7 @@ class ReplicationStore:
     """Multicast groups and clone sessions of one pipeline."""
 
     def __init__(self, switch: Switch) -> None:
-        self._switch = switch
+        self.switch = switch
         self._groups: dict[int, p4r.MulticastGroupEntry] = {}
         self._sessions: dict[int, p4r.CloneSessionEntry] = {}
 
@@ -51,10 +51,10 @@ class ReplicationStore:
         _check_presence(kind, number in self._groups, what)
         with core_errors():
             if kind == p4r.Update.DELETE:
-                self._switch.multicast_group_delete(number)
+                self.switch.multicast_group_delete(number)
                 del self._groups[number]
                 return
-            self._switch.multicast_group_set(number, _copies(group.replicas, what))
+            self.switch.multicast_group_set(number, _copies(group.replicas, what))
         self._groups[number] = _copy_group(group)
 
     def _write_session(self, kind: UpdateKind, session: p4r.CloneSessionEntry) -> None:
@@ -65,15 +65,21 @@ class ReplicationStore:
         _check_presence(kind, number in self._sessions, what)
         with core_errors():
             if kind == p4r.Update.DELETE:
-                self._switch.clone_session_delete(number)
+                self.switch.clone_session_delete(number)
                 del self._sessions[number]
                 return
-            if session.packet_length_bytes:
-                raise unimplemented(f"{what}: packet_length_bytes (cutting the copies) is not supported")
+            if session.packet_length_bytes < 0:
+                raise invalid(f"{what}: packet_length_bytes {session.packet_length_bytes} is negative")
             if session.class_of_service:
-                raise unimplemented(f"{what}: class_of_service is not supported")
-            self._switch.clone_session_set(number, _copies(session.replicas, what))
+                raise unimplemented(f"{what}: class_of_service: v1model has no such thing")
+            copies = _copies(session.replicas, what)
+            self.switch.clone_session_set(number, copies, session.packet_length_bytes)
         self._sessions[number] = _copy_session(session)
+
+    def current(self, entry: p4r.PacketReplicationEngineEntry) -> list[p4r.PacketReplicationEngineEntry]:
+        """The group or session that a write is about, as it is, if it is there."""
+        number = entry.multicast_group_entry.multicast_group_id or entry.clone_session_entry.session_id
+        return list(self.read(entry)) if number and entry.WhichOneof("type") is not None else []
 
     def read(self, wanted: p4r.PacketReplicationEngineEntry) -> Iterator[p4r.PacketReplicationEngineEntry]:
         """Id 0: all groups, or all sessions; neither given: both."""
@@ -119,10 +125,18 @@ def _copies(replicas: Iterable[p4r.Replica], what: str) -> list[tuple[int, int]]
 def _copy_group(group: p4r.MulticastGroupEntry) -> p4r.MulticastGroupEntry:
     stored = p4r.MulticastGroupEntry()
     stored.CopyFrom(group)
+    _make_canonical(stored.replicas)
     return stored
 
 
 def _copy_session(session: p4r.CloneSessionEntry) -> p4r.CloneSessionEntry:
     stored = p4r.CloneSessionEntry()
     stored.CopyFrom(session)
+    _make_canonical(stored.replicas)
     return stored
+
+
+def _make_canonical(replicas: Iterable[p4r.Replica]) -> None:
+    for replica in replicas:
+        if replica.WhichOneof("port_kind") == "port":
+            replica.port = canonical(replica.port)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any, TypeAlias
 
 import grpc
@@ -15,7 +16,8 @@ from google.protobuf.message import DecodeError
 from csaud_softswitch.p4runtime.address import AddressError, claim, release
 from csaud_softswitch.p4runtime.device import Device
 from csaud_softswitch.p4runtime.errors import BatchError, Code, P4RuntimeError, invalid
-from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc, rpc_status
+from csaud_softswitch.p4runtime.proto import p4r, rpc_status
+from csaud_softswitch.p4runtime.tls import ServerTls
 
 MAX_MESSAGE = 256 << 20
 """Bytes of a request: a pipeline config, or a batch of some 100,000 updates."""
@@ -26,7 +28,12 @@ switches.
 """
 
 MAX_QUEUED_PACKETS = 10_000
-"""Messages that wait for a slow controller; packets beyond that are dropped and counted."""
+"""Messages that wait for a slow controller; beyond that packets, digests, idle entries and errors are
+dropped.
+"""
+
+MAX_QUEUED_BYTES = 32 << 20
+"""The same in bytes."""
 
 _STOP_GRACE_S = 1.0
 """What calls have to finish when the server stops."""
@@ -38,6 +45,7 @@ _MAX_MESSAGE_TEXT = 500
 _STATUS_CODES = {code.value[0]: code for code in grpc.StatusCode}
 _log = logging.getLogger(__name__)
 
+_Make: TypeAlias = "Callable[..., grpc.RpcMethodHandler]"
 Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
 
@@ -46,14 +54,20 @@ class StreamSession:
 
     def __init__(self) -> None:
         self._waiting: deque[p4r.StreamMessageResponse] = deque()
+        self._waiting_bytes = 0
         self._wake = asyncio.Event()
         self._end: P4RuntimeError | None = None
         self._ended = False
 
     def send(self, message: p4r.StreamMessageResponse) -> bool:
-        if message.HasField("packet") and len(self._waiting) >= MAX_QUEUED_PACKETS:
+        if message.HasField("arbitration"):
+            if len(self._waiting) >= 2 * MAX_QUEUED_PACKETS:
+                self.end(P4RuntimeError(Code.RESOURCE_EXHAUSTED, "this controller does not read its stream"))
+                return False
+        elif len(self._waiting) >= MAX_QUEUED_PACKETS or self._waiting_bytes >= MAX_QUEUED_BYTES:
             return False
         self._waiting.append(message)
+        self._waiting_bytes += message.ByteSize()
         self._wake.set()
         return True
 
@@ -66,7 +80,9 @@ class StreamSession:
         """What to send, until end(); raises its error."""
         while True:
             while self._waiting:
-                yield self._waiting.popleft()
+                message = self._waiting.popleft()
+                self._waiting_bytes -= message.ByteSize()
+                yield message
             if self._ended:
                 if self._end is not None:
                     raise self._end
@@ -75,13 +91,18 @@ class StreamSession:
             await self._wake.wait()
 
 
-class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
+class P4RuntimeService:
     """The RPCs of one device."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, changed: Callable[[], None]) -> None:
+        """`changed` is called when a request may have changed what the device has to do next, and when."""
         self._device = device
+        self._changed = changed
         self._sessions: set[StreamSession] = set()
-        self._changes = asyncio.Lock()
+        self._state = asyncio.Lock()
+        """Held by whoever reads or changes the forwarding state, so that a read sees whole writes, and a new
+        primary takes over between them.
+        """
 
     def end_streams(self) -> None:
         """Tell every controller that the switch goes away."""
@@ -90,30 +111,43 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
 
     async def Write(self, request: p4r.WriteRequest, context: Context) -> p4r.WriteResponse:
         try:
-            async with self._changes:
+            async with self._state:
                 batch = self._device.begin_write(request)
                 while batch.step(WRITE_CHUNK):
                     await asyncio.sleep(0)
                 batch.finish()
         except P4RuntimeError as error:
             await _abort(context, error)
+        finally:
+            self._changed()
         return p4r.WriteResponse()
 
-    async def Read(self, request: p4r.ReadRequest, context: Context) -> AsyncIterator[p4r.ReadResponse]:
-        try:
-            for response in self._device.read(request):
-                yield response
-        except P4RuntimeError as error:
-            await _abort(context, error)
+    async def Read(self, request: p4r.ReadRequest, context: Context) -> AsyncIterator[bytes]:
+        """Responses come serialized: what was read waits in that form until the client takes it."""
+        responses: list[bytes] = []
+        refused: P4RuntimeError | None = None
+        async with self._state:
+            try:
+                for response in self._device.read(request):
+                    responses.append(response.SerializeToString())
+                    await asyncio.sleep(0)
+            except P4RuntimeError as error:
+                refused = error
+        for serialized in responses:
+            yield serialized
+        if refused is not None:
+            await _abort(context, refused)
 
     async def SetForwardingPipelineConfig(
         self, request: p4r.SetForwardingPipelineConfigRequest, context: Context
     ) -> p4r.SetForwardingPipelineConfigResponse:
         try:
-            async with self._changes:
+            async with self._state:
                 self._device.set_pipeline(request)
         except P4RuntimeError as error:
             await _abort(context, error)
+        finally:
+            self._changed()
         return p4r.SetForwardingPipelineConfigResponse()
 
     async def GetForwardingPipelineConfig(
@@ -153,7 +187,11 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         error: P4RuntimeError | None = None
         try:
             async for request in requests:
-                self._device.stream_message(session, request)
+                if request.HasField("arbitration"):
+                    async with self._state:
+                        self._device.stream_message(session, request)
+                else:
+                    self._device.stream_message(session, request)
         except P4RuntimeError as refused:
             error = refused
         except DecodeError as malformed:
@@ -165,36 +203,44 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
 class P4RuntimeServer:
     """A device's gRPC server on one or more addresses."""
 
-    def __init__(self, device: Device, addresses: list[str]) -> None:
+    def __init__(self, device: Device, addresses: list[str], tls: ServerTls | None = None) -> None:
         self.device = device
         self.addresses = addresses
-        self._service = P4RuntimeService(device)
+        self._tls = tls
+        self._service = P4RuntimeService(device, self._schedule)
         self._server: grpc.aio.Server | None = None
         self._claimed: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Listen. AddressError when an address cannot be had; none is then left behind."""
-        self._server = grpc.aio.server(
+        """Listen. AddressError or TlsError when that cannot be; nothing is then left behind."""
+        credentials = None if self._tls is None else self._tls.credentials()
+        server = grpc.aio.server(
             options=[
                 ("grpc.max_receive_message_length", MAX_MESSAGE),
                 ("grpc.max_send_message_length", MAX_MESSAGE),
                 ("grpc.so_reuseport", 0),
             ]
         )
-        p4r_grpc.add_P4RuntimeServicer_to_server(self._service, self._server)
+        server.add_generic_rpc_handlers((_handlers(self._service),))
         try:
             for address in self.addresses:
                 claim(address)
                 try:
-                    self._server.add_insecure_port(address)
+                    if credentials is None:
+                        server.add_insecure_port(address)
+                    else:
+                        server.add_secure_port(address, credentials)
                 except RuntimeError as error:
                     raise AddressError(f"{address}: {error}") from error
                 self._claimed.append(address)
         except AddressError:
             self._release()
             raise
-        await self._server.start()
-        asyncio.get_running_loop().add_reader(self.device.switch.packet_in_fd(), self.device.pump_packet_in)
+        self._server = server
+        await server.start()
+        asyncio.get_running_loop().add_reader(self.device.switch.packet_in_fd(), self._pump)
+        self._schedule()
         _log.info("%s: P4Runtime on %s", self.device.name, ", ".join(self.addresses))
 
     async def stop(self) -> None:
@@ -203,14 +249,54 @@ class P4RuntimeServer:
             return
         server, self._server = self._server, None
         asyncio.get_running_loop().remove_reader(self.device.switch.packet_in_fd())
+        if self._timer is not None:
+            self._timer.cancel()
         self._service.end_streams()
         await server.stop(grace=_STOP_GRACE_S)
         self._release()
+
+    def _pump(self) -> None:
+        self.device.pump(time.monotonic_ns(), time.time_ns())
+        self._schedule()
+
+    def _schedule(self) -> None:
+        """Set the timer for what the device has to do next though nothing happens."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now = time.monotonic_ns()
+        due = self.device.notifications.deadline(now)
+        if due is not None and self._server is not None:
+            delay = max(0, due - now) / 1e9
+            self._timer = asyncio.get_running_loop().call_later(delay, self._pump)
 
     def _release(self) -> None:
         for address in self._claimed:
             release(address)
         self._claimed.clear()
+
+
+def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
+    """What add_P4RuntimeServicer_to_server makes, but for Read, whose responses are serialized already."""
+    unary: _Make = grpc.unary_unary_rpc_method_handler
+    reading: _Make = grpc.unary_stream_rpc_method_handler
+    streaming: _Make = grpc.stream_stream_rpc_method_handler
+    methods = {
+        name: unary(
+            getattr(service, name),
+            getattr(p4r, f"{name}Request").FromString,
+            getattr(p4r, f"{name}Response").SerializeToString,
+        )
+        for name in ("Write", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "Capabilities")
+    }
+    methods["Read"] = reading(service.Read, p4r.ReadRequest.FromString, bytes)
+    methods["StreamChannel"] = streaming(
+        service.StreamChannel,
+        p4r.StreamMessageRequest.FromString,
+        p4r.StreamMessageResponse.SerializeToString,
+    )
+    make: Callable[..., grpc.GenericRpcHandler] = grpc.method_handlers_generic_handler
+    return make("p4.v1.P4Runtime", methods)
 
 
 async def _abort(context: Context, error: P4RuntimeError) -> None:

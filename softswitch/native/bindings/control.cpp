@@ -292,6 +292,7 @@ void bind_control(nb::class_<SwitchHandle>& cls) {
     bind_profiles(cls);
     bind_state(cls);
     bind_replication(cls);
+    bind_adopt(cls);
     cls.def(
         "packet_out",
         [](const SwitchHandle& self, nb::handle payload) {

@@ -4,9 +4,11 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "csaud_switch/fabric/fabric.hpp"
@@ -27,9 +29,13 @@ struct FabricHandle {
     Runner runner;
     std::map<const Switch*, int> packet_in_fds;  // eventfds, made when they are first asked for
 
+    // The thread that keeps the fabric still (Switch.hold), so that several calls are one step for packets.
+    std::atomic<std::thread::id> holder{};
+
     // Runs under the lock, without Python's own.
     template <typename F>
     auto locked(F&& f) {
+        if (holder.load() == std::this_thread::get_id()) return std::forward<F>(f)();
         nb::gil_scoped_release release;
         std::lock_guard<ControlLock> guard(lock);
         return std::forward<F>(f)();
@@ -55,6 +61,7 @@ struct SwitchHandle {
     }
 };
 
+void bind_adopt(nb::class_<SwitchHandle>& cls);
 void bind_control(nb::class_<SwitchHandle>& cls);
 void bind_descriptions(nb::class_<SwitchHandle>& cls);
 void bind_state(nb::class_<SwitchHandle>& cls);

@@ -115,6 +115,11 @@ void Control::table_delete(const std::string& name, const std::vector<MatchField
     table.erase(entry);
 }
 
+ActionSpec Control::table_find(const std::string& name, const std::vector<MatchField>& match,
+                               int priority) const {
+    return describe(program_.table(name).find(match, priority).binding);
+}
+
 void Control::table_set_default(const std::string& name, const std::optional<ActionSpec>& action) {
     Table& table = program_.table(name);
     if (table.const_default)

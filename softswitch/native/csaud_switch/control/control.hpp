@@ -52,6 +52,7 @@ class Control {
     void table_insert(const std::string& table, const EntrySpec& entry);
     void table_modify(const std::string& table, const EntrySpec& entry);
     void table_delete(const std::string& table, const std::vector<MatchField>& match, int priority);
+    ActionSpec table_find(const std::string& table, const std::vector<MatchField>& match, int priority) const;
     void table_set_default(const std::string& table, const std::optional<ActionSpec>& action);
     std::optional<ActionSpec> table_get_default(const std::string& table) const;
     std::vector<EntrySpec> table_entries(const std::string& table) const;

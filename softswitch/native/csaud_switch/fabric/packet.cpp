@@ -16,6 +16,7 @@ void Packet::reset(PortId port) {
     priority = 0;
     exit = false;
     asserted = false;
+    finished = false;
     clone_request = 0;
     clone_fields = 0;
     resubmit = 0;

@@ -42,6 +42,7 @@ struct Packet {
     std::uint8_t priority = 0;
     bool exit = false;
     bool asserted = false;            // an assertion of the program failed
+    bool finished = false;            // queued, and egress is behind it: the program was replaced
     std::uint32_t clone_request = 0;  // session + 1, 0 for none
     std::uint32_t clone_fields = 0;
     std::uint32_t resubmit = 0;     // field list + 1, 0 for none

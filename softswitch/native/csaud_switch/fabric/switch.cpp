@@ -303,7 +303,7 @@ void Switch::serve(Port& port, Nanos now) {
         if (queue.count == 0) port.waiting &= ~(std::uint64_t{1} << priority);
         // A wake-up that came late does not cost the port any of its rate.
         const Nanos begin = std::max(port.free_at, packet->enqueued_at);
-        packet = egress(packet, queue.count, now);
+        if (!packet->finished) packet = egress(packet, queue.count, now);
         if (packet == nullptr) continue;
         port.free_at = begin + port.transmission_time(packet->visible_length());
         wire_.transmit(*this, port, packet, port.free_at);

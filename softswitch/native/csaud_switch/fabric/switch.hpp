@@ -80,6 +80,9 @@ class Switch {
     // Replace the program; what is queued is dropped, ports and their figures stay.
     void install(std::unique_ptr<Program> program);
     void load(const std::string& bmv2_json);  // ProgramError, and the present program stays
+    // Take over the program of a switch that has no traffic, with its entries, sessions and groups. Packets
+    // see the one program or the other, and none is lost. keep_state: what both have goes on as it is.
+    void adopt(Switch& filled, bool keep_state, Nanos now);
     // What the program's clock counts from.
     void set_start(Nanos start) { start_ = start; }
     bool loaded() const { return program_ != nullptr; }
@@ -165,6 +168,8 @@ class Switch {
                     std::uint32_t instance_type, Nanos now);
     void reset_metadata(Packet& packet) const;
     void flush(Port& port);
+    void finish_queued(Nanos now);
+    void finish_queue(Port& port, std::uint32_t priority, bool last, Nanos now);
 
     SwitchConfig config_;
     Wire& wire_;

@@ -89,12 +89,19 @@ void ActionProfile::attach(Group& group, const PortIsUp& is_up) {
     std::vector<GroupMember> by_id = group.given;
     std::sort(by_id.begin(), by_id.end(),
               [](const GroupMember& a, const GroupMember& b) { return a.member < b.member; });
-    group.slots.clear();
     for (const GroupMember& m : by_id) {
         Member& found = member(m.member);
         while (found.handles.size() < m.weight) found.handles.push_back(take_handle());
         ++found.weights[m.weight];
         ++found.users;
+    }
+    make_slots(group, is_up);
+}
+
+void ActionProfile::make_slots(Group& group, const PortIsUp& is_up) {
+    group.slots.clear();
+    for (const GroupMember& m : group.given) {
+        const Member& found = member(m.member);
         for (std::uint32_t i = 0; i < m.weight; ++i)
             group.slots.push_back({found.handles[i], &found, m.watch_port});
     }
@@ -160,6 +167,18 @@ void ActionProfile::delete_group(std::uint32_t id) {
     const std::vector<GroupMember> before = found.given;
     groups_.erase(id);
     for (const GroupMember& m : before) purge(member(m.member));
+}
+
+void ActionProfile::keep_slots(const ActionProfile& before, const PortIsUp& is_up) {
+    if (members_.size() != before.members_.size()) return;
+    for (const auto& [id, member] : members_) {
+        const auto found = before.members_.find(id);
+        if (found == before.members_.end() || found->second->handles.size() != member->handles.size()) return;
+    }
+    for (const auto& [id, member] : members_) member->handles = before.members_.at(id)->handles;
+    free_handles_ = before.free_handles_;
+    next_handle_ = before.next_handle_;
+    for (const auto& [id, group] : groups_) make_slots(*group, is_up);
 }
 
 void ActionProfile::port_changed(PortId port, const PortIsUp& is_up) {

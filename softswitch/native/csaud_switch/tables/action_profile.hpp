@@ -75,6 +75,9 @@ class ActionProfile {
     Group& group(std::uint32_t id);
     const std::map<std::uint32_t, std::unique_ptr<Group>>& groups() const { return groups_; }
 
+    // Members keep the handles, and groups the slots, that they had in a profile with the same members.
+    void keep_slots(const ActionProfile& before, const PortIsUp& is_up);
+
     // A port went up or down.
     void port_changed(PortId port, const PortIsUp& is_up);
 
@@ -88,6 +91,7 @@ class ActionProfile {
     void check(const std::vector<GroupMember>& given, std::uint32_t max_size) const;
     void attach(Group& group, const PortIsUp& is_up);
     void detach(Group& group);
+    void make_slots(Group& group, const PortIsUp& is_up);
     void purge(Member& member);
     std::uint32_t take_handle();
     static void refresh(Group& group, const PortIsUp& is_up);
