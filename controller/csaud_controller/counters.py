@@ -85,7 +85,7 @@ def _switch_counters(
     }
     result["no_path"] = _kinds(cells["no_path"], 0)
     result["path_bucket"] = {
-        port: [cells["path_bucket"].get(port * PATH_BUCKETS + bucket, 0) for bucket in range(PATH_BUCKETS)]
+        port: [cells["path_tx"].get(port * PATH_BUCKETS + bucket, 0) for bucket in range(PATH_BUCKETS)]
         for port in ports
     }
     result["discarded"] = {reason: cells["discarded"].get(index, 0) for index, reason in enumerate(DISCARDED)}

@@ -153,10 +153,18 @@ def port_entries(fabric: Fabric, policy: Policy, switch: str) -> list[Entry]:
     entries: list[Entry] = []
     for port in fabric.peers[switch]:
         limits = limits_of(fabric, policy, switch, port)
-        action = call("congestion.set_limits", trim_at=limits.trim_at, drop_at=limits.drop_at)
+        action = call(
+            "congestion.set_limits",
+            trim_at=limits.trim_at,
+            no_trim_at=limits.drop_at,
+            drop_at=limits.drop_at,
+            alarm_at=0xFFFF,
+        )
         entries.append(entry("congestion.limits", {"port": port}, action))
         if signal_of(policy, switch, port) == "trim":
-            trim = call("loss_signal.trim", dscp=policy.trim_dscp, priority=policy.trim_priority)
+            trim = call(
+                "loss_signal.trim", size=94, dscp=policy.trim_dscp, priority=policy.trim_priority, icrc=0
+            )
             entries.append(entry("loss_signal.signal", {"port": port}, trim, priority=1))
     return entries
 

@@ -19,14 +19,20 @@ const bit<16> UDP_PORT_LOSS = 49791;
 const bit<16> CSA_MAGIC_AND_VERSION = 0xC5A1;
 const bit<8> CSA_TYPE_DATA = 0;
 const bit<8> CSA_TYPE_LOSS = 3;
+const bit<2> ECN_CONGESTION_EXPERIENCED = 3;   // RFC 3168; 1 and 2 say that the sender listens
+
 const bit<8> CSA_FLAG_NO_TRIM = 0x08;
 const bit<8> CSA_FLAG_TRIMMED = 0x20;
 
-// Lengths of a CSA packet, from the header named on; a DATA packet has an iCRC behind its payload, a LOSS has not.
+// Lengths of a CSA packet, from the header named on. DATA, control and a LOSS of the second form have an iCRC at
+// their end, a LOSS of the first form has not.
 const bit<16> UDP_LENGTH_OF_LOSS = 60;   // UDP 8 + BTH 12 + DETH 8 + CSA 32
 const bit<16> UDP_LENGTH_MIN_CSA = 64;   // the same with iCRC 4
-const bit<16> IPV4_LENGTH_OF_LOSS = 80;
-const bit<32> FRAME_LENGTH_OF_LOSS = 94;
+const bit<16> FRAME_LENGTH_OF_LOSS = 94;
+const bit<16> FRAME_LENGTH_OF_LOSS_WITH_ICRC = 98;
+const bit<16> LENGTH_OF_ICRC = 4;
+const bit<16> OFFSET_OF_IPV4 = 14;       // in the frame
+const bit<16> OFFSET_OF_UDP = 34;
 
 // What a packet is to the fabric: index of the counters by kind.
 // KIND_OTHER is 0, what a packet is until it is known for more.
@@ -38,6 +44,10 @@ const bit<2> KIND_LOSS = 3;
 const bit<3> PRIORITY_DATA = 0;
 const bit<3> PRIORITY_CONTROL = 6;
 const bit<3> PRIORITY_LOSS = 7;
+
+// BMv2's standard_metadata.instance_type.
+const bit<32> INSTANCE_INGRESS_CLONE = 1;
+const bit<32> INSTANCE_RECIRCULATED = 4;
 
 // Index of the counter `discarded`.
 const bit<32> DISCARD_BAD_CHECKSUM = 0;

@@ -100,6 +100,10 @@ header csa_t {
     bit<32> tx_ts;
 }
 
+header icrc_t {   // InfiniBand's invariant CRC, least significant byte first
+    bit<32> value;
+}
+
 struct headers_t {
     packet_out_t packet_out;
     packet_in_t packet_in;
@@ -111,6 +115,7 @@ struct headers_t {
     bth_t bth;
     deth_t deth;
     csa_t csa;
+    icrc_t icrc;   // only where a switch made it: that of the hosts is payload here
 }
 
 #endif

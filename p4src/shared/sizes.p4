@@ -6,6 +6,9 @@
 #define GROUPS 1024
 #define MEMBERS 4096
 #define SPRAY_POLICIES 256
+#define BUCKETS 65536         // GROUPS * 64 buckets of a weighted group
+#define FLOWLETS 4096
+#define SIGNALS 2048
 #define PORTS 128             // ports 0..127; arrays per port are indexed by the low 7 bits
 #define PORTS_BY_KIND 512     // PORTS * 4 kinds
 #define PORTS_BY_PATH 2048    // PORTS * 16 path buckets

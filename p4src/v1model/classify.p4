@@ -8,21 +8,30 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
             meta.cls = hdr.csa.cls;
             meta.comm = hdr.csa.comm;
             meta.path_id = hdr.csa.path_id;
-            if (hdr.udp.dst_port == UDP_PORT_LOSS) {
-                if (hdr.csa.type == CSA_TYPE_LOSS && hdr.udp.length == UDP_LENGTH_OF_LOSS) {
-                    meta.kind = KIND_LOSS;
-                    standard_metadata.priority = PRIORITY_LOSS;
-                }
-            } else if (hdr.udp.length >= UDP_LENGTH_MIN_CSA) {
-                if (hdr.csa.type == CSA_TYPE_DATA) {
-                    meta.kind = KIND_DATA;
-                    standard_metadata.priority = PRIORITY_DATA;
-                } else {
-                    meta.kind = KIND_CONTROL;
-                    standard_metadata.priority = PRIORITY_CONTROL;
-                }
+            // A LOSS is on its own UDP port without an iCRC, or on the RoCE port with one.
+            bool on_loss_port = hdr.udp.dst_port == UDP_PORT_LOSS;
+            bool cut = hdr.csa.type == CSA_TYPE_LOSS && hdr.csa.flags & CSA_FLAG_TRIMMED != 0;
+            if (on_loss_port && (!cut || hdr.udp.length < UDP_LENGTH_OF_LOSS)) {
+                meta.kind = 0;
+            } else if (!on_loss_port && hdr.udp.length < UDP_LENGTH_MIN_CSA) {
+                meta.kind = 0;
+            } else if (cut) {
+                meta.kind = KIND_LOSS;
+                standard_metadata.priority = PRIORITY_LOSS;
+            } else if (hdr.csa.type == CSA_TYPE_DATA) {
+                meta.kind = KIND_DATA;
+                meta.no_trim = hdr.csa.flags & CSA_FLAG_NO_TRIM != 0 ? 1w1 : 1w0;
+                standard_metadata.priority = PRIORITY_DATA;
+            } else {
+                meta.kind = KIND_CONTROL;
+                standard_metadata.priority = PRIORITY_CONTROL;
             }
         }
-        ingress_kind.count((bit<32>)(standard_metadata.ingress_port[6:0] ++ meta.kind));
+        // A LOSS that comes round again has not come in; it keeps the priority of the signal that made it.
+        if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
+            standard_metadata.priority = meta.loss_priority;
+        } else {
+            ingress_kind.count((bit<32>)(standard_metadata.ingress_port[6:0] ++ meta.kind));
+        }
     }
 }

@@ -1,49 +1,88 @@
-// The occupancy shadow: how many packets of ours wait for a port. The queue's own depth is not visible before
-// egress, so ingress keeps count: one more when it admits a packet, one less when egress takes it out.
-// The register is shared by both pipelines, so it lives at the top level.
-register<bit<16>>(PORTS) occupancy;
+// Is there room for the packet at its port: the occupancy shadow against the port's limits. And the alarm, which
+// says that the shadow came near the real queue's end, where packets would be lost unseen.
+
+struct overflow_alarm_t {
+    bit<16> port;
+    bit<16> depth;      // packets in the port's shadow, this one excluded
+    bit<16> path_id;
+    bit<8> kind;
+    bit<48> at_us;      // the switch's clock
+}
 
 control Congestion(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) by_port;
+    direct_counter(CounterType.packets_and_bytes) by_alarm;
+    counter(PORTS_BY_PATH, CounterType.packets_and_bytes) overflow;
+    register<bit<48>>(PORTS) next_alarm;   // when the port may raise the next one, microseconds
 
-    // In packets. Above trim_at DATA is cut; what must not be cut (control, LOSS, NO_TRIM) has room up to drop_at.
-    action set_limits(bit<16> trim_at, bit<16> drop_at) {
+    // In packets: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, everything else is
+    // dropped at drop_at; from alarm_at on what is admitted raises the alarm.
+    action set_limits(bit<16> trim_at, bit<16> no_trim_at, bit<16> drop_at, bit<16> alarm_at) {
         meta.trim_at = trim_at;
+        meta.no_trim_at = no_trim_at;
         meta.drop_at = drop_at;
+        meta.alarm_at = alarm_at;
         by_port.count();
     }
 
     table limits {
         key = { standard_metadata.egress_spec: exact @name("port"); }
         actions = { set_limits; }
-        const default_action = set_limits(0xFFFF, 0xFFFF);
+        const default_action = set_limits(0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF);
         counters = by_port;
         size = PORTS;
     }
 
-    action claim() {
-        bit<16> depth;
-        occupancy.read(depth, (bit<32>)meta.port);
-        meta.admitted = depth < meta.limit ? 1w1 : 1w0;
-        occupancy.write((bit<32>)meta.port, depth + (bit<16>)meta.admitted);
-        meta.counted = meta.admitted;
+    // Tell the controller of an overflow, at most once in so many microseconds per port.
+    action report(bit<48> interval_us) {
+        meta.alarm_interval = interval_us;
+        meta.alarm_wanted = 1;
+        by_alarm.count();
+    }
+
+    action count_only() {
+        by_alarm.count();
+    }
+
+    table alarm {
+        key = { standard_metadata.egress_spec: exact @name("port"); }
+        actions = { report; count_only; }
+        const default_action = count_only();
+        counters = by_alarm;
+        size = PORTS;
     }
 
     apply {
         limits.apply();
-        meta.limit = meta.trim_at;
-        if (meta.kind == KIND_CONTROL || meta.kind == KIND_LOSS ||
-            (meta.kind == KIND_DATA && hdr.csa.flags & CSA_FLAG_NO_TRIM != 0)) {
-            meta.limit = meta.drop_at;
+        meta.limit = meta.drop_at;
+        if (meta.kind == KIND_DATA) {
+            meta.limit = meta.no_trim == 1 ? meta.no_trim_at : meta.trim_at;
         }
         if (meta.lost == 0) {
-            claim();
+            claim_room(meta.port, meta.limit, meta.depth, meta.admitted);
+            meta.counted = meta.admitted;
+        }
+        if (meta.admitted == 1 && meta.depth >= meta.alarm_at) {
+            overflow.count((bit<32>)(meta.port ++ meta.path_id[3:0]));
+            alarm.apply();
+            if (meta.alarm_wanted == 1) {
+                bit<48> due;
+                next_alarm.read(due, (bit<32>)meta.port);
+                if (standard_metadata.ingress_global_timestamp >= due) {
+                    next_alarm.write((bit<32>)meta.port,
+                        standard_metadata.ingress_global_timestamp + meta.alarm_interval);
+                    digest<overflow_alarm_t>(1, { (bit<16>)standard_metadata.egress_spec, meta.depth, meta.path_id,
+                        (bit<8>)meta.kind, standard_metadata.ingress_global_timestamp });
+                }
+            }
         }
     }
 }
 
 // The egress half: this packet has left the queue.
-control Departure(inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+control Departure(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    counter(PORTS_BY_PATH, CounterType.packets_and_bytes) overflow_egress;
+
     action release() {
         bit<16> depth;
         occupancy.read(depth, (bit<32>)meta.port);
@@ -53,6 +92,10 @@ control Departure(inout metadata_t meta, inout standard_metadata_t standard_meta
     apply {
         if (meta.counted == 1) {
             release();
+            // What the target itself says of the queue that the packet joined, where it says anything.
+            if (standard_metadata.enq_qdepth >= (bit<19>)meta.alarm_at) {
+                overflow_egress.count((bit<32>)(meta.port ++ meta.path_id[3:0]));
+            }
         }
     }
 }

@@ -9,5 +9,6 @@ control CsaudDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.bth);
         packet.emit(hdr.deth);
         packet.emit(hdr.csa);
+        packet.emit(hdr.icrc);
     }
 }

@@ -2,6 +2,7 @@
 control Fault(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) by_port;
     counter(PORTS_BY_KIND, CounterType.packets_and_bytes) injected;
+    counter(PORTS_BY_PATH, CounterType.packets_and_bytes) path_injected;
     register<bit<32>>(PORTS) draws;   // packets exposed to a fault so far, per port
 
     // Loses a packet with probability threshold / 2^32.
@@ -35,6 +36,9 @@ control Fault(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         inject.apply();
         if (meta.lost == 1 && meta.signalled == 0) {
             injected.count((bit<32>)(meta.port ++ meta.kind));
+            if (meta.kind == KIND_DATA) {
+                path_injected.count((bit<32>)(meta.port ++ meta.path_id[3:0]));
+            }
             mark_to_drop(standard_metadata);
             exit;
         }

@@ -2,6 +2,9 @@
 #ifndef CSAUD_METADATA_P4
 #define CSAUD_METADATA_P4
 
+// What a clone keeps of its packet, and what is recirculated: how to make the LOSS.
+#define KEPT_BY_CLONES 1
+
 struct metadata_t {
     bit<2> kind;
     bit<7> port;          // low bits of the chosen egress port, index of per-port arrays
@@ -10,6 +13,11 @@ struct metadata_t {
     bit<8> protocol;
     bit<16> group;        // path group of the destination
     bit<16> index;        // what the spray mode computed; the action selector takes it modulo the live members
+    bit<6> bucket;        // weighted: which of the group's buckets this turn is
+    bit<1> weighted;
+    bit<16> second_index; // least queue: the other candidate
+    bit<1> two_choices;
+    bit<9> first_port;    // least queue: the port of the first candidate
     bit<1> forwarded;     // a live path was found
     bit<16> l4_src;
     bit<16> l4_dst;
@@ -17,13 +25,29 @@ struct metadata_t {
     bit<3> cls;
     bit<16> comm;
     bit<16> path_id;
+    bit<1> no_trim;       // DATA whose sender asked not to cut it
     bit<1> lost;          // fault injection took this packet
     bit<1> signalled;     // ... and the loss is told like one by congestion
     bit<16> trim_at;      // limits of the egress port, in packets of its occupancy shadow
+    bit<16> no_trim_at;
     bit<16> drop_at;
+    bit<16> alarm_at;
     bit<16> limit;        // the limit that holds for this packet
+    bit<16> depth;        // the shadow when this packet came
     bit<1> admitted;
     bit<1> counted;       // this packet is in the occupancy shadow and leaves it in egress
+    bit<48> alarm_interval;
+    bit<1> alarm_wanted;
+    bit<1> told;          // a LOSS was made of this packet
+    bit<1> returned;      // ... and goes back to the sender
+    @field_list(KEPT_BY_CLONES)
+    bit<16> kept;         // bytes of the frame that a LOSS keeps, its iCRC included
+    @field_list(KEPT_BY_CLONES)
+    bit<6> loss_dscp;
+    @field_list(KEPT_BY_CLONES)
+    bit<3> loss_priority;
+    @field_list(KEPT_BY_CLONES)
+    bit<1> with_icrc;     // the second form: the LOSS ends with an iCRC of its own
 }
 
 #endif

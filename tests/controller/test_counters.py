@@ -22,7 +22,7 @@ def test_every_cell_is_read_under_its_name() -> None:
                     for cell in range(512):
                         l1.counter_write(names[name], cell, 10_000 * number + cell, 1)
                 for cell in range(2048):
-                    l1.counter_write(names["path_bucket"], cell, 100_000 + cell, 1)
+                    l1.counter_write(names["path_tx"], cell, 100_000 + cell, 1)
                 for cell in range(4):
                     l1.counter_write(names["no_path"], cell, 70 + cell, 1)
                     l1.counter_write(names["discarded"], cell, 80 + cell, 1)

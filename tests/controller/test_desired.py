@@ -24,12 +24,12 @@ def test_the_whole_state_of_a_spine(fabric: Fabric) -> None:
     state = desired_states(fabric, Intent(policy=Policy(honour_hosts=False, spray="round-robin")))["s1"]
     texts = sorted(map(str, (*state.members.values(), *state.groups.values(), *state.entries.values())))
     assert texts == [
-        "congestion.limits[port=1] -> congestion.set_limits(drop_at=240, trim_at=64)",
-        "congestion.limits[port=2] -> congestion.set_limits(drop_at=240, trim_at=64)",
+        "congestion.limits[port=1] -> congestion.set_limits(alarm_at=65535, drop_at=240, no_trim_at=240, trim_at=64)",
+        "congestion.limits[port=2] -> congestion.set_limits(alarm_at=65535, drop_at=240, no_trim_at=240, trim_at=64)",
         "group 1 = [1]",
         "group 2 = [2]",
-        "loss_signal.signal[port=1] priority 1 -> loss_signal.trim(dscp=8, priority=7)",
-        "loss_signal.signal[port=2] priority 1 -> loss_signal.trim(dscp=8, priority=7)",
+        "loss_signal.signal[port=1] priority 1 -> loss_signal.trim(dscp=8, icrc=0, priority=7, size=94)",
+        "loss_signal.signal[port=2] priority 1 -> loss_signal.trim(dscp=8, icrc=0, priority=7, size=94)",
         "member 1 -> spray.forward(port=1)",
         "member 2 -> spray.forward(port=2)",
         "punt.ether_type[ether_type=35020] -> punt.to_cpu()",
@@ -105,7 +105,7 @@ def test_loss_signal_by_port(fabric: Fabric) -> None:
     policy = Policy.model_validate({"loss_signal": "drop", "loss_signal_at": {"l1:3": "trim"}})
     signals = [e for e in port_entries(fabric, policy, "l1") if e.table == "loss_signal.signal"]
     assert signals == [
-        entry("loss_signal.signal", {"port": 3}, call("loss_signal.trim", dscp=8, priority=7), priority=1)
+        entry("loss_signal.signal", {"port": 3}, call("loss_signal.trim", size=94, dscp=8, priority=7, icrc=0), priority=1)
     ]
     assert not [e for e in port_entries(fabric, policy, "s1") if e.table == "loss_signal.signal"]
 

@@ -1,66 +1,76 @@
-"""What every packet meets: routing, TTL, checksum, and traffic that is not CSA."""
+"""What every packet meets: routing, TTL, checksum, kinds, the controller's packets, other traffic."""
 
 import pytest
+from csaud_softswitch.p4runtime.proto import p4r
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import Ether
 
-from tests.p4.switch import (
-    CONTROL,
-    DATA,
+from tests.p4.rig.frames import (
     DESTINATION,
-    HOST_PORT,
-    LOSS,
-    OTHER,
+    MACS,
     SOURCE,
-    Leaf,
     arp_request,
+    check_lengths_and_checksum,
     csa_frame,
-)  # fmt: skip
+)
+from tests.p4.rig.leaf import CONTROL, DATA, GROUP, HOST_PORT, LOSS, OTHER, Leaf
+
+BAD_CHECKSUM, TTL_EXPIRED, NO_ROUTE = range(3)
+LLDP = 0x88CC
+PROBE = MACS + LLDP.to_bytes(2, "big") + bytes(range(50))
 
 
 def kind_counts(leaf: Leaf) -> dict[int, int]:
     return {kind: n for kind in range(4) if (n := leaf.count("classify.ingress_kind", HOST_PORT, kind))}
 
 
-def test_ttl_goes_down_by_one_and_the_checksum_stays_right() -> None:
-    [(_, out)] = Leaf().send([csa_frame(ttl=9)])
-    packet = IP(out[14:])
-    assert packet.ttl == 8
-    stated = packet.chksum
-    del packet.chksum
-    assert IP(bytes(packet)).chksum == stated
+def test_ttl_goes_down_by_one_and_the_checksum_stays_right(leaf: Leaf) -> None:
+    assert check_lengths_and_checksum(leaf.one(csa_frame(ttl=9))).ttl == 8
 
 
-def test_nothing_else_of_a_data_packet_changes() -> None:
+def test_nothing_else_of_a_data_packet_changes(leaf: Leaf) -> None:
     frame = csa_frame(payload=bytes(range(256)), path_id=5, pkt_idx=3, pkt_total=9, tx_ts=77)
-    [(_, out)] = Leaf().send([frame])
+    out = leaf.one(frame)
     ttl_and_checksum = {22, 24, 25}
     assert [i for i in range(len(frame)) if frame[i] != out[i] and i not in ttl_and_checksum] == []
 
 
 @pytest.mark.parametrize(("ttl", "left"), [(1, 0), (0, 0), (2, 1)])
-def test_an_expired_packet_is_counted_and_dropped(ttl: int, left: int) -> None:
-    leaf = Leaf()
-    assert len(leaf.send([csa_frame(ttl=ttl)])) == left
-    assert leaf.switch.counter_read("CsaudIngress.route.discarded", 1)[0] == 1 - left
+def test_an_expired_packet_is_counted_and_dropped(leaf: Leaf, ttl: int, left: int) -> None:
+    assert len(leaf.send([csa_frame(ttl=ttl)], expected=left)) == left
+    assert leaf.cell("route.discarded", TTL_EXPIRED) == 1 - left
 
 
-def test_a_wrong_checksum_is_counted_and_dropped() -> None:
+def test_a_wrong_checksum_is_counted_and_dropped(leaf: Leaf) -> None:
     frame = bytearray(csa_frame())
     frame[24] ^= 0xFF
-    leaf = Leaf()
-    assert leaf.send([bytes(frame)]) == []
-    assert leaf.switch.counter_read("CsaudIngress.route.discarded", 0)[0] == 1
+    assert leaf.send([bytes(frame)], expected=0) == []
+    assert leaf.cell("route.discarded", BAD_CHECKSUM) == 1
 
 
-def test_an_unknown_destination_is_counted_and_dropped() -> None:
-    leaf = Leaf()
-    assert leaf.send([bytes(Ether() / IP(src=SOURCE, dst="192.0.2.1") / UDP())]) == []
-    assert leaf.switch.counter_read("CsaudIngress.route.discarded", 2)[0] == 1
+def test_an_unknown_destination_is_counted_and_dropped(leaf: Leaf) -> None:
+    assert leaf.send([bytes(Ether() / IP(src=SOURCE, dst="192.0.2.1") / UDP())], expected=0) == []
+    assert leaf.cell("route.discarded", NO_ROUTE) == 1
 
 
-def test_the_kinds_of_packets() -> None:
-    leaf = Leaf()
+def test_the_longest_prefix_wins(leaf: Leaf) -> None:
+    leaf.insert("route.ipv4_lpm", {"dst": "10.0.2.1/32"}, "route.set_group", group=1)
+    [left] = leaf.send([csa_frame()])
+    assert left.port == HOST_PORT
+    assert leaf.direct("route.ipv4_lpm", {"dst": "10.0.2.1/32"}) == 1
+    assert leaf.direct("route.ipv4_lpm", {"dst": "10.0.2.0/24"}) == 0
+
+
+def test_a_group_without_a_path_is_counted(leaf: Leaf) -> None:
+    leaf.modify("route.ipv4_lpm", {"dst": "10.0.2.0/24"}, "route.set_group", group=GROUP + 1)
+    assert leaf.send([csa_frame(), csa_frame(kind=2)], expected=0) == []
+    assert [leaf.cell("spray.no_path", kind) for kind in range(4)] == [0, 1, 1, 0]
+
+
+# --- kinds
+
+
+def test_the_kinds_of_packets(leaf: Leaf) -> None:
     leaf.send([csa_frame(), csa_frame(kind=2), csa_frame(kind=5), arp_request()])
     assert kind_counts(leaf) == {DATA: 1, CONTROL: 2, OTHER: 1}
 
@@ -70,52 +80,85 @@ def test_the_kinds_of_packets() -> None:
     [(42, 0x04), (42, 0x0A), (62, 0xC4), (63, 0x52)],
     ids=["RC SEND ONLY", "RC WRITE ONLY", "another magic", "version 2"],
 )
-def test_what_only_looks_like_csa_is_other_traffic(offset: int, value: int) -> None:
+def test_what_only_looks_like_csa_is_other_traffic(leaf: Leaf, offset: int, value: int) -> None:
     frame = bytearray(csa_frame())
     frame[offset] = value
-    leaf = Leaf()
-    assert len(leaf.send([bytes(frame)])) == 1
+    leaf.one(bytes(frame))
     assert kind_counts(leaf) == {OTHER: 1}
 
 
-def test_management_datagrams_to_queue_pair_1_are_other_traffic() -> None:
+def test_management_datagrams_to_queue_pair_1_are_other_traffic(leaf: Leaf) -> None:
     frame = bytearray(csa_frame())
     frame[47:50] = b"\x00\x00\x01"
-    leaf = Leaf()
-    assert len(leaf.send([bytes(frame)])) == 1
+    leaf.one(bytes(frame))
     assert kind_counts(leaf) == {OTHER: 1}
 
 
 @pytest.mark.parametrize("length", [14, 20, 33, 41, 45, 53, 60, 63, 70, 93])
-def test_a_packet_cut_short_is_never_taken_for_csa(length: int) -> None:
-    leaf = Leaf()
-    leaf.send([csa_frame()[:length]])
+def test_a_packet_cut_short_is_never_taken_for_csa(leaf: Leaf, length: int) -> None:
+    leaf.send([csa_frame()[:length]], expected=0)
     assert DATA not in kind_counts(leaf)
 
 
-def test_a_udp_length_too_small_for_csa_is_other_traffic() -> None:
+def test_a_udp_length_too_small_for_csa_is_other_traffic(leaf: Leaf) -> None:
     frame = bytearray(csa_frame())
     frame[38:40] = (63).to_bytes(2, "big")
-    leaf = Leaf()
-    assert len(leaf.send([bytes(frame)])) == 1
+    leaf.one(bytes(frame))
     assert kind_counts(leaf) == {OTHER: 1}
 
 
-def test_other_traffic_is_forwarded_unchanged_but_for_ttl() -> None:
+@pytest.mark.parametrize(
+    ("port", "kind", "flags", "udp_length", "is_a"),
+    [
+        (49791, 3, 0x20, 60, LOSS),
+        (49791, 3, 0x20, 400, LOSS),
+        (49791, 3, 0x20, 59, OTHER),
+        (49791, 3, 0x00, 60, OTHER),
+        (49791, 0, 0x20, 60, OTHER),
+        (49791, 2, 0x00, 100, OTHER),
+        (4791, 3, 0x20, 64, LOSS),
+        (4791, 3, 0x20, 63, OTHER),
+        (4791, 3, 0x00, 64, CONTROL),
+    ],
+)
+def test_a_loss_is_known_by_type_flag_port_and_length(
+    leaf: Leaf, port: int, kind: int, flags: int, udp_length: int, is_a: int
+) -> None:
+    frame = bytearray(csa_frame(kind=kind, flags=flags, payload=bytes(400)))
+    frame[36:38] = port.to_bytes(2, "big")
+    frame[38:40] = udp_length.to_bytes(2, "big")
+    leaf.one(bytes(frame))
+    assert kind_counts(leaf) == {is_a: 1}
+
+
+def test_other_traffic_is_forwarded_unchanged_but_for_ttl(leaf: Leaf) -> None:
     ip = IP(src=SOURCE, dst=DESTINATION, ttl=64)
     for upper in (TCP(sport=5, dport=80), UDP(sport=5, dport=53), ICMP()):
         frame = bytes(Ether() / ip / upper / b"payload")
-        [(_, out)] = Leaf().send([frame])
+        out = leaf.one(frame)
         assert (out[:22], out[26:]) == (frame[:22], frame[26:])
-    [(_, out)] = Leaf().send([arp_request()])
-    assert out == arp_request()
+    assert leaf.one(arp_request()) == arp_request()
 
 
-def test_a_loss_that_another_switch_made_is_forwarded_with_the_highest_priority() -> None:
-    maker, leaf = Leaf(), Leaf()
-    for port in (1, 2, 3, 4):
-        maker.limit(port, 0, 10)
-        maker.trim(port)
-    [(_, loss)] = maker.send([csa_frame()])
-    assert [frame for _, frame in leaf.send([loss])] != []
-    assert kind_counts(leaf) == {LOSS: 1}
+# --- the controller's packets
+
+
+def test_frames_of_a_punted_ether_type_go_to_the_controller(leaf: Leaf) -> None:
+    leaf.insert("punt.ether_type", {"hdr.ethernet.ether_type": LLDP}, "punt.to_cpu")
+    assert leaf.send([PROBE], port=2, expected=0) == []
+    [packet] = leaf.switch.packet_ins(1)
+    assert packet.payload == PROBE
+    assert int.from_bytes(packet.metadata[0].value, "big") == 2
+    assert leaf.direct("punt.ether_type", {"hdr.ethernet.ether_type": LLDP}) == 1
+
+
+def test_frames_of_other_ether_types_do_not(leaf: Leaf) -> None:
+    leaf.insert("punt.ether_type", {"hdr.ethernet.ether_type": LLDP + 1}, "punt.to_cpu")
+    leaf.send([PROBE], port=2, expected=0)
+    assert leaf.switch.packet_ins(0) == []
+
+
+def test_the_controller_sends_by_the_port_it_names(leaf: Leaf) -> None:
+    metadata = leaf.names.metadata(leaf.switch.index.packet_out, {"egress_port": 3})
+    [left] = leaf.switch.packet_out(p4r.PacketOut(payload=PROBE, metadata=metadata), 1)
+    assert (left.port, left.frame) == (3, PROBE)

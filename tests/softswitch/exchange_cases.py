@@ -13,10 +13,20 @@ from pathlib import Path
 
 from csaud_softswitch.exchange.vector import Vector
 
-from tests.softswitch import exchange_cases_forwarding, exchange_cases_losses
+from tests.softswitch import (
+    exchange_cases_forwarding,
+    exchange_cases_losses,
+    exchange_cases_modes,
+    exchange_cases_signals,
+)
 from tests.softswitch.exchange_case import CASES
 
-MODULES = (exchange_cases_forwarding, exchange_cases_losses)
+MODULES = (
+    exchange_cases_forwarding,
+    exchange_cases_losses,
+    exchange_cases_modes,
+    exchange_cases_signals,
+)
 """Importing them registers their cases."""
 
 

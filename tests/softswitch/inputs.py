@@ -15,6 +15,7 @@ UPLINKS = (1, 2, 3, 4)
 HOST_PORT = 5
 GROUP = 7
 PROFILE = "CsaudIngress.spray.path_selector"
+SECOND_PROFILE = "CsaudIngress.spray.second_selector"
 SOURCE, DESTINATION = "10.0.1.1", "10.0.2.1"
 MACS = bytes.fromhex("02000a00020102000a000101")
 ACK, STATE, LOSS_TYPE = 1, 2, 3
@@ -70,23 +71,92 @@ def policy(
     )
 
 
-def limits(port: int, trim_at: int, drop_at: int) -> dict[str, Any]:
+NEVER = 0xFFFF
+"""A limit that no shadow reaches."""
+
+
+def limits(
+    port: int, trim_at: int, drop_at: int, no_trim_at: int | None = None, alarm_at: int = NEVER
+) -> dict[str, Any]:
+    """no_trim_at is drop_at where it is not given."""
     return insert(
         table=name("congestion.limits"),
         match={"port": port},
         action=name("congestion.set_limits"),
-        params={"trim_at": trim_at, "drop_at": drop_at},
+        params={
+            "trim_at": trim_at,
+            "no_trim_at": drop_at if no_trim_at is None else no_trim_at,
+            "drop_at": drop_at,
+            "alarm_at": alarm_at,
+        },
+    )
+
+
+def signal(
+    what: str,
+    port: int,
+    *,
+    size: int = 94,
+    dscp: int = 20,
+    priority: int = 7,
+    icrc: int = 0,
+    match: dict[str, str] | None = None,
+    rank: int = 1,
+) -> dict[str, Any]:
+    """What becomes of DATA without room: trim, bounce, both or drop; `rank` is the entry's priority."""
+    params = {} if what == "drop" else {"size": size, "dscp": dscp, "priority": priority, "icrc": icrc}
+    return insert(
+        table=name("loss_signal.signal"),
+        match={"port": port, "kind": "1&&&3"} | (match or {}),
+        priority=rank,
+        action=name(f"loss_signal.{what}"),
+        params=params,
     )
 
 
 def trim(port: int, dscp: int = 20, priority: int = 7) -> dict[str, Any]:
+    return signal("trim", port, dscp=dscp, priority=priority)
+
+
+def return_limits(port: int, drop_at: int, alarm_at: int = NEVER) -> dict[str, Any]:
     return insert(
-        table=name("loss_signal.signal"),
-        match={"port": port, "kind": "1&&&3"},
-        priority=1,
-        action=name("loss_signal.trim"),
-        params={"dscp": dscp, "priority": priority},
+        table=name("loss_signal.return_limits"),
+        match={"port": port},
+        action=name("loss_signal.set_return_limits"),
+        params={"drop_at": drop_at, "alarm_at": alarm_at},
     )
+
+
+def clones() -> dict[str, Any]:
+    """The clone session that BOTH needs."""
+    return insert(clone_session=1, replicas=[{"port": 127, "instance": 1}])
+
+
+def mark(port: int, low: int, high: int, seed: int = 3) -> dict[str, Any]:
+    return insert(
+        table=name("ecn.marking"),
+        match={"port": port},
+        action=name("ecn.mark_between"),
+        params={"low": low, "high": high, "seed": seed},
+    )
+
+
+def bucket(number: int, index: int, group_number: int = GROUP) -> dict[str, Any]:
+    return insert(
+        table=name("spray.buckets"),
+        match={"group": group_number, "bucket": number},
+        action=name("spray.set_index"),
+        params={"index": index},
+    )
+
+
+def second_choices(watch: bool = False) -> list[dict[str, Any]]:
+    """The uplinks' group once more, for the second of two choices."""
+    profile = {"profile": SECOND_PROFILE}
+    items = [{"insert": {**member(port, port)["insert"], **profile}} for port in UPLINKS]
+    rows = group(GROUP, *((port, 1, port if watch else None) for port in UPLINKS))["insert"]
+    items.append({"insert": {**rows, **profile}})
+    return [*items, insert(table=name("spray.alternative"), match={"group": GROUP}, group=GROUP)]
 
 
 def lose(port: int, probability: float, seed: int, signalled: int, kind: str | None = None) -> dict[str, Any]:
@@ -156,6 +226,8 @@ def with_checksum(
         packet[38:40] = struct.pack(">H", udp_length)
     if "dscp" in ip:
         packet[15] = ip["dscp"] << 2
+    if "ecn" in ip:
+        packet[15] = packet[15] & 0xFC | ip["ecn"]
     packet[24:26] = b"\0\0"
     total = sum(struct.unpack(">10H", packet[14:34]))
     total = (total & 0xFFFF) + (total >> 16)

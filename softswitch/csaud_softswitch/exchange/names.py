@@ -5,6 +5,7 @@
 {"modify": {"table": ..., "match": {"kind": "1&&&3"}, "priority": 10, "group": 7}}     or "member": 3
 {"insert": {"profile": ..., "member": 3, "action": ..., "params": {"port": 2}}}
 {"insert": {"profile": ..., "group": 7, "members": [{"member": 3, "weight": 1, "watch_port": 2}]}}
+{"insert": {"clone_session": 1, "replicas": [{"port": 127, "instance": 1}]}}
 
 Numbers are JSON numbers or "0x..." strings; an LPM field is "value/length" (dotted where it is 32 bits
 wide), a ternary one "value&&&mask", a range "low..high". What is left out is "don't care".
@@ -48,11 +49,13 @@ class Names:
     def _entity(self, body: dict[str, Any]) -> p4r.Entity:
         if "table" in body:
             return p4r.Entity(table_entry=self._table_entry(body))
+        if "clone_session" in body:
+            return p4r.Entity(packet_replication_engine_entry=_clone_session(body))
         if "group" in body:
             return p4r.Entity(action_profile_group=self._group(body))
         if "member" in body:
             return p4r.Entity(action_profile_member=self._member(body))
-        raise NamingError(f"expected a table, a group or a member, got {body}")
+        raise NamingError(f"expected a table, a group, a member or a clone session, got {body}")
 
     def table(self, name: str) -> TableSpec:
         if name not in self._tables:
@@ -127,6 +130,13 @@ class Names:
         """A key as vectors have it, the inverse of what `update` reads."""
         fields = {spec.id: spec for spec in table.fields}
         return {fields[match.field_id].name: _show(fields[match.field_id], match) for match in matches}
+
+
+def _clone_session(body: dict[str, Any]) -> p4r.PacketReplicationEngineEntry:
+    session = p4r.CloneSessionEntry(session_id=body["clone_session"])
+    for item in body.get("replicas", []):
+        session.replicas.add(egress_port=item["port"], instance=item.get("instance", 0))
+    return p4r.PacketReplicationEngineEntry(clone_session_entry=session)
 
 
 def _number(value: Any) -> int:

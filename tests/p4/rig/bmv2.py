@@ -1,0 +1,188 @@
+"""simple_switch_grpc in a network namespace of its own, as a target. Needs root."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from csaud_softswitch.exchange.namespace import Namespace
+from csaud_softswitch.p4runtime.errors import Code
+from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
+from csaud_softswitch.p4runtime.proto import p4r
+
+from tests.p4.rig.client import Client
+from tests.p4.rig.switch import PORTS, Departure
+from tests.p4.rig.thrift import Thrift
+
+BINARY = "simple_switch_grpc"
+THRIFT_PORT = 9090
+QUEUES = 8
+QUEUE_DEPTH = 2000
+RECIRCULATION_PORT = 127
+PATIENCE_S = 2.0
+"""For each frame that ought to come, since the last one did."""
+QUIET_S = 0.1
+"""For frames that ought not to: whatever comes takes about a millisecond."""
+PORT_POLL_S = 0.5
+"""BMv2 looks at its ports every 200 ms, and takes one for never up that goes down before the first look."""
+PACE_S = 20e-6
+"""Between two frames: BMv2's input drops what comes faster than it can take."""
+
+
+class Bmv2Switch:
+    """A context manager."""
+
+    abilities = frozenset({"registers", "links", "rates"})
+
+    def __init__(self, config: p4r.ForwardingPipelineConfig) -> None:
+        assert shutil.which(BINARY) is not None
+        self._directory = Path(tempfile.mkdtemp(prefix="csaud-p4-"))
+        self._process: subprocess.Popen[bytes] | None = None
+        self._client: Client | None = None
+        self._thrift: Thrift | None = None
+        self._rates: set[int] = set()
+        self._down: set[int] = set()
+        self._ports_known = 0.0
+        self._namespace = Namespace(f"csaud-p{os.getpid()}", PORTS)
+        try:
+            self._start(config)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, config: p4r.ForwardingPipelineConfig) -> None:
+        address = f"unix:{self._directory}/p4runtime.sock"
+        argv = [BINARY, "--no-p4", "--device-id", "1", "-L", "off", "--thrift-port", str(THRIFT_PORT),
+                "--notifications-addr", f"ipc://{self._directory}/notifications.ipc"]  # fmt: skip
+        for port in PORTS:
+            argv += ["-i", f"{port}@{Namespace.interface(port)}"]
+        argv += ["--", "--grpc-server-addr", address, "--cpu-port", "510", "--priority-queues", str(QUEUES)]
+        with (self._directory / "log").open("wb") as log:
+            self._process = subprocess.Popen(self._namespace.command(argv), stdout=log, stderr=log)
+        self._client = Client(address, 1, config)
+        connect = lambda: socket.create_connection(("127.0.0.1", THRIFT_PORT), timeout=10)  # noqa: E731
+        self._thrift = Thrift(self._namespace.inside(connect))
+        for port in (*PORTS, RECIRCULATION_PORT):
+            self._thrift.set_queue_depth(port, QUEUE_DEPTH)
+
+    def close(self) -> None:
+        """Stop the switch and remove its namespace. Idempotent."""
+        if self._thrift is not None:
+            self._thrift.close()
+        if self._client is not None:
+            self._client.close()
+        if self._process is not None:
+            self._process.terminate()
+            try:
+                self._process.wait(5)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        self._namespace.close()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def client(self) -> Client:
+        assert self._client is not None, "it did not start"
+        return self._client
+
+    @property
+    def thrift(self) -> Thrift:
+        assert self._thrift is not None, "it did not start"
+        return self._thrift
+
+    @property
+    def index(self) -> P4InfoIndex:
+        return self.client.index
+
+    def reset(self) -> None:
+        assert self.alive, f"{BINARY} ended: {self._process and self._process.returncode}"
+        for port in sorted(self._down):
+            self.set_link(port, True)
+        for port in self._rates:
+            self.thrift.set_queue_rate(port, 0)
+        self._rates.clear()
+        self.client.load()
+        self._ports_known = time.monotonic() + PORT_POLL_S
+        self._collect(0)
+
+    def write(self, updates: list[p4r.Update]) -> list[Code]:
+        return self.client.write(updates)
+
+    def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
+        return self.client.read(entity)
+
+    def exchange(
+        self, frames: Sequence[tuple[int, bytes]], gap_ns: int, expected: int | None
+    ) -> list[Departure]:
+        left: list[Departure] = []
+        for port, frame in frames:
+            self._namespace.socket(port).send(frame)
+            time.sleep(max(gap_ns / 1e9, PACE_S))
+            left += self._waiting(0)
+        return left + self._collect((expected or 0) - len(left))
+
+    def packet_out(self, packet: p4r.PacketOut, expected: int) -> list[Departure]:
+        self.client.packet_out(packet)
+        return self._collect(expected)
+
+    def packet_ins(self, expected: int) -> list[p4r.PacketIn]:
+        return self.client.packet_ins(expected)
+
+    def digests(self, expected: int) -> list[p4r.DigestList]:
+        return self.client.digests(expected)
+
+    def wait(self, nanoseconds: int) -> None:
+        time.sleep(nanoseconds / 1e9)
+
+    def set_link(self, port: int, up: bool) -> None:
+        time.sleep(max(0.0, self._ports_known - time.monotonic()))
+        self._namespace.set_link(port, up)
+        (self._down.discard if up else self._down.add)(port)
+        time.sleep(PORT_POLL_S)
+
+    def set_rate(self, port: int, frames_per_s: int, frame_bytes: int) -> None:
+        self.thrift.set_queue_rate(port, frames_per_s)
+        self._rates.add(port)
+
+    def register_write(self, name: str, index: int, value: int) -> None:
+        self.thrift.register_write(name, index, value)
+
+    def register_read(self, name: str, index: int) -> int:
+        return self.thrift.register_read(name, index)
+
+    def _collect(self, expected: int) -> list[Departure]:
+        """Frames, as long as some of the expected are missing, and a moment more."""
+        left: list[Departure] = []
+        while True:
+            found = self._waiting(PATIENCE_S if len(left) < expected else QUIET_S)
+            if not found:
+                return left
+            left += found
+
+    def _waiting(self, seconds: float) -> list[Departure]:
+        """Frames that are there now, or the first to come within so long."""
+        sockets = {self._namespace.socket(port): port for port in PORTS}
+        left = []
+        for found in select.select(list(sockets), [], [], seconds)[0]:
+            try:
+                while True:
+                    left.append(Departure(sockets[found], found.recv(1 << 16)))
+            except BlockingIOError:
+                pass
+            except OSError as error:
+                if error.errno != errno.ENETDOWN:  # told once when a link is cut
+                    raise
+        return left

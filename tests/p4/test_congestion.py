@@ -1,0 +1,245 @@
+"""Whether there is room: the limits of a port, the occupancy shadow that they are about, and the alarm."""
+
+import itertools
+
+import pytest
+
+from tests.p4.rig.frames import NO_TRIM, arp_request, csa_frame, header_of, is_loss
+from tests.p4.rig.leaf import CONTROL, DATA, HOST_PORT, LOSS, OTHER, Leaf
+
+RATE = 50
+"""Frames a second; whatever a test sends comes faster."""
+
+
+def burst(count: int, **header: int) -> list[bytes]:
+    return [csa_frame(pkt_idx=i, pkt_total=count, **header) for i in range(count)]
+
+
+@pytest.mark.needs("rates")
+def test_only_data_above_the_threshold_is_trimmed_and_nothing_is_lost_silently(one: Leaf) -> None:
+    one.limit(1, trim_at=8, drop_at=100)
+    one.signal(1, "trim")
+    one.switch.set_rate(1, RATE, 242)
+    out = one.send(burst(50))
+    lost = [is_loss(left.frame) for left in out]
+    assert sorted(header_of(left.frame).pkt_idx for left in out) == list(range(50))
+    assert one.count("loss_signal.trimmed", 1, DATA) == lost.count(True)
+    assert 8 <= lost.count(False) <= 11  # some leave before the queue fills
+
+
+@pytest.mark.needs("registers")
+def test_the_shadow_is_empty_when_the_queue_is(one: Leaf) -> None:
+    one.congested("trim")
+    one.send([csa_frame(kind=i % 3) for i in range(60)])
+    assert one.switch.register_read("occupancy", 1) == 0
+
+
+@pytest.mark.needs("registers")
+def test_a_limit_is_the_first_depth_that_is_refused(one: Leaf) -> None:
+    one.limit(1, trim_at=10, no_trim_at=20, drop_at=30)
+    one.signal(1, "trim")
+    for kind, flags, limit in ((0, 0, 10), (0, NO_TRIM, 20), (2, 0, 30), (2, NO_TRIM, 30)):
+        for depth in (limit - 1, limit):
+            one.set_depth(1, depth)
+            out = one.send([csa_frame(kind=kind, flags=flags)], expected=depth < limit or kind == 0)
+            whole = [left for left in out if not is_loss(left.frame)]
+            assert len(whole) == (depth < limit), (kind, flags, depth)
+
+
+@pytest.mark.needs("registers")
+def test_other_traffic_has_room_up_to_drop_at(one: Leaf) -> None:
+    one.limit(1, trim_at=0, no_trim_at=0, drop_at=30)
+    one.set_depth(1, 29)
+    assert len(one.send([arp_request()])) == 1
+    one.set_depth(1, 30)
+    assert one.send([arp_request()], expected=0) == []
+    assert one.count("loss_signal.congestion_dropped", 1, OTHER) == 1
+
+
+def test_control_has_room_where_data_has_none(one: Leaf) -> None:
+    one.congested("trim")
+    assert header_of(one.one(csa_frame(kind=2))).kind == 2
+    assert not is_loss(one.one(arp_request()))
+
+
+def test_no_trim_has_headroom_of_its_own(one: Leaf) -> None:
+    one.limit(1, trim_at=0, no_trim_at=50)
+    one.signal(1, "trim")
+    assert not is_loss(one.one(csa_frame(flags=NO_TRIM)))
+    assert is_loss(one.one(csa_frame()))
+
+
+def test_no_trim_is_a_wish_that_a_port_may_refuse(one: Leaf) -> None:
+    one.limit(1, trim_at=0, no_trim_at=0)
+    one.signal(1, "trim")
+    assert is_loss(one.one(csa_frame(flags=NO_TRIM)))
+
+
+def test_limits_are_by_port_and_without_them_there_are_none(leaf: Leaf) -> None:
+    leaf.spray("host_directed")
+    leaf.congested("trim", ports=(2,))
+    out = {left.port: is_loss(left.frame) for left in leaf.send([csa_frame(path_id=i) for i in range(4)])}
+    assert out == {1: False, 2: True, 3: False, 4: False}
+    assert leaf.direct("congestion.limits", {"port": 2}) == 1
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [(csa_frame(kind=2), CONTROL), (arp_request(), OTHER)],
+    ids=["control", "other"],
+)
+def test_what_cannot_be_cut_is_dropped_at_drop_at_and_counted(one: Leaf, frame: bytes, kind: int) -> None:
+    one.congested("trim", drop_at=0)
+    assert one.send([frame], expected=0) == []
+    assert one.count("loss_signal.congestion_dropped", 1, kind) == 1
+
+
+# --- the overflow alarm
+
+SECOND_NS = 1_000_000_000
+
+
+def test_below_alarm_at_there_is_no_alarm(one: Leaf) -> None:
+    one.limit(1, alarm_at=1000)
+    one.subscribe()
+    one.insert("congestion.alarm", {"port": 1}, "congestion.report", interval_us=0)
+    one.send(burst(5))
+    assert one.buckets("congestion.overflow", 1) == {}
+    assert one.alarms(0) == []
+
+
+def test_what_is_admitted_at_alarm_at_is_counted_by_path(one: Leaf) -> None:
+    one.limit(1, alarm_at=0)
+    one.send([csa_frame(path_id=i) for i in (1, 1, 2, 17, 31)])
+    assert one.buckets("congestion.overflow", 1) == {1: 3, 2: 1, 15: 1}
+    one.send([csa_frame(kind=2, path_id=4), arp_request()])
+    assert one.buckets("congestion.overflow", 1) == {0: 1, 1: 3, 2: 1, 4: 1, 15: 1}
+
+
+@pytest.mark.needs("registers")
+def test_alarm_at_is_a_depth_of_the_shadow(one: Leaf) -> None:
+    one.limit(1, alarm_at=100)
+    for depth, alarms in ((99, 0), (100, 1), (5000, 2)):
+        one.set_depth(1, depth)
+        one.send([csa_frame()])
+        assert sum(one.buckets("congestion.overflow", 1).values()) == alarms
+
+
+def test_what_is_refused_raises_no_alarm(one: Leaf) -> None:
+    one.limit(1, trim_at=0, drop_at=0, alarm_at=0)
+    one.signal(1, "trim")
+    one.send(burst(3), expected=0)
+    assert one.buckets("congestion.overflow", 1) == {}
+
+
+def test_the_controller_is_told_of_an_alarm(one: Leaf) -> None:
+    one.limit(1, alarm_at=0)
+    one.insert("congestion.alarm", {"port": 1}, "congestion.report", interval_us=10_000_000)
+    one.subscribe()
+    one.send([csa_frame(path_id=77)])
+    [alarm] = one.alarms(1)
+    assert (alarm.port, alarm.depth, alarm.path_id, alarm.kind) == (1, 0, 77, DATA)
+    assert one.direct("congestion.alarm", {"port": 1}) == 1
+
+
+def test_alarms_are_told_once_in_an_interval_and_counted_always(one: Leaf) -> None:
+    one.limit(1, alarm_at=0)
+    one.insert("congestion.alarm", {"port": 1}, "congestion.report", interval_us=600_000)
+    one.subscribe()
+    one.send(burst(10))
+    assert len(one.alarms(1)) == 1
+    one.switch.wait(SECOND_NS)
+    one.send(burst(10))
+    assert len(one.alarms(1)) == 1
+    assert sum(one.buckets("congestion.overflow", 1).values()) == 20
+
+
+@pytest.mark.needs("virtual-time")
+def test_the_interval_is_exact_and_begins_with_the_alarm(one: Leaf) -> None:
+    one.limit(1, alarm_at=0)
+    one.insert("congestion.alarm", {"port": 1}, "congestion.report", interval_us=100)
+    one.subscribe()
+    one.send(burst(1000), gap_ns=7_000)
+    times = [alarm.at_us for alarm in one.alarms(1)]
+    assert {b - a for a, b in itertools.pairwise(times)} == {105}
+
+
+def test_ports_have_intervals_of_their_own(leaf: Leaf) -> None:
+    leaf.spray("round_robin")
+    leaf.subscribe()
+    for port in (1, 2, 3):
+        leaf.limit(port, alarm_at=0)
+        leaf.insert("congestion.alarm", {"port": port}, "congestion.report", interval_us=10_000_000)
+    leaf.send(burst(12))
+    assert sorted(alarm.port for alarm in leaf.alarms(3)) == [1, 2, 3]
+
+
+def test_without_an_entry_an_alarm_is_only_counted(one: Leaf) -> None:
+    one.limit(1, alarm_at=0)
+    one.subscribe()
+    one.send(burst(3))
+    assert one.alarms(0) == []
+    assert sum(one.buckets("congestion.overflow", 1).values()) == 3
+
+
+@pytest.mark.needs("rates")
+def test_the_targets_own_queue_raises_the_alarm_in_egress(one: Leaf) -> None:
+    one.limit(1, alarm_at=6)
+    one.switch.set_rate(1, RATE, 242)
+    one.send(burst(20, path_id=9))
+    counted = one.buckets("departure.overflow_egress", 1)
+    assert set(counted) == {9}
+    assert 10 <= counted[9] <= 14
+
+
+@pytest.mark.needs("rates")
+def test_a_queue_below_alarm_at_raises_none_in_egress(one: Leaf) -> None:
+    one.limit(1, alarm_at=50)
+    one.switch.set_rate(1, RATE, 242)
+    one.send(burst(20))
+    assert one.buckets("departure.overflow_egress", 1) == {}
+
+
+# --- what came in, left or was counted
+
+
+@pytest.mark.needs("rates")
+@pytest.mark.parametrize("signal", ["trim", "bounce", "both", "drop"])
+def test_the_books_of_a_switch_balance(one: Leaf, signal: str) -> None:
+    one.limit(1, trim_at=6, no_trim_at=9, drop_at=14)
+    one.signal(1, signal)
+    one.lose(1, 0.2)
+    one.lose(1, 0.2, kind=CONTROL)
+    one.switch.set_rate(1, 500, 242)
+    frames = [
+        csa_frame(kind=i % 3, flags=NO_TRIM if i % 7 == 0 else 0, pkt_idx=i, pkt_total=300)
+        for i in range(300)
+    ]
+    one.send(frames, gap_ns=700_000, expected=None)
+
+    def total(counter: str, kind: int) -> int:
+        return sum(one.count(counter, port, kind) for port in (1, HOST_PORT))
+
+    for kind in (DATA, CONTROL, LOSS):
+        came, left = total("classify.ingress_kind", kind), total("telemetry.egress_kind", kind)
+        gone = total("fault.injected", kind) + total("loss_signal.congestion_dropped", kind)
+        gone += one.cell("spray.no_path", kind)
+        if kind == DATA:
+            cut = total("loss_signal.trimmed", DATA) + total("loss_signal.bounced", DATA)
+            assert came == left + gone + cut - total("loss_signal.both", DATA)
+        elif kind == CONTROL:
+            assert came == left + gone
+        else:
+            made = total("loss_signal.trimmed", DATA) + total("loss_signal.bounced", DATA)
+            without_room = [
+                one.cell(f"loss_signal.{what}_dropped", port)
+                for what in ("trim", "bounce")
+                for port in (1, HOST_PORT)
+            ]
+            assert came + made == left + gone + sum(without_room)
+            assert (made > 0) == (signal != "drop")
+    for made, taken in (("trimmed", "trim"), ("bounced", "bounce")):
+        queued = sum(
+            one.cell(f"loss_signal.{taken}_{end}", port) for end in ("sent", "dropped") for port in (1, 5)
+        )
+        assert total(f"loss_signal.{made}", DATA) == queued
