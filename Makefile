@@ -75,6 +75,10 @@ lint: build/.installed ## Formatting, types and warnings
 test: lint ## All tests
 	@$(BIN)/python -m pytest
 
+.PHONY: bench-switch
+bench-switch: build/.installed ## Measure the embedded switch beside simple_switch_grpc (BMV2_FAST=path of a fast build)
+	@$(BIN)/python -m bench switch --out build/bench
+
 .PHONY: p4
 p4: build/.installed ## Compile p4src with p4c, where it is on PATH
 	@$(BIN)/python p4src/compile.py

@@ -23,6 +23,7 @@ struct Options {
     std::size_t bytes = 1100;
     std::size_t hops = 4;
     std::size_t different = 16384;  // packets
+    std::size_t samples = 2000;     // of single packets' times
     std::uint64_t seed = 1;
 };
 
@@ -36,7 +37,7 @@ Options parse(int argc, char** argv) {
     if (argc < 2)
         fail(
             "expected PROGRAM.json [--packets N] [--bytes N] [--hops N] [--spray MODE] [--routes N] "
-            "[--policies N] [--masks N] [--buckets N] [--different N] [--seed N]");
+            "[--policies N] [--masks N] [--buckets N] [--different N] [--samples N] [--seed N]");
     options.program = argv[1];
     for (int i = 2; i + 1 < argc; i += 2) {
         const std::string name = argv[i];
@@ -64,6 +65,8 @@ Options parse(int argc, char** argv) {
             options.fill.buckets = small;
         else if (name == "--different")
             options.different = std::max<std::size_t>(value, 1);
+        else if (name == "--samples")
+            options.samples = value;
         else if (name == "--seed")
             options.seed = value;
         else
@@ -159,8 +162,8 @@ int main(int argc, char** argv) {
         const double seconds = throughput(row, frames, warm, options.packets);
         const std::size_t all = warm + options.packets;
         row.check(all);
-        const std::size_t samples = std::min<std::size_t>(options.packets / 100 + 1, 4000);
-        const double median = latency(row, frames, samples, static_cast<Nanos>(all));
+        const double median =
+            options.samples == 0 ? 0 : latency(row, frames, options.samples, static_cast<Nanos>(all));
         const auto hops = static_cast<double>(options.hops);
         std::printf(
             "{\"packets\": %zu, \"hops\": %zu, \"bytes\": %zu, \"hops_per_second\": %.0f, "

@@ -1,5 +1,7 @@
 // Sends frames of CSA-UD into a network interface, as fast as the kernel takes them or at a given rate, and
 // prints how many it sent. The receiver is whatever counts what arrives at the other end.
+//
+// With --ping it sends one frame after the other and waits for each at a second interface, without sleeping.
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -8,6 +10,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -32,6 +35,8 @@ struct Options {
     std::uint32_t first = 0x0A000201;
     std::uint32_t destinations = 1;
     unsigned frames = 1024;  // different ones
+    std::string ping;        // where frames come back
+    unsigned count = 1000;   // of them
 };
 
 double seconds_now() {
@@ -66,6 +71,10 @@ Options parse(int argc, char** argv) {
             options.first = ntohl(address.s_addr);
         } else if (name == "--destinations") {
             options.destinations = static_cast<std::uint32_t>(std::atol(value));
+        } else if (name == "--ping") {
+            options.ping = value;
+        } else if (name == "--count") {
+            options.count = static_cast<unsigned>(std::atoi(value));
         } else if (name == "--frames") {
             options.frames = static_cast<unsigned>(std::atoi(value));
         } else {
@@ -74,24 +83,26 @@ Options parse(int argc, char** argv) {
         }
     }
     if (options.interface.empty() || options.destinations == 0 || options.frames < kBatch) {
-        std::fprintf(stderr,
-                     "usage: %s --interface IF [--seconds S] [--bytes N] [--rate PACKETS_A_SECOND]\n"
-                     "  [--first ADDRESS] [--destinations N] [--frames N, 64 at least]\n",
-                     argv[0]);
+        std::fprintf(
+            stderr,
+            "usage: %s --interface IF [--seconds S] [--bytes N] [--rate PACKETS_A_SECOND]\n"
+            "  [--first ADDRESS] [--destinations N] [--frames N, 64 at least] [--ping IF --count N]\n",
+            argv[0]);
         std::exit(2);
     }
     return options;
 }
 
-int open_socket(const std::string& interface) {
+int open_socket(const std::string& interface, int protocol = 0) {
     const int fd = ::socket(AF_PACKET, SOCK_RAW, 0);
     if (fd < 0) fail("packet socket");
     const int one = 1;
     if (::setsockopt(fd, SOL_PACKET, PACKET_QDISC_BYPASS, &one, sizeof one) != 0) fail("PACKET_QDISC_BYPASS");
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
+    address.sll_protocol = htons(static_cast<std::uint16_t>(protocol));
     address.sll_ifindex = static_cast<int>(::if_nametoindex(interface.c_str()));
-    if (address.sll_ifindex == 0) fail("interface '" + interface + "'");
+    if (address.sll_ifindex == 0) fail(interface);
     if (::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) != 0) fail("bind");
     return fd;
 }
@@ -145,11 +156,41 @@ Result send(const Options& options, int fd) {
     return result;
 }
 
+// Times of single frames, in microseconds, sorted. A frame that does not come within a second is an error.
+std::vector<double> ping(const Options& options, int out, int in) {
+    constexpr double kInterval = 1e-3;
+    const auto frame = csaud::sw::bench::data_frame(options.bytes, options.first, {});
+    std::array<char, 16384> bytes;
+    std::vector<double> took;
+    for (unsigned i = 0; i < options.count; ++i) {
+        const double begin = seconds_now();
+        if (::send(out, frame.data(), frame.size(), 0) < 0) fail("send");
+        while (::recv(in, bytes.data(), bytes.size(), MSG_DONTWAIT) < 0) {
+            if (errno != EAGAIN) fail("recv");
+            if (seconds_now() > begin + 1) {
+                errno = ETIMEDOUT;
+                fail("a frame did not come back");
+            }
+        }
+        took.push_back(1e6 * (seconds_now() - begin));
+        while (seconds_now() < begin + kInterval) ::usleep(100);
+    }
+    std::sort(took.begin(), took.end());
+    return took;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     const Options options = parse(argc, argv);
     try {
+        if (!options.ping.empty()) {
+            const int in = open_socket(options.ping, ETH_P_ALL);
+            const auto took = ping(options, open_socket(options.interface), in);
+            std::printf("{\"median_us\": %.2f, \"p99_us\": %.2f}\n", took[took.size() / 2],
+                        took[took.size() * 99 / 100]);
+            return 0;
+        }
         const int fd = open_socket(options.interface);
         const Result result = send(options, fd);
         ::close(fd);

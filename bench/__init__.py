@@ -1,0 +1,1 @@
+"""Benchmarks: `python -m bench switch`. One module a benchmark; results are rows of results.py."""

@@ -1,0 +1,126 @@
+"""`python -m bench switch`: the embedded switch beside simple_switch_grpc, in one run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from bench import fabric_start, forwarding, in_process, instructions, latency, machine, native, plot, tables
+from bench.results import Result, save, show
+from bench.rig import Peer, RigError, bmv2, soft
+
+app = typer.Typer(add_completion=False, help="Benchmarks.")
+console = Console()
+
+
+class Part(StrEnum):
+    """What can be measured on its own."""
+
+    FORWARDING = "forwarding"
+    IN_PROCESS = "in-process"
+    TABLES = "tables"
+    LATENCY = "latency"
+    FABRIC = "fabric"
+    INSTRUCTIONS = "instructions"
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to measure."""
+
+    seconds: float
+    rounds: int
+    packets: int
+    sizes: tuple[int, ...]
+    largest_table: int | None
+
+
+WHOLE = Effort(seconds=1.5, rounds=3, packets=400_000, sizes=(98, 512, 1100, 2048, 4214), largest_table=None)
+QUICK = Effort(seconds=0.2, rounds=1, packets=2_000, sizes=(1100,), largest_table=100)
+
+
+@app.callback()
+def _group() -> None:
+    """Benchmarks."""
+
+
+@app.command()
+def switch(
+    out: Annotated[Path, typer.Option(help="Folder for switch.json and switch.svg.")] = Path("build/bench"),
+    only: Annotated[list[Part] | None, typer.Option(help="Measure this alone; repeat it.")] = None,
+    quick: Annotated[
+        bool, typer.Option(help="Tiny sizes: does it run at all? The figures say nothing.")
+    ] = False,
+    fast: Annotated[
+        str | None, typer.Option(envvar="BMV2_FAST", help="simple_switch_grpc built for speed.")
+    ] = None,
+) -> None:
+    """Measure the embedded switch, side by side with simple_switch_grpc where that is on PATH."""
+    effort = QUICK if quick else WHOLE
+    parts = only if only else list(Part)
+    try:
+        circumstances = machine.describe()
+        native.build("csaud_switch_hop", "csaud_switch_traffic")
+        with machine.priority():
+            results = _measure(parts, effort, _peers(fast), circumstances)
+    except (machine.MachineError, native.NativeError, RigError) as error:
+        console.print(f"bench: {error}", style="red", markup=False)
+        raise typer.Exit(1) from None
+    show(results, console, circumstances)
+    save(results, circumstances, out / "switch.json")
+    plot.draw(results, out / "switch.svg")
+    console.print(f"{out / 'switch.json'}, {out / 'switch.svg'}")
+
+
+def _peers(fast: str | None) -> list[Peer]:
+    found = shutil.which("simple_switch_grpc")
+    peers = [bmv2("default build", found)] if found else []
+    if fast:
+        if not os.access(fast, os.X_OK):
+            raise RigError(f"{fast} cannot be run")
+        peers.append(bmv2("fast build", fast))
+    return peers
+
+
+def _measure(
+    parts: list[Part], effort: Effort, peers: list[Peer], circumstances: dict[str, str]
+) -> list[Result]:
+    cores = machine.cores()
+    circumstances["cores"] = f"switch on {cores[0]}, traffic on {cores[1]}"
+    if os.geteuid() != 0:
+        parts = [part for part in parts if part in (Part.IN_PROCESS, Part.TABLES, Part.INSTRUCTIONS)]
+        circumstances["not measured"] = "what needs root: veth ports, fabric"
+    elif not peers:
+        circumstances["not measured"] = "simple_switch_grpc is not on PATH"
+    results: list[Result] = []
+    for part in parts:
+        console.print(f"[dim]{part} …[/]")
+        if part is Part.FORWARDING:
+            results += forwarding.measure(
+                soft(), peers, cores, effort.sizes, seconds=effort.seconds, rounds=effort.rounds
+            )
+        elif part is Part.IN_PROCESS:
+            results += in_process.measure(cores[0], packets=effort.packets, rounds=effort.rounds)
+        elif part is Part.TABLES:
+            results += tables.measure(
+                cores[0], packets=effort.packets, rounds=effort.rounds, largest=effort.largest_table
+            )
+        elif part is Part.LATENCY:
+            results += latency.measure([soft(), *peers], cores, count=500 if effort is WHOLE else 20)
+        elif part is Part.FABRIC:
+            results += fabric_start.measure(rounds=effort.rounds)
+        else:
+            results += instructions.measure()
+    return results
+
+
+if __name__ == "__main__":
+    sys.exit(app())

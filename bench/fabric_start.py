@@ -1,0 +1,87 @@
+"""How long a fabric of 20 switches (fat-tree, k = 4) takes from nothing to all tables installed.
+
+One process with all switches, links in memory, and the controller, started at the same time as a run of the
+emulation starts them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from csaud_controller.control import wait_programmed
+from csaud_controller.inventory import load_fabric
+
+from bench.results import Result, result
+
+FABRIC = "fat-tree-4"
+LIMIT_S = 5.0
+
+
+def measure(*, rounds: int, fabric: str = FABRIC) -> list[Result]:
+    """The median of `rounds` starts. Needs root, for the ports to hosts."""
+    switches = len(load_fabric(fabric).switches)
+    found = [_start(fabric) for _ in range(rounds)]
+    ready = sorted(one[0] for one in found)[rounds // 2]
+    programmed = sorted(one[1] for one in found)[rounds // 2]
+    return [
+        result(f"{fabric}: {switches} switches listen", ready, "s"),
+        result(f"{fabric}: {switches} switches programmed", programmed, "s", bound="at most", limit=LIMIT_S),
+    ]
+
+
+def _start(fabric: str) -> tuple[float, float]:
+    """Seconds until all switches listen, and until all hold their tables."""
+    inventory = load_fabric(fabric)
+    name = f"csaud-bench{os.getpid()}"
+    with tempfile.TemporaryDirectory(prefix="csaud-bench-") as directory:
+        run_dir = Path(directory)
+        document = json.loads(inventory.to_json())
+        document["links_via"] = "memory"
+        (run_dir / "fabric.json").write_text(json.dumps(document))
+        subprocess.run(["ip", "netns", "add", name], check=True)
+        processes: list[subprocess.Popen[bytes]] = []
+        try:
+            _make_interfaces(name, document)
+            inside = ["ip", "netns", "exec", name, sys.executable, "-m"]
+            log = (run_dir / "log").open("wb")
+            begin = time.monotonic()
+            for argv in (
+                ["csaud_softswitch", "--fabric", str(run_dir / "fabric.json"), "--run-dir", directory],
+                ["csaud_controller", "run", "--run", directory],
+            ):
+                processes.append(subprocess.Popen([*inside, *argv], stdout=log, stderr=log))
+            while not (run_dir / "softswitch.ready").exists():
+                if processes[0].poll() is not None:
+                    raise RuntimeError(f"the switches ended: {(run_dir / 'log').read_text()[-500:]}")
+                time.sleep(0.005)
+            ready = time.monotonic() - begin
+            wait_programmed(run_dir / "controller.sock", 60.0)
+            return ready, time.monotonic() - begin
+        finally:
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                process.wait(20)
+            subprocess.run(["ip", "netns", "del", name], check=True)
+
+
+def _make_interfaces(namespace: str, document: dict[str, object]) -> None:
+    """Interfaces of the ports to hosts; their other ends are not connected to anything."""
+    hosts, edges = document["hosts"], document["edges"]
+    assert isinstance(hosts, dict) and isinstance(edges, list)
+    lines = []
+    for edge in edges:
+        for side, other in (("a", "b"), ("b", "a")):
+            if edge[other] in hosts:
+                ifname = f"{edge[side]}-eth{edge[f'{side}_port']}"
+                lines += [f"link add {ifname} type veth peer name p-{ifname}",
+                          f"link set {ifname} up", f"link set p-{ifname} up"]  # fmt: skip
+    subprocess.run(
+        ["ip", "-n", namespace, "-batch", "-"], input="\n".join(lines) + "\n", text=True, check=True
+    )
