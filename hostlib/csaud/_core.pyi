@@ -49,6 +49,31 @@ class EndpointConfig:
     peer_rest: int
     finished_memory: int
 
+class Hints:
+    """What a collective's schedule knows of a message; times as CLOCK_MONOTONIC, ns."""
+
+    def __init__(
+        self,
+        cls: int = 4,
+        barrier: bool = False,
+        chain: int = 0,
+        expected_start: int = 0,
+        jitter: int = 0,
+        due: int = ...,
+    ) -> None: ...
+    @property
+    def cls(self) -> int: ...
+    @property
+    def barrier(self) -> bool: ...
+    @property
+    def chain(self) -> int: ...
+    @property
+    def expected_start(self) -> int: ...
+    @property
+    def jitter(self) -> int: ...
+    @property
+    def due(self) -> int: ...
+
 class Status(enum.Enum):
     """What became of a send or receive."""
 
@@ -103,9 +128,10 @@ class Progress:
     def set_peer(self, rank: int, ipv4: int, qpn: int) -> None: ...
     def start(self) -> None: ...
     def stop(self) -> None: ...
-    def post_send(
+    def post(
         self,
-        dst: int,
+        is_send: bool,
+        peer: int,
         comm: int,
         coll_seq: int,
         step: int,
@@ -113,23 +139,7 @@ class Progress:
         buffer: object,
         offset: int,
         length: int,
-        cls: int,
-        barrier: bool,
-        chain: int,
-    ) -> int: ...
-    def post_recv(
-        self,
-        src: int,
-        comm: int,
-        coll_seq: int,
-        step: int,
-        chunk: int,
-        buffer: object,
-        offset: int,
-        length: int,
-        cls: int,
-        barrier: bool,
-        chain: int,
+        hints: Hints,
     ) -> int: ...
     def wait(self, timeout_s: float) -> list[Completion]: ...
     def wait_quiescent(self, timeout_s: float) -> bool: ...

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from csaud.collectives import registry
 from csaud.collectives.executor import Execution, ReduceFunction, name_of
+from csaud.collectives.timing import Timings
 from csaud.errors import Aborted, ConfigError, CsaudError, RendezvousError, Timeout
 from csaud.rendezvous import Meeting
 from csaud.settings import Settings
@@ -48,6 +49,7 @@ class Communicator:
         self._meeting = meeting
         self._lock = threading.RLock()
         self._coll_seq = 0
+        self._timings = Timings()
         self._quiesced = 0
         self._closed = False
 
@@ -184,7 +186,8 @@ class Communicator:
             self._coll_seq += 1
             limit = self.settings.timeout or None
             try:
-                ended = Execution(schedule, self._transport, name, data, reduce).run(limit)
+                times = self._timings.of((collective, data.size, data.itemsize))
+                ended = Execution(schedule, self._transport, name, data, reduce, times).run(limit)
             except CsaudError:
                 raise
             except BaseException as error:

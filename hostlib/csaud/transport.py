@@ -1,6 +1,7 @@
 """The native transport with Python's errors: posts transfers, waits for them, keeps flow times."""
 
 import logging
+import time
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy.typing as npt
 from csaud import _core
 from csaud.collectives.executor import Name
 from csaud.collectives.schedule import Recv, Send
+from csaud.collectives.timing import Expected
 from csaud.errors import Aborted, CsaudError, PeerUnreachable, ProtocolError, Timeout
 
 log = logging.getLogger(__name__)
@@ -36,39 +38,20 @@ class Transport:
         """Longest message: 512 packets."""
         return self._progress.max_message_bytes
 
-    def send(self, op: Send, name: Name, buffer: Array, offset: int, length: int) -> int:
+    def post(
+        self, op: Send | Recv, name: Name, buffer: Array, offset: int, length: int, expected: Expected
+    ) -> int:
         """See `csaud.collectives.executor.Transport`."""
         self._check()
-        return self._progress.post_send(
-            op.dst,
-            name.comm,
-            name.coll_seq,
-            op.step,
-            op.chunk,
-            buffer,
-            offset,
-            length,
-            name.cls,
-            name.barrier,
-            op.chain,
+        is_send, peer = (True, op.dst) if isinstance(op, Send) else (False, op.src)
+        hints = hints_of(op, name, expected)
+        return self._progress.post(
+            is_send, peer, name.comm, name.coll_seq, op.step, op.chunk, buffer, offset, length, hints
         )
 
-    def receive(self, op: Recv, name: Name, buffer: Array, offset: int, length: int) -> int:
-        """See `csaud.collectives.executor.Transport`."""
-        self._check()
-        return self._progress.post_recv(
-            op.src,
-            name.comm,
-            name.coll_seq,
-            op.step,
-            op.chunk,
-            buffer,
-            offset,
-            length,
-            name.cls,
-            name.barrier,
-            op.chain,
-        )
+    def now(self) -> int:
+        """The native clock, ns."""
+        return time.monotonic_ns()
 
     def wait(self, timeout: float) -> list[int]:
         """Ids of the transfers that ended well, waiting up to `timeout` seconds for the first.
@@ -142,6 +125,12 @@ class Transport:
                 return Timeout(f"a message from or to rank {rank} missed its deadline")
             case _:
                 return ProtocolError(f"rank {rank} sent what contradicts the collective, see stats()")
+
+
+def hints_of(op: Send | Recv, name: Name, expected: Expected) -> _core.Hints:
+    """What the schedule knows of a message, as the endpoint takes it."""
+    known = {} if expected.due is None else {"due": expected.due}
+    return _core.Hints(name.cls, name.barrier, op.chain, expected.start, expected.jitter, **known)
 
 
 def nothing() -> Array:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from csaud._core import EndpointConfig
+from csaud._core import EndpointConfig, Hints
 from csaud_softswitch._core import Fabric
 from numpy.typing import NDArray
 
@@ -26,9 +26,7 @@ class VirtualFabric:
         buffer: NDArray[Any],
         offset: int,
         length: int,
-        cls: int,
-        barrier: bool,
-        chain: int,
+        hints: Hints,
     ) -> int:
         """Post bytes [offset, offset + length) of a contiguous buffer; returns the transfer's id."""
 

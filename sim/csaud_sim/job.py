@@ -17,6 +17,8 @@ from csaud._core import EndpointConfig
 from csaud.collectives.executor import Execution, Name, name_of
 from csaud.collectives.registry import build
 from csaud.collectives.schedule import Recv, Send
+from csaud.collectives.timing import Expected, Timings
+from csaud.transport import hints_of
 from csaud_softswitch._core import Fabric
 
 from csaud_sim._core import VirtualFabric
@@ -56,22 +58,21 @@ class _Rank:
         self._network = network
         self._rank = rank
 
-    def send(self, op: Send, name: Name, buffer: Array, offset: int, length: int) -> int:
-        return self._post(True, op.dst, op, name, buffer, offset, length)
+    def post(
+        self, op: Send | Recv, name: Name, buffer: Array, offset: int, length: int, expected: Expected
+    ) -> int:
+        is_send, peer = (True, op.dst) if isinstance(op, Send) else (False, op.src)
+        hints = hints_of(op, name, expected)
+        return self._network.post(
+            is_send, self._rank, peer, name.comm, name.coll_seq, op.step, op.chunk,
+            buffer, offset, length, hints,
+        )  # fmt: skip
 
-    def receive(self, op: Recv, name: Name, buffer: Array, offset: int, length: int) -> int:
-        return self._post(False, op.src, op, name, buffer, offset, length)
+    def now(self) -> int:
+        return self._network.now
 
     def wait(self, timeout: float) -> list[int]:
         raise NotImplementedError("under virtual time nobody waits; Job.run goes on instead")
-
-    def _post(
-        self, is_send: bool, peer: int, op: Send | Recv, name: Name, buffer: Array, offset: int, length: int
-    ) -> int:
-        return self._network.post(
-            is_send, self._rank, peer, name.comm, name.coll_seq, op.step, op.chunk,
-            buffer, offset, length, name.cls, name.barrier, op.chain,
-        )  # fmt: skip
 
 
 class Job:
@@ -90,6 +91,7 @@ class Job:
         self.network = VirtualFabric(fabric)
         self.size = len(places)
         self._next_collective = 0
+        self._timings = [Timings() for _ in places]
         addresses = [int(ipaddress.IPv4Address(place.ip)) for place in places]
         for rank, place in enumerate(places):
             config = EndpointConfig()
@@ -116,7 +118,8 @@ class Job:
         for rank, array in enumerate(arrays):
             schedule = build("all_reduce.ring", rank, self.size, array.size, longest)
             name = name_of(0, self._next_collective, schedule)
-            runs.append(Execution(schedule, _Rank(self.network, rank), name, array, np.add))
+            times = self._timings[rank].of((array.size, array.itemsize))
+            runs.append(Execution(schedule, _Rank(self.network, rank), name, array, np.add, times))
         self._next_collective += 1
         for run in runs:
             run.start()

@@ -45,14 +45,12 @@ class Network {
 
     std::uint64_t post(bool is_send, std::uint16_t rank, std::uint16_t peer, std::uint16_t comm,
                        std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, nb::handle buffer,
-                       std::size_t offset, std::size_t length, std::uint8_t cls, bool barrier,
-                       std::uint16_t chain) {
+                       std::size_t offset, std::size_t length, const csaud::Hints& hints) {
         csaud::Endpoint& endpoint = network_.endpoint(rank);
         csaud::bindings::HeldBuffer held(buffer, !is_send);
         const auto part = held.part(offset, length);
         const csaud::MessageName name{comm, endpoint.config().epoch, coll_seq,
                                       step, is_send ? rank : peer,   chunk};
-        const csaud::Hints hints{.cls = cls, .barrier = barrier, .chain = chain};
         const std::uint64_t id = is_send ? endpoint.post_send(name, peer, part, hints, network_.now())
                                          : endpoint.post_recv(name, peer, part, hints, network_.now());
         buffers_.emplace(std::pair{rank, id}, std::move(held));
@@ -102,7 +100,7 @@ NB_MODULE(_core, m) {
             },
             "rank"_a, "peer"_a, "ipv4"_a, "qpn"_a)
         .def("post", &Network::post, "is_send"_a, "rank"_a, "peer"_a, "comm"_a, "coll_seq"_a, "step"_a,
-             "chunk"_a, "buffer"_a, "offset"_a, "length"_a, "cls"_a, "barrier"_a, "chain"_a)
+             "chunk"_a, "buffer"_a, "offset"_a, "length"_a, "hints"_a)
         .def("run", &Network::run, "until"_a)
         .def(
             "kill", [](Network& self, std::uint16_t rank) { self.native().kill(rank); }, "rank"_a)

@@ -7,6 +7,7 @@ import threading
 import numpy as np
 from csaud.collectives.executor import Execution, Name, name_of
 from csaud.collectives.schedule import Recv, Schedule, Send
+from csaud.collectives.timing import Expected
 
 
 class MemoryNetwork:
@@ -58,13 +59,17 @@ class MemoryTransport:
         self._network = network
         self._rank = rank
 
-    def send(self, op: Send, name: Name, buffer: np.ndarray, offset: int, length: int) -> int:
-        key = (name.coll_seq, self._rank, op.dst, op.step, op.chunk)
-        return self._network.post(self._network._sends, self._rank, key, _part(buffer, offset, length))
+    def post(
+        self, op: Send | Recv, name: Name, buffer: np.ndarray, offset: int, length: int, expected: Expected
+    ) -> int:
+        network, sends = self._network, isinstance(op, Send)
+        ends = (self._rank, op.dst) if isinstance(op, Send) else (op.src, self._rank)
+        key = (name.comm, name.coll_seq, *ends, op.step, op.chunk)
+        side = network._sends if sends else network._receives
+        return network.post(side, self._rank, key, _part(buffer, offset, length))
 
-    def receive(self, op: Recv, name: Name, buffer: np.ndarray, offset: int, length: int) -> int:
-        key = (name.coll_seq, op.src, self._rank, op.step, op.chunk)
-        return self._network.post(self._network._receives, self._rank, key, _part(buffer, offset, length))
+    def now(self) -> int:
+        return 0
 
     def wait(self, timeout: float) -> list[int]:
         return self._network.deliver_and_collect(self._rank)

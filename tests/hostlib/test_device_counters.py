@@ -14,6 +14,7 @@ from tests.support.roce import LOSS_PORT, ROCE_PORT
 
 QPN, OTHER_QPN = 0x51, 0x52
 SMALL = 4096  # bytes; the kernel makes it a little more
+HINTS = _core.Hints()
 FLOOD = 200  # packets, far more than that holds
 MODES = [pytest.param("raw", marks=pytest.mark.root), "udp"]
 
@@ -107,7 +108,7 @@ def test_packets_that_the_kernel_refuses_are_counted_and_passed_over(mode):
     ) as progress:  # broadcasting is not allowed to these sockets
         buffer = np.zeros(10, np.uint8)
         progress.start()
-        progress.post_send(1, 0, 1, 0, 0, buffer, 0, 10, 4, False, 0)
+        progress.post(True, 1, 0, 1, 0, 0, buffer, 0, 10, HINTS)
         stats = until(progress, lambda stats: stats["tx_errors"] > 0)
     assert stats["tx_data"] == 1
 
@@ -137,20 +138,20 @@ def test_buffers_are_checked_before_anything_is_posted():
         frozen = np.zeros(10, np.uint8)
         frozen.flags.writeable = False
         with pytest.raises((BufferError, ValueError)):
-            progress.post_recv(1, 0, 1, 0, 0, frozen, 0, 10, 4, False, 0)
+            progress.post(False, 1, 0, 1, 0, 0, frozen, 0, 10, HINTS)
         with pytest.raises((BufferError, ValueError)):
-            progress.post_send(1, 0, 1, 0, 0, np.zeros((4, 4), np.uint8)[:, 1], 0, 4, 4, False, 0)
+            progress.post(True, 1, 0, 1, 0, 0, np.zeros((4, 4), np.uint8)[:, 1], 0, 4, HINTS)
         with pytest.raises(IndexError, match="bytes 8 to 11 of a buffer of 10 bytes"):
-            progress.post_send(1, 0, 1, 0, 0, frozen, 8, 3, 4, False, 0)
+            progress.post(True, 1, 0, 1, 0, 0, frozen, 8, 3, HINTS)
         with pytest.raises(TypeError):
-            progress.post_send(1, 0, 1, 0, 0, [1, 2, 3], 0, 3, 4, False, 0)
+            progress.post(True, 1, 0, 1, 0, 0, [1, 2, 3], 0, 3, HINTS)
 
 
 def test_buffers_live_until_their_transfer_ends_and_no_longer():
     with rank("udp", loopback(), loopback()) as progress:
         buffer = bytearray(10)
         progress.start()
-        progress.post_recv(1, 0, 1, 0, 0, buffer, 0, 10, 4, False, 0)
+        progress.post(False, 1, 0, 1, 0, 0, buffer, 0, 10, HINTS)
         with pytest.raises(BufferError):
             buffer.extend(b"more")  # native code has its address
         progress.abort()

@@ -49,11 +49,11 @@ class SoftRank:
 
     def post_send(self, dst: int, data: Bytes, coll_seq: int) -> int:
         """Send all of `data`; returns the transfer's id."""
-        return int(self.progress.post_send(dst, 0, coll_seq, 0, 0, data, 0, data.nbytes, 4, False, 0))
+        return self.progress.post(True, dst, 0, coll_seq, 0, 0, data, 0, data.nbytes, _core.Hints())
 
     def post_recv(self, src: int, buffer: Bytes, coll_seq: int) -> int:
         """Receive into all of `buffer`; returns the transfer's id."""
-        return int(self.progress.post_recv(src, 0, coll_seq, 0, 0, buffer, 0, buffer.nbytes, 4, False, 0))
+        return self.progress.post(False, src, 0, coll_seq, 0, 0, buffer, 0, buffer.nbytes, _core.Hints())
 
     def wait(self, timeout_s: float = 10.0) -> list[_core.Completion]:
         """What completed since the last call, waiting for the first."""

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csaud.collectives.schedule import Buffer, Recv, Reduce, Region, Schedule, Send
+from csaud.collectives.timing import Expected, StepTimes
 
 Array = npt.NDArray[Any]
 ReduceFunction = Callable[..., Any]  # numpy ufunc: f(first, second, out=...)
@@ -27,11 +28,13 @@ _LONG_WAIT = 3600.0  # s; a wait without a limit looks up now and then
 class Transport(Protocol):
     """What the executor needs of a transport; `csaud.transport.Transport` is the real one."""
 
-    def send(self, op: Send, name: "Name", buffer: Array, offset: int, length: int) -> int:
-        """Post bytes [offset, offset + length) of `buffer`; returns the transfer's id."""
+    def post(
+        self, op: Send | Recv, name: "Name", buffer: Array, offset: int, length: int, expected: Expected
+    ) -> int:
+        """Send bytes [offset, offset + length) of `buffer`, or receive into them; returns an id."""
 
-    def receive(self, op: Recv, name: "Name", buffer: Array, offset: int, length: int) -> int:
-        """Post a receive into bytes [offset, offset + length) of `buffer`; returns the transfer's id."""
+    def now(self) -> int:
+        """The clock of `Expected`, ns."""
 
     def wait(self, timeout: float) -> list[int]:
         """Ids of the transfers that ended well, waiting up to `timeout` seconds for the first.
@@ -69,10 +72,17 @@ class Execution:
     Args:
         data: the user's array, one-dimensional, contiguous and (where the schedule writes) writable.
         reduce: f(first, second, out=into), None where the schedule has no Reduce.
+        times: what earlier runs of the schedule took; learns from this one.
     """
 
     def __init__(
-        self, schedule: Schedule, transport: Transport, name: Name, data: Array, reduce: ReduceFunction | None
+        self,
+        schedule: Schedule,
+        transport: Transport,
+        name: Name,
+        data: Array,
+        reduce: ReduceFunction | None,
+        times: StepTimes | None = None,
     ) -> None:
         self._operations = schedule.operations
         self._transport = transport
@@ -87,6 +97,9 @@ class Execution:
                 self._followers[earlier].append(index)
         self._unfinished = len(self._operations)
         self._transfers: dict[int, int] = {}  # transfer id -> index of its operation
+        self._times = times if times is not None else StepTimes()
+        self._began = 0
+        self._ended = [0] * schedule.steps  # when the last receive of each step did
 
     def run(self, timeout: float | None) -> bool:
         """Run to the end; False when it has not ended within `timeout` seconds (None: no limit).
@@ -112,6 +125,7 @@ class Execution:
     def start(self) -> None:
         """Post what waits for nothing: all receives first, so that what comes is expected then and needs no
         room in the pool of early arrivals."""
+        self._began = self._transport.now()
         receives = [i for i, op in enumerate(self._operations) if isinstance(op, Recv)]
         others = [i for i, op in enumerate(self._operations) if not isinstance(op, Recv)]
         self._launch_all(deque(receives))
@@ -122,17 +136,20 @@ class Execution:
 
         One of an earlier collective that was given up may still end; it is none of ours.
         """
-        if (index := self._transfers.pop(transfer, None)) is not None:
-            self._launch_all(self._finish(index))
+        if (index := self._transfers.pop(transfer, None)) is None:
+            return
+        if isinstance(op := self._operations[index], Recv):
+            self._ended[op.step] = self._transport.now()
+        self._launch_all(self._finish(index))
+        if not self._unfinished:
+            self._times.learn(self._began, self._ended)
 
     def _launch_all(self, ready: deque[int]) -> None:
         while ready:
             index = ready.popleft()
             match self._operations[index]:
-                case Send() as op:
-                    self._transfers[self._post(self._transport.send, op)] = index
-                case Recv() as op:
-                    self._transfers[self._post(self._transport.receive, op)] = index
+                case Send() | Recv() as op:
+                    self._transfers[self._post(op)] = index
                 case Reduce() as op:
                     self._combine(op)
                     ready.extend(self._finish(index))
@@ -147,10 +164,11 @@ class Execution:
                 ready.append(follower)
         return ready
 
-    def _post(self, post: Callable[[Any, Name, Array, int, int], int], op: Send | Recv) -> int:
+    def _post(self, op: Send | Recv) -> int:
         region = op.region
         offset, length = region.start * self._itemsize, region.count * self._itemsize
-        return post(op, self._name, self._buffers[region.buffer], offset, length)
+        expected = self._times.expect(self._began, op.step)
+        return self._transport.post(op, self._name, self._buffers[region.buffer], offset, length, expected)
 
     def _combine(self, op: Reduce) -> None:
         if self._reduce is None:

@@ -269,6 +269,28 @@ void bind_core(nb::module_& m) {
         .def_rw("peer_rest", &C::peer_rest)
         .def_rw("finished_memory", &C::finished_memory);
 
+    nb::class_<Hints>(m, "Hints",
+                      "What a collective's schedule knows of a message; times as CLOCK_MONOTONIC, ns.")
+        .def(
+            "__init__",
+            [](Hints* self, std::uint8_t cls, bool barrier, std::uint16_t chain, Nanos expected_start,
+               Nanos jitter, Nanos due) {
+                new (self) Hints{.cls = cls,
+                                 .barrier = barrier,
+                                 .chain = chain,
+                                 .expected_start = expected_start,
+                                 .jitter = jitter,
+                                 .due = due};
+            },
+            "cls"_a = 4, "barrier"_a = false, "chain"_a = 0, "expected_start"_a = 0, "jitter"_a = 0,
+            "due"_a = kNever)
+        .def_ro("cls", &Hints::cls)
+        .def_ro("barrier", &Hints::barrier)
+        .def_ro("chain", &Hints::chain)
+        .def_ro("expected_start", &Hints::expected_start)
+        .def_ro("jitter", &Hints::jitter)
+        .def_ro("due", &Hints::due);
+
     nb::enum_<Status>(m, "Status", "What became of a send or receive.")
         .value("ok", Status::ok)
         .value("peer_unreachable", Status::peer_unreachable)

@@ -54,24 +54,20 @@ class PyProgress {
         buffers_.clear();
     }
 
-    std::uint64_t post_send(std::uint16_t dst, std::uint16_t comm, std::uint32_t coll_seq, std::uint16_t step,
-                            std::uint16_t chunk, nb::handle buffer, std::size_t offset, std::size_t length,
-                            std::uint8_t cls, bool barrier, std::uint16_t chain) {
-        HeldBuffer held(buffer, false);
+    std::uint64_t post(bool is_send, std::uint16_t peer, std::uint16_t comm, std::uint32_t coll_seq,
+                       std::uint16_t step, std::uint16_t chunk, nb::handle buffer, std::size_t offset,
+                       std::size_t length, const Hints& hints) {
+        HeldBuffer held(buffer, !is_send);
         const auto bytes = held.part(offset, length);
-        const MessageName name{comm, epoch_, coll_seq, step, rank_, chunk};
-        const Hints hints{.cls = cls, .barrier = barrier, .chain = chain};
-        return hold(std::move(held), [&] { return progress_.post_send(name, dst, bytes, hints); });
-    }
-
-    std::uint64_t post_recv(std::uint16_t src, std::uint16_t comm, std::uint32_t coll_seq, std::uint16_t step,
-                            std::uint16_t chunk, nb::handle buffer, std::size_t offset, std::size_t length,
-                            std::uint8_t cls, bool barrier, std::uint16_t chain) {
-        HeldBuffer held(buffer, true);
-        const auto bytes = held.part(offset, length);
-        const MessageName name{comm, epoch_, coll_seq, step, src, chunk};
-        const Hints hints{.cls = cls, .barrier = barrier, .chain = chain};
-        return hold(std::move(held), [&] { return progress_.post_recv(name, src, bytes, hints); });
+        const MessageName name{comm, epoch_, coll_seq, step, is_send ? rank_ : peer, chunk};
+        // The id is known only once the post is made, and only a later call with Python's lock looks it up.
+        const std::uint64_t id = [&] {
+            const nb::gil_scoped_release release;
+            return is_send ? progress_.post_send(name, peer, bytes, hints)
+                           : progress_.post_recv(name, peer, bytes, hints);
+        }();
+        buffers_.emplace(id, std::move(held));
+        return id;
     }
 
     std::vector<Completion> wait(double timeout_s) {
@@ -105,17 +101,6 @@ class PyProgress {
     }
 
   private:
-    // The id is known only once the post is made, and only a later call with Python's lock looks it up.
-    template <class Post>
-    std::uint64_t hold(HeldBuffer held, Post post) {
-        const std::uint64_t id = [&] {
-            const nb::gil_scoped_release release;
-            return post();
-        }();
-        buffers_.emplace(id, std::move(held));
-        return id;
-    }
-
     // Calls `wait(slice)` without Python's lock until it returns true, the time is over, or a signal raises.
     template <class Wait>
     bool repeat_until(double timeout_s, Wait wait) {
@@ -209,12 +194,11 @@ void bind_device(nb::module_& m) {
             "rank"_a, "ipv4"_a, "qpn"_a)
         .def("start", [](PyProgress& self) { self.native().start(); })
         .def("stop", &PyProgress::stop, "Ends the thread; unfinished transfers stay so.")
-        .def("post_send", &PyProgress::post_send, "dst"_a, "comm"_a, "coll_seq"_a, "step"_a, "chunk"_a,
-             "buffer"_a, "offset"_a, "length"_a, "cls"_a, "barrier"_a, "chain"_a,
-             "Posts bytes [offset, offset + length) of a contiguous buffer; returns the transfer's id.")
-        .def("post_recv", &PyProgress::post_recv, "src"_a, "comm"_a, "coll_seq"_a, "step"_a, "chunk"_a,
-             "buffer"_a, "offset"_a, "length"_a, "cls"_a, "barrier"_a, "chain"_a,
-             "Posts a receive into bytes [offset, offset + length) of a contiguous, writable buffer.")
+        .def("post", &PyProgress::post, "is_send"_a, "peer"_a, "comm"_a, "coll_seq"_a, "step"_a, "chunk"_a,
+             "buffer"_a, "offset"_a, "length"_a, "hints"_a,
+             "Sends bytes [offset, offset + length) of a contiguous buffer to `peer`, or receives into them "
+             "from "
+             "it; returns the transfer's id.")
         .def("wait", &PyProgress::wait, "timeout_s"_a,
              "Completions since the last call, waiting for the first; empty when the time is over.")
         .def("wait_quiescent", &PyProgress::wait_quiescent, "timeout_s"_a,
@@ -231,7 +215,8 @@ void bind_device(nb::module_& m) {
                 self.native().abort_peer(rank);
             },
             "rank"_a)
-        .def("stats", &PyProgress::stats, "Counters by name; tx_path counts DATA by path id.")
+        .def("stats", &PyProgress::stats,
+             "Counters by name; those with _path in their name are lists by path id.")
         .def("silence", &PyProgress::silence, "rank"_a, "Seconds since a rank was last heard, None: never.")
         .def_prop_ro("max_message_bytes", [](PyProgress& self) { return self.native().max_message_bytes(); });
 }

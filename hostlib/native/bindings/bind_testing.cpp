@@ -139,6 +139,7 @@ void bind_models(nb::module_& t) {
         .def_ro("now", &PacketView::now)
         .def_prop_ro("type", [](const PacketView& v) { return static_cast<int>(v.csa.type); })
         .def_prop_ro("flags", csa(&wire::CsaHeader::flags))
+        .def_prop_ro("cls", csa(&wire::CsaHeader::cls))
         .def_prop_ro("attempt", csa(&wire::CsaHeader::attempt))
         .def_prop_ro("pkt_idx", csa(&wire::CsaHeader::pkt_idx))
         .def_prop_ro("pkt_total", csa(&wire::CsaHeader::pkt_total))
@@ -169,24 +170,36 @@ void bind_network(nb::module_& t) {
             "post_send",
             [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t dst, const nb::bytes& data,
                std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
-               Nanos deadline) {
-                Hints hints;
-                hints.deadline = deadline;
+               Nanos deadline, std::uint8_t cls, std::uint16_t chain, Nanos due, Nanos expected_start,
+               Nanos jitter) {
+                const Hints hints{.cls = cls,
+                                  .chain = chain,
+                                  .expected_start = expected_start,
+                                  .jitter = jitter,
+                                  .due = due,
+                                  .deadline = deadline};
                 return n.post_send(rank, dst, name_from(coll_seq, step, chunk, comm), vector_of(data), hints);
             },
             "rank"_a, "dst"_a, "data"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
-            "deadline"_a = kNever)
+            "deadline"_a = kNever, "cls"_a = 4, "chain"_a = 0, "due"_a = kNever, "expected_start"_a = 0,
+            "jitter"_a = 0)
         .def(
             "post_recv",
             [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t src, std::size_t bytes,
                std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
-               Nanos deadline) {
-                Hints hints;
-                hints.deadline = deadline;
+               Nanos deadline, std::uint8_t cls, std::uint16_t chain, Nanos due, Nanos expected_start,
+               Nanos jitter) {
+                const Hints hints{.cls = cls,
+                                  .chain = chain,
+                                  .expected_start = expected_start,
+                                  .jitter = jitter,
+                                  .due = due,
+                                  .deadline = deadline};
                 return n.post_recv(rank, src, name_from(coll_seq, step, chunk, comm), bytes, hints);
             },
             "rank"_a, "src"_a, "bytes"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
-            "deadline"_a = kNever)
+            "deadline"_a = kNever, "cls"_a = 4, "chain"_a = 0, "due"_a = kNever, "expected_start"_a = 0,
+            "jitter"_a = 0)
         .def("run_until", &VirtualNetwork::run_until, "until"_a)
         .def("settle", &VirtualNetwork::settle, "limit"_a,
              "True once all is complete and quiet; False at the limit.")

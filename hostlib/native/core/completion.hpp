@@ -35,9 +35,10 @@ struct Hints {
     std::uint8_t cls = 4;      // criticality class 0 (control, barrier) .. 4 (new data)
     bool barrier = false;      // sets the BARRIER flag
     std::uint16_t chain = 0;   // length of the chain of steps that depend on this message
-    Nanos expected_start = 0;  // absolute; 0 = now
+    Nanos expected_start = 0;  // absolute; 0 = not known
     Nanos jitter = 0;          // of the expected start
-    Nanos deadline = kNever;   // absolute; then the message completes with Status::timeout
+    Nanos due = kNever;       // absolute; when it should be complete. Orders what is sent again, ends nothing
+    Nanos deadline = kNever;  // absolute; then the message completes with Status::timeout
 };
 
 }  // namespace csaud

@@ -1,22 +1,75 @@
-// Copies to send again, first found first sent. Which detector found a loss first is what the books say of
-// it.
+// Copies to send again, in the order of how much the collective waits for them: class, then slack, then the
+// longer chain of steps behind it, then the message with fewer holes, then the packet that was lost more
+// often. Which detector found a loss first is what the books say of it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <tuple>
+#include <vector>
 
+#include "message_name.hpp"
 #include "pool.hpp"
-#include "ring_queue.hpp"
 
 namespace csaud {
 
 enum class Detector : std::uint8_t { loss, gap, interval, probe };
 
+// Classes of criticality beside those that a message brings along (docs/protocol.md, "What the schedule
+// tells").
+inline constexpr std::uint8_t kLateClass = 2;    // no slack is left
+inline constexpr std::uint8_t kRepairClass = 3;  // any other retransmission
+
 struct Retransmission {
     Handle message;
     std::uint16_t pkt_idx = 0;
     Detector found_by = Detector::interval;
+    std::uint8_t cls = kRepairClass;  // of the message, at most kRepairClass
+    std::uint8_t attempt = 0;         // that was lost
+    std::uint16_t chain = 0;
+    std::uint16_t holes = 0;  // of the message, when the loss was found
+    Nanos latest = kNever;    // when the copy must go to be in time: slack is what is left until then
+
+    // Slack turns negative for the earliest `latest` first, so the class that this makes needs no order of
+    // its own.
+    std::uint8_t class_at(Nanos now) const noexcept {
+        return cls > kLateClass && latest < now ? kLateClass : cls;
+    }
 };
 
-using RetransmitQueue = RingQueue<Retransmission>;
+class RetransmitQueue {
+  public:
+    bool empty() const noexcept { return heap_.empty(); }
+    const Retransmission& front() const noexcept { return heap_.front().what; }
+
+    void push(const Retransmission& r) {
+        heap_.push_back({r, next_++});
+        std::ranges::push_heap(heap_, after);
+    }
+    Retransmission pop() {
+        std::ranges::pop_heap(heap_, after);
+        const Retransmission r = heap_.back().what;
+        heap_.pop_back();
+        return r;
+    }
+    void clear() noexcept { heap_.clear(); }
+
+  private:
+    struct Entry {
+        Retransmission what;
+        std::uint64_t order = 0;  // found first, sent first, where nothing else tells
+    };
+    static bool after(const Entry& a, const Entry& b) noexcept {
+        const auto key = [](const Entry& e) {
+            const Retransmission& r = e.what;
+            const std::uint8_t cls = std::min(r.cls, kLateClass);
+            return std::tuple(cls, r.latest, UINT16_MAX - r.chain, r.holes, UINT8_MAX - r.attempt, e.order);
+        };
+        return key(a) > key(b);
+    }
+
+    std::vector<Entry> heap_;
+    std::uint64_t next_ = 0;
+};
 
 }  // namespace csaud

@@ -30,6 +30,8 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     m.total = static_cast<std::uint16_t>(Cut{ctx_.payload_bytes, buffer.size()}.packets());
     m.posted = m.last_news = now;
     m.deadline = hints.deadline;
+    m.due = hints.due;
+    m.chain = hints.chain;
     by_key_.add(i);
     peer.pending.push(messages_.handle(i));
     make_ready(peer);
@@ -132,7 +134,7 @@ bool Sender::next_retransmission(Copy& copy, Nanos now) {
         record.attempt = record.attempt == UINT8_MAX ? 1 : static_cast<std::uint8_t>(record.attempt + 1);
         stamp(*m, peer, record, now);
         ++*rtx_by_[static_cast<std::size_t>(r.found_by)];
-        copy = {m, r.pkt_idx, record};
+        copy = {m, r.pkt_idx, record, r.class_at(now)};
         return true;
     }
     return false;
@@ -158,14 +160,22 @@ bool Sender::next_first(Copy& copy, Nanos now) {
         stamp(m, peer, record, now);
         m.probe_rounds = 0;
         peer.credit.sent();
-        copy = {&m, idx, record};
+        copy = {&m, idx, record, m.cls};
         return true;
     }
     return false;
 }
 
+// Retransmissions that still have slack leave every second place to new data.
+bool Sender::repairs_go_first(Nanos now) const noexcept {
+    return !rtx_.empty() && (!repaired_ || rtx_.front().class_at(now) <= kLateClass);
+}
+
 bool Sender::next_copy(Copy& copy, Nanos now) {
-    return next_retransmission(copy, now) || next_first(copy, now);
+    if (repairs_go_first(now) && next_retransmission(copy, now)) return repaired_ = true;
+    repaired_ = false;
+    if (next_first(copy, now)) return true;
+    return repaired_ = next_retransmission(copy, now);
 }
 
 }  // namespace csaud

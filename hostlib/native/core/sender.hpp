@@ -55,6 +55,7 @@ class Sender {
         const SendMessage* message = nullptr;
         std::uint16_t pkt_idx = 0;
         PacketRecord record;
+        std::uint8_t cls = 4;  // of the copy: that of its message, and more urgent when sent again
     };
     bool next_copy(Copy&, Nanos now);
     bool has_copies() const noexcept { return !rtx_.empty() || !ready_.empty(); }
@@ -104,6 +105,7 @@ class Sender {
     Nanos age(const PacketRecord&, Nanos now) const noexcept;
     void stamp(SendMessage&, Peer&, PacketRecord&, Nanos now);
     Nanos probe_wait(const Peer&, unsigned rounds) const noexcept;
+    bool repairs_go_first(Nanos now) const noexcept;
     bool next_retransmission(Copy&, Nanos now);
     bool next_first(Copy&, Nanos now);
 
@@ -116,6 +118,7 @@ class Sender {
     HeldUp held_up_;
     HeldUp giving_;  // copies given out, not yet known to have left
     RetransmitQueue rtx_;
+    bool repaired_ = false;           // the last copy was a retransmission
     RingQueue<std::uint16_t> ready_;  // ranks with packets that never went and credit for them
 };
 

@@ -98,10 +98,21 @@ void Sender::on_ecn(Peer& peer, std::uint16_t path, std::uint16_t count) {
 }
 
 void Sender::queue(std::uint32_t i, std::uint16_t idx, Detector found_by) {
-    PacketRecord& r = records_.at(messages_[i].records, idx);
+    const SendMessage& m = messages_[i];
+    PacketRecord& r = records_.at(m.records, idx);
     if (r.queued) return;
     r.queued = true;
-    rtx_.push({messages_.handle(i), idx, found_by});
+    Retransmission again{.message = messages_.handle(i),
+                         .pkt_idx = idx,
+                         .found_by = found_by,
+                         .cls = std::min(m.cls, kRepairClass),
+                         .attempt = r.attempt,
+                         .chain = m.chain,
+                         .holes = static_cast<std::uint16_t>(m.next - m.arrived_count)};
+    if (m.due != kNever) {
+        again.latest = m.due - again.holes * ctx_.packet_time() - ctx_.peers.get(m.dst).rtt.smoothed();
+    }
+    rtx_.push(again);
 }
 
 void Sender::resend_reported(std::uint32_t i, std::uint16_t idx, std::uint8_t attempt) {

@@ -58,9 +58,9 @@ void Transmitter::build_data(const Sender::Copy& copy, TxPacket& out, Nanos) {
     h.type = wire::Type::data;
     h.flags = static_cast<std::uint8_t>(
         (copy.record.attempt != 0 ? wire::kRtx : 0) | (copy.pkt_idx + 1 == m.total ? wire::kLast : 0) |
-        (m.barrier ? wire::kBarrier : 0) | trimming(m.cls, copy.record.attempt));
+        (m.barrier ? wire::kBarrier : 0) | trimming(copy.cls, copy.record.attempt));
     h.spray = c.spray;
-    h.cls = m.cls;
+    h.cls = copy.cls;
     h.ordered = c.ordered;
     h.attempt = copy.record.attempt;
     h.name = m.name;
