@@ -28,6 +28,9 @@ RECORD = struct.Struct("<BBHIIQ")
 FRAME, PROGRESS = 1, 2
 DIRECTION = {"in": 1, "out": 2}
 
+_LAST_WORDS_S = 2.0
+"""How long a client may take to read what is left when the switch ends."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -68,6 +71,8 @@ class TapServer:
         finally:
             self._clients.discard(task)
             writer.close()
+            with contextlib.suppress(OSError, TimeoutError):
+                await asyncio.wait_for(writer.wait_closed(), _LAST_WORDS_S)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -115,6 +120,7 @@ class TapServer:
         finally:
             loop.remove_reader(tap.fd())
             gone.cancel()
+            _send(tap, writer)
 
 
 def _send(tap: _core.Tap, writer: asyncio.StreamWriter) -> None:

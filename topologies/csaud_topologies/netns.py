@@ -25,9 +25,16 @@ def _setns(path: str) -> None:
 @contextmanager
 def inside_netns(pid: int) -> Iterator[None]:
     """Run the body, in this thread, in the network namespace of process `pid`."""
+    with inside_netns_at(Path(f"/proc/{pid}/ns/net")):
+        yield
+
+
+@contextmanager
+def inside_netns_at(path: Path) -> Iterator[None]:
+    """Run the body, in this thread, in the network namespace that this file stands for."""
     own = f"/proc/self/fd/{(here := os.open('/proc/thread-self/ns/net', os.O_RDONLY | os.O_CLOEXEC))}"
     try:
-        _setns(str(Path(f"/proc/{pid}/ns/net")))
+        _setns(str(path))
         try:
             yield
         finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Literal
+from typing import Literal, Protocol
 
 Direction = Literal["in", "out"]
 """As the port's owner sees it: in is what the switch received."""
@@ -26,6 +26,12 @@ _ISB_STARTTIME, _ISB_ENDTIME, _ISB_IFRECV, _ISB_IFDROP = 2, 3, 4, 5
 _NANOSECONDS = 9
 
 _INBOUND, _OUTBOUND = 1, 2
+
+
+class Sink(Protocol):
+    """What blocks are written to; any binary file is one."""
+
+    def write(self, block: bytes, /) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +52,7 @@ class PcapngWriter:
     """
 
     def __init__(
-        self, out: BinaryIO, interfaces: Sequence[Interface], *, application: str = "", comment: str = ""
+        self, out: Sink, interfaces: Sequence[Interface], *, application: str = "", comment: str = ""
     ) -> None:
         self._out = out
         options = _text(_COMMENT, comment) + _text(_SHB_APPLICATION, application)
