@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from finsy.p4schema import P4Schema
 
@@ -28,6 +29,11 @@ class Artifacts:
     def schema(self) -> P4Schema:
         """Names, ids and widths of everything in the program; its cookie is a digest of both files."""
         return P4Schema(self.p4info, self.config)
+
+    @property
+    def parsed(self) -> Any:
+        """The P4Info as a message: finsy takes it like a path, which it would parse for every session."""
+        return self.schema.p4info
 
     @property
     def cookie(self) -> int:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import finsy as fy
 from finsy.p4schema import P4Schema
 
-from csaud_controller.state import Call, Entry, Group, GroupMember, Member, UseGroup
+from csaud_controller.state import (
+    Call,
+    CloneSession,
+    Digest,
+    Entry,
+    Group,
+    GroupMember,
+    Item,
+    Member,
+    UseGroup,
+)
 
-SELECTOR = "spray.path_selector"
-"""The program's one action selector; all members and groups are its."""
-
-Entity = fy.P4TableEntry | fy.P4ActionProfileMember | fy.P4ActionProfileGroup
+Entity = (
+    fy.P4TableEntry
+    | fy.P4ActionProfileMember
+    | fy.P4ActionProfileGroup
+    | fy.P4CloneSessionEntry
+    | fy.P4DigestEntry
+)
 
 
 class Codec:
@@ -21,9 +36,10 @@ class Codec:
         self._actions = {_short(action.name): action.name for action in schema.actions}
         self._table_of_alias = {table.alias: _short(table.name) for table in schema.tables}
         self._action_of_alias = {action.alias: _short(action.name) for action in schema.actions}
-        self._profile = next(p.name for p in schema.action_profiles if _short(p.name) == SELECTOR)
+        self._profiles = {_short(profile.name): profile.name for profile in schema.action_profiles}
+        self._profile_of_alias = {p.alias: _short(p.name) for p in schema.action_profiles}
 
-    def encode(self, item: Entry | Member | Group) -> Entity:
+    def encode(self, item: Item) -> Entity:
         """The finsy entity of one item, to be inserted, modified or deleted."""
         match item:
             case Entry():
@@ -35,7 +51,9 @@ class Codec:
                 )
             case Member():
                 return fy.P4ActionProfileMember(
-                    action_profile_id=self._profile, member_id=item.id, action=self._encode_call(item.action)
+                    action_profile_id=self._profiles[item.selector],
+                    member_id=item.id,
+                    action=self._encode_call(item.action),
                 )
             case Group():
                 members = [
@@ -45,10 +63,16 @@ class Codec:
                     for m in item.members
                 ]
                 return fy.P4ActionProfileGroup(
-                    action_profile_id=self._profile, group_id=item.id, members=members
+                    action_profile_id=self._profiles[item.selector], group_id=item.id, members=members
+                )
+            case CloneSession():
+                return fy.P4CloneSessionEntry(item.id, replicas=item.replicas)
+            case Digest():
+                return fy.P4DigestEntry(
+                    item.name, max_list_size=item.list_size, max_timeout_ns=item.timeout_ns
                 )
 
-    def decode(self, entity: Entity) -> Entry | Member | Group:
+    def decode(self, entity: Entity) -> Item:
         """The plain value of what a switch returned."""
         match entity:
             case fy.P4TableEntry():
@@ -56,9 +80,17 @@ class Codec:
                 action = self._decode_action(entity)
                 return Entry(self._table_of_alias[entity.table_id], fields, entity.priority, action)
             case fy.P4ActionProfileMember():
-                return Member(entity.member_id, self._decode_call(entity.action))
+                selector = self._profile_of_alias[entity.action_profile_id]
+                return Member(entity.member_id, self._decode_call(entity.action), selector)
             case fy.P4ActionProfileGroup():
-                return Group(entity.group_id, tuple(_decode_member(m) for m in entity.members or ()))
+                selector = self._profile_of_alias[entity.action_profile_id]
+                found = tuple(_decode_member(m) for m in entity.members or ())
+                return Group(entity.group_id, found, selector)
+            case fy.P4CloneSessionEntry():
+                replicas = tuple(sorted(_decode_replica(replica) for replica in entity.replicas))
+                return CloneSession(entity.session_id, replicas)
+            case fy.P4DigestEntry():
+                return Digest(entity.digest_id, entity.max_list_size, entity.max_timeout_ns)
         raise TypeError(f"not an entity of this program: {entity!r}")
 
     def _encode_action(self, action: Call | UseGroup) -> fy.P4TableAction | fy.P4IndirectAction:
@@ -95,3 +127,8 @@ def _decode_member(member: fy.P4Member) -> GroupMember:
     if isinstance(member.weight, tuple):
         return GroupMember(member.member_id, member.weight[0], member.weight[1])
     return GroupMember(member.member_id, member.weight)
+
+
+def _decode_replica(replica: Any) -> tuple[int, int]:
+    """Of finsy's: a bare port where the instance is 0."""
+    return (replica, 0) if isinstance(replica, int) else (replica.port, replica.instance)

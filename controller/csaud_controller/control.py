@@ -56,6 +56,7 @@ class ControlServer:
             "policy.set": self._policy_set,
             "fault.set": self._fault_set,
             "fault.clear": self._fault_clear,
+            "alarms": self._alarms,
             "wait": self._wait,
             "stop": self._stop,
         }
@@ -128,6 +129,14 @@ class ControlServer:
             known = ", ".join(rule.where for rule in intent.faults.rules) or "no fault at all"
             raise ValueError(f"no fault is set for {where}; there is {known}") from None
         return await self._change(Intent(policy=intent.policy, faults=faults), request)
+
+    async def _alarms(self, request: Request) -> Answer:
+        """Those after number `since`; with `wait`, as soon as there are any, or after `timeout_s`."""
+        log, since = self._controller.alarms, int(request.get("since", 0))
+        if request.get("wait"):
+            timeout_s = float(request.get("timeout_s", _APPLY_TIMEOUT_S))
+            await self._controller.wait_until(lambda: log.total > since, timeout_s)
+        return {"total": log.total, "by_port": dict(log.by_port), "alarms": log.since(since)}
 
     async def _change(self, intent: Intent, request: Request) -> Answer:
         generation = self._controller.change(intent)

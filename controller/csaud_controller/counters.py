@@ -5,7 +5,7 @@ Every count is of packets. Counters are cumulative from the moment the pipeline 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 import grpc
@@ -13,19 +13,41 @@ from finsy.proto import p4r, p4r_grpc
 
 from csaud_controller.artifacts import Artifacts, find_artifacts
 from csaud_controller.inventory import Fabric
-from csaud_controller.policy import KINDS, KindName
+from csaud_controller.packets import KINDS, KindName
+from csaud_controller.tls import open_channel
 
-BY_KIND = ("ingress_kind", "egress_kind", "injected", "trimmed", "congestion_dropped")
-"""Indexed port * 4 + kind."""
+BY_KIND = ("ingress_kind", "egress_kind", "injected", "trimmed", "bounced", "both", "congestion_dropped")
+"""Indexed port * 4 + kind; {port: {kind: packets}}. `both` counts DATA that is in `trimmed` and `bounced`."""
+BY_PORT = ("trim_sent", "trim_dropped", "bounce_sent", "bounce_dropped")
+"""LOSS that a switch made, by the port whose queue took it or had no room; {port: packets}."""
 PATH_BUCKETS = 16
+BY_PATH = (
+    "path_tx",
+    "marked",
+    "path_trimmed",
+    "path_bounced",
+    "path_injected",
+    "overflow",
+    "overflow_egress",
+)
+"""Indexed port * 16 + the low four bits of path_id; {port: [16 times packets]}. DATA alone, but for the last
+two, in which packets without a path_id are in bucket 0."""
 DISCARDED = ("bad_checksum", "ttl_expired", "no_route")
-"""Index of `discarded`, as the P4 program counts it."""
+"""Index of `discarded`, as the P4 program counts it; {reason: packets}."""
+
+SAI_NAMES = {
+    "trimmed": "SAI_PORT_STAT_TRIM_PACKETS",
+    "path_trimmed": "SAI_PORT_STAT_TRIM_PACKETS",
+    "trim_sent": "SAI_PORT_STAT_TX_TRIM_PACKETS",
+    "trim_dropped": "SAI_PORT_STAT_DROPPED_TRIM_PACKETS",
+    "marked": "SAI_PORT_STAT_ECN_MARKED_PACKETS",
+}
+"""What the Switch Abstraction Interface calls the same, where it has a name for it."""
 
 KindCounts = dict[KindName, int]
 SwitchCounters = dict[str, Any]
-"""For one switch: each of BY_KIND {port: {kind: packets}}, `no_path` {kind: packets}, `path_bucket` {port:
-[16 times DATA packets by the low bits of their path_id]}, `discarded` {reason: packets}. All ports of the
-inventory are there.
+"""For one switch: each of BY_KIND, BY_PORT and BY_PATH, `no_path` {kind: packets} and `discarded`. All ports
+of the inventory are there.
 """
 
 
@@ -47,7 +69,6 @@ def read_counters(
     artifacts = artifacts or find_artifacts()
     ids = {counter.name.split(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
     names = {ids[name]: name.rsplit(".", 1)[-1] for name in ids}
-    grpc_untyped: Any = grpc  # grpcio ships without annotations
     channels: list[Any] = []
     try:
         calls = []
@@ -55,7 +76,7 @@ def read_counters(
             spec = fabric.switches[switch]
             if spec.p4runtime is None:
                 raise CountersError(f"no P4Runtime address is known for {switch}")
-            channel = grpc_untyped.insecure_channel(spec.p4runtime)
+            channel = open_channel(fabric, switch, spec.p4runtime)
             channels.append(channel)
             request = p4r.ReadRequest(device_id=spec.device_id)
             for counter_id in ids.values():
@@ -80,17 +101,22 @@ def _switch_counters(
         reason = cast(Any, error).details()
         raise CountersError(f"{switch}: counters cannot be read: {reason}") from None
     ports = list(fabric.peers[switch])
-    result: SwitchCounters = {
-        name: {port: _kinds(cells[name], port * len(KINDS)) for port in ports} for name in BY_KIND
+
+    def by_port(names: Iterable[str], read: Callable[[Mapping[int, int], int], Any]) -> SwitchCounters:
+        return {name: {port: read(cells[name], port) for port in ports} for name in names if name in cells}
+
+    return {
+        **by_port(BY_KIND, lambda cell, port: _kinds(cell, port * len(KINDS))),
+        **by_port(BY_PORT, lambda cell, port: cell.get(port, 0)),
+        **by_port(BY_PATH, _buckets),
+        "no_path": _kinds(cells["no_path"], 0),
+        "discarded": {reason: cells["discarded"].get(index, 0) for index, reason in enumerate(DISCARDED)},
     }
-    result["no_path"] = _kinds(cells["no_path"], 0)
-    result["path_bucket"] = {
-        port: [cells["path_tx"].get(port * PATH_BUCKETS + bucket, 0) for bucket in range(PATH_BUCKETS)]
-        for port in ports
-    }
-    result["discarded"] = {reason: cells["discarded"].get(index, 0) for index, reason in enumerate(DISCARDED)}
-    return result
 
 
 def _kinds(cells: Mapping[int, int], base: int) -> KindCounts:
     return {kind: cells.get(base + code, 0) for kind, code in KINDS.items()}
+
+
+def _buckets(cells: Mapping[int, int], port: int) -> list[int]:
+    return [cells.get(port * PATH_BUCKETS + bucket, 0) for bucket in range(PATH_BUCKETS)]

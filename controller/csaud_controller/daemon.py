@@ -6,9 +6,9 @@ import asyncio
 import logging
 import signal
 import time
+from pathlib import Path
 
 from csaud_controller import store
-from csaud_controller.artifacts import Artifacts, find_artifacts
 from csaud_controller.control import ControlServer
 from csaud_controller.desired import Intent
 from csaud_controller.fabric_controller import FabricController
@@ -25,7 +25,7 @@ async def serve(
     target: Target,
     *,
     intent: Intent | None = None,
-    artifacts: Artifacts | None = None,
+    program: Path | None = None,
     probe_interval_s: float = 0.15,
     audit_s: float = 3.0,
 ) -> None:
@@ -41,7 +41,7 @@ async def serve(
     store.save(run.desired_file, stored)
     controller = FabricController(
         fabric,
-        artifacts or find_artifacts(),
+        target.find_program(program),
         target,
         stored=stored,
         save=lambda changed: store.save(run.desired_file, changed),

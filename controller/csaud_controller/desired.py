@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pydantic import BaseModel, ConfigDict, Field
 
+from csaud_controller.alarms import ALARMS
 from csaud_controller.faults import Faults, fault_entries
 from csaud_controller.inventory import Fabric
-from csaud_controller.paths import ALL_UP, LiveView, SwitchPaths, switch_paths
-from csaud_controller.policy import Policy, port_entries, spray_entries
+from csaud_controller.paths import ALL_UP, LiveView, SwitchPaths, prefixes, remote_group, switch_paths
+from csaud_controller.policy import Policy, port_entries
+from csaud_controller.signals import BOUNCES
+from csaud_controller.spray import spray_entries
 from csaud_controller.state import (
+    FIRST_CHOICE,
+    SECOND_CHOICE,
     Entry,
     Group,
     GroupMember,
+    Item,
     Member,
     TableState,
     UseGroup,
@@ -19,6 +27,7 @@ from csaud_controller.state import (
     entry,
     table_state,
 )
+from csaud_controller.weights import PortWeights, Weights, bucket_entries, derived_weights, weights_of
 
 PROBE_ETHER_TYPE = 0x88CC
 """LLDP: link probes that come in are sent up to the controller."""
@@ -38,35 +47,66 @@ class Intent(BaseModel):
         self.faults.check(fabric)
 
 
+_CHOICES = (("spray.paths", FIRST_CHOICE), ("spray.alternative", SECOND_CHOICE))
+
+
 def desired_states(fabric: Fabric, intent: Intent, live: LiveView = ALL_UP) -> dict[str, TableState]:
-    """The complete tables, members and groups of every switch."""
-    paths = switch_paths(fabric, live)
-    return {name: _desired_state(fabric, intent, name, paths[name]) for name in fabric.switches}
-
-
-def _desired_state(fabric: Fabric, intent: Intent, switch: str, paths: SwitchPaths) -> TableState:
-    return table_state(
-        [
-            entry("punt.ether_type", {"ether_type": PROBE_ETHER_TYPE}, call("punt.to_cpu")),
-            *spray_entries(intent.policy, switch),
-            *port_entries(fabric, intent.policy, switch),
-            *fault_entries(fabric, intent.faults, switch),
-            *_path_items(fabric, switch, paths),
-        ]
+    """Everything that every switch should hold."""
+    paths, spraying = switch_paths(fabric, live), intent.policy.spraying
+    carries = (
+        {name: derived_weights(fabric, name, live) for name in prefixes(fabric)}
+        if spraying.uses("weighted")
+        else {}
     )
+    return {
+        name: table_state(
+            [
+                BOUNCES,
+                ALARMS,
+                entry("punt.ether_type", {"ether_type": PROBE_ETHER_TYPE}, call("punt.to_cpu")),
+                *spray_entries(fabric, spraying, name),
+                *port_entries(fabric, intent.policy, name),
+                *fault_entries(fabric, intent.faults, name),
+                *_path_items(fabric, name, paths[name], spraying.uses("least-queue")),
+                *_bucket_entries(fabric, intent.policy.weights, name, paths[name], carries),
+            ]
+        )
+        for name in fabric.switches
+    }
 
 
-def _path_items(fabric: Fabric, switch: str, paths: SwitchPaths) -> list[Entry | Member | Group]:
+def _path_items(fabric: Fabric, switch: str, paths: SwitchPaths, second_choice: bool) -> list[Item]:
     """A member a port, whose id is the port; a group a destination. A destination without a live path has a
-    route but no group, so that its packets are counted as having no path."""
-    items: list[Entry | Member | Group] = [
-        Member(port, call("spray.forward", port=port)) for port in fabric.peers[switch]
-    ]
-    for group, ports in paths.groups.items():
-        if ports:
-            items.append(Group(group, tuple(GroupMember(port, 1, port) for port in ports)))
-            items.append(entry("spray.paths", {"group": group}, UseGroup(group)))
+    route but no group, so that its packets are counted as having no path. Where a second choice is asked for,
+    the same once more: a packet can look up a table only once."""
+    items: list[Item] = []
+    for table, selector in _CHOICES[: 2 if second_choice else 1]:
+        items += [Member(port, call("spray.forward", port=port), selector) for port in fabric.peers[switch]]
+        for group, ports in paths.groups.items():
+            if ports:
+                members = tuple(GroupMember(port, 1, port) for port in ports)
+                items.append(Group(group, members, selector))
+                items.append(entry(table, {"group": group}, UseGroup(group)))
     for prefix, group in paths.routes.items():
         match = {"dst": (int(prefix.network_address), prefix.prefixlen)}
         items.append(entry("route.ipv4_lpm", match, call("route.set_group", group=group)))
     return items
+
+
+def _bucket_entries(
+    fabric: Fabric,
+    weights: Weights,
+    switch: str,
+    paths: SwitchPaths,
+    carries: Mapping[str, Mapping[str, PortWeights]],
+) -> list[Entry]:
+    """Buckets of the groups whose ports differ in weight. `carries`: what each switch's ports can carry, by
+    destination."""
+    entries: list[Entry] = []
+    for destination, by_switch in carries.items():
+        group = remote_group(fabric, destination)
+        ports = paths.groups.get(group, ())
+        if destination != switch and len(ports) > 1:
+            derived = by_switch.get(switch, {})
+            entries += bucket_entries(group, weights_of(weights, switch, destination, ports, derived))
+    return entries

@@ -7,11 +7,14 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from finsy.p4schema import P4SchemaCache
+
 from csaud_controller import finsylog
+from csaud_controller.alarms import AlarmLog
 from csaud_controller.artifacts import Artifacts
 from csaud_controller.desired import Intent, desired_states
 from csaud_controller.inventory import End, Fabric
@@ -22,6 +25,10 @@ from csaud_controller.state import TableState
 from csaud_controller.store import Stored
 from csaud_controller.switch_task import Hooks, SwitchTask
 from csaud_controller.targets import Target
+from csaud_controller.tls import credentials
+
+_shared_schema: Any = P4SchemaCache
+"""Within it, all switches share what finsy makes of one P4Info (finsy's __init__ has no annotations)."""
 
 LOG = logging.getLogger("csaud.controller")
 
@@ -50,6 +57,7 @@ class FabricController:
         self.generation = 1
         self.events: list[dict[str, Any]] = []
         """Every change of a link or switch, oldest first: seconds since the epoch, what, up, why."""
+        self.alarms = AlarmLog()
         self._save = save
         self._probe_interval_s = probe_interval_s
         self._instance = secrets.randbits(32)
@@ -68,9 +76,19 @@ class FabricController:
             settled=lambda name: self._settled.set(),
             probed=self._monitor.sent,
             probe=self._on_probe,
+            alarm=self._on_alarm,
         )
         self.tasks = {
-            name: SwitchTask(name, spec.p4runtime, spec.device_id, artifacts, target, hooks, audit_s=audit_s)
+            name: SwitchTask(
+                name,
+                spec.p4runtime,
+                spec.device_id,
+                artifacts,
+                target,
+                hooks,
+                credentials=credentials(fabric, name),
+                audit_s=audit_s,
+            )
             for name, spec in fabric.switches.items()
             if spec.p4runtime is not None
         }
@@ -83,13 +101,17 @@ class FabricController:
         """Until cancelled."""
         handler = finsylog.attach(lambda name, error: self.tasks[name].failed(error))
         try:
-            async with asyncio.TaskGroup() as group:
-                for task in self.tasks.values():
-                    group.create_task(task.run(), name=task.name)
-                if self._probe_interval_s:
-                    group.create_task(self._probe_links(), name="link probes")
+            with _shared_schema():
+                await self._run()
         finally:
             finsylog.detach(handler)
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for task in self.tasks.values():
+                group.create_task(task.run(), name=task.name)
+            if self._probe_interval_s:
+                group.create_task(self._probe_links(), name="link probes")
 
     def change(self, intent: Intent) -> int:
         """Take a new intent; returns the generation that switches have to reach. FieldError: names unknown
@@ -148,6 +170,7 @@ class FabricController:
             "miswired": {str(at): str(origin) for at, origin in self._monitor.miswired.items()},
             "probes": {"interval_s": self._probe_interval_s, "rounds": self._round},
             "events": self.events[-100:],
+            "alarms": {"total": self.alarms.total, "by_port": dict(self.alarms.by_port)},
         }
 
     @property
@@ -175,6 +198,10 @@ class FabricController:
     def _on_probe(self, at: End, probe: Probe) -> None:
         if probe.instance == self._instance:
             self._changed(self._monitor.received(at, probe.origin, probe.round))
+
+    def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
+        LOG.warning("alarm: %s", self.alarms.add(name, digest))
+        self._settled.set()
 
     def _on_opened(self, name: str) -> None:
         self._monitor.switch_opened(name, time.monotonic_ns())

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
-import networkx as nx
-
+from csaud_controller.graph import distances
 from csaud_controller.inventory import End, Fabric
 
 FIRST_LOCAL_GROUP = 512
@@ -100,16 +99,10 @@ def _distances(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dic
     """Links from each switch to the destination, through switches that carry traffic between others."""
     if destination not in neighbours:
         return {}
-    inner = nx.Graph()
-    inner.add_node(destination)
-    inner.add_edges_from(
-        (switch, peer)
-        for switch, ports in neighbours.items()
-        if switch not in fabric.edge_switches
-        for peer in ports.values()
-        if peer not in fabric.edge_switches or peer == destination
+    carries = {name for name in neighbours if name not in fabric.edge_switches or name == destination}
+    within = distances(
+        {name: neighbours[name].values() for name in neighbours if name in carries}, destination
     )
-    within: dict[str, int] = dict(nx.single_source_shortest_path_length(inner, destination))
     far = dict(within)
     for switch, ports in neighbours.items():
         nearest = min((within[peer] for peer in ports.values() if peer in within), default=None)

@@ -9,14 +9,14 @@ from typing import Any, Literal, cast
 
 import finsy as fy
 
-from csaud_controller.codec import Codec
-from csaud_controller.state import Entry, Group, Member, TableState, table_state
+from csaud_controller.codec import Codec, Entity
+from csaud_controller.state import Item, TableState, table_state
 
 Verb = Literal["insert", "modify", "delete"]
-Item = Entry | Member | Group
 
-# What is referred to comes in before what refers to it: a route names a group of `spray.paths`.
-_TABLES_IN_ORDER = ("spray.paths", "", "route.ipv4_lpm")
+# What is referred to comes in before what refers to it: a route names a group of `spray.paths`, a spray mode
+# may ask for a second choice.
+_TABLES_IN_ORDER = ("spray.alternative", "spray.paths", "", "route.ipv4_lpm")
 
 _BATCH = 256
 """Updates in one WriteRequest; P4Runtime promises no order within a request, so steps are never mixed."""
@@ -36,12 +36,14 @@ class Step:
 def plan(have: TableState, want: TableState) -> list[Step]:
     """The steps that turn `have` into `want`; empty when they are equal.
 
-    First in, from what is referred to, to what refers to it: members, groups, paths, other tables, routes.
-    Then out, the other way round. At no moment does a route lead to a missing group, or a group to a missing
-    member.
+    First in, from what is referred to, to what refers to it: clone sessions, digests, members, groups, paths,
+    other tables, routes. Then out, the other way round. At no moment does a route lead to a missing group, or
+    a group to a missing member; and what replaces an entry is there before that entry goes.
     """
     have_tables, want_tables = _by_stage(have), _by_stage(want)
     stages: list[tuple[Mapping[Any, Item], Mapping[Any, Item]]] = [
+        (have.clones, want.clones),
+        (have.digests, want.digests),
         (have.members, want.members),
         (have.groups, want.groups),
         *zip(have_tables, want_tables, strict=True),
@@ -65,17 +67,33 @@ def _by_stage(state: TableState) -> list[dict[Any, Item]]:
     return stages
 
 
-async def read_state(switch: fy.Switch, codec: Codec) -> TableState:
-    """Everything that the switch holds of tables, members and groups (default actions are constants)."""
-    wildcards = [fy.P4TableEntry(), fy.P4ActionProfileMember(), fy.P4ActionProfileGroup()]
-    found: list[Item] = []
-    for wildcard in wildcards:
-        # finsy declares read() as a coroutine, but it is an asynchronous generator
-        entities = cast(AsyncIterator[Any], switch.read(wildcard))
-        async for entity in entities:
-            if not (isinstance(entity, fy.P4TableEntry) and (entity.is_default_action or entity.is_const)):
-                found.append(codec.decode(entity))
+async def read_state(switch: fy.Switch, codec: Codec, digests: Iterable[str] = ()) -> TableState:
+    """Everything that the switch holds of tables, members, groups and clone sessions (default actions are
+    constants), and how it sends the digests of these names, for which P4Runtime has no wildcard."""
+    everything = (
+        fy.P4TableEntry(),
+        fy.P4ActionProfileMember(),
+        fy.P4ActionProfileGroup(),
+        fy.P4CloneSessionEntry(),
+    )
+    found = await _read(switch, codec, everything)
+    for name in digests:
+        try:
+            found += await _read(switch, codec, (fy.P4DigestEntry(name),))
+        except fy.P4ClientError as error:
+            if error.code != fy.GRPCStatusCode.NOT_FOUND:
+                raise
     return table_state(found)
+
+
+async def _read(switch: fy.Switch, codec: Codec, wanted: Iterable[Entity]) -> list[Item]:
+    # finsy declares read() as a coroutine, but it is an asynchronous generator
+    entities = cast(AsyncIterator[Any], switch.read(wanted))
+    return [
+        codec.decode(entity)
+        async for entity in entities
+        if not (isinstance(entity, fy.P4TableEntry) and (entity.is_default_action or entity.is_const))
+    ]
 
 
 async def apply(switch: fy.Switch, codec: Codec, steps: Iterable[Step]) -> int:

@@ -67,15 +67,26 @@ def entry(table: str, match: Mapping[str, MatchValue], action: Call | UseGroup, 
     return Entry(table, tuple(sorted(match.items())), priority, action)
 
 
+FIRST_CHOICE = "spray.path_selector"
+"""The action selector of `spray.paths`."""
+SECOND_CHOICE = "spray.second_selector"
+"""The same once more, for `spray.alternative`."""
+
+
 @dataclass(frozen=True)
 class Member:
-    """A member of the action selector."""
+    """A member of an action selector."""
 
     id: int
     action: Call
+    selector: str = FIRST_CHOICE
+
+    @property
+    def key(self) -> SelectorKey:
+        return self.selector, self.id
 
     def __str__(self) -> str:
-        return f"member {self.id} -> {self.action}"
+        return f"member {self.id} of {self.selector} -> {self.action}"
 
 
 @dataclass(frozen=True, order=True)
@@ -89,13 +100,58 @@ class GroupMember:
 
 @dataclass(frozen=True)
 class Group:
-    """A group of the action selector; its members are kept in the order in which an index counts them."""
+    """A group of an action selector; its members are kept in the order in which an index counts them."""
 
     id: int
     members: tuple[GroupMember, ...]
+    selector: str = FIRST_CHOICE
+
+    @property
+    def key(self) -> SelectorKey:
+        return self.selector, self.id
 
     def __str__(self) -> str:
-        return f"group {self.id} = {[m.member for m in self.members]}"
+        return f"group {self.id} of {self.selector} = {[m.member for m in self.members]}"
+
+
+SelectorKey = tuple[str, int]
+"""Of a member or group: its selector and its id there."""
+
+
+@dataclass(frozen=True)
+class CloneSession:
+    """Where clones made in its name go."""
+
+    id: int
+    replicas: tuple[tuple[int, int], ...]
+    """Port and instance of each."""
+
+    @property
+    def key(self) -> int:
+        return self.id
+
+    def __str__(self) -> str:
+        return f"clone session {self.id} -> ports {[port for port, _ in self.replicas]}"
+
+
+@dataclass(frozen=True)
+class Digest:
+    """How a switch sends the digests of one kind: `list_size` of them in a message, or those that came within
+    `timeout_ns`."""
+
+    name: str
+    list_size: int
+    timeout_ns: int
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return f"digest {self.name}"
+
+
+Item = Entry | Member | Group | CloneSession | Digest
 
 
 @dataclass(frozen=True)
@@ -103,29 +159,35 @@ class TableState:
     """Everything that one switch holds, or should hold."""
 
     entries: Mapping[EntryKey, Entry] = field(default_factory=dict)
-    members: Mapping[int, Member] = field(default_factory=dict)
-    groups: Mapping[int, Group] = field(default_factory=dict)
+    members: Mapping[SelectorKey, Member] = field(default_factory=dict)
+    groups: Mapping[SelectorKey, Group] = field(default_factory=dict)
+    clones: Mapping[int, CloneSession] = field(default_factory=dict)
+    digests: Mapping[str, Digest] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.entries) + len(self.members) + len(self.groups)
 
 
-def table_state(items: Iterable[Entry | Member | Group]) -> TableState:
+def table_state(items: Iterable[Item]) -> TableState:
     """A TableState of these items; ValueError when two of them have the same key or id."""
-    entries: dict[EntryKey, Entry] = {}
-    members: dict[int, Member] = {}
-    groups: dict[int, Group] = {}
+    state = TableState({}, {}, {}, {}, {})
     for item in items:
-        if isinstance(item, Entry):
-            _add(entries, item.key, item)
-        elif isinstance(item, Member):
-            _add(members, item.id, item)
-        else:
-            _add(groups, item.id, item)
-    return TableState(entries, members, groups)
+        match item:
+            case Entry():
+                _add(state.entries, item.key, item)
+            case Member():
+                _add(state.members, item.key, item)
+            case Group():
+                _add(state.groups, item.key, item)
+            case CloneSession():
+                _add(state.clones, item.key, item)
+            case Digest():
+                _add(state.digests, item.key, item)
+    return state
 
 
-def _add(held: dict[Any, Any], key: object, item: object) -> None:
+def _add(held: Mapping[Any, Any], key: object, item: object) -> None:
+    assert isinstance(held, dict)
     if key in held:
         raise ValueError(f"given twice: {held[key]} and {item}")
     held[key] = item

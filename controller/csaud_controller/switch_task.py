@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import finsy as fy
 
+from csaud_controller.alarms import ALARMS
 from csaud_controller.artifacts import Artifacts
 from csaud_controller.codec import Codec
 from csaud_controller.inventory import End
@@ -24,6 +26,8 @@ _HANDSHAKE_S = 10.0
 _SESSION_IS_GONE = (fy.GRPCStatusCode.UNAVAILABLE, fy.GRPCStatusCode.CANCELLED)
 _PROBE_QUEUE = 512
 """packets in that may wait for the event loop"""
+_ALARM_QUEUE = 64
+"""messages with digests, likewise"""
 
 
 @dataclass
@@ -66,6 +70,8 @@ class Hooks:
     """The probes of a round were sent."""
     probe: Callable[[End, Probe], None]
     """A probe came in at a port."""
+    alarm: Callable[[str, Mapping[str, Any]], None]
+    """The switch sent a digest of an alarm."""
 
 
 class SwitchTask:
@@ -84,6 +90,7 @@ class SwitchTask:
         target: Target,
         hooks: Hooks,
         *,
+        credentials: fy.GRPCCredentialsTLS | None = None,
         audit_s: float = 3.0,
         retry_s: float = 0.2,
     ) -> None:
@@ -91,9 +98,10 @@ class SwitchTask:
         self.status = SwitchStatus()
         self._hooks, self._audit_s, self._retry_s = hooks, audit_s, retry_s
         self._options = fy.SwitchOptions(
-            p4info=artifacts.p4info,
+            p4info=artifacts.parsed,
             p4blob=_Blob(target.device_config(artifacts)),
             device_id=device_id,
+            channel_credentials=credentials,
             ready_handler=self._ready,
         )
         self._wake = asyncio.Event()
@@ -159,6 +167,7 @@ class SwitchTask:
         # these belong to the session: they end with it, and if one of them fails, so does the session
         switch.create_task(self._receive_probes(switch), name="probes in")
         switch.create_task(self._send_probes(switch), name="probes out")
+        switch.create_task(self._receive_alarms(switch), name="alarms")
         codec = Codec(switch.p4info)
         held = await self._audit(switch, codec)
         self.status.programmed_s = time.monotonic() - started
@@ -179,7 +188,7 @@ class SwitchTask:
         """Read what the switch holds and put right what differs; returns what it then holds."""
         self._wake.clear()
         generation, want = self._hooks.desired(self.name)
-        have = await read_state(switch, codec)
+        have = await read_state(switch, codec, want.digests)
         steps = plan(have, want)
         if steps and self.status.applied == generation:
             self.status.repairs += 1
@@ -228,6 +237,12 @@ class SwitchTask:
             probe = decode(packet.payload)
             if probe is not None:
                 self._hooks.probe(End(self.name, int(packet["ingress_port"])), probe)
+
+    async def _receive_alarms(self, switch: fy.Switch) -> None:
+        async for digests in switch.read_digests(ALARMS.name, queue_size=_ALARM_QUEUE):
+            for digest in digests:
+                self._hooks.alarm(self.name, digest)
+            await switch.write([digests.ack()])
 
     def _fail(self, reason: str) -> None:
         if reason != self.status.error:

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from csaud_controller.cli import controller, counter, fabric, fault, path, policy
+from csaud_controller.cli import alarm, controller, counter, ecn, fabric, fault, limit, path, policy
+from csaud_controller.cli import signal as signals
 from csaud_controller.control import wait_programmed
 from csaud_controller.rundir import RunDir
+from csaud_controller.spray import MODES
 from typer.testing import CliRunner, Result
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
@@ -18,6 +20,10 @@ APPS = {
     "fabric": fabric.app,
     "path": path.app,
     "policy": policy.app,
+    "signal": signals.app,
+    "limit": limit.app,
+    "ecn": ecn.app,
+    "alarm": alarm.app,
     "fault": fault.app,
     "counter": counter.app,
     "controller": controller.app,
@@ -67,31 +73,124 @@ def test_path_show(run: RunDir) -> None:
 
 
 def test_policy_set_and_show(run: RunDir) -> None:
-    result = csaud(run, "policy", "set", "--spray", "random", "--seed", "7")
+    result = csaud(run, "policy", "set", "--spray", "flowlet", "--gap", "2ms", "--seed", "7")
     assert result.exit_code == 0, result.output
     assert "applied on all switches" in result.output
-    csaud(run, "policy", "set", "--loss-signal", "drop", "--port", "l1:3")
-    csaud(run, "policy", "set", "--trim-at", "10", "--drop-at", "20")
     shown = as_json(run, "policy", "show")
     assert isinstance(shown, dict)
-    assert (shown["spray"], shown["seed"]) == ("random", 7)
-    assert shown["loss_signal_at"] == {"l1:3": "drop"}
-    assert shown["limits"] == {"trim_at": 10, "drop_at": 20}
-    assert "random" in csaud(run, "policy", "show").output
+    assert (shown["spray"], shown["flowlet_gap"], shown["seed"]) == ("flowlet", "2ms", 7)
+    assert "flowlet, a pause of 2ms" in csaud(run, "policy", "show").output
+    for mode in MODES:
+        assert csaud(run, "policy", "set", "--spray", mode).exit_code == 0
 
 
 def test_exceptions_to_the_spray_mode(run: RunDir) -> None:
-    csaud(run, "policy", "set", "--override", "cls=0:ecmp", "--override", "cls=1,comm=7:host")
-    shown = as_json(run, "policy", "set", "--override", "comm=9:random")
+    csaud(run, "policy", "set", "--spray", "ecmp", "--cls", "0")
+    csaud(run, "policy", "set", "--spray", "host", "--cls", "1", "--comm", "7", "--to", "l2")
+    csaud(run, "policy", "set", "--spray", "random", "--kind", "data", "--asked", "entropy")
+    shown = as_json(run, "policy", "set", "--spray", "weighted", "--cls", "0")
     assert isinstance(shown, dict)
-    assert [(o["cls"], o["comm"], o["spray"]) for o in shown["policy"]["overrides"]] == [
-        (None, 9, "random"), (0, None, "ecmp"), (1, 7, "host"),
-    ]  # fmt: skip
-    assert "spray of cls=1 comm=7" in csaud(run, "policy", "show").output
-    assert csaud(run, "policy", "set", "--clear-overrides").exit_code == 0
+    keys = ("spray", "to", "kind", "cls", "comm", "asked")
+    assert [tuple(o[key] for key in keys) for o in shown["policy"]["overrides"]] == [
+        ("weighted", None, None, 0, None, None),
+        ("random", None, "data", None, None, "entropy"),
+        ("host", "l2", None, 1, 7, None),
+    ]
+    assert "spray of to=l2 cls=1 comm=7" in csaud(run, "policy", "show").output
+    shown = as_json(run, "policy", "clear", "--cls", "0")
+    assert isinstance(shown, dict)
+    assert len(shown["policy"]["overrides"]) == 2
+    result = csaud(run, "policy", "clear", "--cls", "5")
+    assert result.exit_code == 2
+    assert "those set: kind=data asked=entropy; to=l2 cls=1 comm=7" in " ".join(result.output.split())
+    assert csaud(run, "policy", "clear").exit_code == 0
     shown = as_json(run, "policy", "show")
     assert isinstance(shown, dict)
     assert shown["overrides"] == []
+
+
+def test_weights(run: RunDir) -> None:
+    assert as_json(run, "policy", "weights", "l1", "l2") == {"l1": {"l2": {"1": 1, "2": 1}}}
+    shown = as_json(run, "policy", "weights", "l1", "l2", "1=30", "2=10")
+    assert isinstance(shown, dict)
+    assert shown["policy"]["weights"] == {"l1": {"l2": {"1": 30, "2": 10}}}
+    assert as_json(run, "policy", "weights", "l1") == {"l1": {"l2": {"1": 3, "2": 1}}}
+    assert "1=3 (s1)  2=1 (s2)" in csaud(run, "policy", "weights").output
+    csaud(run, "policy", "weights", "l2", "all", "1=1", "2=0")
+    assert as_json(run, "policy", "weights", "l2", "l1") == {"l2": {"l1": {"1": 1, "2": 0}}}
+    for switch in ("l1", "l2"):
+        assert csaud(run, "policy", "weights", switch, "--derived").exit_code == 0
+    assert "by the rates of links" in csaud(run, "policy", "show").output
+
+
+def test_signal_set_show_and_clear(run: RunDir) -> None:
+    shown = as_json(run, "signal", "set", "bounce", "--size", "200", "--dscp", "9", "--priority", "5")
+    assert isinstance(shown, dict)
+    policy = shown["policy"]
+    assert [policy[key] for key in ("loss_signal", "trim_size", "trim_dscp", "trim_priority")] == [
+        "bounce", 200, 9, 5,
+    ]  # fmt: skip
+    csaud(run, "signal", "set", "both", "--at", "spine")
+    csaud(run, "signal", "set", "drop", "--at", "l1:3", "--cls", "2")
+    csaud(run, "signal", "set", "--icrc", "--at", "spine")
+    shown = as_json(run, "signal", "show")
+    assert isinstance(shown, dict)
+    assert shown["exceptions"] == [
+        {"where": "l1:3", "cls": 2, "signal": "drop"},
+        {"where": "spine", "signal": "both", "icrc": True},
+    ]
+    assert "headers and iCRC, 98 bytes" in csaud(run, "signal", "show").output
+    ports = as_json(run, "signal", "show", "l1", "s1")
+    assert isinstance(ports, dict)
+    assert [(each["cls"], each["signal"]) for each in ports["l1:3"]] == [(None, "bounce"), (2, "drop")]
+    assert [(each["signal"], each["icrc"]) for each in ports["s1:1"]] == [("both", True)]
+    assert "l1:3" in csaud(run, "signal", "show", "l1").output
+    assert csaud(run, "signal", "clear", "--at", "spine").exit_code == 0
+    assert csaud(run, "signal", "clear").exit_code == 0
+    csaud(run, "signal", "set", "trim", "--no-icrc", "--size", "94", "--dscp", "8", "--priority", "7")
+
+
+def test_limit_set_show_and_clear(run: RunDir) -> None:
+    csaud(run, "limit", "set", "--trim-at", "10", "--drop-at", "20", "--alarm-interval", "50ms")
+    csaud(run, "limit", "set", "--no-trim-at", "12")
+    csaud(run, "limit", "set", "--alarm-at", "11", "--at", "l1:3")
+    csaud(run, "limit", "set", "--trim-at", "5", "--at", "l1:3")
+    shown = as_json(run, "limit", "show")
+    assert shown == {
+        "limits": {"trim_at": 10, "no_trim_at": 12, "drop_at": 20},
+        "limits_at": {"l1:3": {"alarm_at": 11, "trim_at": 5}},
+        "alarm_interval": "50ms",
+    }
+    assert "at most one a port in 50ms" in csaud(run, "limit", "show").output
+    ports = as_json(run, "limit", "show", "l1")
+    assert isinstance(ports, dict)
+    assert ports["l1:1"] == {"trim_at": 10, "no_trim_at": 12, "drop_at": 20, "alarm_at": 19}
+    assert ports["l1:3"] == {"trim_at": 5, "no_trim_at": 122, "drop_at": 240, "alarm_at": 11}
+    assert csaud(run, "limit", "clear", "--at", "l1:3").exit_code == 0
+    assert csaud(run, "limit", "clear").exit_code == 0
+    ports = as_json(run, "limit", "show", "l1")
+    assert isinstance(ports, dict)
+    assert ports["l1:3"]["trim_at"] == 64
+
+
+def test_ecn_set_show_and_clear(run: RunDir) -> None:
+    csaud(run, "ecn", "set", "4", "40")
+    csaud(run, "ecn", "set", "--off", "--at", "hosts")
+    assert as_json(run, "ecn", "show") == {"ecn": {"low": 4, "high": 40}, "ecn_at": {"hosts": False}}
+    ports = as_json(run, "ecn", "show", "l1")
+    assert ports == {
+        "l1:1": {"low": 4, "high": 40}, "l1:2": {"low": 4, "high": 40}, "l1:3": None, "l1:4": None,
+    }  # fmt: skip
+    assert "off" in csaud(run, "ecn", "show").output
+    assert csaud(run, "ecn", "clear", "--at", "hosts").exit_code == 0
+    assert csaud(run, "ecn", "clear").exit_code == 0
+    assert as_json(run, "ecn", "show") == {"ecn": True, "ecn_at": {}}
+    assert "half of trim-at" in csaud(run, "ecn", "show").output
+
+
+def test_alarm_show(run: RunDir) -> None:
+    assert as_json(run, "alarm", "show") == {"total": 0, "by_port": {}, "alarms": []}
+    assert "no alarms" in csaud(run, "alarm", "show").output
 
 
 def test_fault_set_show_and_clear(run: RunDir) -> None:
@@ -146,14 +245,28 @@ def test_controller_status_and_wait(run: RunDir) -> None:
     ("words", "status", "message"),
     [
         (("path", "show", "h1", "h99"), 2, "unknown host 'h99'; expected one of h1, h2, h3, h4"),
-        (("policy", "set", "--loss-signal", "drop", "--port", "l1:9"), 2, "switch l1 has no port 9"),
-        (("policy", "set", "--trim-at", "10"), 2, "--trim-at and --drop-at belong together"),
-        (("policy", "set", "--trim-at", "20", "--drop-at", "10"), 2, "expected at most drop_at (10), got 20"),
+        (("signal", "set", "drop", "--at", "l1:9"), 2, "switch l1 has no port 9"),
+        (("signal", "set", "drop", "--at", "core"), 2, "unknown place 'core'; expected one of uplinks, all"),
+        (("signal", "set"), 2, "nothing to set"),
+        (("signal", "set", "shout"), 2, "shout"),
+        (("signal", "clear", "--at", "l1:1"), 2, "there is no such exception; those set: none"),
+        (("limit", "set", "--trim-at", "20", "--drop-at", "10"), 2, "expected at most drop_at (10), got 20"),
+        (("limit", "set", "--trim-at", "250"), 2, "in a buffer of 256 packets, at l1:1"),
+        (("limit", "set"), 2, "nothing to set"),
+        (("limit", "clear", "--at", "l1"), 2, "no limits are set at l1; there are: none"),
+        (("ecn", "set", "4"), 2, "expected LOW and HIGH, or --off"),
+        (("ecn", "set", "9", "4"), 2, "expected at most high (4), got 9"),
+        (("ecn", "show", "l9"), 2, "unknown switch 'l9'"),
         (("policy", "set"), 2, "nothing to set"),
-        (("policy", "set", "--override", "class=1:ecmp"), 2, "expected cls=N:MODE, comm=N:MODE"),
-        (("policy", "set", "--override", "cls=9:ecmp"), 2, "overrides[0].cls: Input should be less than"),
-        (("policy", "set", "--override", "cls=1:sideways"), 2, "overrides[0].spray: Input should be 'ecmp'"),
+        (("policy", "set", "--cls", "1"), 2, "--cls needs --spray"),
+        (("policy", "set", "--spray", "ecmp", "--cls", "9"), 2, "Invalid value for"),
+        (("policy", "set", "--spray", "ecmp", "--to", "s9"), 2, "unknown switch 's9'; expected one of l1"),
+        (("policy", "set", "--spray", "ecmp", "--to", "s1"), 2, "expected a switch with hosts, got s1"),
         (("policy", "set", "--spray", "sideways"), 2, "sideways"),
+        (("policy", "set", "--spray", "flowlet", "--gap", "soon"), 2, "a duration such as 10us"),
+        (("policy", "weights", "l1", "l2", "1=1"), 2, "a weight for each of its ports there (1=W 2=W)"),
+        (("policy", "weights", "l1", "l2", "1:1"), 2, "expected PORT=WEIGHT with whole numbers"),
+        (("policy", "weights", "l1", "l9", "1=1"), 2, "unknown destination 'l9'"),
         (("fault", "set", "0.1", "--where", "s1-s2"), 2, "unknown link 's1-s2'; expected one of l1-s1"),
         (("fault", "set", "0.1", "--kinds", "date"), 2, "unknown kind date; expected some of other, data"),
         (("fault", "set", "1.5"), 2, "Invalid value for"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import finsy as fy
 import pytest
+from csaud_controller.alarms import ALARMS
 from csaud_controller.artifacts import Artifacts, find_artifacts
 from csaud_controller.codec import Codec
 from csaud_controller.desired import Intent
@@ -40,7 +41,7 @@ async def held(run: RunDir) -> dict[str, TableState]:
     result = {}
     for name in run.fabric().switches:
         async with client(run, name) as switch:
-            result[name] = await read_state(switch, Codec(ARTIFACTS.schema))
+            result[name] = await read_state(switch, Codec(ARTIFACTS.schema), [ALARMS.name])
     return result
 
 
@@ -196,7 +197,7 @@ def test_a_change_that_names_unknown_things_changes_nothing() -> None:
                 await programmed(made)
                 before = made.generation
                 with pytest.raises(FieldError, match="unknown switch 'l9'"):
-                    made.change(Intent.model_validate({"policy": {"loss_signal_at": {"l9:1": "drop"}}}))
+                    made.change(Intent.model_validate({"policy": {"limits_at": {"l9:1": {"trim_at": 1}}}}))
                 assert made.generation == before
                 assert made.intent == Intent()
 
@@ -214,7 +215,7 @@ def test_a_link_that_fails_is_noticed_by_probes_and_avoided_by_all_until_it_is_b
                 await programmed(made)
                 now = await held(run)
                 assert now == desired(run, live=dead)
-                assert [m.member for m in now["l3"].groups[1].members] == [1, 3]
+                assert [m.member for m in now["l3"].groups["spray.path_selector", 1].members] == [1, 3]
                 assert made.events[-1]["what"] == "l1-s2"
                 host.fabric.set_link("l1", 2, True)
                 await until(made, lambda: made.live == LiveView())

@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from csaud_controller.counters import BY_KIND, CountersError, read_counters
-from csaud_controller.policy import KINDS
+from csaud_controller.counters import BY_KIND, BY_PATH, BY_PORT, CountersError, read_counters
+from csaud_controller.packets import KINDS
 
 from tests.controller.soft import controller, programmed, run_directory, switches
 
@@ -21,8 +21,12 @@ def test_every_cell_is_read_under_its_name() -> None:
                 for number, name in enumerate(BY_KIND):
                     for cell in range(512):
                         l1.counter_write(names[name], cell, 10_000 * number + cell, 1)
-                for cell in range(2048):
-                    l1.counter_write(names["path_tx"], cell, 100_000 + cell, 1)
+                for number, name in enumerate(BY_PATH):
+                    for cell in range(2048):
+                        l1.counter_write(names[name], cell, 100_000 * (number + 1) + cell, 1)
+                for number, name in enumerate(BY_PORT):
+                    for cell in range(128):
+                        l1.counter_write(names[name], cell, 1_000 * number + cell, 1)
                 for cell in range(4):
                     l1.counter_write(names["no_path"], cell, 70 + cell, 1)
                     l1.counter_write(names["discarded"], cell, 80 + cell, 1)
@@ -34,7 +38,11 @@ def test_every_cell_is_read_under_its_name() -> None:
                 for port in (1, 2, 3, 4)
             }
             assert counts["l1"][name] == expected
-        assert counts["l1"]["path_bucket"][3] == [100_000 + 3 * 16 + bucket for bucket in range(16)]
+        for number, name in enumerate(BY_PATH):
+            first = 100_000 * (number + 1) + 3 * 16
+            assert counts["l1"][name][3] == list(range(first, first + 16))
+        for number, name in enumerate(BY_PORT):
+            assert counts["l1"][name] == {port: 1_000 * number + port for port in (1, 2, 3, 4)}
         assert counts["l1"]["no_path"] == {"other": 70, "data": 71, "control": 72, "loss": 73}
         assert counts["l1"]["discarded"] == {"bad_checksum": 80, "ttl_expired": 81, "no_route": 82}
         assert counts["s2"]["no_path"] == dict.fromkeys(KINDS, 0)

@@ -4,8 +4,11 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from csaud_controller.inventory import End, leaf_spine, load_fabric
+from csaud_controller.desired import Intent, desired_states
+from csaud_controller.inventory import End, Fabric, ServerTls, fat_tree, leaf_spine, load_fabric
+from csaud_controller.paths import host_paths
 from csaud_controller.units import format_duration, format_rate, parse_duration, parse_rate
+from csaud_controller.yamlfile import ConfigError
 
 
 def test_names_ports_and_addresses_of_a_leaf_spine_fabric() -> None:
@@ -25,6 +28,60 @@ def test_names_ports_and_addresses_of_a_leaf_spine_fabric() -> None:
 def test_hosts_a_leaf_may_be_chosen() -> None:
     assert len(load_fabric("leaf-spine-2x3x4").hosts) == 8
     assert load_fabric("leaf-spine-2x3x4").name == "leaf-spine-2x3x4"
+
+
+def test_a_fat_tree_of_four_ports() -> None:
+    fabric = load_fabric("fat-tree-4")
+    roles = [spec.role for spec in fabric.switches.values()]
+    assert (roles.count("edge"), roles.count("aggregation"), roles.count("core")) == (8, 8, 4)
+    assert (len(fabric.hosts), len(fabric.edges), fabric.links_via) == (16, 48, "memory")
+    assert all(len(fabric.peers[name]) == 4 for name in fabric.switches)
+    assert fabric.peers["e3"] == {
+        1: End("a3", 3), 2: End("a4", 3), 3: End("h5", 0), 4: End("h6", 0),
+    }  # fmt: skip
+    assert fabric.peers["a4"] == {1: End("c3", 2), 2: End("c4", 2), 3: End("e3", 2), 4: End("e4", 2)}
+    assert fabric.peers["c3"] == {pod: End(f"a{2 * pod}", 1) for pod in (1, 2, 3, 4)}
+    assert fabric.hosts["h6"].ip == IPv4Address("10.0.3.2")
+    assert fabric.hosts["h6"].mac == "02:00:0a:00:03:02"
+
+
+def test_paths_of_a_fat_tree() -> None:
+    fabric = fat_tree(4)
+    counts = {dst: len(host_paths(fabric, "h1", dst)) for dst in ("h2", "h3", "h5", "h16")}
+    assert counts == {"h2": 1, "h3": 2, "h5": 4, "h16": 4}
+    assert [end.node for end in host_paths(fabric, "h1", "h16")[0]] == ["e1", "a1", "c1", "a7", "e8"]
+    state = desired_states(fabric, Intent())["a1"]
+    groups = {g.id: [m.member for m in g.members] for g in state.groups.values()}
+    assert groups[1] == [3], "down to its own pod"
+    assert groups[8] == [1, 2], "up to every core it has"
+
+
+@pytest.mark.parametrize("k", [2, 6, 8])
+def test_fat_trees_of_other_sizes(k: int) -> None:
+    fabric = fat_tree(k)
+    assert len(fabric.hosts) == k**3 // 4
+    assert len(fabric.switches) == 5 * k * k // 4
+    assert len(host_paths(fabric, "h1", f"h{k**3 // 4}")) == (k // 2) ** 2
+
+
+@pytest.mark.parametrize("name", ["fat-tree-3", "fat-tree-0", "fat-tree-24", "leaf-spine-0x1"])
+def test_sizes_that_cannot_be_are_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name}: "):
+        load_fabric(name)
+
+
+def test_relative_paths_of_certificates_start_at_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "fabric.yaml"
+    file.write_text(
+        "name: one\ntls: {cert: a.pem, key: /etc/a.key}\ntls_client: {cacert: ca.pem}\n"
+        "switches: {l1: {device_id: 1, tls: {cert: b.pem, key: b.key}}}\n"
+    )
+    fabric = load_fabric(file)
+    assert fabric.tls == ServerTls(cert=tmp_path / "a.pem", key=Path("/etc/a.key"))
+    assert fabric.tls_client is not None
+    assert fabric.tls_client.cacert == tmp_path / "ca.pem"
+    assert fabric.switches["l1"].tls == ServerTls(cert=tmp_path / "b.pem", key=tmp_path / "b.key")
+    assert Fabric.model_validate_json(fabric.to_json()) == fabric
 
 
 def test_fabric_json_is_read_back_as_it_was_written(tmp_path: Path) -> None:

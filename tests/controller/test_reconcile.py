@@ -10,42 +10,65 @@ from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.paths import ALL_UP, LiveView
 from csaud_controller.policy import Policy
 from csaud_controller.reconcile import Step, plan
-from csaud_controller.state import Call, Entry, Group, GroupMember, Member, TableState, UseGroup, table_state
+from csaud_controller.signals import SIGNALS
+from csaud_controller.spray import MODES
+from csaud_controller.state import (
+    FIRST_CHOICE,
+    SECOND_CHOICE,
+    Call,
+    CloneSession,
+    Digest,
+    Entry,
+    Group,
+    GroupMember,
+    Member,
+    TableState,
+    UseGroup,
+    table_state,
+)
 from finsy import p4entity
 from hypothesis import given
 from hypothesis import strategies as st
 
 FABRIC = leaf_spine(3, 3)
+SELECTORS = {"spray.paths": FIRST_CHOICE, "spray.alternative": SECOND_CHOICE}
 
 
 class Model:
     """A switch in memory that refuses what a P4Runtime server would refuse."""
 
     def __init__(self, state: TableState) -> None:
-        self.entries, self.members, self.groups = dict(state.entries), dict(state.members), dict(state.groups)
+        self.held: dict[type, dict[object, object]] = {
+            Entry: dict(state.entries),
+            Member: dict(state.members),
+            Group: dict(state.groups),
+            CloneSession: dict(state.clones),
+            Digest: dict(state.digests),
+        }
+
+    @property
+    def state(self) -> TableState:
+        return table_state(item for held in self.held.values() for item in held.values())  # type: ignore
 
     def apply(self, step: Step) -> None:
         for item in step.items:
-            held, key = {
-                Entry: (self.entries, getattr(item, "key", None)),
-                Member: (self.members, getattr(item, "id", None)),
-                Group: (self.groups, getattr(item, "id", None)),
-            }[type(item)]
+            held, key = self.held[type(item)], item.key
             assert (key in held) == (step.verb != "insert"), f"{step.verb} {item}"
             if step.verb == "delete":
-                del held[key]  # type: ignore[attr-defined]
+                del held[key]
             else:
-                held[key] = item  # type: ignore[index]
+                held[key] = item
             self.check()
 
     def check(self) -> None:
         """Every reference is good: group to member, path to group, route to path."""
-        for group in self.groups.values():
-            assert all(m.member in self.members for m in group.members)
-        paths = {dict(e.match)["group"]: e.action for e in self.entries.values() if e.table == "spray.paths"}
-        for action in paths.values():
-            assert isinstance(action, UseGroup)
-            assert action.group in self.groups
+        state = self.state
+        for group in state.groups.values():
+            assert all((group.selector, m.member) in state.members for m in group.members)
+        for each in state.entries.values():
+            if each.table in SELECTORS:
+                assert isinstance(each.action, UseGroup)
+                assert (SELECTORS[each.table], each.action.group) in state.groups
 
 
 def state(live: LiveView = ALL_UP, **intent: object) -> TableState:
@@ -56,18 +79,19 @@ def run(have: TableState, want: TableState) -> Model:
     model = Model(have)
     for step in plan(have, want):
         model.apply(step)
-    assert TableState(model.entries, model.members, model.groups) == want
+    assert model.state == want
     return model
 
 
 def test_from_nothing_what_is_referred_to_comes_first() -> None:
     want = state()
     steps = plan(TableState(), want)
-    assert [step.verb for step in steps] == ["insert"] * 5
-    assert [type(step.items[0]) for step in steps] == [Member, Group, Entry, Entry, Entry]
-    tables = [{item.table for item in step.items if isinstance(item, Entry)} for step in steps[2:]]
-    assert tables[0] == {"spray.paths"}
-    assert tables[2] == {"route.ipv4_lpm"}, "a packet is routed only when all else is in place"
+    assert [step.verb for step in steps] == ["insert"] * 8
+    kinds = [type(step.items[0]) for step in steps]
+    assert kinds == [CloneSession, Digest, Member, Group, Entry, Entry, Entry, Entry]
+    tables = [{item.table for item in step.items if isinstance(item, Entry)} for step in steps[4:]]
+    assert tables[:2] == [{"spray.alternative"}, {"spray.paths"}]
+    assert tables[3] == {"route.ipv4_lpm"}, "a packet is routed only when all else is in place"
     run(TableState(), want)
 
 
@@ -89,9 +113,9 @@ def test_a_policy_change_modifies_in_place() -> None:
 
 def test_to_nothing_routes_go_first() -> None:
     steps = plan(state(), TableState())
-    assert [step.verb for step in steps] == ["delete"] * 5
+    assert [step.verb for step in steps] == ["delete"] * 8
     assert {item.table for item in steps[0].items if isinstance(item, Entry)} == {"route.ipv4_lpm"}
-    assert isinstance(steps[-1].items[0], Member)
+    assert isinstance(steps[-1].items[0], CloneSession)
     run(state(), TableState())
 
 
@@ -101,15 +125,25 @@ FAULTS = st.builds(
     st.sampled_from(["uplinks", "all", "l1:1", "l1-s2"]),
 )
 STATES = st.builds(
-    lambda spray, seed, faults, links: state(
+    lambda spray, seed, faults, links, weights, signal, honour_hosts: state(
         LiveView(frozenset(End(f"l{k}", j) for k, j in links)),
-        policy=Policy(spray=spray, seed=seed),
+        policy=Policy(
+            spray=spray,
+            seed=seed,
+            honour_hosts=honour_hosts,
+            weights={"l1": {"l2": dict(enumerate(weights, start=1))}},
+            loss_signal=signal,
+            signals=({"where": "l1:1", "signal": "drop"}, {"where": "l1:1", "cls": 3, "icrc": True}),
+        ),
         faults=faults,
     ),
-    st.sampled_from(["ecmp", "entropy", "random", "round-robin", "host"]),
+    st.sampled_from(sorted(MODES)),
     st.integers(0, 3),
     FAULTS,
     st.sets(st.tuples(st.integers(1, 3), st.integers(1, 3))),
+    st.lists(st.integers(1, 9), min_size=3, max_size=3),
+    st.sampled_from(SIGNALS),
+    st.booleans(),
 )
 
 
@@ -128,9 +162,9 @@ def test_after_tampering(want: TableState, data: st.DataObject) -> None:
             entries[key] = dataclasses.replace(entries[key], action=Call("tampered"))
     stray = Entry("route.ipv4_lpm", (("dst", (0, 0)),), 0, Call("route.set_group", (("group", 77),)))
     entries[stray.key] = stray
-    groups = {**want.groups, 99: Group(99, (GroupMember(200),))}
-    members = {**want.members, 200: Member(200, Call("spray.forward", (("port", 1),)))}
-    run(TableState(entries, members, groups), want)
+    group, member = Group(99, (GroupMember(200),)), Member(200, Call("spray.forward", (("port", 1),)))
+    groups, members = {**want.groups, group.key: group}, {**want.members, member.key: member}
+    run(dataclasses.replace(want, entries=entries, members=members, groups=groups), want)
 
 
 def test_everything_survives_p4runtimes_encoding() -> None:
@@ -138,8 +172,9 @@ def test_everything_survives_p4runtimes_encoding() -> None:
     codec = Codec(schema)
     faults = Faults(rules=(FaultRule(probability=0.5, where="all", signalled=True),))
     live = LiveView(frozenset({End("l1", 1)}))
-    for want in desired_states(FABRIC, Intent(faults=faults), live).values():
-        items = [*want.members.values(), *want.groups.values(), *want.entries.values()]
+    policy = Policy(spray="flowlet", loss_signal="both", weights={"l1": {"all": {1: 1, 2: 2, 3: 3}}})
+    for want in desired_states(FABRIC, Intent(policy=policy, faults=faults), live).values():
+        items = [item for step in plan(TableState(), want) for item in step.items]
         messages = p4entity.encode_entities([codec.encode(item) for item in items], schema)
         back = table_state(codec.decode(p4entity.decode_entity(message, schema)) for message in messages)
         assert back == want

@@ -45,7 +45,7 @@ def test_a_good_file_is_read() -> None:
         ("1.5Gbit", "1.5 apples", "fabric.yaml:8: edges[0].rate: expected a rate such as 200Mbit or 1Gbit"),
         ("10us", "ten", "fabric.yaml:8: edges[0].delay: expected a duration such as 10us, 5ms or 2s"),
         ("a_port: 2", "a_port: 1", "fabric.yaml:9: edges[1].a_port: port l1:1 is already used by edges[0]"),
-        ("a_port: 2", "a_port: 128", "fabric.yaml:9: edges[1].a_port: expected less than or equal to 127"),
+        ("a_port: 2", "a_port: 127", "fabric.yaml:9: edges[1].a_port: expected less than or equal to 126"),
         ("b_port: 0", "b_port: 3", "fabric.yaml:9: edges[1].b_port: a host has only port 0, got 3"),
         ("edges:", "edges:\nedges:", "fabric.yaml:8: edges: key given twice (first in line 7)"),
         ("name: pair\n", "", "fabric.yaml:1: name: missing"),

@@ -13,7 +13,6 @@ from csaud_softswitch._core import Fabric, Switch
 
 ARTIFACT = Path(__file__).resolve().parents[2] / "p4src" / "artifacts" / "csaud.json"
 CONTROL = "CsaudIngress."
-SELECTOR = CONTROL + "spray.path_selector"
 RATE = 10_000_000_000  # bit/s of every link
 WINDOW = 32  # packets
 DATA, CTRL, LOSS = 1, 2, 3
@@ -37,10 +36,10 @@ class VirtualSwitch:
 
     def write(self, state: TableState) -> None:
         for member in state.members.values():
-            self.switch.member_insert(SELECTOR, member.id, self.action(member.action))
+            self.switch.member_insert(CONTROL + member.selector, member.id, self.action(member.action))
         for group in state.groups.values():
             members = [(m.member, m.weight, m.watch_port) for m in group.members]
-            self.switch.group_insert(SELECTOR, group.id, members)
+            self.switch.group_insert(CONTROL + group.selector, group.id, members)
         for entry in state.entries.values():
             action = (
                 ("group", entry.action.group)

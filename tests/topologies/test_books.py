@@ -24,38 +24,56 @@ def test_consistent_world_balances_and_names_every_cause():
     books = balanced(*worlds.world())
     assert books.balanced
     lost = line(books, "lost DATA copies")
-    assert lost.left == 37
-    assert lost.terms == {"injected": 10, "link down": 5, "no path": 2, "congestion": 0, "trimmed": 20}
-    assert line(books, "losses signalled").left == 19
+    assert lost.left == 48
+    assert lost.terms == {"injected": 10, "link down": 5, "no path": 2, "congestion": 0, "cut": 31}
+    assert line(books, "losses signalled").left == 32
     assert line(books, "losses signalled").terms == {
-        "trimmed": 20,
+        "trimmed": 24,
+        "bounced": 11,
+        "without room": -2,
         "LOSS injected": 0,
         "LOSS link down": 0,
         "LOSS no path": 0,
         "LOSS congestion": -1,
     }
-    # 10 injected + 5 link down + 2 no path, and the trimmed one whose notice was dropped
-    assert line(books, "losses not signalled").right == 18
     assert line(books, "lost control packets").left == 3
+    names = {each.name for each in books.lines}
+    assert "losses not signalled" not in names, "a copy that both ends may know of is not either"
+    assert "losses told to senders" not in names, "a LOSS that was lost has no direction"
+
+
+def test_where_no_loss_goes_both_ways_or_is_lost_more_can_be_said():
+    books = balanced(*worlds.without_both())
+    assert books.balanced
+    assert line(books, "losses told to receivers").left == 23
+    assert line(books, "losses told to senders").left == 6
+    # 10 injected + 5 link down + 2 no path, and two of which the LOSS found no room
+    assert line(books, "losses not signalled").right == 19
+
+
+TABLES = ["ingress", "egress", "injected", "trimmed", "bounced", "both", "congestion_dropped", "no_path"]
+TABLES += ["trim_sent", "trim_dropped", "bounce_dropped"]
+FIELDS = ["tx_data", "rx_data", "rx_duplicates", "rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe"]
+FIELDS += ["rx_loss_trimmed", "rx_loss_bounced", "rx_loss_repeats", "tx_control", "rx_control"]
 
 
 def numbers():
-    """Every counter of the world that can be wrong."""
-    switches, hosts = worlds.world()
-    for name, counts in switches.items():
-        for table in ("ingress", "egress", "injected", "trimmed", "congestion_dropped", "no_path"):
-            for key in getattr(counts, table):
-                yield pytest.param(name, table, key, id=f"{name} {table} {key}")
-    for name in hosts:
-        used = ["tx_data", "rx_data", "rx_duplicates", "rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe"]
-        for field in [*used, "rx_loss_notices", "rx_loss_repeats", "tx_control", "rx_control"]:
-            yield pytest.param(name, field, None, id=f"{name} {field}")
+    """Every counter of the worlds that can be wrong."""
+    for world in (worlds.world, worlds.without_both):
+        switches, hosts = world()
+        for name, counts in switches.items():
+            for table in TABLES:
+                for key in getattr(counts, table):
+                    yield pytest.param(world, name, table, key, id=f"{world.__name__} {name} {table} {key}")
+        for name in hosts:
+            for field in FIELDS:
+                yield pytest.param(world, name, field, None, id=f"{world.__name__} {name} {field}")
 
 
 @pytest.mark.parametrize("off_by", [1, -1])
-@pytest.mark.parametrize(("node", "counter", "key"), list(numbers()))
-def test_any_single_wrong_number_is_noticed(node, counter, key, off_by):
-    switches, hosts = worlds.world()
+@pytest.mark.parametrize(("world", "node", "counter", "key"), list(numbers()))
+def test_any_single_wrong_number_is_noticed(world, node, counter, key, off_by):
+    switches, hosts = world()
     if key is None:
         value = getattr(hosts[node], counter) + off_by
         hosts[node] = dataclasses.replace(hosts[node], **{counter: value})
@@ -98,7 +116,7 @@ def test_host_without_worker_counts_as_silent():
 
 
 def test_kinds_are_those_of_the_program():
-    from csaud_controller.policy import KINDS as program
+    from csaud_controller.packets import KINDS as program
 
     assert {name: number for number, name in enumerate(KINDS)} == program
     assert (program["data"], program["control"], program["loss"]) == (DATA, CONTROL, LOSS)

@@ -38,7 +38,7 @@ def nothing_starts(monkeypatch):
         (["--rate", "fast"], "200Mbit"),
         (["--set", "steps"], "expected KEY=VALUE"),
         (["--set", "workers.count=99"], "8 hosts"),
-        (["--topo", "leaf-spine-1x0"], "no link l1-s1"),
+        (["--topo", "leaf-spine-1x0"], "leaf-spine-1x0 has no uplink"),
     ],
 )
 def test_wrong_option_gets_one_line(arguments, words):

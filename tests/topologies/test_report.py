@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from csaud_controller.counters import BY_PATH
 from csaud_topologies.assemble import Collected, build_report, distribution
 from csaud_topologies.report import model
 from csaud_topologies.report.html import render_html
@@ -24,7 +25,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "report.md"
 def collected(**changes) -> Collected:
     switches, hosts = worlds.world()
     reports = [
-        {"stats": vars(hosts[host]), "flow_times": [0.001, 0.002, 0.010], "digest": "d1g357"}
+        {"stats": dict(vars(hosts[host])), "flow_times": [0.001, 0.002, 0.010], "digest": "d1g357"}
         for host in ("h1", "h2")
     ]
     steps = [
@@ -54,7 +55,9 @@ def collected(**changes) -> Collected:
         "reports": reports,
         "reference": {"digest": "d1g357", "parameters": 1000, "accuracy": 0.7, "weights_sha256": "ff00"},
         "switches": switches,
-        "path_buckets": {name: {port: list(range(16)) for port in (1, 2)} for name in switches},
+        "paths": {
+            name: {key: {port: list(range(16)) for port in (1, 2)} for key in BY_PATH} for name in switches
+        },
         "failed_links": {worlds.FAILED},
         "hidden_drops": {},
         "events": [model.EventRecord(at_s=1.5, step=1, what="link l1-s1 down")],
@@ -71,7 +74,9 @@ def run_part() -> model.Run:
         fabric="leaf-spine-2x2x1",
         seed=1,
         spray="random",
-        loss_signal="trim",
+        loss_signal="both",
+        loss_icrc=False,
+        ecn=True,
         injected_probability=0.01,
         workload={"name": "train_digits"},
         ranks=["h1", "h2"],
@@ -93,14 +98,20 @@ def test_consistent_run_passes_and_its_figures_are_right():
     assert made.passed, [check for check in made.checks if not check.passed]
     assert made.recovery.model_dump() == {
         "sent": 1000,
-        "received": 963,
-        "lost": 37,
-        "retransmitted": 42,
-        "found_by": {"loss": 0, "gap": 0, "interval": 40, "probe": 2},
+        "received": 952,
+        "lost": 48,
+        "retransmitted": 53,
+        "found_by": {"loss": 10, "gap": 0, "interval": 41, "probe": 2},
         "spurious": 5,
         "duplicates": 5,
+        "told": {"receivers": 22, "senders": 10},
         "control": 50,
     }
+    assert made.switches.model_dump() == {
+        "injected": 10, "trimmed": 24, "bounced": 11, "both": 4, "congestion_dropped": 0,
+        "trim_sent": 23, "trim_dropped": 1, "bounce_sent": 10, "bounce_dropped": 1,
+        "ecn_marked": 4 * 2 * 120, "ecn_seen": 0, "overflow": 4 * 2 * 120,
+    }  # fmt: skip
     assert made.all_reduce.count == 3
     assert made.all_reduce.max_s == pytest.approx(0.31)
     assert made.flows.p50_s == pytest.approx(0.002)
@@ -122,6 +133,9 @@ def test_each_kind_of_failure_fails_the_run_by_name():
     assert failed(report(events=[])) == {"events"}
     assert failed(report(steps=collected().steps[:2])) == {"steps finished"}
     assert "books: links" in failed(report(failed_links=set()))
+    unmarked = collected()
+    unmarked.reports[0]["stats"]["rx_ecn"] = 1000
+    assert failed(build_report(unmarked, run_part())) == {"ECN marks"}
     unbalanced = collected()
     unbalanced.switches["l1"].injected[(1, 1)] += 1
     assert "books: lost DATA copies" in failed(build_report(unbalanced, run_part()))
@@ -161,7 +175,9 @@ def test_summary_names_causes_and_the_verdict(tmp_path):
     console = Console(width=120, record=True, force_terminal=False)
     print_summary(report(), tmp_path / "report.html", console)
     text = console.export_text()
-    assert "37 of 1,000 DATA copies: 10 injected, 5 link down, 2 no path, 20 trimmed" in text
+    assert "48 of 1,000 DATA copies: 10 injected, 5 link down, 2 no path, 31 cut" in text
+    assert "22 to receivers, 10 to senders (both)" in text
+    assert "960 DATA marked, 0 seen by hosts" in text
     assert "bit-equal" in text
     assert "passed: all" in text
 

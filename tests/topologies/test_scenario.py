@@ -163,12 +163,46 @@ def test_shorter_run_keeps_the_events_that_fit_it():
     assert [(event.at_step, event.do) for event in events] == [(10, "down")]
 
 
-def test_memory_links_cannot_fail(tmp_path):
+def test_memory_links_need_the_embedded_switch(tmp_path):
     fabric = load_fabric("leaf-spine-2x2").model_copy(update={"links_via": "memory"})
     path = tmp_path / "inside.json"
     path.write_text(fabric.to_json())
-    with pytest.raises(RunError, match="links_via: memory"):
-        make_plan(RunOptions(topo=str(path)))
+    assert make_plan(RunOptions(topo=str(path))).fabric.links_via == "memory"
+    with pytest.raises(RunError, match="links_via: memory needs TARGET=soft"):
+        make_plan(RunOptions(topo=str(path), target="bmv2"))
+
+
+@pytest.mark.parametrize(
+    ("topo", "target", "link", "via"),
+    [
+        ("leaf-spine-4x4", "soft", ("l1", "s1"), "veth"),
+        ("fat-tree-4", "soft", ("e1", "a1"), "memory"),
+        ("fat-tree-4", "bmv2", ("e1", "a1"), "veth"),
+    ],
+)
+def test_the_default_scenario_runs_on_any_fabric(topo, target, link, via):
+    plan = make_plan(RunOptions(topo=topo, target=target))
+    assert [event.link for event in plan.scenario.events] == [link, link]
+    assert plan.fabric.links_via == via
+
+
+def test_a_fabric_without_uplinks_has_none_that_could_fail(tmp_path):
+    with pytest.raises(ConfigError, match=r"events\[0\]\.link: leaf-spine-1x0x4 has no uplink"):
+        make_plan(RunOptions(topo="leaf-spine-1x0x4", overrides={"background": "[]"}))
+
+
+@pytest.mark.parametrize("mode", ["weighted", "least-queue", "flowlet"])
+@pytest.mark.parametrize("signal", ["trim", "bounce", "both", "drop"])
+def test_modes_and_signals_reach_the_policy(mode, signal):
+    given = {
+        "policy.spray": mode,
+        "policy.loss_signal": signal,
+        "policy.trim_icrc": "true",
+        "policy.ecn": "false",
+    }
+    policy = load_scenario("first-light", given).intent().policy
+    assert (policy.spray, policy.loss_signal, policy.trim_icrc, policy.ecn) == (mode, signal, True, False)
+    assert (policy.limits.trim_at, policy.limits.no_trim_at) == (48, None), "what is not set stays derived"
 
 
 FABRICS = sorted(Path(SCENARIOS.parent / "fabrics").glob("*.yaml"))

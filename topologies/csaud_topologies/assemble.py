@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from csaud_controller.inventory import Fabric
+from csaud_controller.signals import LossSignal
 
 from csaud_topologies import checks as verdicts
 from csaud_topologies.books import (
@@ -30,7 +31,13 @@ from csaud_topologies.scenario import Scenario
 _SAMPLE = 2000
 _LEARNED = 0.9  # far above the 10 % of a guess; the default scenario ends well above it
 _FULL_LENGTH_STEPS = 20  # of a shorter run neither learning nor congestion is expected
-_DROPPED = ("dropped by congestion", "congestion_dropped")
+_TAKEN: dict[LossSignal, tuple[str, str]] = {
+    "trim": ("trimmed", "trimmed"),
+    "bounce": ("bounced", "bounced"),
+    "both": ("trimmed and bounced", "both"),
+    "drop": ("dropped by congestion", "congestion_dropped"),
+}
+"""What becomes of DATA without room: in words, and by which counter."""
 
 
 @dataclass
@@ -47,8 +54,8 @@ class Collected:
     """The report event of each rank."""
     reference: dict[str, Any]
     switches: dict[str, SwitchCounts]
-    path_buckets: dict[str, dict[int, list[int]]]
-    """Switch -> port -> DATA packets by path bucket."""
+    paths: dict[str, dict[str, dict[int, list[int]]]]
+    """Switch -> counter -> port -> packets by path bucket."""
     failed_links: set[frozenset[str]]
     hidden_drops: dict[str, int]
     events: list[model.EventRecord] = field(default_factory=list)
@@ -115,6 +122,7 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
         all_reduce=model.AllReduces(**reduces, bytes=largest) if reduces else None,
         flows=model.Distribution(**flows) if flows else None,
         recovery=recovery,
+        switches=_switches_part(found),
         uplinks=_uplinks(found),
         books=_books_part(books),
         events=found.events,
@@ -138,6 +146,8 @@ def _checks(found: Collected, books: Books, hosts: Mapping[str, HostCounts]) -> 
     checks += verdicts.of_books(books)
     checks.append(verdicts.no_hidden_drops(list(hosts.values()), found.hidden_drops))
     checks.append(verdicts.nothing_rejected([report["stats"] for report in found.reports]))
+    part = _switches_part(found)
+    checks.append(verdicts.marks(part.ecn_seen, part.ecn_marked))
     checks += _planned(found)
     due = len(scenario.events)
     about = "events of the scenario that happened"
@@ -160,7 +170,7 @@ def _planned(found: Collected) -> list[Check]:
         )
     # A short run may be over before a burst meets the job's packets.
     if found.scenario.background and found.scenario.workload.steps >= _FULL_LENGTH_STEPS:
-        word, counter = ("trimmed", "trimmed") if found.scenario.policy.loss_signal == "trim" else _DROPPED
+        word, counter = _TAKEN[found.scenario.policy.loss_signal]
         about = "DATA, by the background's congestion"
         checks.append(verdicts.as_planned(f"packets {word}", total(counter), about))
     return checks
@@ -198,7 +208,29 @@ def _recovery(hosts: Sequence[HostCounts]) -> model.Recovery:
         found_by={name: total(f"rtx_{name}") for name in ("loss", "gap", "interval", "probe")},
         spurious=total("retransmitted") - lost,
         duplicates=total("rx_duplicates"),
+        told={"receivers": total("rx_loss_trimmed"), "senders": total("rx_loss_bounced")},
         control=total("tx_control"),
+    )
+
+
+def _switches_part(found: Collected) -> model.SwitchesPart:
+    """Totals over all switches, every port of theirs."""
+
+    def of_data(counter: str) -> int:
+        return sum(counts.total(counter, DATA) for counts in found.switches.values())
+
+    def of_ports(counter: str) -> int:
+        return sum(sum(getattr(counts, counter).values()) for counts in found.switches.values())
+
+    def of_paths(counter: str) -> int:
+        return sum(sum(map(sum, counts[counter].values())) for counts in found.paths.values())
+
+    return model.SwitchesPart(
+        **{name: of_data(name) for name in ("injected", "trimmed", "bounced", "both", "congestion_dropped")},
+        **{name: of_ports(name) for name in ("trim_sent", "trim_dropped", "bounce_sent", "bounce_dropped")},
+        ecn_marked=of_paths("marked"),
+        ecn_seen=sum(int(report["stats"].get("rx_ecn", 0)) for report in found.reports),
+        overflow=of_paths("overflow"),
     )
 
 
@@ -206,6 +238,7 @@ def _uplinks(found: Collected) -> list[model.Uplink]:
     rows = []
     for name in found.fabric.switches:
         counts = found.switches.get(name, SwitchCounts())
+        paths = found.paths.get(name, {})
         for port in found.fabric.uplinks(name):
             egress = {kind: counts.egress.get((port, kind), 0) for kind in range(len(KINDS))}
             rows.append(
@@ -219,10 +252,12 @@ def _uplinks(found: Collected) -> list[model.Uplink]:
                     other=egress[OTHER],
                     injected=sum(counts.injected.get((port, kind), 0) for kind in range(len(KINDS))),
                     trimmed=counts.trimmed.get((port, DATA), 0),
+                    bounced=counts.bounced.get((port, DATA), 0),
                     congestion_dropped=sum(
                         counts.congestion_dropped.get((port, kind), 0) for kind in range(len(KINDS))
                     ),
-                    by_path=found.path_buckets.get(name, {}).get(port, []),
+                    by_path=paths.get("path_tx", {}).get(port, []),
+                    marked_by_path=paths.get("marked", {}).get(port, []),
                 )
             )
     return rows

@@ -5,7 +5,7 @@ All counts are of the job's CSA packets once the network is quiet. Pure: numbers
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -42,7 +42,16 @@ class SwitchCounts:
     egress: dict[tuple[int, int], int] = field(default_factory=dict)
     injected: dict[tuple[int, int], int] = field(default_factory=dict)
     trimmed: dict[tuple[int, int], int] = field(default_factory=dict)
+    bounced: dict[tuple[int, int], int] = field(default_factory=dict)
+    both: dict[tuple[int, int], int] = field(default_factory=dict)
+    """Trimmed and bounced: in both of those, too."""
     congestion_dropped: dict[tuple[int, int], int] = field(default_factory=dict)
+    trim_sent: dict[int, int] = field(default_factory=dict)
+    """LOSS to receivers, by the port whose queue took it."""
+    trim_dropped: dict[int, int] = field(default_factory=dict)
+    """The same, by the port whose queue had no room."""
+    bounce_sent: dict[int, int] = field(default_factory=dict)
+    bounce_dropped: dict[int, int] = field(default_factory=dict)
     no_path: dict[int, int] = field(default_factory=dict)
     discarded: int = 0
 
@@ -50,6 +59,20 @@ class SwitchCounts:
         """Packets of one kind, over all ports."""
         counts: Mapping[tuple[int, int], int] = getattr(self, counter)
         return sum(packets for (_, of_kind), packets in counts.items() if of_kind == kind)
+
+    @property
+    def cut(self) -> int:
+        """DATA of which only a LOSS is left, or two."""
+        return self.total("trimmed", DATA) + self.total("bounced", DATA) - self.total("both", DATA)
+
+    @property
+    def made(self) -> dict[str, int]:
+        """LOSS made of them, by direction; of those some found no room."""
+        return {
+            "trimmed": self.total("trimmed", DATA),
+            "bounced": self.total("bounced", DATA),
+            "without room": -sum((*self.trim_dropped.values(), *self.bounce_dropped.values())),
+        }
 
 
 @dataclass(frozen=True)
@@ -63,7 +86,8 @@ class HostCounts:
     rtx_gap: int = 0
     rtx_interval: int = 0
     rtx_probe: int = 0
-    rx_loss_notices: int = 0
+    rx_loss_trimmed: int = 0
+    rx_loss_bounced: int = 0
     rx_loss_repeats: int = 0
     tx_control: int = 0
     rx_control: int = 0
@@ -73,6 +97,11 @@ class HostCounts:
     def retransmitted(self) -> int:
         """Copies sent again, whatever found the loss."""
         return self.rtx_loss + self.rtx_gap + self.rtx_interval + self.rtx_probe
+
+    @property
+    def rx_loss_notices(self) -> int:
+        """Losses learned from switches; one that went to both ends is learned at each."""
+        return self.rx_loss_trimmed + self.rx_loss_bounced
 
     def sent(self, kind: int) -> int:
         """Packets of one kind that it put on its link."""
@@ -213,34 +242,29 @@ def _job_lines(
             "congestion": counted("congestion_dropped", kind),
         }
 
-    trimmed = counted("trimmed", DATA)
+    cut = sum(switch.cut for switch in switches.values())
+    made = {name: sum(switch.made[name] for switch in switches.values()) for name in SwitchCounts().made}
     notices = of_hosts("rx_loss_notices")
     found = of_hosts("retransmitted") - of_hosts("rx_duplicates")
     notices_gone = gone(LOSS)
-    return [
+    lines = [
         Line(
             "lost DATA copies",
             of_hosts("tx_data") - of_hosts("rx_data"),
-            {**gone(DATA), "trimmed": trimmed},
+            {**gone(DATA), "cut": cut},
             "DATA copies that hosts sent and no host received = what the switches and links took, by cause",
         ),
         Line(
             "losses found",
             found,
-            {**gone(DATA), "trimmed": trimmed},
+            {**gone(DATA), "cut": cut},
             "retransmitted copies less those that were duplicates = what the switches and links took",
         ),
         Line(
             "losses signalled",
             notices,
-            {"trimmed": trimmed, **{f"LOSS {cause}": -packets for cause, packets in notices_gone.items()}},
-            "LOSS notices that hosts received = packets trimmed, less the notices that were lost themselves",
-        ),
-        Line(
-            "losses not signalled",
-            found - notices,
-            {**gone(DATA), **{f"LOSS {cause}": packets for cause, packets in notices_gone.items()}},
-            "losses that hosts had to find by themselves = losses without a notice, and lost notices",
+            {**made, **{f"LOSS {cause}": -packets for cause, packets in notices_gone.items()}},
+            "LOSS notices that hosts received = LOSS that switches made, less those that were lost",
         ),
         Line(
             "lost control packets",
@@ -249,6 +273,32 @@ def _job_lines(
             "control packets that hosts sent and no host received = what the switches and links took",
         ),
     ]
+    if not any(notices_gone.values()):
+        lines += _directions(switches, of_hosts)
+    if not counted("both", DATA):
+        unheard = {f"LOSS {cause}": packets for cause, packets in notices_gone.items()}
+        lines.append(
+            Line(
+                "losses not signalled",
+                found - notices,
+                {**gone(DATA), **unheard, "LOSS without room": -made["without room"]},
+                "losses that hosts had to find by themselves = losses without a notice, and lost notices",
+            )
+        )
+    return lines
+
+
+def _directions(switches: Mapping[str, SwitchCounts], of_hosts: Callable[[str], int]) -> list[Line]:
+    """Whom the switches told. Only where no LOSS was lost on its way: there it has no direction any more."""
+    lines = []
+    for who, heard, made in (
+        ("receivers", "rx_loss_trimmed", "trim"),
+        ("senders", "rx_loss_bounced", "bounce"),
+    ):
+        sent = sum(sum(getattr(switch, f"{made}_sent").values()) for switch in switches.values())
+        about = f"LOSS notices that {who} of the lost copies received = those that switches sent to them"
+        lines.append(Line(f"losses told to {who}", of_hosts(heard), {f"{made} sent": sent}, about))
+    return lines
 
 
 def _switch_lines(switches: Mapping[str, SwitchCounts]) -> list[Line]:
@@ -262,9 +312,12 @@ def _switch_lines(switches: Mapping[str, SwitchCounts]) -> list[Line]:
                 "no path": counts.no_path.get(kind, 0),
             }
             if kind == DATA:
-                terms["trimmed"] = counts.total("trimmed", DATA)
+                terms["cut"] = counts.cut
             if kind == LOSS:
-                terms["trimmed"] = -counts.total("trimmed", DATA)
+                terms |= {name: -packets for name, packets in counts.made.items()}
             about = f"{KINDS[kind].upper()} packets into {name} = packets out of it and what it took"
             lines.append(Line(f"{name} {KINDS[kind]}", counts.total("ingress", kind), terms, about))
+        trims = {"sent": sum(counts.trim_sent.values()), "without room": sum(counts.trim_dropped.values())}
+        about = f"DATA that {name} trimmed = LOSS that its queues took or had no room for"
+        lines.append(Line(f"{name} trims", counts.total("trimmed", DATA), trims, about))
     return lines

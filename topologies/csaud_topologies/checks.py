@@ -84,6 +84,12 @@ def as_planned(name: str, value: int, about: str) -> Check:
     return Check(name, value, "> 0", value > 0, about)
 
 
+def marks(seen: int, made: int) -> Check:
+    """Hosts see no ECN mark that no switch made; a marked copy can still be lost."""
+    about = "DATA with an ECN mark that hosts received, against those that switches marked"
+    return Check("ECN marks", seen, f"<= {made}", seen <= made, about)
+
+
 def _names(wrong: list[str]) -> str:
     shown = ", ".join(wrong[:4])
     return "all balanced" if not wrong else shown + (f" and {len(wrong) - 4} more" if len(wrong) > 4 else "")

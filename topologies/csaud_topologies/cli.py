@@ -16,7 +16,7 @@ app = typer.Typer(
     help="Fabrics under Mininet: run a scenario, enter a running fabric, clean up.", no_args_is_help=True
 )
 
-_SPRAY = "ecmp, entropy, random, round-robin or host"
+_SPRAY = "ecmp, entropy, random, round-robin, weighted, least-queue, host or flowlet"
 
 
 def _fail(error: Exception) -> typer.Exit:
@@ -29,9 +29,16 @@ def run(
     target: Annotated[
         str, typer.Option(help="P4 target: soft (embedded) or bmv2 (simple_switch_grpc).")
     ] = "soft",
-    topo: Annotated[str, typer.Option(help="leaf-spine-LxS, leaf-spine-LxSxH or a YAML file.")] = "",
+    topo: Annotated[
+        str, typer.Option(help="leaf-spine-LxS, leaf-spine-LxSxH, fat-tree-K or a YAML file.")
+    ] = "",
     scenario: Annotated[str, typer.Option(help="A scenario's name or YAML file.")] = "first-light",
     spray: Annotated[str, typer.Option(help=f"Spray mode: {_SPRAY}.")] = "",
+    signal: Annotated[
+        str, typer.Option(help="What becomes of DATA without room: trim, bounce, both or drop.")
+    ] = "",
+    icrc: Annotated[str, typer.Option(help="true: a LOSS has an iCRC of its own (the second form).")] = "",
+    ecn: Annotated[str, typer.Option(help="false: switches mark nothing.")] = "",
     loss: Annotated[str, typer.Option(help="Probability of the injected loss, such as 0.02.")] = "",
     seed: Annotated[str, typer.Option(help="Seed of every random choice.")] = "",
     steps: Annotated[str, typer.Option(help="Steps of the workload.")] = "",
@@ -53,6 +60,9 @@ def run(
     # scenario says.
     shorthands = {
         "policy.spray": spray,
+        "policy.loss_signal": signal,
+        "policy.trim_icrc": icrc,
+        "policy.ecn": ecn,
         "loss": loss,
         "seed": seed,
         "workload.steps": steps,

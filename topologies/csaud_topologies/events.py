@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from csaud_topologies.mininet_fabric import set_link
 from csaud_topologies.report.model import EventRecord
 from csaud_topologies.scenario import LinkEvent
+
+SetLink = Callable[[str, str, bool], None]
+"""Takes all links between two nodes down (False) or up."""
 
 
 class EventSchedule:
     """Fires each event when every rank has finished its step."""
 
-    def __init__(self, events: list[LinkEvent], net: Any, say: Callable[[str], None]) -> None:
+    def __init__(self, events: Sequence[LinkEvent], set_link: SetLink, say: Callable[[str], None]) -> None:
         self._due = list(events)
-        self._net = net
+        self._set_link = set_link
         self._say = say
         self._start = time.monotonic()
         self.fired: list[EventRecord] = []
@@ -31,9 +32,9 @@ class EventSchedule:
         """Fire what is due now that all ranks have finished `finished_step` (-1: none yet)."""
         while self._due and self._due[0].at_step <= finished_step:
             event = self._due.pop(0)
-            a, b = event.link
-            set_link(self._net, a, b, event.do == "up")
-            self.failed_links.add(frozenset(event.link))
-            what = f"link {a}-{b} {event.do}"
+            a, b = event.nodes
+            self._set_link(a, b, event.do == "up")
+            self.failed_links.add(frozenset((a, b)))
+            what = f"link {event.name} {event.do}"
             self.fired.append(EventRecord(at_s=time.monotonic() - self._start, step=finished_step, what=what))
             self._say(f"step {finished_step + 1}: {what}")

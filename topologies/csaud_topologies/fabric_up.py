@@ -16,7 +16,8 @@ from csaud_controller.store import Stored, save
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.interrupt import raise_if_interrupted
-from csaud_topologies.mininet_fabric import build_network
+from csaud_topologies.memory_links import set_memory_link
+from csaud_topologies.mininet_fabric import build_network, set_cables
 from csaud_topologies.rundir import write_json
 from csaud_topologies.services import Service
 from csaud_topologies.targets.base import P4Target, Place, p4runtime_addresses
@@ -37,6 +38,17 @@ class RunningFabric:
     def check(self) -> None:
         """RunError when a switch process or the controller has ended."""
         self.place.services.check()
+
+    def set_link(self, a: str, b: str, up: bool) -> None:
+        """Take all links between two nodes down or up; RunError when there is none."""
+        edges = self.fabric.edges_between(a, b)
+        if not edges:
+            raise RunError(f"{self.fabric.name} has no link {a}-{b}")
+        if self.fabric.links_via == "memory" and {a, b} <= self.fabric.switches.keys():
+            for edge in edges:
+                set_memory_link(self.place.run.path, edge.a, edge.a_port, up)
+        else:
+            set_cables(self.net, a, b, up)
 
     def control(self, op: str) -> dict[str, Any]:
         """Ask the controller."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.counters import read_counters
+from csaud_controller.counters import BY_PATH, read_counters
 from rich.console import Console
 
 from csaud_topologies.assemble import Collected
@@ -72,10 +72,11 @@ class LiveCounters:
             return {}
         counts = [switch_counts(reading) for reading in read_counters(self._running.fabric).values()]
         self._due = time.monotonic() + _COUNTERS_EVERY_S
-        return {
-            name: f"{sum(sum(getattr(count, name).values()) for count in counts):,}"
-            for name in ("injected", "trimmed")
+        totals = {
+            name: sum(sum(getattr(count, name).values()) for count in counts)
+            for name in ("injected", "trimmed", "bounced")
         }
+        return {name: f"{total:,}" for name, total in totals.items() if total or name != "bounced"}
 
 
 def prepare(plan: Plan, folder: Path, logs: Path) -> subprocess.Popen[bytes]:
@@ -111,7 +112,7 @@ class Follower:
 
     def __init__(self, plan: Plan, running: RunningFabric, progress: JobProgress) -> None:
         self.log = StepLog(len(plan.hosts))
-        self.schedule = EventSchedule(plan.scenario.events, running.net, progress.say)
+        self.schedule = EventSchedule(plan.scenario.events, running.set_link, progress.say)
         self.incasts: list[RunningIncast] = []
         self._plan, self._running, self._progress = plan, running, progress
         self._counters = LiveCounters(running)
@@ -178,7 +179,7 @@ def run_job(
             reports=reports,
             reference=reference_result(plan, folder),
             switches={name: switch_counts(counters) for name, counters in reading.items()},
-            path_buckets={name: counters["path_bucket"] for name, counters in reading.items()},
+            paths={name: {key: counters[key] for key in BY_PATH} for name, counters in reading.items()},
             failed_links=follower.schedule.failed_links,
             hidden_drops=target.hidden_drops(running.place),
             events=follower.schedule.fired,

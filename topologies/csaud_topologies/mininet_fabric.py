@@ -135,6 +135,6 @@ def _set_neighbours(net: Any, fabric: Fabric) -> None:
             raise RunError(f"{name}: its neighbours could not be set: {errors.strip()}")
 
 
-def set_link(net: Any, a: str, b: str, up: bool) -> None:
+def set_cables(net: Any, a: str, b: str, up: bool) -> None:
     """Take all cables between two nodes down or up, at both ends, as Mininet's `link A B down` does."""
     net.configLinkStatus(a, b, "up" if up else "down")

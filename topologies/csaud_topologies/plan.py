@@ -34,19 +34,17 @@ def make_plan(options: RunOptions) -> Plan:
     if scenario.link_rate is not None:
         link = fabric.link.model_copy(update={"rate": scenario.link_rate})
         fabric = fabric.model_copy(update={"link": link})
-    try:
-        scenario.check(fabric)
-    except FieldError as error:
-        raise _in_file(find_scenario(options.scenario), error) from None
-    if fabric.links_via == "memory":
-        if options.target != "soft":
+    if options.target != "soft" and fabric.links_via == "memory":
+        if fabric.name != (options.topo or named):
             raise RunError(
                 f"{fabric.name}: links_via: memory needs TARGET=soft; {options.target} has veth links only"
             )
-        if scenario.events:
-            raise RunError(
-                f"{fabric.name}: links_via: memory has no interfaces whose links a scenario could take down"
-            )
+        fabric = fabric.model_copy(update={"links_via": "veth"})  # by name, no kind of link was asked for
+    try:
+        scenario.check(fabric)
+        scenario = scenario.on(fabric)
+    except FieldError as error:
+        raise _in_file(find_scenario(options.scenario), error) from None
     for incast in scenario.background:
         sources_of(incast, fabric)
     return Plan(options, scenario, fabric, place(fabric, scenario.workers))

@@ -9,6 +9,7 @@ from mininet.cli import CLI
 from rich.console import Console
 
 from csaud_topologies.errors import RunError
+from csaud_topologies.events import SetLink
 from csaud_topologies.interrupt import ctrl_c_is_the_prompts
 
 
@@ -17,8 +18,11 @@ class FabricCLI(CLI):  # type: ignore[misc]
 
     prompt = "csaud> "
 
-    def __init__(self, net: Any, run_scenario: Callable[[], bool], console: Console) -> None:
+    def __init__(
+        self, net: Any, run_scenario: Callable[[], bool], set_link: SetLink, console: Console
+    ) -> None:
         self._run_scenario = run_scenario
+        self._set_link = set_link
         self._console = console
         super().__init__(net)
 
@@ -30,6 +34,18 @@ class FabricCLI(CLI):  # type: ignore[misc]
             return self.waitForNode(self.mn[node])
         return super().default(line)
 
+    def do_link(self, line: str) -> None:
+        """link A B up|down: take the links between two nodes down or up (those inside the switch process,
+        too)."""
+        words = line.split()
+        if len(words) != 3 or words[2] not in ("up", "down"):
+            self._console.print("csaud: expected link A B up|down", style="red", markup=False)
+            return
+        try:
+            self._set_link(words[0], words[1], words[2] == "up")
+        except RunError as error:
+            self._console.print(f"csaud: {error}", style="red", markup=False)
+
     def do_scenario(self, _line: str) -> None:
         """Run the scenario's job in this fabric and report."""
         try:
@@ -38,7 +54,7 @@ class FabricCLI(CLI):  # type: ignore[misc]
             self._console.print(f"csaud: {error}", style="red", markup=False)
 
 
-def prompt(net: Any, run_scenario: Callable[[], bool], console: Console) -> None:
+def prompt(net: Any, run_scenario: Callable[[], bool], set_link: SetLink, console: Console) -> None:
     """Return when the user leaves the prompt."""
     console.print(
         "Mininet's prompt: pingall, h1 ping h3, link l1 s1 down, l1 tcpdump -ni l1-eth1,"
@@ -47,4 +63,4 @@ def prompt(net: Any, run_scenario: Callable[[], bool], console: Console) -> None
         markup=False,
     )
     with ctrl_c_is_the_prompts():
-        FabricCLI(net, run_scenario, console)
+        FabricCLI(net, run_scenario, set_link, console)

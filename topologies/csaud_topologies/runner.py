@@ -62,7 +62,7 @@ class Runner:
             if plan.options.cli:
                 from csaud_topologies.prompt import prompt
 
-                prompt(up.net, lambda: self._job(plan, up, preparing), self.console)
+                prompt(up.net, lambda: self._job(plan, up, preparing), up.set_link, self.console)
                 return 0
             return 0 if self._job(plan, up, preparing) else 1
 
@@ -92,6 +92,8 @@ class Runner:
             seed=scenario.seed,
             spray=scenario.policy.spray,
             loss_signal=scenario.policy.loss_signal,
+            loss_icrc=scenario.policy.trim_icrc,
+            ecn=scenario.policy.ecn is not False,
             injected_probability=max((rule.probability for rule in scenario.faults), default=0.0),
             workload=scenario.workload.model_dump(),
             ranks=plan.hosts,

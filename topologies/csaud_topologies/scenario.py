@@ -10,8 +10,9 @@ from typing import Annotated, Any, Literal
 
 import yaml
 from csaud_controller.desired import Intent
-from csaud_controller.faults import FaultRule, Faults, ports_of
+from csaud_controller.faults import FaultRule, Faults
 from csaud_controller.inventory import Fabric
+from csaud_controller.places import ports_of
 from csaud_controller.policy import Policy
 from csaud_controller.units import Duration, Rate
 from csaud_controller.yamlfile import ConfigError, FieldError, key_text, load_model
@@ -67,8 +68,31 @@ class LinkEvent(_Strict):
     """A link that fails or comes back when the job has finished a step."""
 
     at_step: int = Field(ge=0)
-    link: tuple[NodeName, NodeName]
+    link: tuple[NodeName, NodeName] | Literal["uplink"] = Field(
+        description="two nodes; uplink: the first one of the first host's switch, in any fabric"
+    )
     do: Literal["down", "up"]
+
+    @property
+    def name(self) -> str:
+        return self.link if isinstance(self.link, str) else "-".join(self.link)
+
+    @property
+    def nodes(self) -> tuple[str, str]:
+        """The two that it joins; AttributeError before it was resolved."""
+        if isinstance(self.link, str):
+            raise AttributeError(f"{self.link!r} is not the name of a link yet: see `Scenario.on`")
+        return self.link
+
+    def resolved(self, fabric: Fabric) -> LinkEvent:
+        """The same with the names of two nodes; FieldError when the fabric has no such link."""
+        if not isinstance(self.link, str):
+            return self
+        switch = fabric.attachment(next(iter(fabric.hosts))).node if fabric.hosts else ""
+        ports = fabric.uplinks(switch) if switch else []
+        if not ports:
+            raise FieldError(("link",), f"{fabric.name} has no uplink; expected two nodes that are joined")
+        return self.model_copy(update={"link": (switch, fabric.peers[switch][ports[0]].node)})
 
 
 class Scenario(_Strict):
@@ -95,7 +119,7 @@ class Scenario(_Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Scenario:
-        down: set[frozenset[str]] = set()
+        down: set[frozenset[str]] = set()  # a link has no direction, but "uplink" is a name of its own
         last = 0
         for index, event in enumerate(self.events):
             if event.at_step < last:
@@ -107,12 +131,10 @@ class Scenario(_Strict):
                 raise FieldError(
                     ("events", index, "at_step"), f"expected less than the workload's {steps} steps"
                 )
-            link = frozenset(event.link)
+            link = frozenset([event.link] if isinstance(event.link, str) else event.link)
             if (event.do == "down") == (link in down):
                 state = "down already" if link in down else "not down"
-                raise FieldError(
-                    ("events", index, "do"), f"{event.link[0]}-{event.link[1]} is {state} at this point"
-                )
+                raise FieldError(("events", index, "do"), f"{event.name} is {state} at this point")
             down ^= {link}
             last = event.at_step
         return self
@@ -136,6 +158,16 @@ class Scenario(_Strict):
             raise FieldError(("policy", *error.loc), str(error)) from None
         _check_places(self, fabric)
 
+    def on(self, fabric: Fabric) -> Scenario:
+        """The same with the links that this fabric has; FieldError where it has none."""
+        events = []
+        for index, event in enumerate(self.events):
+            try:
+                events.append(event.resolved(fabric))
+            except FieldError as error:
+                raise FieldError(("events", index, *error.loc), str(error)) from None
+        return self.model_copy(update={"events": events})
+
 
 def _check_places(scenario: Scenario, fabric: Fabric) -> None:
     for index, rule in enumerate(scenario.faults):
@@ -144,9 +176,9 @@ def _check_places(scenario: Scenario, fabric: Fabric) -> None:
         except FieldError as error:
             raise FieldError(("faults", index, "where"), str(error)) from None
     for index, event in enumerate(scenario.events):
-        if not fabric.edges_between(*event.link):
+        if not isinstance(event.link, str) and not fabric.edges_between(*event.link):
             known = ", ".join(f"{edge.a}-{edge.b}" for edge in fabric.switch_edges())
-            message = f"{fabric.name} has no link {'-'.join(event.link)}; expected one of {known}"
+            message = f"{fabric.name} has no link {event.name}; expected one of {known}"
             raise FieldError(("events", index, "link"), message)
     for index, incast in enumerate(scenario.background):
         named = [incast.to, *(incast.sources if isinstance(incast.sources, list) else [])]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from csaud_controller.counters import SwitchCounters, read_counters
+from csaud_controller.counters import BY_KIND, SwitchCounters, read_counters
 from csaud_controller.inventory import Fabric
 
 from csaud_topologies.books import KINDS, SwitchCounts
@@ -32,7 +32,13 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
         egress=by_port("egress_kind"),
         injected=by_port("injected"),
         trimmed=by_port("trimmed"),
+        bounced=by_port("bounced"),
+        both=by_port("both"),
         congestion_dropped=by_port("congestion_dropped"),
+        trim_sent=dict(reading["trim_sent"]),
+        trim_dropped=dict(reading["trim_dropped"]),
+        bounce_sent=dict(reading["bounce_sent"]),
+        bounce_dropped=dict(reading["bounce_dropped"]),
         no_path={kind: int(reading["no_path"][word]) for kind, word in enumerate(KINDS)},
         discarded=sum(reading["discarded"].values()),
     )
@@ -61,7 +67,7 @@ def _csa_only(reading: Mapping[str, SwitchCounters]) -> dict[str, Any]:
     return {
         switch: [
             [{port: kinds[kind] for port, kinds in counters[name].items()} for kind in _CSA_KINDS]
-            for name in ("ingress_kind", "egress_kind", "injected", "trimmed", "congestion_dropped")
+            for name in BY_KIND
         ]
         for switch, counters in reading.items()
     }

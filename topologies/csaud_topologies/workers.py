@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from csaud_controller.congestion import thresholds
 from csaud_controller.inventory import Fabric, LinkDefaults
-from csaud_controller.policy import default_limits
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.scenario import ORDERED_MODES, Scenario
@@ -85,7 +85,7 @@ def _queue_max_s(scenario: Scenario, fabric: Fabric, link: LinkDefaults) -> floa
     """Longest time that DATA may wait in queues on its way, as they cut it at `trim_at`."""
     if not link.rate:
         return _QUEUE_MAX_S[0]
-    trim_at = (scenario.policy.limits or default_limits(link)).trim_at
+    trim_at = thresholds(scenario.policy.limits, link).trim_at
     seconds = _HOPS * trim_at * (fabric.mtu + 14) * 8 / link.rate
     return min(max(seconds, _QUEUE_MAX_S[0]), _QUEUE_MAX_S[1])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,7 +17,11 @@ from rich.table import Table
 from csaud_controller.artifacts import ArtifactsError
 from csaud_controller.control import ControlError, RefusedError, ask
 from csaud_controller.counters import CountersError
+from csaud_controller.inventory import Fabric
+from csaud_controller.places import GRAMMAR
+from csaud_controller.policy import Policy
 from csaud_controller.rundir import ENVIRONMENT, RunDir, RunError, find_run
+from csaud_controller.tls import TlsError
 from csaud_controller.yamlfile import ConfigError, FieldError
 
 RunOption = Annotated[
@@ -30,8 +34,24 @@ RunOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+AtOption = Annotated[str | None, typer.Option("--at", metavar="PLACE", help=f"Only there: {GRAMMAR}.")]
+SwitchesArgument = Annotated[
+    list[str] | None, typer.Argument(metavar="[SWITCH]...", help="What holds at each port of these switches.")
+]
+SeedOption = Annotated[
+    int | None, typer.Option(min=0, max=2**32 - 1, help="Of hashes and of everything random.")
+]
 
-_KNOWN_ERRORS = (RunError, ControlError, CountersError, ConfigError, FieldError, ArtifactsError, OSError)
+_KNOWN_ERRORS = (
+    RunError,
+    ControlError,
+    CountersError,
+    ConfigError,
+    FieldError,
+    ArtifactsError,
+    TlsError,
+    OSError,
+)
 
 USAGE = 2
 """Exit status when an argument names something that does not exist."""
@@ -85,10 +105,51 @@ def request(run: Path | None, op: str, **arguments: Any) -> tuple[RunDir, dict[s
     return found, ask(found.control_socket, op, **arguments)
 
 
-def show_pending(console: Console, answer: dict[str, Any]) -> None:
-    """Say whether a change is in force everywhere; exit status 1 when it is not."""
-    if answer["pending"]:
-        for name, reason in answer["pending"].items():
+def policy_of(run: Path | None) -> tuple[Fabric, Policy]:
+    """The fabric of a run, and the policy that its controller is asked for."""
+    found, answer = request(run, "intent")
+    return found.fabric(), Policy.model_validate(answer["intent"]["policy"])
+
+
+def change_policy(
+    run: Path | None, patch: dict[str, Any], as_json: bool, render: Callable[[Console, Policy], None]
+) -> None:
+    """Change some keys of the policy; tells the outcome, and exits with 1 when it is not in force
+    everywhere."""
+    _, answer = request(run, "policy.set", policy=patch)
+    policy = answer["intent"]["policy"]
+    finish(
+        {"policy": policy}, answer, as_json, lambda console: render(console, Policy.model_validate(policy))
+    )
+
+
+def finish(
+    result: dict[str, Any], answer: dict[str, Any], as_json: bool, render: Callable[[Console], None]
+) -> None:
+    """Print what a change led to, and which switches do not hold it yet; exit status 1 when there are any."""
+    pending: dict[str, str] = answer["pending"]
+
+    def show(console: Console) -> None:
+        render(console)
+        for name, reason in pending.items():
             console.print(f"[red]{name}[/red]: not applied yet: {reason}")
-    else:
-        console.print("applied on all switches")
+        if not pending:
+            console.print("applied on all switches")
+
+    emit({**result, "pending": pending}, as_json, show)
+    if pending:
+        raise typer.Exit(1)
+
+
+def known_switches(fabric: Fabric, names: Iterable[str] | None) -> list[str]:
+    """These switches, or all where none is named, in the fabric's order; UnknownName lists what there is."""
+    named = list(names or ())
+    for name in named:
+        if name not in fabric.switches:
+            raise UnknownName(f"unknown switch {name!r}; expected one of {', '.join(fabric.switches)}")
+    return [name for name in fabric.switches if not named or name in named]
+
+
+def given(**values: Any) -> dict[str, Any]:
+    """The options that were given at all."""
+    return {key: value for key, value in values.items() if value is not None}

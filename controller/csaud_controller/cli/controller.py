@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
-from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, request
+from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, given, request
 from csaud_controller.control import ControlError, wait_programmed
 from csaud_controller.daemon import serve
 from csaud_controller.desired import Intent
 from csaud_controller.faults import FaultRule, Faults
-from csaud_controller.inventory import Fabric, load_fabric
+from csaud_controller.inventory import ClientTls, Fabric, load_fabric
 from csaud_controller.policy import Policy
 from csaud_controller.rundir import RunDir, find_run, is_served
 from csaud_controller.targets import TARGETS, target_named
@@ -45,6 +46,20 @@ def run(
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of policy and loss.")] = None,
     target: Annotated[str, typer.Option(help=f"What the switches are: {', '.join(TARGETS)}.")] = "soft",
+    program: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="The compiled program instead of the one that comes along."),
+    ] = None,
+    tls_cacert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Who signed the switches' certificates.")
+    ] = None,
+    tls_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate for switches that ask for one.")
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    tls_server_name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name in the switches' certificates.")
+    ] = None,
     probe_interval: Annotated[
         str, typer.Option(metavar="DURATION", help="Between link probes; 0s: links are taken to be up.")
     ] = "150ms",
@@ -54,11 +69,15 @@ def run(
 ) -> None:
     """Program the switches of a run, and keep them programmed until SIGTERM or `csaud controller stop`.
 
-    Options that say what to begin with replace what an earlier controller of this run left in desired.json.
+    Options that say what to begin with replace what an earlier controller of this run left in desired.json;
+    those about TLS replace the fabric file's `tls_client`.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with errors():
         found, inventory = _run_and_fabric(run, fabric)
+        tls = given(cacert=tls_cacert, cert=tls_cert, key=tls_key, server_name=tls_server_name)
+        if tls:
+            inventory = inventory.model_copy(update={"tls_client": _client_tls(tls)})
         try:
             chosen = target_named(target)
         except ValueError as error:
@@ -70,6 +89,7 @@ def run(
                     inventory,
                     chosen,
                     intent=_intent(policy, spray, loss, seed),
+                    program=program,
                     probe_interval_s=_interval(probe_interval),
                     audit_s=_interval(audit_interval),
                 )
@@ -87,6 +107,13 @@ def _run_and_fabric(run: Path | None, file: Path | None) -> tuple[RunDir, Fabric
     found.path.mkdir(parents=True, exist_ok=True)
     found.fabric_file.write_text(inventory.to_json())
     return found, inventory
+
+
+def _client_tls(options: dict[str, Any]) -> ClientTls:
+    try:
+        return ClientTls(**options)
+    except ValidationError:
+        raise UnknownName("--tls-cert and --tls-key belong together: give both") from None
 
 
 async def _serve(serving: Any) -> None:

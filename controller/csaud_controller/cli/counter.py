@@ -14,11 +14,23 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
-from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, table
-from csaud_controller.counters import read_counters
+from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, known_switches, table
+from csaud_controller.counters import BY_PORT, PATH_BUCKETS, SAI_NAMES, read_counters
 from csaud_controller.inventory import Fabric
-from csaud_controller.policy import KINDS
+from csaud_controller.packets import KINDS
 from csaud_controller.rundir import find_run
+
+_LOSSES = ("injected", "trimmed", "bounced", "congestion_dropped")
+_BY_PATH = {
+    "path_tx": "sent",
+    "marked": "ECN",
+    "path_trimmed": "trimmed",
+    "path_bounced": "bounced",
+    "path_injected": "lost by fault",
+    "overflow": "overflow",
+    "overflow_egress": "overflow (queue)",
+}
+"""Counters by path bucket, and how they are called here."""
 
 app = typer.Typer(help="What the switches counted, read from them directly.", no_args_is_help=True)
 
@@ -33,27 +45,22 @@ def show(
     switch: Annotated[list[str] | None, typer.Argument(help="Only these switches; default: all.")] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl-C, with rates.")] = False,
     interval: Annotated[float, typer.Option(min=0.1, help="Seconds between readings of --watch.")] = 1.0,
-    paths: Annotated[bool, typer.Option("--paths", help="Also DATA per path bucket of each uplink.")] = False,
+    paths: Annotated[
+        bool, typer.Option("--paths", help="Also what happened to DATA by uplink and path bucket.")
+    ] = False,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Packets by switch, port and kind; with --json everything (one line a reading with --watch)."""
     with errors():
         fabric = find_run(run).fabric()
-        only = _chosen(fabric, switch or [])
+        only = known_switches(fabric, switch)
         if not watch:
             reading = read_counters(fabric, switches=only)
             emit(reading, as_json, lambda console: console.print(_tables(fabric, reading, None, 0, paths)))
         else:
             with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
                 _watch_json(fabric, only, interval) if as_json else _watch(fabric, only, interval, paths)
-
-
-def _chosen(fabric: Fabric, names: list[str]) -> list[str]:
-    for name in names:
-        if name not in fabric.switches:
-            raise UnknownName(f"unknown switch {name!r}; expected one of {', '.join(fabric.switches)}")
-    return [name for name in fabric.switches if not names or name in names]
 
 
 def _readings(fabric: Fabric, only: list[str], interval: float) -> Iterator[dict[str, Any]]:
@@ -89,7 +96,11 @@ def _watch(fabric: Fabric, only: list[str], interval: float, paths: bool) -> Non
 def _tables(
     fabric: Fabric, reading: dict[str, Any], before: dict[str, Any] | None, interval: float, paths: bool
 ) -> Group:
-    parts = [_port_table(fabric, reading, before, interval), _loss_table(reading)]
+    parts = [
+        _port_table(fabric, reading, before, interval),
+        _signal_table(fabric, reading),
+        _loss_table(reading),
+    ]
     if paths:
         parts.append(_path_table(fabric, reading))
     return Group(*parts)
@@ -99,12 +110,12 @@ def _port_table(
     fabric: Fabric, reading: dict[str, Any], before: dict[str, Any] | None, interval: float
 ) -> Table:
     columns = [f"{way}\n{kind}#" for way in ("in", "out") for kind in KINDS]
-    columns += ["lost by\nfault#", "\ntrimmed#", "\ndropped#"]
+    columns += ["lost by\nfault#", "no room:\ntrimmed#", "\nbounced#", "\ndropped#"]
     rows = table("Packets by port", "\nport", "\nto", *columns, *(["out\n/s#"] if before else []))
     for name, counts in reading.items():
         for port, peer in fabric.peers[name].items():
             cells = [*counts["ingress_kind"][port].values(), *counts["egress_kind"][port].values()]
-            losses = [sum(counts[c][port].values()) for c in ("injected", "trimmed", "congestion_dropped")]
+            losses = [sum(counts[name][port].values()) for name in _LOSSES]
             rate = []
             if before:
                 sent = sum(counts["egress_kind"][port].values())
@@ -121,9 +132,26 @@ def _loss_table(reading: dict[str, Any]) -> Table:
     return rows
 
 
+def _signal_table(fabric: Fabric, reading: dict[str, Any]) -> Table:
+    """LOSS that the switches made: by port, those that made any."""
+    columns = [f"{name.replace('_', ' ')}\n{SAI_NAMES.get(name, '')}#" for name in BY_PORT]
+    rows = table("\nLOSS made here, by the port whose queue took it or had no room", "\nport", *columns)
+    for name, counts in reading.items():
+        for port in fabric.peers[name]:
+            cells = [counts[column][port] for column in BY_PORT]
+            if any(cells):
+                rows.add_row(f"{name}:{port}", *map(str, cells))
+    return rows
+
+
 def _path_table(fabric: Fabric, reading: dict[str, Any]) -> Table:
-    rows = table("\nDATA by path bucket, uplinks", "port", *(f"{bucket}#" for bucket in range(16)))
+    """A row for each uplink and counter that is not zero; that of DATA sent always."""
+    buckets = [f"{bucket}#" for bucket in range(PATH_BUCKETS)]
+    rows = table("\nBy uplink and path bucket", "port", "what", *buckets, "SAI")
     for name, counts in reading.items():
         for port in fabric.uplinks(name):
-            rows.add_row(f"{name}:{port}", *map(str, counts["path_bucket"][port]))
+            for counter, word in _BY_PATH.items():
+                cells = counts[counter][port]
+                if any(cells) or counter == "path_tx":
+                    rows.add_row(f"{name}:{port}", word, *map(str, cells), SAI_NAMES.get(counter, ""))
     return rows

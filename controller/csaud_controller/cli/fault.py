@@ -13,12 +13,13 @@ from csaud_controller.cli.common import (
     UnknownName,
     emit,
     errors,
+    finish,
     request,
-    show_pending,
     table,
 )
 from csaud_controller.faults import DEFAULT_KINDS
-from csaud_controller.policy import KINDS
+from csaud_controller.packets import KINDS
+from csaud_controller.places import GRAMMAR
 
 app = typer.Typer(help="Losses on purpose, seeded and counted.", no_args_is_help=True)
 
@@ -26,8 +27,8 @@ WhereOption = Annotated[
     str,
     typer.Option(
         "--where",
-        metavar="uplinks|all|l1-s1|l1:1",
-        help="uplinks: once on each path; all: every port between switches; a link; or one port.",
+        metavar="PLACE",
+        help=f"{GRAMMAR}; uplinks: once on each path between hosts.",
     ),
 ]
 
@@ -77,7 +78,8 @@ def set_(
 @app.command()
 def clear(
     where: Annotated[
-        str | None, typer.Option("--where", metavar="PLACE", help="Only the fault of this place.")
+        str | None,
+        typer.Option("--where", metavar="PLACE", help="Only this place's; default: all."),
     ] = None,
     run: RunOption = None,
     as_json: JsonOption = False,
@@ -90,14 +92,7 @@ def clear(
 
 def _finish(answer: dict[str, Any], as_json: bool) -> None:
     rules = answer["intent"]["faults"]["rules"]
-
-    def render(console: Console) -> None:
-        _render(console, rules)
-        show_pending(console, answer)
-
-    emit({"faults": rules, "pending": answer["pending"]}, as_json, render)
-    if answer["pending"]:
-        raise typer.Exit(1)
+    finish({"faults": rules}, answer, as_json, lambda console: _render(console, rules))
 
 
 def _render(console: Console, rules: list[dict[str, Any]]) -> None:

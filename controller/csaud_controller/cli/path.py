@@ -9,7 +9,8 @@ from rich.console import Console
 
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, request
 from csaud_controller.inventory import End, Fabric
-from csaud_controller.paths import LiveView, host_paths
+from csaud_controller.live import live_view
+from csaud_controller.paths import host_paths
 
 app = typer.Typer(help="The ways through the fabric.", no_args_is_help=True)
 
@@ -38,14 +39,7 @@ def show(
 
 
 def _paths(fabric: Fabric, answer: dict[str, Any], src: str, dst: str) -> dict[str, Any]:
-    status = answer["status"]
-    dead_links = frozenset(
-        edge.ends[0]
-        for edge, link in zip(fabric.switch_edges(), status["links"], strict=True)
-        if not link["up"]
-    )
-    dead = frozenset(name for name, switch in status["switches"].items() if not switch["alive"])
-    paths = host_paths(fabric, src, dst, LiveView(dead_links, dead))
+    paths = host_paths(fabric, src, dst, live_view(fabric, answer["status"]))
     return {
         "src": src,
         "dst": dst,

@@ -1,4 +1,5 @@
-"""csaud policy: spray mode, loss signal, congestion limits."""
+"""csaud policy: how the switches spray, by destination, kind, class, communicator and what a host asks
+for."""
 
 from __future__ import annotations
 
@@ -10,132 +11,231 @@ from rich.console import Console
 from csaud_controller.cli.common import (
     JsonOption,
     RunOption,
+    SeedOption,
     UnknownName,
+    change_policy,
     emit,
     errors,
+    given,
+    known_switches,
+    policy_of,
     request,
-    show_pending,
     table,
 )
-from csaud_controller.policy import LossSignal, SprayMode
+from csaud_controller.inventory import Fabric
+from csaud_controller.live import live_view
+from csaud_controller.packets import KindName
+from csaud_controller.paths import LiveView, prefixes
+from csaud_controller.policy import Policy
+from csaud_controller.spray import SprayMode, SprayOverride
+from csaud_controller.units import format_duration
+from csaud_controller.weights import effective_weights
 
-app = typer.Typer(help="How the switches spray, and what they do with losses.", no_args_is_help=True)
+app = typer.Typer(help="How the switches spray packets over equal paths.", no_args_is_help=True)
 
-PortOption = Annotated[
-    str | None,
-    typer.Option(
-        "--port", metavar="SWITCH:PORT", help="Only at this port, such as l1:2 (loss signal and limits)."
-    ),
+ToOption = Annotated[
+    str | None, typer.Option("--to", metavar="SWITCH", help="Packets to the hosts of this switch.")
+]
+KindOption = Annotated[KindName | None, typer.Option("--kind", help="Packets of this kind.")]
+ClassOption = Annotated[
+    int | None, typer.Option("--cls", min=0, max=7, metavar="N", help="Packets of this criticality class.")
+]
+CommOption = Annotated[
+    int | None, typer.Option("--comm", min=0, max=0xFFFF, metavar="N", help="Packets of this communicator.")
+]
+AskedOption = Annotated[
+    SprayMode | None, typer.Option("--asked", help="Packets whose sender asks for this mode.")
 ]
 
 
 @app.command()
 def show(run: RunOption = None, as_json: JsonOption = False) -> None:
-    """The policy in force."""
+    """The policy in force; `csaud signal`, `csaud limit` and `csaud ecn` tell more of their parts."""
     with errors():
-        _, answer = request(run, "intent")
-        policy = answer["intent"]["policy"]
-        emit(policy, as_json, lambda console: _render(console, policy))
+        _, policy = policy_of(run)
+        emit(policy.model_dump(mode="json"), as_json, lambda console: _render(console, policy))
 
 
 @app.command(name="set")
 def set_(
-    spray: Annotated[SprayMode | None, typer.Option(help="Spray mode of CSA packets.")] = None,
-    loss_signal: Annotated[
-        LossSignal | None, typer.Option(help="DATA without room is cut, or only counted.")
+    spray: Annotated[SprayMode | None, typer.Option(help="Spray mode.")] = None,
+    gap: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Pause that begins a new flowlet, such as 500us.")
     ] = None,
-    trim_at: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Packets waiting at which DATA is cut.")
-    ] = None,
-    drop_at: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Packets waiting at which all is lost.")
-    ] = None,
-    port: PortOption = None,
+    seed: SeedOption = None,
+    to: ToOption = None,
+    kind: KindOption = None,
+    cls: ClassOption = None,
+    comm: CommOption = None,
+    asked: AskedOption = None,
     honour_hosts: Annotated[
         bool | None,
         typer.Option("--honour-hosts/--no-honour-hosts", help="Grant spray modes that hosts ask for."),
     ] = None,
-    override: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="cls=N,comm=N:MODE", help="Spray a class or communicator in another way; repeat it."
-        ),
-    ] = None,
-    clear_overrides: Annotated[
-        bool, typer.Option("--clear-overrides", help="Drop all such exceptions.")
-    ] = False,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of hashes and of random.")
-    ] = None,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change the policy; returns when every switch holds it, and says which do not."""
+    """Set the spray mode of all CSA packets, or with --to, --kind, --cls, --comm, --asked that of some.
+
+    Such an exception comes before what hosts ask for, and the newest before older ones. No packet is lost by
+    a change. Returns when every switch holds it.
+    """
     with errors():
-        if (trim_at is None) != (drop_at is None):
-            raise UnknownName("--trim-at and --drop-at belong together: give both")
-        _, answer = request(run, "intent")
-        now = answer["intent"]["policy"]
-        patch: dict[str, Any] = {}
-        for key, value in (("spray", spray), ("honour_hosts", honour_hosts), ("seed", seed)):
-            if value is not None:
-                patch[key] = value
-        if loss_signal is not None:
-            patch |= _at(now, "loss_signal", loss_signal, port)
-        if trim_at is not None:
-            patch |= _at(now, "limits", {"trim_at": trim_at, "drop_at": drop_at}, port)
-        if override or clear_overrides:
-            kept = [] if clear_overrides else now["overrides"]
-            patch["overrides"] = [*map(_override, override or []), *kept]
+        narrowed = given(to=to, kind=kind, cls=cls, comm=comm, asked=asked)
+        patch: dict[str, Any] = given(honour_hosts=honour_hosts)
+        if narrowed:
+            if spray is None:
+                raise UnknownName(f"--{next(iter(narrowed))} needs --spray: how are these packets sprayed?")
+            _, policy = policy_of(run)
+            new = {"spray": spray, **narrowed, **given(gap=gap, seed=seed)}
+            patch["overrides"] = [new, *_without(policy, narrowed)]
+        else:
+            patch |= given(spray=spray, flowlet_gap=gap, seed=seed)
         if not patch:
             raise UnknownName("nothing to set: see `csaud policy set --help`")
-        _, answer = request(run, "policy.set", policy=patch)
-        result = {"policy": answer["intent"]["policy"], "pending": answer["pending"]}
-
-        def render(console: Console) -> None:
-            _render(console, result["policy"])
-            show_pending(console, answer)
-
-        emit(result, as_json, render)
-        if answer["pending"]:
-            raise typer.Exit(1)
+        change_policy(run, patch, as_json, _render)
 
 
-def _override(text: str) -> dict[str, Any]:
-    """{"cls": 0, "spray": "ecmp"} of "cls=0:ecmp"; the controller checks the numbers and the mode."""
-    match, colon, mode = text.partition(":")
-    fields = dict(part.strip().partition("=")[::2] for part in match.split(","))
-    if not colon or not fields.keys() <= {"cls", "comm"} or not all(v.isdigit() for v in fields.values()):
-        raise UnknownName(f"expected cls=N:MODE, comm=N:MODE or cls=N,comm=N:MODE, got {text!r}")
-    return {**{key: int(value) for key, value in fields.items()}, "spray": mode}
+@app.command()
+def clear(
+    to: ToOption = None,
+    kind: KindOption = None,
+    cls: ClassOption = None,
+    comm: CommOption = None,
+    asked: AskedOption = None,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Drop the exception for exactly these packets, or all exceptions."""
+    with errors():
+        narrowed = given(to=to, kind=kind, cls=cls, comm=comm, asked=asked)
+        _, policy = policy_of(run)
+        kept = _without(policy, narrowed) if narrowed else []
+        if narrowed and len(kept) == len(policy.overrides):
+            known = "; ".join(map(_packets, policy.overrides)) or "none"
+            raise UnknownName(f"there is no such exception; those set: {known}")
+        change_policy(run, {"overrides": kept}, as_json, _render)
 
 
-def _at(policy: dict[str, Any], key: str, value: object, port: str | None) -> dict[str, Any]:
-    """The patch that sets a value everywhere, or at one port."""
-    if port is None:
-        return {key: value}
-    return {f"{key}_at": {**policy[f"{key}_at"], port: value}}
+@app.command()
+def weights(
+    switch: Annotated[str | None, typer.Argument(help="Whose weights; default: of all switches.")] = None,
+    destination: Annotated[
+        str | None, typer.Argument(metavar="DST", help="Towards the hosts of this switch, or `all`.")
+    ] = None,
+    ports: Annotated[
+        list[str] | None, typer.Argument(metavar="PORT=W...", help="A weight for each port that leads there.")
+    ] = None,
+    derived: Annotated[
+        bool, typer.Option("--derived", help="Back to weights that follow from the rates of links.")
+    ] = False,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show or set the weights of `weighted` spraying: `csaud policy weights l1 l3 1=3 2=1`.
+
+    Shares are rounded to 1/64 of the packets; a port with 0 carries none of them.
+    """
+    with errors():
+        fabric, policy = policy_of(run)
+        if switch is not None:
+            known_switches(fabric, [switch])
+        if ports or derived:
+            if switch is None or (destination is None and not derived):
+                raise UnknownName("expected SWITCH DST PORT=W..., such as l1 l3 1=3 2=1")
+            changed = _changed_weights(policy, switch, destination, ports or [])
+            change_policy(run, {"weights": changed}, as_json, _render)
+            return
+        _, answer = request(run, "status")
+        found = _weights_in_force(fabric, policy, live_view(fabric, answer["status"]), switch, destination)
+        emit(found, as_json, lambda console: _render_weights(console, fabric, found))
 
 
-def _render(console: Console, policy: dict[str, Any]) -> None:
-    rows = table("", "setting", "value")
-    rows.add_row("spray", policy["spray"])
-    rows.add_row("spray modes that hosts ask for", "granted" if policy["honour_hosts"] else "ignored")
-    for override in policy["overrides"]:
-        where = " ".join(f"{k}={override[k]}" for k in ("cls", "comm") if override[k] is not None)
-        rows.add_row(f"spray of {where}", override["spray"])
-    rows.add_row("loss signal", policy["loss_signal"])
-    for port, signal in policy["loss_signal_at"].items():
-        rows.add_row(f"loss signal at {port}", signal)
-    rows.add_row("limits", _limits(policy["limits"]))
-    for port, limits in policy["limits_at"].items():
-        rows.add_row(f"limits at {port}", _limits(limits))
-    rows.add_row("trimmed packets", f"DSCP {policy['trim_dscp']}, queue {policy['trim_priority']}")
-    rows.add_row("seed", str(policy["seed"]))
+def _changed_weights(
+    policy: Policy, switch: str, destination: str | None, ports: list[str]
+) -> dict[str, dict[str, dict[int, int]]]:
+    """The policy's weights with these in place of what was there; without `ports`, less what was there."""
+    changed = {name: dict(by_destination) for name, by_destination in policy.weights.items()}
+    here = changed.setdefault(switch, {})
+    if destination is None:
+        here.clear()
+    else:
+        here.pop(destination, None)
+        if ports:
+            here[destination] = dict(map(_port_weight, ports))
+    return {name: by_destination for name, by_destination in changed.items() if by_destination}
+
+
+def _port_weight(text: str) -> tuple[int, int]:
+    port, equals, weight = text.partition("=")
+    if not equals or not port.isdigit() or not weight.isdigit():
+        raise UnknownName(f"expected PORT=WEIGHT with whole numbers, such as 1=3, got {text!r}")
+    return int(port), int(weight)
+
+
+def _weights_in_force(
+    fabric: Fabric, policy: Policy, live: LiveView, switch: str | None, destination: str | None
+) -> dict[str, dict[str, dict[int, int]]]:
+    destinations = list(prefixes(fabric))
+    if destination is not None and destination not in destinations:
+        raise UnknownName(f"unknown destination {destination!r}; expected one of {', '.join(destinations)}")
+    return {
+        name: {
+            to: dict(effective_weights(fabric, policy.weights, name, to, live))
+            for to in destinations
+            if to != name and destination in (None, to)
+        }
+        for name in known_switches(fabric, switch and [switch])
+    }
+
+
+def _render_weights(console: Console, fabric: Fabric, found: dict[str, dict[str, dict[int, int]]]) -> None:
+    rows = table("", "switch", "to", "weight by port")
+    for switch, by_destination in found.items():
+        for to, by_port in by_destination.items():
+            peers = fabric.peers[switch]
+            text = "  ".join(f"{port}={weight} ({peers[port].node})" for port, weight in by_port.items())
+            rows.add_row(switch, to, text or "no path")
     console.print(rows)
 
 
-def _limits(limits: dict[str, int] | None) -> str:
-    if limits is None:
-        return "by each port's buffer: trim at 1/4, drop at 15/16"
-    return f"trim at {limits['trim_at']}, drop at {limits['drop_at']} packets"
+def _without(policy: Policy, narrowed: dict[str, Any]) -> list[dict[str, Any]]:
+    """The exceptions but that for exactly these packets."""
+    key = SprayOverride(spray="ecmp", **narrowed).key
+    return [o.model_dump(mode="json", exclude_none=True) for o in policy.overrides if o.key != key]
+
+
+def _packets(override: SprayOverride) -> str:
+    """Which packets an exception is about, in the words of the options."""
+    words = override.model_dump(mode="json", exclude={"spray", "gap", "seed"}, exclude_none=True)
+    return " ".join(f"{key}={value}" for key, value in words.items()) or "all"
+
+
+def _spray(mode: str, gap: int, seed: int | None = None) -> str:
+    text = f"{mode}, a pause of {format_duration(gap)} begins a new flowlet" if mode == "flowlet" else mode
+    return text if seed is None else f"{text}, seed {seed}"
+
+
+def _render(console: Console, policy: Policy) -> None:
+    rows = table("", "setting", "value")
+    rows.add_row("spray", _spray(policy.spray, policy.flowlet_gap))
+    rows.add_row("spray modes that hosts ask for", "granted" if policy.honour_hosts else "ignored")
+    for override in policy.overrides:
+        gap = policy.flowlet_gap if override.gap is None else override.gap
+        rows.add_row(f"spray of {_packets(override)}", _spray(override.spray, gap, override.seed))
+    for switch, by_destination in policy.weights.items():
+        for to, by_port in by_destination.items():
+            text = " ".join(f"{port}={weight}" for port, weight in by_port.items())
+            rows.add_row(f"weights of {switch} to {to}", text)
+    if not policy.weights:
+        rows.add_row("weights", "by the rates of links")
+    rows.add_row("loss signal", policy.loss_signal + (", with exceptions" if policy.signals else ""))
+    limits = policy.limits.model_dump(exclude_none=True)
+    text = ", ".join(f"{key} {value}" for key, value in limits.items()) or "by each port's buffer"
+    rows.add_row("limits", text + (", with exceptions" if policy.limits_at else ""))
+    ecn = {True: "by the limits", False: "off"}.get(policy.ecn, "") if isinstance(policy.ecn, bool) else ""
+    if not isinstance(policy.ecn, bool):
+        ecn = f"between {policy.ecn.low} and {policy.ecn.high} packets"
+    rows.add_row("ECN marks", ecn + (", with exceptions" if policy.ecn_at else ""))
+    rows.add_row("seed", str(policy.seed))
+    console.print(rows)

@@ -24,6 +24,8 @@ class Run(_Part):
     seed: int
     spray: str
     loss_signal: str
+    loss_icrc: bool = Field(description="a LOSS has an iCRC of its own (the second form)")
+    ecn: bool = Field(description="switches mark packets of senders that listen")
     injected_probability: float = Field(
         description="largest loss probability among the scenario's fault rules"
     )
@@ -96,7 +98,27 @@ class Recovery(_Part):
     found_by: dict[str, int] = Field(description="retransmitted copies by the detector that caused them")
     spurious: int = Field(description="retransmitted copies beyond the lost ones: nothing was missing")
     duplicates: int = Field(description="copies received more than once")
+    told: dict[str, int] = Field(
+        description="losses that switches told `receivers` and `senders` of; one of both ends is in both"
+    )
     control: int = Field(description="control packets sent")
+
+
+class SwitchesPart(_Part):
+    """What all switches counted on all ports; DATA where nothing else is said."""
+
+    injected: int
+    trimmed: int
+    bounced: int
+    both: int = Field(description="trimmed and bounced: in both of those, too")
+    congestion_dropped: int
+    trim_sent: int = Field(description="LOSS to receivers that a queue took")
+    trim_dropped: int = Field(description="the same without room")
+    bounce_sent: int = Field(description="LOSS to senders that a queue took")
+    bounce_dropped: int = Field(description="the same without room")
+    ecn_marked: int = Field(description="DATA marked; a copy can be lost after its mark")
+    ecn_seen: int = Field(description="DATA that hosts received with a mark")
+    overflow: int = Field(description="packets of any kind that found a queue at or above alarm_at")
 
 
 class Uplink(_Part):
@@ -111,10 +133,12 @@ class Uplink(_Part):
     other: int
     injected: int
     trimmed: int
+    bounced: int
     congestion_dropped: int
     by_path: list[int] = Field(
         description="DATA by the low four bits of the sender's path_id; [] where not read"
     )
+    marked_by_path: list[int] = Field(description="of these, those that left with an ECN mark made here")
 
 
 class BookLine(_Part):
@@ -177,6 +201,7 @@ class Report(_Part):
     all_reduce: AllReduces | None
     flows: Distribution | None = Field(description="messages received: from the first packet to the last")
     recovery: Recovery
+    switches: SwitchesPart
     uplinks: list[Uplink]
     books: BooksPart
     events: list[EventRecord]

@@ -1,4 +1,4 @@
-"""The fabric as a drawing: spines above leaves above hosts, cables as wide as the packets they carried."""
+"""The fabric as a drawing: tier above tier above hosts, cables as wide as the packets they carried."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 from csaud_topologies.report.model import Report
 
 _TOP, _ROW, _STEP = 30, 95, 74
-_COLOURS = {"spine": "#dfe8f5", "core": "#dfe8f5", "leaf": "#e6f2ea", "host": "#f6f1e7"}
+_ROLES = ("core", "spine", "aggregation", "leaf", "edge")
+"""Of switches, from the top."""
+_UPPER, _LOWER, _HOST = "#dfe8f5", "#e6f2ea", "#f6f1e7"
 
 
 def fabric_picture(report: Report) -> str:
@@ -31,11 +33,10 @@ def fabric_picture(report: Report) -> str:
 
 
 def _rows(fabric: dict[str, Any]) -> list[list[str]]:
-    by_role: dict[str, list[str]] = {"core": [], "spine": [], "leaf": []}
+    by_role: dict[str, list[str]] = {role: [] for role in _ROLES}
     for name, switch in fabric["switches"].items():
         by_role[switch.get("role", "leaf")].append(name)
-    rows = [by_role["core"], by_role["spine"], by_role["leaf"], list(fabric.get("hosts", {}))]
-    return [row for row in rows if row]
+    return [row for row in (*by_role.values(), list(fabric.get("hosts", {}))) if row]
 
 
 def _cable(edge: dict[str, Any], places: dict[str, tuple[float, float]], report: Report) -> str:
@@ -62,8 +63,9 @@ def _node(name: str, at: tuple[float, float], fabric: dict[str, Any], report: Re
     if ranks:
         label = f"rank {','.join(ranks)}"
         text += f'<text x="{x:.0f}" y="{y + 26:.0f}" text-anchor="middle" class="rank">{label}</text>'
+    colour = _HOST if role == "host" else _LOWER if role in ("leaf", "edge") else _UPPER
     shape = (
         f'<rect x="{x - 24:.0f}" y="{y - 13:.0f}" width="48" height="26" rx="{13 if role == "host" else 4}"'
-        f' fill="{_COLOURS[role]}" stroke="#7d8896"/>'
+        f' fill="{colour}" stroke="#7d8896"/>'
     )
     return shape + text

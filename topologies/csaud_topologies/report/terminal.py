@@ -60,7 +60,16 @@ def _figures(report: Report) -> Table:
     found = ", ".join(f"{packets:,} by {name}" for name, packets in recovery.found_by.items())
     table.add_row("retransmitted", f"{recovery.retransmitted:,}: {found}")
     table.add_row("", f"{recovery.spurious:,} spurious, {recovery.duplicates:,} duplicates received")
-    up = [port for port in report.uplinks if report.fabric["switches"][port.switch].get("role") == "leaf"]
+    told = ", ".join(f"{packets:,} to {who}" for who, packets in recovery.told.items() if packets)
+    if told:
+        table.add_row("told by switches", f"{told} ({run.loss_signal}{', with iCRC' * run.loss_icrc})")
+    marks = report.switches
+    if marks.ecn_marked:
+        table.add_row("ECN", f"{marks.ecn_marked:,} DATA marked, {marks.ecn_seen:,} seen by hosts")
+    if marks.overflow:
+        table.add_row("overflow alarm", f"{marks.overflow:,} packets found a queue near its end")
+    with_hosts = _switches_with_hosts(report)
+    up = [port for port in report.uplinks if port.switch in with_hosts]
     if up:
         fewest, most = min(up, key=lambda port: port.data), max(up, key=lambda port: port.data)
         table.add_row(
@@ -69,6 +78,13 @@ def _figures(report: Report) -> Table:
             f" ({fewest.switch}>{fewest.peer}) to {most.data:,} ({most.switch}>{most.peer})",
         )
     return table
+
+
+def _switches_with_hosts(report: Report) -> set[str]:
+    """Switches that hosts hang on."""
+    hosts = report.fabric.get("hosts", {})
+    joined = ((edge["a"], edge["b"]) for edge in report.fabric["edges"])
+    return {a if b in hosts else b for a, b in joined if (a in hosts) != (b in hosts)}
 
 
 def _checks(report: Report) -> Table:

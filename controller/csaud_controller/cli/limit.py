@@ -1,0 +1,139 @@
+"""csaud limit: how full a port may get before it cuts, drops and raises the alarm."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from csaud_controller.cli.common import (
+    AtOption,
+    JsonOption,
+    RunOption,
+    SwitchesArgument,
+    UnknownName,
+    change_policy,
+    emit,
+    errors,
+    given,
+    known_switches,
+    policy_of,
+    table,
+)
+from csaud_controller.congestion import Limits
+from csaud_controller.policy import Policy, limits_of
+from csaud_controller.units import format_duration
+
+app = typer.Typer(
+    help="How full a port may get: where DATA is cut, all is dropped, the alarm is raised.",
+    no_args_is_help=True,
+)
+
+_NAMES = ("trim_at", "no_trim_at", "drop_at", "alarm_at")
+_COLUMNS = ("trim at#", "no-trim at#", "drop at#", "alarm at#")
+
+
+@app.command()
+def show(switch: SwitchesArgument = None, run: RunOption = None, as_json: JsonOption = False) -> None:
+    """The limits that were set, or what holds at each port of the switches named; in packets waiting."""
+    with errors():
+        fabric, policy = policy_of(run)
+        if not switch:
+            result = policy.model_dump(
+                mode="json", include={"limits", "limits_at", "alarm_interval"}, exclude_none=True
+            )
+            emit(result, as_json, lambda console: _render(console, policy))
+            return
+        ports = {
+            f"{name}:{port}": limits_of(fabric, policy, name, port)._asdict()
+            for name in known_switches(fabric, switch)
+            for port in fabric.peers[name]
+        }
+        emit(ports, as_json, lambda console: _render_ports(console, ports))
+
+
+@app.command(name="set")
+def set_(
+    trim_at: Annotated[
+        int | None, typer.Option(min=1, max=0xFFFF, help="Packets waiting at which DATA is cut.")
+    ] = None,
+    no_trim_at: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=0xFFFF, help="The same for DATA that asks not to be; equal: the wish is ignored."
+        ),
+    ] = None,
+    drop_at: Annotated[
+        int | None, typer.Option(min=1, max=0xFFFF, help="Packets waiting at which nothing comes in.")
+    ] = None,
+    alarm_at: Annotated[
+        int | None, typer.Option(min=1, max=0xFFFF, help="Packets waiting from which the alarm is raised.")
+    ] = None,
+    alarm_interval: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="At most one alarm a port in it; 0s: only counted."),
+    ] = None,
+    at: AtOption = None,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Set limits everywhere, or with --at at some place. Those not given stay as they were; those never given
+    follow from the port's buffer."""
+    with errors():
+        told = given(trim_at=trim_at, no_trim_at=no_trim_at, drop_at=drop_at, alarm_at=alarm_at)
+        patch: dict[str, Any] = given(alarm_interval=alarm_interval)
+        if not told and not patch:
+            raise UnknownName("nothing to set: see `csaud limit set --help`")
+        if told:
+            _, policy = policy_of(run)
+            if at is None:
+                patch["limits"] = {**policy.limits.model_dump(exclude_none=True), **told}
+            else:
+                others = _places(policy)
+                before = others.pop(at, {})
+                patch["limits_at"] = {**others, at: {**before, **told}}
+        elif at is not None:
+            raise UnknownName("--at is of limits; the alarm's interval is the same everywhere")
+        change_policy(run, patch, as_json, _render)
+
+
+@app.command()
+def clear(at: AtOption = None, run: RunOption = None, as_json: JsonOption = False) -> None:
+    """Back to limits that follow from each port's buffer, or drop those of one place."""
+    with errors():
+        _, policy = policy_of(run)
+        patch: dict[str, Any] = {"limits": {}, "limits_at": {}}
+        if at is not None:
+            places = _places(policy)
+            if at not in places:
+                raise UnknownName(f"no limits are set at {at}; there are: {', '.join(places) or 'none'}")
+            del places[at]
+            patch = {"limits_at": places}
+        change_policy(run, patch, as_json, _render)
+
+
+def _places(policy: Policy) -> dict[str, dict[str, int]]:
+    return {where: limits.model_dump(exclude_none=True) for where, limits in policy.limits_at.items()}
+
+
+def _render(console: Console, policy: Policy) -> None:
+    rows = table("", "packets waiting", *_COLUMNS)
+    for where, limits in {"everywhere": policy.limits, **policy.limits_at}.items():
+        rows.add_row(where, *_cells(limits))
+    console.print(rows)
+    interval = policy.alarm_interval
+    rate = f"at most one a port in {format_duration(interval)}" if interval else "only counted"
+    console.print(f"alarms: {rate}")
+
+
+def _cells(limits: Limits) -> list[str]:
+    values = (getattr(limits, name) for name in _NAMES)
+    return ["by buffer" if value is None else str(value) for value in values]
+
+
+def _render_ports(console: Console, ports: dict[str, dict[str, int]]) -> None:
+    rows = table("", "port", *_COLUMNS)
+    for port, limits in ports.items():
+        rows.add_row(port, *(str(limits[name]) for name in _NAMES))
+    console.print(rows)

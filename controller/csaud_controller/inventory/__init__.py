@@ -1,0 +1,34 @@
+"""The fabric as it is wired: read from a file, from the run directory, or built by name."""
+
+from csaud_controller.inventory.builders import fat_tree, leaf_spine
+from csaud_controller.inventory.load import load_fabric
+from csaud_controller.inventory.model import (
+    ClientTls,
+    Edge,
+    Fabric,
+    HostSpec,
+    LinkDefaults,
+    Role,
+    ServerTls,
+    SwitchSpec,
+)
+from csaud_controller.inventory.ports import CPU_PORT, MAX_PORT, RECIRCULATION_PORT, End, interface
+
+__all__ = [
+    "CPU_PORT",
+    "MAX_PORT",
+    "RECIRCULATION_PORT",
+    "ClientTls",
+    "Edge",
+    "End",
+    "Fabric",
+    "HostSpec",
+    "LinkDefaults",
+    "Role",
+    "ServerTls",
+    "SwitchSpec",
+    "fat_tree",
+    "interface",
+    "leaf_spine",
+    "load_fabric",
+]

@@ -1,0 +1,27 @@
+"""Ports: their numbers, their names as interfaces, and the end of a link."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+CPU_PORT = 510
+"""Port number of the P4 targets' packet-in/packet-out (their --cpu-port)."""
+RECIRCULATION_PORT = 127
+"""Packets for it pass the P4 program once more; no interface is behind it."""
+MAX_PORT = RECIRCULATION_PORT - 1
+"""Counters of the P4 program are indexed by port*4+kind for ports below 128."""
+
+
+class End(NamedTuple):
+    """One end of a link: a switch or host and its port."""
+
+    node: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.node}:{self.port}"
+
+
+def interface(node: str, port: int) -> str:
+    """Name of the network interface of a port: "l1-eth3"."""
+    return f"{node}-eth{port}"

@@ -1,0 +1,157 @@
+"""Limits, marks and loss signals of ports: defaults from the buffer, and what was set at some place."""
+
+import pytest
+from csaud_controller.congestion import Ecn, Limits, Thresholds, thresholds
+from csaud_controller.inventory import Fabric, LinkDefaults, leaf_spine
+from csaud_controller.places import ports_of
+from csaud_controller.policy import Policy, ecn_of, limits_of, port_entries, signals_of
+from csaud_controller.state import Entry, call, entry
+from csaud_controller.yamlfile import FieldError
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+
+@pytest.fixture
+def fabric() -> Fabric:
+    return leaf_spine(2, 2, 1)
+
+
+def of_table(fabric: Fabric, table: str, switch: str = "l1", **policy: object) -> list[Entry]:
+    entries = port_entries(fabric, Policy.model_validate(policy), switch)
+    return [each for each in entries if each.table == table]
+
+
+@pytest.mark.parametrize(
+    ("where", "ports"),
+    [
+        ("uplinks", {"l1": [1, 2], "l2": [1, 2]}),
+        ("all", {"l1": [1, 2], "l2": [1, 2], "s1": [1, 2], "s2": [1, 2]}),
+        ("hosts", {"l1": [3], "l2": [3]}),
+        ("leaf", {"l1": [1, 2, 3], "l2": [1, 2, 3]}),
+        ("spine", {"s1": [1, 2], "s2": [1, 2]}),
+        ("s2", {"s2": [1, 2]}),
+        ("s1-l2", {"l2": [1], "s1": [2]}),
+        ("l1:2", {"l1": [2]}),
+        ("h1-l1", {"l1": [3]}),
+    ],
+)
+def test_places(fabric: Fabric, where: str, ports: dict[str, list[int]]) -> None:
+    assert {name: sorted(p) for name, p in ports_of(fabric, where).items()} == ports
+
+
+@pytest.mark.parametrize("where", ["core", "l9", "l1:7", "s1-s2"])
+def test_places_that_are_not_there_are_named(fabric: Fabric, where: str) -> None:
+    with pytest.raises(FieldError, match="expected one of"):
+        ports_of(fabric, where)
+
+
+def test_limits_follow_the_buffer_unless_they_are_set(fabric: Fabric) -> None:
+    assert limits_of(fabric, Policy(), "l1", 1) == Thresholds(64, 152, 240, 229)
+    policy = Policy(
+        limits=Limits(trim_at=10, drop_at=20),
+        limits_at={"l1": Limits(trim_at=5), "l1:1": Limits(trim_at=1, no_trim_at=1, drop_at=2, alarm_at=2)},
+    )
+    assert limits_of(fabric, policy, "l1", 1) == Thresholds(1, 1, 2, 2)
+    assert limits_of(fabric, policy, "l1", 2) == Thresholds(5, 122, 240, 226)
+    assert limits_of(fabric, policy, "s1", 2) == Thresholds(10, 15, 20, 20)
+
+
+@given(
+    st.integers(1, 1 << 16),
+    st.lists(st.none() | st.integers(1, 1000), min_size=3, max_size=3),
+)
+def test_derived_limits_are_in_order_and_leave_room_in_the_queue(
+    buffer: int, given: list[int | None]
+) -> None:
+    try:
+        found = thresholds(
+            Limits(trim_at=given[0], no_trim_at=given[1], drop_at=given[2]), LinkDefaults(buffer=buffer)
+        )
+    except ValueError:
+        return
+    assert 1 <= found.trim_at <= found.no_trim_at <= found.drop_at
+    assert found.no_trim_at <= found.alarm_at <= found.drop_at
+    if given == [None] * 3:
+        assert found.drop_at < buffer or buffer == 1
+
+
+def test_limits_that_do_not_fit_are_refused_where_they_were_set(fabric: Fabric) -> None:
+    with pytest.raises(ValidationError, match=r"at most drop_at \(20\), got 30"):
+        Limits(trim_at=30, drop_at=20)
+    with pytest.raises(FieldError, match="250, 245 and 240 in a buffer of 256 packets, at l1:1") as caught:
+        Policy(limits_at={"leaf": Limits(trim_at=250)}).check(fabric)
+    assert caught.value.loc == ("limits_at", "leaf")
+
+
+def test_limits_go_to_both_tables_and_alarms_have_an_interval(fabric: Fabric) -> None:
+    (limits, *_) = of_table(fabric, "congestion.limits")
+    assert limits.action == call(
+        "congestion.set_limits", trim_at=64, no_trim_at=152, drop_at=240, alarm_at=229
+    )
+    (returned, *_) = of_table(fabric, "loss_signal.return_limits")
+    assert returned.action == call("loss_signal.set_return_limits", drop_at=240, alarm_at=229)
+    (alarm, *_) = of_table(fabric, "congestion.alarm", alarm_interval="50ms")
+    assert alarm.action == call("congestion.report", interval_us=50_000)
+    assert of_table(fabric, "congestion.alarm", alarm_interval=0) == []
+
+
+def test_marks_follow_the_limits_unless_they_are_set(fabric: Fabric) -> None:
+    assert ecn_of(fabric, Policy(), "l1", 1) == Ecn(low=32, high=64)
+    policy = Policy(ecn=False, ecn_at={"leaf": Ecn(low=1, high=9), "l1:3": True}, limits=Limits(trim_at=10))
+    assert ecn_of(fabric, policy, "s1", 1) is None
+    assert ecn_of(fabric, policy, "l1", 1) == Ecn(low=1, high=9)
+    assert ecn_of(fabric, policy, "l1", 3) == Ecn(low=5, high=10)
+    assert of_table(fabric, "ecn.marking", "s1", ecn=False) == []
+    seeds = {dict(e.action.args)["seed"] for e in of_table(fabric, "ecn.marking")}  # type: ignore[union-attr]
+    assert len(seeds) == 3, "each port draws its own"
+
+
+@pytest.mark.parametrize("signal", ["trim", "bounce", "both"])
+def test_every_signal_has_its_form(fabric: Fabric, signal: str) -> None:
+    form = {"trim_size": 200, "trim_dscp": 10, "trim_priority": 5}
+    (first, *_) = of_table(fabric, "loss_signal.signal", loss_signal=signal, **form)
+    assert first == entry(
+        "loss_signal.signal",
+        {"port": 1},
+        call(f"loss_signal.{signal}", size=200, dscp=10, priority=5, icrc=0),
+        priority=1,
+    )
+    (first, *_) = of_table(fabric, "loss_signal.signal", loss_signal=signal, **form, trim_icrc=True)
+    assert dict(first.action.args)["size"] == 98  # type: ignore[union-attr]
+    assert dict(first.action.args)["icrc"] == 1  # type: ignore[union-attr]
+
+
+def test_a_drop_needs_no_entry(fabric: Fabric) -> None:
+    assert of_table(fabric, "loss_signal.signal", loss_signal="drop") == []
+
+
+def test_signals_by_place_and_class(fabric: Fabric) -> None:
+    rules = [
+        {"where": "l1:1", "signal": "both"},
+        {"cls": 3, "signal": "drop"},
+        {"where": "l1:2", "icrc": True},
+        {"where": "l1:3", "cls": 1, "dscp": 2},
+    ]
+    policy = Policy.model_validate({"loss_signal": "trim", "signals": rules})
+    at = {
+        port: [(c, s.signal, s.icrc, s.dscp) for c, s in signals_of(fabric, policy, "l1", port)]
+        for port in (1, 2, 3)
+    }
+    assert at == {
+        1: [(None, "both", False, 8), (3, "drop", False, 8)],
+        2: [(None, "trim", True, 8)],
+        3: [(None, "trim", False, 8), (3, "drop", False, 8), (1, "trim", False, 2)],
+    }
+    entries = [e for e in port_entries(fabric, policy, "l1") if e.table == "loss_signal.signal"]
+    assert [(dict(e.match)["port"], dict(e.match).get("cls"), e.priority) for e in entries] == [
+        (1, None, 1), (1, (3, 7), 2), (2, None, 1), (3, None, 1), (3, (3, 7), 2), (3, (1, 7), 3),
+    ]  # fmt: skip
+
+
+def test_a_rule_at_a_place_that_is_not_there_is_refused(fabric: Fabric) -> None:
+    for key, value in {
+        "signals": [{"where": "core", "signal": "drop"}], "limits_at": {"l9": {}}, "ecn_at": {"l1:9": False},
+    }.items():  # fmt: skip
+        with pytest.raises(FieldError, match="expected one of"):
+            Policy.model_validate({key: value}).check(fabric)

@@ -1,0 +1,93 @@
+"""Spray modes become entries of `spray.policy`, the more important before the less."""
+
+import pytest
+from csaud_controller.inventory import leaf_spine
+from csaud_controller.paths import remote_group
+from csaud_controller.policy import Policy
+from csaud_controller.seeds import derive
+from csaud_controller.spray import MODES, SprayOverride, spray_entries
+from csaud_controller.state import Entry, call
+from csaud_controller.yamlfile import FieldError
+
+FABRIC = leaf_spine(3, 2, 1)
+
+
+def entries_of(switch: str = "l1", **policy: object) -> list[Entry]:
+    return spray_entries(FABRIC, Policy.model_validate(policy).spraying, switch)
+
+
+@pytest.mark.parametrize(
+    ("mode", "action", "seeded"),
+    [
+        ("ecmp", "spray.ecmp", True),
+        ("entropy", "spray.entropy", True),
+        ("random", "spray.random", True),
+        ("round-robin", "spray.round_robin", False),
+        ("weighted", "spray.weighted", False),
+        ("least-queue", "spray.least_queue", True),
+        ("host", "spray.host_directed", False),
+    ],
+)
+def test_modes_become_actions(mode: str, action: str, seeded: bool) -> None:
+    entries = entries_of(spray=mode, seed=5)
+    default = [e for e in entries if e.priority == 100]
+    expected = call(action, seed=derive(5, "spray", "l1")) if seeded else call(action)
+    assert [e.action for e in default] == [expected] * 3
+    assert all(dict(e.match)["kind"][1] == 3 for e in default)  # type: ignore[index]
+    assert not any(("kind", (0, 3)) in e.match for e in entries), "traffic that is not CSA keeps ECMP"
+
+
+def test_a_flowlets_gap_is_in_microseconds() -> None:
+    default = [e for e in entries_of(spray="flowlet", flowlet_gap="2ms") if e.priority == 100]
+    assert [e.action for e in default] == [call("spray.flowlet", seed=derive(1, "spray", "l1"), gap=2000)] * 3
+
+
+def test_every_mode_can_be_asked_for_by_its_number() -> None:
+    asked = {
+        dict(e.match)["asked"]: e.action.action
+        for e in entries_of()
+        if e.priority == 200  # type: ignore[union-attr]
+    }
+    assert asked == {
+        (1, 15): "spray.ecmp", (2, 15): "spray.entropy", (3, 15): "spray.random",
+        (4, 15): "spray.round_robin", (5, 15): "spray.weighted", (6, 15): "spray.least_queue",
+        (7, 15): "spray.host_directed", (8, 15): "spray.flowlet",
+    }  # fmt: skip
+    assert not [e for e in entries_of(honour_hosts=False) if e.priority == 200]
+
+
+def test_an_exception_comes_before_what_hosts_ask_for_before_the_default() -> None:
+    overrides = (SprayOverride(cls=0, spray="ecmp"), SprayOverride(comm=7, spray="host"))
+    by_priority = sorted(entries_of(overrides=overrides), key=lambda e: -e.priority)
+    assert dict(by_priority[0].match)["cls"] == (0, 7), "the first exception wins over the second"
+    assert dict(by_priority[3].match)["comm"] == (7, 0xFFFF)
+    assert dict(by_priority[6].match).keys() == {"asked"}
+    assert by_priority[-1].priority == 100
+
+
+def test_an_exception_can_name_destination_kind_class_communicator_and_what_is_asked() -> None:
+    override = {
+        "spray": "flowlet", "gap": "1ms", "seed": 9,
+        "to": "l3", "kind": "data", "cls": 2, "comm": 7, "asked": "random",
+    }  # fmt: skip
+    (entry,) = [e for e in entries_of(overrides=[override]) if e.priority >= 1000]
+    assert dict(entry.match) == {
+        "group": (remote_group(FABRIC, "l3"), 0xFFFF),
+        "kind": (1, 3),
+        "cls": (2, 7),
+        "comm": (7, 0xFFFF),
+        "asked": (MODES["random"].asked, 15),
+    }
+    assert entry.action == call("spray.flowlet", seed=derive(9, "spray", "l1"), gap=1000)
+    assert not [e for e in entries_of("l3", overrides=[override]) if e.priority >= 1000], "hosts of its own"
+
+
+def test_traffic_that_is_not_csa_can_be_sprayed_by_name_only() -> None:
+    entries = entries_of(overrides=[{"spray": "random", "kind": "other"}])
+    assert [e.action.action for e in entries if ("kind", (0, 3)) in e.match] == ["spray.random"]  # type: ignore[union-attr]
+
+
+def test_an_exception_for_a_switch_that_is_not_there_is_refused() -> None:
+    policy = Policy(overrides=(SprayOverride(spray="ecmp", to="l9"),))
+    with pytest.raises(FieldError, match="unknown switch 'l9'; expected one of l1, l2, l3"):
+        policy.check(FABRIC)
