@@ -104,6 +104,15 @@ class Expression {
     std::uint64_t constant() const { return value_; }
     std::uint32_t slot() const { return index_; }
 
+    struct Code {
+        std::vector<Instruction> instructions;
+        std::vector<std::uint64_t> constants;
+        std::vector<Wide> wide_constants;
+        Operand result;
+    };
+    // The instructions; nullptr for a plain constant, and where they run on 128 bits.
+    const Code* narrow_code() const { return shape_ == Shape::kWideCode ? nullptr : code_.get(); }
+
   private:
     friend class ExpressionBuilder;
 
@@ -117,13 +126,6 @@ class Expression {
         kSlotMasked,
         kCode,
         kWideCode,
-    };
-
-    struct Code {
-        std::vector<Instruction> instructions;
-        std::vector<std::uint64_t> constants;
-        std::vector<Wide> wide_constants;
-        Operand result;
     };
 
     std::uint64_t eval_narrow(const Frame& frame) const;

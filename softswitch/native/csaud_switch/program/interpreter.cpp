@@ -28,6 +28,22 @@ std::string format_message(const LogMessage& message, const Frame& frame) {
 
 }  // namespace
 
+Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& random)
+    : program_(program), drop_port_(drop_port), random_(random) {
+    CompiledProgram::Hooks hooks{};
+    hooks.apply = [](Interpreter* self, Table* table, std::uint64_t, const std::uint64_t*, Packet* packet) {
+        return self->apply(*table, *packet);
+    };
+    hooks.execute = [](Interpreter* self, const Action* action, std::uint64_t at,
+                       const std::uint64_t* parameters,
+                       Packet* packet) { self->execute(*action, parameters, *packet, at, at + 1); };
+    hooks.eval = [](Interpreter*, const Expression* expression, std::uint64_t,
+                    const std::uint64_t* parameters, Packet* packet) {
+        return expression->eval({packet->slots.data(), parameters});
+    };
+    compiled_ = CompiledProgram::make(program, hooks);
+}
+
 void Interpreter::begin(Packet& packet) const {
     packet.slots.assign(program_.layout.slot_count, 0);
     packet.headers.assign(program_.headers.size(), HeaderState{});
@@ -35,7 +51,12 @@ void Interpreter::begin(Packet& packet) const {
         if (program_.layout.headers[i].metadata) packet.slots[program_.headers[i].valid_slot] = 1;
 }
 
-void Interpreter::run(const Pipeline& pipeline, Packet& packet) {
+void Interpreter::run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet) {
+    if (code != nullptr) {
+        code(packet.slots.data(), nullptr, &packet, this, packet.headers.data());
+        packet.exit = false;
+        return;
+    }
     std::uint32_t at = pipeline.start;
     while (at != kEnd && !packet.exit) {
         const FlowNode& node = pipeline.nodes[at];
@@ -85,7 +106,7 @@ std::uint32_t Interpreter::apply(Table& table, Packet& packet) {
             }
         }
     }
-    if (action != kEnd) execute(program_.actions[action], parameters, packet);
+    if (action != kEnd) call(action, parameters, packet);
     if (table.by_hit) return entry != nullptr ? table.next_hit : table.next_miss;
     return action != kEnd ? table.next_by_action[action] : table.base_next;
 }
@@ -99,10 +120,18 @@ void Interpreter::watch_hit(const Table& table, Entry& entry, Packet& packet) {
     assign_wide(table.meter_target, color, packet);
 }
 
-void Interpreter::execute(const Action& action, const std::uint64_t* parameters, Packet& packet) {
+void Interpreter::call(std::uint32_t action, const std::uint64_t* parameters, Packet& packet) {
+    if (!compiled_) {
+        execute(program_.actions[action], parameters, packet);
+    } else if (const CompiledProgram::Code code = compiled_->action(action)) {
+        code(packet.slots.data(), parameters, &packet, this, packet.headers.data());
+    }
+}
+
+void Interpreter::execute(const Action& action, const std::uint64_t* parameters, Packet& packet,
+                          std::size_t from, std::size_t to) {
     const Frame frame{packet.slots.data(), parameters};
-    const std::size_t count = action.primitives.size();
-    for (std::size_t at = 0; at < count; ++at) {
+    for (std::size_t at = from; at < to; ++at) {
         const Primitive& p = action.primitives[at];
         switch (p.op) {
             case PrimitiveOp::kAssignConstant:

@@ -2,19 +2,23 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/program/compile.hpp"
 #include "csaud_switch/program/program.hpp"
 
 namespace csaud::sw {
 
 class Interpreter {
   public:
-    Interpreter(Program& program, PortId drop_port, std::mt19937_64& random)
-        : program_(program), drop_port_(drop_port), random_(random) {}
+    // The program stays where it is; its controls become machine code where that is possible.
+    Interpreter(Program& program, PortId drop_port, std::mt19937_64& random);
+    Interpreter(const Interpreter&) = delete;
+    Interpreter& operator=(const Interpreter&) = delete;
 
     // The present, for meters and idle timeouts.
     void set_time(Nanos now, std::uint64_t since_start_us) {
@@ -25,8 +29,10 @@ class Interpreter {
     void begin(Packet& packet) const;
     // Sets parser_error and checksum_error; moves the packet's start behind what was parsed.
     void parse(Packet& packet);
-    void ingress(Packet& packet) { run(program_.ingress, packet); }
-    void egress(Packet& packet) { run(program_.egress, packet); }
+    void ingress(Packet& packet) {
+        run(program_.ingress, compiled_ ? compiled_->ingress() : nullptr, packet);
+    }
+    void egress(Packet& packet) { run(program_.egress, compiled_ ? compiled_->egress() : nullptr, packet); }
     // Checksums are updated, headers are put before the payload.
     void deparse(Packet& packet);
 
@@ -41,10 +47,16 @@ class Interpreter {
     std::vector<std::string> take_log();
 
   private:
-    void run(const Pipeline& pipeline, Packet& packet);
+    void run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet);
     std::uint32_t apply(Table& table, Packet& packet);
     void watch_hit(const Table& table, Entry& entry, Packet& packet);
-    void execute(const Action& action, const std::uint64_t* parameters, Packet& packet);
+    void call(std::uint32_t action, const std::uint64_t* parameters, Packet& packet);
+    void execute(const Action& action, const std::uint64_t* parameters, Packet& packet) {
+        execute(action, parameters, packet, 0, action.primitives.size());
+    }
+    // The primitives from one to another.
+    void execute(const Action& action, const std::uint64_t* parameters, Packet& packet, std::size_t from,
+                 std::size_t to);
     void execute_rare(const Primitive& primitive, const Frame& frame, Packet& packet);
     void assign(const Primitive& primitive, std::uint64_t value, Packet& packet) const {
         packet.slots[primitive.target.slot] = value & primitive.mask;
@@ -67,6 +79,7 @@ class Interpreter {
     Nanos now_ = 0;
     std::uint64_t now_us_ = 0;
     std::vector<std::string> log_;
+    std::unique_ptr<CompiledProgram> compiled_;
 };
 
 }  // namespace csaud::sw

@@ -1,0 +1,51 @@
+// The controls of a program as machine code: conditions, actions, and the way from one to the next.
+//
+// What has no code here is done by the interpreter, which the code calls: so the interpreter alone says what
+// a program means, and nothing must be added here when it learns something new. On other processors than
+// x86-64, where a process may not make code, or with CSAUD_SWITCH_COMPILE=0 in the environment, the
+// interpreter does it all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/program/machine_code.hpp"
+#include "csaud_switch/program/program.hpp"
+
+namespace csaud::sw {
+
+class Interpreter;
+
+class CompiledProgram {
+  public:
+    using Code = void (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
+                          Interpreter* interpreter, HeaderState* headers);
+
+    // What the code calls.
+    struct Hooks {
+        // Applies a table; which node comes next.
+        std::uint32_t (*apply)(Interpreter*, Table*, std::uint64_t, const std::uint64_t* parameters, Packet*);
+        // One primitive of an action.
+        void (*execute)(Interpreter*, const Action*, std::uint64_t at, const std::uint64_t* parameters,
+                        Packet*);
+        std::uint64_t (*eval)(Interpreter*, const Expression*, std::uint64_t, const std::uint64_t* parameters,
+                              Packet*);
+    };
+
+    // nullptr where code cannot be made. The program stays where it is as long as the code is used.
+    static std::unique_ptr<CompiledProgram> make(Program& program, const Hooks& hooks);
+
+    Code action(std::uint32_t index) const { return actions_[index]; }
+    Code ingress() const { return ingress_; }
+    Code egress() const { return egress_; }
+
+  private:
+    CodePages pages_;
+    std::vector<Code> actions_;
+    Code ingress_ = nullptr;
+    Code egress_ = nullptr;
+};
+
+}  // namespace csaud::sw

@@ -1,0 +1,124 @@
+// Machine code for x86-64, as bytes, and memory that it can be run from.
+//
+// Only the few instructions that programs are compiled to (see compile.hpp). Values are 64-bit words in rax;
+// rcx and rdx are free for use within an instruction's code.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace csaud::sw {
+
+// Pages of code, read-only and executable.
+class CodePages {
+  public:
+    CodePages() = default;
+    ~CodePages();
+    CodePages(const CodePages&) = delete;
+    CodePages& operator=(const CodePages&) = delete;
+
+    // False where the system does not let a process make code.
+    bool load(const std::vector<std::uint8_t>& code);
+    const std::uint8_t* at(std::size_t offset) const { return base_ + offset; }
+
+  private:
+    std::uint8_t* base_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+class Assembler {
+  public:
+    // Where words lie: the packet's slots (rbx), the action's parameters (rbp), the stack (rsp).
+    enum class Base : std::uint8_t { kSlots, kParameters, kStack };
+    struct Word {
+        Base base;
+        std::uint32_t index;
+    };
+    // Operations of rax with another word.
+    enum class Alu : std::uint8_t {
+        kAdd = 0x03,
+        kOr = 0x0B,
+        kAnd = 0x23,
+        kSub = 0x2B,
+        kXor = 0x33,
+        kCmp = 0x3B
+    };
+    // Conditions after a comparison, as in setcc and jcc.
+    enum class If : std::uint8_t {
+        kBelow = 2,
+        kAboveEqual = 3,
+        kEqual = 4,
+        kNotEqual = 5,
+        kBelowEqual = 6,
+        kLess = 12,
+        kGreaterEqual = 13,
+        kLessEqual = 14,
+        kGreater = 15,
+    };
+    using Label = std::size_t;
+
+    std::size_t size() const { return code_.size(); }
+
+    void enter(std::size_t stack_words);  // keeps the registers, takes the arguments over
+    void leave();
+
+    void load(Word from);  // rax = word
+    void store(Word to);
+    void load_constant(std::uint64_t value);
+    void store_constant(Word to, std::uint64_t value);
+    void alu(Alu op, Word with);
+    void alu_constant(Alu op, std::uint64_t value);
+    void multiply(Word with);
+    void multiply_constant(std::uint64_t value);
+    void invert();
+    void shift_left(unsigned bits);
+    void shift_right(unsigned bits, bool with_sign);
+    void flag(If condition);  // rax = condition ? 1 : 0
+    void truth();             // rax = rax != 0
+    void both(Word with);     // rax = rax != 0 && word != 0
+    void select(Word yes, Word no);
+    void clamp(std::uint64_t most);  // rax = min(max(rax, 0), most), with sign
+
+    // rax is an index: jump when it is not below the limit; then load or store the word of an array.
+    void jump_unless_below(std::uint64_t limit, Label to);
+    void load_element(const void* array);
+    void store_element(const void* array, Word index);
+    void count_element(const void* array, std::size_t bytes_offset);  // packets and bytes of a counter
+
+    void mark_dirty(std::uint32_t offset);  // a byte of the packet's header states
+    void set_exit(std::size_t offset);
+    void jump_if_exit(std::size_t offset, Label to);
+
+    // A function of C++; its arguments are the interpreter, a pointer, a number, the parameters, the packet.
+    void call(const void* function, const void* pointer, std::uint64_t number);
+
+    Label label();
+    void place(Label label);
+    void jump(Label to);
+    void jump_if(If condition, Label to);
+    void compare_result(std::uint32_t value);  // of a function, 32 bits
+    void test();                               // rax with itself
+
+    // All labels are placed.
+    const std::vector<std::uint8_t>& finish();
+
+  private:
+    void bytes(std::initializer_list<int> list);
+    void number32(std::uint64_t value);
+    void number64(std::uint64_t value);
+    void address(int reg, Word word);
+    void load_other(int reg, Word from);
+    static bool is_small(std::uint64_t value);
+
+    struct Fixup {
+        std::size_t at;
+        Label label;
+    };
+    std::vector<std::uint8_t> code_;
+    std::vector<std::size_t> labels_;
+    std::vector<Fixup> fixups_;
+    std::size_t stack_bytes_ = 0;
+};
+
+}  // namespace csaud::sw
