@@ -3,6 +3,15 @@
 import enum
 from typing import Any
 
+class PathPolicy(enum.Enum):
+    """Which path the next packet to a peer takes."""
+
+    oblivious = 0
+    ecmp = 1
+    bitmap = 2
+    reps = 3
+    mixed = 4
+
 class EndpointConfig:
     """Settings of an endpoint; times in nanoseconds, rates in bit/s."""
 
@@ -27,6 +36,7 @@ class EndpointConfig:
     credit_bits: int
     paths: int
     spray: int
+    path_policy: PathPolicy
     ordered: bool
     window: int
     early_pool_packets: int

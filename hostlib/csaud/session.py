@@ -134,6 +134,7 @@ def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Op
         config.verify_icrc = all(card.mode == "udp" for card in table.cards)
     config.window, config.paths = settings.window, settings.paths
     config.ecn = settings.ecn
+    config.path_policy = _core.PathPolicy[settings.path_policy]
     config.spray, config.ordered = settings.spray, settings.ordered
     if settings.rate_bps:
         config.pace_bps = config.rate_bps = settings.rate_bps

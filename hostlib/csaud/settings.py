@@ -59,6 +59,12 @@ class Settings:
         16, "paths", "path identities that a sender spreads its packets over", low=1, high=16384
     )
     spray: int = _row(0, "code", "spray mode asked of the switches; 0: the fabric's own", high=8)
+    path_policy: str = _row(
+        "oblivious",
+        "name",
+        "the path of the next packet: in turn, one a peer, past penalised ones, where packets arrived, both",
+        choices=("oblivious", "ecmp", "bitmap", "reps", "mixed"),
+    )
     ordered: bool = _row(False, "flag", "this rank holds each path to be FIFO (ECMP, entropy, host-directed)")
     rate_bps: int = _row(0, "bit/s", "rate of this rank's link, at which it paces its packets; 0: unpaced")
     ecn: bool = _row(True, "flag", "DATA goes as ECT(0), so that switches may mark it (ECN)")

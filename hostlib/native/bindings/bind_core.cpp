@@ -206,6 +206,12 @@ void bind_wire(nb::module_& m) {
 }  // namespace
 
 void bind_core(nb::module_& m) {
+    nb::enum_<PathPolicyName>(m, "PathPolicy", "Which path the next packet to a peer takes.")
+        .value("oblivious", PathPolicyName::oblivious, "round robin over all paths")
+        .value("ecmp", PathPolicyName::ecmp, "one path, another one when a packet timed out")
+        .value("bitmap", PathPolicyName::bitmap, "round robin that passes over penalised paths")
+        .value("reps", PathPolicyName::reps, "paths on which packets arrived unmarked are used again")
+        .value("mixed", PathPolicyName::mixed, "reps, and bitmap where no path is there to be used again");
     using C = EndpointConfig;
     nb::class_<C>(m, "EndpointConfig", "Settings of an endpoint; times in nanoseconds, rates in bit/s.")
         .def(nb::init<>())
@@ -239,6 +245,7 @@ void bind_core(nb::module_& m) {
             [](C& c, unsigned v) { c.bits.credit = v; })
         .def_rw("paths", &C::paths)
         .def_rw("spray", &C::spray)
+        .def_rw("path_policy", &C::path_policy)
         .def_rw("ordered", &C::ordered)
         .def_rw("window", &C::window)
         .def_rw("early_pool_packets", &C::early_pool_packets)

@@ -241,6 +241,19 @@ void bind_network(nb::module_& t) {
             },
             "rank"_a)
         .def(
+            "deny_path",
+            [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t path, bool denied) {
+                n.endpoint(rank).deny_path(path, denied);
+            },
+            "rank"_a, "path"_a, "denied"_a)
+        .def(
+            "path_state",
+            [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t peer, std::uint16_t path) {
+                constexpr const char* kNames[] = {"good", "skip", "assumed_bad", "denied"};
+                return kNames[static_cast<std::size_t>(n.endpoint(rank).path_state(peer, path))];
+            },
+            "rank"_a, "peer"_a, "path"_a)
+        .def(
             "memory",
             [](VirtualNetwork& n, std::uint16_t rank) {
                 nb::dict d;

@@ -34,6 +34,15 @@ class Bitmap {
 
     void clear() noexcept { words_.fill(0); }
 
+    // Calls f(i) for each bit that is set here and clear in `other`, which f may change.
+    template <class F>
+    void for_each_beyond(const Bitmap& other, F&& f) const {
+        for (std::size_t w = 0; w < words_.size(); ++w) {
+            for (std::uint64_t left = words_[w] & ~other.words_[w]; left != 0; left &= left - 1)
+                f(w * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+        }
+    }
+
     // Wire form: bit i is 0x80 >> (i % 8) of byte i / 8. `bits` of them.
     void write(std::span<std::byte> out, std::size_t bits) const noexcept;
     // Sets what is set on the wire; returns how many bits became set. `in` has (bits + 7) / 8 bytes.

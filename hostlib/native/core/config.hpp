@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "message_name.hpp"
+#include "path_policy.hpp"
 
 namespace csaud {
 
@@ -53,7 +54,8 @@ struct EndpointConfig {
     // Paths
     std::uint16_t paths = 16;  // (job) number of path ids
     std::uint8_t spray = 0;    // spray mode asked of the switches, 0 = the fabric's default
-    bool ordered = false;      // each (destination, path) is FIFO: ECMP, entropy hash, host-directed
+    PathPolicyName path_policy = PathPolicyName::oblivious;
+    bool ordered = false;  // each (destination, path) is FIFO: ECMP, entropy hash, host-directed
 
     // Credit and pacing
     std::uint32_t window = 32;  // (job) packets granted to a sender that was heard

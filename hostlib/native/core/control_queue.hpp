@@ -9,6 +9,8 @@
 
 namespace csaud {
 
+inline constexpr std::uint16_t kAnyPath = UINT16_MAX;
+
 struct ControlItem {
     wire::Type type = wire::Type::ack;
     wire::Reason reason = wire::Reason::none;
@@ -18,6 +20,7 @@ struct ControlItem {
     std::uint16_t pkt_idx = 0;
     std::uint16_t pkt_total = 0;
     std::uint16_t path = 0, path_first = 0, path_count = 0;
+    std::uint16_t via = kAnyPath;  // the path that it takes
     std::uint16_t cumulative = 0;
     std::uint32_t newest_ts = 0;
     MessageName name;

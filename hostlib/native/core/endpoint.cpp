@@ -104,6 +104,13 @@ Nanos Endpoint::next_deadline() const {
 bool Endpoint::next_completion(Completion& c) {
     return impl_->next_completion(c);
 }
+void Endpoint::deny_path(std::uint16_t path, bool denied) {
+    if (path >= config().paths) throw std::invalid_argument("deny_path: not one of the paths");
+    impl_->ctx.peers.deny(path, denied);
+}
+PathState Endpoint::path_state(std::uint16_t rank, std::uint16_t path) const {
+    return impl_->ctx.peers.path_state(rank, path);
+}
 void Endpoint::abort(Nanos now) {
     impl_->fail(Status::aborted, config().rank, true, now);
 }

@@ -16,6 +16,7 @@
 #include "config.hpp"
 #include "memory.hpp"
 #include "message_name.hpp"
+#include "path_states.hpp"
 #include "stats.hpp"
 
 namespace csaud {
@@ -73,6 +74,11 @@ class Endpoint {
     Nanos next_deadline() const;
 
     bool next_completion(Completion&);
+
+    // Packets to no peer take this path any more, or may again: the controller knows it for bad.
+    void deny_path(std::uint16_t path, bool denied);
+    // What is thought of a path to a peer.
+    PathState path_state(std::uint16_t rank, std::uint16_t path) const;
 
     // Ends everything unfinished with Status::aborted, here and at every peer.
     void abort(Nanos now);

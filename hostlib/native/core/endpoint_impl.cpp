@@ -121,7 +121,7 @@ void EndpointImpl::on_loss(const wire::Decoded& d, Nanos now) {
     }
     ++ctx.stats.rx_loss_notices;
     ++ctx.stats.rx_loss_bounced;
-    sender.on_bounce(d, peer);
+    sender.on_bounce(d, peer, now);
 }
 
 // Ranks, indices and credit that cannot be, whatever the state of the message.
@@ -135,7 +135,8 @@ bool EndpointImpl::sane_control(const wire::Decoded& d) const noexcept {
                             d.csa.pkt_idx < d.csa.pkt_total && d.control.cumulative <= d.csa.pkt_total &&
                             (d.control.bitmap_bits == 0 || d.control.bitmap_bits == d.csa.pkt_total);
     if (d.csa.type != wire::Type::state && d.control.bitmap_bits != 0) return false;
-    if ((d.csa.flags & wire::kEcnEcho) != 0 && d.control.echoed_path >= ctx.config.paths) return false;
+    const bool of_path = (d.csa.flags & wire::kEcnEcho) != 0 || (d.control.flags & wire::kOfPath) != 0;
+    if (of_path && d.control.echoed_path >= ctx.config.paths) return false;
     if (d.csa.type != wire::Type::abort) {
         if (!ctx.peers.credit(from).plausible(ctx.credit_serial, d.control.credit, ctx.config.window))
             return false;
@@ -217,6 +218,7 @@ void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
             return on_probe(d, now);
         case wire::Type::probe_rsp:
             ++ctx.stats.rx_probe_rsp;
+            if ((d.control.flags & wire::kOfPath) != 0) sender.on_path_answer(peer, d.control.echoed_path);
             if (d.control.reason == wire::Reason::not_ready) return sender.on_not_ready(d, now);
             return receiver.on_probe_rsp(d, now);
         case wire::Type::abort:
@@ -236,6 +238,10 @@ void EndpointImpl::on_probe(const wire::Decoded& d, Nanos) {
     item.name.src_rank = ctx.config.rank;
     item.peer = d.control.from_rank;
     item.flags = wire::kSeen | wire::kEcho;
+    if ((d.control.flags & wire::kOfPath) != 0) {
+        item.flags |= wire::kOfPath;
+        item.path = d.csa.path_id;
+    }
     item.newest_ts = d.csa.tx_ts;
     ctx.control.push(item);
 }
@@ -307,6 +313,9 @@ void EndpointImpl::on_timer(Nanos now) {
                 break;
             case TimerKind::abort:
                 aborting.on_timer(now);
+                break;
+            case TimerKind::paths:
+                sender.on_paths_timer(static_cast<std::uint16_t>(t.index), now);
                 break;
             case TimerKind::rest:
                 ctx.peers.rest(ctx.path_serial, now - ctx.config.peer_rest);

@@ -17,13 +17,24 @@ void Liveness::release(Peer& p) {
 
 void Liveness::ping(Peer& p, Nanos now) {
     p.last_ping = now;
+    ctx_.control.push(ping_of(p));
+}
+
+void Liveness::ping_path(const Peer& p, std::uint16_t path) {
+    ControlItem item = ping_of(p);
+    item.flags = wire::kOfPath;
+    item.path = item.via = path;
+    ctx_.control.push(item);
+}
+
+ControlItem Liveness::ping_of(const Peer& p) const {
     ControlItem item;
     item.type = wire::Type::probe;
     item.reason = wire::Reason::ping;
     item.peer = p.rank;
     item.name.epoch = ctx_.config.epoch;
     item.name.src_rank = ctx_.config.rank;
-    ctx_.control.push(item);
+    return item;
 }
 
 bool Liveness::on_timer(Peer& p, Nanos now) {

@@ -30,7 +30,11 @@ class Liveness {
     // Queues a ping if the round trip to the peer is unknown or old.
     void measure(Peer& p, Nanos now);
 
+    // Asks for an answer to a packet that takes this path.
+    void ping_path(const Peer& p, std::uint16_t path);
+
   private:
+    ControlItem ping_of(const Peer& p) const;
     void ping(Peer& p, Nanos now);
 
     Context& ctx_;

@@ -1,30 +1,45 @@
-// Which path a packet takes: round robin over the path ids, one step a packet; a retransmission never takes
-// the path on which its copy was lost (where there is another one).
+// Which path the next packet takes. A policy has two methods: what became of packets goes in, paths come out.
+// It knows nothing of peers, messages or time; which paths may not be used at all is not its matter either
+// (path_states.hpp).
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string_view>
 
 namespace csaud {
 
-class RoundRobinPaths {
-  public:
-    RoundRobinPaths() = default;
-    RoundRobinPaths(std::uint16_t paths, std::uint32_t start) noexcept
-        : paths_(paths), next_(static_cast<std::uint16_t>(start % paths)) {}
-
-    std::uint16_t next() noexcept {
-        const std::uint16_t path = next_;
-        next_ = static_cast<std::uint16_t>((next_ + 1U) % paths_);
-        return path;
-    }
-    std::uint16_t next_other(std::uint16_t lost) noexcept {
-        const std::uint16_t path = next();
-        return path == lost ? next() : path;
-    }
-
-  private:
-    std::uint16_t paths_ = 1;
-    std::uint16_t next_ = 0;
+enum class PathFeedback : std::uint8_t {
+    good,     // a packet arrived unmarked
+    ecn,      // it arrived with a congestion mark
+    nack,     // it was lost, as a switch or the receiver told
+    timeout,  // it was lost, and nobody told
 };
+
+enum class PathPolicyName : std::uint8_t {
+    oblivious,  // round robin over all paths
+    ecmp,       // one path, another one when a packet timed out
+    bitmap,     // round robin that passes over a path once for each penalty point
+    reps,       // paths on which packets arrived unmarked are used again
+    mixed,      // reps, and bitmap where no path is there to be used again
+};
+inline constexpr unsigned kPathPolicies = 5;
+
+class PathPolicy {
+  public:
+    PathPolicy() = default;
+    virtual ~PathPolicy() = default;
+    PathPolicy(const PathPolicy&) = delete;
+    PathPolicy& operator=(const PathPolicy&) = delete;
+
+    virtual void feedback(std::uint16_t path, PathFeedback) = 0;
+    // `seq`: number of the packet, of all to this peer; `window`: packets that may be under way.
+    virtual std::uint16_t next_path(std::uint32_t seq, std::uint32_t window) = 0;
+
+    virtual std::size_t bytes() const noexcept = 0;
+};
+
+// `start`: where the round begins; ranks begin at different paths, so that they do not meet on the same one.
+std::unique_ptr<PathPolicy> make_path_policy(PathPolicyName, std::uint16_t paths, std::uint16_t start);
 
 }  // namespace csaud

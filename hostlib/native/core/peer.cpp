@@ -17,7 +17,10 @@ bool idle(const Peer& p, Nanos before) noexcept {
 }  // namespace
 
 PeerTable::PeerTable(const EndpointConfig& config)
-    : config_(config), entries_(config.world), ranks_(AddressOf{&entries_}, config.world, kAddressLoad) {}
+    : config_(config),
+      entries_(config.world),
+      ranks_(AddressOf{&entries_}, config.world, kAddressLoad),
+      denied_(config.paths, false) {}
 
 void PeerTable::set_address(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn) {
     if (entries_[rank].at.qpn != 0) ranks_.erase(rank);
@@ -48,7 +51,8 @@ void PeerTable::wake(Peer& p, Entry& e) {
     p.credit = credit_at_rest(e);
     p.grant = e.rested ? CreditGrant(window, r.grant) : CreditGrant(window);
     // Ranks begin their rounds at different paths, so that they do not meet on the same one.
-    p.paths = RoundRobinPaths(config_.paths, std::uint32_t{config_.rank} * 7 + p.rank);
+    const std::uint32_t start = std::uint32_t{config_.rank} * 7 + p.rank;
+    p.paths = PeerPaths(config_.path_policy, config_.paths, start, denied_);
     p.tx_seq.assign(config_.paths, r.path_seq);
     p.rx_paths.assign(config_.paths, PathTracker(!e.rested));
     p.rtt = RttEstimator(r.rtt_us == 0 ? config_.rtt_initial : r.rtt_us * kMicrosecond);
@@ -97,7 +101,7 @@ PeerTable::Bytes PeerTable::bytes() const noexcept {
     for (std::uint32_t i = 0; i < pool_.capacity(); ++i) {
         const Peer& p = pool_[i];
         b.active += sizeof(Peer) + p.tx_seq.capacity() * sizeof(std::uint16_t) +
-                    p.rx_paths.capacity() * sizeof(PathTracker) + p.pending.bytes() +
+                    p.rx_paths.capacity() * sizeof(PathTracker) + p.pending.bytes() + p.paths.bytes() +
                     p.begun.capacity() * sizeof(std::uint32_t);
         if (p.ecn != nullptr) b.ecn += p.ecn->bytes();
     }

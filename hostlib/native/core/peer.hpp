@@ -12,7 +12,7 @@
 #include "ecn.hpp"
 #include "index_map.hpp"
 #include "path_gap.hpp"
-#include "path_policy.hpp"
+#include "peer_paths.hpp"
 #include "pool.hpp"
 #include "reorder.hpp"
 #include "ring_queue.hpp"
@@ -25,7 +25,7 @@ struct Peer {
 
     // To it
     CreditAccount credit;
-    RoundRobinPaths paths;
+    PeerPaths paths;
     std::vector<std::uint16_t> tx_seq;  // next path_seq by path
     RingQueue<Handle> pending;          // sends with packets that never went, in the order posted
     std::vector<std::uint32_t> begun;   // sends of which something went and no ACK came
@@ -86,6 +86,14 @@ class PeerTable {
         return rank < entries_.size() && entries_[rank].at.qpn != 0 && rank != config_.rank;
     }
     const Address& address(std::uint16_t rank) const noexcept { return entries_[rank].at; }
+    // Whether packets may take a path, to whatever peer.
+    void deny(std::uint16_t path, bool denied) { denied_[path] = denied; }
+
+    PathState path_state(std::uint16_t rank, std::uint16_t path) const noexcept {
+        if (const Peer* p = find(rank); p != nullptr) return p->paths.state(path);
+        return denied_[path] ? PathState::denied : PathState::good;
+    }
+
     // The rank at an address; -1: nobody's.
     std::int32_t rank_at(std::uint32_t ipv4, std::uint32_t qpn) const noexcept;
 
@@ -131,6 +139,7 @@ class PeerTable {
     std::vector<Entry> entries_;
     IndexMap<AddressOf> ranks_;
     std::unordered_map<std::uint16_t, std::unique_ptr<PeerEcn>> resting_ecn_;
+    DeniedPaths denied_;
     Pool<Peer> pool_;
 };
 

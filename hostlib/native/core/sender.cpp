@@ -36,6 +36,7 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     peer.pending.push(messages_.handle(i));
     make_ready(peer);
     liveness_.wait(peer, now);
+    if (peer.paths.any_bad()) probe_paths(peer, now);
     ctx_.timers.arm(TimerKind::send, i, std::min(m.deadline, now + probe_wait(peer, 0)));
     return m.id;
 }
@@ -52,6 +53,7 @@ void Sender::finish(std::uint32_t i, Status status, std::uint16_t rank, Nanos no
                            .finished_ns = now,
                            .name = m.name});
     if (m.records != kNone) {
+        if (status == Status::ok) all_arrived(m, peer);
         records_.release(m.records, m.total);
         std::vector<std::uint32_t>& begun = peer.begun;
         begun[m.active_place] = begun.back();
@@ -130,7 +132,7 @@ bool Sender::next_retransmission(Copy& copy, Nanos now) {
         if (m->arrived.test(r.pkt_idx)) continue;
         Peer& peer = ctx_.peers.get(m->dst);
         ++ctx_.stats.tx_path_lost[record.path];
-        record.path = peer.paths.next_other(record.path);
+        record.path = peer.paths.next_other(record.path, ctx_.config.window);
         record.attempt = record.attempt == UINT8_MAX ? 1 : static_cast<std::uint8_t>(record.attempt + 1);
         stamp(*m, peer, record, now);
         ++*rtx_by_[static_cast<std::size_t>(r.found_by)];
@@ -156,7 +158,7 @@ bool Sender::next_first(Copy& copy, Nanos now) {
         const std::uint16_t idx = m.next++;
         if (m.all_sent()) peer.pending.pop();
         PacketRecord& record = records_.at(m.records, idx);
-        record.path = peer.paths.next();
+        record.path = peer.paths.next(ctx_.config.window);
         stamp(m, peer, record, now);
         m.probe_rounds = 0;
         peer.credit.sent();

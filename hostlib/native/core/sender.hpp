@@ -38,10 +38,14 @@ class Sender {
     // late: how long the packet stood in queues, in nanoseconds.
     void on_state(const wire::Decoded&, Nanos late, Nanos now);
     void on_not_ready(const wire::Decoded&, Nanos now);
-    void on_bounce(const wire::Decoded&, std::uint16_t dst);
+    void on_bounce(const wire::Decoded&, std::uint16_t dst, Nanos now);
     void on_credit(Peer&);
     // The receiver has counted so many marks on a path.
     void on_ecn(Peer&, std::uint16_t path, std::uint16_t count);
+
+    // A probe on a path was answered.
+    void on_path_answer(Peer&, std::uint16_t path);
+    void on_paths_timer(std::uint16_t rank, Nanos now);
 
     // All copies given out so far have left the device.
     void handed_over(Nanos now) noexcept;
@@ -93,12 +97,14 @@ class Sender {
     SendMessage* find(const MessageName& name, std::uint16_t dst, std::uint32_t* index = nullptr);
     bool fits(const SendMessage&, const wire::Decoded&) const noexcept;
     bool was_sent(const SendMessage&, std::uint16_t idx, std::uint8_t attempt) noexcept;
-    void merge(SendMessage&, const wire::Decoded&, Nanos now) noexcept;
+    void merge(SendMessage&, const wire::Decoded&, Nanos now);
+    void all_arrived(const SendMessage&, Peer&);
+    void probe_paths(Peer&, Nanos now);
     void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
     void make_ready(Peer&);
-    void queue(std::uint32_t index, std::uint16_t idx, Detector);
-    void resend_reported(std::uint32_t index, std::uint16_t idx, std::uint8_t attempt);
-    void resend_gap(Peer&, const wire::Decoded&);
+    void queue(std::uint32_t index, std::uint16_t idx, Detector, PathFeedback, Nanos now);
+    void resend_reported(std::uint32_t index, std::uint16_t idx, std::uint8_t attempt, Nanos now);
+    void resend_gap(Peer&, const wire::Decoded&, Nanos now);
     unsigned resend_missing(std::uint32_t index, const Peer&, const wire::Decoded&, Nanos late, Nanos now);
     void answer_interval(const SendMessage*, const wire::Decoded&);
     void prefer(std::uint32_t index, Peer&);

@@ -17,10 +17,18 @@ bool Sender::fits(const SendMessage& m, const wire::Decoded& d) const noexcept {
     return true;
 }
 
-void Sender::merge(SendMessage& m, const wire::Decoded& d, Nanos now) noexcept {
+void Sender::merge(SendMessage& m, const wire::Decoded& d, Nanos now) {
     m.last_news = now;
     if (d.control.bitmap_bits == 0) return;
-    const std::size_t fresh = m.arrived.merge(d.bitmap, m.total);
+    Bitmap reported;
+    reported.merge(d.bitmap, m.total);
+    Peer& peer = ctx_.peers.get(m.dst);
+    std::size_t fresh = 0;
+    reported.for_each_beyond(m.arrived, [&](std::size_t idx) {
+        ++fresh;
+        m.arrived.set(idx);
+        peer.paths.arrived(records_.at(m.records, idx).path);
+    });
     m.arrived_count = static_cast<std::uint16_t>(m.arrived_count + fresh);
     if (fresh != 0) m.probe_rounds = 0;
 }
@@ -63,10 +71,10 @@ void Sender::on_state(const wire::Decoded& d, Nanos late, Nanos now) {
     Peer& peer = ctx_.peers.get(d.control.from_rank);
     switch (d.control.reason) {
         case wire::Reason::loss:
-            if (m != nullptr) resend_reported(i, d.csa.pkt_idx, d.csa.attempt);
+            if (m != nullptr) resend_reported(i, d.csa.pkt_idx, d.csa.attempt, now);
             return;
         case wire::Reason::gap:
-            if (ctx_.config.detectors.gap) resend_gap(peer, d);
+            if (ctx_.config.detectors.gap) resend_gap(peer, d, now);
             return;
         case wire::Reason::interval:
             if (m == nullptr || !ctx_.config.detectors.interval ||
@@ -85,9 +93,35 @@ void Sender::on_not_ready(const wire::Decoded& d, Nanos now) {
     if (m != nullptr) m->last_news = now;  // the receiver is alive and not there yet
 }
 
-void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst) {
+void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst, Nanos now) {
     std::uint32_t i = kNone;
-    if (find(d.csa.name, dst, &i) != nullptr) resend_reported(i, d.csa.pkt_idx, d.csa.attempt);
+    if (find(d.csa.name, dst, &i) != nullptr) resend_reported(i, d.csa.pkt_idx, d.csa.attempt, now);
+}
+
+void Sender::all_arrived(const SendMessage& m, Peer& peer) {
+    for (std::size_t idx = m.arrived.first_clear(0, m.total); idx < m.total;
+         idx = m.arrived.first_clear(idx + 1, m.total)) {
+        peer.paths.arrived(records_.at(m.records, idx).path);
+    }
+}
+
+// A path is assumed bad: it is probed until it answers, while there is something to send.
+void Sender::probe_paths(Peer& peer, Nanos now) {
+    const Nanos period = std::max(8 * peer.rtt.patience(), ctx_.beat() / 16);
+    ctx_.timers.arm_earlier(TimerKind::paths, peer.rank, now + period);
+}
+
+void Sender::on_paths_timer(std::uint16_t rank, Nanos now) {
+    Peer* peer = ctx_.peers.find(rank);
+    if (peer == nullptr || peer->waits == 0 || !peer->paths.any_bad()) return;
+    liveness_.ping_path(*peer, peer->paths.next_bad());
+    probe_paths(*peer, now);
+}
+
+void Sender::on_path_answer(Peer& peer, std::uint16_t path) {
+    if (peer.paths.state(path) != PathState::assumed_bad) return;
+    ++ctx_.stats.paths_recovered;
+    peer.paths.answered(path);
 }
 
 void Sender::on_ecn(Peer& peer, std::uint16_t path, std::uint16_t count) {
@@ -95,13 +129,19 @@ void Sender::on_ecn(Peer& peer, std::uint16_t path, std::uint16_t count) {
     const std::uint16_t fresh = peer.ecn->to.heard(path, count, ctx_.config.paths);
     ctx_.stats.rx_ecn_echoes += fresh;
     ctx_.stats.tx_path_ecn[path] += fresh;
+    if (fresh != 0) peer.paths.marked(path, fresh);
 }
 
-void Sender::queue(std::uint32_t i, std::uint16_t idx, Detector found_by) {
+void Sender::queue(std::uint32_t i, std::uint16_t idx, Detector found_by, PathFeedback found, Nanos now) {
     const SendMessage& m = messages_[i];
     PacketRecord& r = records_.at(m.records, idx);
     if (r.queued) return;
     r.queued = true;
+    Peer& peer = ctx_.peers.get(m.dst);
+    if (peer.paths.lost(r.path, found)) {
+        ++ctx_.stats.paths_assumed_bad;
+        probe_paths(peer, now);
+    }
     Retransmission again{.message = messages_.handle(i),
                          .pkt_idx = idx,
                          .found_by = found_by,
@@ -110,19 +150,20 @@ void Sender::queue(std::uint32_t i, std::uint16_t idx, Detector found_by) {
                          .chain = m.chain,
                          .holes = static_cast<std::uint16_t>(m.next - m.arrived_count)};
     if (m.due != kNever) {
-        again.latest = m.due - again.holes * ctx_.packet_time() - ctx_.peers.get(m.dst).rtt.smoothed();
+        again.latest = m.due - again.holes * ctx_.packet_time() - peer.rtt.smoothed();
     }
     rtx_.push(again);
 }
 
-void Sender::resend_reported(std::uint32_t i, std::uint16_t idx, std::uint8_t attempt) {
+void Sender::resend_reported(std::uint32_t i, std::uint16_t idx, std::uint8_t attempt, Nanos now) {
     const SendMessage& m = messages_[i];
     if (!ctx_.config.detectors.loss || m.arrived.test(idx)) return;
     // An older copy than the newest is past caring about: its successor is under way.
-    if (attempt == records_.at(m.records, idx).attempt) queue(i, idx, Detector::loss);
+    if (attempt == records_.at(m.records, idx).attempt)
+        queue(i, idx, Detector::loss, PathFeedback::nack, now);
 }
 
-void Sender::resend_gap(Peer& peer, const wire::Decoded& d) {
+void Sender::resend_gap(Peer& peer, const wire::Decoded& d, Nanos now) {
     const wire::ControlPart& c = d.control;
     for (const std::uint32_t i : peer.begun) {
         const SendMessage& m = messages_[i];
@@ -130,7 +171,7 @@ void Sender::resend_gap(Peer& peer, const wire::Decoded& d) {
             const PacketRecord& r = records_.at(m.records, idx);
             if (r.path != c.echoed_path || m.arrived.test(idx)) continue;
             const std::int32_t at = ctx_.path_serial.distance(c.path_first, r.path_seq);
-            if (at >= 0 && at < c.path_count) queue(i, idx, Detector::gap);
+            if (at >= 0 && at < c.path_count) queue(i, idx, Detector::gap, PathFeedback::nack, now);
         }
     }
 }
@@ -147,6 +188,7 @@ unsigned Sender::resend_missing(std::uint32_t i, const Peer& peer, const wire::D
          idx = m.arrived.first_clear(idx + 1, m.next)) {
         const PacketRecord& r = records_.at(m.records, idx);
         bool lost;
+        bool told = false;  // by the receiver, that something sent later has arrived
         if (probed) {
             // The PROBE may have overtaken what was sent shortly before it.
             lost = (c.flags & wire::kEcho) != 0 &&
@@ -156,13 +198,13 @@ unsigned Sender::resend_missing(std::uint32_t i, const Peer& peer, const wire::D
             // RACK (RFC 8985): something sent later has arrived, and that long enough ago (the receiver
             // waited). A burst shares one tick of the clock; within it the order is that of the indices.
             const std::int32_t ahead = ctx_.ts_serial.distance(r.tx_ts, c.newest_tx_ts);
-            const bool overtaken =
-                (c.flags & wire::kSeen) != 0 && (ahead > 0 || (ahead == 0 && idx <= d.csa.pkt_idx));
-            lost = overtaken || age(r, now) > patience + late;
+            told = (c.flags & wire::kSeen) != 0 && (ahead > 0 || (ahead == 0 && idx <= d.csa.pkt_idx));
+            lost = told || age(r, now) > patience + late;
         }
         if (!lost) continue;
         ++found;
-        queue(i, static_cast<std::uint16_t>(idx), probed ? Detector::probe : Detector::interval);
+        queue(i, static_cast<std::uint16_t>(idx), probed ? Detector::probe : Detector::interval,
+              told ? PathFeedback::nack : PathFeedback::timeout, now);
     }
     return found;
 }

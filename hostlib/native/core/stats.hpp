@@ -51,6 +51,8 @@ namespace csaud {
     X(rx_abort, "ABORT packets received")                                                         \
     X(rx_reordered, "first copies that arrived after a later-sent packet of their message")       \
     X(rx_early, "DATA packets that waited in the early pool")                                     \
+    X(paths_assumed_bad, "times a path to a peer was taken out of use for its losses")            \
+    X(paths_recovered, "times such a path answered a probe and was used again")                   \
     X(stalls, "times this endpoint found that its own caller had been stopped")                   \
     X(rx_queue_drops, "packets that the device's receive queue dropped (kept by the device)")     \
     X(tx_errors, "packets that the device could not send (kept by the device)")

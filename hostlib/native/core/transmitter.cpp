@@ -88,7 +88,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
     h.name = item.name;
     h.pkt_idx = item.pkt_idx;
     h.pkt_total = item.pkt_total;
-    h.path_id = peer.paths.next();
+    h.path_id = item.via != kAnyPath ? item.via : peer.paths.next_control();
     h.tx_ts = ctx_.ticks(now);
 
     wire::ControlPart c;
@@ -115,7 +115,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         c.newest_tx_ts = peer.echo_ts;
     }
     if (peer.ecn != nullptr) {
-        const bool of_path = item.type == wire::Type::state && item.reason == wire::Reason::gap;
+        const bool of_path = item.reason == wire::Reason::gap || (item.flags & wire::kOfPath) != 0;
         if (const EcnReport m = of_path ? peer.ecn->from.tell(item.path) : peer.ecn->from.tell(); m.any) {
             h.flags |= wire::kEcnEcho;
             c.echoed_path = m.path;

@@ -1,0 +1,170 @@
+"""Path policies and path states: what a dead, a congested and a denied path get."""
+
+import itertools
+from collections import Counter
+from typing import Any
+
+import pytest
+from csaud import _core
+
+from tests.hostlib.core_support import DATA, MS, PROBE, S, content, network, retransmitted, total, transfer
+
+PATHS = 8
+PACKETS = 100
+MESSAGE = content(PACKETS * 64)
+POLICIES = list(_core.PathPolicy)
+SPREADING = [policy for policy in POLICIES if policy != _core.PathPolicy.ecmp]
+
+
+def policies(which: list[Any]) -> Any:
+    return pytest.mark.parametrize("policy", which, ids=lambda policy: policy.name)
+
+
+def run(net: Any, messages: range) -> Counter[int]:
+    """DATA copies by path of some messages from rank 0 to rank 1."""
+    before = Counter(dict(enumerate(net.path_stats(0)["tx_path"])))
+    for coll_seq in messages:
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+    return Counter(dict(enumerate(net.path_stats(0)["tx_path"]))) - before
+
+
+@policies(SPREADING)
+def test_without_losses_and_marks_all_paths_are_used(policy: Any) -> None:
+    sent = run(network(paths=PATHS, path_policy=policy), range(1, 9))
+    assert len(sent) == PATHS
+    assert max(sent.values()) < 2 * min(sent.values())
+
+
+def test_ecmp_takes_one_path_of_the_peers_own() -> None:
+    net = network(4, paths=PATHS, path_policy=_core.PathPolicy.ecmp)
+    for dst in (1, 2, 3):
+        transfer(net, MESSAGE, dst=dst, coll_seq=dst)
+    assert sorted(filter(None, net.path_stats(0)["tx_path"])) == [PACKETS] * 3
+
+
+@policies([policy for policy in SPREADING if policy != _core.PathPolicy.mixed])
+def test_a_dead_path_is_left_and_used_again_when_it_answers(policy: Any) -> None:
+    dead = 3
+    net = network(paths=PATHS, path_policy=policy, window=16)
+    net.set_hook(lambda p: "drop" if p.path_id == dead else None)
+    run(net, range(1, 100))
+    assert net.path_state(0, 1, dead) == "assumed_bad"
+    probes: list[int] = []
+
+    def hook(p: Any) -> str | None:
+        if p.type == PROBE and p.src == 0 and p.path_id == dead:
+            probes.append(p.now)
+        return "drop" if p.path_id == dead else None
+
+    net.set_hook(hook)
+    assert run(net, range(113, 123))[dead] == 0
+    held = net.post_send(0, 1, MESSAGE, coll_seq=123)  # waits for its receive: there is something to send
+    net.run_until(net.now + 500 * MS)
+    assert held not in [c.id for c in net.completions(0)]
+    assert len(probes) > 3
+    net.set_hook(None)
+    net.run_until(net.now + 500 * MS)
+    assert net.path_state(0, 1, dead) == "good"
+    assert total(net, "paths_recovered") == total(net, "paths_assumed_bad") > 0
+    net.post_recv(1, 0, len(MESSAGE), coll_seq=123)
+    assert net.settle(net.now + 10 * S)
+    assert run(net, range(124, 130))[dead] > 0
+    assert net.unbalanced() == ""
+
+
+def test_mixed_hardly_tries_a_dead_path_even_before_it_is_assumed_bad() -> None:
+    net = network(paths=PATHS, path_policy=_core.PathPolicy.mixed, window=16)
+    net.set_hook(lambda p: "drop" if p.path_id == 3 else None)
+    run(net, range(1, 5))
+    sent = run(net, range(5, 45))
+    assert sent[3] < 0.01 * sum(sent.values())
+    assert net.unbalanced() == ""
+
+
+def test_ecmp_leaves_its_path_when_it_is_dead() -> None:
+    net = network(paths=PATHS, path_policy=_core.PathPolicy.ecmp)
+    run(net, range(1, 2))
+    [home] = [path for path, copies in enumerate(net.path_stats(0)["tx_path"]) if copies]
+    net.set_hook(lambda p: "drop" if p.path_id == home else None)
+    run(net, range(2, 6))
+    assert run(net, range(6, 9))[home] == 0
+    assert net.unbalanced() == ""
+
+
+@policies(SPREADING)
+def test_what_a_congested_path_gets(policy: Any) -> None:
+    """Every packet on path 2 comes with a mark: policies that listen use it less."""
+    net = network(paths=PATHS, path_policy=policy, window=16)
+    net.set_hook(lambda p: "mark" if p.path_id == 2 else None)
+    run(net, range(1, 4))
+    sent = run(net, range(4, 24))
+    fair = sum(sent.values()) / PATHS
+    if policy == _core.PathPolicy.oblivious:
+        assert sent[2] == pytest.approx(fair, rel=0.1)
+    else:
+        assert sent[2] < 0.8 * fair
+    assert retransmitted(net) == {}
+
+
+@policies(POLICIES)
+def test_a_denied_path_gets_nothing(policy: Any) -> None:
+    net = network(paths=PATHS, path_policy=policy)
+    seen: Counter[tuple[int, bool]] = Counter()
+
+    def hook(p: Any) -> None:
+        seen[p.path_id, p.type == DATA] += p.src == 0
+
+    net.set_hook(hook)
+    for path in (0, 1, 5, 7):
+        net.deny_path(0, path, True)
+    run(net, range(1, 9))
+    assert {path for (path, _), packets in seen.items() if packets} <= {2, 3, 4, 6}
+    assert net.path_state(0, 1, 5) == "denied"
+    for path in (0, 1, 5, 7):
+        net.deny_path(0, path, False)
+    assert net.path_state(0, 1, 5) == "good"
+
+
+def test_with_all_paths_denied_the_job_goes_on() -> None:
+    net = network(paths=PATHS)
+    for path in range(PATHS):
+        net.deny_path(0, path, True)
+    run(net, range(1, 3))
+    assert net.unbalanced() == ""
+
+
+@policies(POLICIES)
+def test_losses_on_all_paths_are_not_the_paths_fault(policy: Any) -> None:
+    """Every second packet is lost, on whatever path: at least half of the paths stay in use."""
+    net = network(paths=PATHS, path_policy=policy)
+    net.set_hook(lambda p: "trim" if p.type == DATA and p.attempt == 0 and p.number % 2 else None)
+    run(net, range(1, 20))
+    bad = [path for path in range(PATHS) if net.path_state(0, 1, path) == "assumed_bad"]
+    assert len(bad) <= PATHS // 2
+    assert net.unbalanced() == ""
+
+
+@policies(POLICIES)
+def test_a_retransmission_takes_another_path(policy: Any) -> None:
+    copies: dict[tuple[int, int], list[int]] = {}
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA:
+            return None
+        copies.setdefault((p.coll_seq, p.pkt_idx), []).append(p.path_id)
+        return "drop" if p.pkt_idx % 7 == 0 and p.attempt < 2 else None
+
+    net = network(paths=PATHS, path_policy=policy, hook=hook)
+    run(net, range(1, 4))
+    repeated = [paths for paths in copies.values() if len(paths) > 1]
+    assert len(repeated) == 3 * 15
+    assert all(a != b for paths in repeated for a, b in itertools.pairwise(paths))
+
+
+@policies(POLICIES)
+def test_one_path_alone(policy: Any) -> None:
+    net = network(paths=1, path_policy=policy)
+    net.set_hook(lambda p: "drop" if p.type == DATA and p.attempt == 0 and p.pkt_idx % 3 == 0 else None)
+    run(net, range(1, 4))
+    assert net.path_state(0, 1, 0) != "assumed_bad"
+    assert net.unbalanced() == ""
