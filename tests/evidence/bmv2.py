@@ -1,0 +1,109 @@
+"""A simple_switch_grpc whose packets come and go by gRPC. Needs root: its Thrift server listens on all
+addresses, so the switch gets a network namespace of its own.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.p4.rig.client import Client
+from tests.p4.rig.thrift import Thrift
+from tests.softswitch.p4runtime_support import CONFIG
+from tests.support.netns import NetworkNamespace
+
+BINARY = "simple_switch_grpc"
+DEVICE_ID = 1
+THRIFT_PORT = 9090
+QUEUES = 8
+RECIRCULATION_PORT = 127
+UNBOUNDED = 1_000_000
+"""Packets: more than ever wait."""
+START_LIMIT_S = 20.0
+
+
+def version() -> str:
+    """What simple_switch_grpc says of itself."""
+    done = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True)
+    found = re.search(r"\d+\.\d+\S*", done.stdout + done.stderr)
+    return found[0] if found else "unknown"
+
+
+class Bench:
+    """A running switch without a program."""
+
+    def __init__(self, folder: Path, namespace: NetworkNamespace) -> None:
+        address, self.dataplane = f"unix:{folder}/p4runtime.sock", f"unix:{folder}/dataplane.sock"
+        argv = [
+            *(
+                BINARY,
+                "--no-p4",
+                "--device-id",
+                str(DEVICE_ID),
+                "-L",
+                "off",
+                "--thrift-port",
+                str(THRIFT_PORT),
+            ),
+            *("--notifications-addr", f"ipc://{folder}/notifications.ipc", "--", "--cpu-port", "510"),
+            *("--grpc-server-addr", address, "--dp-grpc-server-addr", self.dataplane),
+            *("--priority-queues", str(QUEUES)),
+        ]
+        with namespace.entered(), (folder / "log").open("wb") as log:
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log)
+        try:
+            self.client = Client(address, DEVICE_ID, CONFIG)
+            self.client.load()
+            self.thrift = Thrift(_connect(namespace))
+        except BaseException:
+            self.process.kill()
+            raise
+        self.index = self.client.index
+        self.read = self.client.read
+
+    def set_depths(self, ports: Sequence[int], packets: int = UNBOUNDED) -> None:
+        """Of each queue of these ports; clones on their way round have room in any case."""
+        for port in ports:
+            self.thrift.set_queue_depth(port, packets)
+        self.thrift.set_queue_depth(RECIRCULATION_PORT, UNBOUNDED)
+
+    def close(self) -> None:
+        self.client.close()
+        self.process.terminate()
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+def _connect(namespace: NetworkNamespace) -> socket.socket:
+    deadline = time.monotonic() + START_LIMIT_S
+    while True:
+        with namespace.entered():
+            connection = socket.socket()
+        connection.settimeout(START_LIMIT_S)
+        try:
+            connection.connect(("127.0.0.1", THRIFT_PORT))
+            return connection
+        except ConnectionRefusedError:
+            connection.close()
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.05)
+
+
+@contextmanager
+def running() -> Iterator[Bench]:
+    with tempfile.TemporaryDirectory(prefix="csaud-incast-") as folder, NetworkNamespace() as namespace:
+        bench = Bench(Path(folder), namespace)
+        try:
+            yield bench
+        finally:
+            bench.close()
