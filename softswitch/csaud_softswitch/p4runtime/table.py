@@ -22,6 +22,8 @@ from csaud_softswitch.p4runtime.proto import UpdateKind, p4r
 if TYPE_CHECKING:
     from csaud_softswitch._core import Action  # exists in the stub only
 
+_MAX_PRIORITY = (1 << 31) - 1
+
 EntryId: TypeAlias = "tuple[Key, int]"
 """What tells the entries of a table apart: the key and the priority."""
 
@@ -57,8 +59,19 @@ class Table:
         self._profile = profile
         self._extras: dict[EntryId, _Extras] = {}
         self._default_extras = _NOTHING
+        self._priority_base = self._const_priorities()
         self._entry_actions = frozenset(i for i, scope in spec.actions.items() if scope != "default_only")
         self._default_actions = frozenset(i for i, scope in spec.actions.items() if scope != "table_only")
+
+    def _const_priorities(self) -> int:
+        """What the core's priorities of const entries are beyond P4Runtime's, which go from their number down
+        to 1.
+        """
+        if not (self.spec.const_entries and self.spec.has_priority):
+            return 0
+        with core_errors():
+            given = [priority for _, priority, _ in self.switch.table_entries(self.spec.name)]
+        return max(given, default=0) - len(given)
 
     # --- writing entries
 
@@ -190,7 +203,11 @@ class Table:
             raise invalid(f"{self.spec.name}: priority {priority}, expected 1 or more")
         if not self.spec.has_priority and priority != 0:
             raise invalid(f"{self.spec.name}: priority {priority}, expected 0: its keys are exact or LPM")
-        return key, priority
+        return key, self._core_priority(priority)
+
+    def _core_priority(self, priority: int) -> int:
+        """A priority that is none of a const table's is still one, which no entry has."""
+        return min(priority + self._priority_base, _MAX_PRIORITY)
 
     def _decode_action(self, action: p4r.TableAction) -> Action:
         where = self.spec.name
@@ -256,8 +273,9 @@ class Table:
     def select(self, wanted: p4r.TableEntry) -> Iterator[tuple[EntryId, Action]]:
         """The entries that pass the filters of `wanted`."""
         name = self.spec.name
-        if wanted.match and (wanted.priority or not self.spec.has_priority):
-            entry_id = (decode_key(self.spec, wanted.match), wanted.priority)
+        with_priority = self._core_priority(wanted.priority) if wanted.priority else 0
+        if wanted.match and (with_priority or not self.spec.has_priority):
+            entry_id = (decode_key(self.spec, wanted.match), with_priority)
             try:
                 found = [(entry_id, self.find(entry_id))]
             except P4RuntimeError:
@@ -269,7 +287,7 @@ class Table:
             found = [
                 ((key, priority), action)
                 for fields, priority, action in entries
-                if wanted.priority in (0, priority) and ((key := tuple(fields)) == only or only is None)
+                if with_priority in (0, priority) and ((key := tuple(fields)) == only or only is None)
             ]
         return filter(lambda item: self._passes(wanted, *item), found)
 
@@ -306,7 +324,8 @@ class Table:
 
     def encode_id(self, entry_id: EntryId) -> p4r.TableEntry:
         key, priority = entry_id
-        return p4r.TableEntry(table_id=self.spec.id, match=encode_key(self.spec, key), priority=priority)
+        shown = priority - self._priority_base
+        return p4r.TableEntry(table_id=self.spec.id, match=encode_key(self.spec, key), priority=shown)
 
     def _encode_action(self, action: Action) -> p4r.TableAction:
         if action[0] == "action":
