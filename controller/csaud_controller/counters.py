@@ -34,6 +34,8 @@ BY_PATH = (
 two, in which packets without a path_id are in bucket 0."""
 DISCARDED = ("bad_checksum", "ttl_expired", "no_route")
 """Index of `discarded`, as the P4 program counts it; {reason: packets}."""
+WHOLE = {"no_path": 4, "discarded": len(DISCARDED)}
+"""Cells of the counters that know no port."""
 
 SAI_NAMES = {
     "trimmed": "SAI_PORT_STAT_TRIM_PACKETS",
@@ -60,15 +62,21 @@ def read_counters(
     artifacts: Artifacts | None = None,
     *,
     switches: Iterable[str] | None = None,
+    counters: Iterable[str] | None = None,
     timeout_s: float = 10.0,
 ) -> dict[str, SwitchCounters]:
-    """All counters of all switches, or of those named: one wildcard read a counter, all switches at once.
+    """Counters of all switches, or of those named; all counters, or those named.
 
-    CountersError names the switch that did not answer.
+    One request a switch, for the cells of its ports, and all switches at once. CountersError names the switch
+    that did not answer.
     """
     artifacts = artifacts or find_artifacts()
-    ids = {counter.name.split(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
-    names = {ids[name]: name.rsplit(".", 1)[-1] for name in ids}
+    ids = {counter.name.rsplit(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
+    wanted = [name for name in (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE) if name in (counters or ids)]
+    unknown = sorted(set(wanted) - ids.keys())
+    if unknown:
+        raise CountersError(f"the program in {artifacts.p4info} has no counter {', '.join(unknown)}")
+    names = {ids[name]: name for name in wanted}
     channels: list[Any] = []
     try:
         calls = []
@@ -79,13 +87,23 @@ def read_counters(
             channel = open_channel(fabric, switch, spec.p4runtime)
             channels.append(channel)
             request = p4r.ReadRequest(device_id=spec.device_id)
-            for counter_id in ids.values():
-                request.entities.add().counter_entry.counter_id = counter_id
+            for name in wanted:
+                for cell in _cells(name, fabric.peers[switch]):
+                    entry = request.entities.add().counter_entry
+                    entry.counter_id, entry.index.index = ids[name], cell
             calls.append((switch, p4r_grpc.P4RuntimeStub(channel).Read(request, timeout=timeout_s)))
         return {switch: _switch_counters(fabric, switch, names, replies) for switch, replies in calls}
     finally:
         for channel in channels:
             channel.close()
+
+
+def _cells(counter: str, ports: Iterable[int]) -> Iterable[int]:
+    """The cells of a counter that belong to these ports, or all of one that has nothing to do with ports."""
+    if counter in WHOLE:
+        return range(WHOLE[counter])
+    width = len(KINDS) if counter in BY_KIND else PATH_BUCKETS if counter in BY_PATH else 1
+    return (port * width + cell for port in ports for cell in range(width))
 
 
 def _switch_counters(
@@ -105,13 +123,16 @@ def _switch_counters(
     def by_port(names: Iterable[str], read: Callable[[Mapping[int, int], int], Any]) -> SwitchCounters:
         return {name: {port: read(cells[name], port) for port in ports} for name in names if name in cells}
 
-    return {
+    result = {
         **by_port(BY_KIND, lambda cell, port: _kinds(cell, port * len(KINDS))),
         **by_port(BY_PORT, lambda cell, port: cell.get(port, 0)),
         **by_port(BY_PATH, _buckets),
-        "no_path": _kinds(cells["no_path"], 0),
-        "discarded": {reason: cells["discarded"].get(index, 0) for index, reason in enumerate(DISCARDED)},
     }
+    if "no_path" in cells:
+        result["no_path"] = _kinds(cells["no_path"], 0)
+    if "discarded" in cells:
+        result["discarded"] = {why: cells["discarded"].get(index, 0) for index, why in enumerate(DISCARDED)}
+    return result
 
 
 def _kinds(cells: Mapping[int, int], base: int) -> KindCounts:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from csaud_softswitch import _core
+from csaud_softswitch import links as link_control
 from csaud_softswitch.fabric_file import EdgeEntry, FabricFile, FabricFileError, LinkSpec
 from csaud_softswitch.p4runtime.device import Device
 from csaud_softswitch.p4runtime.server import P4RuntimeServer
@@ -40,6 +41,7 @@ class SwitchHost:
     devices: dict[str, Device] = field(default_factory=dict)
     addresses: dict[str, list[str]] = field(default_factory=dict)
     taps: TapServer | None = None
+    links: link_control.LinkServer | None = None
     _servers: list[P4RuntimeServer] = field(default_factory=list)
 
     def add_switch(self, name: str, device_id: int, options: SwitchOptions, addresses: list[str]) -> Device:
@@ -84,12 +86,16 @@ class SwitchHost:
             raise
         if self.taps is not None:
             await self.taps.start()
+        if self.links is not None:
+            await self.links.start()
         self.fabric.start()
 
     async def stop(self) -> None:
         """End all streams, stop listening and forwarding. Idempotent."""
         if self.taps is not None:
             await self.taps.stop()
+        if self.links is not None:
+            await self.links.stop()
         for server in self._servers:
             await server.stop()
         self.fabric.stop()
@@ -127,7 +133,11 @@ def host_fabric(
     process, as a test wants them. HostingError or FabricFileError when something does not fit.
     """
     fabric = _core.Fabric(seed=options.seed)
-    host = SwitchHost(fabric, taps=TapServer(fabric, run_dir / SOCKET))
+    host = SwitchHost(
+        fabric,
+        taps=TapServer(fabric, run_dir / SOCKET),
+        links=link_control.LinkServer(fabric, run_dir / link_control.SOCKET),
+    )
     for name, entry in file.switches.items():
         host.add_switch(name, entry.device_id, options, [f"unix:{run_dir}/{name}.sock"])
     for edge in file.edges:

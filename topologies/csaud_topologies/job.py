@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.counters import BY_PATH, read_counters
+from csaud_controller.counters import BY_PATH
 from rich.console import Console
 
 from csaud_topologies.assemble import Collected
@@ -23,10 +23,11 @@ from csaud_topologies.plan import Plan
 from csaud_topologies.progress import JobProgress
 from csaud_topologies.services import tail
 from csaud_topologies.targets.base import P4Target
-from csaud_topologies.telemetry import read_quiet, switch_counts
+from csaud_topologies.telemetry import read, read_quiet, switch_counts
 from csaud_topologies.workers import Event, Job, Worker, workload_command, workload_environment
 
 _COUNTERS_EVERY_S = 3.0
+_SHOWN = ("injected", "trimmed", "bounced")
 
 
 @dataclass
@@ -70,11 +71,11 @@ class LiveCounters:
         """New figures when it is time for them."""
         if time.monotonic() < self._due:
             return {}
-        counts = [switch_counts(reading) for reading in read_counters(self._running.fabric).values()]
+        reading = read(self._running.fabric, _SHOWN)
         self._due = time.monotonic() + _COUNTERS_EVERY_S
         totals = {
-            name: sum(sum(getattr(count, name).values()) for count in counts)
-            for name in ("injected", "trimmed", "bounced")
+            name: sum(sum(kinds.values()) for counts in reading.values() for kinds in counts[name].values())
+            for name in _SHOWN
         }
         return {name: f"{total:,}" for name, total in totals.items() if total or name != "bounced"}
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from csaud_controller.counters import BY_KIND, SwitchCounters, read_counters
+from csaud_controller.counters import BY_KIND, CountersError, SwitchCounters, read_counters
 from csaud_controller.inventory import Fabric
 
 from csaud_topologies.books import KINDS, SwitchCounts
@@ -44,19 +44,29 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
     )
 
 
+def read(fabric: Fabric, counters: Iterable[str] | None = None) -> dict[str, SwitchCounters]:
+    """The counters of all switches, or those named; RunError when a switch does not answer."""
+    try:
+        return read_counters(fabric, counters=counters)
+    except CountersError as error:
+        raise RunError(str(error)) from None
+
+
 def read_quiet(fabric: Fabric, tick: Callable[[], None], within_s: float = 15.0) -> dict[str, SwitchCounters]:
     """Counters of all switches once no CSA packet moves any more: two readings that agree.
 
     RunError when the network does not get quiet.
     """
     deadline = time.monotonic() + within_s
-    before = read_counters(fabric)
+    before = read(fabric, BY_KIND)
     while True:
         time.sleep(_READ_EVERY_S)
         tick()
-        now = read_counters(fabric)
+        now = read(fabric, BY_KIND)
         if _csa_only(now) == _csa_only(before):
-            return now
+            everything = read(fabric)
+            if _csa_only(everything) == _csa_only(now):
+                return everything
         if time.monotonic() > deadline:
             raise RunError(f"the network did not get quiet within {within_s:.0f} s after the job")
         before = now

@@ -1,0 +1,59 @@
+"""Takes links inside the switch process down and up for whoever runs the fabric, over a Unix socket.
+
+A client sends lines of JSON, {"op": "link", "switch": NAME, "port": NUMBER, "up": BOOL}, and gets a line for
+each, {"ok": true} or {"ok": false, "error": TEXT}. (A link between network interfaces needs none of this: it
+follows them.)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from csaud_softswitch import _core
+
+SOCKET = "softswitch.control.sock"
+"""Its name in the run directory."""
+
+
+class LinkServer:
+    """Listens while the fabric runs."""
+
+    def __init__(self, fabric: _core.Fabric, path: Path) -> None:
+        self._fabric, self._path = fabric, path
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """OSError when the socket cannot be made."""
+        self._path.unlink(missing_ok=True)
+        self._server = await asyncio.start_unix_server(self._accept, self._path)
+        self._path.chmod(0o600)
+
+    async def stop(self) -> None:
+        """Listen no more. Idempotent."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+            self._path.unlink(missing_ok=True)
+
+    async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                writer.write(json.dumps(self._answer(line)).encode() + b"\n")
+                await writer.drain()
+        except OSError:
+            pass  # the client has gone
+        finally:
+            writer.close()
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            asked = json.loads(line)
+            if asked["op"] != "link":
+                raise ValueError(f"unknown op {asked['op']!r}; expected link")
+            self._fabric.set_link(str(asked["switch"]), int(asked["port"]), bool(asked["up"]))
+        except (ValueError, KeyError, TypeError, LookupError) as error:
+            return {"ok": False, "error": str(error.args[0] if error.args else error)}
+        return {"ok": True}
