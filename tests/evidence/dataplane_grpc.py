@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Callable, Iterator
 
 import grpc
@@ -75,8 +74,6 @@ class DataplaneStream:
         )
         self._responses = call(self._next())
         self._received = received
-        self.last_at = time.monotonic()
-        """When the last frame came out."""
         self.failure: str | None = None
         self._thread = threading.Thread(target=self._receive)
         self._thread.start()
@@ -89,7 +86,6 @@ class DataplaneStream:
         try:
             for port, frame in self._responses:
                 self._received(port, frame)
-                self.last_at = time.monotonic()
         except grpc.RpcError as error:
             self.failure = str(error)
 
@@ -99,16 +95,19 @@ class DataplaneStream:
             raise ConnectionError(self.failure)
         self._inputs.put((port, frame))
 
-    def settle(self, quiet_s: float, limit_s: float) -> None:
-        """Returns when nothing has come out for so long; TimeoutError after the limit."""
-        begun = time.monotonic()
-        while not self._inputs.empty() or time.monotonic() - max(begun, self.last_at) < quiet_s:
-            if time.monotonic() - begun > limit_s:
-                raise TimeoutError(f"frames still come out {limit_s} s after the last went in")
-            time.sleep(0.05)
+    def finish(self, limit_s: float) -> None:
+        """No more goes in; returns when the switch has dealt with all that it has, which is when it ends the
+        stream. TimeoutError when that takes too long, ConnectionError when the stream broke.
+        """
+        self._inputs.put(None)
+        self._thread.join(limit_s)
+        if self._thread.is_alive():
+            raise TimeoutError(f"packets are still on their way {limit_s} s after the last went in")
+        if self.failure is not None:
+            raise ConnectionError(self.failure)
 
     def close(self) -> None:
-        """End the stream; the switch first finishes what it has."""
-        self._inputs.put(None)
-        self._thread.join(_READY_WITHIN_S)
+        """Idempotent; what is still on its way is given up."""
+        self._responses.cancel()
         self._channel.close()
+        self._thread.join()

@@ -107,6 +107,7 @@ def compare(seed: int, packets: int, bench: Bench, tally: Tally) -> None:
     try:
         for begin in range(0, packets, BATCH):
             _batch(chance, f"seed {seed}, packets from {begin}", soft, reference, tally)
+        reference.stream.finish(PATIENCE_S)
     finally:
         reference.stream.close()
     for what, mine, other in (
