@@ -33,6 +33,7 @@ PATHS = (1, 2, 3, 4)
 HOST = 5
 MTU = 9000
 _START_LIMIT_S = 60.0
+_BATCH = 2000
 _SETTLE_S = 0.8
 """After the program is there: simple_switch_grpc polls its ports every 200 ms before it believes in them."""
 
@@ -71,8 +72,12 @@ class Traffic:
 class Rig:
     """A context manager: a running switch with a program and a leaf's tables."""
 
-    def __init__(self, peer: Peer, switch_core: int, traffic_core: int) -> None:
+    def __init__(
+        self, peer: Peer, switch_core: int, traffic_core: int, table_size: int | None = None
+    ) -> None:
+        """table_size: entries that every table may have at least, whatever the program says."""
         self.peer = peer
+        self._table_size = table_size
         self._cores = (switch_core, traffic_core)
         self._name = f"csaud-bench{os.getpid()}"
         self._directory = tempfile.TemporaryDirectory(prefix="csaud-bench-")
@@ -148,29 +153,41 @@ class Rig:
         self._program(p4r_grpc.P4RuntimeStub(self._channel))
 
     def _program(self, stub: p4r_grpc.P4RuntimeStub) -> None:
-        responses = stub.StreamChannel(iter(self._outbox.get, None))
+        self._responses = stub.StreamChannel(iter(self._outbox.get, None))  # primary as long as it lives
         hello = p4r.StreamMessageRequest()
         hello.arbitration.device_id = 1
         hello.arbitration.election_id.low = 1
         self._outbox.put(hello)
-        next(iter(responses))
+        next(iter(self._responses))
         config = read_config(native.PROGRAM, native.P4INFO)
+        if self._table_size is not None:
+            _enlarge(config, self._table_size)
         request = p4r.SetForwardingPipelineConfigRequest(device_id=1, config=config)
         request.election_id.low = 1
         request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
         stub.SetForwardingPipelineConfig(request)
-        names = Names(build_index(config.p4info))
-        write = p4r.WriteRequest(device_id=1, updates=[names.update(item) for item in leaf_tables(names)])
-        write.election_id.low = 1
-        stub.Write(write)
+        self._stub, self._names = stub, Names(build_index(config.p4info))
+        self.write(leaf_tables(self._names))
         time.sleep(_SETTLE_S)
 
-    def blast(self, *, seconds: float, size: int, rate: float = 0.0) -> Traffic:
+    def write(self, items: Sequence[dict[str, Any]]) -> None:
+        """Updates as exchanges have them, in batches."""
+        for begin in range(0, len(items), _BATCH):
+            updates = [self._names.update(item) for item in items[begin : begin + _BATCH]]
+            request = p4r.WriteRequest(device_id=1, updates=updates)
+            request.election_id.low = 1
+            try:
+                self._stub.Write(request)
+            except grpc.RpcError as error:
+                raise RigError(f"{self.peer.name} refused entries: {error}") from None
+
+    def blast(self, *, seconds: float, size: int, rate: float = 0.0, fill: Sequence[str] = ()) -> Traffic:
         """Send frames of `size` bytes into the host's port, as many as the kernel takes (rate 0) or `rate` a
-        second, and see how many leave by the others.
+        second, and see how many leave by the others. `fill`: options of the generator that say what the
+        tables hold.
         """
         argv = [str(native.path("csaud_switch_traffic")), "--interface", f"to{HOST}",
-                "--seconds", str(seconds), "--bytes", str(size), "--rate", str(rate)]  # fmt: skip
+                "--seconds", str(seconds), "--bytes", str(size), "--rate", str(rate), *fill]  # fmt: skip
         counts, cpu = self._forwarded(), self._cpu_seconds()
         sent = native.run(self._inside(self._cores[1], argv))
         took = self._forwarded() - counts
@@ -207,6 +224,16 @@ class Rig:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def _enlarge(config: p4r.ForwardingPipelineConfig, size: int) -> None:
+    document = json.loads(config.p4_device_config)
+    for pipeline in document["pipelines"]:
+        for table in pipeline["tables"]:
+            table["max_size"] = max(table.get("max_size", 0), size)
+    config.p4_device_config = json.dumps(document).encode()
+    for table in config.p4info.tables:
+        table.size = max(table.size, size)
+
+
 def leaf_tables(names: Names) -> list[dict[str, Any]]:
     """A leaf's tables: 10.0.2.0/24 sprayed over four uplinks by hash, 10.0.1.1 at the host's port."""
 
@@ -237,8 +264,8 @@ def leaf_tables(names: Names) -> list[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def rig(peer: Peer, cores: tuple[int, int]) -> Iterator[Rig]:
-    with Rig(peer, *cores) as running:
+def rig(peer: Peer, cores: tuple[int, int], table_size: int | None = None) -> Iterator[Rig]:
+    with Rig(peer, *cores, table_size) as running:
         yield running
 
 

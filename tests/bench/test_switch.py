@@ -34,7 +34,7 @@ def test_in_process_and_tables(tmp_path: Path) -> None:
     names = [str(row["name"]) for row in run(tmp_path, "in-process", "tables")]
     assert any(name.startswith("hop in process") for name in names)
     for kind in ("exact", "LPM", "ternary"):
-        assert any(name.startswith(f"{kind}, 100 entries") for name in names)
+        assert any(name == f"in process, {kind}, 100 entries" for name in names)
 
 
 @pytest.mark.root

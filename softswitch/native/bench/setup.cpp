@@ -49,7 +49,7 @@ struct Route {
     std::uint32_t group;
 };
 
-// Prefixes of /16 to /32, all different.
+// Prefixes of /16 to /32, all different; only /24 where they are no more than what groups need.
 std::vector<Route> routes_of(const Fill& fill, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const std::uint32_t groups = groups_of(fill);
@@ -57,7 +57,7 @@ std::vector<Route> routes_of(const Fill& fill, std::uint64_t seed) {
     std::set<std::pair<std::uint32_t, int>> taken;
     std::vector<Route> routes;
     while (routes.size() < count) {
-        const int length = 16 + static_cast<int>(random() % 17);
+        const int length = fill.routes > groups ? 16 + static_cast<int>(random() % 17) : 24;
         const std::uint32_t mask = ~std::uint32_t{0} << (32 - length);
         const std::uint32_t prefix = (kNetwork | static_cast<std::uint32_t>(random() & 0xFFFFFF)) & mask;
         if (!taken.emplace(prefix, length).second) continue;
@@ -107,6 +107,22 @@ std::vector<Bytes> spray_parameters(const std::string& spray) {
 }
 
 }  // namespace
+
+std::string describe(const Fill& fill, std::uint64_t seed) {
+    nlohmann::json document;
+    document["groups"] = groups_of(fill);
+    document["buckets"] = fill.buckets;
+    document["buckets_of_a_group"] = kBucketsOfAGroup;
+    document["routes"] = nlohmann::json::array();
+    for (const Route& route : routes_of(fill, seed))
+        document["routes"].push_back({route.prefix, route.length, route.group});
+    document["policies"] = nlohmann::json::array();
+    for (const Policy& policy : policies_of(fill, seed))
+        document["policies"].push_back({policy.asked & policy.asked_mask, policy.asked_mask,
+                                        policy.cls & policy.cls_mask, policy.cls_mask,
+                                        policy.comm & policy.comm_mask, policy.comm_mask, policy.priority});
+    return document.dump();
+}
 
 std::string with_sizes(const std::string& bmv2_json, const Fill& fill) {
     auto document = nlohmann::json::parse(bmv2_json);

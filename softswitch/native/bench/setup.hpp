@@ -20,6 +20,11 @@ struct Fill {
     std::uint32_t buckets = 0;   // entries of the exact table
 };
 
+// The same entries as JSON, for who installs them in another way: {"groups", "buckets", "buckets_of_a_group",
+// "routes": [[prefix, length, group]], "policies": [[asked, its mask, cls, its mask, comm, its mask,
+// priority]]}.
+std::string describe(const Fill& fill, std::uint64_t seed);
+
 // The program with tables large enough for the fill, whatever their sizes in P4.
 std::string with_sizes(const std::string& bmv2_json, const Fill& fill);
 

@@ -22,10 +22,12 @@
 #include <system_error>
 
 #include "frames.hpp"
+#include "setup.hpp"
 
 namespace {
 
 constexpr unsigned kBatch = 64;
+constexpr unsigned kSeed = 1;
 
 struct Options {
     std::string interface;
@@ -34,9 +36,12 @@ struct Options {
     double rate = 0;  // frames a second, 0: no limit
     std::uint32_t first = 0x0A000201;
     std::uint32_t destinations = 1;
-    unsigned frames = 1024;  // different ones
-    std::string ping;        // where frames come back
-    unsigned count = 1000;   // of them
+    unsigned frames = 1024;       // different ones
+    csaud::sw::bench::Fill fill;  // of the switch's tables, instead of `first` and `destinations`
+    bool filled = false;
+    bool print = false;
+    std::string ping;       // where frames come back
+    unsigned count = 1000;  // of them
 };
 
 double seconds_now() {
@@ -71,6 +76,15 @@ Options parse(int argc, char** argv) {
             options.first = ntohl(address.s_addr);
         } else if (name == "--destinations") {
             options.destinations = static_cast<std::uint32_t>(std::atol(value));
+        } else if (name == "--routes" || name == "--policies" || name == "--buckets" || name == "--masks") {
+            options.filled = true;
+            const auto number = static_cast<std::uint32_t>(std::atol(value));
+            (name == "--routes"     ? options.fill.routes
+             : name == "--policies" ? options.fill.policies
+             : name == "--masks"    ? options.fill.masks
+                                    : options.fill.buckets) = number;
+        } else if (name == "--print-entries") {
+            options.print = true;
         } else if (name == "--ping") {
             options.ping = value;
         } else if (name == "--count") {
@@ -82,7 +96,8 @@ Options parse(int argc, char** argv) {
             std::exit(2);
         }
     }
-    if (options.interface.empty() || options.destinations == 0 || options.frames < kBatch) {
+    if ((options.interface.empty() && !options.print) || options.destinations == 0 ||
+        options.frames < kBatch) {
         std::fprintf(
             stderr,
             "usage: %s --interface IF [--seconds S] [--bytes N] [--rate PACKETS_A_SECOND]\n"
@@ -109,7 +124,8 @@ int open_socket(const std::string& interface, int protocol = 0) {
 
 // Frames whose destinations are drawn at random, so that tables are read all over.
 std::vector<std::vector<std::uint8_t>> make_frames(const Options& options) {
-    std::mt19937 random(1);
+    if (options.filled) return csaud::sw::bench::packets(options.fill, options.frames, options.bytes, kSeed);
+    std::mt19937 random(kSeed);
     std::vector<std::vector<std::uint8_t>> frames;
     for (unsigned i = 0; i < options.frames; ++i)
         frames.push_back(csaud::sw::bench::data_frame(
@@ -183,6 +199,10 @@ std::vector<double> ping(const Options& options, int out, int in) {
 
 int main(int argc, char** argv) {
     const Options options = parse(argc, argv);
+    if (options.print) {
+        std::puts(csaud::sw::bench::describe(options.fill, kSeed).c_str());
+        return 0;
+    }
     try {
         if (!options.ping.empty()) {
             const int in = open_socket(options.ping, ETH_P_ALL);

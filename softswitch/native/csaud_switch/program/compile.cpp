@@ -8,6 +8,7 @@
 #include <set>
 
 #include "csaud_switch/program/expression_code.hpp"
+#include "csaud_switch/program/header_code.hpp"
 
 namespace csaud::sw {
 
@@ -57,6 +58,22 @@ class Compiler {
         out_.place(end_);
         out_.leave();
         return begin;
+    }
+
+    // Of a checksum; leaves the value in rax.
+    std::size_t condition(const Expression& expression) {
+        const std::size_t begin = out_.size();
+        out_.enter(words_of(expression));
+        value(expression, 0);
+        out_.leave();
+        return begin;
+    }
+
+    // SIZE_MAX where nothing was written.
+    template <typename Write, typename Thing>
+    std::size_t leaf(Write write, const Thing& thing) {
+        const std::size_t begin = out_.size();
+        return write(out_, thing) ? begin : SIZE_MAX;
     }
 
     const std::vector<std::uint8_t>& finish() { return out_.finish(); }
@@ -248,17 +265,33 @@ std::unique_ptr<CompiledProgram> CompiledProgram::make(Program& program, const H
     if (!is_wanted() || !std::all_of(program.actions.begin(), program.actions.end(), Compiler::is_plain))
         return nullptr;
     Compiler compiler(program, hooks);
-    std::vector<std::size_t> begins;
-    for (const Action& action : program.actions) begins.push_back(compiler.action(action));
+    std::vector<std::size_t> actions, extracts, deposits, selects, conditions;
+    for (const Action& action : program.actions)
+        actions.push_back(action.primitives.empty() ? SIZE_MAX : compiler.action(action));
     const std::size_t ingress = compiler.pipeline(program.ingress);
     const std::size_t egress = compiler.pipeline(program.egress);
+    for (const HeaderCode& header : program.headers) {
+        extracts.push_back(compiler.leaf(write_extract, header));
+        deposits.push_back(compiler.leaf(write_deposit, header));
+    }
+    for (const ParserState& state : program.parser.states)
+        selects.push_back(compiler.leaf(write_select, state));
+    for (const Checksum& checksum : program.checksums)
+        conditions.push_back(checksum.conditional ? compiler.condition(checksum.condition) : SIZE_MAX);
+
     auto made = std::make_unique<CompiledProgram>();
     if (!made->pages_.load(compiler.finish())) return nullptr;
-    const auto code_at = [&](std::size_t begin) { return std::bit_cast<Code>(made->pages_.at(begin)); };
-    for (std::size_t i = 0; i < begins.size(); ++i)
-        made->actions_.push_back(program.actions[i].primitives.empty() ? nullptr : code_at(begins[i]));
-    made->ingress_ = code_at(ingress);
-    made->egress_ = code_at(egress);
+    const auto place = [&]<typename F>(const std::vector<std::size_t>& from, std::vector<F>& to) {
+        for (const std::size_t begin : from)
+            to.push_back(begin == SIZE_MAX ? nullptr : std::bit_cast<F>(made->pages_.at(begin)));
+    };
+    place(actions, made->actions_);
+    place(extracts, made->extracts_);
+    place(deposits, made->deposits_);
+    place(selects, made->selects_);
+    place(conditions, made->conditions_);
+    made->ingress_ = std::bit_cast<Code>(made->pages_.at(ingress));
+    made->egress_ = std::bit_cast<Code>(made->pages_.at(egress));
     return made;
 }
 

@@ -1,4 +1,4 @@
-// The controls of a program as machine code: conditions, actions, and the way from one to the next.
+// A program as machine code: conditions, actions, the way from one to the next, and the moves of headers.
 //
 // What has no code here is done by the interpreter, which the code calls: so the interpreter alone says what
 // a program means, and nothing must be added here when it learns something new. On other processors than
@@ -23,6 +23,13 @@ class CompiledProgram {
     using Code = void (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
                           Interpreter* interpreter, HeaderState* headers);
 
+    // A header's fields from or to its bytes.
+    using Move = void (*)(std::uint64_t* slots, std::uint8_t* bytes);
+    // The state of the parser that comes next.
+    using Select = std::uint32_t (*)(std::uint64_t* slots, std::uint8_t* bytes);
+    using Condition = std::uint64_t (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
+                                        Interpreter* interpreter, HeaderState* headers);
+
     // What the code calls.
     struct Hooks {
         // Applies a table; which node comes next.
@@ -40,10 +47,18 @@ class CompiledProgram {
     Code action(std::uint32_t index) const { return actions_[index]; }
     Code ingress() const { return ingress_; }
     Code egress() const { return egress_; }
+    // These are nullptr where the interpreter must do it.
+    Move extract(std::uint32_t header) const { return extracts_[header]; }
+    Move deposit(std::uint32_t header) const { return deposits_[header]; }
+    Select select(std::size_t state) const { return selects_[state]; }
+    Condition condition(std::uint32_t checksum) const { return conditions_[checksum]; }
 
   private:
     CodePages pages_;
     std::vector<Code> actions_;
+    std::vector<Move> extracts_, deposits_;
+    std::vector<Select> selects_;
+    std::vector<Condition> conditions_;
     Code ingress_ = nullptr;
     Code egress_ = nullptr;
 };

@@ -21,7 +21,17 @@ constexpr std::array<Word, 256> reflected_table(Word polynomial) {
 }
 
 constexpr auto kCrc32Table = reflected_table<std::uint32_t>(0xEDB88320U);  // IEEE 802.3
-constexpr auto kCrc16Table = reflected_table<std::uint16_t>(0xA001U);      // CRC-16/ARC
+
+// kCrc32Ahead[n]: of a byte that n zero bytes follow, so that eight bytes can be taken at once.
+constexpr auto kCrc32Ahead = [] {
+    std::array<std::array<std::uint32_t, 256>, 8> ahead{};
+    ahead[0] = kCrc32Table;
+    for (std::size_t n = 1; n < 8; ++n)
+        for (std::size_t i = 0; i < 256; ++i)
+            ahead[n][i] = kCrc32Table[ahead[n - 1][i] & 0xFF] ^ (ahead[n - 1][i] >> 8);
+    return ahead;
+}();
+constexpr auto kCrc16Table = reflected_table<std::uint16_t>(0xA001U);  // CRC-16/ARC
 
 constexpr std::array<std::uint16_t, 256> ccitt_table() {
     std::array<std::uint16_t, 256> table{};
@@ -38,6 +48,13 @@ constexpr auto kCcittTable = ccitt_table();
 
 std::uint32_t crc32(const std::uint8_t* data, std::size_t size) {
     std::uint32_t crc = 0xFFFFFFFFU;
+    for (; size >= 8; size -= 8, data += 8) {
+        crc ^= static_cast<std::uint32_t>(data[0] | data[1] << 8 | data[2] << 16) |
+               static_cast<std::uint32_t>(data[3]) << 24;
+        crc = kCrc32Ahead[7][crc & 0xFF] ^ kCrc32Ahead[6][crc >> 8 & 0xFF] ^
+              kCrc32Ahead[5][crc >> 16 & 0xFF] ^ kCrc32Ahead[4][crc >> 24] ^ kCrc32Ahead[3][data[4]] ^
+              kCrc32Ahead[2][data[5]] ^ kCrc32Ahead[1][data[6]] ^ kCrc32Ahead[0][data[7]];
+    }
     for (std::size_t i = 0; i < size; ++i) crc = kCrc32Table[(crc ^ data[i]) & 0xFF] ^ (crc >> 8);
     return ~crc;
 }

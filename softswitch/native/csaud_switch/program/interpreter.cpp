@@ -42,13 +42,14 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
         return expression->eval({packet->slots.data(), parameters});
     };
     compiled_ = CompiledProgram::make(program, hooks);
+    for (std::size_t i = 0; i < program.headers.size(); ++i)
+        if (program.layout.headers[i].metadata) metadata_.push_back(program.headers[i].valid_slot);
 }
 
 void Interpreter::begin(Packet& packet) const {
     packet.slots.assign(program_.layout.slot_count, 0);
     packet.headers.assign(program_.headers.size(), HeaderState{});
-    for (std::size_t i = 0; i < program_.headers.size(); ++i)
-        if (program_.layout.headers[i].metadata) packet.slots[program_.headers[i].valid_slot] = 1;
+    for (const std::uint32_t slot : metadata_) packet.slots[slot] = 1;
 }
 
 void Interpreter::run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet) {

@@ -69,8 +69,10 @@ class Interpreter {
     std::uint32_t walk(Packet& packet, std::uint32_t& parsed);
     bool step(const ParserOp& op, Packet& packet, std::uint32_t& parsed, std::uint32_t& error);
     std::uint32_t next_state(const ParserState& state, const Packet& packet, std::uint32_t parsed) const;
-    bool verify_checksums(const Packet& packet) const;
-    void update_checksums(Packet& packet) const;
+    bool verify_checksums(Packet& packet);
+    void update_checksums(Packet& packet);
+    bool holds(std::uint32_t checksum, Packet& packet);  // its condition
+    void deposit(std::uint32_t header, Packet& packet, std::uint8_t* to) const;
     void log(std::string message);
 
     Program& program_;
@@ -80,6 +82,7 @@ class Interpreter {
     std::uint64_t now_us_ = 0;
     std::vector<std::string> log_;
     std::unique_ptr<CompiledProgram> compiled_;
+    std::vector<std::uint32_t> metadata_;  // validity slots of metadata headers
 };
 
 }  // namespace csaud::sw

@@ -84,6 +84,69 @@ void Assembler::leave() {
     bytes({0x41, 0x5E, 0x41, 0x5D, 0x41, 0x5C, 0x5D, 0x5B, 0xC3});
 }
 
+void Assembler::enter_leaf() {
+    bytes({0x53, 0x48, 0x89, 0xFB});  // push rbx; mov rbx, rdi
+}
+
+void Assembler::leave_leaf() {
+    bytes({0x5B, 0xC3});
+}
+
+void Assembler::load_field(std::uint32_t bit_offset, unsigned width) {
+    const std::uint32_t at = bit_offset / 8;
+    const unsigned shift = bit_offset % 8;
+    if (shift == 0 && width == 8) {
+        bytes({0x0F, 0xB6, 0x86});  // movzx eax, byte [rsi + d]
+        number32(at);
+    } else if (shift == 0 && width == 16) {
+        bytes({0x0F, 0xB7, 0x86});  // movzx eax, word [rsi + d]
+        number32(at);
+        bytes({0x66, 0xC1, 0xC0, 0x08});  // rol ax, 8
+    } else if (shift == 0 && width == 32) {
+        bytes({0x8B, 0x86});  // mov eax, [rsi + d]
+        number32(at);
+        bytes({0x0F, 0xC8});  // bswap eax
+    } else {
+        bytes({0x48, 0x8B, 0x86});  // mov rax, [rsi + d]
+        number32(at);
+        bytes({0x48, 0x0F, 0xC8});  // bswap rax
+        if (shift > 0) shift_left(shift);
+        if (width < 64) shift_right(64 - width, false);
+    }
+}
+
+void Assembler::store_field(std::uint32_t bit_offset, unsigned width) {
+    const std::uint32_t at = bit_offset / 8;
+    const unsigned shift = bit_offset % 8;
+    if (shift == 0 && width == 8) {
+        bytes({0x88, 0x86});  // mov [rsi + d], al
+    } else if (shift == 0 && width == 16) {
+        bytes({0x66, 0xC1, 0xC0, 0x08});  // rol ax, 8
+        bytes({0x66, 0x89, 0x86});        // mov [rsi + d], ax
+    } else if (shift == 0 && width == 32) {
+        bytes({0x0F, 0xC8});  // bswap eax
+        bytes({0x89, 0x86});  // mov [rsi + d], eax
+    } else if (shift == 0 && width == 64) {
+        bytes({0x48, 0x0F, 0xC8});  // bswap rax
+        bytes({0x48, 0x89, 0x86});  // mov [rsi + d], rax
+    } else {
+        const unsigned up = 64 - shift - width;
+        const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
+        alu_constant(Alu::kAnd, mask);
+        if (up > 0) shift_left(up);
+        bytes({0x48, 0x8B, 0x96});  // mov rdx, [rsi + d]
+        number32(at);
+        bytes({0x48, 0x0F, 0xCA});  // bswap rdx
+        bytes({0x48, 0xB9});        // mov rcx, imm64
+        number64(~(mask << up));
+        bytes({0x48, 0x21, 0xCA});  // and rdx, rcx
+        bytes({0x48, 0x09, 0xD0});  // or rax, rdx
+        bytes({0x48, 0x0F, 0xC8});  // bswap rax
+        bytes({0x48, 0x89, 0x86});  // mov [rsi + d], rax
+    }
+    number32(at);
+}
+
 void Assembler::load(Word from) {
     load_other(kRax, from);
 }

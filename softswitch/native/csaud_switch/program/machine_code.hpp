@@ -63,6 +63,13 @@ class Assembler {
     void enter(std::size_t stack_words);  // keeps the registers, takes the arguments over
     void leave();
 
+    // The short form, for code that calls nothing: slots and bytes of the packet (rsi) are its arguments.
+    void enter_leaf();
+    void leave_leaf();
+    // A field of 1 to 64 bits of the packet's bytes, big-endian, within 8 bytes from its first one.
+    void load_field(std::uint32_t bit_offset, unsigned width);
+    void store_field(std::uint32_t bit_offset, unsigned width);
+
     void load(Word from);  // rax = word
     void store(Word to);
     void load_constant(std::uint64_t value);

@@ -43,8 +43,12 @@ bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed
                 error = parser.packet_too_short;
                 return false;
             }
-            for (const FieldMove& move : header.extract)
-                extract_words(here, move.bit_offset, move.width, &packet.slots[move.slot]);
+            if (const auto code = compiled_ ? compiled_->extract(op.header) : nullptr) {
+                code(packet.slots.data(), packet.data() + parsed);
+            } else {
+                for (const FieldMove& move : header.extract)
+                    extract_words(here, move.bit_offset, move.width, &packet.slots[move.slot]);
+            }
             packet.slots[header.valid_slot] = 1;
             packet.headers[op.header] = {static_cast<std::uint16_t>(packet.start + parsed), false};
             parsed += header.bytes;
@@ -128,7 +132,9 @@ std::uint32_t Interpreter::walk(Packet& packet, std::uint32_t& parsed) {
         const ParserState& state = program_.parser.states[at];
         for (const ParserOp& op : state.ops)
             if (!step(op, packet, parsed, error)) return error;
-        at = next_state(state, packet, parsed);
+        const auto select = compiled_ ? compiled_->select(at) : nullptr;
+        at = select != nullptr ? select(packet.slots.data(), packet.data())
+                               : next_state(state, packet, parsed);
     }
     return error;
 }
@@ -142,26 +148,43 @@ void Interpreter::parse(Packet& packet) {
     set(packet, program_.target.checksum_error, verify_checksums(packet) ? 0 : 1);
 }
 
-bool Interpreter::verify_checksums(const Packet& packet) const {
+bool Interpreter::verify_checksums(Packet& packet) {
     bool good = true;
     for (const std::uint32_t index : program_.verified) {
         const Checksum& checksum = program_.checksums[index];
         if (!checksum.target_metadata && packet.slots[checksum.target_valid_slot] == 0) continue;
-        if (checksum.conditional && checksum.condition.eval({packet.slots.data(), nullptr}) == 0) continue;
+        if (!holds(index, packet)) continue;
         good &=
             program_.calculations[checksum.calculation].compute(packet) == packet.slots[checksum.target.slot];
     }
     return good;
 }
 
-void Interpreter::update_checksums(Packet& packet) const {
+void Interpreter::update_checksums(Packet& packet) {
     for (const std::uint32_t index : program_.deparser.checksums) {
         const Checksum& checksum = program_.checksums[index];
-        if (checksum.conditional && checksum.condition.eval({packet.slots.data(), nullptr}) == 0) continue;
+        if (!holds(index, packet)) continue;
         const std::uint64_t value = program_.calculations[checksum.calculation].compute(packet);
         packet.slots[checksum.target.slot] = value & mask64(checksum.target.width);
         packet.headers[checksum.target.header].dirty = true;
     }
+}
+
+void Interpreter::deposit(std::uint32_t index, Packet& packet, std::uint8_t* to) const {
+    if (const auto code = compiled_ ? compiled_->deposit(index) : nullptr) {
+        code(packet.slots.data(), to);
+        return;
+    }
+    for (const FieldMove& move : program_.headers[index].deposit)
+        deposit_words(to, move.bit_offset, move.width, &packet.slots[move.slot]);
+}
+
+bool Interpreter::holds(std::uint32_t index, Packet& packet) {
+    const Checksum& checksum = program_.checksums[index];
+    if (!checksum.conditional) return true;
+    if (const auto code = compiled_ ? compiled_->condition(index) : nullptr)
+        return code(packet.slots.data(), nullptr, &packet, this, packet.headers.data()) != 0;
+    return checksum.condition.eval({packet.slots.data(), nullptr}) != 0;
 }
 
 void Interpreter::deparse(Packet& packet) {
@@ -201,10 +224,7 @@ void Interpreter::deparse(Packet& packet) {
     for (const std::uint32_t index : program_.deparser.order) {
         const HeaderCode& header = program_.headers[index];
         if (packet.slots[header.valid_slot] == 0) continue;
-        if (packet.headers[index].dirty)
-            for (const FieldMove& move : header.deposit)
-                deposit_words(packet.buffer.get() + at, move.bit_offset, move.width,
-                              &packet.slots[move.slot]);
+        if (packet.headers[index].dirty) deposit(index, packet, packet.buffer.get() + at);
         at += header.bytes;
     }
     packet.start = first;

@@ -42,7 +42,7 @@ void Table::prepare() {
 }
 
 Entry* Table::lookup(const std::uint64_t* slots) const {
-    if (entries_.empty()) return nullptr;
+    if (entries_.all().empty()) return nullptr;
     std::array<std::uint64_t, kMaxKeyWords> key;
     for (std::uint32_t i = 0; i < key_words; ++i) key[i] = slots[sources_[i].slot] & sources_[i].mask;
     return kind_ == Kind::kExact ? exact_.find(key.data()) : tuples_.lookup(key.data());
@@ -136,15 +136,13 @@ Entry* Table::find_same(const Entry& wanted) const {
 Entry& Table::insert(const std::vector<MatchField>& match, int priority, Binding binding, bool constant) {
     Entry parsed = parse(match, priority);
     if (find_same(parsed) != nullptr) throw AlreadyExists("table '" + name + "': this entry already exists");
-    if (entries_.size() >= size)
+    if (entry_count() >= size)
         throw ResourceExhausted("table '" + name + "' holds " + std::to_string(size) + " entries at most");
     parsed.serial = next_serial_++;
     parsed.constant = constant;
     parsed.binding = std::move(binding);
-    parsed.position = static_cast<std::uint32_t>(entries_.size());
     if (watches_hits()) parsed.watch = std::make_unique<EntryWatch>();
-    entries_.push_back(std::make_unique<Entry>(std::move(parsed)));
-    Entry* entry = entries_.back().get();
+    Entry* entry = entries_.make(std::move(parsed));
     if (kind_ == Kind::kExact) {
         exact_.insert(entry);
     } else {
@@ -160,17 +158,13 @@ Entry& Table::find(const std::vector<MatchField>& match, int priority) {
 }
 
 void Table::erase(const Entry& gone) {
-    const std::uint32_t at = gone.position;
-    Entry* entry = entries_[at].get();
+    Entry* entry = entries_.all()[gone.position];
     if (kind_ == Kind::kExact) {
         exact_.erase(entry);
     } else {
         tuples_.erase(entry);
     }
-    // Order of insertion is restored from the serial numbers when entries are listed.
-    std::swap(entries_[at], entries_.back());
-    entries_[at]->position = at;
-    entries_.pop_back();
+    entries_.erase(entry);  // the order of insertion is restored from the serial numbers
 }
 
 void Table::clear() {
@@ -181,18 +175,17 @@ void Table::clear() {
 std::vector<const Entry*> Table::take_idle(Nanos now) {
     std::vector<const Entry*> idle;
     if (!idle_timeout) return idle;
-    for (const auto& entry : entries_) {
+    for (const Entry* entry : entries_.all()) {
         EntryWatch& watch = *entry->watch;
         if (watch.idle_timeout == 0 || watch.idle_told || now - watch.last_hit < watch.idle_timeout) continue;
         watch.idle_told = true;
-        idle.push_back(entry.get());
+        idle.push_back(entry);
     }
     return idle;
 }
 
 std::vector<const Entry*> Table::entries() const {
-    std::vector<const Entry*> all;
-    for (const auto& entry : entries_) all.push_back(entry.get());
+    std::vector<const Entry*> all(entries_.all().begin(), entries_.all().end());
     std::sort(all.begin(), all.end(), [](const Entry* a, const Entry* b) { return a->serial < b->serial; });
     return all;
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "csaud_switch/tables/entry.hpp"
+#include "csaud_switch/tables/entry_store.hpp"
 #include "csaud_switch/tables/tuple_space.hpp"
 #include "csaud_switch/tables/word_index.hpp"
 
@@ -62,7 +63,7 @@ class Table {
     void erase(const Entry& entry);
     void clear();
     std::vector<const Entry*> entries() const;  // in order of insertion
-    std::size_t entry_count() const { return entries_.size(); }
+    std::size_t entry_count() const { return entries_.all().size(); }
     // Entries that were not hit for as long as their timeout, each once until it is hit again.
     std::vector<const Entry*> take_idle(Nanos now);
 
@@ -80,7 +81,7 @@ class Table {
     };
     std::vector<KeyWord> sources_;  // of each word of the key, ranges last
 
-    std::vector<std::unique_ptr<Entry>> entries_;
+    EntryStore entries_;
     std::uint64_t next_serial_ = 0;
     WordIndex<Entry> exact_;  // of an exact table
     TupleSpace tuples_;       // of any other

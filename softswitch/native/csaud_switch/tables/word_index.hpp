@@ -13,6 +13,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "csaud_switch/base/huge_pages.hpp"
+
 namespace csaud::sw {
 
 template <typename Item>
@@ -28,14 +30,14 @@ class WordIndex {
 
     std::uint64_t hash(const std::uint64_t* key) const {
         std::uint64_t h = kSeed;
-        for (std::uint32_t i = 0; i < word_count_; ++i) h = mix(h ^ key[words_[i]]);
-        return h;
+        for (std::uint32_t i = 0; i < word_count_; ++i) h += key[words_[i]] * factor(i);
+        return mix(h);
     }
     // Of the masked key.
     std::uint64_t hash(const std::uint64_t* key, const std::uint64_t* mask) const {
         std::uint64_t h = kSeed;
-        for (std::uint32_t i = 0; i < word_count_; ++i) h = mix(h ^ (key[words_[i]] & mask[words_[i]]));
-        return h;
+        for (std::uint32_t i = 0; i < word_count_; ++i) h += (key[words_[i]] & mask[words_[i]]) * factor(i);
+        return mix(h);
     }
 
     Item* find(const std::uint64_t* key) const {
@@ -89,9 +91,13 @@ class WordIndex {
         Item* item = nullptr;
     };
 
+    // An odd number for each word, so that the products can be made side by side.
+    static std::uint64_t factor(std::uint32_t i) { return 0xFF51AFD7ED558CCDULL + i * 0x3C79AC492BA7B654ULL; }
+
     static std::uint64_t mix(std::uint64_t h) {
-        h *= 0xFF51AFD7ED558CCDULL;
-        return h ^ (h >> 32);
+        h ^= h >> 32;
+        h *= 0xC4CEB9FE1A85EC53ULL;
+        return h ^ (h >> 29);
     }
 
     template <typename KeyWord>
@@ -125,7 +131,7 @@ class WordIndex {
     }
 
     void rebuild(std::size_t size) {
-        std::vector<Place> old(size);
+        std::vector<Place, HugeAllocator<Place>> old(size);
         old.swap(places_);
         const std::size_t bits = size * kFilterBits;
         filter_.assign(bits / 64, 0);
@@ -137,7 +143,7 @@ class WordIndex {
     std::array<std::uint8_t, kMaxWords> words_{};
     std::uint32_t word_count_ = 0;
     std::size_t count_ = 0;
-    std::vector<Place> places_;
+    std::vector<Place, HugeAllocator<Place>> places_;
     std::vector<std::uint64_t> filter_;
     unsigned filter_shift_ = 0;  // the filter goes by the high bits of a hash, the places by the low ones
 };
