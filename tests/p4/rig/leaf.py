@@ -114,10 +114,19 @@ class Leaf:
 
     def weigh(self, shares: Sequence[int], kind: str = "insert") -> None:
         """The group's 64 buckets: bucket b goes to the path shares[b % len(shares)]."""
-        for bucket in range(64):
-            index = shares[bucket % len(shares)]
-            match = {"group": GROUP, "bucket": bucket}
-            self._entry(kind, "spray.buckets", match, "spray.set_index", 0, {"index": index})
+        self.write(
+            *(
+                {
+                    kind: {
+                        "table": name("spray.buckets"),
+                        "match": {"group": GROUP, "bucket": bucket},
+                        "action": name("spray.set_index"),
+                        "params": {"index": shares[bucket % len(shares)]},
+                    }
+                }
+                for bucket in range(64)
+            )
+        )
 
     def limit(
         self,

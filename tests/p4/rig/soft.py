@@ -94,12 +94,12 @@ class SoftSwitch:
         return self._settle()
 
     def packet_ins(self, expected: int) -> list[p4r.PacketIn]:
-        self._device.pump_packet_in()
+        self._device.pump(self._now, 0)
         found, self._stream.packets = self._stream.packets, []
         return found
 
     def digests(self, expected: int) -> list[p4r.DigestList]:
-        self._device.pump_digests(self._now)
+        self._device.pump(self._now, 0)
         found, self._stream.digests = self._stream.digests, []
         for message in found:
             ack = p4r.StreamMessageRequest()
