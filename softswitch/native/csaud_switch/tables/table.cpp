@@ -41,7 +41,7 @@ void Table::prepare() {
     tuples_ = TupleSpace(key_words, first_range);
 }
 
-Entry* Table::lookup(const std::uint64_t* slots) const {
+Entry* Table::lookup(const std::uint64_t* slots) {
     if (entries_.all().empty()) return nullptr;
     std::array<std::uint64_t, kMaxKeyWords> key;
     for (std::uint32_t i = 0; i < key_words; ++i) key[i] = slots[sources_[i].slot] & sources_[i].mask;

@@ -55,7 +55,7 @@ class Table {
     void prepare();  // once the keys are known
     bool needs_priority() const { return kind_ == Kind::kPriority; }
 
-    Entry* lookup(const std::uint64_t* slots) const;
+    Entry* lookup(const std::uint64_t* slots);
 
     // Control plane. insert takes the binding over; the rest throw NotFound for an entry that is not there.
     Entry& insert(const std::vector<MatchField>& match, int priority, Binding binding, bool constant = false);

@@ -18,7 +18,19 @@ std::vector<std::uint32_t> first_words(std::uint32_t count) {
 TupleSpace::TupleSpace(std::uint32_t words, std::uint32_t first_range)
     : words_(words), first_range_(first_range), by_mask_(first_words(first_range)) {}
 
-Entry* TupleSpace::lookup(const std::uint64_t* key) const {
+Entry* TupleSpace::recall(const std::uint64_t* key) {
+    if (remembered_.empty()) remembered_.resize(kRemembered);
+    std::uint64_t hash = 0;
+    for (std::uint32_t w = 0; w < words_; ++w) hash = (hash + key[w]) * 0x9E3779B97F4A7C15ULL;
+    Remembered& place = remembered_[(hash >> 32) % kRemembered];
+    if (place.version == version_ && std::equal(key, key + words_, place.key.begin())) return place.entry;
+    place.version = version_;
+    place.entry = search(key);
+    std::copy_n(key, words_, place.key.begin());
+    return place.entry;
+}
+
+Entry* TupleSpace::search(const std::uint64_t* key) const {
     Entry* best = nullptr;
     for (const auto& tuple : tuples_) {
         if (best != nullptr && best->rank > tuple->top) break;
@@ -74,6 +86,7 @@ Entry* TupleSpace::find_same(const Entry& wanted) const {
 }
 
 void TupleSpace::insert(Entry* entry) {
+    ++version_;
     Tuple* tuple = tuple_of(*entry);
     if (tuple == nullptr) tuple = &make_tuple(*entry);
     Entry* first = tuple->index.find(entry->key.data());
@@ -94,6 +107,7 @@ void TupleSpace::insert(Entry* entry) {
 }
 
 void TupleSpace::erase(Entry* entry) {
+    ++version_;
     Tuple* tuple = tuple_of(*entry);
     Entry* first = tuple->index.find(entry->key.data());
     if (first == entry) {
@@ -117,6 +131,7 @@ void TupleSpace::erase(Entry* entry) {
 }
 
 void TupleSpace::clear() {
+    ++version_;
     tuples_.clear();
     by_mask_ = WordIndex<Tuple>(first_words(first_range_));
 }

@@ -2,9 +2,11 @@
 //
 // Entries with the same masks are a tuple: one hash lookup finds those that match. Tuples are tried from the
 // greatest rank (priority or length of the prefix) down, until what was found outranks the rest; a filter
-// rules most tuples out without a look at their entries.
+// rules most tuples out without a look at their entries. Where there are many tuples, what was found for a
+// key is kept until an entry comes or goes, because packets of a flow have the same key.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,7 +22,9 @@ class TupleSpace {
     // words: of a key; those from first_range on are ranges, with the upper ends in the place of masks.
     TupleSpace(std::uint32_t words = 0, std::uint32_t first_range = 0);
 
-    Entry* lookup(const std::uint64_t* key) const;
+    Entry* lookup(const std::uint64_t* key) {
+        return tuples_.size() < kRememberFrom || words_ > kRememberedWords ? search(key) : recall(key);
+    }
 
     // The entry with the same key, masks and rank.
     Entry* find_same(const Entry& wanted) const;
@@ -38,6 +42,19 @@ class TupleSpace {
         bool placed = false;
     };
 
+    static constexpr std::size_t kRememberFrom = 8;  // tuples
+    static constexpr std::uint32_t kRememberedWords = 6;
+    static constexpr std::size_t kRemembered = 1 << 15;
+
+    // What was found for a key, be it nothing; good while the version is the present one.
+    struct alignas(64) Remembered {
+        std::uint64_t version = 0;
+        Entry* entry = nullptr;
+        std::array<std::uint64_t, kRememberedWords> key{};
+    };
+
+    Entry* search(const std::uint64_t* key) const;
+    Entry* recall(const std::uint64_t* key);
     Tuple* tuple_of(const Entry& entry) const;
     Tuple& make_tuple(const Entry& entry);
     Words masks_of(const Entry& entry) const;
@@ -48,6 +65,8 @@ class TupleSpace {
     std::uint32_t first_range_;
     std::vector<std::unique_ptr<Tuple>> tuples_;  // the greatest rank first
     WordIndex<Tuple> by_mask_;
+    std::uint64_t version_ = 1;  // one more with each change
+    std::vector<Remembered, HugeAllocator<Remembered>> remembered_;
 };
 
 }  // namespace csaud::sw
