@@ -66,7 +66,12 @@ class Codec:
                     action_profile_id=self._profiles[item.selector], group_id=item.id, members=members
                 )
             case CloneSession():
-                return fy.P4CloneSessionEntry(item.id, replicas=item.replicas)
+                return fy.P4CloneSessionEntry(
+                    item.id,
+                    class_of_service=item.queue,
+                    packet_length_bytes=item.length,
+                    replicas=item.replicas,
+                )
             case Digest():
                 return fy.P4DigestEntry(
                     item.name, max_list_size=item.list_size, max_timeout_ns=item.timeout_ns
@@ -88,7 +93,9 @@ class Codec:
                 return Group(entity.group_id, found, selector)
             case fy.P4CloneSessionEntry():
                 replicas = tuple(sorted(_decode_replica(replica) for replica in entity.replicas))
-                return CloneSession(entity.session_id, replicas)
+                return CloneSession(
+                    entity.session_id, replicas, entity.class_of_service, entity.packet_length_bytes
+                )
             case fy.P4DigestEntry():
                 return Digest(entity.digest_id, entity.max_list_size, entity.max_timeout_ns)
         raise TypeError(f"not an entity of this program: {entity!r}")

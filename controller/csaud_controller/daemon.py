@@ -38,6 +38,7 @@ async def serve(
     if intent is not None:
         stored = stored.model_copy(update={"intent": intent})
     stored.intent.check(fabric)
+    target.check(stored.intent.policy)
     store.save(run.desired_file, stored)
     controller = FabricController(
         fabric,

@@ -117,6 +117,7 @@ class FabricController:
         """Take a new intent; returns the generation that switches have to reach. FieldError: names unknown
         things."""
         intent.check(self.fabric)
+        self.target.check(intent.policy)
         self.intent = intent
         self._store()
         self._next_generation()
@@ -200,7 +201,7 @@ class FabricController:
             self._changed(self._monitor.received(at, probe.origin, probe.round))
 
     def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
-        LOG.warning("alarm: %s", self.alarms.add(name, digest))
+        LOG.warning("alarm: %s", self.alarms.add(name, self.target.alarm(digest)))
         self._settled.set()
 
     def _on_opened(self, name: str) -> None:
@@ -243,7 +244,7 @@ class FabricController:
 
     def _recompute(self) -> None:
         states = desired_states(self.fabric, self.intent, self._live)
-        self._desired = {name: self.target.adapt(state) for name, state in states.items()}
+        self._desired = {name: self.target.adapt(state, self.fabric) for name, state in states.items()}
 
     def _store(self) -> None:
         self._save(Stored(intent=self.intent, dead_links=tuple(sorted(self._live.dead_links))))

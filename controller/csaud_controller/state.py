@@ -125,6 +125,10 @@ class CloneSession:
     id: int
     replicas: tuple[tuple[int, int], ...]
     """Port and instance of each."""
+    queue: int = 0
+    """P4Runtime's class of service."""
+    length: int = 0
+    """Bytes that clones are cut to; 0: whole."""
 
     @property
     def key(self) -> int:

@@ -89,8 +89,9 @@ async def programmed(made: FabricController) -> None:
 def desired(
     run: RunDir, intent: Intent | None = None, live: LiveView = ALL_UP, target: str = "soft"
 ) -> dict[str, TableState]:
-    states = desired_states(run.fabric(), intent or Intent(), live)
-    return {name: TARGETS[target].adapt(state) for name, state in states.items()}
+    fabric = run.fabric()
+    states = desired_states(fabric, intent or Intent(), live)
+    return {name: TARGETS[target].adapt(state, fabric) for name, state in states.items()}
 
 
 def _end_with_parent() -> None:

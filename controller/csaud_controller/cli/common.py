@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -23,6 +23,8 @@ from csaud_controller.policy import Policy
 from csaud_controller.rundir import ENVIRONMENT, RunDir, RunError, find_run
 from csaud_controller.tls import TlsError
 from csaud_controller.yamlfile import ConfigError, FieldError
+
+T = TypeVar("T")
 
 RunOption = Annotated[
     Path | None,
@@ -148,6 +150,15 @@ def known_switches(fabric: Fabric, names: Iterable[str] | None) -> list[str]:
         if name not in fabric.switches:
             raise UnknownName(f"unknown switch {name!r}; expected one of {', '.join(fabric.switches)}")
     return [name for name in fabric.switches if not named or name in named]
+
+
+def by_port(fabric: Fabric, switches: Iterable[str], value: Callable[[str, int], T]) -> dict[str, T]:
+    """What holds at each port of these switches, by the port's name; UnknownName for those there are not."""
+    return {
+        f"{name}:{port}": value(name, port)
+        for name in known_switches(fabric, switches)
+        for port in fabric.peers[name]
+    }
 
 
 def given(**values: Any) -> dict[str, Any]:

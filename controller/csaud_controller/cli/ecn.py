@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -13,10 +14,10 @@ from csaud_controller.cli.common import (
     RunOption,
     SwitchesArgument,
     UnknownName,
+    by_port,
     change_policy,
     emit,
     errors,
-    known_switches,
     policy_of,
     table,
 )
@@ -35,11 +36,7 @@ def show(switch: SwitchesArgument = None, run: RunOption = None, as_json: JsonOp
             result = policy.model_dump(mode="json", include={"ecn", "ecn_at"})
             emit(result, as_json, lambda console: _render(console, policy))
             return
-        ports = {
-            f"{name}:{port}": ecn_of(fabric, policy, name, port)
-            for name in known_switches(fabric, switch)
-            for port in fabric.peers[name]
-        }
+        ports = by_port(fabric, switch, partial(ecn_of, fabric, policy))
         result = {port: found and found.model_dump() for port, found in ports.items()}
         emit(result, as_json, lambda console: _render_ports(console, ports))
 

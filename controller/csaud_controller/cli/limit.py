@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -13,11 +14,11 @@ from csaud_controller.cli.common import (
     RunOption,
     SwitchesArgument,
     UnknownName,
+    by_port,
     change_policy,
     emit,
     errors,
     given,
-    known_switches,
     policy_of,
     table,
 )
@@ -45,11 +46,8 @@ def show(switch: SwitchesArgument = None, run: RunOption = None, as_json: JsonOp
             )
             emit(result, as_json, lambda console: _render(console, policy))
             return
-        ports = {
-            f"{name}:{port}": limits_of(fabric, policy, name, port)._asdict()
-            for name in known_switches(fabric, switch)
-            for port in fabric.peers[name]
-        }
+        found = by_port(fabric, switch, partial(limits_of, fabric, policy))
+        ports = {port: limits._asdict() for port, limits in found.items()}
         emit(ports, as_json, lambda console: _render_ports(console, ports))
 
 

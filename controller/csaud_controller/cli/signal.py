@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -13,11 +14,11 @@ from csaud_controller.cli.common import (
     RunOption,
     SwitchesArgument,
     UnknownName,
+    by_port,
     change_policy,
     emit,
     errors,
     given,
-    known_switches,
     policy_of,
     table,
 )
@@ -43,12 +44,10 @@ def show(switch: SwitchesArgument = None, run: RunOption = None, as_json: JsonOp
             result = {"everywhere": policy.signal.model_dump(), "exceptions": rules}
             emit(result, as_json, lambda console: _render(console, policy))
             return
+        found = by_port(fabric, switch, partial(signals_of, fabric, policy))
         ports = {
-            f"{name}:{port}": [
-                {"cls": cls, **signal.model_dump()} for cls, signal in signals_of(fabric, policy, name, port)
-            ]
-            for name in known_switches(fabric, switch)
-            for port in fabric.peers[name]
+            port: [{"cls": cls, **signal.model_dump()} for cls, signal in signals]
+            for port, signals in found.items()
         }
         emit(ports, as_json, lambda console: _render_ports(console, ports))
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from csaud_controller.targets.base import QueueLimit, Target
 from csaud_controller.targets.bmv2 import Bmv2
 from csaud_controller.targets.soft import Soft
-from csaud_controller.targets.tofino import Tofino
+from csaud_controller.targets.tofino import Tofino, Tofino2
 
-__all__ = ["TARGETS", "Bmv2", "QueueLimit", "Soft", "Target", "Tofino", "target_named"]
+__all__ = ["TARGETS", "Bmv2", "QueueLimit", "Soft", "Target", "Tofino", "Tofino2", "target_named"]
 
-_ALL = (Soft(), Bmv2(), Tofino("tofino", "tofino.bin"), Tofino("tofino2", "tofino2.bin"))
-TARGETS: dict[str, Target] = {target.name: target for target in _ALL}
+TARGETS: dict[str, Target] = {target.name: target for target in (Soft(), Bmv2(), Tofino(), Tofino2())}
 
 
 def target_named(name: str) -> Target:

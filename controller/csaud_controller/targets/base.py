@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from csaud_controller.alarms import ALARMS
 from csaud_controller.artifacts import Artifacts, find_artifacts
 from csaud_controller.inventory import Fabric
+from csaud_controller.policy import Policy
 from csaud_controller.state import TableState
 
 
@@ -26,6 +29,8 @@ class Target:
     name: str
     program: str = "csaud"
     """Name of the compiled program's files."""
+    alarms: str = ALARMS.name
+    """The digest that tells of alarms, as the program's P4Info calls it."""
 
     def find_program(self, directory: Path | None = None) -> Artifacts:
         """The compiled program in `directory`, else the one that comes with this package. ArtifactsError says
@@ -41,6 +46,13 @@ class Target:
         own)."""
         return []
 
-    def adapt(self, state: TableState) -> TableState:
+    def check(self, policy: Policy) -> None:
+        """FieldError when the policy asks for what the target does not have."""
+
+    def adapt(self, state: TableState, fabric: Fabric) -> TableState:
         """The desired state as this target can hold it."""
         return state
+
+    def alarm(self, digest: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The digest of an alarm with v1model's fields."""
+        return digest

@@ -28,7 +28,7 @@ class Bmv2(Target):
         clones = QueueLimit(RECIRCULATION_PORT, 0, sum(limit.depth for limit in limits))
         return [*sorted(limits), clones]
 
-    def adapt(self, state: TableState) -> TableState:
+    def adapt(self, state: TableState, fabric: Fabric) -> TableState:
         """Without watch ports: probes find a dead link instead.
 
         Seen with BMv2 1.15.5: a group whose last watched port goes down makes it divide by zero at the next

@@ -1,50 +1,173 @@
-"""Tofino behind a P4Runtime server that takes BfPipelineConfig, as Stratum's does.
+"""Tofino and Tofino 2 behind a P4Runtime server that takes BfPipelineConfig, as Stratum's does.
 
-What is written is tested by the messages that it makes; no such server has been seen yet.
+Their programs (p4src/tna) have v1model's names; what they count in other units, lack or need besides is put
+right here. It is tested by the messages that it makes: no such switch has been programmed yet.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from csaud_controller.artifacts import Artifacts, ArtifactsError
+from csaud_controller.inventory import Fabric
+from csaud_controller.policy import Policy
+from csaud_controller.signals import WITH_ICRC
+from csaud_controller.state import (
+    SECOND_CHOICE,
+    Call,
+    CloneSession,
+    Entry,
+    Member,
+    TableState,
+    call,
+    table_state,
+)
 from csaud_controller.targets.base import Target
+from csaud_controller.targets.bfconfig import bf_pipeline_config
+from csaud_controller.yamlfile import FieldError
 
-_LENGTH_DELIMITED = 2
-_PIPES = (0, 1, 2, 3)
-"""Hardware pipes that run the program."""
+_TICK_NS = 1024
+"""The chips' unit of time."""
+_ETHERNET = 14 + 4
+"""Bytes of a frame beside its IP packet, FCS included."""
+_ALL_PORTS = 0x7F
+_LOSS_QUEUE = 7
+
+Args = Mapping[str, int]
 
 
 class Tofino(Target):
-    """Takes what p4c's Tofino backend and its assembler made, from one folder (`--program`)."""
+    """The first one. That there is no room is found out by the traffic manager, which deflects what it would
+    drop: thresholds are settings of the traffic manager, which P4Runtime does not reach."""
 
-    def __init__(self, name: str, binary: str) -> None:
-        self.name, self._binary = name, binary
+    name = "tofino"
+    binary = "tofino.bin"
+    alarms = "overflow_alarm"
+    cell_bytes = 80
+    """Of the traffic manager's buffer."""
+    lacks_tables: tuple[str, ...] = ("loss_signal.return_limits", "spray.alternative")
+    lacks_actions: tuple[str, ...] = ("spray.least_queue",)
+    alarm_session, deflection_port = 1000, 68
 
     def find_program(self, directory: Path | None = None) -> Artifacts:
-        """P4Info and binary in `directory`, where p4c's driver leaves them: NAME.p4info.txtpb, and in it or
-        in its `pipe` the binary and context.json. ArtifactsError says what is missing."""
+        """P4Info and binary in `directory`, where p4c's backend and its assembler leave them. ArtifactsError
+        says what is missing."""
         if directory is None:
             raise ArtifactsError(
-                f"target {self.name} needs --program DIR with {self.program}.p4info.txtpb, {self._binary} and"
+                f"target {self.name} needs --program DIR with {self.program}.p4info.txtpb, {self.binary} and"
                 " context.json: no binary for it is part of this package"
             )
         p4info = _first(directory / f"{self.program}.p4info.txtpb", directory / "p4info.txt")
-        return Artifacts(p4info, _first(directory / "pipe" / self._binary, directory / self._binary))
+        return Artifacts(p4info, _first(directory / "pipe" / self.binary, directory / self.binary))
 
     def device_config(self, artifacts: Artifacts) -> bytes:
-        """A serialised BfPipelineConfig: the program's name, bfrt.json where there is one, and one profile
-        with context.json and the binary."""
-        context = _first(artifacts.config.with_name("context.json"))
+        """A serialised BfPipelineConfig."""
         bfrt = artifacts.p4info.with_name("bfrt.json")
-        profile = (
-            _field(1, b"pipe")
-            + _field(2, context.read_bytes())
-            + _field(3, artifacts.config.read_bytes())
-            + _field(4, bytes(_PIPES))
+        return bf_pipeline_config(
+            self.program,
+            bfrt.read_bytes() if bfrt.exists() else b"",
+            context=_first(artifacts.config.with_name("context.json")).read_bytes(),
+            binary=artifacts.config.read_bytes(),
         )
-        info = _field(2, bfrt.read_bytes()) if bfrt.exists() else b""
-        return _field(1, self.program.encode()) + info + _field(3, profile)
+
+    def check(self, policy: Policy) -> None:
+        """FieldError when the policy asks for a spray mode that the chip has not. (Where a host asks for it,
+        the fabric's own mode holds.)"""
+        if "spray.least_queue" not in self.lacks_actions:
+            return
+        rows = [(("spray",), policy.spray)]
+        rows += [(("overrides", n, "spray"), rule.spray) for n, rule in enumerate(policy.overrides)]  # type: ignore[misc]
+        for loc, mode in rows:
+            if mode == "least-queue":
+                raise FieldError(
+                    loc, f"target {self.name} has no least-queue: it knows depths behind the queue only"
+                )
+
+    def adapt(self, state: TableState, fabric: Fabric) -> TableState:
+        frame = fabric.mtu + _ETHERNET
+        units = -(-frame // self.cell_bytes)
+        entries = [
+            replace(entry, action=self._action(entry.action, units))
+            for entry in state.entries.values()
+            if entry.table not in self.lacks_tables
+            and not (isinstance(entry.action, Call) and entry.action.action in self.lacks_actions)
+        ]
+        members = [m for m in map(self._member, state.members.values()) if m is not None]
+        groups = [
+            replace(group, selector=self._selector(group.selector))
+            for group in state.groups.values()
+            if group.selector != SECOND_CHOICE or "spray.alternative" not in self.lacks_tables
+        ]
+        digests = [replace(digest, name=self.alarms) for digest in state.digests.values()]
+        return table_state([*entries, *members, *groups, *self._sessions(state), *digests])
+
+    def alarm(self, digest: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Its clock is in nanoseconds; depths stay eights of cells."""
+        return {**digest, "at_us": int(digest["at_ns"]) // 1000}
+
+    def _action(self, action: Any, units: int) -> Any:
+        if not isinstance(action, Call) or action.action not in self._changed:
+            return action
+        made = self._changed[action.action](self, dict(action.args), units)
+        return call(action.action, **made)
+
+    def _member(self, member: Member) -> Member | None:
+        return None if member.selector == SECOND_CHOICE else member
+
+    def _selector(self, name: str) -> str:
+        return name
+
+    def _sessions(self, state: TableState) -> list[CloneSession]:
+        """Mirror sessions: 1 + port to each port's queue of LOSS, cut to the longest LOSS; one for alarms."""
+        length = _longest_loss(state)
+        ports = sorted(member.id for member in state.members.values() if member.selector != SECOND_CHOICE)
+        made = [CloneSession(1 + port, ((port, 1),), _LOSS_QUEUE, length) for port in ports]
+        return [*made, CloneSession(self.alarm_session, ((self.deflection_port, 1),), 0, length)]
+
+    def _limits(self, args: Args, units: int) -> dict[str, int]:
+        return {"alarm_at": _depth(args["alarm_at"], units)}
+
+    _changed: Mapping[str, Callable[[Any, Args, int], dict[str, int]]] = {
+        "spray.random": lambda self, args, units: {},
+        "spray.least_queue": lambda self, args, units: {},
+        "spray.flowlet": lambda self, args, units: {"gap": args["gap"] * 1000 // _TICK_NS},
+        "fault.lose": lambda self, args, units: {k: v for k, v in args.items() if k != "seed"},
+        "ecn.mark_between": lambda self, args, units: _marks(args["low"], args["high"], units),
+        "congestion.report": lambda self, args, units: {"interval": args["interval_us"] * 1000 // _TICK_NS},
+        "congestion.set_limits": lambda self, args, units: self._limits(args, units),
+    }
+
+
+class Tofino2(Tofino):
+    """Its ghost thread tells depths before the queue: thresholds and the less loaded of two are in the
+    program."""
+
+    name = "tofino2"
+    binary = "tofino2.bin"
+    cell_bytes = 176
+    lacks_tables = ("loss_signal.return_limits",)
+    lacks_actions = ()
+
+    def _member(self, member: Member) -> Member | None:
+        """A member also names the port's queue of DATA, as the ghost thread numbers queues: 16 a port."""
+        is_second = member.selector == SECOND_CHOICE
+        action = "spray.forward_alternative" if is_second else "spray.forward"
+        port = dict(member.action.args)["port"]
+        queue = (port & _ALL_PORTS) * 16
+        return Member(member.id, call(action, port=port, queue=queue), self._selector(member.selector))
+
+    def _selector(self, name: str) -> str:
+        return "spray.alternative_selector" if name == SECOND_CHOICE else name
+
+    def _sessions(self, state: TableState) -> list[CloneSession]:
+        """One that only cuts: port and queue come from the packet."""
+        return [CloneSession(1, (), 0, _longest_loss(state))]
+
+    def _limits(self, args: Args, units: int) -> dict[str, int]:
+        return {name: _depth(value, units) for name, value in args.items()}
 
 
 def _first(*places: Path) -> Path:
@@ -54,15 +177,22 @@ def _first(*places: Path) -> Path:
     raise ArtifactsError(f"no {' and no '.join(map(str, places))}")
 
 
-def _field(number: int, value: bytes) -> bytes:
-    """One field of a protobuf message: a string, bytes, a message or packed small numbers."""
-    return _varint(number << 3 | _LENGTH_DELIMITED) + _varint(len(value)) + value
+def _depth(packets: int, cells: int) -> int:
+    """Packets of so many cells each, in eights of cells."""
+    return min(max(1, packets * cells // 8), 0xFFFF)
 
 
-def _varint(value: int) -> bytes:
-    octets = bytearray()
-    while value > 0x7F:
-        octets.append(value & 0x7F | 0x80)
-        value >>= 7
-    octets.append(value)
-    return bytes(octets)
+def _marks(low: int, high: int, cells: int) -> dict[str, int]:
+    """Where marking begins, and the width of its rise: one less than a power of two, nearest to the width."""
+    start, width = _depth(low, cells) if low else 0, max(1, _depth(high, cells) - _depth(low, cells))
+    span = min(((1 << bits) - 1 for bits in range(1, 16)), key=lambda each: abs(each - width))
+    return {"low": start, "span": span}
+
+
+def _longest_loss(state: TableState) -> int:
+    sizes = [
+        dict(entry.action.args).get("size", 0)
+        for entry in state.entries.values()
+        if isinstance(entry, Entry) and entry.table == "loss_signal.signal" and isinstance(entry.action, Call)
+    ]
+    return max([WITH_ICRC, *sizes])

@@ -1,0 +1,64 @@
+"""A P4Runtime server with no switch behind it: it takes everything and remembers it. For targets whose
+messages can be tested where they cannot run."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import grpc
+from finsy.proto import p4r, p4r_grpc
+
+
+@dataclass
+class Recorder(p4r_grpc.P4RuntimeServicer):
+    """Holds the last pipeline config, and every entity that was inserted since."""
+
+    config: Any = None
+    entities: list[Any] = field(default_factory=list)
+    writes: int = 0
+
+    async def Capabilities(self, request: Any, context: Any) -> Any:
+        return p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
+
+    async def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
+        self.config, self.entities = request.config, []
+        return p4r.SetForwardingPipelineConfigResponse()
+
+    async def GetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
+        if self.config is None:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no forwarding pipeline config")
+        response = p4r.GetForwardingPipelineConfigResponse()
+        response.config.cookie.cookie = self.config.cookie.cookie
+        return response
+
+    async def Write(self, request: Any, context: Any) -> Any:
+        for update in request.updates:
+            assert update.type == p4r.Update.INSERT, update
+            self.entities.append(update.entity)
+        self.writes += 1
+        return p4r.WriteResponse()
+
+    async def Read(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        kinds = {entity.WhichOneof("entity") for entity in request.entities}
+        yield p4r.ReadResponse(entities=[e for e in self.entities if e.WhichOneof("entity") in kinds])
+
+    async def StreamChannel(self, requests: Any, context: Any) -> AsyncIterator[Any]:
+        async for request in requests:
+            if request.HasField("arbitration"):
+                yield p4r.StreamMessageResponse(arbitration=request.arbitration)
+
+
+@asynccontextmanager
+async def recorder(path: Path) -> AsyncIterator[Recorder]:
+    """One that listens at a unix socket."""
+    made = Recorder()
+    server = grpc.aio.server()
+    p4r_grpc.add_P4RuntimeServicer_to_server(made, server)
+    server.add_insecure_port(f"unix:{path}")
+    await server.start()
+    try:
+        yield made
+    finally:
+        await server.stop(None)

@@ -1,0 +1,185 @@
+"""Tofino's targets by the messages that they make: no such switch is needed, and none has been seen."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from csaud_controller.artifacts import Artifacts, ArtifactsError
+from csaud_controller.desired import Intent, desired_states
+from csaud_controller.fabric_controller import FabricController
+from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.inventory import Fabric, leaf_spine
+from csaud_controller.policy import Policy
+from csaud_controller.state import CloneSession, TableState, call
+from csaud_controller.targets import TARGETS, Tofino, Tofino2
+from csaud_controller.yamlfile import FieldError
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from tests.controller.recorder import recorder
+from tests.controller.soft import PATIENCE_S
+
+P4INFO = Path(__file__).with_name("p4info")
+"""What p4c made of p4src/tna."""
+FABRIC = leaf_spine(2, 2, 1)
+INTENT = Intent(
+    policy=Policy(
+        spray="flowlet", flowlet_gap=500_000, weights={"l1": {"l2": {1: 3, 2: 1}}}, loss_signal="both"
+    ),
+    faults=Faults(rules=(FaultRule(probability=0.5, signalled=True),)),
+)
+
+
+def bf_pipeline_config() -> type:
+    """Stratum's message of that name, by its public definition."""
+    file = descriptor_pb2.FileDescriptorProto(
+        name="bf.proto", package="stratum.hal.barefoot", syntax="proto3"
+    )
+    config = file.message_type.add(name="BfPipelineConfig")
+    profile = config.nested_type.add(name="Profile")
+    kinds = descriptor_pb2.FieldDescriptorProto
+    rows = [
+        (profile, "profile_name", 1, kinds.TYPE_STRING),
+        (profile, "context", 2, kinds.TYPE_BYTES),
+        (profile, "binary", 3, kinds.TYPE_BYTES),
+        (profile, "pipe_scope", 4, kinds.TYPE_UINT32),
+        (config, "p4_name", 1, kinds.TYPE_STRING),
+        (config, "bfruntime_info", 2, kinds.TYPE_BYTES),
+        (config, "profiles", 3, kinds.TYPE_MESSAGE),
+    ]
+    for message, name, number, kind in rows:
+        repeated = name in ("pipe_scope", "profiles")
+        label = kinds.LABEL_REPEATED if repeated else kinds.LABEL_OPTIONAL
+        field = message.field.add(name=name, number=number, type=kind, label=label)
+        if kind == kinds.TYPE_MESSAGE:
+            field.type_name = ".stratum.hal.barefoot.BfPipelineConfig.Profile"
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(
+        pool.FindMessageTypeByName("stratum.hal.barefoot.BfPipelineConfig")
+    )
+
+
+@pytest.mark.parametrize(("name", "binary"), [("tofino", "tofino.bin"), ("tofino2", "tofino2.bin")])
+@pytest.mark.parametrize("folder", ["pipe", "."])
+def test_tofino_gets_binary_and_context_as_one_message(
+    tmp_path: Path, name: str, binary: str, folder: str
+) -> None:
+    (tmp_path / folder).mkdir(exist_ok=True)
+    (tmp_path / "csaud.p4info.txtpb").write_text("")
+    (tmp_path / "bfrt.json").write_bytes(b"{}")
+    (tmp_path / folder / binary).write_bytes(bytes(range(256)) * 100)
+    (tmp_path / folder / "context.json").write_bytes(b'{"a": 1}')
+    target = TARGETS[name]
+    config = bf_pipeline_config().FromString(target.device_config(target.find_program(tmp_path)))
+    assert config.p4_name == "csaud"
+    assert config.bfruntime_info == b"{}"
+    (profile,) = config.profiles
+    assert profile.profile_name == "pipe"
+    assert profile.binary == bytes(range(256)) * 100
+    assert profile.context == b'{"a": 1}'
+    assert list(profile.pipe_scope) == [0, 1, 2, 3]
+
+
+def test_what_tofino_lacks_is_named(tmp_path: Path) -> None:
+    target = TARGETS["tofino"]
+    with pytest.raises(ArtifactsError, match="needs --program DIR"):
+        target.find_program()
+    with pytest.raises(ArtifactsError, match=r"no .*csaud.p4info.txtpb and no .*p4info.txt"):
+        target.find_program(tmp_path)
+    config = tmp_path / "tofino.bin"
+    config.write_bytes(b"")
+    with pytest.raises(ArtifactsError, match=r"context\.json"):
+        target.device_config(Artifacts(tmp_path / "csaud.p4info.txtpb", config))
+
+
+def adapted(target: Tofino) -> TableState:
+    return target.adapt(desired_states(FABRIC, INTENT)["l1"], FABRIC)
+
+
+def actions(state: TableState, table: str) -> Counter[str]:
+    return Counter(str(entry.action) for entry in state.entries.values() if entry.table == table)
+
+
+@pytest.mark.parametrize("name", ["tofino", "tofino2"])
+def test_what_both_chips_count_otherwise(name: str) -> None:
+    state = adapted(TARGETS[name])  # type: ignore[arg-type]
+    assert actions(state, "spray.policy")["spray.flowlet(gap=488)"] == 4, "500 us in ticks of 1024 ns"
+    assert actions(state, "spray.policy")["spray.random()"] == 1
+    assert actions(state, "fault.inject") == {"fault.lose(signalled=1, threshold=2147483648)": 4}
+    assert actions(state, "congestion.alarm") == {"congestion.report(interval=976562)": 3}
+    assert actions(state, "loss_signal.return_limits") == {}
+    assert actions(state, "loss_signal.signal") == {
+        "loss_signal.both(dscp=8, icrc=0, priority=7, size=94)": 3
+    }
+    assert len(actions(state, "spray.buckets")) == 2
+    assert list(state.digests) == ["overflow_alarm"]
+
+
+def test_tofino_has_its_thresholds_in_the_traffic_manager() -> None:
+    state = adapted(Tofino())
+    # 4218 bytes are 53 cells of 80 bytes; in eights of them, 229 packets are 1517
+    assert actions(state, "congestion.limits") == {"congestion.set_limits(alarm_at=1517)": 3}
+    assert set(actions(state, "ecn.marking")) == {"ecn.mark_between(low=212, span=255)"}
+    assert actions(state, "spray.alternative") == {}
+    assert {selector for selector, _ in state.groups} == {"spray.path_selector"}
+    assert not any("least_queue" in action for action in actions(state, "spray.policy"))
+    assert state.clones == {
+        **{1 + port: CloneSession(1 + port, ((port, 1),), 7, 98) for port in (1, 2, 3)},
+        1000: CloneSession(1000, ((68, 1),), 0, 98),
+    }
+
+
+def test_tofino2_numbers_queues() -> None:
+    state = adapted(Tofino2())
+    # 24 cells of 176 bytes
+    limits = "congestion.set_limits(alarm_at=687, drop_at=720, no_trim_at=456, trim_at=192)"
+    assert actions(state, "congestion.limits") == {limits: 3}
+    assert state.members["spray.path_selector", 2].action == call("spray.forward", port=2, queue=32)
+    second = state.members["spray.alternative_selector", 2].action
+    assert second == call("spray.forward_alternative", port=2, queue=32)
+    assert actions(state, "spray.policy")["spray.least_queue()"] == 1
+    assert state.clones == {1: CloneSession(1, (), 0, 98)}
+
+
+@pytest.mark.parametrize(
+    "policy", [{"spray": "least-queue"}, {"overrides": [{"spray": "least-queue", "cls": 1}]}]
+)
+def test_what_a_chip_cannot_do_is_refused_by_name(policy: dict) -> None:
+    with pytest.raises(FieldError, match="target tofino has no least-queue"):
+        TARGETS["tofino"].check(Policy.model_validate(policy))
+    TARGETS["tofino2"].check(Policy.model_validate(policy))
+
+
+def test_alarms_in_nanoseconds_become_microseconds() -> None:
+    assert TARGETS["tofino"].alarm({"port": 1, "at_ns": 5_123_456})["at_us"] == 5_123
+
+
+@pytest.mark.parametrize("name", ["tofino"])
+def test_the_controller_programs_it_through_the_same_code(tmp_path: Path, name: str) -> None:
+    """Everything encodes with the P4Info that p4c made, and what is read back is what was wanted."""
+    (tmp_path / "csaud.p4info.txtpb").write_bytes((P4INFO / f"{name}.p4info.txtpb").read_bytes())
+    (tmp_path / TARGETS[name].binary).write_bytes(b"binary")  # type: ignore[attr-defined]
+    (tmp_path / "context.json").write_bytes(b"{}")
+
+    async def main() -> None:
+        one = leaf_spine(1, 0, 2)
+        async with recorder(tmp_path / "l1.sock") as switch:
+            fabric: Fabric = one.with_addresses({"l1": f"unix:{tmp_path}/l1.sock"})
+            program = TARGETS[name].find_program(tmp_path)
+            for expected in (True, False):  # the second controller finds everything as it should be
+                before = switch.writes
+                made = FabricController(fabric, program, TARGETS[name], probe_interval_s=0)
+                running = asyncio.create_task(made.run())
+                assert await made.wait_in_sync(PATIENCE_S) == {}, made.status()
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+                assert (switch.writes > before) == expected
+            config = bf_pipeline_config().FromString(switch.config.p4_device_config)
+            assert config.profiles[0].binary == b"binary"
+            kinds = Counter(entity.WhichOneof("entity") for entity in switch.entities)
+            assert kinds["digest_entry"] == 1
+            assert kinds["packet_replication_engine_entry"] == (3 if name == "tofino" else 1)
+            assert kinds["action_profile_member"] == (2 if name == "tofino" else 4)
+
+    asyncio.run(main())
