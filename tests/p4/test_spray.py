@@ -140,7 +140,7 @@ def test_least_queue_takes_the_shorter_of_two_queues(leaf: Leaf) -> None:
         assert abs(counts[port] - expected) < 4 * (expected * (1 - expected / 1600)) ** 0.5, counts
 
 
-@pytest.mark.needs("registers")
+@pytest.mark.needs("registers", "virtual-time")  # what is on its way makes queues unlike
 def test_of_two_queues_alike_the_first_is_taken(leaf: Leaf) -> None:
     leaf.spray("least_queue", seed=3)
     for port in UPLINKS:

@@ -10,6 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -33,11 +34,11 @@ QUIET_S = 0.2
 """For frames that ought not to: whatever comes takes about a millisecond."""
 PORT_POLL_S = 0.5
 """BMv2 looks at its ports every 200 ms, and takes one for never up that goes down before the first look."""
-AHEAD = 20
-STALLED_S = 0.02
-"""BMv2's input holds 32 frames and drops others unseen: so many at most are sent ahead of those that came
-out, unless nothing comes out for so long, because the switch dropped them or holds them back.
-"""
+AHEAD = 16
+"""Frames sent that it has not taken yet: its input holds 32 and drops what is more, unseen."""
+TAKEN_LIMIT_S = 1.0
+"""For a frame to be taken; those for the controller are taken, but are counted nowhere."""
+KINDS = 4
 
 
 class Bmv2Switch:
@@ -51,11 +52,16 @@ class Bmv2Switch:
         self._process: subprocess.Popen[bytes] | None = None
         self._client: Client | None = None
         self._thrift: Thrift | None = None
+        self.unwatches = True
+        """Work around that a watched member cannot leave a group."""
         self._loaded = False
+        self._sent: Counter[int] = Counter()
+        self._taken: Counter[int] = Counter()
+        """Frames by port since the program was loaded."""
         self._rates: set[int] = set()
         self._down: set[int] = set()
         self._ports_known = 0.0
-        self._namespace = Namespace(f"csaud-p{os.getpid()}", PORTS)
+        self.namespace = Namespace(f"csaud-p{os.getpid()}", PORTS)
         try:
             self._start(config)
         except BaseException:
@@ -70,10 +76,10 @@ class Bmv2Switch:
             argv += ["-i", f"{port}@{Namespace.interface(port)}"]
         argv += ["--", "--grpc-server-addr", address, "--cpu-port", "510", "--priority-queues", str(QUEUES)]
         with (self._directory / "log").open("wb") as log:
-            self._process = subprocess.Popen(self._namespace.command(argv), stdout=log, stderr=log)
+            self._process = subprocess.Popen(self.namespace.command(argv), stdout=log, stderr=log)
         self._client = Client(address, 1, config)
         connect = lambda: socket.create_connection(("127.0.0.1", THRIFT_PORT), timeout=10)  # noqa: E731
-        self._thrift = Thrift(self._namespace.inside(connect))
+        self._thrift = Thrift(self.namespace.inside(connect))
         for port in (*PORTS, RECIRCULATION_PORT):
             self._thrift.set_queue_depth(port, QUEUE_DEPTH)
 
@@ -90,12 +96,18 @@ class Bmv2Switch:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        self._namespace.close()
+        self.namespace.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 
     @property
-    def alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
+    def returncode(self) -> int | None:
+        """None while the switch runs."""
+        assert self._process is not None, "it did not start"
+        return self._process.poll()
+
+    def wire(self, port: int) -> socket.socket:
+        """The raw socket at the far end of a port's cable."""
+        return self.namespace.socket(port)
 
     @property
     def client(self) -> Client:
@@ -112,7 +124,7 @@ class Bmv2Switch:
         return self.client.index
 
     def reset(self) -> None:
-        assert self.alive, f"{BINARY} ended: {self._process and self._process.returncode}"
+        assert self.returncode is None, f"{BINARY} ended: {self.returncode}"
         for port in sorted(self._down):
             self.set_link(port, True)
         for port in self._rates:
@@ -123,12 +135,14 @@ class Bmv2Switch:
             self.client.write([_clone_session_away()])
         self.client.load()
         self._loaded = True
+        self._sent.clear()
+        self._taken.clear()
         self._ports_known = time.monotonic() + PORT_POLL_S
         self._collect(0)
 
     def write(self, updates: list[p4r.Update]) -> list[Code]:
         """A member that is watched cannot leave a group (its server throws): first nobody watches it."""
-        for update in updates:
+        for update in updates if self.unwatches else ():
             if update.type == p4r.Update.MODIFY and update.entity.HasField("action_profile_group"):
                 self._unwatch_leavers(update.entity.action_profile_group)
         return self.client.write(updates)
@@ -150,19 +164,42 @@ class Bmv2Switch:
         self, frames: Sequence[tuple[int, bytes]], gap_ns: int, expected: int | None
     ) -> list[Departure]:
         left: list[Departure] = []
-        ahead = 0
         for port, frame in frames:
-            self._namespace.socket(port).send(frame)
+            if self._sent[port] - self._taken[port] >= AHEAD:
+                self._wait_until_taken(port, AHEAD // 2, left)
+            self.namespace.socket(port).send(frame)
+            self._sent[port] += 1
             if gap_ns:
                 time.sleep(gap_ns / 1e9)
-            found = self._waiting(0)
-            ahead = max(0, ahead + 1 - len(found))
-            while ahead >= AHEAD:
-                more = self._waiting(STALLED_S)
-                ahead = max(0, ahead - len(more)) if more else 0
-                found += more
-            left += found
+            left += self._waiting(0)
+        for port in {port for port, _ in frames}:
+            self._wait_until_taken(port, 0, left)
         return left + self._collect((expected or 0) - len(left))
+
+    def _wait_until_taken(self, port: int, ahead: int, left: list[Departure]) -> None:
+        """Until it has taken all frames of a port but so many; what comes out is added to `left`."""
+        deadline = time.monotonic() + TAKEN_LIMIT_S
+        while True:
+            taken = self._count_taken(port)
+            if taken > self._taken[port]:
+                deadline = time.monotonic() + TAKEN_LIMIT_S
+            self._taken[port] = taken
+            if self._sent[port] - taken <= ahead:
+                return
+            if time.monotonic() > deadline:
+                self._taken[port] = self._sent[port]
+                return
+            left += self._waiting(0.002)
+
+    def _count_taken(self, port: int) -> int:
+        counter = "CsaudIngress.classify.ingress_kind"
+        [spec] = [spec for spec in self.index.counters.values() if spec.name == counter]
+        cells = []
+        for kind in range(KINDS):
+            cell = p4r.CounterEntry(counter_id=spec.id)
+            cell.index.index = port * KINDS + kind
+            cells.append(p4r.Entity(counter_entry=cell))
+        return sum(found.counter_entry.data.packet_count for found in self.client.read(*cells))
 
     def packet_out(self, packet: p4r.PacketOut, expected: int) -> list[Departure]:
         self.client.packet_out(packet)
@@ -179,7 +216,7 @@ class Bmv2Switch:
 
     def set_link(self, port: int, up: bool) -> None:
         time.sleep(max(0.0, self._ports_known - time.monotonic()))
-        self._namespace.set_link(port, up)
+        self.namespace.set_link(port, up)
         (self._down.discard if up else self._down.add)(port)
         time.sleep(PORT_POLL_S)
 
@@ -204,7 +241,7 @@ class Bmv2Switch:
 
     def _waiting(self, seconds: float) -> list[Departure]:
         """Frames that are there now, or the first to come within so long."""
-        sockets = {self._namespace.socket(port): port for port in PORTS}
+        sockets = {self.namespace.socket(port): port for port in PORTS}
         left = []
         for found in select.select(list(sockets), [], [], seconds)[0]:
             try:

@@ -83,8 +83,8 @@ class Client:
             return _codes(error, len(updates))
         return [Code.OK] * len(updates)
 
-    def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
-        request = p4r.ReadRequest(device_id=self._device_id, entities=[entity])
+    def read(self, *entities: p4r.Entity) -> list[p4r.Entity]:
+        request = p4r.ReadRequest(device_id=self._device_id, entities=entities)
         return [found for response in self._stub.Read(request) for found in response.entities]
 
     def packet_out(self, packet: p4r.PacketOut) -> None:
