@@ -56,9 +56,9 @@ class Served:
     def _call(self, coroutine: Any) -> None:
         asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(PATIENCE_S)
 
-    def send(self, count: int, length: int = 100) -> list[bytes]:
-        """Frames of this length from h1 to h2; as s1 sends them to s2."""
-        tap = self.fabric.open_tap("s1", 2)
+    def send(self, count: int, length: int = 100, *, keep: bool = True) -> list[bytes]:
+        """Frames of this length from h1 to h2; as s1 sends them to s2, or without `keep` nothing."""
+        tap = self.fabric.open_tap("s1", 2, capacity=64 << 20 if keep else 0)
         for tag in range(count):
             self.now += 100_000  # no queue builds up
             self.fabric.inject("s1", 1, packet(2, 2, tag=tag, size=length), self.now)

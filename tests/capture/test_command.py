@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from csaud_topologies.capture.tap import TapSource
 from scapy.utils import RawPcapNgReader
 
 from tests.capture.fabrics import COMMAND, PATIENCE_S, capturing, fabric_json, fails, served
@@ -130,6 +131,19 @@ def test_the_switch_ends(tmp_path: Path) -> None:
         assert process.stderr is not None
         assert process.stderr.read() == f"csaud capture: s2:1: the switch has ended; 4 frames are in {file}\n"
     assert frames(file) == sent
+
+
+def test_a_capture_that_is_too_slow_misses_frames_and_counts_them(tmp_path: Path) -> None:
+    size, count = 9000, 9000
+    with served(tmp_path) as fabric:
+        source = TapSource(tmp_path / "capture.sock", "s2", 1)
+        fabric.send(count, length=size, keep=False)
+        found = source.finish()
+        source.close()
+    assert source.seen == count
+    assert len(found) + source.dropped == count
+    assert source.dropped > 0
+    assert all(len(frame.data) == size and frame.direction == "in" for frame in found)
 
 
 def test_what_can_be_wrong_is_said_in_one_line(tmp_path: Path) -> None:

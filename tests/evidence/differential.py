@@ -22,6 +22,7 @@ from csaud_softswitch.exchange.names import Names
 from csaud_softswitch.exchange.soft import SoftTarget
 from csaud_softswitch.exchange.target import counters, direct_counters
 from csaud_softswitch.p4runtime.errors import Code
+from csaud_softswitch.p4runtime.proto import p4r
 
 from tests.evidence.bmv2 import DEVICE_ID, Bench, running
 from tests.evidence.dataplane_grpc import DataplaneStream
@@ -38,6 +39,7 @@ PATIENCE_S = 3.0
 QUIET_S = 0.05
 """For frames that it has not."""
 
+Config = p4r.ForwardingPipelineConfig
 Outputs = Counter[tuple[Any, ...]]
 
 
@@ -94,10 +96,12 @@ class Tally:
     differences: list[str] = field(default_factory=list)
 
 
-def compare(seed: int, packets: int, bench: Bench, tally: Tally) -> None:
-    """One random programming and its packets on a switch whose program has just been loaded."""
+def compare(seed: int, packets: int, bench: Bench, tally: Tally, config: Config = CONFIG) -> None:
+    """One random programming and its packets on a switch whose program has just been loaded; `config` is what
+    the embedded switch runs.
+    """
     chance = random.Random(seed)
-    soft = SoftTarget(CONFIG, PORTS)
+    soft = SoftTarget(config, PORTS)
     names = Names(soft.index)
     updates = [names.update(update) for update in programming(chance)]
     ours, theirs = soft.write(updates), bench.client.write(updates)
@@ -143,12 +147,12 @@ def _batch(chance: random.Random, where: str, soft: SoftTarget, reference: Refer
     tally.packet_ins += len(messages)
 
 
-def run(seeds: range, packets: int, *, say: bool = False) -> Tally:
+def run(seeds: range, packets: int, *, say: bool = False, config: Config = CONFIG) -> Tally:
     """All seeds, one after the other, each on a switch of its own."""
     tally = Tally()
     for seed in seeds:
         with running() as bench:
-            compare(seed, packets, bench, tally)
+            compare(seed, packets, bench, tally, config)
         if say:
             print(f"seed {seed}: {tally.packets} packets, {len(tally.differences)} differences", flush=True)
     return tally

@@ -69,6 +69,8 @@ class Traffic:
         self.chance = random.Random(seed)
         self.kinds = bytearray()
         """Of the frame of this number."""
+        self.data = 0
+        """How much DATA there was so far."""
         self._data = {port: self._frame(port, payload) for port in SENDERS}
         self._no_trim = {port: self._frame(port, payload, flags=8) for port in SENDERS}
         self._control = {port: self._frame(port, 24, kind=4) for port in SENDERS}
@@ -95,6 +97,7 @@ class Traffic:
                 frame = self._control[port] if kind == CONTROL else self._other[port]
             number = len(self.kinds)
             self.kinds.append(kind)
+            self.data += kind == DATA
             frames.append(frame[:NUMBER_AT] + number.to_bytes(4, "big") + frame[NUMBER_AT + 4 :])
         return frames
 
@@ -115,6 +118,8 @@ class Captured:
     kinds: bytearray
     outcomes: bytearray = field(default_factory=bytearray)
     twice: int = 0
+    heard_of: int = 0
+    """DATA that arrived, or of which the sender was told."""
     astray: int = 0
     """Came out where it should not, or was never written."""
 
@@ -133,6 +138,7 @@ class Captured:
         if self.outcomes[number] & outcome:
             self.twice += 1
         self.outcomes[number] |= outcome
+        self.heard_of += self.kinds[number] == DATA and outcome != TO_RECEIVER
 
     def summary(self) -> Counter[tuple[int, int]]:
         """(kind, outcome) -> frames."""
