@@ -11,6 +11,7 @@ from typing import Any
 
 import finsy as fy
 
+from csaud_controller.alarms import ALARMS
 from csaud_controller.artifacts import Artifacts
 from csaud_controller.codec import Codec
 from csaud_controller.inventory import End
@@ -96,7 +97,6 @@ class SwitchTask:
         self.name, self.address = name, address
         self.status = SwitchStatus()
         self._hooks, self._audit_s, self._retry_s = hooks, audit_s, retry_s
-        self._alarms_digest = target.alarms
         self._options = fy.SwitchOptions(
             p4info=artifacts.parsed,
             p4blob=_Blob(target.device_config(artifacts)),
@@ -239,7 +239,7 @@ class SwitchTask:
                 self._hooks.probe(End(self.name, int(packet["ingress_port"])), probe)
 
     async def _receive_alarms(self, switch: fy.Switch) -> None:
-        async for digests in switch.read_digests(self._alarms_digest, queue_size=_ALARM_QUEUE):
+        async for digests in switch.read_digests(ALARMS.name, queue_size=_ALARM_QUEUE):
             for digest in digests:
                 self._hooks.alarm(self.name, digest)
             await switch.write([digests.ack()])

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from csaud_controller.alarms import ALARMS
 from csaud_controller.artifacts import Artifacts, find_artifacts
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy import Policy
@@ -29,8 +28,6 @@ class Target:
     name: str
     program: str = "csaud"
     """Name of the compiled program's files."""
-    alarms: str = ALARMS.name
-    """The digest that tells of alarms, as the program's P4Info calls it."""
 
     def find_program(self, directory: Path | None = None) -> Artifacts:
         """The compiled program in `directory`, else the one that comes with this package. ArtifactsError says

@@ -29,7 +29,7 @@ from csaud_controller.targets.base import Target
 from csaud_controller.targets.bfconfig import bf_pipeline_config
 from csaud_controller.yamlfile import FieldError
 
-_TICK_NS = 1024
+_TICK_NS = 256
 """The chips' unit of time."""
 _ETHERNET = 14 + 4
 """Bytes of a frame beside its IP packet, FCS included."""
@@ -45,7 +45,6 @@ class Tofino(Target):
 
     name = "tofino"
     binary = "tofino.bin"
-    alarms = "overflow_alarm"
     cell_bytes = 80
     """Of the traffic manager's buffer."""
     lacks_tables: tuple[str, ...] = ("loss_signal.return_limits", "spray.alternative")
@@ -101,12 +100,11 @@ class Tofino(Target):
             for group in state.groups.values()
             if group.selector != SECOND_CHOICE or "spray.alternative" not in self.lacks_tables
         ]
-        digests = [replace(digest, name=self.alarms) for digest in state.digests.values()]
-        return table_state([*entries, *members, *groups, *self._sessions(state), *digests])
+        return table_state([*entries, *members, *groups, *self._sessions(state), *state.digests.values()])
 
     def alarm(self, digest: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Its clock is in nanoseconds; depths stay eights of cells."""
-        return {**digest, "at_us": int(digest["at_ns"]) // 1000}
+        """Its clock counts ticks; depths stay cells."""
+        return {**digest, "at_us": int(digest["at"]) * _TICK_NS // 1000}
 
     def _action(self, action: Any, units: int) -> Any:
         if not isinstance(action, Call) or action.action not in self._changed:
@@ -178,13 +176,14 @@ def _first(*places: Path) -> Path:
 
 
 def _depth(packets: int, cells: int) -> int:
-    """Packets of so many cells each, in eights of cells."""
-    return min(max(1, packets * cells // 8), 0xFFFF)
+    """Packets of so many cells each, in cells."""
+    return min(packets * cells, 0xFFFF)
 
 
 def _marks(low: int, high: int, cells: int) -> dict[str, int]:
     """Where marking begins, and the width of its rise: one less than a power of two, nearest to the width."""
-    start, width = _depth(low, cells) if low else 0, max(1, _depth(high, cells) - _depth(low, cells))
+    start = _depth(low, cells)
+    width = _depth(high, cells) - start
     span = min(((1 << bits) - 1 for bits in range(1, 16)), key=lambda each: abs(each - width))
     return {"low": start, "span": span}
 
