@@ -49,15 +49,17 @@ build/.installed: pyproject.toml CMakeLists.txt $(NATIVE) $(BIN)/python
 .PHONY: build
 build: build/.installed ## Install what is needed (apt, pip) and build the package into build/venv
 
-# make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|file.yaml] [SCENARIO=first-light|file.yaml]
-#              [SPRAY=ecmp|entropy|random|round-robin|host] [LOSS=0.02] [SEED=1] [CLI=1] [OUT=build/mininet]
+# make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|fat-tree-4|file.yaml] [SCENARIO=first-light|file.yaml]
+#              [SPRAY=ecmp|entropy|random|round-robin|weighted|least-queue|host|flowlet] [SIGNAL=trim|bounce|both|drop]
+#              [LOSS=0.02] [SEED=1] [CLI=1] [OUT=build/mininet]
 OUT ?= build/mininet
 NET_OPTIONS = --out $(OUT) $(if $(TARGET),--target $(TARGET)) $(if $(TOPO),--topo $(TOPO)) \
-  $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SPRAY),--spray $(SPRAY)) $(if $(LOSS),--loss $(LOSS)) \
+  $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SPRAY),--spray $(SPRAY)) $(if $(SIGNAL),--signal $(SIGNAL)) \
+  $(if $(LOSS),--loss $(LOSS)) \
   $(if $(SEED),--seed $(SEED)) $(if $(filter 1 yes true,$(CLI)),--cli)
 
 .PHONY: mininet
-mininet: build/.installed ## Train over a sprayed, lossy fabric and report (TARGET TOPO SCENARIO SPRAY LOSS SEED CLI)
+mininet: build/.installed ## Train over a sprayed, lossy fabric and report (TARGET TOPO SCENARIO SPRAY SIGNAL LOSS SEED CLI)
 	@$(BIN)/csaud net run $(NET_OPTIONS)
 
 .PHONY: clean-net
@@ -82,6 +84,10 @@ bench-switch: build/.installed ## Measure the embedded switch beside simple_swit
 .PHONY: p4
 p4: build/.installed ## Compile p4src with p4c, where it is on PATH
 	@$(BIN)/python p4src/compile.py
+
+.PHONY: p4-tofino
+p4-tofino: build/.installed ## Compile p4src/tna for both Tofinos into build/tofino, where p4c has that backend
+	@$(BIN)/python p4src/compile_tna.py --out build/tofino
 
 .PHONY: clean
 clean: ## Remove what was built
