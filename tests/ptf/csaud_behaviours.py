@@ -1,6 +1,7 @@
 """The tests of tests/p4 once more, as PTF runs them: a class for each function and each set of its arguments.
 
 A test that needs what hardware does not offer (virtual time, registers, rates of queues) is left out.
+PTF's group `each_once` has one class for each function.
 """
 
 from __future__ import annotations
@@ -89,9 +90,13 @@ def _case(name: str, function: Callable[..., None], arguments: dict[str, Any]) -
                 raise unittest.SkipTest(str(error)) from None
             raise
 
-    return type(name, (CsaudTest,), {"runTest": run_test, "__doc__": function.__doc__})
+    return type(name, (CsaudTest,), {"runTest": run_test, "__doc__": function.__doc__, "_groups": []})
 
 
+_seen: set[Callable[..., None]] = set()
 for _module in MODULES:
     for _name, _function, _given in _behaviours(_module):
         globals()[_name] = _case(_name, _function, _given)
+        if _function not in _seen:
+            globals()[_name]._groups.append("each_once")
+        _seen.add(_function)
