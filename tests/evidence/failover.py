@@ -38,7 +38,7 @@ from csaud_softswitch.program_file import program_digest, read_config
 
 from tests.p4.rig.bmv2 import BINARY, Bmv2Switch
 from tests.p4.rig.frames import csa_frame, header_of
-from tests.p4.rig.leaf import GROUP, HOST_PORT, PROFILES, UPLINKS, Leaf
+from tests.p4.rig.leaf import DATA, GROUP, HOST_PORT, PROFILES, UPLINKS, Leaf
 from tests.p4.rig.switch import PORTS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -185,12 +185,11 @@ def _summary(values: list[float]) -> dict[str, float]:
 def last_watched_member(config: Any) -> str:
     """What the next packet does when every member's watched port is down."""
     with contextlib.closing(Bmv2Switch(config)) as switch:
-        leaf = Leaf(switch)
-        for port in UPLINKS:
-            switch.set_link(port, False)
-        leaf.send([csa_frame()], expected=0)
-        time.sleep(0.5)
-        return f"ends with signal {-switch.returncode}" if switch.returncode is not None else "goes on"
+        Leaf(switch)
+        _cut_all(switch)
+        switch.wire(HOST_PORT).send(csa_frame())
+        time.sleep(1)
+        return "goes on" if switch.returncode is None else f"ends with signal {-switch.returncode}"
 
 
 def one_unwatched_member(config: Any) -> str:
@@ -200,15 +199,18 @@ def one_unwatched_member(config: Any) -> str:
         for profile in PROFILES.values():
             rows = [{"member": p, "weight": 1} | ({"watch_port": p} if p > 1 else {}) for p in UPLINKS]
             leaf.write({"modify": {"profile": profile, "group": GROUP, "members": rows}})
-        for port in UPLINKS:
-            switch.set_link(port, False)
-        leaf.send([csa_frame() for _ in range(10)], expected=0)
-        went = leaf.count("telemetry.egress_kind", 1, 1)
-        return (
-            "ends"
-            if switch.returncode is not None
-            else f"goes on: {went} of 10 packets went to the unwatched one"
-        )
+        _cut_all(switch)
+        for _ in range(10):
+            switch.wire(HOST_PORT).send(csa_frame())
+        time.sleep(1)
+        if switch.returncode is not None:
+            return f"ends with signal {-switch.returncode}"
+        return f"goes on: {leaf.count('telemetry.egress_kind', 1, DATA)} of 10 packets to the unwatched one"
+
+
+def _cut_all(switch: Bmv2Switch) -> None:
+    for port in UPLINKS:
+        switch.set_link(port, False)
 
 
 def leaving_member(config: Any) -> dict[str, str]:
