@@ -19,7 +19,9 @@ from csaud.errors import (
 )
 
 if TYPE_CHECKING:
+    from csaud.collectives.engine import Handle
     from csaud.communicator import Communicator
+    from csaud.group import Group
     from csaud.session import init
 
 __all__ = [
@@ -27,6 +29,8 @@ __all__ = [
     "Communicator",
     "ConfigError",
     "CsaudError",
+    "Group",
+    "Handle",
     "PeerUnreachable",
     "ProtocolError",
     "RendezvousError",
@@ -45,4 +49,12 @@ def __getattr__(name: str) -> Any:
         from csaud.communicator import Communicator
 
         return Communicator
+    if name == "Group":
+        from csaud.group import Group
+
+        return Group
+    if name == "Handle":
+        from csaud.collectives.engine import Handle
+
+        return Handle
     raise AttributeError(f"module 'csaud' has no attribute {name!r}")

@@ -1,39 +1,29 @@
-"""The communicator: collectives among the ranks of a job."""
+"""The communicator: the group of all ranks of a job, and the job's end."""
 
 import logging
-import threading
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
-from csaud.collectives import registry
-from csaud.collectives.executor import Execution, ReduceFunction, name_of
-from csaud.collectives.timing import Timings
+from csaud.collectives.reductions import check_array
 from csaud.errors import Aborted, ConfigError, CsaudError, RendezvousError, Timeout
+from csaud.group import Group, Job
 from csaud.rendezvous import Meeting
 from csaud.settings import Settings
-from csaud.transport import Transport, nothing
+from csaud.transport import Transport
 
 log = logging.getLogger(__name__)
+
+__all__ = ["Communicator", "check_array"]
 
 _WORLD = 0  # number of the communicator of all ranks
 _QUIESCE_TIMEOUT = 10.0  # s
 _EXIT_LINGER = 1.0  # s
 
-REDUCTIONS: dict[str, ReduceFunction] = {"sum": np.add}
-DTYPES = tuple(np.dtype(name) for name in ("float32", "float64", "int32", "int64"))
 
-
-class Communicator:
-    """Collectives among `size` ranks; made by `csaud.init`. A context manager: leaving it closes it.
-
-    Every rank calls the same collectives in the same order. Calls from several threads run one after the
-    other. After a collective failed, all further ones raise the same error.
+class Communicator(Group):
+    """The group of all ranks; made by `csaud.init`. A context manager: leaving it closes it.
 
     Attributes:
-        rank, size: 0 <= rank < size.
         settings: the settings in force.
         mode: how the device sends, "raw" or "udp".
     """
@@ -41,49 +31,23 @@ class Communicator:
     def __init__(
         self, transport: Transport, meeting: Meeting, rank: int, size: int, settings: Settings, mode: str
     ) -> None:
-        self.rank = rank
-        self.size = size
+        job = Job(
+            transport,
+            transport.max_message_bytes,
+            transport.max_message_bytes // 512,
+            settings.timeout or None,
+            settings.all_reduce,
+            self._give_up,
+            self._check_open,
+        )
+        super().__init__(job, _WORLD, range(size), rank)
         self.settings = settings
         self.mode = mode
         self._transport = transport
         self._meeting = meeting
-        self._lock = threading.RLock()
-        self._coll_seq = 0
-        self._timings = Timings()
+        self._lock = job.lock
         self._quiesced = 0
         self._closed = False
-
-    def all_reduce(self, array: npt.NDArray[Any], op: str = "sum") -> npt.NDArray[Any]:
-        """Replace `array` on every rank by the element-wise sum over all ranks; the same bits everywhere.
-
-        Args:
-            array: C-contiguous, writable, float32, float64, int32 or int64; shape and dtype as on the other
-                ranks.
-                Any shape, any number of elements, zero included.
-            op: "sum".
-
-        Returns:
-            `array` itself. Order of summation: `csaud.collectives.ring`.
-
-        Raises:
-            ConfigError: an array or op that is not supported; nothing was sent.
-            PeerUnreachable, Aborted, Timeout, ProtocolError: the collective failed; `array` holds garbage.
-        """
-        reduce = REDUCTIONS.get(op)
-        if reduce is None:
-            raise ConfigError(f"op={op!r}: expected one of {', '.join(REDUCTIONS)}")
-        check_array(array)
-        longest = self._transport.max_message_bytes // array.itemsize
-        self._run("all_reduce.ring", array.reshape(-1), longest, reduce)
-        return array
-
-    def barrier(self) -> None:
-        """Return once every rank has called it.
-
-        Raises:
-            PeerUnreachable, Aborted, Timeout, ProtocolError: a rank will not come.
-        """
-        self._run("barrier.dissemination", nothing(), 1, None)
 
     def stats(self) -> dict[str, Any]:
         """This rank's packet counters by name (`csaud._core.STATS_HELP`).
@@ -176,48 +140,13 @@ class Communicator:
             # The others ended otherwise, or take their time. All that we sent has been acknowledged.
             log.info("rank %d closes alone: %s", self.rank, error)
 
-    def _run(
-        self, collective: str, data: npt.NDArray[Any], longest: int, reduce: ReduceFunction | None
-    ) -> None:
-        with self._lock:
-            self._check_open()
-            schedule = registry.build(collective, self.rank, self.size, data.size, longest)
-            name = name_of(_WORLD, self._coll_seq, schedule)
-            self._coll_seq += 1
-            limit = self.settings.timeout or None
-            try:
-                times = self._timings.of((collective, data.size, data.itemsize))
-                ended = Execution(schedule, self._transport, name, data, reduce, times).run(limit)
-            except CsaudError:
-                raise
-            except BaseException as error:
-                # Ctrl-C, no memory: the other ranks are in the middle of this collective and must not hang.
-                self._transport.give_up(
-                    Aborted(f"{collective} was left by {type(error).__name__}", self.rank)
-                )
-                raise
-            if not ended:
-                timeout = Timeout(f"{collective} took longer than {limit:g} s (setting timeout)")
-                self._transport.give_up(timeout)
-                raise timeout
+    def _give_up(self, reason: CsaudError) -> None:
+        if isinstance(reason, Aborted) and reason.rank is None:
+            reason = Aborted(str(reason), self.rank)
+        self._transport.give_up(reason)
 
     def _check_open(self) -> None:
         if self._closed:
             raise ConfigError("this communicator is closed")
         if self._transport.failure is not None:
             raise self._transport.failure
-
-
-def check_array(array: object) -> None:
-    """ConfigError unless `array` can be reduced in place."""
-    if not isinstance(array, np.ndarray):
-        raise ConfigError(f"expected a numpy array, got {type(array).__name__}")
-    if array.dtype not in DTYPES:
-        supported = ", ".join(dtype.name for dtype in DTYPES)
-        raise ConfigError(
-            f"dtype {array.dtype} is not supported; supported are {supported} in native byte order"
-        )
-    if not array.flags.c_contiguous:
-        raise ConfigError("the array is not C-contiguous; reduce a copy made by numpy.ascontiguousarray")
-    if not array.flags.writeable:
-        raise ConfigError("the array is read-only, and all_reduce works in place")

@@ -82,6 +82,13 @@ class Settings:
         high=1,
     )
     dead_after: float = _row(3.5, "s", "a peer that answers no probe for so long is unreachable", low=0.05)
+    # collectives
+    all_reduce: str = _row(
+        "ring",
+        "name",
+        "algorithm of all-reduce; auto takes halving_doubling where a rank's chunk is less than a packet",
+        choices=("ring", "halving_doubling", "auto"),
+    )
     # limits and sizes
     timeout: float = _row(0.0, "s", "longest time that one collective may take; 0: no limit")
     rx_buffer: int = _row(33_554_432, "bytes", "socket receive buffer asked of the kernel", low=4096)

@@ -8,6 +8,7 @@ import numpy as np
 from csaud.collectives.executor import Execution, Name, name_of
 from csaud.collectives.schedule import Recv, Schedule, Send
 from csaud.collectives.timing import Expected
+from csaud.errors import CsaudError
 
 
 class MemoryNetwork:
@@ -21,6 +22,7 @@ class MemoryNetwork:
         self._receives: dict[tuple, tuple] = {}
         self._completed: dict[int, list[int]] = {}
         self._next_id = 0
+        self._failed: BaseException | None = None
         self.messages = 0
 
     def post(self, side: dict, rank: int, key: tuple, view: memoryview) -> int:
@@ -28,12 +30,21 @@ class MemoryNetwork:
             self._next_id += 1
             assert key not in side, f"posted twice: {key}"
             side[key] = (rank, self._next_id, view)
+            self._changed.notify_all()  # another thread of the rank may wait already
             return self._next_id
+
+    def fail(self, failure: BaseException) -> None:
+        """Nobody need wait any more."""
+        with self._changed:
+            self._failed = failure
+            self._changed.notify_all()
 
     def deliver_and_collect(self, rank: int) -> list[int]:
         """Deliver one message that is posted on both sides, chosen by the seed; then this rank's
         completions."""
         with self._changed:
+            if self._failed is not None:
+                raise CsaudError(f"another rank failed: {self._failed}")
             ready = sorted(self._sends.keys() & self._receives.keys())
             if ready:
                 self._deliver(self._random.choice(ready))

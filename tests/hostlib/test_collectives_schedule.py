@@ -133,7 +133,7 @@ def test_a_barrier_runs():
 
 def test_the_registry_knows_names_and_takes_new_ones_once():
     assert {"all_reduce.ring", "barrier.dissemination"} <= set(registry.names())
-    with pytest.raises(ConfigError, match=r"no collective 'all_reduce.tree'; there are all_reduce.ring"):
+    with pytest.raises(ConfigError, match=r"no collective 'all_reduce.tree'; there are all_gather.ring"):
         registry.build("all_reduce.tree", 0, 2, 1, 1)
     with pytest.raises(ConfigError, match="registered already"):
         registry.register("all_reduce.ring", ring.all_reduce)

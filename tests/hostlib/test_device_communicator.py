@@ -16,8 +16,8 @@ def comm():
     [
         ([1.0, 2.0], "expected a numpy array, got list"),
         (
-            np.zeros(4, np.float16),
-            "dtype float16 is not supported; supported are float32, float64, int32, int64",
+            np.zeros(4, np.int8),
+            "dtype int8 is not supported; supported are float16, bfloat16, float32, float64, int32",
         ),
         (np.zeros(4, ">f4"), "dtype >f4 is not supported"),
         (np.zeros(4, np.complex64), "dtype complex64 is not supported"),

@@ -58,6 +58,12 @@ def test_eight_ranks():
     balanced(run(8, "sums", {"sums": [[1, "float32", 3], [262_144, "float32", 2]]}))
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("world", "count"), [(2, 10_000), (5, 1000), (4, 1)])
+def test_every_collective(mode, world, count):
+    balanced(run(world, "collectives", {"count": count, "settings": {"mode": mode}}))
+
+
 def test_a_job_of_one_rank():
     (end,) = run(1, "sums", {"sums": [[1000, "float32", 1]]})
     assert end["stats"]["tx_data"] == 0

@@ -111,8 +111,42 @@ def goodput(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"times": times}
 
 
+def collectives(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """One of each, of `count` elements; some in flight while others run, in groups of ranks, too."""
+    count, size, rank = arguments["count"], comm.size, comm.rank
+    mine = [gradient(r, count, "int64", 7) for r in range(size)]
+    total = np.sum(mine, axis=0)
+    large = gradient(rank, 50 * count, "float32", 8)
+    flying = comm.all_reduce(large, wait=False)
+    for algorithm in ("ring", "halving_doubling", "auto"):
+        assert_bit_equal(comm.all_reduce(mine[rank].copy(), algorithm=algorithm), total, algorithm)
+    assert_bit_equal(comm.all_reduce(mine[rank].copy(), "max"), np.max(mine, axis=0), "max")
+    assert_bit_equal(comm.reduce_scatter(mine[rank]), np.array_split(total, size)[rank], "reduce_scatter")
+    assert_bit_equal(comm.all_gather(mine[rank]), np.array(mine), "all_gather")
+    blocks = np.arange(size * count).reshape(size, count) + rank
+    expected = np.array([np.arange(rank * count, (rank + 1) * count) + other for other in range(size)])
+    assert_bit_equal(comm.all_to_all(blocks), expected, "all_to_all")
+    parts = [np.full(rank * 100 + other, rank, np.int32) for other in range(size)]
+    for other, part in enumerate(comm.all_to_all_v(parts)):
+        assert_bit_equal(part, np.full(other * 100 + rank, other, np.int32), "all_to_all_v")
+    for root in range(size):
+        assert_bit_equal(comm.broadcast(mine[rank].copy(), root), mine[root], "broadcast")
+    sent = comm.send(mine[rank], (rank + 1) % size, wait=False)
+    assert_bit_equal(comm.recv(np.empty_like(mine[0]), (rank - 1) % size), mine[rank - 1], "recv")
+    assert sent.wait(30)
+    group = comm.split(rank % 2)
+    assert_bit_equal(
+        group.all_reduce(mine[rank].copy()), np.sum([mine[r] for r in group.ranks], axis=0), "group"
+    )
+    assert flying.wait(60)
+    assert_bit_equal(large, reference_sum([gradient(r, 50 * count, "float32", 8) for r in range(size)]))
+    comm.barrier()
+    comm.quiesce()
+    return {}
+
+
 CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
-    case.__name__: case for case in (sums, endless, busy, wait_for_nobody, part_early, goodput)
+    case.__name__: case for case in (sums, endless, busy, wait_for_nobody, part_early, goodput, collectives)
 }
 
 

@@ -73,6 +73,8 @@ class Execution:
         data: the user's array, one-dimensional, contiguous and (where the schedule writes) writable.
         reduce: f(first, second, out=into), None where the schedule has no Reduce.
         times: what earlier runs of the schedule took; learns from this one.
+        source: the array of Buffer.SOURCE, one-dimensional and contiguous.
+        epilogue: called once, when all operations have ended.
     """
 
     def __init__(
@@ -83,12 +85,20 @@ class Execution:
         data: Array,
         reduce: ReduceFunction | None,
         times: StepTimes | None = None,
+        *,
+        source: Array | None = None,
+        epilogue: Callable[[], object] | None = None,
     ) -> None:
         self._operations = schedule.operations
         self._transport = transport
         self._name = name
         self._reduce = reduce
         self._buffers = {Buffer.DATA: data, Buffer.SCRATCH: np.empty(schedule.scratch, data.dtype)}
+        if source is not None:
+            self._buffers[Buffer.SOURCE] = source
+        # Bytes, since not every element type has a buffer of its own (bfloat16).
+        self._bytes = {name: buffer.view(np.uint8) for name, buffer in self._buffers.items()}
+        self._epilogue = epilogue
         self._itemsize = data.itemsize
         self._waiting = [0 if isinstance(op, Recv) else len(op.after) for op in self._operations]
         self._followers: list[list[int]] = [[] for _ in self._operations]
@@ -130,19 +140,27 @@ class Execution:
         others = [i for i, op in enumerate(self._operations) if not isinstance(op, Recv)]
         self._launch_all(deque(receives))
         self._launch_all(deque(i for i in others if self._waiting[i] == 0))
+        if not self._operations:
+            self._end()
 
-    def finish(self, transfer: int) -> None:
-        """A transfer ended well: go on with what waited for it.
+    def finish(self, transfer: int) -> bool:
+        """A transfer ended well: go on with what waited for it; False where it is none of ours.
 
         One of an earlier collective that was given up may still end; it is none of ours.
         """
         if (index := self._transfers.pop(transfer, None)) is None:
-            return
+            return False
         if isinstance(op := self._operations[index], Recv):
             self._ended[op.step] = self._transport.now()
         self._launch_all(self._finish(index))
         if not self._unfinished:
             self._times.learn(self._began, self._ended)
+            self._end()
+        return True
+
+    def _end(self) -> None:
+        if self._epilogue is not None:
+            self._epilogue()
 
     def _launch_all(self, ready: deque[int]) -> None:
         while ready:
@@ -168,7 +186,7 @@ class Execution:
         region = op.region
         offset, length = region.start * self._itemsize, region.count * self._itemsize
         expected = self._times.expect(self._began, op.step)
-        return self._transport.post(op, self._name, self._buffers[region.buffer], offset, length, expected)
+        return self._transport.post(op, self._name, self._bytes[region.buffer], offset, length, expected)
 
     def _combine(self, op: Reduce) -> None:
         if self._reduce is None:

@@ -3,8 +3,8 @@
 
 from typing import Protocol
 
+from csaud.collectives import halving_doubling, ring, tree
 from csaud.collectives.barrier import barrier
-from csaud.collectives.ring import all_reduce as ring_all_reduce
 from csaud.collectives.schedule import Schedule
 from csaud.errors import ConfigError
 
@@ -17,7 +17,11 @@ class Builder(Protocol):
 
 
 _BUILDERS: dict[str, Builder] = {
-    "all_reduce.ring": ring_all_reduce,
+    "all_reduce.halving_doubling": halving_doubling.all_reduce,
+    "all_reduce.ring": ring.all_reduce,
+    "all_gather.ring": ring.all_gather,
+    "reduce_scatter.ring": ring.reduce_scatter,
+    "broadcast.tree": tree.broadcast,
     "barrier.dissemination": barrier,
 }
 

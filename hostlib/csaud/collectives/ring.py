@@ -33,45 +33,78 @@ from csaud.collectives.schedule import (
 )
 
 
+class _Ring:
+    """One rank's part of steps in each of which a chunk goes to the next rank and one comes from the last."""
+
+    def __init__(self, rank: int, size: int, count: int, longest: int, steps: int) -> None:
+        self._chunks = [Region(Buffer.DATA, start, length) for start, length in split(count, size)]
+        self._longest = longest
+        self._right, self._left = (rank + 1) % size, (rank - 1) % size
+        # producer[c][i]: the operation after which message i of chunk c can be sent on
+        self._producer: list[list[tuple[int, ...]]] = [
+            [() for _ in messages(chunk, longest)] for chunk in self._chunks
+        ]
+        self._operations: list[Operation] = []
+        self._steps = steps
+        self._step = 0
+        self._scratch = 0
+
+    def turn(self, sent: int, received: int, reduce: bool) -> None:
+        """One step: chunk `sent` goes on, chunk `received` comes, to be added to ours or into its place."""
+        step, chain = self._step, self._steps - 1 - self._step
+        for index, region in enumerate(messages(self._chunks[sent], self._longest)):
+            self._operations.append(
+                Send(self._right, step, index, region, self._producer[sent][index], chain)
+            )
+        for index, local in enumerate(messages(self._chunks[received], self._longest)):
+            arrived = local
+            if reduce:
+                arrived = Region(Buffer.SCRATCH, self._scratch, local.count)
+                self._scratch += local.count
+            self._operations.append(Recv(self._left, step, index, arrived, chain))
+            if reduce:
+                self._operations.append(Reduce(arrived, local, local, (len(self._operations) - 1,)))
+            self._producer[received][index] = (len(self._operations) - 1,)
+        self._step += 1
+
+    def schedule(self) -> Schedule:
+        return Schedule(tuple(self._operations), self._scratch, self._steps)
+
+
 @lru_cache(maxsize=256)
 def all_reduce(rank: int, size: int, count: int, longest: int) -> Schedule:
     """The schedule of `rank` of `size` for an array of `count` elements, messages of at most `longest`
     elements."""
-    if size == 1:
-        return Schedule(operations=(), scratch=0, steps=0)
-    chunks = [Region(Buffer.DATA, start, length) for start, length in split(count, size)]
-    operations: list[Operation] = []
-    # producer[c][i]: the operation after which message i of chunk c can be sent on
-    producer: list[list[tuple[int, ...]]] = [[() for _ in messages(chunk, longest)] for chunk in chunks]
-    right, left = (rank + 1) % size, (rank - 1) % size
-    steps = 2 * (size - 1)
-    scratch = 0
-
+    ring = _Ring(rank, size, count, longest, 2 * (size - 1))
     for step in range(size - 1):
-        chain = steps - 1 - step
-        sent, received = (rank - step) % size, (rank - step - 1) % size
-        for index, region in enumerate(messages(chunks[sent], longest)):
-            operations.append(Send(right, step, index, region, producer[sent][index], chain))
-        for index, local in enumerate(messages(chunks[received], longest)):
-            arrived = Region(Buffer.SCRATCH, scratch, local.count)
-            scratch += local.count
-            operations.append(Recv(left, step, index, arrived, chain))
-            operations.append(Reduce(arrived, local, local, (len(operations) - 1,)))
-            producer[received][index] = (len(operations) - 1,)
+        ring.turn((rank - step) % size, (rank - step - 1) % size, reduce=True)
+    # Straight into the user's array: the finished chunk can come only after our own partial sum of it, which
+    # was read from there, has reached the next rank; a late repetition of that one is a duplicate to
+    # everybody.
+    for step in range(size - 1):
+        ring.turn((rank + 1 - step) % size, (rank - step) % size, reduce=False)
+    return ring.schedule()
 
-    for turn in range(size - 1):
-        step = size - 1 + turn
-        chain = steps - 1 - step
-        sent, received = (rank + 1 - turn) % size, (rank - turn) % size
-        for index, region in enumerate(messages(chunks[sent], longest)):
-            operations.append(Send(right, step, index, region, producer[sent][index], chain))
-        # Straight into the user's array: the finished chunk can come only after our own partial sum of it,
-        # which was read from there, has reached the next rank; a late repetition of that one is a duplicate
-        # to everybody.
-        for index, region in enumerate(messages(chunks[received], longest)):
-            operations.append(Recv(left, step, index, region, chain))
-            producer[received][index] = (len(operations) - 1,)
-    return Schedule(tuple(operations), scratch, steps)
+
+@lru_cache(maxsize=256)
+def reduce_scatter(rank: int, size: int, count: int, longest: int) -> Schedule:
+    """Chunk r of the sum ends at rank r, in its place; the rest of DATA is then of no meaning.
+
+    Chunk c is summed from rank c + 1 on, with its own rank's share last.
+    """
+    ring = _Ring(rank, size, count, longest, size - 1)
+    for step in range(size - 1):
+        ring.turn((rank - step - 1) % size, (rank - step - 2) % size, reduce=True)
+    return ring.schedule()
+
+
+@lru_cache(maxsize=256)
+def all_gather(rank: int, size: int, count: int, longest: int) -> Schedule:
+    """Chunk r of DATA, `count` elements in all, goes from rank r to all others."""
+    ring = _Ring(rank, size, count, longest, size - 1)
+    for step in range(size - 1):
+        ring.turn((rank - step) % size, (rank - step - 1) % size, reduce=False)
+    return ring.schedule()
 
 
 def reference_sum(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:

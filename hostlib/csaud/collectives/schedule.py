@@ -14,6 +14,7 @@ class Buffer(Enum):
     """Where a region lies."""
 
     DATA = "data"  # the user's array, flattened
+    SOURCE = "source"  # a second array of the user's, flattened, which is only read
     SCRATCH = "scratch"  # room for what was received and not yet reduced
 
 

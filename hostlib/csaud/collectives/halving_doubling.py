@@ -1,0 +1,123 @@
+"""All-reduce in 2 log2(size) steps: recursive halving, then recursive doubling.
+
+For arrays so small that the ring's 2 (size - 1) steps cost more than their bytes. In halving, step by
+step, pairs of ranks at half the distance exchange halves of what they still hold and add them, so that
+each rank ends with one chunk of the sum; doubling sends the chunks back the same way. Where size is no
+power of two, the first ranks fold in pairs before it and unfold after it. What the lower rank of a pair
+holds is the first operand, so every chunk is summed in one order, at one rank, and has the same bits
+everywhere. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
+in MPICH", 2005.
+"""
+
+from functools import lru_cache
+
+from csaud.collectives.schedule import (
+    Buffer,
+    Operation,
+    Recv,
+    Reduce,
+    Region,
+    Schedule,
+    Send,
+    messages,
+    split,
+)
+
+
+class _Builder:
+    """Operations of one rank, step after step; what a step reads was finished by those before it."""
+
+    def __init__(self, longest: int, steps: int) -> None:
+        self.operations: list[Operation] = []
+        self.steps = steps
+        self.scratch = 0
+        self._longest = longest
+        self._step = 0
+        self._done: tuple[int, ...] = ()  # what the next step's sends and additions wait for
+
+    def exchange(
+        self,
+        peer: int,
+        sent: Region | None,
+        received: Region | None,
+        *,
+        reduce: bool,
+        ours_first: bool = True,
+    ) -> None:
+        """One step with one peer; `received` is added to what is there, or takes its place."""
+        chain = self.steps - 1 - self._step
+        for index, region in enumerate(messages(sent, self._longest) if sent else ()):
+            self.operations.append(Send(peer, self._step, index, region, self._done, chain))
+        finished = []
+        for index, local in enumerate(messages(received, self._longest) if received else ()):
+            arrived = local
+            if reduce:
+                arrived = Region(Buffer.SCRATCH, self.scratch, local.count)
+                self.scratch += local.count
+            self.operations.append(Recv(peer, self._step, index, arrived, chain))
+            if reduce:
+                first, second = (local, arrived) if ours_first else (arrived, local)
+                after = (*self._done, len(self.operations) - 1)
+                self.operations.append(Reduce(first, second, local, after))
+            finished.append(len(self.operations) - 1)
+        self._done = tuple(finished) if reduce and finished else (*self._done, *finished)
+        self._step += 1
+
+    def skip(self) -> None:
+        """A step in which this rank has no part."""
+        self._step += 1
+
+    def schedule(self) -> Schedule:
+        return Schedule(tuple(self.operations), self.scratch, self.steps)
+
+
+@lru_cache(maxsize=256)
+def all_reduce(rank: int, size: int, count: int, longest: int) -> Schedule:
+    """The schedule of `rank` of `size` for `count` elements, messages of at most `longest` elements."""
+    power = 1 << (size.bit_length() - 1)
+    rounds = power.bit_length() - 1
+    extra = size - power  # ranks beyond the power of two
+    folds = 1 if extra else 0
+    build = _Builder(longest, 2 * rounds + 2 * folds)
+    everything = Region(Buffer.DATA, 0, count)
+    if rank < 2 * extra and rank % 2:
+        build.exchange(rank - 1, everything, None, reduce=False)
+        for _ in range(2 * rounds):
+            build.skip()
+        build.exchange(rank - 1, None, everything, reduce=False)
+        return build.schedule()
+    if rank < 2 * extra:
+        build.exchange(rank + 1, None, everything, reduce=True)
+    elif folds:
+        build.skip()
+    _halve_and_double(build, rank // 2 if rank < 2 * extra else rank - extra, power, extra, count)
+    if rank < 2 * extra:
+        build.exchange(rank + 1, everything, None, reduce=False)
+    return build.schedule()
+
+
+def _halve_and_double(build: _Builder, place: int, power: int, extra: int, count: int) -> None:
+    """`place` is this rank's among the `power` that take part."""
+    starts = [start for start, _ in split(count, power)] + [count]
+
+    def region(low: int, high: int) -> Region:
+        return Region(Buffer.DATA, starts[low], starts[high] - starts[low])
+
+    def rank_of(other: int) -> int:
+        return 2 * other if other < extra else other + extra
+
+    low, high = 0, power
+    kept = []
+    distance = power // 2
+    while distance:
+        middle = (low + high) // 2
+        upper = bool(place & distance)
+        mine, theirs = ((middle, high), (low, middle)) if upper else ((low, middle), (middle, high))
+        build.exchange(
+            rank_of(place ^ distance), region(*theirs), region(*mine), reduce=True, ours_first=not upper
+        )
+        kept.append((distance, theirs, mine))
+        low, high = mine
+        distance //= 2
+    for distance, theirs, mine in reversed(kept):
+        build.exchange(rank_of(place ^ distance), region(*mine), region(*theirs), reduce=False)

@@ -1,0 +1,291 @@
+"""Groups of ranks over a network in memory: every collective and element type, in any order of arrival."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from csaud.collectives import halving_doubling, ring
+from csaud.collectives.engine import Engine
+from csaud.collectives.reductions import DTYPES, REDUCTIONS
+from csaud.errors import ConfigError
+from csaud.group import Group, Job
+from csaud.testing import assert_bit_equal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.hostlib.memory_network import MemoryNetwork, MemoryTransport, run_everywhere
+
+LONGEST = 256  # bytes of a message, so that some are several
+
+
+def everywhere(
+    size: int, work: Callable[[Group], Any], *, all_reduce: str = "auto", seed: int = 1
+) -> list[Any]:
+    """What `work` gives on each rank, each in a thread of its own."""
+    network = MemoryNetwork(seed)
+    results: list[Any] = [None] * size
+    failures: list[BaseException] = []
+
+    def run(rank: int) -> None:
+        try:
+            transport = MemoryTransport(network, rank)
+            job = Job(transport, LONGEST, 64, None, all_reduce, network.fail, lambda: None)
+            results[rank] = work(Group(job, 0, range(size), rank))
+        except BaseException as failure:
+            failures.append(failure)
+            network.fail(failure)
+
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return results
+
+
+def values(rank: int, count: int, dtype: Any, seed: int = 3) -> np.ndarray:
+    random = np.random.default_rng([seed, rank])
+    kind = np.dtype(dtype).name
+    if kind == "bool":
+        return random.integers(0, 2, count).astype(bool)
+    if kind.startswith("int"):
+        return random.integers(-1000, 1000, count).astype(dtype)
+    return (random.normal(size=count) * 10.0 ** random.integers(-2, 3, count)).astype(dtype)
+
+
+def dtype_of(name: str) -> Any:
+    return pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name
+
+
+@pytest.mark.parametrize("algorithm", ["ring", "halving_doubling"])
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("name", DTYPES)
+def test_all_reduce_of_every_kind(op: str, name: str, algorithm: str) -> None:
+    """The same bits on every rank; the exact value where the order does not matter, a near one otherwise."""
+    dtype, size, count = dtype_of(name), 5, 201
+    if name not in REDUCTIONS[op].dtypes:
+        with pytest.raises(ConfigError, match=f"op='{op}' is not supported for"):
+            everywhere(1, lambda g: g.all_reduce(np.zeros(3, dtype), op))
+        return
+
+    def mine(rank: int) -> np.ndarray:
+        array = values(rank, count, dtype)
+        near_one = op == "product" and array.dtype.kind not in "ib"  # or float16 overflows
+        return (np.abs(array) % 1 + 0.5).astype(dtype) if near_one else array
+
+    results = everywhere(size, lambda g: g.all_reduce(mine(g.rank), op, algorithm=algorithm))
+    for rank, result in enumerate(results):
+        assert result.dtype == np.dtype(dtype)
+        assert_bit_equal(result, results[0], f"rank {rank}")
+    inputs = [mine(rank) for rank in range(size)]
+    combine = REDUCTIONS[op].combine
+    expected = inputs[0]
+    for other in inputs[1:]:
+        expected = combine(expected, other)
+    if op == "average":
+        expected = expected / size
+    if name.startswith(("float", "bfloat")) and op in ("sum", "product", "average"):
+        wide = [one.astype(np.float64) for one in inputs]
+        exact = np.prod(wide, axis=0) if op == "product" else np.sum(wide, axis=0)
+        scale = np.abs(exact) if op == "product" else np.sum(np.abs(wide), axis=0)
+        if op == "average":
+            exact, scale = exact / size, scale / size
+        bits = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}[name]
+        assert (np.abs(results[0].astype(np.float64) - exact) <= size * 2.0**-bits * scale + 1e-6).all()
+    else:
+        assert_bit_equal(results[0], np.asarray(expected, dtype=dtype))
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    size=st.integers(1, 9), count=st.integers(0, 70), longest=st.integers(1, 12), seed=st.integers(0, 1 << 30)
+)
+def test_halving_doubling_has_the_same_bits_everywhere(
+    size: int, count: int, longest: int, seed: int
+) -> None:
+    inputs = [values(rank, count, "float32", seed) for rank in range(size)]
+    arrays = [one.copy() for one in inputs]
+    schedules = [halving_doubling.all_reduce(rank, size, count, longest) for rank in range(size)]
+    run_everywhere(schedules, arrays, np.add, seed)
+    for array in arrays:
+        assert_bit_equal(array, arrays[0])
+    exact = np.sum([one.astype(np.float64) for one in inputs], axis=0)
+    scale = np.sum([np.abs(one.astype(np.float64)) for one in inputs], axis=0)
+    assert (np.abs(arrays[0] - exact) <= 1e-6 * scale + 1e-30).all()
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 6, 8, 16])
+def test_halving_doubling_takes_two_logarithms_of_steps(size: int) -> None:
+    power = 1 << (size.bit_length() - 1)
+    steps = halving_doubling.all_reduce(0, size, 64, 100).steps
+    assert steps == 2 * (power.bit_length() - 1) + (0 if power == size else 2)
+
+
+def test_small_arrays_take_few_steps_and_large_ones_few_bytes() -> None:
+    def both(group: Group) -> tuple[str, str]:
+        return group._algorithm("", np.zeros(16)), group._algorithm("", np.zeros(1000))
+
+    assert everywhere(4, both) == [("halving_doubling", "ring")] * 4
+    assert everywhere(2, both, all_reduce="ring") == [("ring", "ring")] * 2
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8])
+@pytest.mark.parametrize("count", [0, 1, 7, 250])
+def test_reduce_scatter_and_all_gather_make_an_all_reduce(size: int, count: int) -> None:
+    def work(group: Group) -> Any:
+        array = values(group.rank, count, "int64")
+        kept = array.copy()
+        mine = group.reduce_scatter(array)
+        assert_bit_equal(array, kept)
+        padded = np.zeros(-(-count // group.size) if count else 0, np.int64)
+        padded[: mine.size] = mine
+        return mine, group.all_gather(padded)
+
+    expected = np.array_split(np.sum([values(rank, count, "int64") for rank in range(size)], axis=0), size)
+    results = everywhere(size, work)
+    for rank, (mine, gathered) in enumerate(results):
+        assert_bit_equal(mine, expected[rank])
+        for other, part in enumerate(expected):
+            assert_bit_equal(gathered[other][: part.size], part)
+
+
+@pytest.mark.parametrize("size", [1, 2, 5, 8])
+def test_all_to_all(size: int) -> None:
+    results = everywhere(
+        size, lambda g: g.all_to_all(np.arange(size * 100).reshape(size, 100) + 100_000 * g.rank)
+    )
+    for rank, result in enumerate(results):
+        for source in range(size):
+            assert_bit_equal(result[source], np.arange(rank * 100, rank * 100 + 100) + 100_000 * source)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 7])
+def test_all_to_all_of_sizes_that_receivers_do_not_know(size: int) -> None:
+    def part(src: int, dst: int) -> np.ndarray:
+        return values(100 * src + dst, (src * 37 + dst * 11) % 90, "float32")
+
+    results = everywhere(size, lambda g: g.all_to_all_v([part(g.rank, dst) for dst in range(size)]))
+    for rank, result in enumerate(results):
+        for src in range(size):
+            assert_bit_equal(result[src], part(src, rank))
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 8, 9])
+@pytest.mark.parametrize("root", [0, 1, 5])
+def test_broadcast(size: int, root: int) -> None:
+    if root >= size:
+        with pytest.raises(ConfigError, match=f"rank {root}"):
+            everywhere(size, lambda g: g.broadcast(np.zeros(3), root))
+        return
+    results = everywhere(size, lambda g: g.broadcast(values(g.rank, 333, "float64"), root))
+    for result in results:
+        assert_bit_equal(result, values(root, 333, "float64"))
+
+
+def test_from_rank_to_rank_with_and_without_known_sizes() -> None:
+    def work(group: Group) -> Any:
+        if group.rank == 0:
+            group.send(values(0, 500, "int32"), 1)
+            group.send_sized(values(1, 77, "int64"), 1)
+            return group.recv_sized(2, "float32")
+        if group.rank == 1:
+            first = group.recv(np.zeros(500, np.int32), 0)
+            return first, group.recv_sized(0, "int64")
+        group.send_sized(values(2, 0, "float32"), 0)
+        return None
+
+    zero, one, _ = everywhere(3, work)
+    assert zero.size == 0
+    assert_bit_equal(one[0], values(0, 500, "int32"))
+    assert_bit_equal(one[1], values(1, 77, "int64"))
+
+
+def test_messages_between_the_same_ranks_keep_their_order() -> None:
+    def work(group: Group) -> Any:
+        if group.rank == 0:
+            handles = [group.send(np.full(10, i), 1, wait=False) for i in range(20)]
+            return all(handle.wait(20) for handle in handles)
+        return [int(group.recv(np.zeros(10, np.int64), 0)[0]) for _ in range(20)]
+
+    assert everywhere(2, work) == [True, list(range(20))]
+
+
+def test_a_rank_does_not_send_to_itself() -> None:
+    with pytest.raises(ConfigError, match="itself"):
+        everywhere(1, lambda g: g.send(np.zeros(1), 0))
+
+
+def test_several_in_flight_and_waited_for_in_any_order() -> None:
+    def work(group: Group) -> Any:
+        arrays = [values(group.rank, 100 + i, "float32", seed=i) for i in range(12)]
+        handles = [group.all_reduce(array, algorithm="ring", wait=False) for array in arrays]
+        gathered, last = group.all_gather(np.array([group.rank]), wait=False)
+        assert last.wait(20)
+        assert gathered.reshape(-1).tolist() == list(range(group.size))
+        for i in np.random.default_rng(group.rank).permutation(12):
+            assert handles[i].wait(20)
+            assert handles[i].done
+        return arrays
+
+    for results in everywhere(4, work):
+        for i, array in enumerate(results):
+            expected = ring.reference_sum([values(rank, 100 + i, "float32", seed=i) for rank in range(4)])
+            assert_bit_equal(array, expected)
+
+
+def test_what_nobody_waits_for_goes_on_by_itself() -> None:
+    def work(group: Group) -> Any:
+        array = values(group.rank, 400, "int64")
+        handle = group.all_reduce(array, wait=False)
+        finished = threading.Event()
+        while not handle.done:  # the engine's own thread drives
+            finished.wait(0.002)
+        return array
+
+    for result in everywhere(3, work):
+        assert_bit_equal(result, np.sum([values(rank, 400, "int64") for rank in range(3)], axis=0))
+
+
+def test_groups_of_some_ranks_work_at_the_same_time() -> None:
+    def work(group: Group) -> Any:
+        color = -1 if group.rank == 6 else group.rank % 2
+        part = group.split(color, key=-group.rank)
+        if part is None:
+            return None
+        total = part.all_reduce(np.array([group.rank]))
+        again = part.split(0, key=part.rank)
+        assert again is not None
+        gathered = again.all_gather(np.array([group.rank]))
+        part.barrier()
+        return part.ranks, part.rank, int(total[0]), gathered.reshape(-1).tolist()
+
+    results = everywhere(7, work)
+    assert results[6] is None
+    evens, odds = (4, 2, 0), (5, 3, 1)
+    for rank in range(6):
+        ranks = odds if rank % 2 else evens
+        assert results[rank] == (ranks, ranks.index(rank), sum(ranks), list(ranks))
+
+
+def test_a_failure_reaches_all_that_wait() -> None:
+    class Broken:
+        def now(self) -> int:
+            return 0
+
+        def post(self, *_: Any) -> int:
+            return 1
+
+        def wait(self, timeout: float) -> list[int]:
+            raise ConfigError("broken")
+
+    job = Job(Broken(), LONGEST, 64, None, "ring", lambda _: None, lambda: None)
+    assert isinstance(job.engine, Engine)
+    group = Group(job, 0, range(2), 0)
+    handle = group.all_reduce(np.zeros(4), wait=False)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="broken"):
+            handle.wait(20)
