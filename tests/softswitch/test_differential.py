@@ -11,6 +11,7 @@ import pytest
 from csaud_softswitch.exchange.names import Names
 from csaud_softswitch.exchange.soft import SoftTarget
 from csaud_softswitch.p4runtime.errors import Code
+from csaud_softswitch.p4runtime.proto import p4r
 
 from tests.evidence import differential
 from tests.softswitch.inputs import PORTS
@@ -25,6 +26,18 @@ def test_random_entries_and_packets() -> None:
     assert tally.differences == []
     assert tally.packets == 800
     assert tally.frames_out > 100
+
+
+@pytest.mark.bmv2
+@pytest.mark.root
+def test_another_program_is_noticed() -> None:
+    """The embedded switch gets one number of the program wrong: the UDP port of trimmed packets."""
+    config = p4r.ForwardingPipelineConfig()
+    config.CopyFrom(CONFIG)
+    assert b"0xc27f" in config.p4_device_config
+    config.p4_device_config = config.p4_device_config.replace(b"0xc27f", b"0xc280")
+    tally = differential.run(range(105, 106), packets=200, config=config)
+    assert any("only soft" in difference for difference in tally.differences)
 
 
 def test_what_is_drawn_is_accepted_and_reaches_every_action() -> None:
