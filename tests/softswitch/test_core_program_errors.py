@@ -47,12 +47,19 @@ def change_calculation(root: Json) -> None:
     root["calculations"][0]["algo"] = "toeplitz"
 
 
+def add_field(root: Json, name: str, width: int | str) -> None:
+    kind = next(t for t in root["header_types"] if t["name"] == "cmd_t")
+    kind["fields"].append([name, width, False])
+    kind["max_length"] = 100
+    first_primitive(root, "assign")["parameters"][0] = {"type": "field", "value": ["cmd", name]}
+
+
 def wide_field(root: Json) -> None:
-    root["header_types"][-1]["fields"].append(["huge", 256, False])
+    add_field(root, "huge", 256)
 
 
 def varbit(root: Json) -> None:
-    root["header_types"][-1]["fields"].append(["options", "*"])
+    add_field(root, "options", "*")
 
 
 def odd_header(root: Json) -> None:
@@ -69,7 +76,7 @@ def second_parser(root: Json) -> None:
 
 
 def parser_operation(root: Json) -> None:
-    root["parsers"][0]["parse_states"][0]["parser_ops"][0]["op"] = "extract_VL"
+    root["parsers"][0]["parse_states"][0]["parser_ops"][0]["op"] = "guess"
 
 
 def transition(root: Json) -> None:
@@ -81,26 +88,24 @@ def value_set(root: Json) -> None:
 
 
 def operator(root: Json) -> None:
-    root["pipelines"][0]["conditionals"][0]["expression"]["value"]["op"] = "last_stack_index"
+    root["pipelines"][0]["conditionals"][0]["expression"]["value"]["op"] = "@"
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (named("header_stacks"), "header stack 'thing'"),
-        (named("header_unions"), "header union 'thing'"),
         (named("meter_arrays", type="bits", rate_count=2), "meter 'thing'.*a meter of 'bits'"),
         (named("meter_arrays", type="bytes", rate_count=3), "meter 'thing'.*number of rates"),
         (named("learn_lists", elements=[{"type": "header", "value": "cmd"}]), "digest 'thing'.*'header'"),
         (named("extern_instances"), "extern 'thing'"),
         (change_primitive("mark_to_drop", "drop_it"), "primitive 'drop_it'"),
         (change_calculation, "calculation 'calc.*hash algorithm 'toeplitz'"),
-        (wide_field, "field 'huge' of 256 bits"),
-        (varbit, "variable-length field 'options'"),
+        (wide_field, "field 'cmd.huge' of 256 bits"),
+        (varbit, "use of .*'cmd.options', a field of variable length"),
         (second_parser, "2 parsers"),
-        (parser_operation, "parser state 'start'.*operation 'extract_VL'"),
+        (parser_operation, "parser state 'start'.*operation 'guess'"),
         (transition, "parser state 'start'.*transition on 'guess'"),
-        (operator, "operator 'last_stack_index'"),
+        (operator, "operator '@'"),
     ],
 )
 def test_a_construct_that_is_not_supported_is_named(change: Callable[[Json], None], message: str) -> None:

@@ -17,6 +17,8 @@ from csaud_softswitch.p4runtime.proto import p4r
 _NAME = "switch"
 _DEVICE_ID = 1
 _ELECTION_ID = 1
+_START_NS = 1_000_000_000
+"""The program's clock is not 0 when the first frame comes."""
 _STEP_NS = 1_000_000
 """Time between two inputs; the switch is quiet long before it is over."""
 
@@ -62,7 +64,7 @@ class SoftTarget:
         request.election_id.low = _ELECTION_ID
         request.action = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
         self._device.set_pipeline(request)
-        self._now = 0
+        self._now = _START_NS
 
     @property
     def identity(self) -> dict[str, str]:

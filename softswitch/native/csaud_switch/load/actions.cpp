@@ -46,6 +46,16 @@ Action Loader::load_action(const Json& json) {
     return action;
 }
 
+void Loader::copied(const std::vector<std::uint32_t>& to, const std::vector<std::uint32_t>& from,
+                    const std::string& where) {
+    bool same = to.size() == from.size();
+    for (std::size_t i = 0; same && i < to.size(); ++i)
+        same = program_->layout.headers[to[i]].type == program_->layout.headers[from[i]].type;
+    if (!same) fail(where, "headers of different types");
+    for (const std::uint32_t index : to) use_whole(index);
+    for (const std::uint32_t index : from) use_whole(index);
+}
+
 std::uint32_t Loader::field_list(const Json& argument, const std::string& where) const {
     const auto found =
         field_lists_.find(static_cast<std::uint32_t>(parse_hex(member(argument, "value", where), where)));
@@ -63,8 +73,12 @@ std::uint32_t Loader::named(const Json& argument, const char* type,
 }
 
 void Loader::assignment(Primitive& out, const Json& target, const Json& value, const Scope& scope) {
-    if (text_member(target, "type", scope.where) != "field")
-        unsupported(scope.where, "assignment to a '" + target["type"].get<std::string>() + "'");
+    const std::string type = text_member(target, "type", scope.where);
+    if (type == "stack_field" || type == "expression") {
+        assign_element(out, target, value, scope);
+        return;
+    }
+    if (type != "field") unsupported(scope.where, "assignment to a '" + type + "'");
     out.target = write(member(target, "value", scope.where), scope.where);
     out.mask = mask64(out.target.width);
     out.a = expression(value, out.target.width, scope);
@@ -75,6 +89,34 @@ void Loader::assignment(Primitive& out, const Json& target, const Json& value, c
     } else {
         out.op = out.a.is_slot() ? PrimitiveOp::kAssignSlot : PrimitiveOp::kAssign;
     }
+}
+
+// To a field of a stack's element that is known only when the packet is there.
+void Loader::assign_element(Primitive& out, const Json& target, const Json& value, const Scope& scope) {
+    const Json& inner = member(target, "value", scope.where);
+    ExpressionBuilder builder;
+    ExpressionBuilder::Node index = 0;
+    if (text_member(target, "type", scope.where) == "stack_field") {
+        const LastField last = last_field(inner, true, scope.where);
+        out.index = last.stack;
+        out.other = last.member;
+        out.target = last.first;
+        index = last_index(builder, last.stack);
+    } else {
+        const Json& operation = inner.contains("op") ? inner : member(inner, "value", scope.where);
+        if (optional_text(operation, "op") != "access_field")
+            unsupported(scope.where, "assignment to an expression");
+        const Named owner = named_header(builder, member(operation, "left", scope.where), scope);
+        if (!owner.dynamic || owner.is_union) unsupported(scope.where, "assignment to an expression");
+        out.index = owner.stack;
+        out.other = owner.member;
+        out.target = element_field(owner.stack, owner.member, number_member(operation, "right", scope.where),
+                                   true, scope.where);
+        index = owner.index;
+    }
+    out.op = PrimitiveOp::kAssignElement;
+    out.a = expression(value, out.target.width, scope);
+    out.b = builder.finish(index, 0, scope.where);
 }
 
 Primitive Loader::primitive(const Json& json, const Scope& action) {
@@ -102,10 +144,32 @@ Primitive Loader::primitive(const Json& json, const Scope& action) {
         p.op = PrimitiveOp::kAssignHeader;
         p.index = header(name_of(arguments[0], "header", scope.where), scope.where);
         p.other = header(name_of(arguments[1], "header", scope.where), scope.where);
-        if (program_->layout.headers[p.index].type != program_->layout.headers[p.other].type)
-            fail(scope.where, "headers of different types");
-        use_whole(p.index);
-        use_whole(p.other);
+        copied({p.index}, {p.other}, scope.where);
+    } else if (op == "assign_VL") {
+        expect(2);
+        p.op = PrimitiveOp::kAssignVarbit;
+        p.target = varbit(member(arguments[0], "value", scope.where), scope.where);
+        p.index = varbit(member(arguments[1], "value", scope.where), scope.where).slot;
+    } else if (op == "assign_header_stack" || op == "assign_union_stack") {
+        expect(2);
+        p.op = PrimitiveOp::kAssignStack;
+        p.index = stack(member(arguments[0], "value", scope.where), scope.where);
+        p.other = stack(member(arguments[1], "value", scope.where), scope.where);
+        const HeaderStack& to = program_->layout.stacks[p.index];
+        const HeaderStack& from = program_->layout.stacks[p.other];
+        copied(to.headers, from.headers, scope.where);
+    } else if (op == "assign_union") {
+        expect(2);
+        p.op = PrimitiveOp::kAssignUnion;
+        p.index = header_union(member(arguments[0], "value", scope.where), scope.where);
+        p.other = header_union(member(arguments[1], "value", scope.where), scope.where);
+        copied(program_->layout.unions[p.index].headers, program_->layout.unions[p.other].headers,
+               scope.where);
+    } else if (op == "push" || op == "pop") {
+        expect(2);
+        p.op = op == "push" ? PrimitiveOp::kPush : PrimitiveOp::kPop;
+        p.index = stack(member(arguments[0], "value", scope.where), scope.where);
+        p.a = expression(arguments[1], 0, scope);
     } else if (op == "add_header" || op == "remove_header") {
         expect(1);
         p.op = op == "add_header" ? PrimitiveOp::kAddHeader : PrimitiveOp::kRemoveHeader;

@@ -28,6 +28,8 @@ ExpressionBuilder::Node Loader::build(ExpressionBuilder& builder, const Json& js
         const Wide number = parse_hex(value, scope.where);
         return builder.constant(number, number < 0 && value.get<std::string>()[0] != '-');
     }
+    if (type == "stack_field" || type == "union_stack_field")
+        return build_last_field(builder, value, scope.where);
     if (type == "bool") return builder.constant(value.get<bool>() ? 1 : 0);
     if (type == "local" || type == "runtime_data") {
         if (scope.action == nullptr || !value.is_number_unsigned() ||
@@ -49,14 +51,27 @@ ExpressionBuilder::Node Loader::build_operation(ExpressionBuilder& builder, cons
         if (value.is_null()) fail(scope.where, "operator '" + op + "' lacks its " + side + " side");
         return build(builder, value, scope);
     };
-    if (op == "==h" || op == "!=h") return build_header_equality(builder, json, op == "==h", scope);
-    if (op == "valid") {
+    const bool is_equal = op == "==" || op == "==h" || op == "==u";
+    if ((is_equal || op == "!=" || op == "!=h" || op == "!=u") &&
+        names_headers(member(json, "left", scope.where)))
+        return build_header_equality(builder, json, is_equal, scope);
+    if (op == "==" || op == "!=") {
+        const Json& left = member(json, "left", scope.where);
         const Json& right = member(json, "right", scope.where);
-        if (text_member(right, "type", scope.where) != "header")
-            unsupported(scope.where, "'valid' of something other than a header");
-        const Header& owner =
-            program_->layout.headers[header(member(right, "value", scope.where), scope.where)];
-        return builder.field({0, owner.valid_slot, 1, false});
+        if (left.is_object() && right.is_object() && left.contains("value") && right.contains("value") &&
+            is_varbit(left["value"]) && is_varbit(right["value"])) {
+            const Node same = builder.same_bits(varbit(left["value"], scope.where).slot,
+                                                varbit(right["value"], scope.where).slot);
+            return op == "==" ? same : builder.make(Op::kNot, same);
+        }
+    }
+    if (op == "valid" || op == "valid_union") return build_valid(builder, json, scope);
+    if (op == "access_field") return build_access(builder, json, scope);
+    if (op == "last_stack_index" || op == "size_stack") {
+        const Json& owner = member(member(json, "right", scope.where), "value", scope.where);
+        const std::uint32_t index = stack(owner, scope.where);
+        const FieldRef next{0, program_->layout.stacks[index].next_slot, 32, false};
+        return op == "size_stack" ? builder.field(next) : last_index(builder, index);
     }
     if (op == "d2b") return builder.make(Op::kToBool, operand("right"));
     if (op == "b2d") return operand("right");
@@ -77,28 +92,57 @@ ExpressionBuilder::Node Loader::build_operation(ExpressionBuilder& builder, cons
     return builder.make(found->second, left, operand("right"));
 }
 
-// Headers are equal when both are valid, of one type, and all their fields are equal.
+// Headers are equal when both are valid, of one type, and all their fields are equal; unions when the same of
+// their headers is valid in both, and equal.
 ExpressionBuilder::Node Loader::build_header_equality(ExpressionBuilder& builder, const Json& json,
                                                       bool equal, const Scope& scope) {
-    const auto side = [&](const char* name) {
-        const Json& value = member(json, name, scope.where);
-        if (text_member(value, "type", scope.where) != "header")
-            unsupported(scope.where, "comparison with something other than a header");
-        return header(member(value, "value", scope.where), scope.where);
-    };
-    Header& a = program_->layout.headers[side("left")];
-    Header& b = program_->layout.headers[side("right")];
-    Node same = builder.make(Op::kBoth, builder.field({0, a.valid_slot, 1, false}),
-                             builder.field({0, b.valid_slot, 1, false}));
-    if (a.type != b.type) same = builder.constant(0);
-    for (std::size_t i = 0; a.type == b.type && i < a.fields.size(); ++i) {
-        a.fields[i].used = b.fields[i].used = true;
-        const FieldRef left{0, a.fields[i].slot, a.fields[i].width, false};
-        const FieldRef right{0, b.fields[i].slot, b.fields[i].width, false};
-        same =
-            builder.make(Op::kBoth, same, builder.make(Op::kEq, builder.field(left), builder.field(right)));
+    const Named left = named_header(builder, member(json, "left", scope.where), scope);
+    const Named right = named_header(builder, member(json, "right", scope.where), scope);
+    if (left.dynamic || right.dynamic)
+        unsupported(scope.where, "comparison of stack elements whose index is not constant");
+    if (left.is_union != right.is_union || left.headers.size() != right.headers.size())
+        fail(scope.where, "comparison of a header with a union");
+    Node same = builder.constant(0);
+    for (std::size_t i = 0; i < left.headers.size(); ++i) {
+        const Node one = headers_equal(builder, left.headers[i], right.headers[i]);
+        same = left.headers.size() == 1 ? one : builder.make(Op::kEither, same, one);
     }
     return equal ? same : builder.make(Op::kNot, same);
+}
+
+ExpressionBuilder::Node Loader::headers_equal(ExpressionBuilder& builder, std::uint32_t left,
+                                              std::uint32_t right) {
+    Header& a = program_->layout.headers[left];
+    Header& b = program_->layout.headers[right];
+    if (a.type != b.type) return builder.constant(0);
+    Node same = builder.make(Op::kBoth, builder.field({0, a.valid_slot, 1, false}),
+                             builder.field({0, b.valid_slot, 1, false}));
+    for (std::size_t i = 0; i < a.fields.size(); ++i) {
+        Node equal = 0;
+        if (a.fields[i].opaque)
+            unsupported("header '" + a.name + "'", "comparison of a field of more than 128 bits");
+        if (a.fields[i].varbit) {
+            equal = builder.same_bits(a.fields[i].slot, b.fields[i].slot);
+        } else {
+            a.fields[i].used = b.fields[i].used = true;
+            const FieldRef x{0, a.fields[i].slot, a.fields[i].width, false};
+            const FieldRef y{0, b.fields[i].slot, b.fields[i].width, false};
+            equal = builder.make(Op::kEq, builder.field(x), builder.field(y));
+        }
+        same = builder.make(Op::kBoth, same, equal);
+    }
+    return same;
+}
+
+bool Loader::names_headers(const Json& operand) const {
+    if (!operand.is_object()) return false;
+    const std::string type = optional_text(operand, "type");
+    if (type == "header" || type == "header_union") return true;
+    if (type != "expression" || !operand.contains("value")) return false;
+    const Json& value = operand["value"];
+    const std::string op = optional_text(value, "op");
+    if (op.empty()) return names_headers(value);
+    return op == "dereference_header_stack" || op == "dereference_union_stack" || op == "access_union_header";
 }
 
 Expression Loader::expression(const Json& value, unsigned bits, const Scope& scope) {

@@ -12,13 +12,17 @@ Field load_field(const Json& json, const std::string& where) {
         fail(where, "a field is [name, width, signed]");
     Field field;
     field.name = json[0].get<std::string>();
-    if (json[1].is_string()) unsupported(where, "variable-length field '" + field.name + "'");
+    if (json[1].is_string()) {
+        if (json[1] != "*") fail(where, "field '" + field.name + "' has no width");
+        field.varbit = true;
+        return field;
+    }
     if (!json[1].is_number_integer()) fail(where, "field '" + field.name + "' has no width");
     const std::int64_t width = json[1].get<std::int64_t>();
     if (width < 1) fail(where, "field '" + field.name + "' has width " + std::to_string(width));
-    if (width > kMaxFieldBits)
-        unsupported(where, "field '" + field.name + "' of " + std::to_string(width) + " bits (at most " +
-                               std::to_string(kMaxFieldBits) + ")");
+    if (width > 8 * kMaxHeaderBytes)
+        unsupported(where, "field '" + field.name + "' of " + std::to_string(width) + " bits");
+    field.opaque = width > kMaxFieldBits;
     field.width = static_cast<unsigned>(width);
     field.is_signed = json.size() > 2 && json[2].is_boolean() && json[2].get<bool>();
     return field;
@@ -27,13 +31,24 @@ Field load_field(const Json& json, const std::string& where) {
 }  // namespace
 
 void Loader::load_headers() {
-    std::unordered_map<std::string, std::vector<Field>> types;
+    struct Type {
+        std::vector<Field> fields;
+        std::uint32_t max_bytes = 0;  // of a header with a field of variable length
+    };
+    std::unordered_map<std::string, Type> types;
     for (const Json& json : array_member(root_, "header_types", "program")) {
         const std::string name = text_member(json, "name", "header_types");
-        std::vector<Field> fields;
-        for (const Json& field : array_member(json, "fields", "header type '" + name + "'"))
-            fields.push_back(load_field(field, "header type '" + name + "'"));
-        types.emplace(name, std::move(fields));
+        const std::string where = "header type '" + name + "'";
+        Type type;
+        std::size_t varbits = 0;
+        for (const Json& field : array_member(json, "fields", where)) {
+            type.fields.push_back(load_field(field, where));
+            varbits += type.fields.back().varbit ? 1 : 0;
+        }
+        if (varbits > 1) unsupported(where, "more than one field of variable length");
+        if (json.contains("length_exp")) unsupported(where, "'length_exp' (p4c writes 'extract_VL')");
+        if (varbits > 0) type.max_bytes = number_member(json, "max_length", where);
+        types.emplace(name, std::move(type));
     }
 
     Layout& layout = program_->layout;
@@ -44,25 +59,42 @@ void Loader::load_headers() {
         header.metadata = flag_member(json, "metadata", false);
         const auto type = types.find(header.type);
         if (type == types.end()) fail("header '" + header.name + "'", "no header type '" + header.type + "'");
-        header.fields = type->second;
+        header.fields = type->second.fields;
+        header.varbit_bytes = type->second.max_bytes;
+        for (std::uint32_t i = 0; i < header.fields.size(); ++i)
+            if (header.fields[i].varbit) header.varbit = i;
         layout.by_name.emplace(header.name, static_cast<std::uint32_t>(layout.headers.size()));
         layout.headers.push_back(std::move(header));
     }
 
-    for (Header& header : layout.headers) header.valid_slot = layout.slot_count++;
-    for (Header& header : layout.headers) {
-        header.first_slot = layout.slot_count;
-        std::uint32_t bits = 0;
-        for (Field& field : header.fields) {
-            field.slot = layout.slot_count;
-            field.bit_offset = bits;
-            layout.slot_count += words_for(field.width);
-            bits += field.width;
-        }
-        header.slot_count = layout.slot_count - header.first_slot;
-        if (!header.metadata && bits % 8 != 0)
-            fail("header '" + header.name + "'", std::to_string(bits) + " bits, not a multiple of 8");
-        header.bytes = bits / 8;
+    load_unions();
+    load_stacks();
+    for (const std::uint32_t index : order_of_headers())
+        layout.headers[index].valid_slot = layout.slot_count++;
+    for (const std::uint32_t index : order_of_headers()) place_fields(layout.headers[index]);
+    place_stacks();
+}
+
+void Loader::place_fields(Header& header) {
+    Layout& layout = program_->layout;
+    header.first_slot = layout.slot_count;
+    std::uint32_t bits = 0;
+    for (Field& field : header.fields) {
+        field.slot = layout.slot_count;
+        field.bit_offset = bits;
+        layout.slot_count += field.opaque ? 0 : (field.varbit ? 2 : words_for(field.width));
+        bits += field.width;
+    }
+    header.slot_count = layout.slot_count - header.first_slot;
+    const std::string where = "header '" + header.name + "'";
+    if (!header.metadata && bits % 8 != 0) fail(where, std::to_string(bits) + " bits, not a multiple of 8");
+    header.bytes = bits / 8;
+    if (!header.varbit) return;
+    if (header.varbit_bytes < header.bytes) fail(where, "'max_length' is less than what is fixed in it");
+    header.varbit_bytes -= header.bytes;
+    for (Field& field : header.fields) {
+        if (field.opaque) unsupported(where, "a field of more than 128 bits beside one of variable length");
+        field.used = field.written = !field.varbit;
     }
 }
 
@@ -86,13 +118,36 @@ FieldRef Loader::field(const Json& path, const std::string& where, bool write) {
     const auto found = owner.find(name);
     if (!found) fail(where, "no field '" + name + "' in header '" + owner.name + "'");
     Field& field = owner.fields[*found];
+    if (field.opaque)
+        unsupported(where, "use of field '" + owner.name + "." + name + "' of " +
+                               std::to_string(field.width) + " bits (at most " +
+                               std::to_string(kMaxFieldBits) + ")");
+    if (field.varbit)
+        unsupported(where, "this use of '" + owner.name + "." + name + "', a field of variable length,");
     field.used = true;
     field.written |= write;
     return {index, field.slot, field.width, field.is_signed};
 }
 
+bool Loader::is_varbit(const Json& path) const {
+    if (!path.is_array() || path.size() != 2 || !path[0].is_string() || !path[1].is_string()) return false;
+    const auto owner = program_->layout.by_name.find(path[0].get<std::string>());
+    if (owner == program_->layout.by_name.end()) return false;
+    const Header& header = program_->layout.headers[owner->second];
+    const auto found = header.find(path[1].get<std::string>());
+    return found && header.fields[*found].varbit;
+}
+
+FieldRef Loader::varbit(const Json& path, const std::string& where) const {
+    if (!is_varbit(path)) fail(where, "expected a field of variable length");
+    const std::uint32_t index = header(path[0], where);
+    const Header& owner = program_->layout.headers[index];
+    return {index, owner.fields[*owner.varbit].slot, 0, false};
+}
+
 void Loader::use_whole(std::uint32_t index) {
-    for (Field& field : program_->layout.headers[index].fields) field.used = field.written = true;
+    for (Field& field : program_->layout.headers[index].fields)
+        field.used = field.written = !field.varbit && !field.opaque;
 }
 
 void Loader::load_aliases() {
@@ -159,8 +214,19 @@ void Loader::load_field_lists() {
 }
 
 void Loader::finish_headers() {
+    share_uses();
     for (const Header& header : program_->layout.headers) {
-        HeaderCode code{header.valid_slot, header.first_slot, header.slot_count, header.bytes, {}, {}};
+        HeaderCode code;
+        code.valid_slot = header.valid_slot;
+        code.first_slot = header.first_slot;
+        code.slot_count = header.slot_count;
+        code.bytes = header.bytes;
+        if (header.varbit) {
+            code.varbit = true;
+            code.varbit_slot = header.fields[*header.varbit].slot;
+            code.varbit_offset = header.fields[*header.varbit].bit_offset;
+            code.varbit_bytes = header.varbit_bytes;
+        }
         for (const Field& field : header.fields) {
             const FieldMove move{field.slot, field.bit_offset, field.width};
             if (field.used) code.extract.push_back(move);
@@ -168,6 +234,11 @@ void Loader::finish_headers() {
         }
         program_->headers.push_back(std::move(code));
     }
+    for (const HeaderUnion& owner : program_->layout.unions)
+        for (const std::uint32_t one : owner.headers)
+            for (const std::uint32_t other : owner.headers)
+                if (one != other)
+                    program_->headers[one].siblings.push_back(program_->layout.headers[other].valid_slot);
 }
 
 }  // namespace csaud::sw

@@ -35,11 +35,8 @@ std::unique_ptr<Program> Loader::load() {
 }
 
 void Loader::refuse_what_is_not_supported() const {
-    for (const auto& [key, what] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"header_stacks", "header stack"},
-             {"header_unions", "header union"},
-             {"header_union_stacks", "header union stack"},
-             {"extern_instances", "extern"}}) {
+    for (const auto& [key, what] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"extern_instances", "extern"}}) {
         const auto found = root_.find(key);
         if (found == root_.end() || !found->is_array() || found->empty()) continue;
         const std::string name = optional_text((*found)[0], "name");
@@ -50,7 +47,15 @@ void Loader::refuse_what_is_not_supported() const {
 CalculationInput Loader::calculation_input(const Json& json, const std::string& where) {
     const std::string type = text_member(json, "type", where);
     CalculationInput input;
-    if (type == "field") {
+    if (type == "field" && is_varbit(member(json, "value", where))) {
+        const FieldRef ref = varbit(json["value"], where);
+        const Header& owner = program_->layout.headers[ref.header];
+        input.kind = CalculationInput::Kind::kVarbit;
+        input.slot = ref.slot;
+        input.width = 8 * owner.varbit_bytes;  // at most
+        input.valid_slot = owner.valid_slot;
+        input.always = owner.metadata;
+    } else if (type == "field") {
         const FieldRef ref = read(member(json, "value", where), where);
         const Header& owner = program_->layout.headers[ref.header];
         input.slot = ref.slot;
@@ -92,7 +97,7 @@ void Loader::load_calculations() {
                     const Json path = Json::array({whole.name, field.name});
                     calculation.inputs.push_back(
                         calculation_input({{"type", "field"}, {"value", path}}, where));
-                    calculation.bits += field.width;
+                    calculation.bits += calculation.inputs.back().width;
                 }
                 continue;
             }
@@ -145,7 +150,8 @@ void Loader::load_deparser() {
     std::uint32_t bytes = 0;
     for (const Json& name : array_member(deparsers[0], "order", "deparser")) {
         program_->deparser.order.push_back(header(name, "deparser"));
-        bytes += program_->layout.headers[program_->deparser.order.back()].bytes;
+        const Header& last = program_->layout.headers[program_->deparser.order.back()];
+        bytes += last.bytes + last.varbit_bytes;
     }
     if (bytes > kMaxHeaderBytes)
         unsupported("deparser", std::to_string(bytes) + " bytes of headers (at most " +

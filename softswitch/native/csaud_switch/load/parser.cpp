@@ -16,6 +16,8 @@ void Loader::load_parser() {
     Parser& parser = program_->parser;
     parser.no_error = error_code("NoError", 0);
     parser.packet_too_short = error_code("PacketTooShort", 1);
+    parser.stack_out_of_bounds = error_code("StackOutOfBounds", 3);
+    parser.header_too_short = error_code("HeaderTooShort", 4);
     parser.invalid_argument = error_code("ParserInvalidArgument", 6);
     const Json& parsers = array_member(root_, "parsers", "program");
     if (parsers.size() != 1)
@@ -45,6 +47,10 @@ ParserState Loader::load_state(const Json& json,
             const FieldRef ref = read(value, where);
             part.slot = ref.slot;
             part.width = ref.width;
+        } else if (type == "stack_field" || type == "union_stack_field") {
+            part.computed = true;
+            part.width = last_field(value, false, where).first.width;
+            part.value = expression(part_json, part.width, {where});
         } else if (type == "lookahead") {
             part.lookahead = true;
             part.bit_offset = value.at(0).get<std::uint32_t>();
@@ -127,9 +133,15 @@ ParserOp Loader::parser_set(const Json& parameters, const std::string& where) {
     if (parameters.size() != 2 || text_member(parameters[0], "type", where) != "field")
         unsupported(where, "'set' of something other than a field");
     ParserOp op;
+    const Json& value = parameters[1];
+    if (is_varbit(member(parameters[0], "value", where))) {
+        op.kind = ParserOp::Kind::kSetVarbit;
+        op.target = varbit(parameters[0]["value"], where);
+        op.slot = varbit(member(value, "value", where), where).slot;
+        return op;
+    }
     op.target = write(member(parameters[0], "value", where), where);
     op.mask = mask64(op.target.width);
-    const Json& value = parameters[1];
     if (text_member(value, "type", where) == "lookahead") {
         op.kind = ParserOp::Kind::kLookahead;
         op.bit_offset = member(value, "value", where).at(0).get<std::uint32_t>();
@@ -143,17 +155,39 @@ ParserOp Loader::parser_set(const Json& parameters, const std::string& where) {
     return op;
 }
 
+ParserOp Loader::parser_extract(const Json& parameters, bool variable, const std::string& where) {
+    ParserOp op;
+    const std::string type = text_member(parameters.at(0), "type", where);
+    const Json& value = member(parameters[0], "value", where);
+    std::uint32_t into = 0;
+    if (type == "regular") {
+        op.kind = ParserOp::Kind::kExtract;
+        into = op.header = header(value, where);
+    } else if (type == "stack" || type == "union_stack") {
+        op.kind = ParserOp::Kind::kExtractStack;
+        op.stack = stack(type == "stack" ? value : value.at(0), where);
+        const HeaderStack& of = program_->layout.stacks[op.stack];
+        if (of.of_unions != (type == "union_stack"))
+            fail(where, "'" + of.name + "' is another kind of stack");
+        if (of.of_unions) op.member = union_member(of, value.at(1), where);
+        into = of.header(0, op.member);
+    } else {
+        unsupported(where, "extract into a " + type);
+    }
+    op.varbit = program_->layout.headers[into].varbit.has_value();
+    if (op.varbit != variable)
+        fail(where, std::string(
+                        "'extract_VL' is for headers with a field of variable length, 'extract' for others"));
+    if (variable) op.a = expression(parameters.at(1), 0, {where});
+    return op;
+}
+
 ParserOp Loader::parser_op(const Json& json, const std::string& where) {
     const std::string name = text_member(json, "op", where);
     const Json& parameters = array_member(json, "parameters", where);
     ParserOp op;
-    if (name == "extract") {
-        op.kind = ParserOp::Kind::kExtract;
-        const std::string type = text_member(parameters.at(0), "type", where);
-        if (type != "regular") unsupported(where, "extract into a " + type);
-        op.header = header(member(parameters[0], "value", where), where);
-        return op;
-    }
+    if (name == "extract" || name == "extract_VL")
+        return parser_extract(parameters, name != "extract", where);
     if (name == "set") return parser_set(parameters, where);
     if (name == "verify") {
         op.kind = ParserOp::Kind::kVerify;

@@ -32,10 +32,16 @@ enum class PrimitiveOp : std::uint8_t {
     kClone,     // session a, fields of list index
     kResubmit,  // fields of list index
     kRecirculate,
-    kDigest,      // index
-    kMeter,       // target = colour of meter index [a]
-    kJump,        // to primitive a
-    kJumpIfZero,  // to primitive b when a is 0
+    kDigest,  // index
+    kMeter,   // target = colour of meter index [a]
+    kPush,    // a elements onto stack index
+    kPop,
+    kAssignStack,    // stack index = stack other
+    kAssignUnion,    // union index = union other
+    kAssignElement,  // target, given for element 0, of element b of stack index = a; other: which member
+    kAssignVarbit,   // target = the field of variable length whose words begin at index
+    kJump,           // to primitive a
+    kJumpIfZero,     // to primitive b when a is 0
     kNothing,
 };
 

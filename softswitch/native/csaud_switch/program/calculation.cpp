@@ -49,9 +49,19 @@ std::uint8_t* pack(const Calculation& calculation, const Packet& packet, std::ui
     BitWriter writer(out);
     for (const CalculationInput& input : calculation.inputs) {
         const std::uint64_t* words = input.value;
-        if (input.kind == CalculationInput::Kind::kField) {
+        if (input.kind != CalculationInput::Kind::kConstant) {
             if (!input.always && packet.slots[input.valid_slot] == 0) continue;
             words = &packet.slots[input.slot];
+        }
+        if (input.kind == CalculationInput::Kind::kVarbit) {
+            auto at = static_cast<std::uint32_t>(words[1]);
+            for (std::uint64_t left = words[0]; left > 0;) {
+                const auto width = static_cast<unsigned>(left < 32 ? left : 32);
+                writer.put(extract_bits(packet.buffer.get(), at, width), width);
+                at += width;
+                left -= width;
+            }
+            continue;
         }
         if (input.width > 64) writer.put(words[1], input.width - 64);
         writer.put(words[0], input.width > 64 ? 64 : input.width);
@@ -65,7 +75,7 @@ void Calculation::prepare() {
     if (algorithm != HashAlgorithm::kCsum16 || payload || inputs.empty()) return;
     const CalculationInput* owner = nullptr;
     for (const CalculationInput& input : inputs) {
-        if (input.width > 32 || input.kind == CalculationInput::Kind::kPayload) return;
+        if (input.width > 32 || input.kind == CalculationInput::Kind::kVarbit) return;
         if (input.kind != CalculationInput::Kind::kField) continue;
         if (owner != nullptr && (owner->always != input.always || owner->valid_slot != input.valid_slot))
             return;

@@ -14,7 +14,7 @@
 namespace csaud::sw {
 
 struct CalculationInput {
-    enum class Kind : std::uint8_t { kField, kConstant, kPayload };
+    enum class Kind : std::uint8_t { kField, kVarbit, kConstant, kPayload };
     Kind kind = Kind::kField;
     std::uint32_t slot = 0;           // field
     std::uint32_t valid_slot = 0;     // of its header: a field of an invalid header is left out

@@ -80,6 +80,30 @@ ExpressionBuilder::Node ExpressionBuilder::parameter(std::uint32_t word, unsigne
     return add(item);
 }
 
+ExpressionBuilder::Node ExpressionBuilder::element(const FieldRef& first, Node index, std::uint32_t stride,
+                                                   std::uint32_t count) {
+    const bool two_words = first.width > 64;
+    Item item;
+    item.op = two_words ? Op::kLoadWide : Op::kLoad;
+    item.arity = 3;
+    item.kids = {index, constant(first.slot), constant(Wide{stride} << 32 | count)};
+    item.bounded = first.width < 126;
+    item.large = !item.bounded;
+    item.high = item.bounded ? (Wide{1} << first.width) - 1 : kLimit;
+    const Node value = add(item);
+    if (!first.is_signed) return value;
+    return make(two_words ? Op::kTwoComp : Op::kSigned, value, constant(first.width));
+}
+
+ExpressionBuilder::Node ExpressionBuilder::same_bits(std::uint32_t slot, std::uint32_t other_slot) {
+    Item item;
+    item.op = Op::kSameBits;
+    item.arity = 2;
+    item.kids = {constant(slot), constant(other_slot), 0};
+    item.high = 1;
+    return add(item);
+}
+
 ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a) {
     Item item;
     item.op = op;
@@ -180,7 +204,7 @@ Expression ExpressionBuilder::finish(Node root, unsigned bits, const std::string
     for (Node i = 0; i <= root; ++i) {
         const Item& item = items_[i];
         if (!needed[i]) continue;
-        if (item.arity > 0 && item.op == Op::kWide) wide = true;
+        if (item.arity > 0 && (item.op == Op::kWide || item.op == Op::kLoadWide)) wide = true;
         if (exact[i] && !(item.bounded && fits_narrow(item.low, item.high))) wide = true;
     }
     if (wide) {

@@ -34,16 +34,19 @@ enum class Op : std::uint8_t {
     kLe,
     kGt,
     kGe,
-    kBoth,     // boolean and
-    kEither,   // boolean or
-    kNot,      // boolean not
-    kToBool,   // x != 0
-    kTwoComp,  // x as a two's complement number of b bits
-    kUSat,     // clamp to an unsigned number of b bits
-    kSat,      // clamp to a signed number of b bits
-    kSelect,   // a ? b : c
-    kSigned,   // load a field of b bits with its sign
-    kWide,     // load a field of two words
+    kBoth,      // boolean and
+    kEither,    // boolean or
+    kNot,       // boolean not
+    kToBool,    // x != 0
+    kTwoComp,   // x as a two's complement number of b bits
+    kUSat,      // clamp to an unsigned number of b bits
+    kSat,       // clamp to a signed number of b bits
+    kSelect,    // a ? b : c
+    kSigned,    // load a field of b bits with its sign
+    kWide,      // load a field of two words
+    kLoad,      // word b + a * stride, when a is less than a count; c holds both
+    kLoadWide,  // two words likewise
+    kSameBits,  // fields of variable length whose words begin at a and b are equal
     // The same on numbers of 128 bits without a sign; above 126 bits the others take the top bit for one.
     kShrU,
     kLtU,
@@ -66,6 +69,7 @@ struct Instruction {
 struct Frame {
     const std::uint64_t* slots;
     const std::uint64_t* parameters;  // of the action, may be null elsewhere
+    const std::uint8_t* bytes;        // the packet's buffer
 };
 
 class Expression {
@@ -149,6 +153,10 @@ class ExpressionBuilder {
     Node make(Op op, Node a);
     Node make(Op op, Node a, Node b);
     Node make(Op op, Node a, Node b, Node c);
+    // The field of an element of a stack: `first` is that of element 0. Zero beyond the stack's end.
+    Node element(const FieldRef& first, Node index, std::uint32_t stride, std::uint32_t count);
+    // Are two fields of variable length equal?
+    Node same_bits(std::uint32_t slot, std::uint32_t other_slot);
 
     // bits: how many low bits of the result are used; 0 when its exact value matters. Throws ProgramError
     // when the value needs more than 127 bits somewhere.

@@ -38,6 +38,9 @@ bool has_code(const Instruction& instruction) {
         case Op::kMod:
         case Op::kSat:
         case Op::kWide:
+        case Op::kLoad:
+        case Op::kLoadWide:
+        case Op::kSameBits:
             return false;
         default:
             return !wants_constant(instruction.op) || instruction.b.source == Source::kConstant;

@@ -1,6 +1,7 @@
 // The evaluator, written once for 64-bit and for 128-bit words.
 #include <type_traits>
 
+#include "csaud_switch/base/bits.hpp"
 #include "csaud_switch/program/expression.hpp"
 
 namespace csaud::sw {
@@ -52,8 +53,31 @@ struct Arithmetic {
     }
 };
 
+// As numbers, as on the reference: zeros in front make no difference.
+bool same_bits(const Frame& frame, std::uint64_t slot, std::uint64_t other) {
+    if (frame.slots[slot] > frame.slots[other]) std::swap(slot, other);
+    std::uint64_t shorter = frame.slots[slot];
+    std::uint64_t longer = frame.slots[other];
+    auto at = static_cast<std::uint32_t>(frame.slots[slot + 1]);
+    auto other_at = static_cast<std::uint32_t>(frame.slots[other + 1]);
+    while (longer > 0) {
+        const std::uint64_t ahead = longer > shorter ? longer - shorter : longer;
+        const auto width = static_cast<unsigned>(ahead < 32 ? ahead : 32);
+        std::uint64_t wanted = 0;
+        if (longer == shorter) {
+            wanted = extract_bits(frame.bytes, at, width);
+            at += width;
+            shorter -= width;
+        }
+        if (extract_bits(frame.bytes, other_at, width) != wanted) return false;
+        other_at += width;
+        longer -= width;
+    }
+    return true;
+}
+
 template <typename Word>
-inline Word apply(Op op, Word a, Word b, Word c) {
+inline Word apply(Op op, Word a, Word b, Word c, const Frame& frame) {
     using A = Arithmetic<Word>;
     switch (op) {
         case Op::kAdd:
@@ -108,7 +132,16 @@ inline Word apply(Op op, Word a, Word b, Word c) {
         case Op::kSelect:
             return a != 0 ? b : c;
         case Op::kWide:
+        case Op::kLoadWide:
             return a;  // see eval_wide
+        case Op::kLoad: {
+            const auto index = static_cast<std::uint64_t>(a);
+            const auto shape = static_cast<std::uint64_t>(c);
+            if (index >= (shape & UINT32_MAX)) return 0;
+            return static_cast<Word>(frame.slots[static_cast<std::uint64_t>(b) + index * (shape >> 32)]);
+        }
+        case Op::kSameBits:
+            return same_bits(frame, static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
         case Op::kShrU:
             return static_cast<typename A::Unsigned>(b) >= A::kBits
                        ? 0
@@ -133,9 +166,10 @@ std::uint64_t Expression::eval_narrow(const Frame& frame) const {
     };
     std::uint64_t* out = temporaries.data();
     for (const Instruction& instruction : code.instructions) {
-        const std::int64_t c = instruction.op == Op::kSelect ? load(instruction.c) : 0;
+        const bool ternary = instruction.op == Op::kSelect || instruction.op == Op::kLoad;
+        const std::int64_t c = ternary ? load(instruction.c) : 0;
         *out++ = static_cast<std::uint64_t>(
-            apply<std::int64_t>(instruction.op, load(instruction.a), load(instruction.b), c));
+            apply<std::int64_t>(instruction.op, load(instruction.a), load(instruction.b), c, frame));
     }
     return static_cast<std::uint64_t>(load(code.result));
 }
@@ -166,8 +200,20 @@ Wide Expression::eval_wide(const Frame& frame) const {
             temporaries[at++] = static_cast<Wide>((UWide{words[1]} << 64) | words[0]);
             continue;
         }
+        if (instruction.op == Op::kLoadWide) {
+            const auto index = static_cast<UWide>(load(instruction.a));
+            const auto shape = static_cast<std::uint64_t>(load(instruction.c));
+            Wide value = 0;
+            if (index < (shape & UINT32_MAX)) {
+                const std::uint64_t* words = frame.slots + static_cast<std::uint64_t>(load(instruction.b)) +
+                                             static_cast<std::uint64_t>(index) * (shape >> 32);
+                value = static_cast<Wide>((UWide{words[1]} << 64) | words[0]);
+            }
+            temporaries[at++] = value;
+            continue;
+        }
         temporaries[at++] =
-            apply<Wide>(instruction.op, load(instruction.a), load(instruction.b), load(instruction.c));
+            apply<Wide>(instruction.op, load(instruction.a), load(instruction.b), load(instruction.c), frame);
     }
     return load(code.result);
 }

@@ -98,8 +98,9 @@ std::uint64_t identity(const std::uint8_t* data, std::size_t size) {
 }  // namespace
 
 std::optional<HashAlgorithm> hash_algorithm(const std::string& name) {
-    if (name == "crc16") return HashAlgorithm::kCrc16;
-    if (name == "crc32") return HashAlgorithm::kCrc32;
+    // The custom ones have the parameters that the reference gives them until its command line changes them.
+    if (name == "crc16" || name == "crc16_custom") return HashAlgorithm::kCrc16;
+    if (name == "crc32" || name == "crc32_custom") return HashAlgorithm::kCrc32;
     if (name == "crcCCITT") return HashAlgorithm::kCrcCcitt;
     if (name == "csum16" || name == "cksum16") return HashAlgorithm::kCsum16;
     if (name == "xor16") return HashAlgorithm::kXor16;

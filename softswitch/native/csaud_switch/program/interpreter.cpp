@@ -39,7 +39,7 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
                        Packet* packet) { self->execute(*action, parameters, *packet, at, at + 1); };
     hooks.eval = [](Interpreter*, const Expression* expression, std::uint64_t,
                     const std::uint64_t* parameters, Packet* packet) {
-        return expression->eval({packet->slots.data(), parameters});
+        return expression->eval(frame_of(*packet, parameters));
     };
     compiled_ = CompiledProgram::make(program, hooks);
     for (std::size_t i = 0; i < program.headers.size(); ++i)
@@ -66,8 +66,7 @@ void Interpreter::run(const Pipeline& pipeline, CompiledProgram::Code code, Pack
                 at = apply(*program_.tables[node.index], packet);
                 break;
             case FlowNode::Kind::kCondition:
-                at = node.condition.eval({packet.slots.data(), nullptr}) != 0 ? node.next_true
-                                                                              : node.next_false;
+                at = node.condition.eval(frame_of(packet)) != 0 ? node.next_true : node.next_false;
                 break;
             case FlowNode::Kind::kCall:
                 execute(program_.actions[node.index], nullptr, packet);
@@ -131,7 +130,7 @@ void Interpreter::call(std::uint32_t action, const std::uint64_t* parameters, Pa
 
 void Interpreter::execute(const Action& action, const std::uint64_t* parameters, Packet& packet,
                           std::size_t from, std::size_t to) {
-    const Frame frame{packet.slots.data(), parameters};
+    const Frame frame = frame_of(packet, parameters);
     for (std::size_t at = from; at < to; ++at) {
         const Primitive& p = action.primitives[at];
         switch (p.op) {
@@ -207,12 +206,9 @@ void Interpreter::execute_rare(const Primitive& p, const Frame& frame, Packet& p
         case PrimitiveOp::kAddHeader:
             add_header(p.index, packet);
             break;
-        case PrimitiveOp::kRemoveHeader: {
-            const HeaderCode& header = program_.headers[p.index];
-            if (packet.slots[header.valid_slot] != 0) packet.program_length -= header.bytes;
-            packet.slots[header.valid_slot] = 0;
+        case PrimitiveOp::kRemoveHeader:
+            remove_header(p.index, packet);
             break;
-        }
         case PrimitiveOp::kMarkToDrop:
             set(packet, program_.target.egress_spec, drop_port_);
             set(packet, program_.target.mcast_grp, 0);
@@ -264,7 +260,7 @@ void Interpreter::execute_rare(const Primitive& p, const Frame& frame, Packet& p
             break;
         }
         default:
-            break;
+            execute_stack(p, frame, packet);
     }
 }
 
@@ -279,9 +275,15 @@ void Interpreter::add_header(std::uint32_t index, Packet& packet) const {
     const HeaderCode& header = program_.headers[index];
     if (packet.slots[header.valid_slot] != 0) return;
     std::fill_n(packet.slots.begin() + header.first_slot, header.slot_count, 0);
-    packet.slots[header.valid_slot] = 1;
+    mark_valid(header, packet);
     packet.headers[index] = {kNoBytes, true};
     packet.program_length += header.bytes;
+}
+
+void Interpreter::remove_header(std::uint32_t index, Packet& packet) const {
+    const HeaderCode& header = program_.headers[index];
+    if (packet.slots[header.valid_slot] != 0) packet.program_length -= length_of(header, packet);
+    packet.slots[header.valid_slot] = 0;
 }
 
 void Interpreter::copy_header(std::uint32_t to, std::uint32_t from, Packet& packet) const {
@@ -291,10 +293,11 @@ void Interpreter::copy_header(std::uint32_t to, std::uint32_t from, Packet& pack
         packet.slots[target.valid_slot] = 0;
         return;
     }
-    packet.slots[target.valid_slot] = 1;
+    mark_valid(target, packet);
     std::copy_n(packet.slots.begin() + source.first_slot, source.slot_count,
                 packet.slots.begin() + target.first_slot);
-    packet.headers[to] = {kNoBytes, true};  // every field of a header that is copied is among those written
+    // Every field of a header that is copied is among those written, but for those too wide for words.
+    packet.headers[to] = {packet.headers[from].bytes_at, true};
 }
 
 void Interpreter::log(std::string message) {

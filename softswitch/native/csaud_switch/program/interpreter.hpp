@@ -47,6 +47,9 @@ class Interpreter {
     std::vector<std::string> take_log();
 
   private:
+    static Frame frame_of(const Packet& packet, const std::uint64_t* parameters = nullptr) {
+        return {packet.slots.data(), parameters, packet.buffer.get()};
+    }
     void run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet);
     std::uint32_t apply(Table& table, Packet& packet);
     void watch_hit(const Table& table, Entry& entry, Packet& packet);
@@ -65,14 +68,39 @@ class Interpreter {
     void assign_wide(const FieldRef& target, Wide value, Packet& packet) const;
     void copy_header(std::uint32_t to, std::uint32_t from, Packet& packet) const;
     void add_header(std::uint32_t header, Packet& packet) const;
+    void remove_header(std::uint32_t header, Packet& packet) const;
+    static void mark_valid(const HeaderCode& header, Packet& packet) {
+        packet.slots[header.valid_slot] = 1;
+        for (const std::uint32_t sibling : header.siblings) packet.slots[sibling] = 0;
+    }
+    std::uint32_t length_of(const HeaderCode& header, const Packet& packet) const {
+        return header.varbit ? header.bytes + static_cast<std::uint32_t>(packet.slots[header.varbit_slot] / 8)
+                             : header.bytes;
+    }
+
+    // --- stacks.cpp: stacks and unions
+    void execute_stack(const Primitive& primitive, const Frame& frame, Packet& packet);
+    void assign_element(const Primitive& primitive, const Frame& frame, Packet& packet) const;
+    void push(const HeaderStack& stack, std::uint64_t count, Packet& packet) const;
+    void pop(const HeaderStack& stack, std::uint64_t count, Packet& packet) const;
+    void swap_elements(const HeaderStack& stack, std::uint32_t a, std::uint32_t b, Packet& packet) const;
+    void invalidate(const HeaderStack& stack, std::uint32_t element, Packet& packet) const;
+
+    // --- varbit.cpp: headers with a field of variable length
+    bool extract_varbit(const ParserOp& op, std::uint32_t header, Packet& packet, std::uint32_t& parsed,
+                        std::uint32_t& error) const;
+    std::uint8_t* deparse_varbit(const HeaderCode& header, const Packet& packet, std::uint8_t* out) const;
 
     std::uint32_t walk(Packet& packet, std::uint32_t& parsed);
+    bool extract(const ParserOp& op, std::uint32_t header, Packet& packet, std::uint32_t& parsed,
+                 std::uint32_t& error) const;
     bool step(const ParserOp& op, Packet& packet, std::uint32_t& parsed, std::uint32_t& error);
     std::uint32_t next_state(const ParserState& state, const Packet& packet, std::uint32_t parsed) const;
     bool verify_checksums(Packet& packet);
     void update_checksums(Packet& packet);
     bool holds(std::uint32_t checksum, Packet& packet);  // its condition
     void deposit(std::uint32_t header, Packet& packet, std::uint8_t* to) const;
+    void put_together(Packet& packet, std::uint32_t first) const;
     void log(std::string message);
 
     Program& program_;

@@ -31,29 +31,49 @@ bool is_member(const ValueSet& set, const std::vector<std::uint64_t>& masks, con
 
 }  // namespace
 
+bool Interpreter::extract(const ParserOp& op, std::uint32_t index, Packet& packet, std::uint32_t& parsed,
+                          std::uint32_t& error) const {
+    if (op.varbit) return extract_varbit(op, index, packet, parsed, error);
+    const HeaderCode& header = program_.headers[index];
+    if (packet.length - parsed < header.bytes) {
+        error = program_.parser.packet_too_short;
+        return false;
+    }
+    std::uint8_t* here = packet.data() + parsed;
+    if (const auto code = compiled_ ? compiled_->extract(index) : nullptr) {
+        code(packet.slots.data(), here);
+    } else {
+        for (const FieldMove& move : header.extract)
+            extract_words(here, move.bit_offset, move.width, &packet.slots[move.slot]);
+    }
+    mark_valid(header, packet);
+    packet.headers[index] = {static_cast<std::uint16_t>(packet.start + parsed), false};
+    parsed += header.bytes;
+    return true;
+}
+
 bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed, std::uint32_t& error) {
     const Parser& parser = program_.parser;
-    const Frame frame{packet.slots.data(), nullptr};
+    const Frame frame = frame_of(packet);
     const std::uint32_t left = packet.length - parsed;
     const std::uint8_t* here = packet.data() + parsed;
     switch (op.kind) {
-        case ParserOp::Kind::kExtract: {
-            const HeaderCode& header = program_.headers[op.header];
-            if (left < header.bytes) {
-                error = parser.packet_too_short;
+        case ParserOp::Kind::kExtract:
+            return extract(op, op.header, packet, parsed, error);
+        case ParserOp::Kind::kExtractStack: {
+            const HeaderStack& stack = program_.layout.stacks[op.stack];
+            const auto element = static_cast<std::uint32_t>(packet.slots[stack.next_slot]);
+            if (element >= stack.size) {
+                error = parser.stack_out_of_bounds;
                 return false;
             }
-            if (const auto code = compiled_ ? compiled_->extract(op.header) : nullptr) {
-                code(packet.slots.data(), packet.data() + parsed);
-            } else {
-                for (const FieldMove& move : header.extract)
-                    extract_words(here, move.bit_offset, move.width, &packet.slots[move.slot]);
-            }
-            packet.slots[header.valid_slot] = 1;
-            packet.headers[op.header] = {static_cast<std::uint16_t>(packet.start + parsed), false};
-            parsed += header.bytes;
+            if (!extract(op, stack.header(element, op.member), packet, parsed, error)) return false;
+            ++packet.slots[stack.next_slot];
             return true;
         }
+        case ParserOp::Kind::kSetVarbit:
+            std::copy_n(&packet.slots[op.slot], 2, &packet.slots[op.target.slot]);
+            return true;
         case ParserOp::Kind::kSet:
             packet.slots[op.target.slot] = op.a.eval(frame) & op.mask;
             packet.headers[op.target.header].dirty = true;
@@ -104,7 +124,7 @@ std::uint32_t Interpreter::next_state(const ParserState& state, const Packet& pa
     for (std::size_t i = 0; i < parts; ++i) {
         const KeyPart& part = state.key[i];
         if (!part.lookahead) {
-            key[i] = packet.slots[part.slot];
+            key[i] = part.computed ? part.value.eval(frame_of(packet)) : packet.slots[part.slot];
             continue;
         }
         const std::uint32_t end = parsed + (part.bit_offset + part.width + 7) / 8;
@@ -184,14 +204,37 @@ bool Interpreter::holds(std::uint32_t index, Packet& packet) {
     if (!checksum.conditional) return true;
     if (const auto code = compiled_ ? compiled_->condition(index) : nullptr)
         return code(packet.slots.data(), nullptr, &packet, this, packet.headers.data()) != 0;
-    return checksum.condition.eval({packet.slots.data(), nullptr}) != 0;
+    return checksum.condition.eval(frame_of(packet)) != 0;
+}
+
+// The bytes of all valid headers, one after the other, as they were extracted.
+void Interpreter::put_together(Packet& packet, std::uint32_t first) const {
+    std::array<std::uint8_t, kHeadroom + kSlack> whole;
+    std::uint8_t* out = whole.data();
+    for (const std::uint32_t index : program_.deparser.order) {
+        const HeaderCode& header = program_.headers[index];
+        if (packet.slots[header.valid_slot] == 0) continue;
+        if (header.varbit) {
+            out = deparse_varbit(header, packet, out);
+            continue;
+        }
+        const std::uint16_t from = packet.headers[index].bytes_at;
+        if (from != kNoBytes) {
+            std::memcpy(out, packet.buffer.get() + from, header.bytes);
+        } else {
+            std::memset(out, 0, header.bytes);
+        }
+        out += header.bytes;
+    }
+    std::memcpy(packet.buffer.get() + first, whole.data(), static_cast<std::size_t>(out - whole.data()));
 }
 
 void Interpreter::deparse(Packet& packet) {
     update_checksums(packet);
     std::uint32_t total = 0;
     for (const std::uint32_t index : program_.deparser.order)
-        if (packet.slots[program_.headers[index].valid_slot] != 0) total += program_.headers[index].bytes;
+        if (const HeaderCode& header = program_.headers[index]; packet.slots[header.valid_slot] != 0)
+            total += length_of(header, packet);
 
     // Headers that still lie where they will be sent from are patched in place; else all are put together
     // anew.
@@ -200,32 +243,17 @@ void Interpreter::deparse(Packet& packet) {
     bool in_place = true;
     for (const std::uint32_t index : program_.deparser.order) {
         if (packet.slots[program_.headers[index].valid_slot] == 0) continue;
-        in_place &= packet.headers[index].bytes_at == at;
+        in_place &= packet.headers[index].bytes_at == at && !program_.headers[index].varbit;
         at += program_.headers[index].bytes;
     }
-    if (!in_place) {
-        std::array<std::uint8_t, kHeadroom + kSlack> whole;
-        std::uint8_t* out = whole.data();
-        for (const std::uint32_t index : program_.deparser.order) {
-            const HeaderCode& header = program_.headers[index];
-            if (packet.slots[header.valid_slot] == 0) continue;
-            const std::uint16_t from = packet.headers[index].bytes_at;
-            if (from != kNoBytes) {
-                std::memcpy(out, packet.buffer.get() + from, header.bytes);
-            } else {
-                std::memset(out, 0, header.bytes);
-            }
-            out += header.bytes;
-        }
-        std::memcpy(packet.buffer.get() + first, whole.data(), total);
-    }
+    if (!in_place) put_together(packet, first);
 
     at = first;
     for (const std::uint32_t index : program_.deparser.order) {
         const HeaderCode& header = program_.headers[index];
         if (packet.slots[header.valid_slot] == 0) continue;
-        if (packet.headers[index].dirty) deposit(index, packet, packet.buffer.get() + at);
-        at += header.bytes;
+        if (packet.headers[index].dirty && !header.varbit) deposit(index, packet, packet.buffer.get() + at);
+        at += length_of(header, packet);
     }
     packet.start = first;
     packet.length += total;

@@ -13,19 +13,35 @@
 namespace csaud::sw {
 
 struct ParserOp {
-    enum class Kind : std::uint8_t { kExtract, kSet, kSetWide, kLookahead, kVerify, kAdvance, kPrimitive };
+    enum class Kind : std::uint8_t {
+        kExtract,
+        kExtractStack,  // into the next element's member
+        kSet,
+        kSetWide,
+        kSetVarbit,
+        kLookahead,
+        kVerify,
+        kAdvance,
+        kPrimitive
+    };
     Kind kind = Kind::kExtract;
+    bool varbit = false;  // an extract into a header with a field of variable length, of `a` bits
     std::uint32_t header = 0;
+    std::uint32_t stack = 0;
+    std::uint32_t member = 0;
+    std::uint32_t slot = 0;  // set of a field of variable length: from this one
     FieldRef target;
     std::uint64_t mask = 0;
     std::uint32_t bit_offset = 0;  // lookahead, from the present position
     unsigned width = 0;
-    Expression a, b;           // set: a; verify: condition a, error b; advance: bits a
+    Expression a, b;           // set: a; verify: condition a, error b; advance: bits a; extract: bits a
     std::uint32_t action = 0;  // one primitive, as an action
 };
 
 struct KeyPart {
     bool lookahead = false;
+    bool computed = false;
+    Expression value;  // a field of a stack's last element
     std::uint32_t slot = 0;
     std::uint32_t bit_offset = 0;
     unsigned width = 0;  // 64 at most
@@ -55,6 +71,8 @@ struct Parser {
     // codes of the core library's errors in this program
     std::uint32_t no_error = 0;
     std::uint32_t packet_too_short = 1;
+    std::uint32_t stack_out_of_bounds = 3;
+    std::uint32_t header_too_short = 4;
     std::uint32_t invalid_argument = 6;
 };
 
