@@ -97,6 +97,7 @@ class SwitchTask:
         self.name, self.address = name, address
         self.status = SwitchStatus()
         self._hooks, self._audit_s, self._retry_s = hooks, audit_s, retry_s
+        self._target = target
         self._options = fy.SwitchOptions(
             p4info=artifacts.parsed,
             p4blob=_Blob(target.device_config(artifacts)),
@@ -137,6 +138,8 @@ class SwitchTask:
 
     async def _session(self) -> None:
         switch = fy.Switch(self.name, self.address, self._options)
+        if self._target.forgets_clones:
+            _delete_clones_before_load(switch)
         try:
             async with asyncio.timeout(_HANDSHAKE_S) as limit:
                 async with switch:
@@ -248,6 +251,23 @@ class SwitchTask:
         if reason != self.status.error:
             LOG.warning("%s: %s", self.name, reason)
         self.status.error = reason
+
+
+def _delete_clones_before_load(switch: fy.Switch) -> None:
+    """Have a switch's clone sessions deleted before it gets another program. finsy sends that by itself, at
+    the beginning of a session, and asks nobody."""
+    untyped: Any = switch
+    load = untyped._set_pipeline_config_request
+
+    async def delete_and_load(**arguments: Any) -> Any:
+        try:
+            await switch.delete_many([fy.P4CloneSessionEntry()])
+        except fy.P4ClientError as error:
+            if not error.is_pipeline_missing:
+                raise
+        return await load(**arguments)
+
+    untyped._set_pipeline_config_request = delete_and_load
 
 
 class _Blob:

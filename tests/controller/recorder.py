@@ -18,11 +18,14 @@ class Recorder(p4r_grpc.P4RuntimeServicer):
     config: Any = None
     entities: list[Any] = field(default_factory=list)
     writes: int = 0
+    left_behind: list[str] = field(default_factory=list)
+    """Kinds of the entities that were there when the last program came."""
 
     async def Capabilities(self, request: Any, context: Any) -> Any:
         return p4r.CapabilitiesResponse(p4runtime_api_version="1.3.0")
 
     async def SetForwardingPipelineConfig(self, request: Any, context: Any) -> Any:
+        self.left_behind = [entity.WhichOneof("entity") for entity in self.entities]
         self.config, self.entities = request.config, []
         return p4r.SetForwardingPipelineConfigResponse()
 
@@ -35,12 +38,17 @@ class Recorder(p4r_grpc.P4RuntimeServicer):
 
     async def Write(self, request: Any, context: Any) -> Any:
         for update in request.updates:
-            assert update.type == p4r.Update.INSERT, update
-            self.entities.append(update.entity)
+            if update.type == p4r.Update.INSERT:
+                self.entities.append(update.entity)
+            else:
+                assert update.type == p4r.Update.DELETE, update
+                self.entities.remove(update.entity)
         self.writes += 1
         return p4r.WriteResponse()
 
     async def Read(self, request: Any, context: Any) -> AsyncIterator[Any]:
+        if self.config is None:
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no forwarding pipeline config")
         kinds = {entity.WhichOneof("entity") for entity in request.entities}
         yield p4r.ReadResponse(entities=[e for e in self.entities if e.WhichOneof("entity") in kinds])
 

@@ -28,6 +28,8 @@ class Target:
     name: str
     program: str = "csaud"
     """Name of the compiled program's files."""
+    forgets_clones: bool = False
+    """A new program makes its P4Runtime server forget the clone sessions, but not the switch behind it."""
 
     def find_program(self, directory: Path | None = None) -> Artifacts:
         """The compiled program in `directory`, else the one that comes with this package. ArtifactsError says

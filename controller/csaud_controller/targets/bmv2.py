@@ -13,6 +13,7 @@ class Bmv2(Target):
     """Its queues have depths, and rates in packets per second, set by its Thrift interface."""
 
     name = "bmv2"
+    forgets_clones = True  # a session inserted again would make two clones of each packet
 
     def queue_limits(self, fabric: Fabric, switch: str) -> list[QueueLimit]:
         """Packet rates are those of full-sized frames: smaller ones fare better than on a real link.
