@@ -15,9 +15,11 @@ from csaud_softswitch import _core
 from csaud_softswitch.fabric_file import FabricFileError, LinkSpec, read_fabric_file
 from csaud_softswitch.hosting import HostingError, SwitchHost, SwitchOptions, host_fabric
 from csaud_softswitch.p4runtime.address import AddressError
+from csaud_softswitch.p4runtime.tls import ServerTls, TlsError
 from csaud_softswitch.process import run as run_process
 from csaud_softswitch.process import set_up_logging
 from csaud_softswitch.program_file import ProgramFileError, install
+from csaud_softswitch.shell.command import shell
 
 app = typer.Typer(help="The embedded P4 switch.", no_args_is_help=True)
 
@@ -71,6 +73,17 @@ def run(
     grpc_server_addr: Annotated[
         str, typer.Option(help="Where P4Runtime listens: host:port or unix:/path.")
     ] = "127.0.0.1:9559",
+    grpc_server_ssl: Annotated[
+        bool, typer.Option("--grpc-server-ssl", help="Serve P4Runtime over TLS.")
+    ] = False,
+    grpc_server_cert: Annotated[Path | None, typer.Option(help="PEM file: the server's certificate.")] = None,
+    grpc_server_key: Annotated[Path | None, typer.Option(help="PEM file: the certificate's key.")] = None,
+    grpc_server_cacert: Annotated[
+        Path | None, typer.Option(help="PEM file: who signed the clients' certificates.")
+    ] = None,
+    grpc_server_with_client_auth: Annotated[
+        bool, typer.Option("--grpc-server-with-client-auth", help="Refuse clients without a certificate.")
+    ] = False,
     cpu_port: Annotated[int, typer.Option(min=1, max=511, help="Port of packet-in and packet-out.")] = 510,
     drop_port: Annotated[int, typer.Option(min=1, max=511, help="Port that drops.")] = 511,
     priority_queues: Annotated[int, typer.Option(min=1, max=8, help="Queues of a port.")] = 8,
@@ -103,19 +116,32 @@ def run(
         if fabric is not None:
             if interface or run_dir is None:
                 _fail("--fabric needs --run-dir, and takes its interfaces from the file")
+            if grpc_server_ssl:
+                _fail("--grpc-server-ssl: with --fabric, the file's keys `tls` say so")
             host = host_fabric(read_fabric_file(fabric), run_dir, options)
             ready_file = ready_file or run_dir / "softswitch.ready"
             figures_file = figures_file or run_dir / "softswitch.figures.json"
         else:
             host = _single(device_id, interface or [], grpc_server_addr, options)
+            if grpc_server_ssl:
+                if grpc_server_cert is None or grpc_server_key is None:
+                    _fail("--grpc-server-ssl needs --grpc-server-cert and --grpc-server-key")
+                host.tls[SWITCH_NAME] = ServerTls(
+                    grpc_server_cert, grpc_server_key, grpc_server_cacert, grpc_server_with_client_auth
+                )
+            elif grpc_server_cert or grpc_server_key or grpc_server_cacert or grpc_server_with_client_auth:
+                _fail("certificates are of no use without --grpc-server-ssl")
         for device in host.devices.values():
             if program is not None:
                 install(device, program, p4info)
         run_process(host, ready_file=ready_file, figures_file=figures_file)
-    except (FabricFileError, HostingError, AddressError, ProgramFileError) as error:
+    except (FabricFileError, HostingError, AddressError, ProgramFileError, TlsError) as error:
         _fail(str(error))
     except OSError as error:
         _fail(f"{error.filename or 'switch'}: {error.strerror}")
+
+
+app.command()(shell)
 
 
 def _single(device_id: int, interfaces: list[Interface], address: str, options: SwitchOptions) -> SwitchHost:

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from csaud_softswitch.p4runtime.tls import ClientTls, ServerTls
+
 _UNITS: dict[str, dict[str, int]] = {
     "rate": {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12},
     "delay": {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9},
@@ -31,7 +33,11 @@ class FabricFileError(ValueError):
 
 @dataclass(frozen=True)
 class SwitchEntry:
+    """address: where P4Runtime is said to listen, empty where the file says nothing."""
+
     device_id: int
+    address: str = ""
+    tls: ServerTls | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,7 @@ class FabricFile:
     switches: dict[str, SwitchEntry]
     edges: tuple[EdgeEntry, ...]
     path: Path
+    tls_client: ClientTls | None = None
 
 
 def read_fabric_file(path: Path) -> FabricFile:
@@ -134,8 +141,13 @@ def _fabric(top: _Node, path: Path) -> FabricFile:
     via = top.get("links_via")
     if via is not None and via.value not in ("veth", "memory"):
         raise via.fail("veth or memory")
+    tls = _server_tls(top.get("tls"), path)
     switches = {
-        name: SwitchEntry(node.need("device_id").number(1, (1 << 63) - 1))
+        name: SwitchEntry(
+            node.need("device_id").number(1, (1 << 63) - 1),
+            "" if (address := node.get("p4runtime")) is None else address.text(),
+            _server_tls(node.get("tls"), path) or tls,
+        )
         for name, node in top.need("switches").items().items()
     }
     if not switches:
@@ -154,7 +166,31 @@ def _fabric(top: _Node, path: Path) -> FabricFile:
         switches=switches,
         edges=tuple(edges),
         path=path,
+        tls_client=_client_tls(top.get("tls_client"), path),
     )
+
+
+def _server_tls(node: _Node | None, path: Path) -> ServerTls | None:
+    if node is None:
+        return None
+    client_auth = node.get("client_auth")
+    if client_auth is not None and not isinstance(client_auth.value, bool):
+        raise client_auth.fail("true or false")
+    cacert = node.get("cacert")
+    return ServerTls(
+        cert=path.parent / node.need("cert").text(),
+        key=path.parent / node.need("key").text(),
+        cacert=None if cacert is None else path.parent / cacert.text(),
+        client_auth=client_auth is not None and client_auth.value,
+    )
+
+
+def _client_tls(node: _Node | None, path: Path) -> ClientTls | None:
+    if node is None:
+        return None
+    files = {key: path.parent / found.text() for key in ("cacert", "cert", "key") if (found := node.get(key))}
+    name = node.get("server_name")
+    return ClientTls(**files, name="" if name is None else name.text())
 
 
 def _link(node: _Node | None, default: LinkSpec) -> LinkSpec:

@@ -14,6 +14,7 @@ from csaud_softswitch import links as link_control
 from csaud_softswitch.fabric_file import EdgeEntry, FabricFile, FabricFileError, LinkSpec
 from csaud_softswitch.p4runtime.device import Device
 from csaud_softswitch.p4runtime.server import P4RuntimeServer
+from csaud_softswitch.p4runtime.tls import ServerTls
 from csaud_softswitch.taps import SOCKET, TapServer
 
 _log = logging.getLogger(__name__)
@@ -40,6 +41,8 @@ class SwitchHost:
     fabric: _core.Fabric
     devices: dict[str, Device] = field(default_factory=dict)
     addresses: dict[str, list[str]] = field(default_factory=dict)
+    tls: dict[str, ServerTls] = field(default_factory=dict)
+    """Of the switches that are served over TLS."""
     taps: TapServer | None = None
     links: link_control.LinkServer | None = None
     _servers: list[P4RuntimeServer] = field(default_factory=list)
@@ -71,10 +74,13 @@ class SwitchHost:
             raise HostingError(f"{switch}: port {port}: {_reason(error)}") from error
 
     async def start(self) -> None:
-        """Forward packets and listen. AddressError when an address cannot be had; nothing is left behind
-        then.
+        """Forward packets and listen. AddressError when an address cannot be had, TlsError for a certificate
+        that cannot be used; nothing is left behind then.
         """
-        self._servers = [P4RuntimeServer(self.devices[name], where) for name, where in self.addresses.items()]
+        self._servers = [
+            P4RuntimeServer(self.devices[name], where, self.tls.get(name))
+            for name, where in self.addresses.items()
+        ]
         started: list[P4RuntimeServer] = []
         try:
             for server in self._servers:
@@ -140,6 +146,8 @@ def host_fabric(
     )
     for name, entry in file.switches.items():
         host.add_switch(name, entry.device_id, options, [f"unix:{run_dir}/{name}.sock"])
+        if entry.tls is not None:
+            host.tls[name] = entry.tls
     for edge in file.edges:
         try:
             _add_edge(host, file, edge, host_ports)

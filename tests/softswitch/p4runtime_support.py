@@ -216,7 +216,7 @@ def entries(client: Client, **wanted: object) -> list[p4r.TableEntry]:
 
 @contextmanager
 def refused_read(code: Code, text: str = "") -> Iterator[None]:
-    """The Read inside is of one entity, and that is refused with this code and a message with `text` in it."""
+    """The Read inside is of one entity, which is refused with this code and a message with `text` in it."""
     try:
         yield
     except grpc.RpcError as error:

@@ -38,11 +38,11 @@ class ServerTls:
 
 @dataclass(frozen=True)
 class ClientTls:
-    """PEM files of a client. name: what the server's certificate is issued to, where that is not its
-    address.
+    """PEM files of a client; without cacert, the system's certificates are trusted. name: what the server's
+    certificate is issued to, where that is not its address.
     """
 
-    cacert: Path
+    cacert: Path | None = None
     cert: Path | None = None
     key: Path | None = None
     name: str = ""

@@ -1,0 +1,118 @@
+"""`csaud switch shell NAME`: finds the switch, and opens p4runtime-shell on it as a backup controller."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from csaud_softswitch.fabric_file import FabricFileError, read_fabric_file
+from csaud_softswitch.p4runtime.tls import ClientTls, TlsError
+from csaud_softswitch.shell.environment import ShellError, ensure
+
+RUNS = Path("/run/csaud")
+"""Run directories lie here, one a running fabric."""
+
+RUN_ENVIRONMENT = "CSAUD_RUN"
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running switch, and how to reach it."""
+
+    device_id: int
+    address: str
+    tls: ClientTls | None
+
+
+def shell(
+    name: Annotated[str, typer.Argument(help="The switch, as the fabric names it, such as l1.")],
+    run: Annotated[
+        Path | None,
+        typer.Option("--run", help="Directory of the running fabric; default: the newest under /run/csaud."),
+    ] = None,
+    execute: Annotated[
+        str | None, typer.Option("-c", "--execute", help="Run this code instead of asking for input.")
+    ] = None,
+    tls_cacert: Annotated[
+        Path | None, typer.Option(help="PEM file: who signed the switch's certificate.")
+    ] = None,
+    tls_cert: Annotated[Path | None, typer.Option(help="PEM file: the certificate to show.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file: its key.")] = None,
+    tls_server_name: Annotated[str | None, typer.Option(help="Name in the switch's certificate.")] = None,
+) -> None:
+    """Open p4runtime-shell on a running switch, to look at its tables, counters and groups.
+
+    It is a backup controller without an election id, so the primary role stays with whoever has it, and what
+    the shell writes is refused. On first use p4runtime-shell is installed into a virtual environment of its
+    own ($CSAUD_SHELL_VENV, or in the user's cache folder).
+    """
+    given = ClientTls(tls_cacert, tls_cert, tls_key, tls_server_name or "")
+    try:
+        target = find_target(name, run)
+        tls = given if given != ClientTls() else target.tls
+        if tls is not None:
+            tls.check()
+        python = ensure(lambda text: typer.echo(f"csaud switch shell: {text}", err=True))
+    except (FabricFileError, ShellError, TlsError) as error:
+        typer.echo(f"csaud switch shell: {' '.join(str(error).split())}", err=True)
+        raise typer.Exit(1) from None
+    environment = dict(os.environ)
+    if execute is not None:
+        environment["CSAUD_SHELL_EXECUTE"] = execute
+    if tls is not None and (tls.name or target.address.startswith("unix:")):
+        environment["CSAUD_SHELL_TLS_NAME"] = tls.name or "localhost"
+    command = [str(python), str(Path(__file__).with_name("inside.py")), *_arguments(target, tls)]
+    raise typer.Exit(subprocess.run(command, env=environment, check=False).returncode)
+
+
+def _arguments(target: Target, tls: ClientTls | None) -> list[str]:
+    arguments = ["--grpc-addr", target.address, "--device-id", str(target.device_id)]
+    if tls is not None:
+        arguments.append("--ssl")
+        for option, file in (("--cacert", tls.cacert), ("--cert", tls.cert), ("--private-key", tls.key)):
+            if file is not None:
+                arguments += [option, str(file)]
+    return arguments
+
+
+def find_target(name: str, run: Path | None) -> Target:
+    """The switch of a run. ShellError or FabricFileError says what there is instead."""
+    directory = find_run(run)
+    file = read_fabric_file(directory / "fabric.json")
+    entry = file.switches.get(name)
+    if entry is None:
+        raise ShellError(f"{directory}: no switch {name!r}; there are {', '.join(sorted(file.switches))}")
+    address = entry.address or f"unix:{directory / name}.sock"
+    if address.startswith("unix:") and not _listens(address.removeprefix("unix:")):
+        raise ShellError(f"switch {name} does not run: nobody listens at {address}")
+    tls = (file.tls_client or ClientTls()) if entry.tls is not None else file.tls_client
+    return Target(entry.device_id, address, tls)
+
+
+def find_run(named: Path | None) -> Path:
+    """The directory that was named, that of $CSAUD_RUN, or the newest with a fabric."""
+    if named is None and (text := os.environ.get(RUN_ENVIRONMENT)):
+        named = Path(text)
+    if named is not None:
+        if not (named / "fabric.json").is_file():
+            raise ShellError(f"{named} is not the directory of a run: it has no fabric.json")
+        return named
+    found = sorted(RUNS.glob("*/fabric.json"), key=lambda file: file.stat().st_mtime)
+    if not found:
+        raise ShellError(f"no fabric runs: nothing in {RUNS} (name the directory of a run by --run)")
+    return found[-1].parent
+
+
+def _listens(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(path)
+        except OSError:
+            return False
+    return True
