@@ -86,12 +86,12 @@ class SwitchHost:
             for server in self._servers:
                 await server.start()
                 started.append(server)
+            if self.taps is not None:
+                await self.taps.start()
         except Exception:
             for server in started:
                 await server.stop()
             raise
-        if self.taps is not None:
-            await self.taps.start()
         if self.links is not None:
             await self.links.start()
         self.fabric.start()
