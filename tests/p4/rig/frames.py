@@ -23,7 +23,8 @@ def csa_frame(
     payload: bytes = bytes(200), *, src_port: int = 0xC000, ttl: int = 64, ecn: int = 0, **header: int
 ) -> bytes:
     """An Ethernet frame with a CSA packet of one rank to another."""
-    frame = bytearray(_template(len(payload), src_port, ttl, ecn))
+    frame = bytearray(_template(len(payload), ttl, ecn))
+    frame[34:36] = src_port.to_bytes(2, "big")
     frame[62:94] = CsaHeader(**header).pack()
     frame[94 : 94 + len(payload)] = payload
     frame[-4:] = _quick_icrc(frame)
@@ -31,11 +32,11 @@ def csa_frame(
 
 
 @functools.lru_cache(1024)
-def _template(payload: int, src_port: int, ttl: int, ecn: int) -> bytes:
+def _template(payload: int, ttl: int, ecn: int) -> bytes:
     """The frame with a payload of zeros: scapy is too slow to make each one of thousands."""
     packet = Datagram(
         src=SOURCE, dst=DESTINATION, src_qpn=SOURCE_QPN, dst_qpn=DESTINATION_QPN, qkey=0x1234,
-        src_port=src_port, ttl=ttl, payload=CsaHeader().pack() + bytes(payload),
+        ttl=ttl, payload=CsaHeader().pack() + bytes(payload),
     )  # fmt: skip
     frame = with_ecn(MACS + b"\x08\x00" + packet.pack(), ecn)
     assert _quick_icrc(frame) == frame[-4:] == icrc(frame[14:])
