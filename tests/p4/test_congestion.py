@@ -210,7 +210,7 @@ def test_the_books_of_a_switch_balance(one: Leaf, signal: str) -> None:
     one.signal(1, signal)
     one.lose(1, 0.2)
     one.lose(1, 0.2, kind=CONTROL)
-    one.switch.set_rate(1, 500, 242)
+    one.switch.set_rate(1, 60, 242)
     frames = [
         csa_frame(kind=i % 3, flags=NO_TRIM if i % 7 == 0 else 0, pkt_idx=i, pkt_total=300)
         for i in range(300)
