@@ -93,7 +93,7 @@ class Group:
     bool. After a collective failed, all further ones raise the same error.
 
     Attributes:
-        rank, size: 0 <= rank < size; None is nobody's rank.
+        rank, size: 0 <= rank < size.
         ranks: the members' ranks in the job.
     """
 
