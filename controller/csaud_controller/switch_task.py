@@ -22,7 +22,7 @@ from csaud_controller.targets import Target
 
 LOG = logging.getLogger("csaud.controller")
 
-_HANDSHAKE_S = 10.0
+_HANDSHAKE_S = 20.0
 _SESSION_IS_GONE = (fy.GRPCStatusCode.UNAVAILABLE, fy.GRPCStatusCode.CANCELLED)
 _PROBE_QUEUE = 512
 """packets in that may wait for the event loop"""
