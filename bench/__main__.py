@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from csaud_controller.control import ControlError
 from rich.console import Console
 
 from bench import fabric_start, forwarding, in_process, instructions, latency, machine, native, plot, tables
@@ -78,6 +80,8 @@ def switch(
     save(results, circumstances, out / "switch.json")
     plot.draw(results, out / "switch.svg")
     console.print(f"{out / 'switch.json'}, {out / 'switch.svg'}")
+    if any(key.startswith("failed") for key in circumstances):
+        raise typer.Exit(1)
 
 
 def _peers(fast: str | None) -> list[Peer]:
@@ -103,27 +107,34 @@ def _measure(
     results: list[Result] = []
     for part in parts:
         console.print(f"[dim]{part} …[/]")
-        if part is Part.FORWARDING:
-            results += forwarding.measure(
-                soft(), peers, cores, effort.sizes, seconds=effort.seconds, rounds=effort.rounds
-            )
-        elif part is Part.IN_PROCESS:
-            results += in_process.measure(cores[0], packets=effort.packets, rounds=effort.rounds)
-        elif part is Part.TABLES:
-            if os.geteuid() == 0:
-                results += tables.through_ports(
-                    cores, seconds=effort.seconds, rounds=effort.rounds, largest=effort.largest_table
-                )
-            results += tables.in_process(
-                cores[0], packets=effort.packets, rounds=effort.rounds, largest=effort.largest_table
-            )
-        elif part is Part.LATENCY:
-            results += latency.measure([soft(), *peers], cores, count=500 if effort is WHOLE else 20)
-        elif part is Part.FABRIC:
-            results += fabric_start.measure(rounds=effort.rounds)
-        else:
-            results += instructions.measure()
+        try:
+            results += _measure_part(part, effort, peers, cores)
+        except (native.NativeError, RigError, ControlError, subprocess.CalledProcessError) as error:
+            circumstances[f"failed: {part}"] = str(error)  # the other parts are worth having
     return results
+
+
+def _measure_part(part: Part, effort: Effort, peers: list[Peer], cores: tuple[int, int]) -> list[Result]:
+    if part is Part.FORWARDING:
+        return forwarding.measure(
+            soft(), peers, cores, effort.sizes, seconds=effort.seconds, rounds=effort.rounds
+        )
+    if part is Part.IN_PROCESS:
+        return in_process.measure(cores[0], packets=effort.packets, rounds=effort.rounds)
+    if part is Part.TABLES:
+        rows = tables.in_process(
+            cores[0], packets=effort.packets, rounds=effort.rounds, largest=effort.largest_table
+        )
+        if os.geteuid() == 0:
+            rows += tables.through_ports(
+                cores, seconds=effort.seconds, rounds=effort.rounds, largest=effort.largest_table
+            )
+        return rows
+    if part is Part.LATENCY:
+        return latency.measure([soft(), *peers], cores, count=500 if effort is WHOLE else 20)
+    if part is Part.FABRIC:
+        return fabric_start.measure(rounds=effort.rounds)
+    return instructions.measure()
 
 
 if __name__ == "__main__":

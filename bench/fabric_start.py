@@ -20,6 +20,7 @@ from csaud_controller.control import wait_programmed
 from csaud_controller.inventory import load_fabric
 
 from bench.results import Result, result
+from bench.rig import RigError
 
 FABRIC = "fat-tree-4"
 LIMIT_S = 5.0
@@ -61,7 +62,7 @@ def _start(fabric: str, via: str) -> tuple[float, float]:
                 processes.append(subprocess.Popen([*inside, *argv], stdout=log, stderr=log))
             while not (run_dir / "softswitch.ready").exists():
                 if processes[0].poll() is not None:
-                    raise RuntimeError(f"the switches ended: {(run_dir / 'log').read_text()[-500:]}")
+                    raise RigError(f"the switches ended: {(run_dir / 'log').read_text()[-500:]}")
                 time.sleep(0.005)
             ready = time.monotonic() - begin
             wait_programmed(run_dir / "controller.sock", 60.0)

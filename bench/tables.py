@@ -43,7 +43,7 @@ def through_ports(
         rates = {}
         for size in (SMALL, large):  # a switch each, as the entries of one are not among the other's
             fill = [f"--{option}", str(size), "--masks", str(masks)]
-            with rig(soft(), cores, table_size=large) as running:
+            with rig(soft(), cores, table_size=2 * large) as running:
                 _install(running, spray, fill)
                 found = [
                     running.blast(seconds=seconds, size=_FRAME, fill=[*fill, "--frames", str(_FRAMES)])
