@@ -1,0 +1,36 @@
+// What a packet is to this fabric, counted where it comes in.
+control Classify(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic,
+                 inout ingress_intrinsic_metadata_for_tm_t to_tm) {
+    Counter<bit<64>, bit<9>>(PORTS_BY_KIND, CounterType_t.PACKETS_AND_BYTES) ingress_kind;
+
+    Hash<bit<9>>(HashAlgorithm_t.IDENTITY) port_and_kind;
+
+    apply {
+        if (hdr.csa.isValid()) {
+            meta.asked = hdr.csa.spray;
+            meta.cls = hdr.csa.cls;
+            meta.comm = hdr.csa.comm;
+            meta.path_id = hdr.csa.path_id;
+            // A LOSS is on its own UDP port without an iCRC, or on the RoCE port with one.
+            if (hdr.udp.dst_port == UDP_PORT_LOSS) {
+                if (hdr.csa.type == CSA_TYPE_LOSS && hdr.csa.flags & CSA_FLAG_TRIMMED != 0 &&
+                    hdr.udp.length >= UDP_LENGTH_OF_LOSS) {
+                    meta.kind = KIND_LOSS;
+                    to_tm.qid = (QueueId_t)PRIORITY_LOSS;
+                }
+            } else if (hdr.udp.length >= UDP_LENGTH_MIN_CSA) {
+                if (hdr.csa.type == CSA_TYPE_DATA) {
+                    meta.kind = KIND_DATA;
+                    to_tm.qid = (QueueId_t)PRIORITY_DATA;
+                } else if (hdr.csa.type == CSA_TYPE_LOSS && hdr.csa.flags & CSA_FLAG_TRIMMED != 0) {
+                    meta.kind = KIND_LOSS;
+                    to_tm.qid = (QueueId_t)PRIORITY_LOSS;
+                } else {
+                    meta.kind = KIND_CONTROL;
+                    to_tm.qid = (QueueId_t)PRIORITY_CONTROL;
+                }
+            }
+        }
+        ingress_kind.count(port_and_kind.get({ intrinsic.ingress_port[6:0], meta.kind }));
+    }
+}

@@ -1,0 +1,101 @@
+// Tofino 2: is there room for the packet at its port: the depth of its queue, which the ghost thread knows, against
+// the port's limits. And the alarm, which says that the depth came near the queue's end, where packets would be lost
+// unseen.
+control Congestion(inout headers_t hdr, inout metadata_t meta,
+                   inout ingress_intrinsic_metadata_for_deparser_t to_deparser) {
+    DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_port;
+    DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_alarm;
+    Counter<bit<64>, bit<11>>(PORTS_BY_PATH, CounterType_t.PACKETS_AND_BYTES) overflow;
+    Register<bit<32>, bit<7>>(PORTS) next_alarm;   // when the port may raise the next one, units of 256 ns
+
+    // Due, or set by a clock that has begun anew since.
+    RegisterAction<bit<32>, bit<7>, bit<1>>(next_alarm) raise = {
+        void apply(inout bit<32> next, out bit<1> due) {
+            due = 0;
+            if (next <= meta.now || next > meta.due) {
+                due = 1;
+                next = meta.due;
+            }
+        }
+    };
+
+    // In cells of the traffic manager: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, everything else is
+    // dropped at drop_at; from alarm_at on what is admitted raises the alarm.
+    action set_limits(bit<16> trim_at, bit<16> no_trim_at, bit<16> drop_at, bit<16> alarm_at) {
+        meta.trim_at = trim_at;
+        meta.no_trim_at = no_trim_at;
+        meta.drop_at = drop_at;
+        meta.bridged.alarm_at = alarm_at;
+        by_port.count();
+    }
+
+    table limits {
+        key = { meta.loss.port: exact @name("port"); }
+        actions = { set_limits; }
+        const default_action = set_limits(0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF);
+        counters = by_port;
+        size = PORTS;
+    }
+
+    // Tell the controller of an overflow, at most once in so many units of 256 ns per port.
+    action report(bit<32> interval) {
+        meta.due = meta.now + interval;
+        meta.alarm_wanted = 1;
+        by_alarm.count();
+    }
+
+    action count_only() {
+        by_alarm.count();
+    }
+
+    table alarm {
+        key = { meta.loss.port: exact @name("port"); }
+        actions = { report; count_only; }
+        const default_action = count_only();
+        counters = by_alarm;
+        size = PORTS;
+    }
+
+    apply {
+        limits.apply();
+        if (meta.kind == KIND_DATA) {
+            if (hdr.csa.flags & CSA_FLAG_NO_TRIM != 0) {
+                meta.limit = meta.no_trim_at;
+            } else {
+                meta.limit = meta.trim_at;
+            }
+        } else {
+            meta.limit = meta.drop_at;
+        }
+        meta.room = meta.limit |-| meta.depth;
+        meta.calm = meta.bridged.alarm_at |-| meta.depth;
+        if (meta.room == 0) {
+            meta.bridged.lost = 1;
+        } else if (meta.calm == 0 && meta.bridged.lost == 0) {
+            overflow.count(meta.loss.by_path);
+            alarm.apply();
+            if (meta.alarm_wanted == 1) {
+                meta.alarm_due = raise.execute(meta.loss.port[6:0]);
+            }
+            if (meta.alarm_due == 1) {
+                meta.alarm.port = (bit<16>)meta.loss.port;
+                meta.alarm.depth = meta.depth;
+                meta.alarm.path_id = meta.path_id;
+                meta.alarm.kind = (bit<8>)meta.kind;
+                to_deparser.digest_type = DIGEST_ALARM;
+            }
+        }
+    }
+}
+
+// The egress half: what the traffic manager itself says of the queue that the packet joined.
+control Departure(inout headers_t hdr, inout egress_metadata_t meta) {
+    Counter<bit<64>, bit<11>>(PORTS_BY_PATH, CounterType_t.PACKETS_AND_BYTES) overflow_egress;
+
+    apply {
+        meta.calm = meta.bridged.alarm_at |-| meta.depth;
+        if (meta.calm == 0) {
+            overflow_egress.count(meta.by_path);
+        }
+    }
+}
