@@ -21,6 +21,8 @@ PATIENCE_S = 2.0
 AHEAD = 20
 STALLED_S = 0.02
 """So many frames are sent ahead of those that came out, unless nothing comes out for so long."""
+FORGET_S = 0.5
+"""PTF's receiving thread has forgotten a removed port by then; it would end by an error of its socket."""
 IPV6 = b"\x86\xdd"
 """Neighbour discovery of the machine that runs the tests; the tests send none."""
 
@@ -96,6 +98,7 @@ class PtfSwitch:
         else:
             self._down[port] = self._dataplane.ports[DEVICE, port].interface_name
             self._dataplane.port_remove(DEVICE, port)
+            time.sleep(FORGET_S)
             _set_interface(self._down[port], "down")
         time.sleep(self._link_s)
 
