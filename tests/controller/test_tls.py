@@ -2,8 +2,6 @@
 
 import asyncio
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -11,12 +9,8 @@ from csaud_controller.counters import CountersError, read_counters
 from csaud_controller.inventory import ClientTls, Fabric, ServerTls, leaf_spine
 from csaud_controller.rundir import RunDir
 from csaud_controller.tls import TlsError, credentials
-from csaud_softswitch.fabric_file import read_fabric_file
-from csaud_softswitch.hosting import SwitchOptions, host_fabric
-from csaud_softswitch.p4runtime.server import P4RuntimeServer
-from csaud_softswitch.p4runtime.tls import ServerTls as SwitchTls
 
-from tests.controller.soft import controller, programmed, run_directory
+from tests.controller.soft import controller, programmed, run_directory, switches
 
 
 def openssl(folder: Path, *words: str) -> None:
@@ -51,38 +45,28 @@ def inventory(run: RunDir, pki: Path, **client: Path | None) -> Fabric:
         "key": pki / "controller.key",
         **client,
     }
-    server = ServerTls(cert=pki / "localhost.pem", key=pki / "localhost.key")
-    return run.fabric().model_copy(update={"tls": server, "tls_client": ClientTls(**files)})
-
-
-@asynccontextmanager
-async def tls_switches(run: RunDir, pki: Path) -> AsyncIterator[None]:
-    """The run's switches, each behind a port that wants to see the controller's certificate."""
-    host = host_fabric(read_fabric_file(run.fabric_file), run.path, SwitchOptions(), host_ports="memory")
-    tls = SwitchTls(pki / "localhost.pem", pki / "localhost.key", pki / "ca.pem", client_auth=True)
-    servers = [P4RuntimeServer(device, host.addresses[name], tls) for name, device in host.devices.items()]
-    for server in servers:
-        await server.start()
-    host.fabric.start()
-    try:
-        yield
-    finally:
-        for server in servers:
-            await server.stop()
-        host.fabric.stop()
+    server = ServerTls(
+        cert=pki / "localhost.pem", key=pki / "localhost.key", cacert=pki / "ca.pem", client_auth=True
+    )
+    fabric = run.fabric().model_copy(
+        update={"links_via": "memory", "tls": server, "tls_client": ClientTls(**files)}
+    )
+    run.fabric_file.write_text(fabric.to_json())
+    return fabric
 
 
 def test_switches_are_programmed_and_read_over_mutual_tls(pki: Path) -> None:
     async def main() -> None:
         with run_directory(leaf_spine(2, 1, 1)) as run:
             fabric = inventory(run, pki)
-            async with tls_switches(run, pki):
+            async with switches(run):
                 async with controller(run, fabric=fabric) as made:
                     await programmed(made)
                 counts = await asyncio.to_thread(read_counters, fabric)
                 assert list(counts) == ["l1", "l2", "s1"]
+                plain = fabric.model_copy(update={"tls": None, "tls_client": None})
                 with pytest.raises(CountersError, match="l1: counters cannot be read"):
-                    await asyncio.to_thread(read_counters, run.fabric(), timeout_s=5.0)
+                    await asyncio.to_thread(read_counters, plain, timeout_s=5.0)
 
     asyncio.run(main())
 
@@ -92,7 +76,7 @@ def test_strangers_are_refused_on_both_sides(pki: Path, wrong: dict[str, str | N
     async def main() -> None:
         with run_directory(leaf_spine(1, 0, 1)) as run:
             fabric = inventory(run, pki, **{key: name and pki / name for key, name in wrong.items()})
-            async with tls_switches(run, pki), controller(run, fabric=fabric) as made:
+            async with switches(run), controller(run, fabric=fabric) as made:
                 failed = await made.wait_until(lambda: bool(made.tasks["l1"].status.error), 20)
                 assert failed
                 assert "cannot be reached" in made.tasks["l1"].status.error
@@ -106,4 +90,4 @@ def test_files_that_are_not_there_are_named(pki: Path) -> None:
         fabric = inventory(run, pki, cacert=pki / "missing.pem")
         with pytest.raises(TlsError, match=r"tls_client\.cacert: .*missing\.pem: No such file"):
             credentials(fabric, "l1")
-        assert credentials(run.fabric(), "l1") is None
+        assert credentials(fabric.model_copy(update={"tls": None, "tls_client": None}), "l1") is None
