@@ -38,9 +38,8 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
                        const std::uint64_t* parameters,
                        Packet* packet) { self->execute(*action, parameters, *packet, at, at + 1); };
     hooks.eval = [](Interpreter*, const Expression* expression, std::uint64_t,
-                    const std::uint64_t* parameters, Packet* packet) {
-        return expression->eval(frame_of(*packet, parameters));
-    };
+                    const std::uint64_t* parameters,
+                    Packet* packet) { return expression->eval(frame_of(*packet, parameters)); };
     compiled_ = CompiledProgram::make(program, hooks);
     for (std::size_t i = 0; i < program.headers.size(); ++i)
         if (program.layout.headers[i].metadata) metadata_.push_back(program.headers[i].valid_slot);
