@@ -5,8 +5,15 @@ control Classify(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsi
 
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) port_and_kind;
 
+    // Lengths that are too short, by how much. A step of its own: a condition takes no such range.
+    action measure() {
+        meta.short_of_loss = UDP_LENGTH_OF_LOSS |-| hdr.udp.length;
+        meta.short_of_csa = UDP_LENGTH_MIN_CSA |-| hdr.udp.length;
+    }
+
     apply {
         if (hdr.csa.isValid()) {
+            measure();
             meta.asked = hdr.csa.spray;
             meta.cls = hdr.csa.cls;
             meta.comm = hdr.csa.comm;
@@ -14,11 +21,11 @@ control Classify(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsi
             // A LOSS is on its own UDP port without an iCRC, or on the RoCE port with one.
             if (hdr.udp.dst_port == UDP_PORT_LOSS) {
                 if (hdr.csa.type == CSA_TYPE_LOSS && hdr.csa.flags & CSA_FLAG_TRIMMED != 0 &&
-                    hdr.udp.length >= UDP_LENGTH_OF_LOSS) {
+                    meta.short_of_loss == 0) {
                     meta.kind = KIND_LOSS;
                     to_tm.qid = (QueueId_t)PRIORITY_LOSS;
                 }
-            } else if (hdr.udp.length >= UDP_LENGTH_MIN_CSA) {
+            } else if (meta.short_of_csa == 0) {
                 if (hdr.csa.type == CSA_TYPE_DATA) {
                     meta.kind = KIND_DATA;
                     to_tm.qid = (QueueId_t)PRIORITY_DATA;

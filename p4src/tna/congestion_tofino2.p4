@@ -19,7 +19,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta,
         }
     };
 
-    // In cells of the traffic manager: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, everything else is
+    // In cells: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, everything else is
     // dropped at drop_at; from alarm_at on what is admitted raises the alarm.
     action set_limits(bit<16> trim_at, bit<16> no_trim_at, bit<16> drop_at, bit<16> alarm_at) {
         meta.trim_at = trim_at;
@@ -56,6 +56,12 @@ control Congestion(inout headers_t hdr, inout metadata_t meta,
         size = PORTS;
     }
 
+    // A step of its own: a condition takes no arithmetic.
+    action compare() {
+        meta.room = meta.limit |-| meta.depth;
+        meta.calm = meta.bridged.alarm_at |-| meta.depth;
+    }
+
     apply {
         limits.apply();
         if (meta.kind == KIND_DATA) {
@@ -67,8 +73,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta,
         } else {
             meta.limit = meta.drop_at;
         }
-        meta.room = meta.limit |-| meta.depth;
-        meta.calm = meta.bridged.alarm_at |-| meta.depth;
+        compare();
         if (meta.room == 0) {
             meta.bridged.lost = 1;
         } else if (meta.calm == 0 && meta.bridged.lost == 0) {
@@ -92,8 +97,12 @@ control Congestion(inout headers_t hdr, inout metadata_t meta,
 control Departure(inout headers_t hdr, inout egress_metadata_t meta) {
     Counter<bit<64>, bit<11>>(PORTS_BY_PATH, CounterType_t.PACKETS_AND_BYTES) overflow_egress;
 
-    apply {
+    action compare() {
         meta.calm = meta.bridged.alarm_at |-| meta.depth;
+    }
+
+    apply {
+        compare();
         if (meta.calm == 0) {
             overflow_egress.count(meta.by_path);
         }

@@ -28,10 +28,15 @@ control Fault(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
         size = PORTS_BY_KIND;
     }
 
+    // A step of its own: a condition takes no arithmetic.
+    action compare() {
+        meta.below = meta.threshold |-| meta.drawn;
+    }
+
     apply {
         meta.drawn = draw.get();
         inject.apply();
-        meta.below = meta.threshold |-| meta.drawn;
+        compare();
         if (meta.below != 0) {
             if (meta.signalled == 1) {
                 meta.bridged.lost = 1;

@@ -84,6 +84,8 @@ struct metadata_t {        // ingress
     loss_t loss;
     MirrorId_t session;
     bit<2> kind;
+    bit<16> short_of_loss; // bytes that its UDP length is too short by
+    bit<16> short_of_csa;
     bit<16> group;         // path group of the destination
     bit<16> index;         // what the spray mode computed; the action selector takes it modulo the live members
     bit<32> mixed;

@@ -114,6 +114,10 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
     FirstDepth() first_depth;
     SecondDepth() second_depth;
 
+    action compare() {
+        meta.room = meta.depth |-| meta.second_depth;
+    }
+
     // The better of two at random: nearly as good as the best of all, and no herd runs to one port.
     action least_queue() {
         meta.index = draw.get();
@@ -245,7 +249,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
         if (meta.two_choices == 1) {
             alternative.apply();
             second_depth.apply(meta, ghost);
-            meta.room = meta.depth |-| meta.second_depth;
+            compare();
             if (meta.room != 0) {   // fewer wait for the second
                 to_tm.ucast_egress_port = meta.second_port;
                 meta.depth = meta.second_depth;
