@@ -113,7 +113,7 @@ def scramble(chance: random.Random, message: object) -> None:
         if field.type == field.TYPE_MESSAGE:
             for item in value if repeated else [value]:
                 scramble(chance, item)
-        elif chance.random() < 0.15:
+        elif not repeated and chance.random() < 0.15:
             if field.type == field.TYPE_BYTES:
                 setattr(message, field.name, chance.randbytes(chance.randrange(6)))
             elif field.type == field.TYPE_BOOL:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias
 
 import grpc
@@ -283,13 +283,13 @@ def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
     streaming: _Make = grpc.stream_stream_rpc_method_handler
     methods = {
         name: unary(
-            getattr(service, name),
-            getattr(p4r, f"{name}Request").FromString,
+            _one(getattr(service, name)),
+            _parser(getattr(p4r, f"{name}Request").FromString),
             getattr(p4r, f"{name}Response").SerializeToString,
         )
         for name in ("Write", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "Capabilities")
     }
-    methods["Read"] = reading(service.Read, p4r.ReadRequest.FromString, bytes)
+    methods["Read"] = reading(_many(service.Read), _parser(p4r.ReadRequest.FromString), bytes)
     methods["StreamChannel"] = streaming(
         service.StreamChannel,
         p4r.StreamMessageRequest.FromString,
@@ -297,6 +297,37 @@ def _handlers(service: P4RuntimeService) -> grpc.GenericRpcHandler:
     )
     make: Callable[..., grpc.GenericRpcHandler] = grpc.method_handlers_generic_handler
     return make("p4.v1.P4Runtime", methods)
+
+
+def _parser(parse: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+    """gRPC answers UNKNOWN when a request cannot be parsed; here the error takes the request's place."""
+
+    def parser(serialized: bytes) -> Any:
+        try:
+            return parse(serialized)
+        except DecodeError as error:
+            return invalid(str(error))
+
+    return parser
+
+
+def _one(method: Callable[[Any, Context], Awaitable[Any]]) -> Callable[[Any, Context], Awaitable[Any]]:
+    async def call(request: Any, context: Context) -> Any:
+        if isinstance(request, P4RuntimeError):
+            await _abort(context, request)
+        return await method(request, context)
+
+    return call
+
+
+def _many(method: Callable[[Any, Context], AsyncIterator[bytes]]) -> Callable[..., AsyncIterator[bytes]]:
+    async def call(request: Any, context: Context) -> AsyncIterator[bytes]:
+        if isinstance(request, P4RuntimeError):
+            await _abort(context, request)
+        async for response in method(request, context):
+            yield response
+
+    return call
 
 
 async def _abort(context: Context, error: P4RuntimeError) -> None:
