@@ -6,6 +6,9 @@
 {"insert": {"profile": ..., "member": 3, "action": ..., "params": {"port": 2}}}
 {"insert": {"profile": ..., "group": 7, "members": [{"member": 3, "weight": 1, "watch_port": 2}]}}
 {"insert": {"clone_session": 1, "replicas": [{"port": 127, "instance": 1}]}}
+{"insert": {"multicast_group": 1, "replicas": [{"port": 2, "instance": 1}]}}
+{"modify": {"meter": "I.by_packet", "index": 3, "rates": [cir, cburst, pir, pburst]}}
+{"modify": {"direct_meter": "I.entries", "match": {...}, "rates": [...]}}
 
 Numbers are JSON numbers or "0x..." strings; an LPM field is "value/length" (dotted where it is 32 bits
 wide), a ternary one "value&&&mask", a range "low..high". What is left out is "don't care".
@@ -49,6 +52,14 @@ class Names:
     def _entity(self, body: dict[str, Any]) -> p4r.Entity:
         if "table" in body:
             return p4r.Entity(table_entry=self._table_entry(body))
+        if "multicast_group" in body:
+            return p4r.Entity(packet_replication_engine_entry=_multicast_group(body))
+        if "meter" in body:
+            return p4r.Entity(meter_entry=self._meter(body))
+        if "direct_meter" in body:
+            entry = self._table_entry({**body, "table": body["direct_meter"]})
+            direct = p4r.DirectMeterEntry(table_entry=entry, config=_rates(body["rates"]))
+            return p4r.Entity(direct_meter_entry=direct)
         if "clone_session" in body:
             return p4r.Entity(packet_replication_engine_entry=_clone_session(body))
         if "group" in body:
@@ -56,6 +67,14 @@ class Names:
         if "member" in body:
             return p4r.Entity(action_profile_member=self._member(body))
         raise NamingError(f"expected a table, a group, a member or a clone session, got {body}")
+
+    def _meter(self, body: dict[str, Any]) -> p4r.MeterEntry:
+        ids = {spec.name: spec.id for spec in self.index.meters.values()}
+        if body["meter"] not in ids:
+            raise NamingError(f"no meter {body['meter']!r}; there are {', '.join(ids)}")
+        entry = p4r.MeterEntry(meter_id=ids[body["meter"]], config=_rates(body["rates"]))
+        entry.index.index = body["index"]
+        return entry
 
     def table(self, name: str) -> TableSpec:
         if name not in self._tables:
@@ -137,6 +156,18 @@ def _clone_session(body: dict[str, Any]) -> p4r.PacketReplicationEngineEntry:
     for item in body.get("replicas", []):
         session.replicas.add(egress_port=item["port"], instance=item.get("instance", 0))
     return p4r.PacketReplicationEngineEntry(clone_session_entry=session)
+
+
+def _multicast_group(body: dict[str, Any]) -> p4r.PacketReplicationEngineEntry:
+    group = p4r.MulticastGroupEntry(multicast_group_id=body["multicast_group"])
+    for item in body.get("replicas", []):
+        group.replicas.add(egress_port=item["port"], instance=item.get("instance", 0))
+    return p4r.PacketReplicationEngineEntry(multicast_group_entry=group)
+
+
+def _rates(rates: list[int]) -> p4r.MeterConfig:
+    cir, cburst, pir, pburst = rates
+    return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
 
 
 def _number(value: Any) -> int:
