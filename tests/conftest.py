@@ -17,6 +17,10 @@ NEEDS = {
 }
 
 
+# Without this gRPC starts threads of its own in every child that is forked before it becomes another program, and one
+# of those crashed.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
+
 # A shell's background job ignores Ctrl-C, and so would every process that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
