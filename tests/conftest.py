@@ -17,8 +17,7 @@ NEEDS = {
 }
 
 
-# Without this gRPC starts threads of its own in every child that is forked before it becomes another program, and one
-# of those crashed.
+# Without this gRPC starts threads in a forked child before that becomes another program; one of them crashed.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 # A shell's background job ignores Ctrl-C, and so would every process that the tests start and interrupt.
