@@ -88,7 +88,8 @@ def test_killed_supervisor_takes_everything_with_it_and_clean_removes_the_rest(e
     cleaned = subprocess.run(
         [*CSAUD_NET, "clean", "--run", str(path)], capture_output=True, text=True, check=True
     )
-    assert f"{path}: removed" in cleaned.stdout
+    # The kernel may still be taking the namespaces down, which counts as running.
+    assert cleaned.stdout.startswith((f"{path}: removed", f"{path}: ended and removed"))
     assert not path.exists()
 
 
