@@ -114,6 +114,10 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
     FirstDepth() first_depth;
     SecondDepth() second_depth;
 
+    action draw_second() {
+        meta.second_index = second_draw.get();
+    }
+
     action compare() {
         meta.room = meta.depth |-| meta.second_depth;
     }
@@ -211,22 +215,43 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
         size = GROUPS;
     }
 
+    // One a table: no more than 32 bits come out of the hash units for one.
+    action hash_tuple_a() {
+        meta.hash_a = tuple_a.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
+                                    meta.flow.l4_src, meta.flow.l4_dst });
+    }
+
+    action hash_tuple_b() {
+        meta.hash_b = tuple_b.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
+                                    meta.flow.l4_src, meta.flow.l4_dst });
+    }
+
+    action hash_path_a() {
+        meta.path_hash_a = path_a.get({ meta.flow.route_key, meta.flow.src_key, meta.path_id });
+    }
+
+    action hash_path_b() {
+        meta.path_hash_b = path_b.get({ meta.flow.route_key, meta.flow.src_key, meta.path_id });
+    }
+
+    action hash_flow() {
+        meta.slot = flow_slot.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
+                                    meta.flow.l4_dst, meta.source });
+    }
+
     apply {
         meta.now = parsed.global_tstamp[39:8];
         // The source port of a CSA packet spells its path_id, not its flow.
         if (!hdr.csa.isValid()) {
             meta.source = meta.flow.l4_src;
         }
-        meta.hash_a = tuple_a.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
-                                    meta.flow.l4_src, meta.flow.l4_dst });
-        meta.hash_b = tuple_b.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
-                                    meta.flow.l4_src, meta.flow.l4_dst });
-        meta.path_hash_a = path_a.get({ meta.flow.route_key, meta.flow.src_key, meta.path_id });
-        meta.path_hash_b = path_b.get({ meta.flow.route_key, meta.flow.src_key, meta.path_id });
-        meta.slot = flow_slot.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
-                                    meta.flow.l4_dst, meta.source });
+        hash_tuple_a();
+        hash_tuple_b();
+        hash_path_a();
+        hash_path_b();
+        hash_flow();
 #if __TARGET_TOFINO__ == 2
-        meta.second_index = second_draw.get();
+        draw_second();
 #endif
         policy.apply();
         if (meta.hashed == 1) {
