@@ -125,7 +125,7 @@ def test_tofino_has_its_thresholds_in_the_traffic_manager() -> None:
     assert {selector for selector, _ in state.groups} == {"spray.path_selector"}
     assert not any("least_queue" in action for action in actions(state, "spray.policy"))
     assert state.clones == {
-        **{1 + port: CloneSession(1 + port, ((port, 1),), 7, 98) for port in (1, 2, 3)},
+        **{512 + port: CloneSession(512 + port, ((port, 1),), 7, 98) for port in (1, 2, 3)},
         1000: CloneSession(1000, ((68, 1),), 0, 98),
     }
 
