@@ -49,7 +49,7 @@ class Tofino(Target):
     """Of the traffic manager's buffer."""
     lacks_tables: tuple[str, ...] = ("loss_signal.return_limits", "spray.alternative")
     lacks_actions: tuple[str, ...] = ("spray.least_queue",)
-    first_loss_session, alarm_session, deflection_port = 512, 1000, 68
+    loss_session, alarm_session, deflection_port = 512, 1000, 68
 
     def find_program(self, directory: Path | None = None) -> Artifacts:
         """P4Info and binary in `directory`, where p4c's backend and its assembler leave them. ArtifactsError
@@ -119,10 +119,10 @@ class Tofino(Target):
         return name
 
     def _sessions(self, state: TableState) -> list[CloneSession]:
-        """Mirror sessions: 512 + port to each port's queue of LOSS, cut to the longest LOSS; one for alarms."""
+        """Mirror sessions: one to each port's queue of LOSS, cut to the longest LOSS; one for alarms."""
         length = _longest_loss(state)
         ports = sorted(member.id for member in state.members.values() if member.selector != SECOND_CHOICE)
-        made = [CloneSession(self.first_loss_session + port, ((port, 1),), _LOSS_QUEUE, length) for port in ports]
+        made = [CloneSession(self.loss_session + port, ((port, 1),), _LOSS_QUEUE, length) for port in ports]
         return [*made, CloneSession(self.alarm_session, ((self.deflection_port, 1),), 0, length)]
 
     def _limits(self, args: Args, units: int) -> dict[str, int]:
