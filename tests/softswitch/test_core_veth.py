@@ -311,7 +311,8 @@ def test_a_port_can_be_added_and_removed_while_running(setup: Setup) -> None:
 def test_interfaces_of_several_namespaces_in_one_fabric(setup: Setup) -> None:
     with NetworkNamespace() as other:
         other.ip(f"link add far mtu {MTU} type veth peer name host mtu {MTU}")
-        for end in ("far", "host"):
+        for end in ("far", "host"):  # without an IPv6 address, so that the kernel sends nothing of its own
+            other.ip(f"link set {end} addrgenmode none")
             other.ip(f"link set {end} arp off up")
         with other.entered():
             setup.fabric.add_veth_port("s", 9, "far")
