@@ -91,6 +91,16 @@ LossSignal signal_of(const std::string& name, LossSignal s) {
     return s;
 }
 
+Hints hints_from(Nanos deadline, std::uint8_t cls, std::uint16_t chain, Nanos due, Nanos expected_start,
+                 Nanos jitter) {
+    return {.cls = cls,
+            .chain = chain,
+            .expected_start = expected_start,
+            .jitter = jitter,
+            .due = due,
+            .deadline = deadline};
+}
+
 MessageName name_from(std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm) {
     MessageName n;
     n.coll_seq = coll_seq;
@@ -172,12 +182,7 @@ void bind_network(nb::module_& t) {
                std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
                Nanos deadline, std::uint8_t cls, std::uint16_t chain, Nanos due, Nanos expected_start,
                Nanos jitter) {
-                const Hints hints{.cls = cls,
-                                  .chain = chain,
-                                  .expected_start = expected_start,
-                                  .jitter = jitter,
-                                  .due = due,
-                                  .deadline = deadline};
+                const Hints hints = hints_from(deadline, cls, chain, due, expected_start, jitter);
                 return n.post_send(rank, dst, name_from(coll_seq, step, chunk, comm), vector_of(data), hints);
             },
             "rank"_a, "dst"_a, "data"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
@@ -189,12 +194,7 @@ void bind_network(nb::module_& t) {
                std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
                Nanos deadline, std::uint8_t cls, std::uint16_t chain, Nanos due, Nanos expected_start,
                Nanos jitter) {
-                const Hints hints{.cls = cls,
-                                  .chain = chain,
-                                  .expected_start = expected_start,
-                                  .jitter = jitter,
-                                  .due = due,
-                                  .deadline = deadline};
+                const Hints hints = hints_from(deadline, cls, chain, due, expected_start, jitter);
                 return n.post_recv(rank, src, name_from(coll_seq, step, chunk, comm), bytes, hints);
             },
             "rank"_a, "src"_a, "bytes"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
