@@ -23,6 +23,7 @@ from typing import Any
 
 import grpc
 from csaud_softswitch.exchange.names import Names
+from csaud_softswitch.exchange.namespace import end_process
 from csaud_softswitch.p4runtime.p4info_index import build_index
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
 from csaud_softswitch.program_file import read_config
@@ -105,12 +106,7 @@ class Rig:
         if self._channel is not None:
             self._channel.close()  # type: ignore[no-untyped-call]
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            end_process(self._process, 10)
         if Path("/run/netns", self._name).exists():
             _ip("netns", "del", self._name)
         self._directory.cleanup()

@@ -3,6 +3,7 @@ chooses."""
 
 import random
 import threading
+from collections.abc import Callable
 
 import numpy as np
 from csaud.collectives.executor import Execution, Name, name_of
@@ -93,24 +94,36 @@ def _part(buffer: np.ndarray, offset: int, length: int) -> memoryview:
     return memoryview(buffer).cast("B")[offset : offset + length]
 
 
-def run_everywhere(schedules: list[Schedule], arrays: list[np.ndarray], reduce, seed: int) -> MemoryNetwork:
-    """Run one collective on all ranks, each in a thread; `arrays` hold the results afterwards."""
-    network = MemoryNetwork(seed)
+def on_every_rank(
+    size: int, work: Callable[[int], None], failed: Callable[[BaseException], None] = lambda failure: None
+) -> None:
+    """Do work(rank) in a thread for each rank; `failed` hears of each failure, the first is raised."""
     failures: list[BaseException] = []
 
-    def work(rank: int) -> None:
+    def run(rank: int) -> None:
         try:
-            name = name_of(0, 7, schedules[rank])
-            transport = MemoryTransport(network, rank)
-            assert Execution(schedules[rank], transport, name, arrays[rank], reduce).run(None)
+            work(rank)
         except BaseException as failure:
             failures.append(failure)
+            failed(failure)
 
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(len(schedules))]
+    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if failures:
         raise failures[0]
+
+
+def run_everywhere(schedules: list[Schedule], arrays: list[np.ndarray], reduce, seed: int) -> MemoryNetwork:
+    """Run one collective on all ranks, each in a thread; `arrays` hold the results afterwards."""
+    network = MemoryNetwork(seed)
+
+    def work(rank: int) -> None:
+        name = name_of(0, 7, schedules[rank])
+        transport = MemoryTransport(network, rank)
+        assert Execution(schedules[rank], transport, name, arrays[rank], reduce).run(None)
+
+    on_every_rank(len(schedules), work)
     return network

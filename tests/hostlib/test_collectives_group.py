@@ -15,7 +15,7 @@ from csaud.testing import assert_bit_equal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hostlib.memory_network import MemoryNetwork, MemoryTransport, run_everywhere
+from tests.hostlib.memory_network import MemoryNetwork, MemoryTransport, on_every_rank, run_everywhere
 
 LONGEST = 256  # bytes of a message, so that some are several
 
@@ -26,24 +26,13 @@ def everywhere(
     """What `work` gives on each rank, each in a thread of its own."""
     network = MemoryNetwork(seed)
     results: list[Any] = [None] * size
-    failures: list[BaseException] = []
 
     def run(rank: int) -> None:
-        try:
-            transport = MemoryTransport(network, rank)
-            job = Job(transport, LONGEST, 64, None, all_reduce, network.fail, lambda: None)
-            results[rank] = work(Group(job, 0, range(size), rank))
-        except BaseException as failure:
-            failures.append(failure)
-            network.fail(failure)
+        transport = MemoryTransport(network, rank)
+        job = Job(transport, LONGEST, 64, None, all_reduce, network.fail, lambda: None)
+        results[rank] = work(Group(job, 0, range(size), rank))
 
-    threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if failures:
-        raise failures[0]
+    on_every_rank(size, run, network.fail)
     return results
 
 

@@ -19,11 +19,11 @@ from types import TracebackType
 
 import grpc
 
-from csaud_softswitch.exchange.namespace import Namespace
+from csaud_softswitch.exchange.namespace import Namespace, end_process
 from csaud_softswitch.exchange.target import Departure
-from csaud_softswitch.p4runtime.errors import Code
+from csaud_softswitch.p4runtime.errors import Code, codes_of
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, build_index
-from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc, rpc_status
+from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
 
 BINARY = "simple_switch_grpc"
 _DEVICE_ID = 1
@@ -135,12 +135,7 @@ class Bmv2Target:
         if self._channel is not None:
             self._channel.close()  # type: ignore[no-untyped-call]
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(5)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            end_process(self._process, 5)
         if self._namespace is not None:
             self._namespace.close()
         shutil.rmtree(self._directory, ignore_errors=True)
@@ -162,7 +157,7 @@ class Bmv2Target:
         try:
             self._stub.Write(request)
         except grpc.RpcError as error:
-            return _codes(error, len(updates))
+            return codes_of(error, len(updates))
         return [Code.OK] * len(updates)
 
     def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
@@ -225,17 +220,3 @@ class Bmv2Target:
         if self._namespace is None:
             raise Bmv2Error(f"{BINARY} is not running")
         return self._namespace
-
-
-def _codes(error: grpc.RpcError, count: int) -> list[Code]:
-    for key, value in error.trailing_metadata():  # type: ignore[attr-defined]
-        if key == "grpc-status-details-bin":
-            status = rpc_status.Status.FromString(value)
-            codes = []
-            for detail in status.details:
-                one = p4r.Error()
-                detail.Unpack(one)
-                codes.append(Code(one.canonical_code))
-            if len(codes) == count:
-                return codes
-    raise error

@@ -22,6 +22,16 @@ _MTU = 9000
 _T = TypeVar("_T")
 
 
+def end_process(process: subprocess.Popen[bytes], patience_s: float) -> None:
+    """Ask a process to end, and kill it when it has not after `patience_s` seconds."""
+    process.terminate()
+    try:
+        process.wait(patience_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 class Namespace:
     """Ports `sw<port>` for the switch, each the end of a veth pair whose other end is a raw socket here."""
 

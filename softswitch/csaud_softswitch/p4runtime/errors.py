@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
 
+import grpc
+
 from csaud_softswitch import _core
 from csaud_softswitch.p4runtime.proto import p4r, rpc_status
 
@@ -68,6 +70,20 @@ class BatchError(P4RuntimeError):
                 detail.space = "csaud-softswitch"
             status.details.add().Pack(detail)
         return status
+
+
+def codes_of(error: grpc.RpcError, count: int) -> list[Code]:
+    """What a server said of each of the `count` updates of a Write; raises `error` where it said less."""
+    for key, value in error.trailing_metadata():  # type: ignore[attr-defined]
+        if key == "grpc-status-details-bin":
+            codes = []
+            for detail in rpc_status.Status.FromString(value).details:
+                one = p4r.Error()
+                detail.Unpack(one)
+                codes.append(Code(one.canonical_code))
+            if len(codes) == count:
+                return codes
+    raise error
 
 
 def invalid(message: str) -> P4RuntimeError:

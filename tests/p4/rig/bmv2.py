@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from csaud_softswitch.exchange.namespace import Namespace
+from csaud_softswitch.exchange.namespace import Namespace, end_process
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
@@ -90,12 +90,7 @@ class Bmv2Switch:
         if self._client is not None:
             self._client.close()
         if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(5)
-            except subprocess.TimeoutExpired:
-                self._process.kill()
-                self._process.wait()
+            end_process(self._process, 5)
         self.namespace.close()
         shutil.rmtree(self._directory, ignore_errors=True)
 

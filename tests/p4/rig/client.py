@@ -7,9 +7,9 @@ import threading
 import time
 
 import grpc
-from csaud_softswitch.p4runtime.errors import Code
+from csaud_softswitch.p4runtime.errors import Code, codes_of
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, build_index
-from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc, rpc_status
+from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
 
 CONNECT_LIMIT_S = 20.0
 PATIENCE_S = 3.0
@@ -80,7 +80,7 @@ class Client:
         try:
             self._stub.Write(request)
         except grpc.RpcError as error:
-            return _codes(error, len(updates))
+            return codes_of(error, len(updates))
         return [Code.OK] * len(updates)
 
     def read(self, *entities: p4r.Entity) -> list[p4r.Entity]:
@@ -114,16 +114,3 @@ def _collect(box: queue.Queue, expected: int, linger_s: float = 0.1) -> list:
             found.append(box.get(timeout=max(wait, 0.001)))
         except queue.Empty:
             return found
-
-
-def _codes(error: grpc.RpcError, count: int) -> list[Code]:
-    for key, value in error.trailing_metadata():
-        if key == "grpc-status-details-bin":
-            codes = []
-            for detail in rpc_status.Status.FromString(value).details:
-                one = p4r.Error()
-                detail.Unpack(one)
-                codes.append(Code(one.canonical_code))
-            if len(codes) == count:
-                return codes
-    raise error
