@@ -4,13 +4,14 @@ in.
 Every round, each switch that is ready sends one probe out of each of its ports towards other switches. A
 probe counts as lost only when there is proof that it could have been seen: a probe of the same or a later
 round has come from the same switch over another link, and one has come in at the same receiver, and that was
-so a round ago already. So a busy control channel never looks like a dead link. Where there is no such proof
-(a switch with one link, or none left) many more must be missed; nothing can be routed around such a switch
-anyway.
+so a round ago already. So a busy control channel never looks like a dead link, nor does one late probe after
+rounds that were left out. Where there is no such proof (a switch with one link, or none left) many more must
+be missed; nothing can be routed around such a switch anyway.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -41,6 +42,10 @@ class _Heard:
         return max(self.last, self.since)
 
 
+_ROUNDS_KEPT = 64
+"""more than may be missed"""
+
+
 @dataclass
 class _Switch:
     open: bool = False
@@ -52,6 +57,12 @@ class _Switch:
     alive: bool = True
     sent: int = 0
     """Newest round in which its probes were sent."""
+    rounds: deque[int] = field(default_factory=lambda: deque(maxlen=_ROUNDS_KEPT))
+    """Those in which they were: a busy controller leaves some out, and what was never sent is not lost."""
+
+    def sent_between(self, after: int, until: int) -> int:
+        """How many of the rounds `after` + 1 to `until` sent probes."""
+        return sum(after < each <= until for each in self.rounds)
 
 
 @dataclass(frozen=True)
@@ -135,7 +146,9 @@ class LinkMonitor:
 
     def sent(self, name: str, round_: int) -> None:
         """The switch was told to send its probes of this round."""
-        self._switches[name].sent = round_
+        switch = self._switches[name]
+        switch.sent = round_
+        switch.rounds.append(round_)
 
     def received(self, at: End, origin: End, round_: int) -> list[Change]:
         """A probe came in; returns the link that it brings back, if it does."""
@@ -197,10 +210,10 @@ class LinkMonitor:
         origin, at = (self._switches[end.node] for end in direction)
         if not (origin.ready and at.ready):
             return ""
-        proof = self._proof.get(direction, 0)
-        if proof - heard.seen >= self.misses:
-            return f"{proof - heard.seen} probes from {direction.origin} to {direction.at} lost"
-        unproven = min(origin.sent, newest) - heard.seen
+        proven = origin.sent_between(heard.seen, self._proof.get(direction, 0))
+        if proven >= self.misses:
+            return f"{proven} probes from {direction.origin} to {direction.at} lost"
+        unproven = origin.sent_between(heard.seen, newest)
         if unproven >= self.misses_unproven:
             return f"no probe from {direction.origin} to {direction.at} in {unproven} rounds"
         return ""

@@ -108,6 +108,21 @@ def test_probes_that_come_in_a_burst_after_a_stall_do_not_prove_that_others_are_
     assert world.rounds(10) == []
 
 
+def test_one_late_probe_after_rounds_that_were_left_out_is_one_probe(world: World) -> None:
+    """A busy controller skips a switch; then its probes come to some receivers sooner than to others."""
+    world.rounds(5)
+    late = End("l1", 2)
+    monitor, at = world.monitor, world.wiring(late)
+    for _ in range(4):
+        world.rounds(5, missing={"l1"})
+        monitor.sent("l1", world.round)
+        for port in (1, 3):
+            monitor.received(world.wiring(End("l1", port)), End("l1", port), world.round)
+        assert world.rounds(2, missing={"l1"}) == []
+        monitor.received(at, late, world.round - 2)
+    assert world.changes == []
+
+
 def test_a_controller_that_was_held_up_judges_nothing_it_could_not_hear(world: World) -> None:
     world.rounds(5)
     world.cut = {End("l1", 2)}
