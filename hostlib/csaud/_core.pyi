@@ -26,6 +26,7 @@ class EndpointConfig:
     loss_port: int
     udp_source_port: int
     zero_ip_id: bool
+    make_icrc: bool
     verify_icrc: bool
     tos: int
     ecn: bool

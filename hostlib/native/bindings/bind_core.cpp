@@ -230,6 +230,7 @@ void bind_core(nb::module_& m) {
         .def_rw("loss_port", &C::loss_port)
         .def_rw("udp_source_port", &C::udp_source_port)
         .def_rw("zero_ip_id", &C::zero_ip_id)
+        .def_rw("make_icrc", &C::make_icrc)
         .def_rw("verify_icrc", &C::verify_icrc)
         .def_rw("tos", &C::tos)
         .def_rw("ecn", &C::ecn)

@@ -44,7 +44,8 @@ struct EndpointConfig {
     std::uint16_t loss_port = 49791;    // (job) UDP destination port of trimmed packets
     std::uint16_t udp_source_port = 0;  // 0: 0xC000 | path_id, so that plain ECMP fabrics spread packets too
     bool zero_ip_id = false;            // the kernel's UDP sockets send id 0; raw ones need a non-zero id
-    bool verify_icrc = true;            // false only where the device cannot show the sender's IP id
+    bool make_icrc = true;              // false where the device makes it: its place is left zero
+    bool verify_icrc = true;            // false where the device checks it, or cannot show the sender's IP id
     std::uint8_t tos = 0;               // DSCP of every packet, with two low bits of zero
     bool ecn = true;                    // DATA goes as ECT(0), so that switches may mark it
     std::uint8_t ttl = 64;              // hops

@@ -44,10 +44,12 @@ wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t p
 }
 
 void Transmitter::seal(TxPacket& out, std::size_t pad) noexcept {
-    std::memset(out.tail.data(), 0, pad);
-    const auto crc = wire::icrc(std::span(out.head).first(out.head_len), out.payload, pad);
-    std::memcpy(out.tail.data() + pad, crc.data(), crc.size());
-    out.tail_len = static_cast<std::uint8_t>(pad + crc.size());
+    out.tail_len = static_cast<std::uint8_t>(pad + wire::kIcrcBytes);
+    std::memset(out.tail.data(), 0, out.tail_len);
+    if (ctx_.config.make_icrc) {
+        const auto crc = wire::icrc(std::span(out.head).first(out.head_len), out.payload, pad);
+        std::memcpy(out.tail.data() + pad, crc.data(), crc.size());
+    }
     ctx_.stats.tx_bytes += out.size();
 }
 

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include "ip_headers.hpp"
 #include "sockets.hpp"
 #include "wire.hpp"
 
@@ -24,40 +25,6 @@ FileDescriptor open_port(const DeviceConfig& config, std::uint16_t port) {
     if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)
         throw_errno("bind to " + to_text(config.ipv4) + " port " + std::to_string(port));
     return fd;
-}
-
-void put16(std::byte* at, std::size_t value) {
-    at[0] = static_cast<std::byte>(value >> 8);
-    at[1] = static_cast<std::byte>(value);
-}
-
-void put32(std::byte* at, std::uint32_t value) {
-    put16(at, value >> 16);
-    put16(at + 2, value & 0xffff);
-}
-
-// The headers as the sender's kernel wrote them, with id 0 and DF; TOS, TTL and checksums are not in the
-// iCRC. `length` is that of the packet as it came; if it was cut to fit, the two differ and the core sees it.
-void write_headers(std::span<std::byte> packet, std::size_t length, std::uint32_t local_ipv4,
-                   std::uint16_t port, const sockaddr_in& source, std::uint8_t tos) {
-    constexpr std::byte kVersionAndLength{0x45};
-    constexpr std::size_t kDontFragment = 0x4000;
-    std::byte* ip = packet.data();
-    ip[0] = kVersionAndLength;
-    ip[1] = std::byte{tos};
-    put16(ip + 2, length);
-    put16(ip + 4, 0);
-    put16(ip + 6, kDontFragment);
-    ip[8] = std::byte{64};
-    ip[9] = std::byte{IPPROTO_UDP};
-    put16(ip + 10, 0);
-    put32(ip + 12, ntohl(source.sin_addr.s_addr));
-    put32(ip + 16, local_ipv4);
-    std::byte* udp = ip + wire::kIpv4Bytes;
-    put16(udp, ntohs(source.sin_port));
-    put16(udp + 2, port);
-    put16(udp + 4, length - wire::kIpv4Bytes);
-    put16(udp + 6, 0);
 }
 
 }  // namespace
@@ -90,7 +57,15 @@ Received UdpDevice::receive() {
 std::size_t UdpDevice::receive_from(const FileDescriptor& fd, std::uint16_t port, ReceiveBatch& batch) {
     const std::size_t count = batch.receive(fd);
     for (std::size_t i = 0; i < count; ++i) {
-        write_headers(batch.slot(i), batch.length(i), ipv4_, port, batch.source(i), batch.tos(i));
+        const sockaddr_in& source = batch.source(i);
+        // As the sender's kernel wrote them; TOS, TTL and checksums are not in the iCRC. The length is that
+        // of the packet as it came; if it was cut to fit, the slot is shorter and the core sees it.
+        write_ip_headers(batch.slot(i).data(), {.length = batch.length(i),
+                                                .source = ntohl(source.sin_addr.s_addr),
+                                                .destination = ipv4_,
+                                                .source_port = ntohs(source.sin_port),
+                                                .destination_port = port,
+                                                .tos = batch.tos(i)});
         packets_.push_back(batch.slot(i));
     }
     return count;
