@@ -193,6 +193,7 @@ class FabricController:
             await asyncio.sleep(self._probe_interval_s)
             self._changed(self._monitor.judge(time.monotonic_ns()))
             self._round += 1
+            self._monitor.round_begins(self._round)
             for name in filter(ends.get, self.tasks):
                 self.tasks[name].send_probes([Probe(end, self._instance, self._round) for end in ends[name]])
 

@@ -2,11 +2,11 @@
 in.
 
 Every round, each switch that is ready sends one probe out of each of its ports towards other switches. A
-probe counts as lost only when there is proof that it could have been seen: a probe of the same or a later
-round has come from the same switch over another link, and one has come in at the same receiver, and that was
-so a round ago already. So a busy control channel never looks like a dead link, nor does one late probe after
-rounds that were left out. Where there is no such proof (a switch with one link, or none left) many more must
-be missed; nothing can be routed around such a switch anyway.
+probe counts as lost only when there is proof that it would have been seen: it, or a later one, has come from
+the same switch over another link, and what was sent after that has come in at the same receiver since. What a
+switch tells comes in order, so a control channel that is busy, or slower than others, never looks like a dead
+link; nor do rounds that were left out. Where there is no such proof (a switch with one link, or none left)
+many more must be missed; nothing can be routed around such a switch anyway.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ class _Heard:
 
     last: int = 0
     """Newest round received."""
+    history: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_ROUNDS_KEPT))
+    """Rounds received, and the newest round that had begun by then."""
     since: int = 0
     """Probes of this round and earlier ones are not expected: one end was not ready."""
     up: bool = True
@@ -40,6 +42,10 @@ class _Heard:
     @property
     def seen(self) -> int:
         return max(self.last, self.since)
+
+    def heard_before(self, round_: int) -> int:
+        """The newest round that was received before round `round_` began; 0: none."""
+        return next((heard for heard, begun in reversed(self.history) if begun < round_), 0)
 
 
 _ROUNDS_KEPT = 64
@@ -101,7 +107,7 @@ class LinkMonitor:
             self._edge_of[Direction(a, b)] = edge
             self._edge_of[Direction(b, a)] = edge
         self._heard = {direction: _Heard() for direction in self._edge_of}
-        self._proof: dict[Direction, int] = {}
+        self._round = 0
         self._judged_at: int | None = None
 
     def start(self, now: int, dead_links: Iterable[End] = ()) -> None:
@@ -144,6 +150,10 @@ class LinkMonitor:
         switch = self._switches[name]
         switch.ready, switch.lost_at = False, None
 
+    def round_begins(self, round_: int) -> None:
+        """Switches may be told to send probes of this round from now on."""
+        self._round = round_
+
     def sent(self, name: str, round_: int) -> None:
         """The switch was told to send its probes of this round."""
         switch = self._switches[name]
@@ -163,7 +173,9 @@ class LinkMonitor:
         heard = self._heard[direction]
         edge = self._edge_of[direction]
         was_up = self._edge_up(edge)
-        heard.last = max(heard.last, round_)
+        if round_ > heard.last:
+            heard.last = round_
+            heard.history.append((round_, self._round))
         heard.up = True
         if self._edge_up(edge) and not was_up:
             return [Change(_name(edge), True, "probes pass again in both directions")]
@@ -180,14 +192,14 @@ class LinkMonitor:
             self._forget()
         self._judged_at = now
         newest = max((heard.last for heard in self._heard.values()), default=0)
+        proofs = self._proofs()
         for direction, heard in self._heard.items():
-            if heard.up and (why := self._is_lost(direction, heard, newest)):
+            if heard.up and (why := self._is_lost(direction, heard, proofs[direction], newest)):
                 edge = self._edge_of[direction]
                 was_up = self._edge_up(edge)
                 heard.up = False
                 if was_up:
                     changes.append(Change(_name(edge), False, why))
-        self._proof = self._proofs()
         return changes
 
     def live(self) -> LiveView:
@@ -201,16 +213,16 @@ class LinkMonitor:
 
     def _forget(self) -> None:
         """Probes of past rounds are not expected any more."""
-        self._proof = {}
         for direction, heard in self._heard.items():
             heard.since = self._switches[direction.origin.node].sent
 
-    def _is_lost(self, direction: Direction, heard: _Heard, newest: int) -> str:
-        """Why the direction is down, empty while it is not. `newest`: round heard over any link at all."""
+    def _is_lost(self, direction: Direction, heard: _Heard, proof: int, newest: int) -> str:
+        """Why the direction is down, empty while it is not. `proof`: the newest round that would have been
+        seen; `newest`: that was heard over any link at all."""
         origin, at = (self._switches[end.node] for end in direction)
         if not (origin.ready and at.ready):
             return ""
-        proven = origin.sent_between(heard.seen, self._proof.get(direction, 0))
+        proven = origin.sent_between(heard.seen, proof)
         if proven >= self.misses:
             return f"{proven} probes from {direction.origin} to {direction.at} lost"
         unproven = origin.sent_between(heard.seen, newest)
@@ -220,26 +232,25 @@ class LinkMonitor:
 
     def _proofs(self) -> dict[Direction, int]:
         """For each direction the newest round whose probe must have been seen if its link was alive."""
-        senders = self._two_newest({d: d.origin.node for d in self._heard})
-        receivers = self._two_newest({d: d.at.node for d in self._heard})
-        return {
-            d: min(_other(senders, d.origin.node, d), _other(receivers, d.at.node, d)) for d in self._heard
-        }
-
-    def _two_newest(self, node_of: dict[Direction, str]) -> dict[str, list[tuple[int, Direction]]]:
-        """For each node, the two directions over which the newest rounds were heard, newest first."""
-        newest: dict[str, list[tuple[int, Direction]]] = {}
-        for direction, node in node_of.items():
-            ranked = newest.setdefault(node, [])
-            ranked.append((self._heard[direction].last, direction))
-            ranked.sort(reverse=True)
-            del ranked[2:]
-        return newest
-
-
-def _other(newest: dict[str, list[tuple[int, Direction]]], node: str, but: Direction) -> int:
-    """The newest round heard of a node over any direction but one; 0: none."""
-    return next((last for last, direction in newest[node] if direction != but), 0)
+        by_origin: dict[str, list[Direction]] = {}
+        by_receiver: dict[str, list[Direction]] = {}
+        for direction in self._heard:
+            by_origin.setdefault(direction.origin.node, []).append(direction)
+            by_receiver.setdefault(direction.at.node, []).append(direction)
+        proofs = {}
+        for direction in self._heard:
+            told = max(
+                (self._heard[d].last for d in by_receiver[direction.at.node] if d != direction), default=0
+            )
+            proofs[direction] = max(
+                (
+                    self._heard[d].heard_before(told)
+                    for d in by_origin[direction.origin.node]
+                    if d != direction
+                ),
+                default=0,
+            )
+        return proofs
 
 
 def _name(edge: Edge) -> str:

@@ -108,6 +108,8 @@ class SwitchTask:
         self._wake = asyncio.Event()
         self._probes: list[Probe] = []
         self._probes_wanted = asyncio.Event()
+        self._writing = asyncio.Lock()
+        """Of whoever writes to the stream: gRPC breaks a stream that is written to while it is held back."""
 
     def wake(self) -> None:
         """The desired state has changed."""
@@ -232,7 +234,10 @@ class SwitchTask:
             self._probes_wanted.clear()
             await self._probes_wanted.wait()
             probes = self._probes
-            await switch.write([fy.P4PacketOut(encode(p), egress_port=p.origin.port, pad=0) for p in probes])
+            async with self._writing:
+                await switch.write(
+                    [fy.P4PacketOut(encode(p), egress_port=p.origin.port, pad=0) for p in probes]
+                )
             self._hooks.probed(self.name, probes[0].round)
 
     async def _receive_probes(self, switch: fy.Switch) -> None:
@@ -245,7 +250,8 @@ class SwitchTask:
         async for digests in switch.read_digests(ALARMS.name, queue_size=_ALARM_QUEUE):
             for digest in digests:
                 self._hooks.alarm(self.name, digest)
-            await switch.write([digests.ack()])
+            async with self._writing:
+                await switch.write([digests.ack()])
 
     def _fail(self, reason: str) -> None:
         if reason != self.status.error:

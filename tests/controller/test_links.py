@@ -32,6 +32,7 @@ class World:
         for _ in range(count):
             self.now += 150 * MS
             self.round += 1
+            self.monitor.round_begins(self.round)
             for name in self.fabric.switches:
                 if name in missing:
                     continue
@@ -121,6 +122,32 @@ def test_one_late_probe_after_rounds_that_were_left_out_is_one_probe(world: Worl
         assert world.rounds(2, missing={"l1"}) == []
         monitor.received(at, late, world.round - 2)
     assert world.changes == []
+
+
+def test_control_channels_of_different_speed_do_not_prove_that_probes_are_lost() -> None:
+    """What l1 is told to send it sends six rounds at once; what s2 hears comes three rounds late."""
+    fabric = leaf_spine(2, 3)
+    monitor = LinkMonitor(fabric)
+    monitor.start(0)
+    for name in fabric.switches:
+        monitor.switch_opened(name, 0)
+        monitor.switch_ready(name, 0)
+    heard: dict[int, list[tuple[End, End, int]]] = {}
+    changes: list[Change] = []
+    for now in range(1, 200):
+        monitor.round_begins(now)
+        for name in fabric.switches:
+            monitor.sent(name, now)
+        leaves = [("l1", round_) for round_ in range(now - 5, now + 1) if now % 6 == 0] + [("l2", now)]
+        sent = [(End(leaf, port), round_) for leaf, round_ in leaves for port in fabric.uplinks(leaf)]
+        sent += [(End(f"s{n}", leaf), now) for n in (1, 2, 3) for leaf in (1, 2)]
+        for origin, round_ in sent:
+            at = fabric.peers[origin.node][origin.port]
+            heard.setdefault(now + 3 * (at.node == "s2"), []).append((at, origin, round_))
+        for at, origin, round_ in heard.pop(now, []):
+            changes += monitor.received(at, origin, round_)
+        changes += monitor.judge(now * 150 * MS)
+    assert changes == []
 
 
 def test_a_controller_that_was_held_up_judges_nothing_it_could_not_hear(world: World) -> None:
