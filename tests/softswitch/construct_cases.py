@@ -225,6 +225,71 @@ def meters(rng: random.Random) -> list[Step]:
     return [setup, direct, *send(frames)]
 
 
+def switch_on(digest: str, ack_timeout_s: float = 0) -> dict[str, Any]:
+    """Each message in a list of its own, at once."""
+    return {"insert": {"digest": digest, "max_list_size": 1, "ack_timeout_ns": round(ack_timeout_s * 1e9)}}
+
+
+@case
+def digests(rng: random.Random) -> list[Step]:
+    """Digests: none before they are on; fields of several widths; the last one of a pass; what is known is
+    not told again until it was acknowledged or forgotten; none after they are off.
+    """
+    learned = reports(rng, [1], arguments=(7, 0, 1, 2, 9), groups=(0x5A5A,))
+    seen = reports(rng, [2, 3, 0], arguments=(0,), groups=(1, 2, 3))
+    again = reports(rng, [2], arguments=(0,), groups=(7,))
+    pause = {"pause": 1.5}
+    return [
+        *send(learned[:1]),
+        pause,
+        write(switch_on("learned_t"), switch_on("seen_t", ack_timeout_s=4)),
+        *send([*learned[1:], *seen]),
+        pause,
+        *send(again * 3),  # one of them is told
+        pause,
+        {"ack": "seen_t"},
+        {"pause": 0.5},
+        *send(again),  # and is again
+        pause,
+        *send(again),
+        pause,
+        {"pause": 5.0},
+        *send(again),  # and again, as it was forgotten
+        pause,
+        write({"delete": {"digest": "seen_t"}}),
+        *send([*seen[:1], *learned[2:3]]),
+        pause,
+    ]
+
+
+@case
+def idle(rng: random.Random) -> list[Step]:
+    """Idle timeouts: entries that are hit, entries that never are, entries without one, ternary keys."""
+
+    def entry(table: str, key: int | str, timeout_s: float, **more: Any) -> dict[str, Any]:
+        body = {"table": table, "match": {"hdr.op.key": key}, "action": "I.found", "params": {"r": 9}, **more}
+        return {"insert": {**body, "idle_timeout_ns": round(timeout_s * 1e9)}}
+
+    exact, ternary = "I.exact_keys", "I.ternary_keys"
+    hits = send([bytes([0, 1]) + rng.randbytes(20), bytes([1, 0x12]) + rng.randbytes(20)])
+    return [
+        write(
+            entry(exact, 1, 4),
+            entry(exact, 2, 4),
+            entry(exact, 3, 0),
+            entry(ternary, "0x10&&&0xf0", 4, priority=1),
+            entry(ternary, "0x12&&&0xff", 4, priority=2),
+            entry(ternary, "0x20&&&0xf0", 30, priority=1),
+        ),
+        {"pause": 3.0},
+        *hits,
+        {"pause": 3.0},
+        {"pause": 3.0},
+        *hits,
+        {"pause": 6.5},
+    ]
+
+
 def all_cases() -> dict[str, Vector]:
     return {
         name: Vector(name, about, PORTS, make(random.Random(SEED))) for name, (about, make) in CASES.items()

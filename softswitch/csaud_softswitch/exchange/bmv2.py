@@ -69,6 +69,7 @@ class Bmv2Target:
         self._channel: grpc.Channel | None = None
         self._outbox: queue.Queue[p4r.StreamMessageRequest | None] = queue.Queue()
         self._inbox: queue.Queue[p4r.StreamMessageResponse] = queue.Queue()
+        self._messages: queue.Queue[p4r.StreamMessageResponse] = queue.Queue()
 
     # --- life
 
@@ -116,7 +117,8 @@ class Bmv2Target:
         def receive() -> None:
             try:
                 for response in responses:
-                    self._inbox.put(response)
+                    notice = response.WhichOneof("update") in ("digest", "idle_timeout_notification")
+                    (self._messages if notice else self._inbox).put(response)
             except grpc.RpcError:
                 return  # the stream ends with the process
 
@@ -174,6 +176,15 @@ class Bmv2Target:
         time.sleep(max(0.0, self._ports_known - time.monotonic()))
         self._ns.set_link(port, up)
         time.sleep(_PORT_POLL_S)
+
+    def pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def messages(self) -> list[p4r.StreamMessageResponse]:
+        return [self._messages.get() for _ in range(self._messages.qsize())]
+
+    def acknowledge(self, ack: p4r.DigestListAck) -> None:
+        self._outbox.put(p4r.StreamMessageRequest(digest_ack=ack))
 
     def departures(self, expected: int = 0) -> list[Departure]:
         """Frames that left, waiting until none comes any more, and longer while fewer than expected have

@@ -9,6 +9,8 @@
 {"insert": {"multicast_group": 1, "replicas": [{"port": 2, "instance": 1}]}}
 {"modify": {"meter": "I.by_packet", "index": 3, "rates": [cir, cburst, pir, pburst]}}
 {"modify": {"direct_meter": "I.entries", "match": {...}, "rates": [...]}}
+{"insert": {"digest": "learned_t", "max_list_size": 1, "max_timeout_ns": 0, "ack_timeout_ns": 0}}
+An entry may have "idle_timeout_ns", a clone session "packet_length_bytes".
 
 Numbers are JSON numbers or "0x..." strings; an LPM field is "value/length" (dotted where it is 32 bits
 wide), a ternary one "value&&&mask", a range "low..high". What is left out is "don't care".
@@ -41,6 +43,7 @@ class Names:
         self.index = index
         self._tables = {spec.name: spec for spec in index.tables.values()}
         self._profiles = {spec.name: spec for spec in index.profiles.values()}
+        self._digests = {spec.name: spec for spec in index.digests.values()}
 
     def update(self, item: dict[str, Any]) -> p4r.Update:
         """One update; exactly one of the keys insert, modify, delete."""
@@ -60,13 +63,26 @@ class Names:
             entry = self._table_entry({**body, "table": body["direct_meter"]})
             direct = p4r.DirectMeterEntry(table_entry=entry, config=_rates(body["rates"]))
             return p4r.Entity(direct_meter_entry=direct)
+        if "digest" in body:
+            return p4r.Entity(digest_entry=self._digest(body))
         if "clone_session" in body:
             return p4r.Entity(packet_replication_engine_entry=_clone_session(body))
         if "group" in body:
             return p4r.Entity(action_profile_group=self._group(body))
         if "member" in body:
             return p4r.Entity(action_profile_member=self._member(body))
-        raise NamingError(f"expected a table, a group, a member or a clone session, got {body}")
+        raise NamingError(f"expected a table, a group, a member, a digest or a clone session, got {body}")
+
+    def digest_id(self, name: str) -> int:
+        if name not in self._digests:
+            raise NamingError(f"no digest {name!r}; there are {', '.join(self._digests)}")
+        return self._digests[name].id
+
+    def _digest(self, body: dict[str, Any]) -> p4r.DigestEntry:
+        entry = p4r.DigestEntry(digest_id=self.digest_id(body["digest"]))
+        for key in ("max_list_size", "max_timeout_ns", "ack_timeout_ns"):
+            setattr(entry.config, key, body.get(key, 0))
+        return entry
 
     def _meter(self, body: dict[str, Any]) -> p4r.MeterEntry:
         ids = {spec.name: spec.id for spec in self.index.meters.values()}
@@ -85,6 +101,7 @@ class Names:
         table = self.table(body["table"])
         entry = p4r.TableEntry(table_id=table.id, priority=body.get("priority", 0))
         entry.is_default_action = body.get("default", False)
+        entry.idle_timeout_ns = body.get("idle_timeout_ns", 0)
         fields = {spec.name: spec for spec in table.fields}
         for name, value in body.get("match", {}).items():
             if name not in fields:
@@ -153,6 +170,7 @@ class Names:
 
 def _clone_session(body: dict[str, Any]) -> p4r.PacketReplicationEngineEntry:
     session = p4r.CloneSessionEntry(session_id=body["clone_session"])
+    session.packet_length_bytes = body.get("packet_length_bytes", 0)
     for item in body.get("replicas", []):
         session.replicas.add(egress_port=item["port"], instance=item.get("instance", 0))
     return p4r.PacketReplicationEngineEntry(clone_session_entry=session)

@@ -21,6 +21,8 @@ _START_NS = 1_000_000_000
 """The program's clock is not 0 when the first frame comes."""
 _STEP_NS = 1_000_000
 """Time between two inputs; the switch is quiet long before it is over."""
+_PUMP_NS = 50_000_000
+"""How often the process would look for what is due while nothing else happens."""
 
 
 class _Controller:
@@ -29,6 +31,7 @@ class _Controller:
     def __init__(self) -> None:
         self.packets: list[p4r.PacketIn] = []
         self.errors: list[p4r.StreamError] = []
+        self.messages: list[p4r.StreamMessageResponse] = []
 
     def send(self, message: p4r.StreamMessageResponse) -> bool:
         kind = message.WhichOneof("update")
@@ -36,6 +39,8 @@ class _Controller:
             self.packets.append(message.packet)
         elif kind == "error":
             self.errors.append(message.error)
+        elif kind in ("digest", "idle_timeout_notification"):
+            self.messages.append(message)
         return True
 
 
@@ -102,14 +107,28 @@ class SoftTarget:
         self._fabric.set_link(_NAME, port, up)
         self._settle()
 
+    def pause(self, seconds: float) -> None:
+        end = self._now + round(seconds * 1e9)
+        while self._now < end:
+            self._now = min(end, self._now + _PUMP_NS)
+            self._fabric.advance(self._now)
+            self._device.pump(self._now, self._now)
+
+    def messages(self) -> list[p4r.StreamMessageResponse]:
+        found, self._controller.messages = self._controller.messages, []
+        return found
+
+    def acknowledge(self, ack: p4r.DigestListAck) -> None:
+        self._device.stream_message(self._controller, p4r.StreamMessageRequest(digest_ack=ack))
+
     def departures(self, expected: int = 0) -> list[Departure]:
         return [Departure(port, frame) for _, port, frame, _ in self._fabric.poll()]
 
     def packet_ins(self) -> list[p4r.PacketIn]:
-        self._device.pump_packet_in()
         found, self._controller.packets = self._controller.packets, []
         return found
 
     def _settle(self) -> None:
         self._now += _STEP_NS
         self._fabric.advance(self._now)
+        self._device.pump(self._now, self._now)

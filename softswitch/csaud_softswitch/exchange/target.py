@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from csaud_softswitch.exchange.names import Names
+from csaud_softswitch.exchange.told import told
 from csaud_softswitch.exchange.vector import Step, Vector
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
@@ -43,6 +44,14 @@ class Target(Protocol):
 
     def set_link(self, port: int, up: bool) -> None: ...
 
+    def pause(self, seconds: float) -> None:
+        """Let time pass."""
+
+    def messages(self) -> list[p4r.StreamMessageResponse]:
+        """Digest lists and idle notifications that came since the last call."""
+
+    def acknowledge(self, ack: p4r.DigestListAck) -> None: ...
+
     def departures(self, expected: int = 0) -> list[Departure]:
         """Frames that left since the last call. A target in real time waits a little longer for what is
         expected (frames and packet-ins) before it takes a frame for dropped.
@@ -55,9 +64,10 @@ class Target(Protocol):
 def play(case: Vector, target: Target) -> Vector:
     """Play the case's steps; returns the vector with the target's answers in it."""
     names = Names(target.index)
+    lists: dict[int, int] = {}
     expected = [len(step.get("out", ())) for step in case.steps]
     steps = [
-        _play_step(step, target, names, count)
+        _play_step(step, target, names, lists, count)
         for step, count in zip(case.case().steps, expected, strict=True)
     ]
     return Vector(
@@ -71,12 +81,22 @@ def play(case: Vector, target: Target) -> Vector:
     )
 
 
-def _play_step(step: Step, target: Target, names: Names, expected: int) -> Step:
+def _play_step(step: Step, target: Target, names: Names, lists: dict[int, int], expected: int) -> Step:
+    """lists: the id of the last list of each digest."""
     if "write" in step:
         codes = target.write([names.update(item) for item in step["write"]])
         return {**step, "codes": [code.name for code in codes]} if any(codes) else step
     if "link" in step:
         target.set_link(step["link"]["port"], step["link"]["up"])
+        return step
+    if "pause" in step:
+        target.pause(step["pause"])
+        messages = target.messages()
+        lists.update((m.digest.digest_id, m.digest.list_id) for m in messages if m.HasField("digest"))
+        return {**step, "out": told(messages, names)}
+    if "ack" in step:
+        digest = names.digest_id(step["ack"])
+        target.acknowledge(p4r.DigestListAck(digest_id=digest, list_id=lists.get(digest, 0)))
         return step
     if "in" in step:
         target.send(step["in"]["port"], bytes.fromhex(step["in"]["frame"]))

@@ -4,12 +4,15 @@
 "simple_switch_grpc", "version": ...}, "ports": [1, 2, 3], "steps": [ {"write": [{"insert": {...}}],
 "codes": ["OK"]},                       see names.py {"in": {"port": 1, "frame": "hex", "note": ...}, "out":
 [{"port": 2, "frame": "hex"}]}, {"packet_out": {"metadata": {"egress_port": 2}, "payload": "hex"}, "out":
-[...]}, {"link": {"port": 2, "up": false}}], "counters": {"<counter>": {"<index>": [packets, bytes]}},
-cells that are not zero, at the end "direct_counters": {"<table>": [{"match": {...}, "priority": 0, "count":
-[packets, bytes]}]}}
+[...]}, {"link": {"port": 2, "up": false}}, {"pause": 3.0, "out": [...]}, {"ack": "learned_t"}],
+"counters": {"<counter>": {"<index>": [packets, bytes]}}, cells that are not zero, at the end
+"direct_counters": {"<table>": [{"match": {...}, "priority": 0, "count": [packets, bytes]}]}}
 
 In an "out" list, port "cpu" stands for a packet-in: {"port": "cpu", "metadata": {"ingress_port": 1},
-"frame": ...}. A case is a vector without what the target says: no "codes", "out", "recorded" or counters.
+"frame": ...}. What the switch tells of its own accord is gathered by the next pause (of seconds), whenever
+it came: {"digest": "learned_t", "data": [["0x01", "0x2a"]]} with the messages of all lists in order, and
+{"idle": "I.exact_keys", "match": {...}, "priority": 0} once for each entry. "ack" acknowledges the last
+list of a digest. A case is a vector without what the target says: no "codes", "out", "recorded" or counters.
 """
 
 from __future__ import annotations
@@ -82,7 +85,7 @@ class Vector:
         path.write_text("{\n" + "\n".join(lines) + "\n}\n")
 
 
-_KINDS = ("write", "in", "packet_out", "link")
+_KINDS = ("write", "in", "packet_out", "link", "pause", "ack")
 
 
 def load_vector(path: Path) -> Vector:

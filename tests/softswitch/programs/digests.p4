@@ -8,15 +8,22 @@ control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t 
     apply {
         InReport.apply(hdr, meta, std);
         std.egress_spec = 2;
-        if (hdr.op.op == 1) {
-            digest<learned_t>(1, { std.ingress_port, 32w0xABCDEF01 ++ hdr.op.group, hdr.op.argument[2:0] });
-        } else if (hdr.op.op == 2) {
+        // One call for each digest: BMv2 makes a list of its own of every call, and can be told of one list a name.
+        bit<48> address = 32w0xABCDEF01 ++ hdr.op.group;
+        bit<3> small = hdr.op.argument[2:0];
+        if (hdr.op.op == 2 || hdr.op.op == 3) {
             digest<seen_t>(1, { hdr.op.op, hdr.op.group });
+        }
+        if (hdr.op.op == 2) {
             hdr.op.group = 0x7777;
-        } else if (hdr.op.op == 3) {
-            digest<seen_t>(1, { hdr.op.op, hdr.op.group });
-            digest<learned_t>(1, { std.ingress_port, 48w1, 3w2 });  // the last one counts
+        }
+        if (hdr.op.op == 3) {  // two in one pass: the last one counts
+            address = 1;
+            small = 2;
             mark_to_drop(std);
+        }
+        if (hdr.op.op == 1 || hdr.op.op == 3) {
+            digest<learned_t>(1, { std.ingress_port, address, small });
         }
     }
 }
