@@ -129,6 +129,14 @@ class RawDevice(Device):
 class UdpDevice(Device):
     """UDP sockets, no privileges, one rank an address."""
 
+class StreamRole(enum.Enum):
+    """What an end of `Progress.stream` does."""
+
+    send = 0
+    receive = 1
+    ping = 2
+    pong = 3
+
 class QpnClaim:
     """A QP number that no other process at this address can claim."""
 
@@ -153,6 +161,17 @@ class Progress:
         hints: Hints,
     ) -> int: ...
     def wait(self, timeout_s: float) -> list[Completion]: ...
+    def stream(
+        self,
+        role: StreamRole,
+        peer: int,
+        comm: int,
+        first: int,
+        bytes: int,
+        messages: int,
+        depth: int,
+        buffer: object,
+    ) -> tuple[list[int], int, Completion | None]: ...
     def wait_quiescent(self, timeout_s: float) -> bool: ...
     def abort(self) -> None: ...
     def abort_peer(self, rank: int) -> None: ...

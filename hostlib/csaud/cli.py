@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from csaud import settings as settings_table
 from csaud.errors import CsaudError
+from csaud.perf.command import app as perf_app
 
 GROUP = "csaud.commands"
 
@@ -40,6 +41,9 @@ app = typer.Typer(
     no_args_is_help=True,
     help="Collectives over unreliable datagrams, sprayed and recovered together with P4 switches.",
 )
+
+
+app.add_typer(perf_app, name="perf")
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:

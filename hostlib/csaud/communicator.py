@@ -49,6 +49,11 @@ class Communicator(Group):
         self._quiesced = 0
         self._closed = False
 
+    @property
+    def transport(self) -> Transport:
+        """What carries the messages, for measurements."""
+        return self._transport
+
     def stats(self) -> dict[str, Any]:
         """This rank's packet counters by name (`csaud._core.STATS_HELP`).
 

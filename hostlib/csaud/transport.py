@@ -73,6 +73,36 @@ class Transport:
                 self._flow_times.append((completion.finished_ns - completion.started_ns) * _NANO)
         return ended
 
+    def stream(
+        self,
+        role: _core.StreamRole,
+        peer: int,
+        comm: int,
+        first: int,
+        bytes: int,
+        messages: int,
+        depth: int,
+        buffer: Array,
+    ) -> tuple[list[int], int]:
+        """Messages to or from `peer` for a measurement, while nothing else is in flight.
+
+        Returns:
+            Nanoseconds of each message, and of all together.
+
+        Raises:
+            CsaudError: one failed, which ends the whole transport.
+        """
+        self._check()
+        try:
+            times, elapsed, failed = self._progress.stream(
+                role, peer, comm, first, bytes, messages, depth, buffer
+            )
+        except RuntimeError as error:
+            raise self._fail(CsaudError(f"the progress thread has ended: {error}")) from None
+        if failed is not None:
+            raise self._fail(self._error_of(failed))
+        return times, elapsed
+
     def give_up(self, reason: CsaudError) -> None:
         """This rank cannot go on: ends what is unfinished, here and at the peers."""
         if self._failure is None:

@@ -10,6 +10,7 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "progress.hpp"
 #include "qpn_claim.hpp"
 #include "raw_device.hpp"
+#include "stream.hpp"
 #include "udp_device.hpp"
 
 namespace nb = nanobind;
@@ -29,6 +31,7 @@ namespace {
 
 // How long a wait leaves Python's lock released before it looks for signals (Ctrl-C).
 constexpr Nanos kSignalCheck = 50 * kMillisecond;
+constexpr double kForEver = 1e9;  // seconds
 
 Nanos from_seconds(double seconds) {
     return static_cast<Nanos>(std::clamp(seconds, 0.0, 1e9) * 1e9);
@@ -75,6 +78,20 @@ class PyProgress {
         repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait(completions, slice); });
         for (const Completion& completion : completions) buffers_.erase(completion.id);
         return completions;
+    }
+
+    // Native messages for a measurement; the completion that failed, if any, ends them.
+    nb::tuple stream(perf::Role role, std::uint16_t peer, std::uint16_t comm, std::uint32_t first,
+                     std::size_t bytes, std::uint32_t messages, unsigned depth, nb::handle buffer) {
+        HeldBuffer held(buffer, true);
+        if (depth == 0) throw std::invalid_argument("depth: at least 1");
+        const std::size_t places =
+            (role == perf::Role::send ? 0U : depth) + (role == perf::Role::receive ? 0U : 1U);
+        const auto part = held.part(0, places * bytes);
+        perf::Stream stream(progress_, {role, rank_, peer, epoch_, comm, first, bytes, messages, depth},
+                            part);
+        repeat_until(kForEver, [&](Nanos slice) { return stream.run(slice); });
+        return nb::make_tuple(stream.times(), stream.elapsed(), stream.failed());
     }
 
     bool wait_quiescent(double timeout_s) {
@@ -182,6 +199,12 @@ void bind_device(nb::module_& m) {
     nb::register_exception_translator(translate_system_error);
     bind_devices(m);
 
+    nb::enum_<perf::Role>(m, "StreamRole", "What an end of Progress.stream does.")
+        .value("send", perf::Role::send)
+        .value("receive", perf::Role::receive)
+        .value("ping", perf::Role::ping)
+        .value("pong", perf::Role::pong);
+
     nb::class_<PyProgress>(m, "Progress",
                            "An endpoint, a device and the thread that runs them without Python.")
         .def(nb::init<const EndpointConfig&, std::shared_ptr<device::Device>, std::size_t>(), "config"_a,
@@ -201,6 +224,10 @@ void bind_device(nb::module_& m) {
              "it; returns the transfer's id.")
         .def("wait", &PyProgress::wait, "timeout_s"_a,
              "Completions since the last call, waiting for the first; empty when the time is over.")
+        .def("stream", &PyProgress::stream, "role"_a, "peer"_a, "comm"_a, "first"_a, "bytes"_a, "messages"_a,
+             "depth"_a, "buffer"_a,
+             "Messages to or from `peer` without Python: (nanoseconds of each, of all, the completion that "
+             "failed or None).")
         .def("wait_quiescent", &PyProgress::wait_quiescent, "timeout_s"_a,
              "Waits until all is acknowledged and quiet; False when the time is over.")
         .def("abort",

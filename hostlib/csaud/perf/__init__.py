@@ -1,0 +1,1 @@
+"""`csaud perf`: bandwidth and latency between two ranks, and collectives, by message size."""
