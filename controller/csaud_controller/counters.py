@@ -34,7 +34,7 @@ BY_PATH = (
 two, in which packets without a path_id are in bucket 0."""
 DISCARDED = ("bad_checksum", "ttl_expired", "no_route")
 """Index of `discarded`, as the P4 program counts it; {reason: packets}."""
-WHOLE = {"no_path": 4, "discarded": len(DISCARDED)}
+WHOLE = {"no_path": 4, "discarded": len(DISCARDED), "discarded_kind": 4}
 """Cells of the counters that know no port."""
 
 SAI_NAMES = {
@@ -48,8 +48,8 @@ SAI_NAMES = {
 
 KindCounts = dict[KindName, int]
 SwitchCounters = dict[str, Any]
-"""For one switch: each of BY_KIND, BY_PORT and BY_PATH, `no_path` {kind: packets} and `discarded`. All ports
-of the inventory are there.
+"""For one switch: each of BY_KIND, BY_PORT and BY_PATH, `no_path` {kind: packets}, `discarded` and, of the
+same packets, `discarded_kind` {kind: packets}. All ports of the inventory are there.
 """
 
 
@@ -128,8 +128,9 @@ def _switch_counters(
         **by_port(BY_PORT, lambda cell, port: cell.get(port, 0)),
         **by_port(BY_PATH, _buckets),
     }
-    if "no_path" in cells:
-        result["no_path"] = _kinds(cells["no_path"], 0)
+    for name in ("no_path", "discarded_kind"):
+        if name in cells:
+            result[name] = _kinds(cells[name], 0)
     if "discarded" in cells:
         result["discarded"] = {why: cells["discarded"].get(index, 0) for index, why in enumerate(DISCARDED)}
     return result

@@ -3,6 +3,13 @@
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) by_prefix;
     counter(4, CounterType.packets_and_bytes) discarded;
+    counter(4, CounterType.packets_and_bytes) discarded_kind;   // the same packets
+
+    action discard(bit<32> reason) {
+        discarded.count(reason);
+        discarded_kind.count((bit<32>)meta.kind);
+        mark_to_drop(standard_metadata);
+    }
 
     action set_group(bit<16> group) {
         meta.group = group;
@@ -24,21 +31,18 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     apply {
         if (hdr.ipv4.isValid()) {
             if (standard_metadata.checksum_error == 1) {
-                discarded.count(DISCARD_BAD_CHECKSUM);
-                mark_to_drop(standard_metadata);
+                discard(DISCARD_BAD_CHECKSUM);
                 exit;
             }
             if (hdr.ipv4.ttl <= 1) {
-                discarded.count(DISCARD_TTL_EXPIRED);
-                mark_to_drop(standard_metadata);
+                discard(DISCARD_TTL_EXPIRED);
                 exit;
             }
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
         }
         switch (ipv4_lpm.apply().action_run) {
             no_route: {
-                discarded.count(DISCARD_NO_ROUTE);
-                mark_to_drop(standard_metadata);
+                discard(DISCARD_NO_ROUTE);
                 exit;
             }
         }

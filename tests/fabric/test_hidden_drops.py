@@ -17,11 +17,12 @@ SEED = 5
 by_mode = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
 
 
-def check(mode: Mode, books: Books) -> None:
+def check(mode: Mode, books: Books, least: int = 100) -> None:
+    """`least`: packets of each kind that show that there was traffic at all."""
     assert books.balanced, (books.unexplained, books.hidden)
     told = {"trim": "trim_sent", "bounce": "bounce_sent", "both": "both", "drop": "congestion_dropped"}
-    assert books.counted[told[mode.action]] > 100, "there was no congestion to speak of"
-    assert books.captured["data"] > 100
+    assert books.counted[told[mode.action]] > least, "there was no congestion to speak of"
+    assert books.captured["data"] > least
     assert books.counted["overflow_alarm"] == 0
 
 
@@ -53,4 +54,5 @@ def test_an_alarm_is_noticed() -> None:
 @pytest.mark.root
 @pytest.mark.parametrize("mode", [MODES[1], MODES[3]], ids=lambda mode: mode.name)
 def test_the_reference_switch_keeps_the_same_books(mode: Mode) -> None:
-    check(mode, incast_bmv2.run(mode, 1.0, seed=SEED))
+    # In a second of real time: how far it gets depends on what else the machine does.
+    check(mode, incast_bmv2.run(mode, 1.0, seed=SEED), least=10)

@@ -25,7 +25,14 @@ def test_consistent_world_balances_and_names_every_cause():
     assert books.balanced
     lost = line(books, "lost DATA copies")
     assert lost.left == 48
-    assert lost.terms == {"injected": 10, "link down": 5, "no path": 2, "congestion": 0, "cut": 31}
+    assert lost.terms == {
+        "injected": 10,
+        "link down": 5,
+        "no path": 1,
+        "discarded": 1,
+        "congestion": 0,
+        "cut": 31,
+    }
     assert line(books, "losses signalled").left == 32
     assert line(books, "losses signalled").terms == {
         "trimmed": 24,
@@ -34,6 +41,7 @@ def test_consistent_world_balances_and_names_every_cause():
         "LOSS injected": 0,
         "LOSS link down": 0,
         "LOSS no path": 0,
+        "LOSS discarded": 0,
         "LOSS congestion": -1,
     }
     assert line(books, "lost control packets").left == 3
@@ -47,12 +55,12 @@ def test_where_no_loss_goes_both_ways_or_is_lost_more_can_be_said():
     assert books.balanced
     assert line(books, "losses told to receivers").left == 23
     assert line(books, "losses told to senders").left == 6
-    # 10 injected + 5 link down + 2 no path, and two of which the LOSS found no room
+    # 10 injected + 5 link down + 1 no path + 1 discarded, and two of which the LOSS found no room
     assert line(books, "losses not signalled").right == 19
 
 
 TABLES = ["ingress", "egress", "injected", "trimmed", "bounced", "both", "congestion_dropped", "no_path"]
-TABLES += ["trim_sent", "trim_dropped", "bounce_dropped"]
+TABLES += ["discarded", "trim_sent", "trim_dropped", "bounce_dropped"]
 FIELDS = ["tx_data", "rx_data", "rx_duplicates", "rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe"]
 FIELDS += ["rx_loss_trimmed", "rx_loss_bounced", "rx_loss_repeats", "tx_control", "rx_control"]
 

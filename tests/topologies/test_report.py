@@ -175,7 +175,7 @@ def test_summary_names_causes_and_the_verdict(tmp_path):
     console = Console(width=120, record=True, force_terminal=False)
     print_summary(report(), tmp_path / "report.html", console)
     text = console.export_text()
-    assert "48 of 1,000 DATA copies: 10 injected, 5 link down, 2 no path, 31 cut" in text
+    assert "48 of 1,000 DATA copies: 10 injected, 5 link down, 1 no path, 1 discarded, 31 cut" in text
     assert "22 to receivers, 10 to senders (both)" in text
     assert "960 DATA marked, 0 seen by hosts" in text
     assert "bit-equal" in text

@@ -16,10 +16,10 @@ FAILED = frozenset({"l1", "s1"})
 def world() -> tuple[dict[str, SwitchCounts], dict[str, HostCounts]]:
     """h1 sends 1000 DATA copies to h2 and 50 control packets back come from h2.
 
-    Of the DATA: 10 are injected as lost at l1:1, 5 vanish on the failing link l1-s1, 2 find no path at s1,
-    and 20 are trimmed at l2:3 towards h2, where one LOSS has no room and another is dropped by congestion; 7
-    are bounced at s2:2, of which one finds no room at s2:1; 4 go both ways at l2:3. Of the control: 3 are
-    lost at l2:2.
+    Of the DATA: 10 are injected as lost at l1:1, 5 vanish on the failing link l1-s1, at s1 one finds no
+    path and one has no hops left, and 20 are trimmed at l2:3 towards h2, where one LOSS has no room and
+    another is dropped by congestion; 7 are bounced at s2:2, of which one finds no room at s2:1; 4 go both
+    ways at l2:3. Of the control: 3 are lost at l2:2.
     """
     l1, l2, s1, s2 = (SwitchCounts() for _ in range(4))
     l1.ingress = {(3, DATA): 1000, (1, CONTROL): 27, (2, CONTROL): 20, (2, LOSS): 10}
@@ -27,7 +27,8 @@ def world() -> tuple[dict[str, SwitchCounts], dict[str, HostCounts]]:
     l1.injected = {(1, DATA): 10}
     s1.ingress = {(1, DATA): 485, (2, CONTROL): 27}
     s1.egress = {(2, DATA): 483, (1, CONTROL): 27}
-    s1.no_path = {DATA: 2}
+    s1.no_path = {DATA: 1}
+    s1.discarded = {DATA: 1}
     s2.ingress = {(1, DATA): 500, (2, CONTROL): 20, (2, LOSS): 4}
     s2.egress = {(2, DATA): 493, (1, CONTROL): 20, (1, LOSS): 10}
     s2.bounced = {(2, DATA): 7}

@@ -53,7 +53,8 @@ class SwitchCounts:
     bounce_sent: dict[int, int] = field(default_factory=dict)
     bounce_dropped: dict[int, int] = field(default_factory=dict)
     no_path: dict[int, int] = field(default_factory=dict)
-    discarded: int = 0
+    discarded: dict[int, int] = field(default_factory=dict)
+    """No route, or no hops left: in a loop while routes change."""
 
     def total(self, counter: str, kind: int) -> int:
         """Packets of one kind, over all ports."""
@@ -239,6 +240,7 @@ def _job_lines(
             "injected": counted("injected", kind),
             "link down": sum(c.missing for c in crossings if c.kind == kind and c.failed),
             "no path": sum(switch.no_path.get(kind, 0) for switch in switches.values()),
+            "discarded": sum(switch.discarded.get(kind, 0) for switch in switches.values()),
             "congestion": counted("congestion_dropped", kind),
         }
 
@@ -310,6 +312,7 @@ def _switch_lines(switches: Mapping[str, SwitchCounts]) -> list[Line]:
                 "injected": counts.total("injected", kind),
                 "congestion": counts.total("congestion_dropped", kind),
                 "no path": counts.no_path.get(kind, 0),
+                "discarded": counts.discarded.get(kind, 0),
             }
             if kind == DATA:
                 terms["cut"] = counts.cut

@@ -27,6 +27,9 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
             if kinds[word]
         }
 
+    def by_kind(name: str) -> dict[int, int]:
+        return {kind: int(reading[name][word]) for kind, word in enumerate(KINDS)}
+
     return SwitchCounts(
         ingress=by_port("ingress_kind"),
         egress=by_port("egress_kind"),
@@ -39,8 +42,8 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
         trim_dropped=dict(reading["trim_dropped"]),
         bounce_sent=dict(reading["bounce_sent"]),
         bounce_dropped=dict(reading["bounce_dropped"]),
-        no_path={kind: int(reading["no_path"][word]) for kind, word in enumerate(KINDS)},
-        discarded=sum(reading["discarded"].values()),
+        no_path=by_kind("no_path"),
+        discarded=by_kind("discarded_kind"),
     )
 
 
