@@ -85,9 +85,7 @@ std::uint64_t Progress::post_send(const MessageName& name, std::uint16_t dst,
                                   std::span<const std::byte> buffer, const Hints& hints) {
     std::unique_lock lock(mutex_);
     const std::uint64_t id = endpoint_.post_send(name, dst, buffer, hints, monotonic_now());
-    const bool asleep = std::exchange(asleep_, false);
-    lock.unlock();
-    wake(asleep);
+    wake_for_post(lock);
     return id;
 }
 
@@ -95,9 +93,7 @@ std::uint64_t Progress::post_recv(const MessageName& name, std::uint16_t src, st
                                   const Hints& hints) {
     std::unique_lock lock(mutex_);
     const std::uint64_t id = endpoint_.post_recv(name, src, buffer, hints, monotonic_now());
-    const bool asleep = std::exchange(asleep_, false);
-    lock.unlock();
-    wake(asleep);
+    wake_for_post(lock);
     return id;
 }
 
@@ -130,17 +126,13 @@ bool Progress::wait_quiescent(Nanos timeout) {
 void Progress::abort() {
     std::unique_lock lock(mutex_);
     endpoint_.abort(monotonic_now());
-    const bool asleep = std::exchange(asleep_, false);
-    lock.unlock();
-    wake(asleep);
+    wake_for_post(lock);
 }
 
 void Progress::abort_peer(std::uint16_t rank) {
     std::unique_lock lock(mutex_);
     endpoint_.abort_peer(rank, monotonic_now());
-    const bool asleep = std::exchange(asleep_, false);
-    lock.unlock();
-    wake(asleep);
+    wake_for_post(lock);
 }
 
 Stats Progress::stats() const {
@@ -157,6 +149,14 @@ std::optional<Nanos> Progress::silence(std::uint16_t rank) const {
     const Nanos heard = endpoint_.last_contact(rank);
     if (heard == 0) return std::nullopt;
     return monotonic_now() - heard;
+}
+
+// Something was given to the endpoint. The thread may be between looking for work and going to sleep.
+void Progress::wake_for_post(std::unique_lock<std::mutex>& lock) {
+    posted_ = true;
+    const bool asleep = std::exchange(asleep_, false);
+    lock.unlock();
+    wake(asleep);
 }
 
 void Progress::wake(bool asleep) {
@@ -189,6 +189,7 @@ bool Progress::turn() {
         // Completions first: what is gathered afterwards belongs to messages that are still unfinished.
         collect_completions();
         notify = !completed_.empty();
+        posted_ = false;
         if (backlog_.packets.empty()) count = gather();
     }
     if (notify) completion_.notify_all();
@@ -255,6 +256,7 @@ void Progress::sleep_until_work() {
     Nanos deadline = kNever;
     {
         const std::lock_guard lock(mutex_);
+        if (posted_) return;  // since the last turn
         collect_completions();
         if (!completed_.empty()) completion_.notify_all();
         deadline = endpoint_.next_deadline();

@@ -77,6 +77,7 @@ class Progress {
     void keep(std::span<const TxPacket> packets, SendResult reason);
     void collect_completions();
     void sleep_until_work();
+    void wake_for_post(std::unique_lock<std::mutex>&);
     void wake(bool asleep);
 
     const std::shared_ptr<Device> device_;
@@ -94,6 +95,7 @@ class Progress {
     Endpoint endpoint_;  // under mutex_, as all below
     std::vector<Completion> completed_;
     std::string failure_;  // why the thread ended, empty while it runs
+    bool posted_ = false;  // since the last turn
     bool asleep_ = false;  // in ppoll, so a post has to wake it
     std::condition_variable completion_;
 
