@@ -81,6 +81,10 @@ test: lint ## All tests
 bench-switch: build/.installed ## Measure the embedded switch beside simple_switch_grpc (BMV2_FAST=path of a fast build)
 	@$(BIN)/python -m bench switch --out build/bench
 
+.PHONY: bench-recovery
+bench-recovery: build/.installed ## Loss recovery in virtual time beside fixed intervals and an oracle; what each layer is worth
+	@$(BIN)/python -m bench recovery --out build/bench
+
 .PHONY: p4
 p4: build/.installed ## Compile p4src with p4c, where it is on PATH
 	@$(BIN)/python p4src/compile.py

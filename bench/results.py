@@ -53,9 +53,11 @@ def result(
     return Result(name, value, unit, peer, peer_value, ratio, target, holds, at or {})
 
 
-def show(results: Iterable[Result], console: Console, circumstances: dict[str, str]) -> None:
+def show(
+    results: Iterable[Result], console: Console, circumstances: dict[str, str], title: str = "Embedded switch"
+) -> None:
     """The table on the terminal. A target that is missed says so."""
-    table = Table(title="Embedded switch", show_lines=False)
+    table = Table(title=title, show_lines=False)
     for head in ("", "value", "unit", "compared with", "its value", "ratio", "target", ""):
         table.add_column(head, justify="right" if head in ("value", "its value", "ratio") else "left")
     for row in results:

@@ -47,6 +47,12 @@ class EndpointConfig:
     detect_gap: bool
     detect_interval: bool
     detect_probe: bool
+    interval_reorder: bool
+    interval_tail: bool
+    interval_barrier: bool
+    interval_backoff: bool
+    fixed_interval: int
+    repair_order: bool
     rtt_initial: int
     rtt_refresh: int
     timer_tick: int

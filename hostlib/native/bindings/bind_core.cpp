@@ -264,6 +264,20 @@ void bind_core(nb::module_& m) {
         .def_prop_rw(
             "detect_probe", [](const C& c) { return c.detectors.probe; },
             [](C& c, bool v) { c.detectors.probe = v; })
+        .def_prop_rw(
+            "interval_reorder", [](const C& c) { return c.interval_terms.reorder; },
+            [](C& c, bool v) { c.interval_terms.reorder = v; })
+        .def_prop_rw(
+            "interval_tail", [](const C& c) { return c.interval_terms.tail; },
+            [](C& c, bool v) { c.interval_terms.tail = v; })
+        .def_prop_rw(
+            "interval_barrier", [](const C& c) { return c.interval_terms.barrier; },
+            [](C& c, bool v) { c.interval_terms.barrier = v; })
+        .def_prop_rw(
+            "interval_backoff", [](const C& c) { return c.interval_terms.backoff; },
+            [](C& c, bool v) { c.interval_terms.backoff = v; })
+        .def_rw("fixed_interval", &C::fixed_interval)
+        .def_rw("repair_order", &C::repair_order)
         .def_rw("rtt_initial", &C::rtt_initial)
         .def_rw("rtt_refresh", &C::rtt_refresh)
         .def_rw("timer_tick", &C::timer_tick)

@@ -18,6 +18,7 @@
 #include "reorder.hpp"
 #include "soak.hpp"
 #include "virtual_network.hpp"
+#include "workload.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -30,8 +31,11 @@ using testing::Fate;
 using testing::LinkModel;
 using testing::LossSignal;
 using testing::PacketView;
+using testing::Pattern;
+using testing::TierModel;
 using testing::Verdict;
 using testing::VirtualNetwork;
+using testing::Workload;
 
 std::vector<std::byte> vector_of(const nb::bytes& b) {
     const auto* p = static_cast<const std::byte*>(b.data());
@@ -44,6 +48,23 @@ nb::bytes to_bytes(std::span<const std::byte> b) {
 nb::dict stats_of(const Stats& stats) {
     nb::dict d;
     stats.for_each([&](const char* name, std::uint64_t value) { d[name] = value; });
+    return d;
+}
+
+nb::dict counts_of(const testing::FabricCounts& c) {
+    nb::dict d;
+    d["data_dropped"] = c.data_dropped;
+    d["data_cut"] = c.data_cut;
+    d["data_trimmed"] = c.data_trimmed;
+    d["data_bounced"] = c.data_bounced;
+    d["data_marked"] = c.data_marked;
+    d["data_duplicated"] = c.data_duplicated;
+    d["data_corrupted"] = c.data_corrupted;
+    d["control_dropped"] = c.control_dropped;
+    d["control_duplicated"] = c.control_duplicated;
+    d["loss_dropped"] = c.loss_dropped;
+    d["queue_dropped"] = c.queue_dropped;
+    d["deepest_queue"] = c.deepest_queue;
     return d;
 }
 
@@ -110,6 +131,16 @@ MessageName name_from(std::uint32_t coll_seq, std::uint16_t step, std::uint16_t 
     return n;
 }
 
+// Fields of LinkModel::tiers as its own.
+template <class T>
+auto tier(T TierModel::*field) {
+    return [field](const LinkModel& l) { return l.tiers.*field; };
+}
+template <class T>
+auto set_tier(T TierModel::*field) {
+    return [field](LinkModel& l, T v) { l.tiers.*field = v; };
+}
+
 void bind_models(nb::module_& t) {
     nb::class_<LinkModel>(t, "LinkModel", "Links of the virtual network; times in nanoseconds.")
         .def(nb::init<>())
@@ -121,6 +152,14 @@ void bind_models(nb::module_& t) {
         .def_rw("trim_at", &LinkModel::trim_at)
         .def_rw("drop_at", &LinkModel::drop_at)
         .def_rw("mark_at", &LinkModel::mark_at)
+        .def_rw("data_bytes", &LinkModel::data_bytes)
+        .def_rw("nic_queue", &LinkModel::nic_queue)
+        .def_rw("oracle", &LinkModel::oracle)
+        .def_prop_rw("leaves", tier(&TierModel::leaves), set_tier(&TierModel::leaves))
+        .def_prop_rw("spines", tier(&TierModel::spines), set_tier(&TierModel::spines))
+        .def_prop_rw("random_spray", tier(&TierModel::random_spray), set_tier(&TierModel::random_spray))
+        .def_prop_rw("tier_rate_bps", tier(&TierModel::rate_bps), set_tier(&TierModel::rate_bps))
+        .def_prop_rw("slow_spine", tier(&TierModel::slow_spine), set_tier(&TierModel::slow_spine))
         .def_prop_rw(
             "signal", [](const LinkModel& l) { return name_of(l.signal); },
             [](LinkModel& l, const std::string& name) { l.signal = signal_of(name, l.signal); })
@@ -134,6 +173,7 @@ void bind_models(nb::module_& t) {
         .def(nb::init<>())
         .def_rw("drop_data", &Chance::drop_data)
         .def_rw("drop_control", &Chance::drop_control)
+        .def_rw("burst", &Chance::burst)
         .def_rw("trim", &Chance::trim)
         .def_rw("mark", &Chance::mark)
         .def_rw("duplicate", &Chance::duplicate)
@@ -269,24 +309,42 @@ void bind_network(nb::module_& t) {
         .def_prop_ro("max_message_bytes", [](VirtualNetwork& n) { return n.endpoint(0).max_message_bytes(); })
         .def_prop_ro("unfinished", &VirtualNetwork::unfinished)
         .def_prop_ro("packets", &VirtualNetwork::packets)
-        .def("counts",
-             [](const VirtualNetwork& n) {
-                 const auto& c = n.counts();
-                 nb::dict d;
-                 d["data_dropped"] = c.data_dropped;
-                 d["data_cut"] = c.data_cut;
-                 d["data_trimmed"] = c.data_trimmed;
-                 d["data_bounced"] = c.data_bounced;
-                 d["data_marked"] = c.data_marked;
-                 d["data_duplicated"] = c.data_duplicated;
-                 d["data_corrupted"] = c.data_corrupted;
-                 d["control_dropped"] = c.control_dropped;
-                 d["control_duplicated"] = c.control_duplicated;
-                 d["loss_dropped"] = c.loss_dropped;
-                 return d;
-             })
+        .def("counts", [](const VirtualNetwork& n) { return counts_of(n.counts()); })
         .def("unbalanced", &VirtualNetwork::unbalanced,
              "What does not balance between ranks and fabric; '' if all does.");
+}
+
+void bind_workload(nb::module_& t) {
+    nb::enum_<Pattern>(t, "Pattern", "Who sends to whom.")
+        .value("ring", Pattern::ring)
+        .value("all_to_all", Pattern::all_to_all)
+        .value("incast", Pattern::incast);
+    nb::class_<Workload>(t, "Workload", "Collectives on a virtual network; times in nanoseconds.")
+        .def(nb::init<>())
+        .def_rw("pattern", &Workload::pattern)
+        .def_rw("ranks", &Workload::ranks)
+        .def_rw("packets", &Workload::packets)
+        .def_rw("iterations", &Workload::iterations)
+        .def_rw("warm_up", &Workload::warm_up)
+        .def_rw("pause", &Workload::pause)
+        .def_rw("limit", &Workload::limit);
+    t.def(
+        "run",
+        [](const Workload& load, const EndpointConfig& config, const LinkModel& link, const Chance& chance) {
+            const testing::WorkloadResult r = [&] {
+                const nb::gil_scoped_release release;
+                return testing::run(load, config, link, chance);
+            }();
+            nb::dict d;
+            d["flows"] = r.flows;
+            d["completions"] = r.completions;
+            d["finished"] = r.finished;
+            d["stats"] = stats_of(r.totals);
+            d["fabric"] = counts_of(r.counts);
+            return d;
+        },
+        "workload"_a, "config"_a, "link"_a, "chance"_a,
+        "What flows and iterations took (ns), and the counters of ranks and fabric.");
 }
 
 void bind_parts(nb::module_& t) {
@@ -355,6 +413,7 @@ void bind_testing(nb::module_& m) {
     nb::module_ t = m.def_submodule("testing", "The core's parts and a virtual network, for tests.");
     bind_models(t);
     bind_network(t);
+    bind_workload(t);
     bind_parts(t);
     t.def(
         "soak",

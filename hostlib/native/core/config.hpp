@@ -18,6 +18,15 @@ struct DetectorSwitches {
     bool probe = true;     // the sender's probe
 };
 
+// Terms of the adaptive interval beyond its base, which is RACK's: a quarter of a round trip, and the time of
+// three packets.
+struct IntervalSwitches {
+    bool reorder = true;  // the measured reordering takes the quarter round trip's place
+    bool tail = true;     // shorter at a message's end
+    bool barrier = true;  // shorter when most of a rank's step has arrived
+    bool backoff = true;  // longer when it proves to be too short
+};
+
 // Widths of running numbers. The wire has room for the defaults; tests narrow them to force every
 // wrap-around.
 struct SequenceBits {
@@ -67,6 +76,9 @@ struct EndpointConfig {
 
     // Loss detection
     DetectorSwitches detectors;
+    IntervalSwitches interval_terms;
+    Nanos fixed_interval = 0;  // in the adaptive interval's place; 0: adaptive
+    bool repair_order = true;  // what is waited for most is sent again first; false: what was found first
     Nanos rtt_initial = 2 * kMillisecond;    // until the first sample
     Nanos rtt_refresh = 250 * kMillisecond;  // a receiver measures its active peers at least this often
     Nanos timer_tick = 50 * kMicrosecond;    // what the caller's timer resolves; floor of the interval

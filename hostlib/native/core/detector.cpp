@@ -30,6 +30,7 @@ void IntervalDetector::reset(Nanos now, Nanos gap, Nanos first_wait) noexcept {
 }
 
 Nanos IntervalDetector::interval(const Reassembly& r, const IntervalTerms& t) const noexcept {
+    if (t.fixed != 0) return t.fixed;
     double tail = 0;  // tau
     if (static_cast<double>(r.received()) > t.tail_packets) {
         tail = std::max(0.0, 1.0 - static_cast<double>(r.missing()) / t.tail_packets);

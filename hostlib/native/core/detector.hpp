@@ -19,6 +19,7 @@ namespace csaud {
 
 // What the interval depends on beside the message itself.
 struct IntervalTerms {
+    Nanos fixed = 0;  // an interval that does not adapt; 0: none
     Nanos rtt_base = 0;
     Nanos rtt_smoothed = 0;
     Nanos rtt_patience = 0;  // what a round trip hardly exceeds

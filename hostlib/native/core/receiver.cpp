@@ -136,16 +136,18 @@ Nanos Receiver::first_wait(const Peer& peer, const Hints& hints, Nanos now) cons
 
 IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept {
     IntervalTerms t;
+    const IntervalSwitches& on = ctx_.config.interval_terms;
+    t.fixed = ctx_.config.fixed_interval;
     t.rtt_base = peer.rtt.base();
     t.rtt_smoothed = peer.rtt.smoothed();
     t.rtt_patience = peer.rtt.patience();
-    t.delta = peer.reorder.delta();
-    t.sigma = peer.reorder.sigma(t.rtt_base);
-    t.backoff = peer.reorder.backoff();
+    t.delta = on.reorder ? peer.reorder.delta() : 0;
+    t.sigma = on.reorder ? peer.reorder.sigma(t.rtt_base) : ReorderEstimator().sigma(t.rtt_base);
+    t.backoff = on.backoff ? peer.reorder.backoff() : 0;
     const double in_flight =
         static_cast<double>(t.rtt_base) / static_cast<double>(std::max<Nanos>(1, ctx_.packet_time()));
-    t.tail_packets = std::max(4.0, in_flight / std::max(1U, ctx_.senders));
-    t.barrier = m.posted ? steps_.fraction(m.name) : 0;
+    t.tail_packets = on.tail ? std::max(4.0, in_flight / std::max(1U, ctx_.senders)) : kMaxPackets;
+    t.barrier = m.posted && on.barrier ? steps_.fraction(m.name) : 0;
     t.t_min = std::max(ctx_.config.timer_tick, 2 * ctx_.packet_time());
     t.queue_max = ctx_.config.queue_max;
     t.queueing = peer.queueing.allowance();

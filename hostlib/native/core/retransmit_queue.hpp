@@ -39,11 +39,15 @@ struct Retransmission {
 
 class RetransmitQueue {
   public:
+    // Not `ordered`: found first, sent first.
+    explicit RetransmitQueue(bool ordered = true) noexcept : ordered_(ordered) {}
+
     bool empty() const noexcept { return heap_.empty(); }
     const Retransmission& front() const noexcept { return heap_.front().what; }
 
     void push(const Retransmission& r) {
         heap_.push_back({r, next_++});
+        if (!ordered_) heap_.back().what = {r.message, r.pkt_idx, r.found_by};
         std::ranges::push_heap(heap_, after);
     }
     Retransmission pop() {
@@ -68,6 +72,7 @@ class RetransmitQueue {
         return key(a) > key(b);
     }
 
+    bool ordered_;
     std::vector<Entry> heap_;
     std::uint64_t next_ = 0;
 };

@@ -22,7 +22,8 @@ class Sender {
         : ctx_(c),
           liveness_(l),
           rtx_by_{&c.stats.rtx_loss, &c.stats.rtx_gap, &c.stats.rtx_interval, &c.stats.rtx_probe},
-          by_key_(KeyOf{&messages_}) {}
+          by_key_(KeyOf{&messages_}),
+          rtx_(c.config.repair_order) {}
 
     std::uint64_t post(const MessageName&, std::uint16_t dst, std::span<const std::byte>, const Hints&,
                        Nanos now);

@@ -25,7 +25,17 @@ struct LossSignal {
     std::size_t kept = 80;  // bytes that stay, from the IPv4 header on; with an iCRC always 80
 };
 
-// Every rank hangs on one link to a fabric without queues of its own; queues form where links begin and end.
+// Leaves and spines between the ranks' links; rank r is at leaf r % leaves, so that neighbours in a ring are
+// at different ones. A third of the latency is on each hop.
+struct TierModel {
+    std::uint16_t leaves = 0;      // 0: a fabric without queues of its own
+    std::uint16_t spines = 1;      // path p goes over spine p % spines
+    bool random_spray = false;     // switches draw the spine of each DATA packet
+    std::uint64_t rate_bps = 0;    // bit/s of a link between leaf and spine; 0: that of a rank's link
+    std::uint32_t slow_spine = 0;  // links from and to spine 0 have that part of the rate; 0: all are alike
+};
+
+// Every rank hangs on one link to a fabric; queues form where links begin and end.
 struct LinkModel {
     Nanos latency = 10 * kMicrosecond;  // one way, rank to rank
     Nanos path_skew = 0;                // path p takes p times this longer
@@ -37,11 +47,17 @@ struct LinkModel {
     std::uint32_t drop_at = 0;  // the same, dropped
     std::uint32_t mark_at = 0;  // the same, marked (CE) where the packet allows it
     LossSignal signal;          // what becomes of a packet that is cut
+    TierModel tiers;
+    std::size_t data_bytes = 0;   // what a full DATA packet counts for on links; 0: its size
+    std::uint32_t nic_queue = 0;  // packets that a rank hands to its link ahead of time; 0: all it has
+    Nanos oracle = 0;  // a sender learns of each lost DATA copy so long after it was lost; 0: it does not
 };
 
 // Seeded chance, for each packet by itself.
 struct Chance {
     double drop_data = 0;
+    double burst = 1;  // packets lost in a row, on average (Gilbert-Elliott, by source and path); above 1
+                       // control packets share the lot of DATA
     double drop_control = 0;
     double trim = 0;
     double mark = 0;  // ECN, of DATA
@@ -83,7 +99,9 @@ struct FabricCounts {
     std::uint64_t data_corrupted = 0;
     std::uint64_t control_dropped = 0;
     std::uint64_t control_duplicated = 0;
-    std::uint64_t loss_dropped = 0;  // LOSS packets that were lost in their turn
+    std::uint64_t loss_dropped = 0;   // LOSS packets that were lost in their turn
+    std::uint64_t queue_dropped = 0;  // those of data_dropped that found a full queue
+    std::uint64_t deepest_queue = 0;  // most DATA packets that ever waited for one link
 };
 
 class VirtualNetwork {
@@ -122,11 +140,19 @@ class VirtualNetwork {
 
     // Hands bytes to a rank as if they came from the network.
     void inject(std::uint16_t rank, std::span<const std::byte> packet);
+    // Whether last_packet() knows any; it costs time.
+    void keep_last_packets(bool keep) noexcept { keep_packets_ = keep; }
     // Bytes of the last packet that left a rank with this type; empty: none did.
     const std::vector<std::byte>& last_packet(std::uint16_t rank, wire::Type type) const;
 
     Endpoint& endpoint(std::uint16_t rank) { return *ranks_.at(rank).endpoint; }
     std::uint16_t world() const noexcept { return static_cast<std::uint16_t>(ranks_.size()); }
+    // Is told of each completion at once, instead of completions(); may post.
+    void on_completion(std::function<void(std::uint16_t rank, const Completion&)> f) {
+        on_completion_ = std::move(f);
+    }
+    // The buffer of a completed send or receive is of no further use.
+    void forget(std::uint16_t rank, std::uint64_t id) { ranks_.at(rank).buffers.erase(id); }
     // Completions since the last call.
     std::vector<Completion> completions(std::uint16_t rank);
     // The buffer of a receive.
@@ -144,8 +170,18 @@ class VirtualNetwork {
     struct Event {
         Nanos at = 0;
         std::uint64_t order = 0;
-        enum class Kind : std::uint8_t { arrive, deliver, link_free, timer, wake } kind = Kind::timer;
-        std::uint16_t rank = 0;
+        enum class Kind : std::uint8_t {
+            uplink,    // at its source's leaf
+            downlink,  // at a spine
+            arrive,    // at its destination's leaf
+            deliver,
+            link_free,
+            timer,
+            wake,
+        } kind = Kind::timer;
+        std::uint16_t rank = 0;  // destination
+        std::uint16_t leaf = 0;  // of the source
+        std::uint16_t spine = 0;
         std::shared_ptr<Bytes> packet;
         bool operator>(const Event& o) const noexcept { return at != o.at ? at > o.at : order > o.order; }
     };
@@ -157,6 +193,7 @@ class VirtualNetwork {
         std::deque<std::shared_ptr<Bytes>> waiting_data, waiting_control;  // for the last link
         std::unordered_map<std::uint32_t, Nanos> path_last;                // by destination and path
         std::unordered_map<int, Bytes> last_packets;
+        std::vector<bool> losing;  // by path: in a burst of losses
         Nanos egress_free = 0;
         Nanos hold_up = 0;
         bool link_busy = false;
@@ -165,10 +202,22 @@ class VirtualNetwork {
         bool dead = false;
     };
 
+    // The queue of a link between leaf and spine, as the times at which it will have served what it holds.
+    struct TierQueue {
+        Nanos data_free = 0;
+        Nanos control_free = 0;
+    };
+
     void schedule(Nanos at, Event::Kind kind, std::uint16_t rank, std::shared_ptr<Bytes> packet = nullptr);
     void step();
     void service(std::uint16_t rank);
     void transmit(std::uint16_t src, const TxPacket& packet);
+    bool nic_has_room(const Rank&) const noexcept;
+    bool burst_takes(Rank&, std::uint16_t path);
+    void pass_tier(const Event&);
+    // False: there is no room for it. May replace the packet by a LOSS.
+    bool admit(std::uint32_t waiting, std::shared_ptr<Bytes>& packet, std::uint16_t dst);
+    void lose(const wire::Decoded&, const Bytes& packet, Nanos at);
     Verdict decide(const PacketView& view);
     // Cuts a DATA packet of `src` for `dst`: returns the LOSS for its receiver, if there is one, and sends
     // that for its sender on its way.
@@ -180,7 +229,13 @@ class VirtualNetwork {
     void start_link(std::uint16_t dst);
     void deliver(std::uint16_t dst, const std::shared_ptr<Bytes>& packet);
     void count_lost(wire::Type type);
-    Nanos time_of(std::size_t bytes) const noexcept;
+    std::uint16_t leaf_of(std::uint16_t rank) const noexcept {
+        return static_cast<std::uint16_t>(rank % link_.tiers.leaves);
+    }
+    Nanos hop_latency() const noexcept { return link_.tiers.leaves == 0 ? link_.latency : link_.latency / 3; }
+    // Of a packet on a rank's link.
+    Nanos time_of(const Bytes& packet) const noexcept { return time_of(packet, link_.rate_bps); }
+    Nanos time_of(const Bytes& packet, std::uint64_t rate_bps) const noexcept;
 
     LinkModel link_;
     Chance chance_;
@@ -189,6 +244,11 @@ class VirtualNetwork {
     std::vector<Rank> ranks_;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     FabricCounts counts_;
+    std::function<void(std::uint16_t, const Completion&)> on_completion_;
+    std::vector<TierQueue> uplinks_, downlinks_;  // by leaf and spine
+    bool keep_packets_ = true;
+    std::size_t full_data_bytes_ = 0;  // of a full DATA packet, from its IPv4 header on
+    Nanos data_time_ = 0;              // of one on a rank's link
     Nanos now_ = 0;
     std::uint64_t next_order_ = 0;
     std::uint64_t next_number_ = 0;
