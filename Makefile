@@ -14,7 +14,8 @@ export PIP_ROOT_USER_ACTION := ignore
 APT_BUILD := g++ cmake ninja-build python3-venv python3-dev nlohmann-json3-dev libisal-dev clang-format
 APT_EMULATION := mininet iproute2 iputils-ping ethtool tcpdump tshark util-linux
 APT_VERBS := qemu-system-x86
-APT := $(APT_BUILD) $(APT_EMULATION) $(APT_VERBS)
+APT_FUZZ := clang libclang-rt-dev
+APT := $(APT_BUILD) $(APT_EMULATION) $(APT_VERBS) $(APT_FUZZ)
 
 NATIVE := $(shell find hostlib/native softswitch/native sim -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' 2>/dev/null)
 
@@ -76,6 +77,19 @@ lint: build/.installed ## Formatting, types and warnings
 .PHONY: test
 test: lint ## All tests
 	@$(BIN)/python -m pytest
+
+.PHONY: fuzz
+FUZZ_SECONDS ?= 60
+fuzz: build/.apt ## libFuzzer with sanitizers on the host core's parsers (FUZZ_SECONDS each; the corpora are kept)
+	@cmake -S hostlib/native/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ >/dev/null
+	@ninja -C build/fuzz
+	@build/fuzz/fuzz_wire -max_len=4400 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-wire
+	@build/fuzz/fuzz_endpoint -max_len=4000 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-endpoint
+
+.PHONY: nightly
+nightly: build/.installed ## A million schedules of faults (about two hours), and an hour of each fuzzer
+	@CSAUD_SCHEDULES=1000000 $(BIN)/python -m pytest -q tests/hostlib/test_fault_schedules.py
+	@$(MAKE) fuzz FUZZ_SECONDS=3600
 
 .PHONY: bench-switch
 bench-switch: build/.installed ## Measure the embedded switch beside simple_switch_grpc (BMV2_FAST=path of a fast build)

@@ -10,6 +10,10 @@ NEEDS = {
     "root": (lambda: os.geteuid() == 0, "needs root: it makes network namespaces or raw sockets"),
     "bmv2": (lambda: shutil.which("simple_switch_grpc") is not None, "simple_switch_grpc is not on PATH"),
     "p4c": (lambda: shutil.which("p4c-bm2-ss") is not None, "p4c-bm2-ss is not on PATH"),
+    "fuzz": (
+        lambda: shutil.which("clang++") is not None,
+        "clang++, which libFuzzer comes with, is not on PATH",
+    ),
     "qemu": (
         lambda: os.geteuid() == 0 and shutil.which("qemu-system-x86_64") is not None,
         "needs root and qemu-system-x86_64",

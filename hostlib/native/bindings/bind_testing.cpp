@@ -249,6 +249,8 @@ void bind_network(nb::module_& t) {
         .def("hold_up", &VirtualNetwork::hold_up, "rank"_a, "time"_a,
              "The rank is held up between taking its next packets and sending them.")
         .def("kill", &VirtualNetwork::kill, "rank"_a)
+        .def("begin_again", &VirtualNetwork::begin_again, "epoch"_a,
+             "All ranks start anew with another epoch, while what was sent before still arrives.")
         .def(
             "abort", [](VirtualNetwork& n, std::uint16_t rank) { n.endpoint(rank).abort(n.now()); }, "rank"_a)
         .def(

@@ -34,16 +34,18 @@ VirtualNetwork::VirtualNetwork(std::uint16_t world, const EndpointConfig& base, 
         const std::size_t bytes = link.data_bytes != 0 ? link.data_bytes : full_data_bytes_ + kEthernetBytes;
         data_time_ = static_cast<Nanos>(bytes * 8 * static_cast<std::uint64_t>(kSecond) / link.rate_bps);
     }
-    for (std::uint16_t r = 0; r < world; ++r) {
-        EndpointConfig c = base;
-        c.rank = r;
-        c.world = world;
-        c.local = {kFirstAddress + r, kFirstQpn + r};
-        ranks_[r].endpoint = std::make_unique<Endpoint>(c);
-        for (std::uint16_t p = 0; p < world; ++p) {
-            if (p != r) ranks_[r].endpoint->set_peer(p, kFirstAddress + p, kFirstQpn + p);
-        }
+    for (std::uint16_t r = 0; r < world; ++r) make_endpoint(r, base);
+}
+
+void VirtualNetwork::make_endpoint(std::uint16_t rank, EndpointConfig config) {
+    config.rank = rank;
+    config.world = world();
+    config.local = {kFirstAddress + rank, kFirstQpn + rank};
+    auto endpoint = std::make_unique<Endpoint>(config);
+    for (std::uint16_t p = 0; p < world(); ++p) {
+        if (p != rank) endpoint->set_peer(p, kFirstAddress + p, kFirstQpn + p);
     }
+    ranks_[rank].endpoint = std::move(endpoint);
 }
 
 void VirtualNetwork::set_chance(const Chance& chance) {
@@ -210,7 +212,7 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
             if (data) mark(*packet);
             break;
         case Fate::corrupt:
-            if (data) ++counts_.data_corrupted;
+            ++(data ? counts_.data_corrupted : counts_.control_dropped);
             packet = std::make_shared<Bytes>(*packet);  // a duplicate keeps the good one
             packet->back() ^= std::byte{0x10};
             break;

@@ -137,6 +137,9 @@ class VirtualNetwork {
     void hold_up(std::uint16_t rank, Nanos time) { ranks_.at(rank).hold_up = time; }
     // Silent for ever.
     void kill(std::uint16_t rank);
+    // All ranks, the dead ones too, begin again as a job of another epoch; what is under way still arrives, and
+    // the fabric's counts go on.
+    void begin_again(std::uint16_t epoch);
 
     // Hands bytes to a rank as if they came from the network.
     void inject(std::uint16_t rank, std::span<const std::byte> packet);
@@ -208,6 +211,7 @@ class VirtualNetwork {
         Nanos control_free = 0;
     };
 
+    void make_endpoint(std::uint16_t rank, EndpointConfig config);
     void schedule(Nanos at, Event::Kind kind, std::uint16_t rank, std::shared_ptr<Bytes> packet = nullptr);
     void step();
     void service(std::uint16_t rank);

@@ -24,6 +24,20 @@ void VirtualNetwork::kill(std::uint16_t rank) {
     ranks_.at(rank).dead = true;
 }
 
+void VirtualNetwork::begin_again(std::uint16_t epoch) {
+    for (std::uint16_t rank = 0; rank < world(); ++rank) {
+        Rank& r = ranks_[rank];
+        EndpointConfig config = r.endpoint->config();
+        config.epoch = epoch;
+        make_endpoint(rank, config);  // before its buffers go
+        r.buffers.clear();
+        r.completions.clear();
+        r.inbox.clear();
+        r.stopped = r.dead = false;
+    }
+    unfinished_ = 0;
+}
+
 void VirtualNetwork::inject(std::uint16_t rank, std::span<const std::byte> packet) {
     ranks_.at(rank).endpoint->on_packet(packet, now_);
     service(rank);
