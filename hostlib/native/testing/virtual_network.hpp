@@ -137,8 +137,8 @@ class VirtualNetwork {
     void hold_up(std::uint16_t rank, Nanos time) { ranks_.at(rank).hold_up = time; }
     // Silent for ever.
     void kill(std::uint16_t rank);
-    // All ranks, the dead ones too, begin again as a job of another epoch; what is under way still arrives, and
-    // the fabric's counts go on.
+    // All ranks, the dead ones too, begin again as a job of another epoch; what is under way still arrives,
+    // and the fabric's counts go on.
     void begin_again(std::uint16_t epoch);
 
     // Hands bytes to a rank as if they came from the network.
