@@ -99,6 +99,18 @@ bench-switch: build/.installed ## Measure the embedded switch beside simple_swit
 bench-recovery: build/.installed ## Loss recovery in virtual time beside fixed intervals and an oracle; what each layer is worth
 	@$(BIN)/python -m bench recovery --out build/bench
 
+# Peers of the host library, wanted by nothing else. Without root what is missing stays so, and its rows are left out.
+APT_PEERS := libfabric-bin iperf3 valgrind
+.PHONY: bench-host
+bench-host: build/.installed ## Measure the host library beside libfabric, iperf3 and gloo (TORCH=1 installs PyTorch for it)
+	@missing=$$(for p in $(APT_PEERS); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
+	  echo "Installing" $$missing; \
+	  { apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing; } >build/apt-peers.log 2>&1 \
+	    || { tail -n 5 build/apt-peers.log >&2; echo "Going on without" $$missing >&2; }; \
+	fi
+	@$(BIN)/python -m bench host --out build/bench $(if $(filter 1 yes true,$(TORCH)),--torch)
+
 .PHONY: p4
 p4: build/.installed ## Compile p4src with p4c, where it is on PATH
 	@$(BIN)/python p4src/compile.py

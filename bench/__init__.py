@@ -1,1 +1,1 @@
-"""Benchmarks: `python -m bench switch`. One module a benchmark; results are rows of results.py."""
+"""Benchmarks: `python -m bench switch` and `host`. Results are rows of results.py."""

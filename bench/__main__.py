@@ -1,6 +1,4 @@
-"""`python -m bench switch`: the embedded switch beside simple_switch_grpc, in one run.
-`python -m bench recovery`: loss recovery, beside fixed intervals and an oracle.
-"""
+"""`python -m bench switch`, `host`, `recovery`: this project beside others, in one run."""
 
 from __future__ import annotations
 
@@ -32,6 +30,8 @@ from bench import (
     recovery_text,
     tables,
 )
+from bench import host as host_bench
+from bench.host_fabric import TORCH
 from bench.recovery_cases import Case, Contender
 from bench.results import Result, save, show
 from bench.rig import Peer, RigError, bmv2, soft
@@ -99,6 +99,21 @@ def switch(
     console.print(f"{out / 'switch.json'}, {out / 'switch.svg'}")
     if any(key.startswith("failed") for key in circumstances):
         raise typer.Exit(1)
+
+
+@app.command()
+def host(
+    out: Annotated[Path, typer.Option(help="Folder for host.json and host.svg.")] = Path("build/bench"),
+    only: host_bench.Only = None,
+    quick: Annotated[
+        bool, typer.Option(help="Tiny sizes: does it run at all? The figures say nothing.")
+    ] = False,
+    torch: Annotated[
+        bool, typer.Option(help=f"Install {TORCH} into build/torch-venv where it is not there.")
+    ] = False,
+) -> None:
+    """Measure the host library, side by side with libfabric, iperf3 and, where there is one, gloo."""
+    host_bench.command(console, out, only, quick, torch)
 
 
 def _peers(fast: str | None) -> list[Peer]:

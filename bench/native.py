@@ -14,17 +14,19 @@ ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = ROOT / "p4src/artifacts/csaud.json"
 P4INFO = ROOT / "p4src/artifacts/csaud.p4info.txtpb"
 
+SWITCH = "softswitch/native"
+
 
 class NativeError(RuntimeError):
     """A benchmark program cannot be built, or failed; the message has its words."""
 
 
-def build(*targets: str) -> None:
-    """Compile the programs named; NativeError with the compiler's last words."""
-    folder = _folder()
+def build(*targets: str, part: str = SWITCH) -> None:
+    """Compile the programs named, of a part of the package; NativeError with the compiler's last words."""
+    folder = _folder(part)
     commands = [["ninja", "-C", str(folder), *targets]]
     if not (folder / "build.ninja").exists():
-        source = ROOT / "softswitch/native"
+        source = ROOT / part
         commands.insert(0, ["cmake", "-S", str(source), "-B", str(folder), "-GNinja",
                             f"-DPython_EXECUTABLE={sys.executable}"])  # fmt: skip
     for argv in commands:
@@ -33,19 +35,19 @@ def build(*targets: str) -> None:
             raise NativeError(f"{argv[0]}: {(done.stderr or done.stdout).strip()[-2000:]}")
 
 
-def path(target: str) -> Path:
-    """Where a program lies once it is built."""
-    folder = _folder()
-    inner = folder / "softswitch/native"
+def path(target: str, part: str = SWITCH) -> Path:
+    """Where a program of a part of the package lies once it is built."""
+    folder = _folder(part)
+    inner = folder / part
     return (inner if inner.exists() else folder) / target
 
 
-def _folder() -> Path:
+def _folder(part: str) -> Path:
     """The build of the whole package where there is one, so that little is left to compile."""
     if given := os.environ.get("CSAUD_BENCH_BUILD"):
         return Path(given)
     package = ROOT / "build/cmake"
-    return package if (package / "build.ninja").exists() else ROOT / "build/bench/native"
+    return package if (package / "build.ninja").exists() else ROOT / "build/bench" / part
 
 
 def run(argv: Sequence[str]) -> dict[str, Any]:

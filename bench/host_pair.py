@@ -1,0 +1,132 @@
+"""CSA-UD and its peers on one veth pair, in turns: goodput, round trip, goodput under loss. Medians."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from statistics import median
+
+from bench.host_peers import IPERF3, OFI_RXD, OFI_TCP, CsaUd, Effort, Iperf3, Libfabric
+from bench.host_rig import HostRigError, Pair
+from bench.results import Result, result
+
+MESSAGE = 1 << 20
+SMALL = 64
+LOSS = 0.01
+WINDOW = 256  # packets; a veth pair has no queue of its own that would overflow
+Say = Callable[[str], None]
+
+# What each contender does, and whether the pair's offloads are on meanwhile.
+_Way = tuple[str, Callable[[Pair, int, Effort], float], bool]
+
+
+def goodput(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) -> list[Result]:
+    """Messages of 1 MB one way."""
+    ours = CsaUd("CSA-UD", mode="udp", segmentation="on", window=WINDOW)
+    plain = CsaUd("CSA-UD, no offloads", mode="udp", segmentation="off", window=WINDOW)
+    raw = CsaUd("CSA-UD, raw sockets, no offloads", mode="raw", window=WINDOW)
+    ways: list[_Way] = [
+        ("ours", ours.goodput, True),
+        ("in turns", ours.in_turns, True),
+        ("plain", plain.goodput, False),
+        ("raw", raw.goodput, False),
+        (OFI_RXD.name, OFI_RXD.goodput, True),
+        (OFI_TCP.name, OFI_TCP.goodput, True),
+        ("iperf3 TCP, no offloads", IPERF3.goodput, False),
+        ("iperf3 TCP", IPERF3.goodput, True),
+    ]
+    found = _alternate(cores, rounds, MESSAGE, effort, ways, say)
+    rows = []
+    for peer, limit in ((OFI_RXD.name, 5.0), ("iperf3 TCP, no offloads", 1.2), (OFI_TCP.name, 1.0),
+                        ("iperf3 TCP", 1.0)):  # fmt: skip
+        rows.append(_row("goodput, 1 MB messages", found["ours"], "MB/s", peer, found[peer], limit))
+    for name, key, peer in (
+        ("goodput, 1 MB there and back in turns", "in turns", OFI_RXD.name),
+        ("goodput, 1 MB there and back in turns", "in turns", OFI_TCP.name),
+        ("goodput, 1 MB messages, no offloads", "plain", "iperf3 TCP, no offloads"),
+        ("goodput, 1 MB messages, raw sockets, no offloads", "raw", "iperf3 TCP, no offloads"),
+    ):
+        rows.append(_row(name, found[key], "MB/s", peer, found[peer], None))
+    return rows
+
+
+def round_trip(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) -> list[Result]:
+    """Messages of 64 bytes, one at a time."""
+    ours = CsaUd("CSA-UD", mode="udp", segmentation="on")
+    raw = CsaUd("CSA-UD, raw sockets", mode="raw")
+    ways: list[_Way] = [
+        ("ours", ours.round_trip, True),
+        ("raw", raw.round_trip, True),
+        (OFI_RXD.name, OFI_RXD.round_trip, True),
+        (OFI_TCP.name, OFI_TCP.round_trip, True),
+    ]
+    found = _alternate(cores, rounds, SMALL, effort, ways, say)
+    us = {name: median(values) for name, values in found.items() if values}
+    if "ours" not in us:
+        return []
+    rows = []
+    if OFI_RXD.name in us:
+        rows.append(result("round trip, 64 B", us["ours"], "us", peer=OFI_RXD.name,
+                           peer_value=us[OFI_RXD.name], bound="at most", limit=0.5))  # fmt: skip
+    if OFI_TCP.name in us:
+        rows.append(result("round trip, 64 B", us["ours"], "us", peer=OFI_TCP.name,
+                           peer_value=us[OFI_TCP.name]))  # fmt: skip
+    if OFI_RXD.name in us and "raw" in us:
+        rows.append(result("round trip, 64 B, raw sockets", us["raw"], "us", peer=OFI_RXD.name,
+                           peer_value=us[OFI_RXD.name]))  # fmt: skip
+    return rows
+
+
+def under_loss(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) -> list[Result]:
+    """The same 1 MB messages with 1 % of the frames lost each way, over what they are without; offloads off,
+    since otherwise a lost frame would be fifteen packets.
+    """
+    ours = CsaUd("CSA-UD", mode="udp", segmentation="off", window=WINDOW)
+    contenders: list[CsaUd | Libfabric | Iperf3] = [ours, OFI_RXD, OFI_TCP, IPERF3]
+    found: dict[tuple[str, bool], list[float]] = defaultdict(list)
+    with Pair(cores) as pair:
+        pair.offloads(False)
+        for _ in range(rounds):
+            for lossy in (False, True):
+                pair.lose(LOSS if lossy else 0.0)
+                for one in contenders:
+                    _attempt(found[one.name, lossy], say, f"{one.name}, {'1 %' if lossy else 'no'} loss",
+                             lambda one=one: one.goodput(pair, MESSAGE, effort))  # type: ignore[misc]  # fmt: skip
+    rows = []
+    for one in contenders:
+        lossy_values, clean = found[one.name, True], found[one.name, False]
+        if not lossy_values or not clean:
+            continue
+        name = f"goodput at 1 % loss, {'CSA-UD' if one is ours else one.name}"
+        rows.append(_row(name, lossy_values, "MB/s", "without loss", clean, 0.9 if one is ours else None))
+    return rows
+
+
+def _alternate(
+    cores: tuple[int, int], rounds: int, size: int, effort: Effort, ways: list[_Way], say: Say
+) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {name: [] for name, _, _ in ways}
+    with Pair(cores) as pair:
+        for _ in range(rounds):
+            for name, measure, offloads in ways:
+                pair.offloads(offloads)
+                _attempt(found[name], say, name, lambda m=measure: m(pair, size, effort))  # type: ignore[misc]
+    return found
+
+
+def _attempt(into: list[float], say: Say, name: str, measure: Callable[[], float]) -> None:
+    """One peer that fails does not end the others' measurement."""
+    try:
+        into.append(measure())
+    except HostRigError as error:
+        say(f"{name}: {error}")
+
+
+def _row(
+    name: str, values: list[float], unit: str, peer: str, peer_values: list[float], limit: float | None
+) -> Result:
+    ours = median(values) / 1e6 if values else 0.0
+    theirs = median(peer_values) / 1e6 if peer_values else None
+    if limit is None:
+        return result(name, ours, unit, peer=peer, peer_value=theirs)
+    return result(name, ours, unit, peer=peer, peer_value=theirs, bound="at least", limit=limit)

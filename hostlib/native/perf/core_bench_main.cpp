@@ -1,0 +1,240 @@
+// What the protocol core takes by itself, without sockets and threads: DATA packets received and reassembled.
+//
+//   csaud_host_core_bench receive BYTES PEERS PACKETS [BURST]   BYTES of payload a packet, from PEERS in
+//   turn,
+//                                                               BURST of each
+//   csaud_host_core_bench memory PEERS MESSAGES                 bytes kept for idle peers, active messages
+//
+// Prints one line of JSON. Counted is all that a receiver does for a packet: taking it apart, checking its
+// iCRC, placing it, timers, the control packets that answer, completions and the posts of further receives.
+// Not counted: making the packets.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "endpoint.hpp"
+#include "wire.hpp"
+
+namespace {
+
+using csaud::Completion;
+using csaud::Endpoint;
+using csaud::EndpointConfig;
+using csaud::MessageName;
+using csaud::Nanos;
+using csaud::TxPacket;
+namespace wire = csaud::wire;
+
+constexpr std::uint32_t kLocalIpv4 = 0x0a000001;
+constexpr std::uint32_t kPeerIpv4 = 0x0b000000;
+constexpr std::uint32_t kFirstQpn = 0x100;
+constexpr std::uint32_t kQkey = 0x1234567;
+constexpr std::size_t kAtOnce = 64;  // packets handed over between two looks at the clock
+constexpr Nanos kPacketTime = 100;   // of the virtual clock
+constexpr std::uint16_t kMessagePackets = 64;
+constexpr Nanos kTurn = 2 * kMessagePackets * kPacketTime;  // of a peer's two posted messages
+
+EndpointConfig receiver_config(std::size_t bytes, std::uint16_t peers) {
+    EndpointConfig c;
+    c.world = static_cast<std::uint16_t>(peers + 1);
+    c.path_mtu = static_cast<std::uint16_t>(bytes + wire::kCsaBytes);
+    c.qkey = kQkey;
+    c.local = {kLocalIpv4, kFirstQpn};
+    // So that each peer has the same window, however many there are.
+    c.early_pool_packets = std::max(c.early_pool_packets, c.window * peers);
+    return c;
+}
+
+void add_peers(Endpoint& endpoint, std::uint16_t peers) {
+    for (std::uint32_t p = 1; p <= peers; ++p)
+        endpoint.set_peer(static_cast<std::uint16_t>(p), kPeerIpv4 + p, kFirstQpn + p);
+}
+
+// Where each peer is in its stream of messages.
+struct Source {
+    std::uint32_t message = 0;
+    std::uint16_t packet = 0;
+    std::array<std::uint16_t, 16> path_seq{};
+};
+
+class Packets {
+  public:
+    Packets(std::size_t bytes, std::uint16_t peers, std::size_t burst)
+        : bytes_(bytes), burst_(burst), sources_(peers), payload_(bytes, std::byte{0x5a}) {
+        stride_ = (wire::kHeaderBytes + bytes + 8 + 63) / 64 * 64;
+        storage_.resize(kAtOnce * stride_);
+    }
+
+    // The next kAtOnce packets.
+    void make(Nanos now) {
+        spans_.clear();
+        for (std::size_t i = 0; i < kAtOnce; ++i) spans_.push_back(one(i, now));
+    }
+    const std::vector<std::span<const std::byte>>& spans() const { return spans_; }
+
+  private:
+    std::span<const std::byte> one(std::size_t place, Nanos now) {
+        const auto peer = static_cast<std::uint16_t>(made_ / burst_ % sources_.size());
+        ++made_;
+        Source& s = sources_[peer];
+        wire::CsaHeader h;
+        h.cls = 4;
+        h.flags = s.packet + 1 == kMessagePackets ? wire::kLast : 0;
+        h.name.coll_seq = s.message;
+        h.name.src_rank = static_cast<std::uint16_t>(peer + 1);
+        h.pkt_idx = s.packet;
+        h.pkt_total = kMessagePackets;
+        h.path_id = s.packet % 16;
+        h.path_seq = s.path_seq[h.path_id]++;
+        h.tx_ts = static_cast<std::uint32_t>(now / 1000);
+        if (++s.packet == kMessagePackets) {
+            s.packet = 0;
+            ++s.message;
+        }
+        wire::Route r;
+        r.src_ipv4 = kPeerIpv4 + peer + 1U;
+        r.dst_ipv4 = kLocalIpv4;
+        r.src_qpn = kFirstQpn + peer + 1U;
+        r.dst_qpn = kFirstQpn;
+        r.qkey = kQkey;
+        r.src_port = static_cast<std::uint16_t>(0xC000 | h.path_id);
+        r.ip_id = 7;
+        std::byte* out = storage_.data() + place * stride_;
+        const std::size_t pad = wire::encode_headers(std::span(out, wire::kHeaderBytes), r, h, bytes_);
+        std::memcpy(out + wire::kHeaderBytes, payload_.data(), bytes_);
+        std::memset(out + wire::kHeaderBytes + bytes_, 0, pad);
+        const auto crc = wire::icrc(std::span<const std::byte>(out, wire::kHeaderBytes), payload_, pad);
+        std::memcpy(out + wire::kHeaderBytes + bytes_ + pad, crc.data(), crc.size());
+        return {out, wire::kHeaderBytes + bytes_ + pad + crc.size()};
+    }
+
+    std::size_t bytes_;
+    std::size_t burst_;
+    std::vector<Source> sources_;
+    std::vector<std::byte> payload_;
+    std::size_t stride_ = 0;
+    std::vector<std::byte> storage_;
+    std::vector<std::span<const std::byte>> spans_;
+    std::uint64_t made_ = 0;
+};
+
+struct Receiving {
+    Endpoint endpoint;
+    std::vector<std::byte> target;
+    std::vector<std::uint32_t> posted;  // messages by peer
+    TxPacket out;
+    std::uint64_t answers = 0;
+
+    Receiving(std::size_t bytes, std::uint16_t peers)
+        : endpoint(receiver_config(bytes, peers)), target(kMessagePackets * bytes), posted(peers) {
+        add_peers(endpoint, peers);
+        for (std::uint16_t p = 1; p <= peers; ++p) {
+            post(p, 0);
+            post(p, 0);
+        }
+    }
+
+    void post(std::uint16_t peer, Nanos now) {
+        MessageName name;
+        name.coll_seq = posted[peer - 1U]++;
+        name.src_rank = peer;
+        // What a schedule would know: with many peers each one's turn comes late.
+        csaud::Hints hints;
+        hints.expected_start = now + kTurn * static_cast<Nanos>(posted.size());
+        endpoint.post_recv(name, peer, target, hints, now);
+    }
+};
+
+// The only function that counts; callgrind is told its name.
+[[gnu::noinline]] void timed_receive(Receiving& r, const Packets& packets, Nanos now) {
+    for (const auto& packet : packets.spans()) r.endpoint.on_packet(packet, now);
+    r.endpoint.on_timer(now);
+    while (r.endpoint.next_tx(r.out, now)) ++r.answers;
+    Completion done;
+    while (r.endpoint.next_completion(done)) r.post(done.rank, now);
+}
+
+int receive(std::size_t bytes, std::uint16_t peers, std::uint64_t wanted, std::size_t burst) {
+    const std::uint64_t count = (wanted + kAtOnce - 1) / kAtOnce * kAtOnce;
+    Receiving receiving(bytes, peers);
+    Packets packets(bytes, peers, burst);
+    Nanos now = 1'000'000;
+    std::chrono::nanoseconds time{0};
+    std::vector<double> rounds;
+    // Once through all peers does not count: their records are made then.
+    const std::uint64_t warm =
+        std::max<std::uint64_t>(count / 10, 2 * peers * burst + kAtOnce) / kAtOnce * kAtOnce;
+    for (std::uint64_t n = 0; n < warm + count; n += kAtOnce) {
+        packets.make(now);
+        const auto begin = std::chrono::steady_clock::now();
+        timed_receive(receiving, packets, now);
+        if (n >= warm) {
+            const auto took = std::chrono::steady_clock::now() - begin;
+            time += took;
+            rounds.push_back(static_cast<double>(took.count()) / kAtOnce);
+        }
+        now += kPacketTime * static_cast<Nanos>(kAtOnce);
+    }
+    const csaud::Stats& s = receiving.endpoint.stats();
+    if (s.rx_data != warm + count || s.rx_duplicates != 0 || s.rx_bad_icrc != 0) {
+        std::fprintf(stderr, "%llu of %llu packets were taken\n", static_cast<unsigned long long>(s.rx_data),
+                     static_cast<unsigned long long>(warm + count));
+        return 1;
+    }
+    // The median: what interrupts the process does not count.
+    std::ranges::nth_element(rounds, rounds.begin() + static_cast<std::ptrdiff_t>(rounds.size() / 2));
+    std::printf(
+        "{\"ns_per_packet\": %.2f, \"mean_ns_per_packet\": %.2f, \"answers\": %llu, \"packets\": %llu}\n",
+        rounds[rounds.size() / 2], static_cast<double>(time.count()) / static_cast<double>(count),
+        static_cast<unsigned long long>(receiving.answers), static_cast<unsigned long long>(count));
+    return 0;
+}
+
+int memory(std::uint16_t peers, std::uint32_t messages) {
+    constexpr std::size_t kBytes = 64;
+    const auto used = [](const Endpoint& e) { return e.memory(); };
+    Endpoint idle(receiver_config(kBytes, peers));
+    const std::size_t before = used(idle).peers;
+    add_peers(idle, peers);
+    const double per_peer = static_cast<double>(used(idle).peers) / (peers + 1.0);
+
+    Endpoint busy(receiver_config(kBytes, 1));
+    add_peers(busy, 1);
+    std::vector<std::byte> buffer(512 * kBytes);
+    const csaud::MemoryUse empty = used(busy);
+    for (std::uint32_t m = 0; m < messages; ++m) {
+        MessageName name;
+        name.coll_seq = m;
+        name.src_rank = 1;
+        busy.post_recv(name, 1, buffer, {}, 0);
+        name.src_rank = 0;
+        busy.post_send(name, 1, buffer, {}, 0);
+    }
+    const csaud::MemoryUse full = used(busy);
+    std::printf("{\"idle_peer\": %.1f, \"active_receive\": %.1f, \"active_send\": %.1f, \"table\": %zu}\n",
+                per_peer, static_cast<double>(full.receives - empty.receives) / messages,
+                static_cast<double>(full.sends - empty.sends) / messages, before);
+    return 0;
+}
+
+std::uint64_t number(const char* text) {
+    return std::strtoull(text, nullptr, 10);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string what = argc > 1 ? argv[1] : "";
+    if (what == "receive" && (argc == 5 || argc == 6))
+        return receive(number(argv[2]), static_cast<std::uint16_t>(number(argv[3])), number(argv[4]),
+                       argc == 6 ? number(argv[5]) : 1);
+    if (what == "memory" && argc == 4)
+        return memory(static_cast<std::uint16_t>(number(argv[2])),
+                      static_cast<std::uint32_t>(number(argv[3])));
+    std::fprintf(stderr, "usage: %s receive BYTES PEERS PACKETS [BURST] | memory PEERS MESSAGES\n", argv[0]);
+    return 2;
+}

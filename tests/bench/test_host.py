@@ -1,0 +1,64 @@
+"""`python -m bench host` from end to end, on tiny sizes: that it runs, and what it leaves. No figure is
+judged: they say nothing at such sizes, and little on a busy machine.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench import host_rig, host_state
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(out: Path, *parts: str, fails: bool = False) -> list[dict[str, object]]:
+    argv = [sys.executable, "-m", "bench", "host", "--quick", "--out", str(out)]
+    for part in parts:
+        argv += ["--only", part]
+    done = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, timeout=280)
+    assert fails or done.returncode == 0, done.stdout + done.stderr
+    rows: list[dict[str, object]] = json.loads((out / "host.json").read_text())
+    assert all(float(str(row["value"])) > 0 for row in rows)
+    return rows
+
+
+def test_core_and_memory(tmp_path: Path) -> None:
+    rows = run(tmp_path, "core", "peers", "memory")
+    assert (tmp_path / "host.svg").read_text().startswith("<?xml")
+    by_name = {row["name"]: row for row in rows}
+    assert by_name["core alone, DATA of 64 B"]["unit"] == "packets/s"
+    assert by_name["memory of an idle peer"]["holds"] is True
+    assert by_name["memory of an active receive"]["holds"] is True
+
+
+@pytest.mark.root
+def test_a_pair_of_hosts_and_loss(tmp_path: Path) -> None:
+    peers = [shutil.which(program) for program in ("fi_pingpong", "iperf3")]
+    # A peer that is not installed is said to have failed, and the others are measured.
+    rows = run(tmp_path, "round-trip", fails=not all(peers))
+    if peers[0]:
+        assert {row["peer"] for row in rows} == {"libfabric udp;ofi_rxd", "libfabric tcp"}
+    with host_rig.Pair((0, 0)) as pair:
+        pair.offloads(False)
+        pair.lose(1.0)
+        with pytest.raises(host_rig.HostRigError):
+            pair.run(1, ["ping", "-c", "1", "-W", "0.2", host_rig.ADDRESSES[0]])
+        pair.lose(0.0)
+        assert "1 received" in pair.run(1, ["ping", "-c", "1", host_rig.ADDRESSES[0]])
+
+
+def test_queue_pairs_do_not_grow_with_peers() -> None:
+    rows = host_state.rows(56.0)
+    pairs = [row for row in rows if row.at["curve"] == "QPs"]
+    assert [row.at["x"] for row in pairs][0::7] == [8, 65_536]
+    assert {row.value for row in pairs} == {1}
+    assert [row.peer_value for row in pairs] == [row.at["x"] for row in pairs]
+    state = [row for row in rows if row.at["curve"] == "bytes"]
+    assert len({row.value for row in state}) == 1
+    assert state[-1].peer_value == 65_536 * host_state.CONTEXT
