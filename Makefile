@@ -13,7 +13,7 @@ export PIP_ROOT_USER_ACTION := ignore
 # Debian packages, each for one reason:
 APT_BUILD := g++ cmake ninja-build python3-venv python3-dev nlohmann-json3-dev libisal-dev clang-format
 APT_EMULATION := mininet iproute2 iputils-ping ethtool tcpdump tshark util-linux
-APT_VERBS := qemu-system-x86
+APT_VERBS := libibverbs-dev qemu-system-x86
 APT_FUZZ := clang libclang-rt-dev
 APT := $(APT_BUILD) $(APT_EMULATION) $(APT_VERBS) $(APT_FUZZ)
 

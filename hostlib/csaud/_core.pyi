@@ -143,6 +143,37 @@ class StreamRole(enum.Enum):
     ping = 2
     pong = 3
 
+HAVE_VERBS: bool
+
+def verbs_devices() -> list[dict[str, Any]]:
+    """RDMA devices that libibverbs knows; RuntimeError where it is missing."""
+
+class VerbsDevice(Device):
+    """A UD queue pair on an RDMA device, RoCEv2 over IPv4."""
+
+    def __init__(
+        self,
+        device: str,
+        port: int,
+        gid_index: int,
+        ipv4: int,
+        path_mtu: int,
+        batch: int,
+        receive_buffer: int,
+    ) -> None: ...
+    def start(self, qkey: int) -> None:
+        """Receive and send under this Q_Key from now on; before the progress thread."""
+
+    @property
+    def qpn(self) -> int: ...
+    @property
+    def copied(self) -> int:
+        """packets whose payload was copied because its memory is not registered"""
+
+    @property
+    def has_loss_port(self) -> bool:
+        """whether cut packets of the first form come to this process"""
+
 class QpnClaim:
     """A QP number that no other process at this address can claim."""
 

@@ -25,7 +25,7 @@ class Communicator(Group):
 
     Attributes:
         settings: the settings in force.
-        mode: how the device sends, "raw" or "udp".
+        mode: how the device sends, "raw", "udp" or "verbs".
     """
 
     def __init__(

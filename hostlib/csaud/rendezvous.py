@@ -23,7 +23,7 @@ class Card:
         ipv4: dotted address that its packets come from.
         qpn: its 24-bit queue pair number.
         mtu: largest RDMA path MTU that its link carries, bytes.
-        mode: "raw" or "udp", how its device sends.
+        mode: "raw", "udp" or "verbs", how its device sends.
     """
 
     rank: int

@@ -49,6 +49,7 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
         opened, meeting = _meet(place, settings, cleanup)
         table = meeting.table
         _check_routes(table, opened)
+        _start_together(opened, meeting, settings)
         config = _endpoint_config(place, settings, table, opened)
         progress = _core.Progress(config, opened.native, settings.batch)
         for card in table.cards:
@@ -97,10 +98,21 @@ def _meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> t
     return opened, guest
 
 
+def _start_together(opened: Opened, meeting: Meeting, settings: Settings) -> None:
+    """A queue pair of an RDMA device receives from here on; nobody sends before all such can receive."""
+    if opened.start is not None:
+        try:
+            opened.start(meeting.table.qkey)
+        except OSError as error:
+            raise ConfigError(f"cannot start the device: {error}") from None
+    if any(card.mode == "verbs" for card in meeting.table.cards):
+        meeting.arrive("ready", settings.store_timeout)
+
+
 def _card(place: Launch, settings: Settings, opened: Opened, master: str) -> Card:
     link = addresses.link_mtu(opened.ipv4, master)
     if settings.mtu == 0:
-        mtu = addresses.largest_path_mtu(link)
+        mtu = min(addresses.largest_path_mtu(link), opened.max_mtu)
     elif settings.mtu < _SMALLEST_MTU:
         raise ConfigError(f"mtu={settings.mtu}: expected 0 or {_SMALLEST_MTU} to 4096 (bytes)")
     else:
@@ -132,6 +144,9 @@ def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Op
         config.udp_source_port = config.roce_port
         config.zero_ip_id = True
         config.verify_icrc = all(card.mode == "udp" for card in table.cards)
+    elif opened.mode == "verbs":
+        # The device makes it and checks it.
+        config.make_icrc = config.verify_icrc = False
     config.window, config.paths = settings.window, settings.paths
     config.ecn = settings.ecn
     config.path_policy = _core.PathPolicy[settings.path_policy]

@@ -36,7 +36,7 @@ class Settings:
     """The values in force. Zero or an empty string means "choose for me" where the help says so."""
 
     # who and where
-    device: str = _row("soft", "name", "device that carries the packets", choices=("soft",))
+    device: str = _row("soft", "name", "device that carries the packets", choices=("soft", "verbs"))
     mode: str = _row(
         "auto",
         "name",
@@ -45,6 +45,18 @@ class Settings:
     )
     address: str = _row(
         "", "IPv4 address", "local address of this rank; empty: that of the route to MASTER_ADDR"
+    )
+    verbs_device: str = _row(
+        "",
+        "name",
+        "verbs device: RDMA device by name (csaud device list); empty: the one that has the address",
+    )
+    verbs_gid_index: int = _row(
+        -1,
+        "index",
+        "verbs device: entry of its GID table; -1: the RoCEv2 one of the address",
+        low=-1,
+        high=255,
     )
     store_port: int = _row(0, "TCP port", "port of rank 0's rendezvous; 0: MASTER_PORT", high=65535)
     store_timeout: float = _row(60.0, "s", "how long the ranks wait for each other at the start", low=0.1)
@@ -91,7 +103,12 @@ class Settings:
     )
     # limits and sizes
     timeout: float = _row(0.0, "s", "longest time that one collective may take; 0: no limit")
-    rx_buffer: int = _row(33_554_432, "bytes", "socket receive buffer asked of the kernel", low=4096)
+    rx_buffer: int = _row(
+        33_554_432,
+        "bytes",
+        "receive buffer: of the socket, as asked of the kernel, or posted to the RDMA device",
+        low=4096,
+    )
     batch: int = _row(32, "packets", "packets per system call", low=1, high=256)
     log: str = _row("warning", "level", "log level", choices=("debug", "info", "warning", "error"))
 

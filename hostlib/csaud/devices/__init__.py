@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from csaud.devices import soft
+from csaud.devices import soft, verbs
 from csaud.devices.opened import Opened
 from csaud.settings import Settings
 
 Opener = Callable[[Settings, str], Opened]
 
-_OPENERS: dict[str, Opener] = {"soft": soft.open_device}
+_OPENERS: dict[str, Opener] = {"soft": soft.open_device, "verbs": verbs.open_device}
 
 
 def open_device(settings: Settings, address: str) -> Opened:

@@ -1,24 +1,29 @@
 """What opening a device gives."""
 
 import dataclasses
+from collections.abc import Callable
 
 from csaud import _core
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Opened:
-    """A device ready to receive: packets that come before the endpoint exists wait in its queue.
+    """An open device. Packets that come before the endpoint exists wait in its queue, from `start` on.
 
     Attributes:
         native: the device.
         ipv4: its address, dotted.
         qpn: its 24-bit queue pair number.
-        mode: how it sends, "raw" or "udp".
-        claim: keeps the QP number ours while it lives.
+        mode: how it sends, "raw", "udp" or "verbs".
+        claim: keeps the QP number ours while it lives; None where the device gives numbers itself.
+        max_mtu: largest path MTU that it carries, bytes.
+        start: makes it receive under the job's Q_Key; None where it receives anyway.
     """
 
     native: _core.Device
     ipv4: str
     qpn: int
     mode: str
-    claim: _core.QpnClaim
+    claim: _core.QpnClaim | None = None
+    max_mtu: int = 4096
+    start: Callable[[int], None] | None = None

@@ -66,6 +66,7 @@ class PyProgress {
         // The id is known only once the post is made, and only a later call with Python's lock looks it up.
         const std::uint64_t id = [&] {
             const nb::gil_scoped_release release;
+            held.keep(progress_.pin(held.whole()));
             return is_send ? progress_.post_send(name, peer, bytes, hints)
                            : progress_.post_recv(name, peer, bytes, hints);
         }();

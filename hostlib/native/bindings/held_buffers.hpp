@@ -5,8 +5,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 
 namespace csaud::bindings {
 
@@ -20,18 +22,28 @@ class HeldBuffer {
             throw nanobind::python_error();
     }
     ~HeldBuffer() {
+        pinned_.reset();  // before the memory may go
         if (view_.obj != nullptr) PyBuffer_Release(&view_);
     }
-    HeldBuffer(HeldBuffer&& other) noexcept : view_(other.view_) { other.view_.obj = nullptr; }
+    HeldBuffer(HeldBuffer&& other) noexcept : view_(other.view_), pinned_(std::move(other.pinned_)) {
+        other.view_.obj = nullptr;
+    }
     HeldBuffer& operator=(HeldBuffer&&) = delete;
     HeldBuffer(const HeldBuffer&) = delete;
     HeldBuffer& operator=(const HeldBuffer&) = delete;
 
     // Bytes [offset, offset + length); throws std::out_of_range beyond the buffer.
     std::span<std::byte> part(std::size_t offset, std::size_t length) const;
+    std::span<const std::byte> whole() const {
+        return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
+    }
+
+    // Something that lives as long as this does: the memory's registration with a device.
+    void keep(std::shared_ptr<const void> pinned) { pinned_ = std::move(pinned); }
 
   private:
     Py_buffer view_{};
+    std::shared_ptr<const void> pinned_;
 };
 
 // Buffers by the id of the transfer that uses them.

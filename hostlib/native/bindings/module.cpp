@@ -8,4 +8,5 @@ NB_MODULE(_core, m) {
     csaud::bindings::bind_core(m);
     csaud::bindings::bind_testing(m);
     csaud::bindings::bind_device(m);
+    csaud::bindings::bind_verbs(m);
 }

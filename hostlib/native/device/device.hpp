@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -62,6 +63,13 @@ class Device {
 
     // From any thread.
     virtual DeviceCounters counters() const = 0;
+
+    // Finds the way to a peer beforehand, where that takes time. Before anything is sent.
+    virtual void prepare(std::uint32_t /*ipv4*/) {}
+
+    // Memory from which payload will be sent, for as long as somebody holds the result; from any thread. A
+    // device that reads it by itself registers it.
+    virtual std::shared_ptr<const void> pin(std::span<const std::byte> /*memory*/) { return nullptr; }
 };
 
 }  // namespace csaud::device

@@ -61,8 +61,11 @@ Progress::~Progress() {
 }
 
 void Progress::set_peer(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn) {
-    const std::lock_guard lock(mutex_);
-    endpoint_.set_peer(rank, ipv4, qpn);
+    {
+        const std::lock_guard lock(mutex_);
+        endpoint_.set_peer(rank, ipv4, qpn);
+    }
+    device_->prepare(ipv4);
 }
 
 void Progress::start() {

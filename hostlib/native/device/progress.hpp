@@ -38,6 +38,9 @@ class Progress {
     // Ends the thread. What is unfinished stays so; no buffer is touched afterwards.
     void stop();
 
+    // As Device::pin.
+    std::shared_ptr<const void> pin(std::span<const std::byte> memory) { return device_->pin(memory); }
+
     // As the endpoint's; a buffer must live until its completion was returned by wait(), or until stop().
     std::uint64_t post_send(const MessageName& name, std::uint16_t dst, std::span<const std::byte> buffer,
                             const Hints& hints);

@@ -128,10 +128,13 @@ class Guest:
         command = [QEMU, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-vga", "none"]
         # tcg: a nested machine may offer a kvm device that does not work.
         command += ["-accel", "tcg,thread=multi", "-smp", "1", "-m", str(settings.memory_mb)]
+        # The default model is of 2006; numpy needs more.
+        command += ["-cpu", "max"]
         command += ["-kernel", os.fspath(self._boot.image), "-initrd", os.fspath(self._boot.initramfs)]
         # An emulated timer on a busy machine fails the kernel's check of it, and that would be a panic.
         parameters = "console=ttyS0 loglevel=5 panic=-1 mitigations=off no_timer_check rdinit=/init"
-        parameters += f" csaud.run={settings.program}"
+        # Nothing else feeds the random numbers of a machine without devices.
+        parameters += f" random.trust_cpu=on csaud.run={settings.program}"
         command += ["-append", parameters]
         command += ["-serial", f"file:{_escaped(self._console)}"]
         command += ["-chardev", f"socket,id=line,fd={line}", "-serial", "chardev:line"]

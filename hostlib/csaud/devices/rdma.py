@@ -1,0 +1,99 @@
+"""The RDMA devices of this machine, as libibverbs tells of them."""
+
+import dataclasses
+import ipaddress
+from typing import Any
+
+from csaud import _core
+
+_KINDS = ("InfiniBand", "RoCE v1", "RoCE v2")  # enum ibv_gid_type
+_ROCE_V2 = _KINDS[2]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gid:
+    """One entry of a port's table.
+
+    Attributes:
+        index: its place in the table.
+        kind: "InfiniBand", "RoCE v1" or "RoCE v2".
+        address: the IPv6 address that it is, or the dotted IPv4 one that is mapped in it.
+        interface: the network interface that it is of, "" where the kernel does not say.
+    """
+
+    index: int
+    kind: str
+    address: str
+    interface: str
+
+    @property
+    def usable(self) -> bool:
+        """Whether our packets, RoCEv2 over IPv4, can come from it."""
+        return self.kind == _ROCE_V2 and "." in self.address
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Port:
+    """A port of a device. `mtu` and `max_mtu` are path MTUs in bytes, in force and at most."""
+
+    number: int
+    active: bool
+    ethernet: bool
+    mtu: int
+    max_mtu: int
+    gids: tuple[Gid, ...]
+
+    def gid_of(self, ipv4: str) -> Gid | None:
+        """The first GID to use, of this address or ("") of any."""
+        return next((gid for gid in self.gids if gid.usable and ipv4 in ("", gid.address)), None)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class RdmaDevice:
+    """A device. Where `error` says why it cannot be opened, it has no ports and no limits."""
+
+    name: str
+    error: str
+    limits: dict[str, int]
+    ports: tuple[Port, ...]
+
+
+class NoVerbs(RuntimeError):
+    """RDMA devices cannot be used at all: the message says what is missing."""
+
+
+def find_devices() -> list[RdmaDevice]:
+    """All devices, those that cannot be opened among them.
+
+    Raises:
+        NoVerbs: built without the header, or libibverbs is not there.
+    """
+    if not _core.HAVE_VERBS:
+        raise NoVerbs("csaud was built without infiniband/verbs.h")
+    try:
+        records = _core.verbs_devices()
+    except (RuntimeError, OSError) as error:
+        raise NoVerbs(str(error)) from None
+    return [_device(record) for record in records]
+
+
+def _device(record: dict[str, Any]) -> RdmaDevice:
+    name = record["name"]
+    limits = {key: value for key, value in record.items() if isinstance(value, int)}
+    ports = tuple(
+        Port(
+            number=port["number"],
+            active=port["active"],
+            ethernet=port["ethernet"],
+            mtu=port["mtu"],
+            max_mtu=port["max_mtu"],
+            gids=tuple(_gid(*entry) for entry in port["gids"]),
+        )
+        for port in record["ports"]
+    )
+    return RdmaDevice(name, record["error"], limits, ports)
+
+
+def _gid(index: int, kind: int, raw: bytes, interface: str) -> Gid:
+    address = ipaddress.IPv6Address(raw)
+    return Gid(index, _KINDS[kind], str(address.ipv4_mapped or address), interface)

@@ -1,0 +1,92 @@
+#include "verbs_device.hpp"
+
+#include <algorithm>
+#include <fstream>
+
+namespace csaud::device::verbs {
+namespace {
+
+constexpr std::size_t kSends = 512;
+// A packet that no buffer waits for is lost without a word: no less than several windows.
+constexpr std::size_t kFewestReceives = 256;
+
+QueuePairConfig queues(const VerbsConfig& config) {
+    const std::size_t receives = config.receive_buffer / config.path_mtu;
+    return {.device = config.device,
+            .port = config.port,
+            .sends = kSends,
+            .receives = std::max(receives, kFewestReceives)};
+}
+
+}  // namespace
+
+VerbsDevice::VerbsDevice(const VerbsConfig& config)
+    : config_(config),
+      pair_(queues(config)),
+      memory_(pair_.domain()),
+      handles_(pair_.domain(), config.port, config.gid_index, pair_.address_handles()),
+      receives_(pair_, config.ipv4, config.path_mtu, config.batch),
+      sends_(pair_, memory_, handles_, config.path_mtu, config.batch),
+      loss_port_(config.ipv4, config.path_mtu, config.batch),
+      drops_file_("/sys/class/infiniband/" + config.device + "/ports/" + std::to_string(config.port) +
+                  "/hw_counters/out_of_buffer") {
+    packets_.reserve(2 * config.batch);
+    drops_before_ = drops();
+}
+
+VerbsDevice::~VerbsDevice() {
+    // Before the buffers that it writes to.
+    pair_.close();
+}
+
+void VerbsDevice::start(std::uint32_t qkey) {
+    pair_.initialise(qkey);
+    receives_.start(qkey);
+    sends_.start(qkey);
+    pair_.start();
+}
+
+Sent VerbsDevice::send(std::span<const TxPacket> packets) {
+    return sends_.send(packets);
+}
+
+Received VerbsDevice::receive() {
+    packets_.clear();
+    receives_.repost();
+    const std::size_t cut = loss_port_.take(packets_);
+    if (pair_.receive_completions().armed() || pair_.send_completions().armed()) pair_.channel().drain();
+    sends_.reclaim();
+    const std::size_t count = receives_.take(packets_);
+    bool more = cut == config_.batch || count == config_.batch;
+    // The thread may sleep after this, so what comes from now on must wake it, and what came before that is
+    // taken now.
+    if (!more && pair_.receive_completions().arm()) more = receives_.take(packets_) != 0;
+    return {packets_, more};
+}
+
+void VerbsDevice::watch(std::vector<pollfd>& list, bool) const {
+    // Room to send comes with a completion, too.
+    list.push_back({pair_.event_descriptor(), POLLIN, 0});
+    if (loss_port_.open()) list.push_back({loss_port_.descriptor(), POLLIN, 0});
+}
+
+DeviceCounters VerbsDevice::counters() const {
+    return {loss_port_.drops() + drops() - drops_before_, sends_.errors(), sends_.blocked()};
+}
+
+void VerbsDevice::prepare(std::uint32_t ipv4) {
+    handles_.get({.ipv4 = ipv4});
+}
+
+std::shared_ptr<const void> VerbsDevice::pin(std::span<const std::byte> memory) {
+    return memory_.pin(memory);
+}
+
+// Packets for which no receive was posted, of the whole port; devices that do not count them have no file.
+std::uint64_t VerbsDevice::drops() const {
+    std::uint64_t count = 0;
+    std::ifstream(drops_file_) >> count;
+    return count;
+}
+
+}  // namespace csaud::device::verbs

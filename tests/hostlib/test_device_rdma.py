@@ -1,0 +1,54 @@
+"""Which RDMA device, port and GID a rank takes, and what it says where there is none. Devices are records."""
+
+import pytest
+from csaud import settings as settings_table
+from csaud.devices import rdma, verbs
+from csaud.errors import ConfigError
+
+LINK_LOCAL = rdma.Gid(0, "RoCE v2", "fe80::1", "eth0")
+OLD = rdma.Gid(1, "RoCE v1", "10.0.1.2", "eth0")
+RIGHT = rdma.Gid(2, "RoCE v2", "10.0.1.2", "eth0")
+OTHER = rdma.Gid(3, "RoCE v2", "10.0.9.2", "eth0")
+
+
+def device(name: str, *gids: rdma.Gid, active: bool = True, error: str = "") -> rdma.RdmaDevice:
+    ports = () if error else (rdma.Port(1, active, True, 4096, 4096, gids),)
+    return rdma.RdmaDevice(name, error, {}, ports)
+
+
+def choose(found: list[rdma.RdmaDevice], address: str, **settings: object) -> tuple[str, int]:
+    chosen, _, gid = verbs.choose(found, settings_table.load({"device": "verbs", **settings}, {}), address)
+    return chosen.name, gid.index
+
+
+def test_the_device_that_has_the_address() -> None:
+    found = [device("first", LINK_LOCAL, OTHER), device("second", LINK_LOCAL, OLD, RIGHT)]
+    assert choose(found, "10.0.1.2") == ("second", 2)
+
+
+def test_a_named_device_is_taken_whatever_the_address() -> None:
+    found = [device("first", LINK_LOCAL, OTHER), device("second", OLD, RIGHT)]
+    assert choose(found, "10.0.1.2", verbs_device="first") == ("first", 3)
+    assert choose([device("only", OTHER, RIGHT)], "10.0.1.2", verbs_device="only") == ("only", 2)
+
+
+def test_a_gid_by_its_index() -> None:
+    assert choose([device("only", OLD, RIGHT, OTHER)], "10.0.1.2", verbs_gid_index=3) == ("only", 3)
+
+
+@pytest.mark.parametrize(
+    ("found", "settings", "message"),
+    [
+        ([], {}, "no RDMA device"),
+        ([device("mlx5_0", RIGHT)], {"verbs_device": "mlx5_1"}, "there are mlx5_0"),
+        ([device("mlx5_0", RIGHT, active=False)], {}, "mlx5_0 port 1 down"),
+        ([device("mlx5_0", LINK_LOCAL, OLD)], {}, "no IPv4 GID"),
+        ([device("mlx5_0", error="open RDMA device mlx5_0: Permission denied")], {}, "Permission denied"),
+        ([device("mlx5_0", RIGHT)], {"verbs_gid_index": 0}, "GID 0"),
+    ],
+)
+def test_nothing_to_choose_is_explained(
+    found: list[rdma.RdmaDevice], settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        choose(found, "10.0.1.2", **settings)
