@@ -8,12 +8,14 @@ are answered when every switch holds them, or after `timeout_s` with the switche
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import os
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ from pydantic import BaseModel, ValidationError
 from csaud_controller.desired import Intent
 from csaud_controller.fabric_controller import FabricController
 from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.host_paths import PathReport, as_json
 from csaud_controller.policy import Policy
 from csaud_controller.rundir import is_served
 from csaud_controller.yamlfile import key_text
@@ -34,6 +37,7 @@ _MAX_LINE = 1 << 24
 
 Request = dict[str, Any]
 Answer = dict[str, Any]
+Ops = dict[str, Callable[[Request], Awaitable[Answer]]]
 
 
 class ControlError(RuntimeError):
@@ -45,18 +49,24 @@ class RefusedError(ControlError):
 
 
 class ControlServer:
-    """Serves one FabricController at `path` until `stopped` is set."""
+    """Serves one FabricController at `path` until `stopped` is set; and path reports of hosts, alone, at
+    `reports`, host and port, where hosts have no such path.
+    """
 
-    def __init__(self, controller: FabricController, path: Path) -> None:
-        self._controller, self._path = controller, path
+    def __init__(
+        self, controller: FabricController, path: Path, reports: tuple[str, int] | None = None
+    ) -> None:
+        self._controller, self._path, self._reports = controller, path, reports
         self.stopped = asyncio.Event()
-        self._ops: dict[str, Callable[[Request], Awaitable[Answer]]] = {
+        self._ops: Ops = {
             "status": self._status,
             "intent": self._intent,
             "policy.set": self._policy_set,
             "fault.set": self._fault_set,
             "fault.clear": self._fault_clear,
             "alarms": self._alarms,
+            **self._host_ops(),
+            "paths.stats": self._paths_stats,
             "wait": self._wait,
             "stop": self._stop,
         }
@@ -67,7 +77,18 @@ class ControlServer:
         if is_served(self._path):
             raise ControlError(f"a controller already runs: {self._path} is in use")
         self._path.unlink(missing_ok=True)
-        server = await asyncio.start_unix_server(self._client, self._path, limit=_MAX_LINE)
+        async with contextlib.AsyncExitStack() as servers:
+            await self._serve_until_stopped(servers)
+
+    async def _serve_until_stopped(self, servers: contextlib.AsyncExitStack) -> None:
+        if self._reports is not None:
+            answers = partial(self._client, ops=self._host_ops())
+            await servers.enter_async_context(
+                await asyncio.start_server(answers, *self._reports, limit=_MAX_LINE)
+            )
+        server = await asyncio.start_unix_server(
+            partial(self._client, ops=self._ops), self._path, limit=_MAX_LINE
+        )
         own = self._path.stat().st_ino
         try:
             async with server:
@@ -76,23 +97,27 @@ class ControlServer:
             if self._path.exists() and self._path.stat().st_ino == own:
                 self._path.unlink()
 
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def _host_ops(self) -> Ops:
+        """What hosts may ask for over the network: nothing that changes the fabric."""
+        return {"paths.report": self._paths_report}
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ops: Ops) -> None:
         try:
             while line := await reader.readline():
-                answer = await self._answer(line)
+                answer = await self._answer(line, ops)
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
-        except ConnectionError:
-            LOG.debug("a client of the control socket went away")
+        except (ConnectionError, ValueError) as error:  # ValueError: a line that never ends
+            LOG.debug("a client of the control socket was dropped: %s", error)
         finally:
             writer.close()
 
-    async def _answer(self, line: bytes) -> Answer:
+    async def _answer(self, line: bytes, ops: Ops) -> Answer:
         try:
             request = json.loads(line)
-            op = self._ops.get(request["op"])
+            op = ops.get(request["op"])
             if op is None:
-                raise ValueError(f"unknown op {request['op']!r}; expected one of {', '.join(self._ops)}")
+                raise ValueError(f"unknown op {request['op']!r}; expected one of {', '.join(ops)}")
             return {"ok": True, **await op(request)}
         except ValidationError as error:
             detail = error.errors()[0]
@@ -137,6 +162,15 @@ class ControlServer:
             timeout_s = float(request.get("timeout_s", _APPLY_TIMEOUT_S))
             await self._controller.wait_until(lambda: log.total > since, timeout_s)
         return {"total": log.total, "by_port": dict(log.by_port), "alarms": log.since(since)}
+
+    async def _paths_report(self, request: Request) -> Answer:
+        """A rank's report of its paths; answered with those that hosts must not use."""
+        self._controller.host_paths.take(PathReport.model_validate(request))
+        return {"denied": list(self._controller.intent.policy.denied_paths)}
+
+    async def _paths_stats(self, request: Request) -> Answer:
+        found = as_json(self._controller.host_paths.by_host(self._controller.fabric))
+        return {"hosts": found, "denied": list(self._controller.intent.policy.denied_paths)}
 
     async def _change(self, intent: Intent, request: Request) -> Answer:
         generation = self._controller.change(intent)

@@ -28,8 +28,11 @@ async def serve(
     program: Path | None = None,
     probe_interval_s: float = 0.15,
     audit_s: float = 3.0,
+    reports: tuple[str, int] | None = None,
 ) -> None:
     """Control `fabric` until SIGTERM, SIGINT or a request to stop.
+
+    `reports`: host and port where path reports of hosts are taken, too.
 
     The desired state is that of desired.json, if an earlier controller of this run left one; `intent`
     replaces it.
@@ -49,7 +52,7 @@ async def serve(
         probe_interval_s=probe_interval_s,
         audit_s=audit_s,
     )
-    server = ControlServer(controller, run.control_socket)
+    server = ControlServer(controller, run.control_socket, reports)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stopped.set)

@@ -17,6 +17,7 @@ from csaud_controller import finsylog
 from csaud_controller.alarms import AlarmLog
 from csaud_controller.artifacts import Artifacts
 from csaud_controller.desired import Intent, desired_states
+from csaud_controller.host_paths import HostPaths
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links import Change, LinkMonitor
 from csaud_controller.paths import LiveView
@@ -58,6 +59,7 @@ class FabricController:
         self.events: list[dict[str, Any]] = []
         """Every change of a link or switch, oldest first: seconds since the epoch, what, up, why."""
         self.alarms = AlarmLog()
+        self.host_paths = HostPaths()
         self._save = save
         self._probe_interval_s = probe_interval_s
         self._instance = secrets.randbits(32)

@@ -14,6 +14,7 @@ from csaud_controller.congestion import (
     limit_entries,
     thresholds,
 )
+from csaud_controller.host_paths import PathId
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.places import Where, at_port, check_switch, ports_of
 from csaud_controller.signals import (
@@ -55,6 +56,9 @@ class Policy(BaseModel):
     ecn_at: dict[Where, Ecn | bool] = Field(default_factory=dict, description="the last that fits holds")
     alarm_interval: Duration = Field(
         default=1_000_000_000, description="at most one alarm a port in it; 0: they are only counted"
+    )
+    denied_paths: tuple[PathId, ...] = Field(
+        default=(), description="path ids that hosts which report their paths must not use"
     )
     seed: int = Field(default=1, ge=0, le=0xFFFF_FFFF)
 

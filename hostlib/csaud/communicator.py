@@ -7,6 +7,7 @@ from typing import Any, Self
 from csaud.collectives.reductions import check_array
 from csaud.errors import Aborted, ConfigError, CsaudError, RendezvousError, Timeout
 from csaud.group import Group, Job
+from csaud.path_reports import PathReports
 from csaud.rendezvous import Meeting
 from csaud.settings import Settings
 from csaud.transport import Transport
@@ -48,6 +49,7 @@ class Communicator(Group):
         self._lock = job.lock
         self._quiesced = 0
         self._closed = False
+        self._reports: PathReports | None = None
 
     @property
     def transport(self) -> Transport:
@@ -61,6 +63,35 @@ class Communicator(Group):
         that receivers told of) and `rx_path_ecn` (DATA that came marked).
         """
         return self._transport.stats()
+
+    def report_paths(self, ipv4: str) -> None:
+        """Tell the controller (setting `controller`) of this rank's paths until close(); see PathReports.
+
+        Args:
+            ipv4: this rank's address, by which the controller knows the host.
+        """
+        settings = self.settings
+        self._reports = PathReports(
+            self._transport, self.rank, ipv4, settings.paths, settings.controller, settings.report_interval
+        )
+        self._reports.start()
+
+    @property
+    def denied_paths(self) -> frozenset[int]:
+        """Paths that the controller denies, as it said last; empty where no controller is set."""
+        return frozenset() if self._reports is None else self._reports.denied
+
+    def deny_path(self, path: int, denied: bool = True) -> None:
+        """Send no DATA on a path from now on, or use it again.
+
+        Where a controller is set, what it says of denied paths replaces this.
+
+        Raises:
+            ConfigError: there is no such path (setting `paths`).
+        """
+        if not 0 <= path < self.settings.paths:
+            raise ConfigError(f"deny_path: path {path} is not one of the {self.settings.paths} paths")
+        self._transport.deny_path(path, denied)
 
     def flow_times(self) -> list[float]:
         """Seconds that each received message took, in order of completion; messages without payload left
@@ -110,6 +141,7 @@ class Communicator(Group):
             self._closed = True
             if self._transport.failure is None:
                 self._part()
+            self._stop_reports()
             self._transport.stop()
             self._meeting.close()
 
@@ -122,6 +154,7 @@ class Communicator(Group):
             if not self._closed:
                 self._closed = True
                 self._transport.wait_quiescent(_EXIT_LINGER)
+                self._stop_reports()
                 self._transport.stop()
                 self._meeting.close()
 
@@ -134,6 +167,10 @@ class Communicator(Group):
         if error is not None:
             self.abort()
         self.close()
+
+    def _stop_reports(self) -> None:
+        if self._reports is not None:
+            self._reports.stop()
 
     def _part(self) -> None:
         timeout = self.settings.close_timeout

@@ -15,6 +15,7 @@ from csaud.communicator import Communicator
 from csaud.devices import Opened, open_device
 from csaud.errors import ConfigError
 from csaud.launch import Launch
+from csaud.path_reports import parse_address
 from csaud.rendezvous import Card, Meeting, Table, make_table
 from csaud.rendezvous_guest import Guest, connect
 from csaud.rendezvous_host import Host
@@ -42,6 +43,8 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
     variables = os.environ if environ is None else environ
     settings = settings_table.load(overrides, variables)
     logging.getLogger("csaud").setLevel(settings.log.upper())
+    if settings.controller:
+        parse_address(settings.controller)
     place = launch.read(variables)
     if settings.store_port:
         place = dataclasses.replace(place, master_port=settings.store_port)
@@ -60,6 +63,8 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
         communicator = Communicator(
             Transport(progress), meeting, place.rank, place.world, settings, opened.mode
         )
+        if settings.controller:
+            communicator.report_paths(opened.ipv4)
     _stop_at_exit(communicator)
     log.info("rank %d of %d at %s, QP %#x, %s", place.rank, place.world, opened.ipv4, opened.qpn, opened.mode)
     return communicator

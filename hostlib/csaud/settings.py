@@ -81,6 +81,12 @@ class Settings:
     rate_bps: int = _row(0, "bit/s", "rate of this rank's link, at which it paces its packets; 0: unpaced")
     ecn: bool = _row(True, "flag", "DATA goes as ECT(0), so that switches may mark it (ECN)")
     queue_max: float = _row(0.02, "s", "longest time that a packet may stand in the fabric's queues", high=10)
+    controller: str = _row(
+        "",
+        "unix:/path or host:port",
+        "controller that is told of this rank's paths and may deny some; empty: none",
+    )
+    report_interval: float = _row(1.0, "s", "time between two such reports", low=0.05)
     # finding losses
     detect_loss: bool = _row(True, "flag", "resend at once what a switch reports as trimmed (LOSS)")
     detect_gap: bool = _row(True, "flag", "take a hole in an ordered path's sequence for a loss")

@@ -113,6 +113,10 @@ class Transport:
         """Wait until everything is acknowledged and no packet is under way to us; False after `timeout` s."""
         return self._progress.wait_quiescent(timeout)
 
+    def deny_path(self, path: int, denied: bool = True) -> None:
+        """Send no DATA on a path from now on, or use it again; ValueError where there is no such path."""
+        self._progress.deny_path(path, denied)
+
     def stats(self) -> dict[str, Any]:
         """Counters by name; those with `_path` in their name are lists by path id."""
         return self._progress.stats()

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from csaud_controller.cli import alarm, controller, counter, ecn, fabric, fault, limit, path, policy
 from csaud_controller.cli import signal as signals
-from csaud_controller.control import wait_programmed
+from csaud_controller.control import RefusedError, ask, wait_programmed, wait_served
 from csaud_controller.rundir import RunDir
 from csaud_controller.spray import MODES
 from typer.testing import CliRunner, Result
@@ -305,3 +306,79 @@ def test_every_command_has_help(name: str) -> None:
     result = CliRunner().invoke(APPS[name], ["--help"])
     assert result.exit_code == 0
     assert "Commands" in result.output
+
+
+def report(run: RunDir, **fields: object) -> dict:
+    counts = {"tx": [100, 50, 0, 7], "lost": [1, 0, 0, 7], "ecn": [0, 25, 0, 0]}
+    return ask(run.control_socket, "paths.report", **{"host": "10.0.1.1", "rank": 0, **counts, **fields})
+
+
+def test_paths_as_hosts_see_them(run: RunDir) -> None:
+    assert "no host has reported" in csaud(run, "path", "stats").output
+    assert report(run)["denied"] == []
+    report(run, rank=1, tx=[1], lost=[0], ecn=[0])
+    report(run, host="192.0.2.9", tx=[0, 3], lost=[0, 0], ecn=[0, 0])
+    shown = as_json(run, "path", "stats")
+    assert shown == {
+        "hosts": {
+            "h1": {
+                "0": {"tx": 101, "lost": 1, "ecn": 0},
+                "1": {"tx": 50, "lost": 0, "ecn": 25},
+                "3": {"tx": 7, "lost": 7, "ecn": 0},
+            },
+            "192.0.2.9": {"1": {"tx": 3, "lost": 0, "ecn": 0}},
+        },
+        "denied": [],
+    }
+    output = csaud(run, "path", "stats", "h1").output
+    assert "100.00" in output
+    assert "192.0.2.9" not in output
+    wrong = csaud(run, "path", "stats", "h2")
+    assert wrong.exit_code == 2
+    assert "h2 has not reported; those that have: " in wrong.output
+
+
+def test_denied_paths_are_told_to_hosts_and_kept(run: RunDir) -> None:
+    assert "denied: 3, 7" in csaud(run, "path", "deny", "7", "3").output
+    assert report(run)["denied"] == [3, 7]
+    assert "denied" in csaud(run, "path", "stats", "h1").output
+    assert csaud(run, "path", "allow", "7").exit_code == 0
+    assert report(run)["denied"] == [3]
+    assert as_json(run, "policy", "show")["denied_paths"] == [3]
+    assert csaud(run, "path", "allow", "--all").exit_code == 0
+    assert report(run)["denied"] == []
+    for words in (["deny"], ["allow"], ["allow", "--all", "1"]):
+        wrong = csaud(run, "path", *words)
+        assert wrong.exit_code == 2
+        assert "expected PATH..." in wrong.output
+    assert csaud(run, "path", "deny", "16384").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "fields", [{"tx": [-1]}, {"tx": "x"}, {"rank": 1 << 20}, {"host": "x" * 100}, {"ecn": [0] * 20000}]
+)
+def test_a_report_that_cannot_be_is_refused(run: RunDir, fields: dict) -> None:
+    with pytest.raises(RefusedError, match=next(iter(fields))):
+        report(run, **fields)
+
+
+def test_hosts_elsewhere_report_over_tcp_and_may_do_nothing_else() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def tell(**request: object) -> dict:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            return json.loads(connection.makefile("rb").readline())
+
+    with run_directory() as made, controller_process(made, "--reports", f"127.0.0.1:{port}"):
+        wait_served(made.control_socket, PATIENCE_S)
+        counts = {"tx": [5], "lost": [1], "ecn": [0]}
+        assert tell(op="paths.report", host="10.0.2.1", rank=4, **counts) == {"ok": True, "denied": []}
+        assert as_json(made, "path", "stats")["hosts"] == {"h3": {"0": {"tx": 5, "lost": 1, "ecn": 0}}}
+        refused = tell(op="policy.set", policy={"spray": "random"})
+        assert refused == {"ok": False, "error": "unknown op 'policy.set'; expected one of paths.report"}
+        assert not tell(op="stop")["ok"]
+    wrong = csaud("/nowhere", "controller", "run", "--reports", "nonsense")
+    assert wrong.exit_code != 0

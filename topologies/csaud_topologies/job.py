@@ -159,7 +159,7 @@ def run_job(
 
     try:
         begun = time.monotonic()
-        job.start(running.net, running.fabric, plan.hosts, folder, running.place.logs)
+        job.start(running.net, running.fabric, plan.hosts, folder, running.place)
         with JobProgress(console, plan.scenario.workload.steps) as progress:
             follower = Follower(plan, running, progress)
             for worker, event in job.events(lambda: job.all_done, tick):

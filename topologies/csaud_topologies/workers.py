@@ -21,6 +21,7 @@ from csaud_controller.inventory import Fabric, LinkDefaults
 from csaud_topologies.errors import RunError
 from csaud_topologies.scenario import ORDERED_MODES, Scenario
 from csaud_topologies.services import start_on, tail
+from csaud_topologies.targets.base import Place
 
 Event = dict[str, Any]
 _MASTER_PORT = 29500
@@ -90,7 +91,9 @@ def _queue_max_s(scenario: Scenario, fabric: Fabric, link: LinkDefaults) -> floa
     return min(max(seconds, _QUEUE_MAX_S[0]), _QUEUE_MAX_S[1])
 
 
-def worker_environment(scenario: Scenario, fabric: Fabric, hosts: list[str], rank: int) -> dict[str, str]:
+def worker_environment(
+    scenario: Scenario, fabric: Fabric, hosts: list[str], rank: int, control_socket: Path
+) -> dict[str, str]:
     """torchrun's variables, and the settings of the host library that follow from the fabric."""
     host = hosts[rank]
     link = fabric.link_of(next(edge for edge in fabric.edges if host in (edge.a, edge.b)))
@@ -99,6 +102,7 @@ def worker_environment(scenario: Scenario, fabric: Fabric, hosts: list[str], ran
         "rate_bps": link.rate,
         "queue_max": _queue_max_s(scenario, fabric, link),
         "ordered": scenario.policy.spray in ORDERED_MODES,
+        "controller": f"unix:{control_socket}",
         **scenario.host,
     }
     return {
@@ -133,10 +137,11 @@ class Job:
         self.workers: list[Worker] = []
         self._events: queue.Queue[tuple[int, Event]] = queue.Queue()
 
-    def start(self, net: Any, fabric: Fabric, hosts: list[str], folder: Path, logs: Path) -> None:
+    def start(self, net: Any, fabric: Fabric, hosts: list[str], folder: Path, place: Place) -> None:
         """Start one worker on each of `hosts`, in rank order."""
+        control = place.run.path / "controller.sock"
         for rank, host in enumerate(hosts):
-            log = logs / f"rank{rank}.log"
+            log = place.logs / f"rank{rank}.log"
             with log.open("wb") as errors:
                 process = start_on(
                     net[host],
@@ -145,7 +150,7 @@ class Job:
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     text=True,
-                    env=worker_environment(self.scenario, fabric, hosts, rank),
+                    env=worker_environment(self.scenario, fabric, hosts, rank, control),
                 )
             worker = Worker(rank, host, process, log)
             self.workers.append(worker)

@@ -66,6 +66,10 @@ def run(
     audit_interval: Annotated[
         str, typer.Option(metavar="DURATION", help="Between readings of tables that nothing has changed.")
     ] = "3s",
+    reports: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Take path reports of hosts here, beside controller.sock."),
+    ] = None,
 ) -> None:
     """Program the switches of a run, and keep them programmed until SIGTERM or `csaud controller stop`.
 
@@ -92,9 +96,17 @@ def run(
                     program=program,
                     probe_interval_s=_interval(probe_interval),
                     audit_s=_interval(audit_interval),
+                    reports=None if reports is None else _endpoint(reports),
                 )
             )
         )
+
+
+def _endpoint(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
+        raise UnknownName(f"--reports: expected HOST:PORT such as 10.0.0.1:9600, got {text!r}")
+    return host.strip("[]"), int(port)
 
 
 def _run_and_fabric(run: Path | None, file: Path | None) -> tuple[RunDir, Fabric]:

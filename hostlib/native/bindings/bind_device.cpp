@@ -243,6 +243,13 @@ void bind_device(nb::module_& m) {
                 self.native().abort_peer(rank);
             },
             "rank"_a)
+        .def(
+            "deny_path",
+            [](PyProgress& self, std::uint16_t path, bool denied) {
+                const nb::gil_scoped_release release;
+                self.native().deny_path(path, denied);
+            },
+            "path"_a, "denied"_a, "Send no DATA on a path; ValueError where there is no such path.")
         .def("stats", &PyProgress::stats,
              "Counters by name; those with _path in their name are lists by path id.")
         .def("silence", &PyProgress::silence, "rank"_a, "Seconds since a rank was last heard, None: never.")

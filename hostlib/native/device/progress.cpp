@@ -138,6 +138,11 @@ void Progress::abort_peer(std::uint16_t rank) {
     wake_for_post(lock);
 }
 
+void Progress::deny_path(std::uint16_t path, bool denied) {
+    const std::lock_guard lock(mutex_);
+    endpoint_.deny_path(path, denied);
+}
+
 Stats Progress::stats() const {
     const DeviceCounters counters = device_->counters();
     const std::lock_guard lock(mutex_);

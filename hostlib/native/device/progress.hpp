@@ -56,6 +56,8 @@ class Progress {
 
     void abort();
     void abort_peer(std::uint16_t rank);
+    // Of std::invalid_argument: not one of the paths.
+    void deny_path(std::uint16_t path, bool denied);
 
     // The endpoint's counters with the device's filled in.
     Stats stats() const;
