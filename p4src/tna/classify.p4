@@ -17,7 +17,6 @@ control Classify(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsi
             meta.asked = hdr.csa.spray;
             meta.cls = hdr.csa.cls;
             meta.comm = hdr.csa.comm;
-            meta.path_id = hdr.csa.path_id;
             // A LOSS is on its own UDP port without an iCRC, or on the RoCE port with one.
             if (hdr.udp.dst_port == UDP_PORT_LOSS) {
                 if (hdr.csa.type == CSA_TYPE_LOSS && hdr.csa.flags & CSA_FLAG_TRIMMED != 0 &&

@@ -86,6 +86,8 @@ struct metadata_t {        // ingress
     bit<2> kind;
     bit<16> short_of_loss; // bytes that its UDP length is too short by
     bit<16> short_of_csa;
+    bit<1> discard;        // no way for it, for `reason`
+    bit<2> reason;         // index of the counter `discarded`
     bit<16> group;         // path group of the destination
     bit<16> index;         // what the spray mode computed; the action selector takes it modulo the live members
     bit<32> mixed;

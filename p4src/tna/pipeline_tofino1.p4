@@ -5,6 +5,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
                      in ingress_intrinsic_metadata_from_parser_t parsed,
                      inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                      inout ingress_intrinsic_metadata_for_tm_t to_tm) {
+    FlowHashes() flow_hashes;
     Punt() punt;
     Classify() classify;
     Route() route;
@@ -14,6 +15,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
 
     apply {
         meta.bridged.ingress_port = intrinsic.ingress_port;
+        flow_hashes.apply(hdr, meta);
         if (meta.alarm.isValid()) {   // come round from egress, to be told
             meta.now = parsed.global_tstamp[39:8];
             to_deparser.digest_type = DIGEST_ALARM;
@@ -27,12 +29,11 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
         }
         punt.apply(hdr, to_tm);
         classify.apply(hdr, meta, intrinsic, to_tm);
+        meta.bridged.kind = meta.kind;
         route.apply(hdr, meta, to_deparser);
         spray.apply(hdr, meta, parsed, to_deparser, to_tm);
         fault.apply(hdr, meta, to_tm, to_deparser);
         congestion.apply(hdr, meta, to_tm);
-        meta.bridged.kind = meta.kind;
-        meta.bridged.egress_port = to_tm.ucast_egress_port;
     }
 }
 

@@ -1,10 +1,15 @@
 // The way of a packet through Tofino 2. What there will be no room for becomes a mirrored copy before the queue, and
 // comes to egress as the LOSS to be.
+// What is read last where a packet's way ends shares no container with what is written later: p4c 1.2.5.16 wants the
+// reader before the writer then, and ends with an internal error because no way leads from one to the other.
+@pa_no_overlay("ingress", "hdr.packet_out.egress_port")
+@pa_no_overlay("ingress", "meta.reason")
 @pa_auto_init_metadata   // a field that nobody has written is 0, as on v1model
 control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic,
                      in ingress_intrinsic_metadata_from_parser_t parsed,
                      inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                      inout ingress_intrinsic_metadata_for_tm_t to_tm, in ghost_intrinsic_metadata_t ghost) {
+    FlowHashes() flow_hashes;
     Punt() punt;
     Classify() classify;
     Route() route;
@@ -15,6 +20,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
 
     apply {
         meta.bridged.ingress_port = intrinsic.ingress_port;
+        flow_hashes.apply(hdr, meta);
         if (hdr.packet_out.isValid()) {
             to_tm.ucast_egress_port = hdr.packet_out.egress_port;
             to_tm.qid = (QueueId_t)PRIORITY_LOSS;

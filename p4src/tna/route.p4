@@ -3,6 +3,12 @@
 control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsic_metadata_for_deparser_t to_deparser) {
     DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_prefix;
     Counter<bit<64>, bit<2>>(4, CounterType_t.PACKETS_AND_BYTES) discarded;
+    Counter<bit<64>, bit<2>>(4, CounterType_t.PACKETS_AND_BYTES) discarded_kind;   // the same packets
+
+    action discard(bit<2> reason) {
+        meta.discard = 1;
+        meta.reason = reason;
+    }
 
     action set_group(bit<16> group) {
         meta.group = group;
@@ -10,6 +16,8 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsi
     }
 
     action no_route() {
+        meta.discard = 1;
+        meta.reason = (bit<2>)DISCARD_NO_ROUTE;
         by_prefix.count();
     }
 
@@ -21,28 +29,25 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsi
         size = ROUTES;
     }
 
-    action discard(bit<2> reason) {
-        discarded.count(reason);
-        to_deparser.drop_ctl = 1;
-    }
-
+    // One place for all reasons: a counter belongs to one table here.
     apply {
         if (hdr.ipv4.isValid()) {
             if (meta.flow.plain_ipv4 == 1 && meta.flow.bad_checksum) {
                 discard((bit<2>)DISCARD_BAD_CHECKSUM);
-                exit;
-            }
-            if (hdr.ipv4.ttl <= 1) {
+            } else if (hdr.ipv4.ttl <= 1) {
                 discard((bit<2>)DISCARD_TTL_EXPIRED);
-                exit;
+            } else {
+                hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             }
-            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
         }
-        switch (ipv4_lpm.apply().action_run) {
-            no_route: {
-                discard((bit<2>)DISCARD_NO_ROUTE);
-                exit;
-            }
+        if (meta.discard == 0) {
+            ipv4_lpm.apply();
+        }
+        if (meta.discard == 1) {
+            discarded.count(meta.reason);
+            discarded_kind.count(meta.kind);
+            to_deparser.drop_ctl = 1;
+            exit;
         }
     }
 }

@@ -14,11 +14,6 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
     Register<bit<16>, bit<10>>(GROUPS) turns;        // next turn of round robin and weighted, per group
     Register<bit<32>, bit<12>>(FLOWLETS) arrivals;   // per flow: until when its last packet holds the path
     Register<bit<16>, bit<12>>(FLOWLETS) flowlets;   // ... and the index of the flowlet it belonged to
-    Hash<bit<32>>(HashAlgorithm_t.CRC32) tuple_a;
-    Hash<bit<32>>(HashAlgorithm_t.CUSTOM, SECOND_CRC) tuple_b;
-    Hash<bit<32>>(HashAlgorithm_t.CRC32) path_a;
-    Hash<bit<32>>(HashAlgorithm_t.CUSTOM, SECOND_CRC) path_b;
-    Hash<bit<12>>(HashAlgorithm_t.CRC16) flow_slot;
     Hash<bit<16>>(HashAlgorithm_t.IDENTITY) as_it_is;
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) port_and_kind;
     Hash<bit<11>>(HashAlgorithm_t.IDENTITY) port_and_path;
@@ -199,6 +194,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
 #else
     action forward(bit<9> port) {
         to_tm.ucast_egress_port = port;
+        meta.bridged.egress_port = port;
         meta.forwarded = 1;
         by_group.count();
     }
@@ -215,41 +211,8 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
         size = GROUPS;
     }
 
-    // One a table: no more than 32 bits come out of the hash units for one.
-    action hash_tuple_a() {
-        meta.hash_a = tuple_a.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
-                                    meta.flow.l4_src, meta.flow.l4_dst });
-    }
-
-    action hash_tuple_b() {
-        meta.hash_b = tuple_b.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
-                                    meta.flow.l4_src, meta.flow.l4_dst });
-    }
-
-    action hash_path_a() {
-        meta.path_hash_a = path_a.get({ meta.flow.route_key, meta.flow.src_key, meta.path_id });
-    }
-
-    action hash_path_b() {
-        meta.path_hash_b = path_b.get({ meta.flow.route_key, meta.flow.src_key, meta.path_id });
-    }
-
-    action hash_flow() {
-        meta.slot = flow_slot.get({ meta.flow.route_key, meta.flow.src_key, meta.flow.protocol,
-                                    meta.flow.l4_dst, meta.source });
-    }
-
     apply {
         meta.now = parsed.global_tstamp[39:8];
-        // The source port of a CSA packet spells its path_id, not its flow.
-        if (!hdr.csa.isValid()) {
-            meta.source = meta.flow.l4_src;
-        }
-        hash_tuple_a();
-        hash_tuple_b();
-        hash_path_a();
-        hash_path_b();
-        hash_flow();
 #if __TARGET_TOFINO__ == 2
         draw_second();
 #endif

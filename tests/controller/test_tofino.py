@@ -19,7 +19,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from tests.controller.recorder import recorder
 from tests.controller.soft import PATIENCE_S
 
-P4INFO = Path(__file__).with_name("p4info")
+P4INFO = Path(__file__).parents[2] / "p4src" / "artifacts"
 """What p4c made of p4src/tna."""
 FABRIC = leaf_spine(2, 2, 1)
 INTENT = Intent(
@@ -159,7 +159,7 @@ def test_alarms_in_ticks_become_microseconds() -> None:
 @pytest.mark.parametrize("name", ["tofino", "tofino2"])
 def test_the_controller_programs_it_through_the_same_code(tmp_path: Path, name: str) -> None:
     """Everything encodes with the P4Info that p4c made, and what is read back is what was wanted."""
-    (tmp_path / "csaud.p4info.txtpb").write_bytes((P4INFO / f"{name}.p4info.txtpb").read_bytes())
+    (tmp_path / "csaud.p4info.txtpb").write_bytes((P4INFO / name / "csaud.p4info.txtpb").read_bytes())
     (tmp_path / TARGETS[name].binary).write_bytes(b"binary")  # type: ignore[attr-defined]
     (tmp_path / "context.json").write_bytes(b"{}")
 

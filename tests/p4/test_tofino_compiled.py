@@ -1,0 +1,111 @@
+"""p4c's Tofino backend compiles p4src/tna for both chips, what it made fits, and bfas assembles it."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.p4.test_split_icrc import ICRC_P4, bits_of, fields, hashes, inputs, without_comments
+from tests.p4.test_tofino import P4SRC, ROOT, compile_tna
+
+BUILT = ROOT / "build" / "tofino"
+"""Where `make p4-tofino` compiles to."""
+PATIENCE_S = 5400
+"""p4c without optimisation takes seven minutes of a core for each chip."""
+
+HAS_COMPILER = shutil.which(compile_tna.COMPILER) is not None
+WHY_NOT = "p4c-barefoot (p4c with its Tofino backend) is not on PATH"
+needs_compiler = pytest.mark.skipif(not HAS_COMPILER, reason=WHY_NOT)
+
+
+def is_of_these_sources(folder: Path) -> bool:
+    """Has the program as it is now been compiled there?"""
+    made_of = folder / compile_tna.SOURCES
+    return made_of.is_file() and made_of.read_text() == compile_tna.source_digest()
+
+
+@pytest.fixture(scope="module", params=sorted(compile_tna.TARGETS))
+def compiled(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, Path, str]:
+    """The target's name, its folder, and what the compiler said.
+
+    What `make p4-tofino` left is taken if it is of these sources.
+    """
+    name: str = request.param
+    if is_of_these_sources(BUILT / name):
+        return name, BUILT / name, (BUILT / name / "compiler.log").read_text()
+    if not HAS_COMPILER:
+        pytest.skip(WHY_NOT)
+    folder = tmp_path_factory.mktemp(name)
+    return name, folder, compile_tna.compile_into(folder, compile_tna.TARGETS[name])
+
+
+@pytest.mark.timeout(PATIENCE_S)
+class TestCompiled:
+    def test_without_errors(self, compiled: tuple[str, Path, str]) -> None:
+        _, folder, said = compiled
+        assert "error" not in said.lower().replace("0 errors", "")
+        assert compile_tna.assembly(folder).stat().st_size > 0
+
+    def test_the_chip_has_as_many_stages(self, compiled: tuple[str, Path, str]) -> None:
+        name, folder, _ = compiled
+        taken = compile_tna.check_fit(folder, compile_tna.TARGETS[name])
+        assert taken.keys() >= {"ingress", "egress"}
+
+    def test_its_description_is_the_committed_one(self, compiled: tuple[str, Path, str]) -> None:
+        name, folder, _ = compiled
+        committed = compile_tna.ARTIFACTS / name / compile_tna.DESCRIPTION
+        assert (folder / compile_tna.DESCRIPTION).read_text() == committed.read_text()
+
+    def test_the_compiler_sees_the_crc_of_the_split_icrc_as_it_is_meant(
+        self, compiled: tuple[str, Path, str]
+    ) -> None:
+        """What its hash adds whatever the packet holds: constants in the text, the CRC's start and end."""
+        _, folder, _ = compiled
+        program = without_comments(ICRC_P4.read_text())
+        nothing = {name: "0" * len(value) for name, value in fields(bytes(84)).items()}
+        wanted = hashes(program)["of_network"].of(
+            "".join(bits_of(item, nothing) for item in inputs(program)["of_network"])
+        )
+        table = (
+            compile_tna.assembly(folder).read_text().split("tbl_icrc_network_part ")[1].split("gateway:")[0]
+        )
+        seeds = [int(seed, 16) for seed in re.findall(r"seed: (0x[0-9a-f]+)", table)]
+        assert sum(seeds) == wanted
+
+    def test_it_assembles(self, compiled: tuple[str, Path, str], tmp_path: Path) -> None:
+        name, folder, _ = compiled
+        if shutil.which(compile_tna.ASSEMBLER) is None:
+            pytest.skip("bfas (the assembler of p4c's Tofino backend) is not on PATH")
+        copy = tmp_path / name
+        shutil.copytree(folder, copy)
+        compile_tna.assemble(copy, compile_tna.TARGETS[name])
+        assert (copy / "pipe" / f"{name}.bin").stat().st_size > 0
+        assert json.loads((copy / "pipe" / "context.json").read_text())["tables"]
+
+
+@needs_compiler
+@pytest.mark.timeout(PATIENCE_S)
+def test_a_mistake_in_the_program_is_an_error_that_names_its_place(tmp_path: Path) -> None:
+    shutil.copytree(P4SRC, tmp_path / "p4src")
+    route = tmp_path / "p4src" / "tna" / "route.p4"
+    line = next(n for n, text in enumerate(route.read_text().splitlines(), 1) if "hdr.ipv4.ttl - 1" in text)
+    route.write_text(route.read_text().replace("hdr.ipv4.ttl - 1", "hdr.ipv4.hops - 1"))
+    with pytest.raises(compile_tna.subprocess.CalledProcessError) as failed:
+        compile_tna.compile_into(tmp_path / "out", compile_tna.TARGETS["tofino"], tmp_path / "p4src")
+    assert re.search(rf"route\.p4\({line}\).*error", failed.value.output)
+
+
+@pytest.mark.parametrize(("stages", "fits"), [(12, True), (13, False)])
+def test_more_stages_than_the_chip_has_are_noticed(tmp_path: Path, stages: int, fits: bool) -> None:
+    code = compile_tna.assembly(tmp_path)
+    code.parent.mkdir()
+    code.write_text("".join(f"stage {n} ingress:\n  exact_match t:\n" for n in range(stages)))
+    if fits:
+        assert compile_tna.check_fit(tmp_path, compile_tna.TARGETS["tofino"]) == {"ingress": stages}
+    else:
+        with pytest.raises(compile_tna.DoesNotFit, match=r"tofino has 12 stages.*13"):
+            compile_tna.check_fit(tmp_path, compile_tna.TARGETS["tofino"])
