@@ -18,13 +18,16 @@ from csaud_softswitch.exchange.target import play
 from csaud_softswitch.exchange.vector import load_vector
 from csaud_softswitch.program_file import read_config
 
+from tests.softswitch.construct_cases import all_cases
 from tests.softswitch.inputs import csa
 
 HERE = Path(__file__).parent
 CSAUD = HERE.parents[1] / "p4src" / "artifacts" / "csaud.json"
 VECTORS = {path.stem: path for path in sorted((HERE / "exchanges").glob("*.json"))}
+CONSTRUCTS = {path.stem: path for path in sorted((HERE / "exchanges" / "constructs").glob("*.json"))}
 PROGRAMS = [*sorted((HERE / "programs").glob("*.json")), CSAUD]
 SWITCH = "CSAUD_SWITCH_COMPILE"
+CONFIG = read_config(CSAUD, CSAUD.with_suffix(".p4info.txtpb"))
 PORTS = range(1, 6)
 SEED, FRAMES = 5, 1500
 
@@ -33,8 +36,19 @@ SEED, FRAMES = 5, 1500
 def test_recorded_exchanges_hold_interpreted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(SWITCH, "0")
     recorded = load_vector(VECTORS[name])
-    config = read_config(CSAUD, CSAUD.with_suffix(".p4info.txtpb"))
-    found = differences(recorded, play(recorded, SoftTarget(config, recorded.ports)))
+    found = differences(recorded, play(recorded, SoftTarget(CONFIG, recorded.ports)))
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize("name", CONSTRUCTS)
+def test_recorded_exchanges_of_constructs_hold_interpreted(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, "0")
+    recorded = load_vector(CONSTRUCTS[name])
+    path = HERE / "programs" / f"{name}.json"
+    soft = SoftTarget(read_config(path, path.with_suffix(".p4info.txtpb")), recorded.ports)
+    found = differences(recorded, play(recorded, soft))
     assert not found, "\n".join(found)
 
 
@@ -44,14 +58,20 @@ def test_random_frames_come_out_alike(program: Path, monkeypatch: pytest.MonkeyP
     outcomes = []
     for compiled in ("1", "0"):
         monkeypatch.setenv(SWITCH, compiled)
-        outcomes.append(run(program.read_text()))
+        outcomes.append(run(program.read_text(), examples(program.stem)))
     assert outcomes[0] == outcomes[1]
 
 
-def frames(randomness: random.Random) -> Iterator[bytes]:
-    """Random ones, and some that the project's parser goes through to the end."""
-    kept = [randomness.randbytes(randomness.randrange(14, 200)) for _ in range(20)]
-    kept += [csa(payload=length, dst=f"10.0.2.{length % 8}") for length in range(0, 64, 8)]
+def examples(program: str) -> list[bytes]:
+    """Frames that the program's parser goes through to the end."""
+    if program in (cases := all_cases()):
+        return [bytes.fromhex(step["in"]["frame"]) for step in cases[program].steps if "in" in step]
+    return [csa(payload=length, dst=f"10.0.2.{length % 8}") for length in range(0, 64, 8)]
+
+
+def frames(randomness: random.Random, kept: list[bytes]) -> Iterator[bytes]:
+    """Random ones, and damaged examples."""
+    kept = [*kept, *(randomness.randbytes(randomness.randrange(14, 200)) for _ in range(20))]
     for _ in range(FRAMES):
         # Few bytes differ at a time, so that branches see the same value more than once.
         frame = bytearray(randomness.choice(kept))
@@ -74,7 +94,7 @@ def change_defaults(switch: _core.Switch, randomness: random.Random) -> None:
         switch.table_set_default(table["name"], ("action", action["name"], params))
 
 
-def run(bmv2_json: str) -> tuple[object, ...]:
+def run(bmv2_json: str, kept: list[bytes]) -> tuple[object, ...]:
     """What comes of random frames: frames and packet-ins, counts, registers, and what the program logged."""
     document = json.loads(bmv2_json)
     for pipeline in document["pipelines"]:
@@ -86,7 +106,7 @@ def run(bmv2_json: str) -> tuple[object, ...]:
     for port in PORTS:
         fabric.add_memory_port("s", port)
     randomness = random.Random(SEED)
-    for number, frame in enumerate(frames(randomness)):
+    for number, frame in enumerate(frames(randomness, kept)):
         if number % 25 == 24:
             change_defaults(switch, randomness)
         fabric.inject("s", randomness.choice(PORTS), frame, number * 1000)

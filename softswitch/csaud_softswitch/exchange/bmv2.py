@@ -9,6 +9,7 @@ import os
 import queue
 import select
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
@@ -149,6 +150,10 @@ class Bmv2Target:
         printed = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True).stdout
         return {"target": BINARY, "version": printed.strip(), "options": " ".join(self._options)}
 
+    def connect(self, port: int) -> socket.socket:
+        """A TCP connection to a port of the switch's own 127.0.0.1, such as that of its Thrift service."""
+        return self._ns.inside(lambda: socket.create_connection(("127.0.0.1", port), _START_LIMIT_S))
+
     @property
     def index(self) -> P4InfoIndex:
         return self._index
@@ -190,7 +195,10 @@ class Bmv2Target:
         """Frames that left, waiting until none comes any more, and longer while fewer than expected have
         come.
         """
-        return list(self._receive(expected))
+        found = list(self._receive(expected))
+        if self._process is None or self._process.poll() is not None:
+            raise Bmv2Error(f"{BINARY} has ended; a packet may do that, such as by an index beyond an array")
+        return found
 
     def packet_ins(self) -> list[p4r.PacketIn]:
         found = []

@@ -54,11 +54,13 @@ class SoftTarget:
         *,
         cpu_port: int = 510,
         queues: int = 8,
+        rate_bps: int = 0,
     ) -> None:
+        """rate_bps: of each port; 0 is without limit."""
         self._fabric = _core.Fabric()
         switch = self._fabric.add_switch(_NAME, _DEVICE_ID, cpu_port=cpu_port, priority_queues=queues)
         for port in ports:
-            self._fabric.add_memory_port(_NAME, port)
+            self._fabric.add_memory_port(_NAME, port, rate_bps=rate_bps)
         self._device = Device(switch)
         self._controller = _Controller()
         hello = p4r.StreamMessageRequest()

@@ -262,9 +262,7 @@ bool is_wanted() {
 
 std::unique_ptr<CompiledProgram> CompiledProgram::make(Program& program, const Hooks& hooks) {
     static_assert(sizeof(Count) == 16 && offsetof(Count, bytes) == 8);
-    // Which header a stack's element is, only the packet tells: the interpreter runs such programs.
-    if (!is_wanted() || !program.layout.stacks.empty() ||
-        !std::all_of(program.actions.begin(), program.actions.end(), Compiler::is_plain))
+    if (!is_wanted() || !std::all_of(program.actions.begin(), program.actions.end(), Compiler::is_plain))
         return nullptr;
     Compiler compiler(program, hooks);
     std::vector<std::size_t> actions, extracts, deposits, selects, conditions;
