@@ -51,7 +51,8 @@ bool write_deposit(Assembler& out, const HeaderCode& header) {
 
 bool write_select(Assembler& out, const ParserState& state) {
     for (const KeyPart& part : state.key)
-        if (part.lookahead || part.computed) return false;  // of the packet's bytes, of a stack's last element
+        if (part.lookahead || part.computed)
+            return false;  // of the packet's bytes, of a stack's last element
     for (const Transition& transition : state.transitions)
         if (transition.set != nullptr || transition.values.size() != state.key.size() ||
             transition.masks.size() != state.key.size())
