@@ -167,10 +167,6 @@ class VerbsDevice(Device):
     @property
     def qpn(self) -> int: ...
     @property
-    def copied(self) -> int:
-        """packets whose payload was copied because its memory is not registered"""
-
-    @property
     def has_loss_port(self) -> bool:
         """whether cut packets of the first form come to this process"""
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
+from csaud import device_commands
 from csaud import settings as settings_table
 from csaud.errors import CsaudError
 from csaud.perf.command import app as perf_app
@@ -44,6 +45,10 @@ app = typer.Typer(
 
 
 app.add_typer(perf_app, name="perf")
+
+
+app.add_typer(device_commands.device, name="device")
+app.command()(device_commands.doctor)
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:

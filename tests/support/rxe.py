@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .qemu import debs, initramfs
+from .qemu.errors import GuestError
 from .qemu.guest import QEMU, Guest, Settings
 from .qemu.network import Station, TapNetwork
 
@@ -87,9 +88,9 @@ class RxeQueuePair:
 class RxeGuest:
     """A guest with the RDMA device `rxe0` on the wire to this machine."""
 
-    def __init__(self, guest: Guest) -> None:
+    def __init__(self, guest: Guest, network: TapNetwork) -> None:
         self.guest = guest
-        self.network = guest.network
+        self.network = network
         self.device: dict[str, Any] = guest.call(
             "network", ipv4=GUEST.ipv4, prefix=PREFIX, mtu=MTU, peer_ipv4=HOST.ipv4, peer_mac=HOST.mac
         )
@@ -117,6 +118,14 @@ class RxeGuest:
             return socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
 
 
+def shell(guest: Guest, command: str, timeout_s: float = 60.0) -> str:
+    """What a command in the guest's shell writes to stdout; GuestError where it fails."""
+    done = guest.call("run", wait_s=timeout_s + 30, command=["sh", "-ec", command], timeout_s=timeout_s)
+    if done["status"] != 0:
+        raise GuestError(f"{command}: {done['stdout']}{done['stderr']}")
+    return str(done["stdout"])
+
+
 def missing() -> str | None:
     """Why no guest can be started here, or None."""
     absent = [program for program in PROGRAMS if shutil.which(program) is None]
@@ -131,7 +140,7 @@ def booted(results: Path) -> Iterator[RxeGuest]:
     network = TapNetwork(HOST, GUEST, prefix=PREFIX, mtu=MTU)
     try:
         with Guest(packages, boot, network, Settings(AGENT, results)) as guest:
-            yield RxeGuest(guest)
+            yield RxeGuest(guest, network)
     finally:
         network.close()
 

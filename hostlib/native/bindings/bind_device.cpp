@@ -106,7 +106,9 @@ class PyProgress {
         }();
         nb::dict result;
         stats.for_each([&](const char* name, std::uint64_t value) { result[name] = value; });
-        result["tx_blocked"] = progress_.device_counters().tx_blocked;
+        const device::DeviceCounters counters = progress_.device_counters();
+        result["tx_blocked"] = counters.tx_blocked;
+        result["tx_copied"] = counters.tx_copied;
         stats.for_each_path([&](const char* name, const auto& values) { result[name] = nb::cast(values); });
         return result;
     }

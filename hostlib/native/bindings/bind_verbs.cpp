@@ -82,8 +82,6 @@ void bind_verbs(nb::module_& m) {
         .def("start", &verbs::VerbsDevice::start, "qkey"_a,
              "Receive and send under this Q_Key from now on; before the progress thread.")
         .def_prop_ro("qpn", &verbs::VerbsDevice::qpn)
-        .def_prop_ro("copied", &verbs::VerbsDevice::copied,
-                     "packets whose payload was copied because its memory is not registered")
         .def_prop_ro("has_loss_port", &verbs::VerbsDevice::has_loss_port,
                      "whether cut packets of the first form come to this process");
 }

@@ -30,10 +30,13 @@ USERLAND = (
     "busybox-static",
     "ibverbs-providers",
     "ibverbs-utils",
+    "libibumad3",
     "libibverbs1",
     "libnl-3-200",
     "libnl-route-3-200",
+    "libpci3",
     "librdmacm1",
+    "perftest",
     "python3-pyverbs",
 )
 

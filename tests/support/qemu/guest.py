@@ -20,7 +20,7 @@ from .children import ends_with_this_process
 from .debs import Packages
 from .errors import GuestError, GuestTimeoutError
 from .initramfs import Boot
-from .network import TapNetwork
+from .network import Wire
 
 QEMU = "qemu-system-x86_64"
 
@@ -39,7 +39,7 @@ class Settings:
 class Guest:
     """A guest; as a context manager it is booted, its program ready, for the length of the block."""
 
-    def __init__(self, packages: Packages, boot: Boot, network: TapNetwork, settings: Settings) -> None:
+    def __init__(self, packages: Packages, boot: Boot, network: Wire, settings: Settings) -> None:
         self.network = network
         self.settings = settings
         self.boot_s = 0.0

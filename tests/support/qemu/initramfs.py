@@ -20,6 +20,9 @@ MODULES = (
     "crc32_generic",
     "rdma_rxe",
     "ib_uverbs",
+    "rdma_ucm",
+    "veth",
+    "sch_netem",
 )
 
 INIT = Path(__file__).with_name("init.sh")

@@ -6,6 +6,7 @@ import struct
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from tests.support.netns import NetworkNamespace
 
@@ -24,6 +25,37 @@ class Station:
     interface: str
     mac: str
     ipv4: str
+
+
+class Wire(Protocol):
+    """What a guest needs of the wire that it is plugged into."""
+
+    @property
+    def tap(self) -> int:
+        """Descriptor of the tap device."""
+
+    @property
+    def guest(self) -> Station: ...
+
+    @property
+    def mtu(self) -> int: ...
+
+
+class TapPort:
+    """A tap device in a namespace that is there already, with no address: for a switch to take as a port."""
+
+    def __init__(
+        self, namespace: NetworkNamespace, interface: str, guest: Station, *, mtu: int = 4200
+    ) -> None:
+        self.guest = guest
+        self.mtu = mtu
+        with namespace.entered():
+            self.tap = _open_tap(interface)
+        namespace.ip(f"link set {interface} mtu {mtu} addrgenmode none up")
+
+    def close(self) -> None:
+        """The device goes with it."""
+        os.close(self.tap)
 
 
 class TapNetwork:

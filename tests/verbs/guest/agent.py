@@ -31,6 +31,7 @@ class Agent:
     def __init__(self) -> None:
         self._device: UdDevice
         self._queue_pairs: dict[int, UdQueuePair] = {}
+        self._runner: subprocess.Popen[str] | None = None
 
     def network(self, ipv4: str, prefix: int, mtu: int, peer_ipv4: str, peer_mac: str) -> dict[str, Any]:
         """Address the interface, make the peer known and put the RDMA device on it."""
@@ -71,6 +72,24 @@ class Agent:
         """The RDMA device's own counters."""
         folder = Path(f"/sys/class/infiniband/{DEVICE}/ports/1/hw_counters")
         return {path.name: int(path.read_text()) for path in folder.iterdir() if path.name != "lifespan"}
+
+    def ranks(self, command: list[str], environ: dict[str, str], request: dict[str, Any]) -> Any:
+        """Have ranks run by tests/verbs/guest/runner.py, which `command` starts when it is first needed."""
+        if self._runner is None:
+            self._runner = subprocess.Popen(
+                command,
+                env={**os.environ, **environ},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+        assert self._runner.stdin is not None and self._runner.stdout is not None
+        self._runner.stdin.write(json.dumps(request) + "\n")
+        self._runner.stdin.flush()
+        answer = self._runner.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"the runner of ranks ended with {self._runner.wait()}; see the console")
+        return json.loads(answer)
 
     def run(self, command: list[str], timeout_s: float) -> dict[str, Any]:
         """Run a command in the guest."""

@@ -71,7 +71,7 @@ void VerbsDevice::watch(std::vector<pollfd>& list, bool) const {
 }
 
 DeviceCounters VerbsDevice::counters() const {
-    return {loss_port_.drops() + drops() - drops_before_, sends_.errors(), sends_.blocked()};
+    return {loss_port_.drops() + drops() - drops_before_, sends_.errors(), sends_.blocked(), sends_.copied()};
 }
 
 void VerbsDevice::prepare(std::uint32_t ipv4) {

@@ -43,8 +43,6 @@ class VerbsDevice final : public Device {
     std::shared_ptr<const void> pin(std::span<const std::byte> memory) override;
 
     std::uint32_t qpn() const { return pair_.number(); }
-    // Packets whose payload was copied because its memory is not registered.
-    std::uint64_t copied() const { return sends_.copied(); }
     // Whether cut packets of the first form come to this process.
     bool has_loss_port() const { return loss_port_.open(); }
 

@@ -1,0 +1,165 @@
+"""`csaud doctor` and `csaud device list`: what they find here, and that every finding says how to mend it."""
+
+import ctypes
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from csaud import _core, cli, doctor
+from csaud import settings as settings_table
+from csaud.devices import rdma, trial
+from typer.testing import CliRunner
+
+CLONE_NEWNET = 0x40000000
+PR_CAPBSET_DROP = 24
+CAP_NET_ADMIN, CAP_NET_RAW = 12, 13
+RIGHT = rdma.Gid(1, "RoCE v2", "10.0.1.2", "eth0")
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIMITS = {"max_qp": 1000, "max_qp_wr": 16384, "max_sge": 16, "max_ah": 100}
+
+
+def port(*gids: rdma.Gid, active: bool = True, ethernet: bool = True, mtu: int = 4096) -> rdma.Port:
+    return rdma.Port(1, active, ethernet, mtu, 4096, gids)
+
+
+def device(*ports: rdma.Port, error: str = "") -> rdma.RdmaDevice:
+    return rdma.RdmaDevice("mlx5_0", error, LIMITS, ports)
+
+
+@pytest.fixture
+def verbs(monkeypatch: pytest.MonkeyPatch):
+    """The findings about RDMA devices where these are the machine's, or there is no library."""
+
+    def findings(found: list[rdma.RdmaDevice] | rdma.NoVerbs, trial_says: str = "") -> list[doctor.Finding]:
+        def find() -> list[rdma.RdmaDevice]:
+            if isinstance(found, rdma.NoVerbs):
+                raise found
+            return found
+
+        monkeypatch.setattr(rdma, "find_devices", find)
+        monkeypatch.setattr(
+            trial, "try_device", lambda *_, **settings: trial_says if settings["device"] == "verbs" else "no"
+        )
+        everything = doctor.examine(settings_table.load({}, {}))
+        return [finding for finding in everything if finding.kind == "verbs"]
+
+    return findings
+
+
+@pytest.mark.parametrize(
+    ("found", "text", "mend"),
+    [
+        (
+            rdma.NoVerbs("libibverbs: cannot open shared object file"),
+            "cannot open",
+            "apt install libibverbs1",
+        ),
+        (rdma.NoVerbs("csaud was built without infiniband/verbs.h"), "built without", "libibverbs-dev"),
+        (
+            [device(error="open RDMA device mlx5_0: Permission denied")],
+            "Permission denied",
+            "/dev/infiniband",
+        ),
+        ([device(port(RIGHT, active=False))], "not active", "ip link set"),
+        ([device(port(RIGHT, ethernet=False))], "InfiniBand", "LINK_TYPE=ETH"),
+        ([device(port(rdma.Gid(0, "RoCE v2", "fe80::1", "eth0")))], "no RoCEv2 GID", "ip address add"),
+        ([device(port(rdma.Gid(0, "RoCE v1", "10.0.1.2", "eth0")))], "no RoCEv2 GID", "ip address add"),
+    ],
+)
+def test_what_keeps_an_rdma_device_from_working(verbs, found, text: str, mend: str) -> None:
+    findings = verbs(found)
+    assert [finding for finding in findings if finding.what == "trial"] == []
+    [missing] = [finding for finding in findings if finding.level == "missing"]
+    assert text in missing.text and mend in missing.mend
+    assert not doctor.works(findings)
+
+
+def test_a_device_that_works_and_one_whose_trial_fails(verbs) -> None:
+    assert doctor.works(verbs([device(port(RIGHT))]))
+    findings = verbs([device(port(RIGHT))], trial_says="rank 1 did not come")
+    assert not doctor.works(findings)
+    assert findings[-1].level == "missing" and "rank 1 did not come" in findings[-1].text
+
+
+def test_a_small_path_mtu_is_noted(verbs) -> None:
+    [note] = [one for one in verbs([device(port(RIGHT, mtu=1024))]) if one.level == "note"]
+    assert "path MTU 1024" in note.text and "ip link set eth0 mtu 4200" in note.mend
+
+
+def test_here_the_soft_device_works_and_every_other_line_says_how_to_mend_it() -> None:
+    result = CliRunner().invoke(cli.app, ["doctor", "--json"])
+    report = json.loads(result.output)
+    assert (result.exit_code, report["works"]) == (0, True)
+    for finding in report["findings"]:
+        assert (finding["level"] == "ok") == (finding["mend"] == ""), finding
+    lines = CliRunner().invoke(cli.app, ["doctor"]).output.splitlines()
+    assert sum(bool(re.match(r"(ok|note|missing) ", line)) for line in lines) == len(report["findings"])
+
+
+def without_networks() -> None:
+    """In a network namespace of its own whose loopback is down, so that nothing at all can be sent."""
+    if LIBC.unshare(CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "unshare")
+
+
+def without_privileges() -> None:
+    """What is dropped here, root does not get back by the exec that follows."""
+    for capability in (CAP_NET_ADMIN, CAP_NET_RAW):
+        if LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
+
+
+def doctor_in(prepare) -> subprocess.CompletedProcess[str]:
+    words = [sys.executable, "-c", "from csaud.cli import main; main()", "doctor", "--json"]
+    return subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=prepare)
+
+
+@pytest.mark.root
+def test_exit_status_where_nothing_works() -> None:
+    done = doctor_in(without_networks)
+    assert done.returncode == 1, done.stderr
+    assert json.loads(done.stdout)["works"] is False
+
+
+@pytest.mark.root
+def test_without_privileges_the_reduced_mode_is_tried() -> None:
+    done = doctor_in(without_privileges)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["works"]) == (0, True), report
+    found = {finding["what"]: finding for finding in report["findings"]}
+    assert "setcap cap_net_raw+ep" in found["CAP_NET_RAW"]["mend"]
+    assert "mode=udp" in found["trial"]["text"]
+
+
+def test_devices_are_listed() -> None:
+    result = CliRunner().invoke(cli.app, ["device", "list", "--json"])
+    report = json.loads(result.output)
+    assert result.exit_code == 0
+    loopback = next(row for row in report["devices"] if row["address"] == "127.0.0.1")
+    assert (loopback["kind"], loopback["state"], loopback["mtu"]) == ("soft", "up", 4096)
+    assert bool(report["verbs_problem"]) == (not any(row["kind"] == "verbs" for row in report["devices"]))
+    assert "127.0.0.1" in CliRunner().invoke(cli.app, ["device", "list"]).output
+
+
+def test_rdma_devices_are_listed_with_their_gids(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rdma, "find_devices", lambda: [device(port(RIGHT)), device(error="no permission")])
+    [first, second] = [
+        row
+        for row in json.loads(CliRunner().invoke(cli.app, ["device", "list", "--json"]).output)["devices"]
+        if row["kind"] == "verbs"
+    ]
+    assert (first["name"], first["state"], first["mtu"]) == ("mlx5_0/1", "active", 4096)
+    assert first["gids"] == [
+        {"index": 1, "kind": "RoCE v2", "address": "10.0.1.2", "interface": "eth0", "usable": True}
+    ]
+    assert first["limits"]["max_qp_wr"] == 16384
+    assert second["state"] == "no permission"
+    assert "10.0.1.2" in CliRunner().invoke(cli.app, ["device", "list"]).output
+
+
+def test_a_build_without_the_header_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "HAVE_VERBS", False)
+    with pytest.raises(rdma.NoVerbs, match="built without"):
+        rdma.find_devices()

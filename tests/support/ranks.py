@@ -1,0 +1,115 @@
+"""Jobs whose ranks are on this machine, in guests, or both; see tests/verbs/guest/runner.py."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from .netns import NetworkNamespace
+from .qemu.children import ends_with_this_process
+from .qemu.guest import Guest
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNNER = ROOT / "tests" / "verbs" / "guest" / "runner.py"
+COMMAND = [sys.executable, "-B", os.fspath(RUNNER)]
+# Where this process finds the package, a guest does, too: its root is this machine's.
+PATHS = {"PYTHONPATH": os.pathsep.join([os.fspath(ROOT), os.environ.get("PYTHONPATH", "")])}
+
+# An emulated processor is slow, and two of them share this machine with others.
+PATIENCE = {"timeout": 100.0, "dead_after": 30.0, "store_timeout": 60.0, "rx_buffer": 4 << 20}
+
+
+class Place(Protocol):
+    """Where ranks can run. `start` asks for some, `finish` waits for them."""
+
+    def start(self, request: dict[str, Any]) -> None: ...
+
+    def finish(self) -> list[dict[str, Any]]: ...
+
+
+class InGuest:
+    def __init__(self, guest: Guest) -> None:
+        self._guest = guest
+
+    def start(self, request: dict[str, Any]) -> None:
+        self._guest.send("ranks", command=COMMAND, environ=PATHS, request=request)
+
+    def finish(self) -> list[dict[str, Any]]:
+        answer: list[dict[str, Any]] = self._guest.receive(200)
+        return answer
+
+
+class OnHost:
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def start(self, request: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+
+    def finish(self) -> list[dict[str, Any]]:
+        assert self._process.stdout is not None
+        answer: list[dict[str, Any]] = json.loads(self._process.stdout.readline())
+        return answer
+
+
+@contextmanager
+def on_host(namespace: NetworkNamespace) -> Iterator[OnHost]:
+    """Ranks on this machine, in a network namespace."""
+    with namespace.entered():
+        process = subprocess.Popen(
+            COMMAND,
+            env={**os.environ, **PATHS},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            preexec_fn=ends_with_this_process(),
+        )
+    try:
+        yield OnHost(process)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@dataclass(frozen=True)
+class Rank:
+    """One rank: where, at which address, with which settings beside the patient ones."""
+
+    place: Place
+    address: str
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def run_job(
+    ranks: Sequence[Rank], master: str, task: str, arguments: dict[str, Any], port: int = 29511
+) -> list[dict[str, Any]]:
+    """What the task returned at each rank, in rank order; where one failed, AssertionError."""
+    places = list({id(rank.place): rank.place for rank in ranks}.values())
+    numbers = {id(place): [n for n, rank in enumerate(ranks) if rank.place is place] for place in places}
+    for place in places:
+        records = [
+            {
+                "environ": {
+                    "RANK": str(n),
+                    "WORLD_SIZE": str(len(ranks)),
+                    "MASTER_ADDR": master,
+                    "MASTER_PORT": str(port),
+                },
+                "settings": {**PATIENCE, "address": ranks[n].address, **ranks[n].settings},
+            }
+            for n in numbers[id(place)]
+        ]
+        place.start({"ranks": records, "task": task, "arguments": arguments})
+    results: dict[int, dict[str, Any]] = {}
+    for place in places:
+        results.update(zip(numbers[id(place)], place.finish(), strict=True))
+    errors = [f"rank {n}: {result['error']}" for n, result in sorted(results.items()) if "error" in result]
+    assert not errors, "\n".join(errors)
+    return [result for _, result in sorted(results.items())]

@@ -1,0 +1,123 @@
+"""Runs ranks of a job, here or in a guest: imports the package once and forks a process for each rank.
+
+Reads requests as lines of JSON, {"ranks": [{"environ", "settings"}, ...], "task", "arguments"}, and answers
+each with a line: a list of what each rank's task returned, or {"error": its traceback}.
+"""
+
+import hashlib
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import csaud
+import csaud.session
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+
+def part_of(rank: int, seed: int, length: int) -> Floats:
+    """What a rank brings to a collective."""
+    return np.random.default_rng([seed, rank]).standard_normal(length).astype(np.float32)
+
+
+def digest(array: npt.NDArray[Any]) -> str:
+    return hashlib.sha256(array.tobytes()).hexdigest()
+
+
+def all_reduce(comm: csaud.Communicator, seed: int, lengths: list[int]) -> dict[str, Any]:
+    """One of each length; digests of the sums, and the time they took after a first meeting."""
+    arrays = [part_of(comm.rank, seed + index, length) for index, length in enumerate(lengths)]
+    comm.barrier()
+    started = time.monotonic()
+    for array in arrays:
+        comm.all_reduce(array)
+    seconds = time.monotonic() - started
+    return {"digests": [digest(array) for array in arrays], "seconds": seconds}
+
+
+def every_kind(comm: csaud.Communicator, seed: int, length: int) -> dict[str, Any]:
+    """One of each collective; digests of the results by name."""
+    mine = part_of(comm.rank, seed, length)
+    results: dict[str, npt.NDArray[Any]] = {}
+    results["all_reduce"] = mine.copy()
+    comm.all_reduce(results["all_reduce"])
+    results["all_gather"] = comm.all_gather(mine)
+    results["reduce_scatter"] = comm.reduce_scatter(mine)
+    results["all_to_all"] = comm.all_to_all(np.stack([mine + np.float32(peer) for peer in range(comm.size)]))
+    results["broadcast"] = mine.copy()
+    comm.broadcast(results["broadcast"], 0)
+    comm.barrier()
+    return {"digests": {name: digest(array) for name, array in results.items()}}
+
+
+def stream(comm: csaud.Communicator, seed: int, length: int, count: int) -> dict[str, Any]:
+    """Rank 0 sends `count` messages of `length` floats to rank 1, one after the other."""
+    arrays = [part_of(0, seed + index, length) for index in range(count)]
+    comm.barrier()
+    started = time.monotonic()
+    for array in arrays:
+        if comm.rank == 0:
+            comm.send(array, 1)
+        else:
+            array[:] = 0
+            comm.recv(array, 0)
+    comm.barrier()
+    return {"digests": [digest(array) for array in arrays], "seconds": time.monotonic() - started}
+
+
+TASKS: dict[str, Callable[..., dict[str, Any]]] = {
+    "all_reduce": all_reduce,
+    "every_kind": every_kind,
+    "stream": stream,
+}
+
+
+def run_rank(environ: dict[str, str], settings: dict[str, Any], task: str, arguments: dict[str, Any]) -> Any:
+    with csaud.init(environ={**os.environ, **environ}, **settings) as comm:
+        result = TASKS[task](comm, **arguments)
+        comm.quiesce()
+        result["stats"] = comm.stats()
+        result["mode"] = comm.mode
+    return result
+
+
+def fork_rank(rank: dict[str, Any], request: dict[str, Any]) -> int:
+    """A descriptor on which the child writes its result."""
+    answer, far_end = os.pipe()
+    if os.fork() != 0:
+        os.close(far_end)
+        return answer
+    try:
+        result = run_rank(rank["environ"], rank["settings"], request["task"], request["arguments"])
+    except BaseException:  # the child's traceback is its result
+        result = {"error": traceback.format_exc()}
+    with os.fdopen(far_end, "w") as pipe:
+        json.dump(result, pipe)
+    os._exit(0)
+
+
+def main() -> None:
+    for line in sys.stdin:
+        request = json.loads(line)
+        answers = [fork_rank(rank, request) for rank in request["ranks"]]
+        results = []
+        for descriptor in answers:
+            with os.fdopen(descriptor) as pipe:
+                text = pipe.read()
+            results.append(json.loads(text) if text else {"error": "the rank ended without a word"})
+        while True:
+            try:
+                os.wait()
+            except ChildProcessError:
+                break
+        print(json.dumps(results), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""Collectives over the kernel's Soft-RoCE: among RDMA devices, and between one and the soft device."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.netns import NetworkNamespace
+from tests.support.ranks import InGuest, OnHost, Rank, on_host, run_job
+from tests.support.rxe import GUEST, HOST, RxeGuest
+
+pytestmark = [pytest.mark.qemu, pytest.mark.root]
+
+SEED = 20
+LENGTH = 30_001  # floats; more than 64 KiB, so that the memory of the sender is registered
+VERBS = {"device": "verbs"}
+
+
+@pytest.fixture(scope="module")
+def guest(rxe_guest: RxeGuest) -> InGuest:
+    return InGuest(rxe_guest.guest)
+
+
+@pytest.fixture(scope="module")
+def host(rxe_guest: RxeGuest) -> Iterator[OnHost]:
+    with on_host(rxe_guest.network.namespace) as place:
+        yield place
+
+
+@pytest.fixture(scope="module")
+def expected() -> dict[int, list[dict[str, str]]]:
+    """Digests of every rank's results by the number of ranks, from soft devices on loopback."""
+    found = {}
+    with NetworkNamespace() as namespace, on_host(namespace) as place:
+        for size in (2, 3):
+            ranks = [Rank(place, "127.0.0.1") for _ in range(size)]
+            results = run_job(ranks, "127.0.0.1", "every_kind", {"seed": SEED, "length": LENGTH})
+            found[size] = [result["digests"] for result in results]
+    return found
+
+
+def check(results: list[dict[str, Any]], expected: list[dict[str, str]], modes: list[str]) -> None:
+    assert [result["digests"] for result in results] == expected
+    assert [result["mode"] for result in results] == modes
+    for result in results:
+        stats = result["stats"]
+        assert sum(count for name, count in stats.items() if name.startswith("rx_bad_")) == 0
+        assert stats["tx_errors"] == 0
+    sent, received = (sum(result["stats"][name] for result in results) for name in ("tx_data", "rx_data"))
+    resent = sum(
+        count for result in results for name, count in result["stats"].items() if name.startswith("rtx_")
+    )
+    twice = sum(result["stats"]["rx_duplicates"] for result in results)
+    assert sent - received == resent - twice
+
+
+def test_every_collective_among_queue_pairs_of_one_device(
+    guest: InGuest, expected: dict[int, list[dict[str, str]]]
+) -> None:
+    """Three ranks, each with one queue pair whatever the number of its peers."""
+    ranks = [Rank(guest, GUEST.ipv4, VERBS) for _ in range(3)]
+    results = run_job(ranks, GUEST.ipv4, "every_kind", {"seed": SEED, "length": LENGTH})
+    check(results, expected[3], ["verbs"] * 3)
+    for result in results:
+        # Arrays are sent from where they lie; only what is small is copied, into the header's slot.
+        assert result["stats"]["tx_copied"] * 5 < result["stats"]["tx_data"]
+
+
+@pytest.mark.parametrize("mode", ["raw", "udp"])
+@pytest.mark.parametrize("first", ["soft", "verbs"])
+def test_every_collective_between_soft_and_verbs(
+    host: OnHost, guest: InGuest, expected: dict[int, list[dict[str, str]]], first: str, mode: str
+) -> None:
+    soft, verbs = Rank(host, HOST.ipv4, {"mode": mode}), Rank(guest, GUEST.ipv4, VERBS)
+    ranks, master = ([soft, verbs], HOST.ipv4) if first == "soft" else ([verbs, soft], GUEST.ipv4)
+    results = run_job(ranks, master, "every_kind", {"seed": SEED, "length": LENGTH})
+    check(results, expected[2], [mode, "verbs"] if first == "soft" else ["verbs", mode])
+
+
+def test_what_cannot_be_opened_is_explained(guest: InGuest) -> None:
+    with pytest.raises(AssertionError, match=r"ConfigError: verbs_device='rxe7'.*there are .*rxe0"):
+        run_job([Rank(guest, GUEST.ipv4, {**VERBS, "verbs_device": "rxe7"})], GUEST.ipv4, "every_kind", {})
