@@ -54,7 +54,7 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
         _check_routes(table, opened)
         _start_together(opened, meeting, settings)
         config = _endpoint_config(place, settings, table, opened)
-        progress = _core.Progress(config, opened.native, settings.batch)
+        progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
         for card in table.cards:
             if card.rank != place.rank:
                 progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)

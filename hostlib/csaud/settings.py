@@ -115,6 +115,9 @@ class Settings:
         "receive buffer: of the socket, as asked of the kernel, or posted to the RDMA device",
         low=4096,
     )
+    spin: float = _row(
+        0.00005, "s", "longest time that a waiting thread looks for packets without sleeping", high=1
+    )
     batch: int = _row(32, "packets", "packets per system call", low=1, high=256)
     log: str = _row("warning", "level", "log level", choices=("debug", "info", "warning", "error"))
 

@@ -40,8 +40,11 @@ Nanos from_seconds(double seconds) {
 // The progress thread with the buffers of what is posted. Called with Python's lock held.
 class PyProgress {
   public:
-    PyProgress(const EndpointConfig& config, std::shared_ptr<device::Device> dev, std::size_t batch)
-        : rank_(config.rank), epoch_(config.epoch), progress_(config, std::move(dev), batch) {}
+    PyProgress(const EndpointConfig& config, std::shared_ptr<device::Device> dev, std::size_t batch,
+               double spin_s)
+        : rank_(config.rank),
+          epoch_(config.epoch),
+          progress_(config, std::move(dev), batch, from_seconds(spin_s)) {}
 
     ~PyProgress() { stop(); }
     PyProgress(const PyProgress&) = delete;
@@ -210,8 +213,8 @@ void bind_device(nb::module_& m) {
 
     nb::class_<PyProgress>(m, "Progress",
                            "An endpoint, a device and the thread that runs them without Python.")
-        .def(nb::init<const EndpointConfig&, std::shared_ptr<device::Device>, std::size_t>(), "config"_a,
-             "device"_a, "batch"_a)
+        .def(nb::init<const EndpointConfig&, std::shared_ptr<device::Device>, std::size_t, double>(),
+             "config"_a, "device"_a, "batch"_a, "spin_s"_a = 0.0)
         .def(
             "set_peer",
             [](PyProgress& self, std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn) {

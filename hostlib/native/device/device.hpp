@@ -47,7 +47,7 @@ struct DeviceCounters {
     std::uint64_t tx_copied = 0;       // packets whose payload a device had to copy: memory not registered
 };
 
-// All calls but counters() come from one thread and never block.
+// All calls but counters() come from one thread at a time, though not always the same one, and never block.
 class Device {
   public:
     Device() = default;
@@ -58,6 +58,9 @@ class Device {
     // Hands over packets in order. What the kernel refuses for good is counted and passed over.
     virtual Sent send(std::span<const TxPacket> packets) = 0;
     virtual Received receive() = 0;
+    // Called right before packet `index` of what came last is looked at, in order; the ones before it are
+    // not looked at any more.
+    virtual void before(std::size_t /*index*/) {}
 
     // Appends what to wait for: arrivals, and with `writable` room to send.
     virtual void watch(std::vector<pollfd>& list, bool writable) const = 0;

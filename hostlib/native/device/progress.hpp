@@ -1,10 +1,17 @@
-// One endpoint, one device, and the thread between them.
+// One endpoint, one device, and who runs them: the thread that waits for a completion itself, or else a
+// thread of its own.
 //
-// The thread answers the peers whatever the application does: it never touches Python, so a rank that
-// computes or holds Python's lock still acknowledges, repeats and proves that it is alive. It sleeps in ppoll
-// until a packet comes, until the endpoint's next deadline, or until a post wakes it, and burns no time
-// otherwise.
+// A thread in wait() drives: it receives, runs timers and sends, so that no other thread has to be woken on
+// the way of a message. It looks for packets without sleeping for a short while first. When nobody waits, the
+// progress thread takes over: it answers the peers whatever the application does and never touches Python, so
+// a rank that computes or holds Python's lock still acknowledges, repeats and proves that it is alive. It
+// sleeps in ppoll until a packet comes, until the endpoint's next deadline, or until a post wakes it.
+//
+// Between two waits of an application that is busy with messages the progress thread stands by for a moment
+// instead of taking over, since it would only be in the way.
 #pragma once
+
+#include <poll.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -26,8 +33,9 @@ namespace csaud::device {
 
 class Progress {
   public:
-    // `batch` is the most packets handed over at once.
-    Progress(const EndpointConfig& config, std::shared_ptr<Device> device, std::size_t batch);
+    // `batch` is the most packets handed over at once, `spin` the longest time that a waiting thread looks
+    // for packets without sleeping.
+    Progress(const EndpointConfig& config, std::shared_ptr<Device> device, std::size_t batch, Nanos spin);
     ~Progress();
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
@@ -74,35 +82,70 @@ class Progress {
         SendResult reason = SendResult::done;
     };
 
+    // Who works with the device. Whoever it is leaves the lock while it does.
+    enum class Driver : std::uint8_t { none, thread, caller };
+
+    // How a driver is woken from its sleep.
+    struct Bed {
+        FileDescriptor wakeup;
+        std::vector<pollfd> list;
+        bool occupied = false;  // under mutex_
+    };
+
+    // What a turn came upon.
+    struct Found {
+        bool more = false;       // to be done at once
+        bool arrivals = false;   // packets came
+        bool completed = false;  // somebody's transfer has ended
+    };
+
+    using Lock = std::unique_lock<std::mutex>;
+
     void run();
-    bool turn();
-    void take_arrivals(const Received& arrivals);
-    std::size_t gather();
+    void stand_by(Lock&);
+    void drive(Lock&, Nanos until);
+    bool look_again(const Found&, Nanos now, Nanos& idle_since);
+    void leave(Lock&);
+    Found turn();
+    Nanos take_arrivals(const Received& arrivals);
+    std::size_t gather(Nanos now);
     void hand_over(std::span<const TxPacket> packets);
     void keep(std::span<const TxPacket> packets, SendResult reason);
     void collect_completions();
-    void sleep_until_work();
-    void wake_for_post(std::unique_lock<std::mutex>&);
-    void wake(bool asleep);
+    void sleep(Lock&, Bed&, Nanos until);
+    void after_post(Lock&, bool send);
+    void fail(const char* why);
+    static void wake(Bed&);
 
     const std::shared_ptr<Device> device_;
     const std::size_t max_message_bytes_;
-    const FileDescriptor wakeup_;
+    const Nanos spin_;
 
-    // The thread's own.
+    // The driver's own.
     std::vector<TxPacket> outgoing_;
-    std::vector<pollfd> poll_list_;
     Backlog backlog_;
-    bool more_arrivals_ = false;
     unsigned turns_without_timer_ = 0;
+    unsigned spins_ = 0;
+    Nanos spin_now_;  // shorter while spinning was in vain
 
     mutable std::mutex mutex_;
     Endpoint endpoint_;  // under mutex_, as all below
     std::vector<Completion> completed_;
-    std::string failure_;  // why the thread ended, empty while it runs
-    bool posted_ = false;  // since the last turn
-    bool asleep_ = false;  // in ppoll, so a post has to wake it
+    std::string failure_;  // why nobody drives any more, empty as long as somebody may
+    bool running_ = false;
+    Driver driver_ = Driver::none;
+    unsigned waiting_ = 0;            // callers that wait for the driver, or for what it finds
+    bool posted_ = false;             // since something was last gathered
+    Nanos caller_left_ = 0;           // when a caller last drove
+    std::uint64_t caller_turns_ = 0;  // how often callers drove
+    // How long a caller must be away before the progress thread takes over.
+    static constexpr Nanos kStandBy = 200 * kMicrosecond;
+    Nanos away_ = kStandBy;
+    bool standing_by_ = false;  // the progress thread wants to be told when a caller leaves
+    Bed thread_bed_;
+    Bed caller_bed_;
     std::condition_variable completion_;
+    std::condition_variable stand_by_;
 
     std::atomic<bool> stopping_ = false;
     std::thread thread_;

@@ -39,6 +39,7 @@ class UdpDevice final : public Device {
     ReceiveBatch roce_batch_;
     ReceiveBatch loss_batch_;
     std::vector<Packet> packets_;
+    unsigned looks_ = 0;
     std::atomic<std::uint64_t> tx_errors_ = 0;
     std::atomic<std::uint64_t> tx_blocked_ = 0;
 };
