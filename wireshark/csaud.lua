@@ -68,8 +68,8 @@ f.control_flags = ProtoField.uint8("csaud.control.flags", "Flags", base.HEX)
 f.ecn_count = ProtoField.uint16("csaud.control.ecn_count", "ECN count", base.DEC)
 f.newest_tx_ts = ProtoField.uint32("csaud.control.newest_tx_ts", "Newest tx_ts seen (us)", base.DEC)
 f.echoed_path = ProtoField.uint16("csaud.control.echoed_path", "Echoed path", base.DEC)
-f.path_first = ProtoField.uint16("csaud.control.path_first", "First path_seq missing", base.DEC)
-f.path_count = ProtoField.uint16("csaud.control.path_count", "How many path_seq", base.DEC)
+f.path_first = ProtoField.uint16("csaud.control.path_first", "First path_seq missing, or window", base.DEC)
+f.path_count = ProtoField.uint16("csaud.control.path_count", "How many path_seq, or packets arrived", base.DEC)
 f.from_rank = ProtoField.uint16("csaud.control.from_rank", "Rank of the sender", base.DEC)
 f.credit = ProtoField.uint32("csaud.control.credit", "Credit (packets granted, cumulative)", base.DEC)
 f.cumulative = ProtoField.uint16("csaud.control.cumulative", "Cumulative index", base.DEC)
@@ -106,7 +106,8 @@ local FLAGS = flag_fields("csaud.flags.", {
 })
 local CONTROL_FLAGS = flag_fields("csaud.control.flags.", {
     { "seen", "newest tx_ts holds one" }, { "echo", "it is that of the packet answered" },
-    { "blocked", "short of credit" },
+    { "blocked", "short of credit" }, { "of_path", "of the path that it takes" },
+    { "window", "path_first is the window, path_count what arrived" },
 })
 
 csaud.fields = f

@@ -40,6 +40,8 @@ class EndpointConfig:
     path_policy: PathPolicy
     ordered: bool
     window: int
+    shaping: bool
+    shared_window: int
     early_pool_packets: int
     pace_bps: int
     rate_bps: int
@@ -77,7 +79,10 @@ class Hints:
         expected_start: int = 0,
         jitter: int = 0,
         due: int = ...,
+        fan_in: int = 0,
     ) -> None: ...
+    @property
+    def fan_in(self) -> int: ...
     @property
     def cls(self) -> int: ...
     @property

@@ -153,6 +153,7 @@ def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Op
         # The device makes it and checks it.
         config.make_icrc = config.verify_icrc = False
     config.window, config.paths = settings.window, settings.paths
+    config.shared_window = settings.shared_window
     config.ecn = settings.ecn
     config.path_policy = _core.PathPolicy[settings.path_policy]
     config.spray, config.ordered = settings.spray, settings.ordered

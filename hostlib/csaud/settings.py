@@ -67,6 +67,9 @@ class Settings:
         0, "bytes", "RDMA path MTU (CSA header and payload); 0: largest that fits the link", high=4096
     )
     window: int = _row(32, "packets", "what a receiver lets one sender have in flight", low=1, high=512)
+    shared_window: int = _row(
+        128, "packets", "what all senders together may have under way to one rank", low=1, high=65535
+    )
     paths: int = _row(
         16, "paths", "path identities that a sender spreads its packets over", low=1, high=16384
     )

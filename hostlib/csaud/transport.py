@@ -164,7 +164,9 @@ class Transport:
 def hints_of(op: Send | Recv, name: Name, expected: Expected) -> _core.Hints:
     """What the schedule knows of a message, as the endpoint takes it."""
     known = {} if expected.due is None else {"due": expected.due}
-    return _core.Hints(name.cls, name.barrier, op.chain, expected.start, expected.jitter, **known)
+    return _core.Hints(
+        name.cls, name.barrier, op.chain, expected.start, expected.jitter, fan_in=op.fan_in, **known
+    )
 
 
 def nothing() -> Array:

@@ -99,3 +99,22 @@ class Drop:
 
 def first_copy(*indices: int) -> Callable[[Any], bool]:
     return lambda p: p.type == DATA and p.attempt == 0 and p.pkt_idx in indices
+
+
+def work(pattern: str, ranks: int, packets: int, **fields: Any) -> Any:
+    """A collective for `testing.run`; `fields` are those of Workload."""
+    w = testing.Workload()
+    w.pattern, w.ranks, w.packets = getattr(testing.Pattern, pattern), ranks, packets
+    for name, value in fields.items():
+        assert hasattr(w, name), name
+        setattr(w, name, value)
+    return w
+
+
+def link_model(**fields: Any) -> Any:
+    """A LinkModel with these fields."""
+    model = testing.LinkModel()
+    for name, value in fields.items():
+        assert hasattr(model, name), name
+        setattr(model, name, value)
+    return model

@@ -1,6 +1,7 @@
 """All-to-all: in step s each rank sends to the rank s places on and receives from the one s places back.
 
-No step waits for another; the order only keeps all ranks from sending to one of them at the same time.
+No step waits for another; the order only keeps all ranks from sending to one of them at the same time. All of
+them send to a rank, but what each sends is spread over all, so the fan-in is one in full rates.
 """
 
 from collections.abc import Sequence
@@ -20,6 +21,6 @@ def all_to_all(rank: int, size: int, sent: Sequence[int], received: Sequence[int
         to, of = (rank + step + 1) % size, (rank - step - 1) % size
         leaving = Region(Buffer.SOURCE, out[to], sent[to])
         coming = Region(Buffer.DATA, into[of], received[of])
-        operations += [Send(to, step, i, part) for i, part in enumerate(messages(leaving, longest))]
-        operations += [Recv(of, step, i, part) for i, part in enumerate(messages(coming, longest))]
+        operations += [Send(to, step, i, part, fan_in=1) for i, part in enumerate(messages(leaving, longest))]
+        operations += [Recv(of, step, i, part, fan_in=1) for i, part in enumerate(messages(coming, longest))]
     return Schedule(tuple(operations), scratch=0, steps=size - 1)

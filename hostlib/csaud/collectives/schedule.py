@@ -34,6 +34,7 @@ class Send:
     Attributes:
         chain: how many later steps of the whole collective wait for this message (protocol: urgency of
             recovery).
+        fan_in: ranks that send to `dst` at full rate meanwhile; 0: not known (protocol: flow control).
     """
 
     dst: int
@@ -42,6 +43,7 @@ class Send:
     region: Region
     after: tuple[int, ...] = ()
     chain: int = 0
+    fan_in: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Recv:
     chunk: int
     region: Region
     chain: int = 0
+    fan_in: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -249,6 +249,8 @@ void bind_core(nb::module_& m) {
         .def_rw("path_policy", &C::path_policy)
         .def_rw("ordered", &C::ordered)
         .def_rw("window", &C::window)
+        .def_rw("shaping", &C::shaping)
+        .def_rw("shared_window", &C::shared_window)
         .def_rw("early_pool_packets", &C::early_pool_packets)
         .def_rw("pace_bps", &C::pace_bps)
         .def_rw("rate_bps", &C::rate_bps)
@@ -296,16 +298,18 @@ void bind_core(nb::module_& m) {
         .def(
             "__init__",
             [](Hints* self, std::uint8_t cls, bool barrier, std::uint16_t chain, Nanos expected_start,
-               Nanos jitter, Nanos due) {
+               Nanos jitter, Nanos due, std::uint16_t fan_in) {
                 new (self) Hints{.cls = cls,
                                  .barrier = barrier,
+                                 .fan_in = fan_in,
                                  .chain = chain,
                                  .expected_start = expected_start,
                                  .jitter = jitter,
                                  .due = due};
             },
             "cls"_a = 4, "barrier"_a = false, "chain"_a = 0, "expected_start"_a = 0, "jitter"_a = 0,
-            "due"_a = kNever)
+            "due"_a = kNever, "fan_in"_a = 0)
+        .def_ro("fan_in", &Hints::fan_in)
         .def_ro("cls", &Hints::cls)
         .def_ro("barrier", &Hints::barrier)
         .def_ro("chain", &Hints::chain)

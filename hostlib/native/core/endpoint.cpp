@@ -38,7 +38,8 @@ void check(const EndpointConfig& c) {
     require(c.paths >= 1, "paths", "at least 1");
     require((c.tos & 3) == 0, "tos", "a DSCP, with two low bits of zero");
     require(c.spray <= 8, "spray", "0 to 8");
-    require(c.window >= 1, "window", "at least 1 packet");
+    require(c.window >= 1 && c.window <= 8192, "window", "1 to 8192 packets");
+    require(c.shared_window >= 1, "shared_window", "at least 1 packet");
     require(c.early_pool_packets >= 1, "early_pool_packets", "at least 1");
     require(c.rate_bps >= 1, "rate_bps", "at least 1 bit/s");
     require(c.tx_ts_unit_ns >= 1, "tx_ts_unit_ns", "at least 1 ns");

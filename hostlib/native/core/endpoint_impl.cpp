@@ -199,8 +199,12 @@ void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
         const std::int32_t trip = ctx.ts_serial.distance(d.control.newest_tx_ts, now_ts);
         if (trip >= 0) peer.rtt.sample(ctx.nanos(trip), now);
     }
-    if (d.csa.type != wire::Type::abort && peer.credit.update(ctx.credit_serial, d.control.credit)) {
-        sender.on_credit(peer);
+    if (d.csa.type != wire::Type::abort) {
+        bool room = peer.credit.update(ctx.credit_serial, d.control.credit);
+        if ((d.control.flags & wire::kWindow) != 0) {
+            room |= peer.window.update(ctx.window_serial, {d.control.path_count, d.control.path_first});
+        }
+        if (room) sender.on_room(peer);
     }
     if ((d.csa.flags & wire::kEcnEcho) != 0) sender.on_ecn(peer, d.control.echoed_path, d.control.ecn_count);
     switch (d.csa.type) {

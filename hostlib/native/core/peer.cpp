@@ -50,6 +50,8 @@ void PeerTable::wake(Peer& p, Entry& e) {
     const RestingPeer& r = e.resting;
     p.credit = credit_at_rest(e);
     p.grant = e.rested ? CreditGrant(window, r.grant) : CreditGrant(window);
+    p.window = SendWindow(config_.window, r.credit.sent);
+    p.arrivals = ReceiveWindow(config_.window, r.grant.consumed);
     // Ranks begin their rounds at different paths, so that they do not meet on the same one.
     const std::uint32_t start = std::uint32_t{config_.rank} * 7 + p.rank;
     p.paths = PeerPaths(config_.path_policy, config_.paths, start, denied_);

@@ -17,6 +17,7 @@
 #include "reorder.hpp"
 #include "ring_queue.hpp"
 #include "rtt.hpp"
+#include "window.hpp"
 
 namespace csaud {
 
@@ -25,6 +26,7 @@ struct Peer {
 
     // To it
     CreditAccount credit;
+    SendWindow window;
     PeerPaths paths;
     std::vector<std::uint16_t> tx_seq;  // next path_seq by path
     RingQueue<Handle> pending;          // sends with packets that never went, in the order posted
@@ -33,12 +35,14 @@ struct Peer {
 
     // From it
     CreditGrant grant;
+    ReceiveWindow arrivals;
     std::vector<PathTracker> rx_paths;
     ReorderEstimator reorder;
     Nanos mean_gap = 0;         // between packets of the last message, 0: unknown
     Nanos first_wait_mean = 0;  // from posting a receive to its first packet
     Nanos first_wait_dev = 0;
     std::uint32_t incoming = 0;  // messages that began to arrive and are not complete
+    std::uint32_t awaited = 0;   // receives posted and not complete
     std::uint32_t early = 0;     // its packets in the early pool
     bool credit_queued = false;
     std::uint32_t echo_ts = 0;  // tx_ts of the last packet taken, 0: none

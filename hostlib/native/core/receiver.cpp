@@ -36,6 +36,7 @@ void Receiver::close(std::uint32_t i, Peer& peer) {
         steps_.closed(m.name);
         liveness_.release(peer);
         --posted_;
+        if (--peer.awaited == 0) --ctx_.awaited;
     }
     m.live = false;
     messages_.release(i);
@@ -54,6 +55,8 @@ std::uint64_t Receiver::post(const MessageName& name, std::uint16_t src, std::sp
     Message& m = messages_[i];
     m.id = ctx_.next_id++;
     m.posted = true;
+    m.fan_in = hints.fan_in;
+    if (peer.awaited++ == 0) ++ctx_.awaited;
     if (!m.begun) m.started = now;
     m.deadline = hints.deadline;
     m.buffer = buffer;
@@ -81,6 +84,7 @@ void Receiver::take_early(Message& m, Peer& peer) {
         const std::size_t bad = m.reassembly.received();
         ctx_.stats.rx_bad_index += bad;
         ctx_.stats.rx_data -= bad;
+        peer.arrivals.arrived(-static_cast<std::int32_t>(bad));
         drop_early(m, peer);
         m.reassembly.reset(cut.packets());
         return;
@@ -94,7 +98,8 @@ void Receiver::take_early(Message& m, Peer& peer) {
     }
     if (taken == 0) return;
     steps_.arrived(m.name, taken);
-    consumed(peer, taken, 0);
+    consumed(peer, taken);
+    tell_if_due(peer, 0);
 }
 
 void Receiver::drop_early(Message& m, Peer& peer) {
@@ -104,10 +109,22 @@ void Receiver::drop_early(Message& m, Peer& peer) {
     }
 }
 
-void Receiver::consumed(Peer& peer, std::uint32_t packets, std::uint32_t echo_ts) {
+void Receiver::consumed(Peer& peer, std::uint32_t packets) {
     peer.grant.consumed(packets, ctx_.config.window, ctx_.credit_budget);
+}
+
+// Where the schedule says how many send to us at full rate, those of them that we still wait for; otherwise
+// those that are sending.
+void Receiver::share_window(const Message& m, Peer& peer) noexcept {
+    if (!ctx_.config.shaping) return;
+    const std::uint32_t senders =
+        m.fan_in != 0 ? std::min<std::uint32_t>(m.fan_in, ctx_.awaited) : ctx_.senders;
+    peer.arrivals.set_share(window_share(ctx_.config, senders));
+}
+
+void Receiver::tell_if_due(Peer& peer, std::uint32_t echo_ts) {
     peer.echo_ts = echo_ts;
-    if (peer.grant.worth_telling()) tell_credit(peer);
+    if (peer.grant.worth_telling() || peer.arrivals.worth_telling()) tell_credit(peer);
 }
 
 void Receiver::tell_credit(Peer& peer) {
@@ -189,8 +206,11 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     Peer& peer = ctx_.peers.get(h.name.src_rank);
     liveness_.heard(peer, now);
     ++ctx_.stats.rx_data;
-    peer.queueing.sample(ctx_.nanos(peer.clock.sample(ctx_.ts_serial, ctx_.ticks(now), h.tx_ts, now)));
-    if (d.route.ecn() == wire::kCongestionExperienced) {
+    const Nanos late = ctx_.nanos(peer.clock.sample(ctx_.ts_serial, ctx_.ticks(now), h.tx_ts, now));
+    peer.queueing.sample(late);
+    const bool marked = d.route.ecn() == wire::kCongestionExperienced;
+    if (ctx_.config.shaping) peer.arrivals.sample(marked, late, queueing_target(peer), ctx_.config.window);
+    if (marked) {
         ++ctx_.stats.rx_ecn;
         ++ctx_.stats.rx_path_ecn[h.path_id];
         if (peer.ecn == nullptr) peer.ecn = std::make_unique<PeerEcn>();
@@ -221,17 +241,21 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (first) begin(m, peer, now);
     peer.reorder.arrived(false, now, peer.rtt.base());
     if (h.attempt == 0) {
-        const Nanos late = m.detector.lateness(now, h.pkt_idx);
-        if (late >= 0 && h.pkt_idx + 1U < m.reassembly.high()) {
+        const Nanos behind = m.detector.lateness(now, h.pkt_idx);
+        if (behind >= 0 && h.pkt_idx + 1U < m.reassembly.high()) {
             ++ctx_.stats.rx_reordered;
-            peer.reorder.filled(late);
+            peer.reorder.filled(behind);
         }
     }
     m.reassembly.mark(h.pkt_idx);
+    peer.arrivals.arrived(1);
+    share_window(m, peer);
     if (m.posted) {
         steps_.arrived(m.name, 1);
-        consumed(peer, 1, h.tx_ts);
+        consumed(peer, 1);
     }
+    tell_if_due(peer, h.tx_ts);
+    if ((h.flags & wire::kAckReq) != 0) tell_credit(peer);
     if (m.reassembly.complete()) {
         if (m.posted) complete(i, peer, h.tx_ts, now);
         return;

@@ -64,6 +64,7 @@ class Receiver {
         Nanos deadline = kNever;
         std::uint32_t early = kNone;     // packets in the early pool
         std::uint16_t held_notices = 0;  // of it, in the pacer
+        std::uint16_t fan_in = 0;        // as the schedule knows it
         std::uint8_t contradictions = 0;
         bool live = false;
         bool posted = false;
@@ -87,7 +88,13 @@ class Receiver {
     void begin(Message&, Peer&, Nanos now);
     void arm(std::uint32_t index, Message&, Peer&);
     Cut cut_of(const Message& m) const noexcept { return {ctx_.payload_bytes, m.buffer.size()}; }
-    void consumed(Peer&, std::uint32_t packets, std::uint32_t echo_ts);
+    void consumed(Peer&, std::uint32_t packets);
+    void share_window(const Message&, Peer&) noexcept;
+    // Longest time that a peer's packets may stand in queues before marks shrink its window.
+    Nanos queueing_target(const Peer& p) const noexcept {
+        return std::max(p.rtt.base(), ctx_.config.timer_tick);
+    }
+    void tell_if_due(Peer&, std::uint32_t echo_ts);
     void tell_credit(Peer&);
     void duplicate(const wire::Decoded&, Peer&, bool finished, Nanos now);
     void pass_on(const LossPacer::Notice&);

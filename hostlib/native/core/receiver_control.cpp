@@ -45,6 +45,8 @@ void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
     ++ctx_.stats.rx_loss_trimmed;
     Peer& peer = ctx_.peers.get(src);
     peer.rx_paths[h.path_id].on_loss(ctx_.path_serial, h.path_seq);
+    if (const Nanos target = queueing_target(peer); ctx_.config.shaping)
+        peer.arrivals.sample(true, 2 * target, target, ctx_.config.window);
     if (!ctx_.config.detectors.loss) return;
     const bool have =
         found != kNone ? messages_[found].reassembly.has(h.pkt_idx) : finished_.contains(h.name);

@@ -34,6 +34,7 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     m.chain = hints.chain;
     by_key_.add(i);
     peer.pending.push(messages_.handle(i));
+    if (ctx_.config.shaping && hints.fan_in > 1) peer.window.shape(window_share(ctx_.config, hints.fan_in));
     make_ready(peer);
     liveness_.wait(peer, now);
     if (peer.paths.any_bad()) probe_paths(peer, now);
@@ -59,6 +60,7 @@ void Sender::finish(std::uint32_t i, Status status, std::uint16_t rank, Nanos no
         begun[m.active_place] = begun.back();
         messages_[begun[m.active_place]].active_place = m.active_place;
         begun.pop_back();
+        if (begun.empty()) peer.window.settle();
     }
     ctx_.timers.cancel(TimerKind::send, i);
     liveness_.release(peer);
@@ -76,7 +78,7 @@ void Sender::fail_all(Status status, std::uint16_t rank, Nanos now) {
 }
 
 void Sender::make_ready(Peer& peer) {
-    if (peer.in_ready || !peer.credit.may_send()) return;
+    if (peer.in_ready || !may_send(peer)) return;
     while (!peer.pending.empty()) {
         const SendMessage* first = messages_.find(peer.pending.front());
         if (first != nullptr && !first->all_sent()) break;
@@ -87,7 +89,7 @@ void Sender::make_ready(Peer& peer) {
     ready_.push(peer.rank);
 }
 
-void Sender::on_credit(Peer& peer) {
+void Sender::on_room(Peer& peer) {
     make_ready(peer);
 }
 
@@ -136,7 +138,7 @@ bool Sender::next_retransmission(Copy& copy, Nanos now) {
         record.attempt = record.attempt == UINT8_MAX ? 1 : static_cast<std::uint8_t>(record.attempt + 1);
         stamp(*m, peer, record, now);
         ++*rtx_by_[static_cast<std::size_t>(r.found_by)];
-        copy = {m, r.pkt_idx, record, r.class_at(now)};
+        copy = {m, r.pkt_idx, record, false, r.class_at(now)};
         return true;
     }
     return false;
@@ -162,7 +164,8 @@ bool Sender::next_first(Copy& copy, Nanos now) {
         stamp(m, peer, record, now);
         m.probe_rounds = 0;
         peer.credit.sent();
-        copy = {&m, idx, record, m.cls};
+        peer.window.sent();
+        copy = {&m, idx, record, peer.window.asks(), m.cls};
         return true;
     }
     return false;

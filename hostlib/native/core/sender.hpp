@@ -40,7 +40,8 @@ class Sender {
     void on_state(const wire::Decoded&, Nanos late, Nanos now);
     void on_not_ready(const wire::Decoded&, Nanos now);
     void on_bounce(const wire::Decoded&, std::uint16_t dst, Nanos now);
-    void on_credit(Peer&);
+    // There may be new credit, or room in the window.
+    void on_room(Peer&);
     // The receiver has counted so many marks on a path.
     void on_ecn(Peer&, std::uint16_t path, std::uint16_t count);
 
@@ -60,6 +61,7 @@ class Sender {
         const SendMessage* message = nullptr;
         std::uint16_t pkt_idx = 0;
         PacketRecord record;
+        bool asks = false;     // for news of the window
         std::uint8_t cls = 4;  // of the copy: that of its message, and more urgent when sent again
     };
     bool next_copy(Copy&, Nanos now);
@@ -102,6 +104,7 @@ class Sender {
     void all_arrived(const SendMessage&, Peer&);
     void probe_paths(Peer&, Nanos now);
     void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
+    static bool may_send(const Peer& p) noexcept { return p.credit.may_send() && p.window.open(); }
     void make_ready(Peer&);
     void queue(std::uint32_t index, std::uint16_t idx, Detector, PathFeedback, Nanos now);
     void resend_reported(std::uint32_t index, std::uint16_t idx, std::uint8_t attempt, Nanos now);

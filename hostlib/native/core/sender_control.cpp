@@ -251,7 +251,7 @@ void Sender::on_timer(std::uint32_t i, Nanos now) {
     if (now >= due) {
         // Packets that wait for our own link or turn are no reason to ask; without credit, one message asks
         // for all.
-        const bool ours = !m.all_sent() && peer.credit.may_send();
+        const bool ours = !m.all_sent() && may_send(peer);
         const bool behind = m.next == 0 && !peer.pending.empty() && peer.pending.front().index != i;
         if (!ours && !behind) {
             ControlItem item;

@@ -58,9 +58,10 @@ void Transmitter::build_data(const Sender::Copy& copy, TxPacket& out, Nanos) {
     const EndpointConfig& c = ctx_.config;
     wire::CsaHeader h;
     h.type = wire::Type::data;
-    h.flags = static_cast<std::uint8_t>(
-        (copy.record.attempt != 0 ? wire::kRtx : 0) | (copy.pkt_idx + 1 == m.total ? wire::kLast : 0) |
-        (m.barrier ? wire::kBarrier : 0) | trimming(copy.cls, copy.record.attempt));
+    h.flags = static_cast<std::uint8_t>((copy.record.attempt != 0 ? wire::kRtx : 0) |
+                                        (copy.pkt_idx + 1 == m.total ? wire::kLast : 0) |
+                                        (m.barrier ? wire::kBarrier : 0) | (copy.asks ? wire::kAckReq : 0) |
+                                        trimming(copy.cls, copy.record.attempt));
     h.spray = c.spray;
     h.cls = copy.cls;
     h.ordered = c.ordered;
@@ -125,6 +126,12 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         }
     }
     c.credit = peer.grant.tell(ctx_.credit_serial);
+    if (item.path_count == 0) {
+        const WindowNews news = peer.arrivals.tell(ctx_.window_serial);
+        c.flags |= wire::kWindow;
+        c.path_first = news.size;
+        c.path_count = news.arrived;
+    }
     peer.credit_queued = false;
     if (arrived != nullptr) {
         c.cumulative = static_cast<std::uint16_t>(arrived->first_missing());

@@ -31,6 +31,8 @@ Plan plan_of(SplitMix& random, std::uint64_t seed) {
     p.config.paths = static_cast<std::uint16_t>(1 + random.below(8));
     p.config.window = static_cast<std::uint32_t>(1 + random.below(48));
     p.config.early_pool_packets = static_cast<std::uint32_t>(p.world + random.below(128));
+    p.config.shaping = random.chance(0.8);
+    p.config.shared_window = static_cast<std::uint32_t>(1 + random.below(96));
     p.any_order = random.chance(0.3);
     if (p.any_order) p.config.early_pool_packets = 4096;
     p.config.rate_bps = 1'000'000'000;
@@ -73,6 +75,7 @@ struct Message {
     std::uint16_t src = 0, dst = 0;
     MessageName name;
     std::vector<std::byte> data;
+    Hints hints;
     std::uint64_t recv_id = 0;
 };
 
@@ -101,6 +104,7 @@ SoakResult soak(std::uint64_t seed) {
         Message& m = messages[i];
         m.src = static_cast<std::uint16_t>(random.below(plan.world));
         m.dst = static_cast<std::uint16_t>((m.src + 1 + random.below(plan.world - 1U)) % plan.world);
+        m.hints.fan_in = static_cast<std::uint16_t>(random.below(plan.world));
         m.name.comm = static_cast<std::uint16_t>(random.below(2));
         m.name.coll_seq = first_seq + static_cast<std::uint32_t>(i);
         m.name.step = static_cast<std::uint16_t>(random.below(4));
@@ -123,9 +127,9 @@ SoakResult soak(std::uint64_t seed) {
         net.run_until(post.at);
         Message& m = messages[post.message];
         if (post.send) {
-            net.post_send(m.src, m.dst, m.name, m.data);
+            net.post_send(m.src, m.dst, m.name, m.data, m.hints);
         } else {
-            m.recv_id = net.post_recv(m.dst, m.src, m.name, m.data.size());
+            m.recv_id = net.post_recv(m.dst, m.src, m.name, m.data.size(), m.hints);
         }
     }
 

@@ -108,6 +108,7 @@ class Run {
     Hints hints(std::uint16_t rank, std::uint16_t step) const noexcept {
         const StepTime* time = &times_[std::size_t{rank} * steps() + step];
         Hints h;
+        h.fan_in = load_.pattern == Pattern::incast ? static_cast<std::uint16_t>(load_.ranks - 1) : 1;
         h.chain = static_cast<std::uint16_t>(steps() - 1 - step);
         if (time->mean == 0) return h;  // the first run
         h.due = began_ + time->mean + 4 * time->deviation;

@@ -1,0 +1,114 @@
+"""Flow control: an incast is shaped from its first packet, windows react to marks, and nothing deadlocks."""
+
+from typing import Any
+
+import pytest
+from csaud import _core
+
+from tests.hostlib.core_support import CREDIT, MS, US, config, content, link_model, network, total, work
+
+SENDERS = 16
+SHARED = 64  # packets; about two bandwidth-delay products of the links below
+FABRIC = {"latency": 20 * US, "rate_bps": 1_000_000_000, "nic_queue": 2}
+
+
+def incast(link: dict[str, Any], **settings: Any) -> dict[str, Any]:
+    chance = _core.testing.Chance()
+    settings = {"shared_window": SHARED, "timer_tick": 10 * US, **settings}
+    outcome: dict[str, Any] = _core.testing.run(
+        work("incast", SENDERS + 1, 100), config(**settings), link_model(**FABRIC, **link), chance
+    )
+    assert outcome["finished"]
+    assert len(outcome["flows"]) == SENDERS
+    return outcome
+
+
+def test_an_incast_is_shaped_from_its_first_packet() -> None:
+    """No queue ever holds more than the shared window, so one that has room for it loses nothing."""
+    outcome = incast({"drop_at": SHARED})
+    assert outcome["fabric"]["deepest_queue"] < SHARED
+    assert outcome["fabric"]["data_dropped"] == 0
+    assert outcome["stats"]["tx_data"] == SENDERS * 100 + outcome["stats"]["rx_duplicates"]
+
+
+def test_a_fixed_window_overruns_the_same_queue() -> None:
+    outcome = incast({"drop_at": SHARED}, shaping=False)
+    assert outcome["fabric"]["data_dropped"] > SHARED
+    assert incast({}, shaping=False)["fabric"]["deepest_queue"] > 4 * SHARED
+
+
+def test_the_shaped_incast_keeps_the_link_busy() -> None:
+    """Within 10 % of the time that its bytes take on the receiver's link; the round trip is unknown yet."""
+    packet = 14 + 80 + 64 + 4
+    ideal = SENDERS * 100 * packet * 8  # ns at 1 Gb/s
+    assert incast({})["completions"][0] < 1.1 * ideal + 3 * FABRIC["latency"]
+
+
+def test_marks_on_late_packets_shrink_the_window() -> None:
+    """Two senders of which nobody foretold, a queue that marks at 8 packets and has room for 100."""
+
+    def dropped(**settings: Any) -> list[int]:
+        link = {**FABRIC, "mark_at": 8, "drop_at": 100}
+        net = network(3, link=link, timer_tick=10 * US, shared_window=1000, window=128, **settings)
+        after = []
+        for coll_seq in range(1, 5):
+            receives = []
+            for src in (1, 2):
+                receives.append(net.post_recv(0, src, 400 * 64, coll_seq=coll_seq))
+                net.post_send(src, 0, content(400 * 64, src), coll_seq=coll_seq)
+            assert net.settle(net.now + 10_000 * MS)
+            assert [net.received(0, r) for r in receives] == [content(400 * 64, src) for src in (1, 2)]
+            after.append(net.counts()["data_dropped"])
+        return after
+
+    shaped, fixed = dropped(), dropped(shaping=False)
+    assert shaped[0] < fixed[0] / 2  # until the first news
+    assert shaped[-1] == shaped[0]  # and never again
+    assert fixed[-1] > 3 * fixed[0]
+
+
+@pytest.mark.parametrize("lost", [0.5, 1.0])
+def test_lost_credit_heals(lost: float) -> None:
+    """Every other CREDIT is lost, or all of them: PROBEs bring the news, too."""
+    seen = []
+
+    def hook(p: Any) -> str | None:
+        if p.type != CREDIT:
+            return None
+        seen.append(p.number)
+        return "drop" if lost == 1 or len(seen) % 2 else None
+
+    net = network(2, hook=hook, window=8)
+    receive = net.post_recv(1, 0, 200 * 64, coll_seq=1)
+    net.post_send(0, 1, content(200 * 64), coll_seq=1)
+    assert net.settle(60_000 * MS)
+    assert net.received(1, receive) == content(200 * 64)
+    assert seen
+    assert total(net, "rx_duplicates") == 0
+
+
+@pytest.mark.parametrize("pattern", ["ring", "all_to_all", "incast"])
+@pytest.mark.parametrize("shared", [1, 5])
+def test_the_smallest_windows_under_loss_end(pattern: str, shared: int) -> None:
+    chance = _core.testing.Chance()
+    chance.drop_data = chance.drop_control = 0.1
+    chance.seed = 7
+    outcome = _core.testing.run(
+        work(pattern, 6, 40, limit=60_000 * MS),
+        config(shared_window=shared, window=4),
+        link_model(**FABRIC),
+        chance,
+    )
+    assert outcome["finished"]
+
+
+def test_a_sender_that_nobody_awaits_is_answered() -> None:
+    """Shaped to less than the receiver thinks, before any receive is posted: the last packet asks."""
+    net = network(2, window=32, shared_window=8, timer_tick=10 * US)
+    hints = {"fan_in": 4}
+    net.post_send(0, 1, content(30 * 64), coll_seq=1, **hints)
+    net.run_until(3 * MS)
+    assert net.stats(1)["rx_early"] == 30
+    assert net.stats(0)["tx_probe"] <= 2
+    net.post_recv(1, 0, 30 * 64, coll_seq=1, **hints)
+    assert net.settle(10_000 * MS)
