@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <functional>
+
 #include "convert.hpp"
 #include "csaud_switch/base/error.hpp"
 #include "handles.hpp"
@@ -13,15 +15,36 @@ namespace {
 
 using namespace nb::literals;
 
+// Keeps a fabric still, unless this thread does so already.
+class Still {
+  public:
+    explicit Still(FabricHandle& fabric)
+        : lock_(fabric.holder.load() == std::this_thread::get_id() ? nullptr : &fabric.lock) {
+        if (lock_ != nullptr) lock_->lock();
+    }
+    ~Still() {
+        if (lock_ != nullptr) lock_->unlock();
+    }
+    Still(const Still&) = delete;
+    Still& operator=(const Still&) = delete;
+
+  private:
+    ControlLock* lock_;
+};
+
 void adopt(const SwitchHandle& self, const SwitchHandle& filled, bool keep_state) {
     if (self.owner == filled.owner)
         throw InvalidArgument("the program to adopt must be on a switch of a fabric of its own");
-    filled.locked([] {});  // whoever filled it is done
-    self.locked([&] {
+    {
+        // Both fabrics stand still, locked in an order that does not depend on which adopts from which.
+        const bool forward = std::less<const FabricHandle*>{}(self.owner.get(), filled.owner.get());
+        const nb::gil_scoped_release release;
+        const Still first(forward ? *self.owner : *filled.owner);
+        const Still second(forward ? *filled.owner : *self.owner);
         self.owner->catch_up();
         self.target->adopt(*filled.target, keep_state, self.owner->fabric.now());
         self.owner->fabric.flush_sockets();
-    });
+    }
     self.owner->runner.kick();
 }
 

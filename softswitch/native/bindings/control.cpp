@@ -270,7 +270,9 @@ void bind_replication(nb::class_<SwitchHandle>& cls) {
 void bind_control(nb::class_<SwitchHandle>& cls) {
     cls.def_prop_ro("name", [](const SwitchHandle& self) { return self.target->config().name; });
     cls.def_prop_ro("device_id", [](const SwitchHandle& self) { return self.target->config().device_id; });
-    cls.def_prop_ro("loaded", [](const SwitchHandle& self) { return self.target->loaded(); });
+    cls.def_prop_ro("loaded", [](const SwitchHandle& self) {
+        return self.locked([&] { return self.target->loaded(); });
+    });
     cls.def(
         "load",
         [](const SwitchHandle& self, const std::string& bmv2_json) {
@@ -279,12 +281,7 @@ void bind_control(nb::class_<SwitchHandle>& cls) {
                 nb::gil_scoped_release release;
                 program = load_program(bmv2_json);
             }
-            self.locked([&] {
-                // Nobody waits for the fabric's lock with Python's held, so the two can be held in this
-                // order.
-                nb::gil_scoped_acquire acquire;
-                self.target->install(std::move(program));
-            });
+            self.locked([&] { self.target->install(std::move(program)); });
         },
         "bmv2_json"_a);
     bind_descriptions(cls);

@@ -43,10 +43,7 @@ nb::object text_or_none(const std::string& text) {
     return text.empty() ? nb::object(nb::none()) : nb::object(nb::str(text.c_str()));
 }
 
-// A program is replaced with Python's lock held (see load), so these may read what never changes in it
-// without the fabric's.
-nb::list tables(const SwitchHandle& self) {
-    const Program& program = self.target->program();
+nb::list tables(const Program& program) {
     nb::list out;
     for (const auto& table : program.tables) {
         nb::list keys;
@@ -84,9 +81,9 @@ nb::list tables(const SwitchHandle& self) {
     return out;
 }
 
-nb::list profiles(const SwitchHandle& self) {
+nb::list profiles(const Program& program) {
     nb::list out;
-    for (const auto& profile : self.target->program().profiles) {
+    for (const auto& profile : program.profiles) {
         nb::list names;
         for (const std::string& table : profile->tables) names.append(table);
         nb::dict item;
@@ -99,9 +96,9 @@ nb::list profiles(const SwitchHandle& self) {
     return out;
 }
 
-nb::list counters(const SwitchHandle& self) {
+nb::list counters(const Program& program) {
     nb::list out;
-    for (const CounterArray& counter : self.target->program().counters) {
+    for (const CounterArray& counter : program.counters) {
         nb::dict item;
         item["name"] = counter.name;
         item["size"] = counter.cells.size();
@@ -111,9 +108,9 @@ nb::list counters(const SwitchHandle& self) {
     return out;
 }
 
-nb::list meters(const SwitchHandle& self) {
+nb::list meters(const Program& program) {
     nb::list out;
-    for (const MeterArray& meter : self.target->program().meters) {
+    for (const MeterArray& meter : program.meters) {
         nb::dict item;
         item["name"] = meter.name;
         item["size"] = meter.cells.size();
@@ -125,9 +122,9 @@ nb::list meters(const SwitchHandle& self) {
     return out;
 }
 
-nb::list value_sets(const SwitchHandle& self) {
+nb::list value_sets(const Program& program) {
     nb::list out;
-    for (const ValueSet& set : self.target->program().value_sets) {
+    for (const ValueSet& set : program.value_sets) {
         nb::list widths;
         for (const unsigned width : set.widths) widths.append(width);
         nb::dict item;
@@ -139,9 +136,9 @@ nb::list value_sets(const SwitchHandle& self) {
     return out;
 }
 
-nb::list digests(const SwitchHandle& self) {
+nb::list digests(const Program& program) {
     nb::list out;
-    for (const Digest& digest : self.target->program().digests) {
+    for (const Digest& digest : program.digests) {
         nb::list fields;
         for (const Digest::Element& element : digest.elements)
             fields.append(nb::make_tuple(element.name, element.field.width));
@@ -153,9 +150,9 @@ nb::list digests(const SwitchHandle& self) {
     return out;
 }
 
-nb::list registers(const SwitchHandle& self) {
+nb::list registers(const Program& program) {
     nb::list out;
-    for (const RegisterArray& array : self.target->program().registers) {
+    for (const RegisterArray& array : program.registers) {
         nb::dict item;
         item["name"] = array.name;
         item["size"] = array.size;
@@ -163,6 +160,16 @@ nb::list registers(const SwitchHandle& self) {
         out.append(item);
     }
     return out;
+}
+
+// Of the present program, which stays as long as its fabric is locked. Nobody waits for that lock with
+// Python's held, so the two can be held in this order.
+template <nb::list describe(const Program&)>
+nb::list present(const SwitchHandle& self) {
+    return self.locked([&] {
+        const nb::gil_scoped_acquire acquire;
+        return describe(self.target->program());
+    });
 }
 
 struct PortSnapshot {
@@ -237,13 +244,13 @@ nb::dict stats(const SwitchHandle& self) {
 }  // namespace
 
 void bind_descriptions(nb::class_<SwitchHandle>& cls) {
-    cls.def("tables", tables);
-    cls.def("profiles", profiles);
-    cls.def("counters", counters);
-    cls.def("registers", registers);
-    cls.def("meters", meters);
-    cls.def("value_sets", value_sets);
-    cls.def("digests", digests);
+    cls.def("tables", present<tables>);
+    cls.def("profiles", present<profiles>);
+    cls.def("counters", present<counters>);
+    cls.def("registers", present<registers>);
+    cls.def("meters", present<meters>);
+    cls.def("value_sets", present<value_sets>);
+    cls.def("digests", present<digests>);
     cls.def("port_stats", port_stats);
     cls.def("stats", stats);
 }

@@ -31,9 +31,12 @@ struct TapHandle {
 
     void close() {
         if (!tap) return;
-        owner->locked([&] { std::erase(port->taps, tap.get()); });
-        tap.reset();
+        owner->locked([&] {
+            std::erase(port->taps, tap.get());
+            tap.reset();
+        });
     }
+    // The fabric is locked, as another thread may close it.
     Tap& opened() const {
         if (!tap) throw InvalidArgument("this tap is closed");
         return *tap;
@@ -45,8 +48,7 @@ struct TapHandle {
 };
 
 nb::list take(const TapHandle& self) {
-    Tap& tap = self.opened();
-    const std::vector<TapFrame> frames = self.owner->locked([&] { return tap.take(); });
+    const std::vector<TapFrame> frames = self.owner->locked([&] { return self.opened().take(); });
     nb::list out;
     for (const TapFrame& frame : frames)
         out.append(
@@ -58,18 +60,17 @@ nb::list take(const TapHandle& self) {
 
 void bind_taps(nb::module_& m, nb::class_<FabricHandle>& fabric) {
     nb::class_<TapHandle>(m, "Tap")
-        .def("fd", [](const TapHandle& self) { return self.opened().descriptor(); })
+        .def("fd",
+             [](const TapHandle& self) {
+                 return self.owner->locked([&] { return self.opened().descriptor(); });
+             })
         .def("take", &take)
-        .def_prop_ro("seen",
-                     [](const TapHandle& self) {
-                         Tap& tap = self.opened();
-                         return self.owner->locked([&] { return tap.seen(); });
-                     })
-        .def_prop_ro("dropped",
-                     [](const TapHandle& self) {
-                         Tap& tap = self.opened();
-                         return self.owner->locked([&] { return tap.dropped(); });
-                     })
+        .def_prop_ro(
+            "seen",
+            [](const TapHandle& self) { return self.owner->locked([&] { return self.opened().seen(); }); })
+        .def_prop_ro(
+            "dropped",
+            [](const TapHandle& self) { return self.owner->locked([&] { return self.opened().dropped(); }); })
         .def("close", &TapHandle::close);
     fabric.def(
         "open_tap",
