@@ -140,6 +140,17 @@ class RawDevice(Device):
 class UdpDevice(Device):
     """UDP sockets, no privileges, one rank an address."""
 
+    def __init__(
+        self,
+        ipv4: int,
+        qpn: int,
+        packet_bytes: int,
+        batch: int,
+        receive_buffer: int,
+        segmentation: bool = False,
+    ) -> None: ...
+    def set_segmentation(self, on: bool) -> None: ...
+
 class StreamRole(enum.Enum):
     """What an end of `Progress.stream` does."""
 

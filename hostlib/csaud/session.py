@@ -53,6 +53,7 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
         table = meeting.table
         _check_routes(table, opened)
         _start_together(opened, meeting, settings)
+        _check_segmentation(table, opened, settings)
         config = _endpoint_config(place, settings, table, opened)
         progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
         for card in table.cards:
@@ -136,6 +137,19 @@ def _check_routes(table: Table, opened: Opened) -> None:
                 f"the route from {opened.ipv4} to rank {card.rank} at {card.ipv4} has an MTU of "
                 f"{link} bytes, mtu={table.mtu} needs {needed}"
             )
+
+
+def _check_segmentation(table: Table, opened: Opened, settings: Settings) -> None:
+    """Raw sockets and RDMA devices would get trains as they are: those need udp mode everywhere."""
+    other = next((card for card in table.cards if card.mode != "udp"), None)
+    if other is None:
+        return
+    if settings.segmentation == "on":
+        raise ConfigError(
+            f"segmentation=on needs mode=udp at every rank; rank {other.rank} uses {other.mode}"
+        )
+    if isinstance(opened.native, _core.UdpDevice):
+        opened.native.set_segmentation(False)
 
 
 def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Opened) -> _core.EndpointConfig:

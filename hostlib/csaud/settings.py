@@ -118,10 +118,17 @@ class Settings:
         "receive buffer: of the socket, as asked of the kernel, or posted to the RDMA device",
         low=4096,
     )
+    segmentation: str = _row(
+        "auto",
+        "name",
+        "udp mode: the kernel cuts and merges trains of packets; not where a switch faces this host; auto: "
+        "on the loopback interface",
+        choices=("auto", "on", "off"),
+    )
     spin: float = _row(
         0.00005, "s", "longest time that a waiting thread looks for packets without sleeping", high=1
     )
-    batch: int = _row(32, "packets", "packets per system call", low=1, high=256)
+    batch: int = _row(64, "packets", "packets per system call", low=1, high=256)
     log: str = _row("warning", "level", "log level", choices=("debug", "info", "warning", "error"))
 
 

@@ -53,13 +53,18 @@ def open_device(settings: Settings, address: str) -> Opened:
 def _open(kind: type[_core.Device], mode: str, settings: Settings, address: str) -> Opened:
     ipv4 = to_int(address)
     qpn, claim = _claim_qpn(ipv4)
-    native = kind(
-        ipv4=ipv4,
-        qpn=qpn,
-        packet_bytes=(settings.mtu or _LARGEST_MTU) + _PACKET_ROOM,
-        batch=settings.batch,
-        receive_buffer=settings.rx_buffer,
-    )
+    sizes = {
+        "packet_bytes": (settings.mtu or _LARGEST_MTU) + _PACKET_ROOM,
+        "batch": settings.batch,
+        "receive_buffer": settings.rx_buffer,
+    }
+    native: _core.Device
+    if kind is _core.UdpDevice:
+        # A switch must see packets as they are; on the loopback interface there is none.
+        trains = settings.segmentation == "on" or (settings.segmentation == "auto" and is_loopback(address))
+        native = _core.UdpDevice(ipv4, qpn, segmentation=trains, **sizes)
+    else:
+        native = kind(ipv4, qpn, **sizes)
     return Opened(native, address, qpn, mode, claim)
 
 

@@ -155,8 +155,8 @@ void translate_system_error(const std::exception_ptr& error, void*) {
 }
 
 device::DeviceConfig make_config(std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
-                                 std::size_t batch, int receive_buffer) {
-    return {ipv4, qpn, packet_bytes, batch, receive_buffer};
+                                 std::size_t batch, int receive_buffer, bool segmentation = false) {
+    return {ipv4, qpn, packet_bytes, batch, receive_buffer, segmentation};
 }
 
 // A claimed QP number; released when the object goes.
@@ -183,10 +183,13 @@ void bind_devices(nb::module_& m) {
         .def(
             "__init__",
             [](device::UdpDevice* self, std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
-               std::size_t batch, int receive_buffer) {
-                new (self) device::UdpDevice(make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
+               std::size_t batch, int receive_buffer, bool segmentation) {
+                new (self) device::UdpDevice(
+                    make_config(ipv4, qpn, packet_bytes, batch, receive_buffer, segmentation));
             },
-            "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
+            "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a, "segmentation"_a = false)
+        .def("set_segmentation", &device::UdpDevice::set_segmentation, "on"_a,
+             "Whether packets go as trains that the kernel cuts; before anything is sent.");
 
     nb::class_<QpnClaim>(m, "QpnClaim", "A QP number that no other process at this address can claim.");
     m.def(

@@ -21,6 +21,9 @@ struct DeviceConfig {
     std::size_t packet_bytes = 4096 + 128;  // longest packet, from the IPv4 header on
     std::size_t batch = 32;                 // packets per system call
     int receive_buffer = 32 << 20;          // bytes, asked of the kernel
+    // UDP sockets only: the kernel cuts and merges trains of packets (UDP_SEGMENT, UDP_GRO). What faces a
+    // switch must not: it would see packets of 64 KB, and IP ids that count.
+    bool segmentation = false;
 };
 
 // What one system call brought. The packets live until the next receive().

@@ -245,16 +245,22 @@ void Progress::run() {
         Found found;
         try {
             do found = turn();
-            while (found.more && !stopping_);
+            while (found.more && !found.wanted && !stopping_);
             lock.lock();
         } catch (const std::exception& error) {
             lock.lock();
             fail(error.what());
         }
         driver_ = Driver::none;
-        if (waiting_ != 0 || stopping_) completion_.notify_all();
-        if (waiting_ == 0 && !stopping_ && failure_.empty()) sleep(lock, thread_bed_, kNever);
+        if (stopping_ || !failure_.empty()) break;
+        if (waiting_ == 0) {
+            sleep(lock, thread_bed_, kNever);
+        } else {
+            caller_left_ = monotonic_now();  // as if: it takes over when it gets the processor
+            completion_.notify_all();
+        }
     }
+    completion_.notify_all();
 }
 
 // Until a caller has been away for a while; longer where callers come and go all the time.
@@ -342,6 +348,7 @@ Progress::Found Progress::turn() {
         // Completions first: what is gathered afterwards belongs to messages that are still unfinished.
         collect_completions();
         found.completed = !completed_.empty();
+        found.wanted = waiting_ != 0;
         if (found.completed && waiting_ != 0) completion_.notify_all();
         // A caller goes on with what was completed at once; what it posts then, and what is to be said of
         // what came, leave together.

@@ -97,6 +97,7 @@ class Progress {
         bool more = false;       // to be done at once
         bool arrivals = false;   // packets came
         bool completed = false;  // somebody's transfer has ended
+        bool wanted = false;     // a caller would rather drive
     };
 
     using Lock = std::unique_lock<std::mutex>;

@@ -52,23 +52,11 @@ FileDescriptor open_sink(std::uint32_t ipv4, std::uint16_t port) {
 }  // namespace
 
 RawDevice::RawDevice(const DeviceConfig& config)
-    : tx_(open_sender()),
+    : SocketDevice(open_sender(), config.batch, 0, false),
       rx_(open_receiver(config)),
-      send_batch_(config.batch, 0),
       receive_batch_(config.batch, config.packet_bytes, 0) {
     for (const std::uint16_t port : {kRocePort, kLossPort}) sinks_.push_back(open_sink(config.ipv4, port));
     packets_.reserve(config.batch);
-}
-
-Sent RawDevice::send(std::span<const TxPacket> packets) {
-    std::uint64_t errors = 0;
-    const Sent sent = send_batch_.send(tx_, packets, errors);
-    if (errors != 0) {
-        tx_errors_ += errors;
-        drain_errors();
-    }
-    if (sent.result != SendResult::done) ++tx_blocked_;
-    return sent;
 }
 
 Received RawDevice::receive() {
@@ -80,17 +68,17 @@ Received RawDevice::receive() {
 
 void RawDevice::watch(std::vector<pollfd>& list, bool writable) const {
     list.push_back({rx_.get(), POLLIN, 0});
-    if (writable) list.push_back({tx_.get(), POLLOUT, 0});
+    if (writable) list.push_back({tx().get(), POLLOUT, 0});
 }
 
-DeviceCounters RawDevice::counters() const {
-    return {receive_queue_drops(rx_), tx_errors_.load(), tx_blocked_.load()};
+std::uint64_t RawDevice::receive_drops() const {
+    return receive_queue_drops(rx_);
 }
 
 // IP_RECVERR queues a report for each packet that was refused; unread, they would make the socket look ready.
-void RawDevice::drain_errors() {
+void RawDevice::refused() {
     std::array<std::byte, 64> report{};
-    while (::recv(tx_.get(), report.data(), report.size(), MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) {
+    while (::recv(tx().get(), report.data(), report.size(), MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) {
     }
 }
 

@@ -5,39 +5,31 @@
 // iCRC needs it.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "device.hpp"
 #include "file_descriptor.hpp"
 #include "receive_batch.hpp"
-#include "send_batch.hpp"
+#include "socket_device.hpp"
 
 namespace csaud::device {
 
-class RawDevice final : public Device {
+class RawDevice final : public SocketDevice {
   public:
     // Throws std::system_error: EPERM without CAP_NET_RAW, EADDRNOTAVAIL where the address is not local.
     explicit RawDevice(const DeviceConfig& config);
 
-    Sent send(std::span<const TxPacket> packets) override;
     Received receive() override;
     void watch(std::vector<pollfd>& list, bool writable) const override;
-    DeviceCounters counters() const override;
 
   private:
-    void drain_errors();
+    void refused() override;
+    std::uint64_t receive_drops() const override;
 
-    FileDescriptor tx_;
     FileDescriptor rx_;
     std::vector<FileDescriptor> sinks_;
-    SendBatch send_batch_;
     ReceiveBatch receive_batch_;
-    std::vector<Packet> packets_;
-    std::atomic<std::uint64_t> tx_errors_ = 0;
-    std::atomic<std::uint64_t> tx_blocked_ = 0;
 };
 
 }  // namespace csaud::device

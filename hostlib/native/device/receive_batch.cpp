@@ -22,7 +22,7 @@ ReceiveBatch::ReceiveBatch(std::size_t count, std::size_t bytes, std::size_t hea
       storage_(count * stride_),
       pieces_(count),
       sources_(count),
-      tos_(headroom == 0 ? 0 : count),
+      control_(headroom == 0 ? 0 : count),
       messages_(count) {
     for (std::size_t i = 0; i < count; ++i) {
         pieces_[i] = {storage_.data() + i * stride_ + headroom_, stride_ - headroom_};
@@ -37,9 +37,9 @@ std::size_t ReceiveBatch::receive(const FileDescriptor& fd) {
     for (std::size_t i = 0; i < messages_.size(); ++i) {
         msghdr& header = messages_[i].msg_hdr;
         header.msg_namelen = sizeof(sockaddr_in);
-        if (tos_.empty()) continue;
-        header.msg_control = tos_[i].bytes.data();
-        header.msg_controllen = tos_[i].bytes.size();
+        if (control_.empty()) continue;
+        header.msg_control = control_[i].bytes.data();
+        header.msg_controllen = control_[i].bytes.size();
     }
     for (;;) {
         const int count = ::recvmmsg(fd.get(), messages_.data(), static_cast<unsigned>(messages_.size()),

@@ -29,8 +29,9 @@ class ReceiveBatch {
     std::span<std::byte> slot(std::size_t index);
     // Bytes of the headroom and the packet as it came.
     std::size_t length(std::size_t index) const { return headroom_ + messages_[index].msg_len; }
-    // TOS, where the socket was asked to tell it (IP_RECVTOS).
-    std::uint8_t tos(std::size_t index) { return get_tos(messages_[index].msg_hdr); }
+    // What the socket was asked to tell (IP_RECVTOS, UDP_GRO).
+    Control control(std::size_t index) { return get_control(messages_[index].msg_hdr); }
+    std::uint8_t tos(std::size_t index) { return control(index).tos; }
     const sockaddr_in& source(std::size_t index) const { return sources_[index]; }
 
   private:
@@ -39,7 +40,7 @@ class ReceiveBatch {
     std::vector<std::byte> storage_;
     std::vector<iovec> pieces_;
     std::vector<sockaddr_in> sources_;
-    std::vector<TosMessage> tos_;
+    std::vector<ControlRoom> control_;
     std::vector<mmsghdr> messages_;
 };
 

@@ -9,6 +9,9 @@
 namespace csaud::device {
 namespace {
 
+constexpr std::size_t kMostSegments = 64;         // UDP_MAX_SEGMENTS of the kernels that have the fewest
+constexpr std::size_t kLongestDatagram = 65'507;  // UDP payload in one IPv4 packet
+
 // The UDP destination port that the core wrote into the packet.
 std::uint16_t destination_port(const TxPacket& packet) {
     const std::byte* port = packet.head.data() + wire::kIpv4Bytes + 2;
@@ -23,14 +26,18 @@ iovec piece(const std::byte* data, std::size_t size) {
 
 }  // namespace
 
-SendBatch::SendBatch(std::size_t count, std::size_t skip)
-    : skip_(skip), pieces_(count), destinations_(count), tos_(skip == 0 ? 0 : count), messages_(count) {
+SendBatch::SendBatch(std::size_t count, std::size_t skip, bool segmentation)
+    : skip_(skip),
+      segmentation_(segmentation),
+      pieces_(count),
+      trains_(count),
+      destinations_(count),
+      control_(skip == 0 ? 0 : count),
+      messages_(count) {
     for (std::size_t i = 0; i < count; ++i) {
         msghdr& header = messages_[i].msg_hdr;
         header.msg_name = &destinations_[i];
         header.msg_namelen = sizeof(sockaddr_in);
-        header.msg_iov = pieces_[i].data();
-        header.msg_iovlen = kPieces;
     }
 }
 
@@ -38,40 +45,78 @@ Sent SendBatch::send(const FileDescriptor& fd, std::span<const TxPacket> packets
     Sent sent;
     while (sent.taken < packets.size() && sent.result == SendResult::done) {
         const std::size_t count = std::min(messages_.size(), packets.size() - sent.taken);
-        fill(packets.subspan(sent.taken, count));
+        const std::size_t messages = fill(packets.subspan(sent.taken, count));
         std::size_t taken = 0;
-        sent.result = flush(fd, count, taken, errors);
+        sent.result = flush(fd, messages, taken, errors);
         sent.taken += taken;
     }
     return sent;
 }
 
-void SendBatch::fill(std::span<const TxPacket> packets) {
+// Returns the number of messages.
+std::size_t SendBatch::fill(std::span<const TxPacket> packets) {
+    std::size_t messages = 0;
+    Train train;
     for (std::size_t i = 0; i < packets.size(); ++i) {
         const TxPacket& packet = packets[i];
         pieces_[i] = {piece(packet.head.data() + skip_, packet.head_len - skip_),
                       piece(packet.payload.data(), packet.payload.size()),
                       piece(packet.tail.data(), packet.tail_len)};
-        destinations_[i] = make_address(packet.dst_ipv4, destination_port(packet));
-        if (skip_ != 0) put_tos(messages_[i].msg_hdr, tos_[i], std::to_integer<std::uint8_t>(packet.head[1]));
+        const std::size_t length = packet.size() - skip_;
+        if (train.packets != 0 && joins(train, packets, i)) {
+            ++train.packets;
+            train.bytes += length;
+            continue;
+        }
+        if (train.packets != 0) finish(messages++, train, packets[train.first]);
+        train = {i, 1, length, length};
     }
+    if (train.packets != 0) finish(messages++, train, packets[train.first]);
+    return messages;
+}
+
+// A shorter packet ends a train: what comes after it would be cut in the wrong places.
+bool SendBatch::joins(const Train& train, std::span<const TxPacket> packets, std::size_t next) const {
+    if (!segmentation_ || train.packets == kMostSegments) return false;
+    const TxPacket& first = packets[train.first];
+    const TxPacket& packet = packets[next];
+    const std::size_t length = packet.size() - skip_;
+    return train.bytes == train.packets * train.length && length <= train.length &&
+           train.bytes + length <= kLongestDatagram && packet.dst_ipv4 == first.dst_ipv4 &&
+           packet.head[1] == first.head[1] && destination_port(packet) == destination_port(first);
+}
+
+void SendBatch::finish(std::size_t place, const Train& train, const TxPacket& packet) {
+    trains_[place] = train;
+    msghdr& header = messages_[place].msg_hdr;
+    header.msg_iov = pieces_[train.first].data();
+    header.msg_iovlen = train.packets * kPieces;
+    destinations_[place] = make_address(packet.dst_ipv4, destination_port(packet));
+    if (skip_ == 0) return;
+    const auto segment = static_cast<std::uint16_t>(train.packets > 1 ? train.length : 0);
+    put_control(header, control_[place], std::to_integer<std::uint8_t>(packet.head[1]), segment);
 }
 
 SendResult SendBatch::flush(const FileDescriptor& fd, std::size_t count, std::size_t& taken,
                             std::uint64_t& errors) {
-    while (taken < count) {
-        const int sent = ::sendmmsg(fd.get(), messages_.data() + taken, static_cast<unsigned>(count - taken),
-                                    MSG_DONTWAIT);
+    for (std::size_t done = 0; done < count;) {
+        const int sent =
+            ::sendmmsg(fd.get(), messages_.data() + done, static_cast<unsigned>(count - done), MSG_DONTWAIT);
         if (sent > 0) {
-            taken += static_cast<std::size_t>(sent);
+            for (int i = 0; i < sent; ++i) taken += trains_[done++].packets;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return SendResult::blocked;
         } else if (errno == ENOBUFS || errno == ENOMEM) {
             return SendResult::starved;
         } else if (errno != EINTR) {
+            if (trains_[done].packets > 1) {  // packet by packet from now on
+                segmentation_ = false;
+                return SendResult::done;
+            }
             // No route, no such link, too long: the peer will be missed, and this says why.
             ++errors;
             ++taken;
+            ++done;
         }
     }
     return SendResult::done;

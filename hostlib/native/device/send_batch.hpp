@@ -19,8 +19,11 @@ namespace csaud::device {
 class SendBatch {
   public:
     // At most `count` packets a call. `skip` bytes at the front of each packet are left to the kernel, which
-    // writes them itself (the IPv4 and UDP headers of a UDP socket).
-    SendBatch(std::size_t count, std::size_t skip);
+    // writes them itself (the IPv4 and UDP headers of a UDP socket). With `segmentation` packets of one
+    // length to one place go as one datagram that the kernel cuts (UDP_SEGMENT), until it refuses that.
+    SendBatch(std::size_t count, std::size_t skip, bool segmentation);
+
+    void set_segmentation(bool on) { segmentation_ = on; }
 
     // `errors` is raised by one for each packet that the kernel refuses for good.
     Sent send(const FileDescriptor& fd, std::span<const TxPacket> packets, std::uint64_t& errors);
@@ -28,13 +31,25 @@ class SendBatch {
   private:
     static constexpr std::size_t kPieces = 3;
 
-    void fill(std::span<const TxPacket> packets);
+    // Packets [first, first + packets) in one message of the system call.
+    struct Train {
+        std::size_t first = 0;
+        std::size_t packets = 0;
+        std::size_t length = 0;  // of all but the last one
+        std::size_t bytes = 0;
+    };
+
+    std::size_t fill(std::span<const TxPacket> packets);
+    bool joins(const Train&, std::span<const TxPacket> packets, std::size_t next) const;
+    void finish(std::size_t place, const Train&, const TxPacket& packet);
     SendResult flush(const FileDescriptor& fd, std::size_t count, std::size_t& taken, std::uint64_t& errors);
 
     std::size_t skip_;
-    std::vector<std::array<iovec, kPieces>> pieces_;
+    bool segmentation_;
+    std::vector<std::array<iovec, kPieces>> pieces_;  // by packet
+    std::vector<Train> trains_;                       // by message
     std::vector<sockaddr_in> destinations_;
-    std::vector<TosMessage> tos_;  // where the kernel writes the IPv4 header
+    std::vector<ControlRoom> control_;  // where the kernel writes the IPv4 header
     std::vector<mmsghdr> messages_;
 };
 

@@ -2,8 +2,10 @@
 
 #include <arpa/inet.h>
 #include <linux/sock_diag.h>
+#include <linux/udp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -50,24 +52,37 @@ int grow_receive_buffer(const FileDescriptor& fd, int bytes) {
     return granted;
 }
 
-void put_tos(msghdr& header, TosMessage& room, std::uint8_t tos) {
+void put_control(msghdr& header, ControlRoom& room, std::uint8_t tos, std::uint16_t segment) {
     const int value = tos;
     header.msg_control = room.bytes.data();
-    header.msg_controllen = room.bytes.size();
+    header.msg_controllen = CMSG_SPACE(sizeof value) + (segment == 0 ? 0 : CMSG_SPACE(sizeof segment));
     cmsghdr* message = CMSG_FIRSTHDR(&header);
     message->cmsg_level = IPPROTO_IP;
     message->cmsg_type = IP_TOS;
     message->cmsg_len = CMSG_LEN(sizeof value);
     std::memcpy(CMSG_DATA(message), &value, sizeof value);
+    if (segment == 0) return;
+    message = reinterpret_cast<cmsghdr*>(room.bytes.data() + CMSG_SPACE(sizeof value));
+    message->cmsg_level = IPPROTO_UDP;
+    message->cmsg_type = UDP_SEGMENT;
+    message->cmsg_len = CMSG_LEN(sizeof segment);
+    std::memcpy(CMSG_DATA(message), &segment, sizeof segment);
 }
 
-std::uint8_t get_tos(msghdr& header) {
+Control get_control(msghdr& header) {
+    Control control;
     for (cmsghdr* message = CMSG_FIRSTHDR(&header); message != nullptr;
          message = CMSG_NXTHDR(&header, message)) {
         // The kernel reports it as one byte.
-        if (message->cmsg_level == IPPROTO_IP && message->cmsg_type == IP_TOS) return *CMSG_DATA(message);
+        if (message->cmsg_level == IPPROTO_IP && message->cmsg_type == IP_TOS)
+            control.tos = *CMSG_DATA(message);
+        if (message->cmsg_level == IPPROTO_UDP && message->cmsg_type == UDP_GRO) {
+            int segment = 0;
+            std::memcpy(&segment, CMSG_DATA(message), sizeof segment);
+            control.segment = static_cast<std::size_t>(std::max(segment, 0));
+        }
     }
-    return 0;
+    return control;
 }
 
 std::uint64_t receive_queue_drops(const FileDescriptor& fd) {

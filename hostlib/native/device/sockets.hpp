@@ -33,15 +33,20 @@ void set_option(const FileDescriptor& fd, int level, int name, int value, const 
 // Asks for a receive buffer of `bytes`, beyond the system's limit where the process may; returns what it got.
 int grow_receive_buffer(const FileDescriptor& fd, int bytes);
 
-// Room for one control message that holds an int: the TOS of a packet, which the kernel of a UDP socket keeps
-// from the data.
-struct alignas(cmsghdr) TosMessage {
-    std::array<std::byte, CMSG_SPACE(sizeof(int))> bytes{};
+// Room for what the kernel of a UDP socket tells, or is told, beside the data: TOS, and where it cuts a train
+// of packets or has merged one.
+struct alignas(cmsghdr) ControlRoom {
+    std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes{};
 };
 
-// Asks the kernel to send the message with this TOS / reads that with which it came (0: not told).
-void put_tos(msghdr& header, TosMessage& room, std::uint8_t tos);
-std::uint8_t get_tos(msghdr& header);
+// Asks the kernel to send the message with this TOS, cut into packets of `segment` bytes (0: not at all).
+void put_control(msghdr& header, ControlRoom& room, std::uint8_t tos, std::uint16_t segment);
+
+struct Control {
+    std::uint8_t tos = 0;     // 0: not told
+    std::size_t segment = 0;  // bytes of each packet but the last one; 0: it is one packet
+};
+Control get_control(msghdr& header);
 
 // Packets that the kernel dropped because the socket's receive queue was full, since the socket was opened.
 // Read where it is asked for, and exact then: SO_RXQ_OVFL would tell it only with the next packet.

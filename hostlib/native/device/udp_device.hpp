@@ -6,42 +6,47 @@
 // queue drops are not reported.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "device.hpp"
 #include "file_descriptor.hpp"
+#include "ip_headers.hpp"
 #include "receive_batch.hpp"
-#include "send_batch.hpp"
+#include "socket_device.hpp"
 
 namespace csaud::device {
 
-class UdpDevice final : public Device {
+class UdpDevice final : public SocketDevice {
   public:
     // Throws std::system_error: EADDRINUSE where another rank has the address, EADDRNOTAVAIL where it is not
     // local.
     explicit UdpDevice(const DeviceConfig& config);
 
-    Sent send(std::span<const TxPacket> packets) override;
     Received receive() override;
+    void before(std::size_t index) override;
     void watch(std::vector<pollfd>& list, bool writable) const override;
-    DeviceCounters counters() const override;
 
   private:
+    // A packet of a train: its headers have no room but in the packet before it.
+    struct Follower {
+        std::size_t index = 0;  // in packets_
+        std::byte* at = nullptr;
+        IpHeaders headers;
+    };
+
+    std::uint64_t receive_drops() const override;
     std::size_t receive_from(const FileDescriptor& fd, std::uint16_t port, ReceiveBatch& batch);
+    void add(std::span<std::byte> slot, IpHeaders headers, std::size_t segment);
 
     std::uint32_t ipv4_;
-    FileDescriptor roce_;
     FileDescriptor loss_;
-    SendBatch send_batch_;
     ReceiveBatch roce_batch_;
     ReceiveBatch loss_batch_;
-    std::vector<Packet> packets_;
+    std::vector<Follower> followers_;  // of the last receive()
+    std::size_t next_follower_ = 0;
     unsigned looks_ = 0;
-    std::atomic<std::uint64_t> tx_errors_ = 0;
-    std::atomic<std::uint64_t> tx_blocked_ = 0;
 };
 
 }  // namespace csaud::device

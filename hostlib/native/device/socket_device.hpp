@@ -1,0 +1,40 @@
+// What the two forms of the soft device have in common: sending, and counting what became of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "device.hpp"
+#include "file_descriptor.hpp"
+#include "send_batch.hpp"
+
+namespace csaud::device {
+
+class SocketDevice : public Device {
+  public:
+    Sent send(std::span<const TxPacket> packets) final;
+    DeviceCounters counters() const final;
+
+    // Whether packets go as trains that the kernel cuts; before anything is sent.
+    void set_segmentation(bool on) { send_batch_.set_segmentation(on); }
+
+  protected:
+    // `tx` sends; see SendBatch for the rest.
+    SocketDevice(FileDescriptor tx, std::size_t batch, std::size_t skip, bool segmentation);
+
+    const FileDescriptor& tx() const { return tx_; }
+    // The kernel has refused packets for good.
+    virtual void refused() {}
+    virtual std::uint64_t receive_drops() const = 0;
+
+    std::vector<Packet> packets_;  // of the last receive()
+
+  private:
+    FileDescriptor tx_;
+    SendBatch send_batch_;
+    std::atomic<std::uint64_t> tx_errors_ = 0;
+    std::atomic<std::uint64_t> tx_blocked_ = 0;
+};
+
+}  // namespace csaud::device
