@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from csaud import _core, cli, doctor
@@ -131,6 +132,30 @@ def test_without_privileges_the_reduced_mode_is_tried() -> None:
     found = {finding["what"]: finding for finding in report["findings"]}
     assert "setcap cap_net_raw+ep" in found["CAP_NET_RAW"]["mend"]
     assert "mode=udp" in found["trial"]["text"]
+
+
+@pytest.mark.root
+def test_without_the_library_only_the_verbs_device_is_missing() -> None:
+    """Found at run time or not at all: nothing else may need it."""
+    library = Path("/usr/lib/x86_64-linux-gnu/libibverbs.so.1")
+    if not library.exists():
+        pytest.skip("libibverbs is not on this machine")
+    hidden = f'mount --bind /dev/null {library.resolve()} && exec "$0" "$@"'
+    words = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        hidden,
+        sys.executable,
+        "-c",
+        "from csaud.cli import main; main()",
+    ]
+    done = subprocess.run([*words, "doctor", "--json"], capture_output=True, text=True, check=False)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["works"]) == (0, True), done.stderr
+    [missing] = [one for one in report["findings"] if one["kind"] == "verbs"]
+    assert (missing["level"], missing["what"]) == ("missing", "libibverbs")
 
 
 def test_devices_are_listed() -> None:

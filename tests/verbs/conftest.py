@@ -1,5 +1,6 @@
 """The guest that the tests of this folder share; booting it takes seconds, so it is booted once."""
 
+import json
 from collections.abc import Iterator
 
 import pytest
@@ -15,3 +16,13 @@ def rxe_guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rxe.RxeGuest
         pytest.skip(reason)
     with rxe.booted(tmp_path_factory.mktemp("rxe")) as guest:
         yield guest
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> Iterator[dict[str, object]]:
+    """What a test measured; kept in build/verbs/<test>.json."""
+    found: dict[str, object] = {}
+    yield found
+    folder = rxe.ROOT / "build" / "verbs"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{request.node.name}.json").write_text(json.dumps(found, indent=2) + "\n")

@@ -80,3 +80,11 @@ def test_every_collective_between_soft_and_verbs(
 def test_what_cannot_be_opened_is_explained(guest: InGuest) -> None:
     with pytest.raises(AssertionError, match=r"ConfigError: verbs_device='rxe7'.*there are .*rxe0"):
         run_job([Rank(guest, GUEST.ipv4, {**VERBS, "verbs_device": "rxe7"})], GUEST.ipv4, "every_kind", {})
+
+
+def test_the_doctor_tries_the_device(guest: InGuest) -> None:
+    [report] = run_job([Rank(guest, GUEST.ipv4)], GUEST.ipv4, "doctor", {})
+    found = {(finding["kind"], finding["what"]): finding for finding in report["findings"]}
+    assert report["works"] is True
+    assert found["verbs", "trial"]["level"] == "ok", report
+    assert f"GID 1, {GUEST.ipv4} on eth0, path MTU 4096" in found["verbs", "rxe0 port 1"]["text"]

@@ -4,6 +4,7 @@ Reads requests as lines of JSON, {"ranks": [{"environ", "settings"}, ...], "task
 each with a line: a list of what each rank's task returned, or {"error": its traceback}.
 """
 
+import dataclasses
 import hashlib
 import json
 import os
@@ -57,16 +58,19 @@ def every_kind(comm: csaud.Communicator, seed: int, length: int) -> dict[str, An
 
 
 def stream(comm: csaud.Communicator, seed: int, length: int, count: int) -> dict[str, Any]:
-    """Rank 0 sends `count` messages of `length` floats to rank 1, one after the other."""
-    arrays = [part_of(0, seed + index, length) for index in range(count)]
+    """Rank 0 sends `count` messages of `length` floats to rank 1, all under way at once."""
+    if comm.rank == 0:
+        arrays = [part_of(0, seed + index, length) for index in range(count)]
+    else:
+        arrays = [np.zeros(length, dtype=np.float32) for _ in range(count)]
     comm.barrier()
     started = time.monotonic()
-    for array in arrays:
-        if comm.rank == 0:
-            comm.send(array, 1)
-        else:
-            array[:] = 0
-            comm.recv(array, 0)
+    if comm.rank == 0:
+        handles = [comm.send(array, 1, wait=False) for array in arrays]
+    else:
+        handles = [comm.recv(array, 0, wait=False) for array in arrays]
+    for handle in handles:
+        handle.wait()
     comm.barrier()
     return {"digests": [digest(array) for array in arrays], "seconds": time.monotonic() - started}
 
@@ -76,6 +80,14 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "every_kind": every_kind,
     "stream": stream,
 }
+
+
+def diagnose() -> dict[str, Any]:
+    """What `csaud doctor --json` prints; no rank of a job."""
+    from csaud import doctor, settings
+
+    findings = doctor.examine(settings.load({"rx_buffer": 4 << 20}, {}))
+    return {"works": doctor.works(findings), "findings": [dataclasses.asdict(one) for one in findings]}
 
 
 def run_rank(environ: dict[str, str], settings: dict[str, Any], task: str, arguments: dict[str, Any]) -> Any:
@@ -94,7 +106,10 @@ def fork_rank(rank: dict[str, Any], request: dict[str, Any]) -> int:
         os.close(far_end)
         return answer
     try:
-        result = run_rank(rank["environ"], rank["settings"], request["task"], request["arguments"])
+        if request["task"] == "doctor":
+            result = diagnose()
+        else:
+            result = run_rank(rank["environ"], rank["settings"], request["task"], request["arguments"])
     except BaseException:  # the child's traceback is its result
         result = {"error": traceback.format_exc()}
     with os.fdopen(far_end, "w") as pipe:

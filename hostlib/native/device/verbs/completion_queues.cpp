@@ -25,7 +25,7 @@ void Channel::drain() {
     void* owner = nullptr;
     while (library().get_cq_event(channel_, &cq, &owner) == 0) {
         auto* queue = static_cast<CompletionQueue*>(owner);
-        queue->armed_ = false;
+        queue->armed_ = queue->event_due_ = false;
         ++queue->events_;
     }
 }
@@ -44,6 +44,7 @@ CompletionQueue::~CompletionQueue() {
 std::size_t CompletionQueue::poll(std::span<ibv_wc> completions) {
     const int count = ::ibv_poll_cq(cq_, static_cast<int>(completions.size()), completions.data());
     if (count < 0) throw_error(EIO, "poll a completion queue");
+    event_due_ = event_due_ || (armed_ && count != 0);
     return static_cast<std::size_t>(count);
 }
 

@@ -40,7 +40,8 @@ class CompletionQueue {
     // The next completion makes the channel readable, once. One that came before the call does not: poll
     // again after it. False: it was asked for already.
     bool arm();
-    bool armed() const { return armed_; }
+    // There is an event to take, or will be in a moment: completions have come since it was asked for.
+    bool event_due() const { return event_due_; }
 
     ibv_cq* get() const { return cq_; }
 
@@ -49,6 +50,7 @@ class CompletionQueue {
 
     ibv_cq* cq_;
     bool armed_ = false;
+    bool event_due_ = false;
     unsigned events_ = 0;  // taken, not yet acknowledged
 };
 

@@ -54,9 +54,10 @@ Received VerbsDevice::receive() {
     packets_.clear();
     receives_.repost();
     const std::size_t cut = loss_port_.take(packets_);
-    if (pair_.receive_completions().armed() || pair_.send_completions().armed()) pair_.channel().drain();
     sends_.reclaim();
     const std::size_t count = receives_.take(packets_);
+    if (pair_.receive_completions().event_due() || pair_.send_completions().event_due())
+        pair_.channel().drain();
     bool more = cut == config_.batch || count == config_.batch;
     // The thread may sleep after this, so what comes from now on must wake it, and what came before that is
     // taken now.
