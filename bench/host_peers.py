@@ -30,8 +30,10 @@ class Effort:
 class CsaUd:
     """`csaud perf`, with settings of the transport."""
 
-    def __init__(self, name: str, **settings: object) -> None:
+    def __init__(self, name: str, depth: int = 8, **settings: object) -> None:
+        """depth: messages under way at once."""
         self.name = name
+        self._depth = str(depth)
         self._environ = {f"CSAUD_{key.upper()}": str(value) for key, value in settings.items()}
 
     def goodput(self, pair: Pair, size: int, effort: Effort) -> float:
@@ -53,7 +55,7 @@ class CsaUd:
         try:
             with tempfile.TemporaryDirectory() as directory:
                 out = Path(directory) / "rows.json"
-                pair.run(1, [*perf, "client", ADDRESSES[0], "--test", test, "--sizes", str(size), "--warmup",
+                pair.run(1, [*perf, "client", ADDRESSES[0], "--test", test, "--depth", self._depth, "--sizes", str(size), "--warmup",
                              "50", "--iterations", str(iterations), "--json", str(out)],
                          self._environ)  # fmt: skip
                 rows: list[dict[str, float]] = json.loads(out.read_text())

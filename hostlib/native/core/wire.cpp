@@ -17,6 +17,18 @@ constexpr unsigned kDontFragment = 0x4000;
 constexpr unsigned kDefaultPkey = 0xFFFF;
 constexpr std::uint8_t kLastType = static_cast<std::uint8_t>(Type::abort);
 
+// What switches and routers may change counts as ones in the iCRC: TOS, TTL, both checksums, resv8a of BTH.
+constexpr std::array<std::byte, kHeaderBytes> kInvariantMask = [] {
+    std::array<std::byte, kHeaderBytes> mask{};
+    for (const std::size_t at : {std::size_t{1}, std::size_t{8}, std::size_t{10}, std::size_t{11},
+                                 kUdpOffset + 6, kUdpOffset + 7, kBthOffset + 4})
+        mask[at] = std::byte{0xFF};
+    return mask;
+}();
+// So do the 8 bytes in place of InfiniBand's LRH, with which it begins: crc32 of eight 0xFF.
+constexpr std::uint32_t kCrcOfLrh = 0x2144DF1C;
+constexpr std::size_t kSmallPayload = 256;  // bytes that are copied to be read together with the headers
+
 // RFC 1071 over the 20 bytes of an IPv4 header whose checksum field is zero.
 std::uint16_t ipv4_checksum(const std::byte* h) noexcept {
     std::uint32_t sum = 0;
@@ -209,23 +221,25 @@ void encode_control(std::span<std::byte> out, const ControlPart& c) noexcept {
 
 std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const std::byte> payload,
                               std::size_t pad) noexcept {
-    // What switches and routers may change counts as ones, and so do 8 bytes in place of InfiniBand's LRH.
-    constexpr std::byte kOnes{0xFF};
-    constexpr std::size_t kLrh = 8;
-    std::array<std::byte, kLrh + kHeaderBytes> masked;
-    std::fill_n(masked.begin(), kLrh, kOnes);
-    std::byte* ip = masked.data() + kLrh;
-    std::memcpy(ip, head.data(), kHeaderBytes);
-    ip[1] = ip[8] = ip[10] = ip[11] = kOnes;          // TOS, TTL, checksum
-    ip[kUdpOffset + 6] = ip[kUdpOffset + 7] = kOnes;  // UDP checksum
-    ip[kBthOffset + 4] = kOnes;                       // resv8a
-
-    std::uint32_t crc = crc32(0, masked);
-    if (head.size() > kHeaderBytes) crc = crc32(crc, head.subspan(kHeaderBytes));
-    if (!payload.empty()) crc = crc32(crc, payload);
-    if (pad != 0) {
-        constexpr std::array<std::byte, 3> kZeros{};
-        crc = crc32(crc, std::span(kZeros).first(pad));
+    constexpr std::size_t kMaxPad = 3;
+    // Whole blocks are written here and read by the CRC: bytes written one by one would have to reach the
+    // cache before a wide load could have them.
+    std::array<std::byte, kHeaderBytes + kSmallPayload + kMaxPad> block;
+    for (std::size_t i = 0; i < kHeaderBytes; ++i) block[i] = head[i] | kInvariantMask[i];
+    std::uint32_t crc = kCrcOfLrh;
+    if (head.size() == kHeaderBytes && payload.size() <= kSmallPayload) {  // in one go
+        std::byte* end = block.data() + kHeaderBytes;
+        if (!payload.empty()) std::memcpy(end, payload.data(), payload.size());
+        std::memset(end + payload.size(), 0, pad);
+        crc = crc32(crc, std::span(block).first(kHeaderBytes + payload.size() + pad));
+    } else {
+        crc = crc32(crc, std::span(block).first(kHeaderBytes));
+        if (head.size() > kHeaderBytes) crc = crc32(crc, head.subspan(kHeaderBytes));
+        if (!payload.empty()) crc = crc32(crc, payload);
+        if (pad != 0) {
+            constexpr std::array<std::byte, kMaxPad> kZeros{};
+            crc = crc32(crc, std::span(kZeros).first(pad));
+        }
     }
     std::array<std::byte, 4> wire;
     for (std::size_t i = 0; i < 4; ++i) put8(wire.data() + i, crc >> (8 * i));

@@ -35,7 +35,7 @@ constexpr unsigned kPatience = 16;
 // Packets gathered between two looks at the clock.
 constexpr std::size_t kClockEvery = 8;
 // Looks without sleeping between two offers of the processor to others.
-constexpr unsigned kYieldEvery = 4;
+constexpr unsigned kYieldEvery = 16;
 // So few packets leave with their data first.
 constexpr std::size_t kFew = 4;
 

@@ -15,6 +15,10 @@ Stream::Stream(device::Progress& progress, const StreamPlan& plan, std::span<std
       sending_(2 * std::size_t{plan.depth}),
       receiving_(2 * std::size_t{plan.depth}) {
     times_.reserve(plan.messages);
+    // Nothing is answered before its receive is posted.
+    if (receives()) {
+        while (recvs_posted_ < std::min(plan_.messages, plan_.depth)) post_recv(recvs_posted_);
+    }
     begun_ = ended_ = monotonic_now();
     post_more();
 }
@@ -52,15 +56,16 @@ void Stream::post_recv(std::uint32_t message) {
 }
 
 void Stream::post_more() {
-    if (receives()) {
-        while (recvs_posted_ < plan_.messages && recvs_posted_ < recvs_ended_ + plan_.depth)
-            post_recv(recvs_posted_);
+    // An answer is waited for: it goes first.
+    if (sends()) {
+        std::uint32_t allowed = sends_ended_ + plan_.depth;
+        if (plan_.role == Role::ping) allowed = std::min(allowed, recvs_ended_ + 1);
+        if (plan_.role == Role::pong) allowed = std::min(allowed, recvs_ended_);
+        while (sends_posted_ < std::min(plan_.messages, allowed)) post_send(sends_posted_);
     }
-    if (!sends()) return;
-    std::uint32_t allowed = sends_ended_ + plan_.depth;
-    if (plan_.role == Role::ping) allowed = std::min(allowed, recvs_ended_ + 1);
-    if (plan_.role == Role::pong) allowed = std::min(allowed, recvs_ended_);
-    while (sends_posted_ < std::min(plan_.messages, allowed)) post_send(sends_posted_);
+    if (!receives()) return;
+    while (recvs_posted_ < plan_.messages && recvs_posted_ < recvs_ended_ + plan_.depth)
+        post_recv(recvs_posted_);
 }
 
 void Stream::take(const Completion& completion) {
