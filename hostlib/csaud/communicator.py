@@ -1,11 +1,12 @@
 """The communicator: the group of all ranks of a job, and the job's end."""
 
 import logging
+from collections.abc import Callable, Collection
 from types import TracebackType
 from typing import Any, Self
 
 from csaud.collectives.reductions import check_array
-from csaud.errors import Aborted, ConfigError, CsaudError, RendezvousError, Timeout
+from csaud.errors import Aborted, ConfigError, CsaudError, PeerUnreachable, RendezvousError, Timeout
 from csaud.group import Group, Job
 from csaud.path_reports import PathReports
 from csaud.rendezvous import Meeting
@@ -19,6 +20,7 @@ __all__ = ["Communicator", "check_array"]
 _WORLD = 0  # number of the communicator of all ranks
 _QUIESCE_TIMEOUT = 10.0  # s
 _EXIT_LINGER = 1.0  # s
+_REFORM_TIMEOUT = 20.0  # s
 
 
 class Communicator(Group):
@@ -30,7 +32,14 @@ class Communicator(Group):
     """
 
     def __init__(
-        self, transport: Transport, meeting: Meeting, rank: int, size: int, settings: Settings, mode: str
+        self,
+        transport: Transport,
+        meeting: Meeting,
+        rank: int,
+        size: int,
+        settings: Settings,
+        mode: str,
+        again: Callable[[Collection[int], float], "Communicator"],
     ) -> None:
         job = Job(
             transport,
@@ -46,6 +55,7 @@ class Communicator(Group):
         self.mode = mode
         self._transport = transport
         self._meeting = meeting
+        self._again = again
         self._lock = job.lock
         self._quiesced = 0
         self._closed = False
@@ -128,6 +138,32 @@ class Communicator(Group):
         with self._lock:
             if not self._closed:
                 self._transport.give_up(Aborted(f"rank {self.rank} called abort()", self.rank))
+
+    def reform(self, timeout: float = _REFORM_TIMEOUT) -> "Communicator":
+        """Go on with the ranks that are left after a collective failed: those that call this, too.
+
+        The new group has the job's next epoch, so packets of this one that are still under way are counted
+        (`rx_stale_epoch`) and dropped; its ranks are numbered anew, in their old order. This communicator is
+        closed; groups that were split off it are of no further use.
+
+        Args:
+            timeout: seconds; ranks that have not come after half of it are left out. Longer than it takes
+                all survivors to notice the failure (setting `dead_after`).
+
+        Raises:
+            RendezvousError: the others could not be met, or have gone on without this rank.
+            ConfigError: the communicator is closed.
+        """
+        with self._lock:
+            if self._closed:
+                raise ConfigError("this communicator is closed")
+            failure = self._transport.failure
+            self._closed = True
+            self._stop_reports()
+            self._transport.stop()
+            self._meeting.close()
+        failed = {failure.rank} - {self.rank} if isinstance(failure, PeerUnreachable) else set()
+        return self._again(failed, timeout)
 
     def close(self) -> None:
         """Leave. Waits (setting close_timeout) for the other ranks, who may still need an acknowledgement

@@ -1,5 +1,6 @@
 """Collectives among the ranks of a group: of all ranks, or of some of them."""
 
+import dataclasses
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
@@ -34,9 +35,9 @@ class _Ranks:
     ) -> int:
         """See `csaud.collectives.executor.Transport`."""
         if isinstance(op, Send):
-            op = Send(self._ranks[op.dst], op.step, op.chunk, op.region, op.after, op.chain)
+            op = dataclasses.replace(op, dst=self._ranks[op.dst])
         else:
-            op = Recv(self._ranks[op.src], op.step, op.chunk, op.region, op.chain)
+            op = dataclasses.replace(op, src=self._ranks[op.src])
         return self._transport.post(op, name, buffer, offset, length, expected)
 
     def now(self) -> int:

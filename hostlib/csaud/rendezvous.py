@@ -86,6 +86,19 @@ def make_table(cards: list[Card], epoch: int) -> Table:
     )
 
 
+def next_table(cards: list[Card], before: Table) -> Table:
+    """Of a job that goes on among fewer ranks, which are numbered anew in their old order: the next epoch, so
+    that what is left of the last one is told apart, under the same Q_Key.
+    """
+    cards = sorted(cards, key=lambda card: card.rank)
+    return Table(
+        cards=tuple(dataclasses.replace(card, rank=rank) for rank, card in enumerate(cards)),
+        epoch=before.epoch % 65535 + 1,
+        qkey=before.qkey,
+        mtu=before.mtu,
+    )
+
+
 def table_to_json(table: Table) -> dict[str, Any]:
     """The table as a message of the rendezvous."""
     return {"type": "table", **dataclasses.asdict(table)}

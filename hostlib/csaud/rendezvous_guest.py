@@ -67,6 +67,16 @@ class Guest:
             raise RendezvousError(f"rank 0 sent a table of {len(self.table.cards)} ranks, expected {world}")
         return self.table
 
+    def join_again(self, card: Card, world: int, epoch: int, timeout: float) -> Table:
+        """The same of a job that had `world` ranks in `epoch` and goes on with those that come.
+
+        Raises:
+            RendezvousError: as `join`.
+        """
+        hello = {"type": "join", "protocol": PROTOCOL, "world": world, "card": dataclasses.asdict(card)}
+        self.table = table_from_json(self._ask({**hello, "epoch": epoch}, "table", timeout + 2.0))
+        return self.table
+
     def arrive(self, point: str, timeout: float) -> None:
         self._ask({"type": "arrive", "point": point}, "release", timeout)
 

@@ -6,6 +6,7 @@ import logging
 import selectors
 import socket
 import time
+from collections.abc import Collection
 
 from csaud.errors import ConfigError, RendezvousError
 from csaud.frames import BadFrame, FrameReader, Message, encode
@@ -16,6 +17,7 @@ from csaud.rendezvous import (
     card_from_json,
     make_table,
     name_ranks,
+    next_table,
     table_to_json,
 )
 
@@ -40,8 +42,12 @@ class Host:
         ConfigError: the address is not of this machine, or the port is taken.
     """
 
-    def __init__(self, address: str, port: int, world: int) -> None:
+    def __init__(
+        self, address: str, port: int, world: int, *, rank: int = 0, before: Table | None = None
+    ) -> None:
         self._world = world
+        self._rank = rank  # ours
+        self._before = before
         self._guests: dict[int, _Guest] = {}  # by rank
         self._left: set[int] = set()
         self._cards: dict[int, Card] = {}
@@ -75,6 +81,30 @@ class Host:
         # Complete: whoever comes now belongs to another job, and is better refused than left waiting.
         self._selector.unregister(self._listener)
         self._listener.close()
+        self._tell_all(table_to_json(self.table))
+        return self.table
+
+    def gather_again(self, card: Card, expected: Collection[int], timeout: float) -> Table:
+        """Wait until those of the `expected` ranks have come that do within `timeout` seconds; send them the
+        table of the job's next epoch (`before` is that of the last), in which ranks are numbered anew.
+        """
+        if self._before is None:
+            raise ValueError("a job meets again after it has met")
+        self._cards[card.rank] = card
+        deadline = time.monotonic() + timeout
+        while not self._cards.keys() >= set(expected) and self._serve(deadline):
+            pass
+        self._selector.unregister(self._listener)
+        self._listener.close()
+        self.table = next_table(list(self._cards.values()), self._before)
+        guests = self._guests
+        self._guests = {}
+        for rank, old in enumerate(sorted(self._cards)):
+            if old in guests:
+                guests[old].rank = rank
+                self._guests[rank] = guests[old]
+        self._rank = 0
+        self._world = len(self._cards)
         self._tell_all(table_to_json(self.table))
         return self.table
 
@@ -152,12 +182,14 @@ class Host:
             return (
                 f"it counts {message.get('world')!r} ranks, rank 0 counts {self._world}: another job's port?"
             )
+        if self._before is not None and message.get("epoch") != self._before.epoch:
+            return f"it was in epoch {message.get('epoch')!r}, the others in {self._before.epoch}"
         try:
             card = card_from_json(message["card"])
         except (KeyError, TypeError, ValueError) as error:
             return f"its card cannot be read: {error!r}"
-        if not 0 < card.rank < self._world:
-            return f"rank {card.rank} is not one of 1 to {self._world - 1}"
+        if not 0 <= card.rank < self._world or card.rank == self._rank:
+            return f"rank {card.rank} is not one of the others, 0 to {self._world - 1} but {self._rank}"
         if card.rank in self._guests or card.rank in self._left:
             return f"rank {card.rank} has joined already: another job on the same port?"
         guest.rank = card.rank

@@ -3,10 +3,11 @@
 import atexit
 import contextlib
 import dataclasses
+import functools
 import logging
 import os
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from csaud import _core, addresses, launch
@@ -16,6 +17,7 @@ from csaud.devices import Opened, open_device
 from csaud.errors import ConfigError
 from csaud.launch import Launch
 from csaud.path_reports import parse_address
+from csaud.reform import meet_again, place_of
 from csaud.rendezvous import Card, Meeting, Table, make_table
 from csaud.rendezvous_guest import Guest, connect
 from csaud.rendezvous_host import Host
@@ -50,25 +52,47 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
         place = dataclasses.replace(place, master_port=settings.store_port)
     with _closed_on_error() as cleanup:
         opened, meeting = _meet(place, settings, cleanup)
-        table = meeting.table
-        _check_routes(table, opened)
+        _check_routes(meeting.table, opened)
         _start_together(opened, meeting, settings)
-        _check_segmentation(table, opened, settings)
-        config = _endpoint_config(place, settings, table, opened)
-        progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
-        for card in table.cards:
-            if card.rank != place.rank:
-                progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
-        progress.start()
-        cleanup.callback(progress.stop)
-        communicator = Communicator(
-            Transport(progress), meeting, place.rank, place.world, settings, opened.mode
-        )
-        if settings.controller:
-            communicator.report_paths(opened.ipv4)
+        _check_segmentation(meeting.table, opened, settings)
+        return _communicator(place, settings, opened, meeting, cleanup)
+
+
+def _communicator(
+    place: Launch, settings: Settings, opened: Opened, meeting: Meeting, cleanup: contextlib.ExitStack
+) -> Communicator:
+    """Endpoint and thread for ranks that have met."""
+    table = meeting.table
+    config = _endpoint_config(place, settings, table, opened)
+    progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
+    for card in table.cards:
+        if card.rank != place.rank:
+            progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
+    progress.start()
+    cleanup.callback(progress.stop)
+    communicator = Communicator(
+        Transport(progress), meeting, place.rank, place.world, settings, opened.mode,
+        functools.partial(_again, place, settings, opened, table),
+    )  # fmt: skip
+    if settings.controller:
+        communicator.report_paths(opened.ipv4)
     _stop_at_exit(communicator)
-    log.info("rank %d of %d at %s, QP %#x, %s", place.rank, place.world, opened.ipv4, opened.qpn, opened.mode)
+    log.info("rank %d of %d at %s, QP %#x, %s, epoch %d", place.rank, place.world, opened.ipv4, opened.qpn,
+             opened.mode, table.epoch)  # fmt: skip
     return communicator
+
+
+def _again(
+    place: Launch, settings: Settings, opened: Opened, before: Table, failed: Collection[int], timeout: float
+) -> Communicator:
+    """The job goes on in its next epoch, over the same device, with the ranks that are left."""
+    own = before.cards[place.rank]
+    with _closed_on_error() as cleanup:
+        meeting = meet_again(place.rank, before, failed, place.master_port, timeout)
+        cleanup.callback(meeting.close)
+        table = meeting.table
+        place = dataclasses.replace(place, rank=place_of(own, table), world=len(table.cards))
+        return _communicator(place, settings, opened, meeting, cleanup)
 
 
 @dataclasses.dataclass

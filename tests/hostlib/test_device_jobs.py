@@ -114,6 +114,21 @@ def test_rank_0_can_be_killed_too():
             assert (end["error"], end["rank"]) == ("PeerUnreachable", 0), end
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("dead", [0, 2])
+def test_those_that_are_left_go_on_in_a_new_epoch(mode, dead):
+    """Whether the rank that dies hosted the rendezvous or not."""
+    arguments = {"count": 10_000, "failures": 1, "settings": {"mode": mode, "dead_after": 1.0}}
+    with Job(4, "reformed", arguments) as job:
+        job.wait_for("running")
+        job.workers[dead].kill()
+        left = [rank for rank in range(4) if rank != dead]
+        ends = job.ends(left)
+        assert [(end["error"], end.get("members")) for end in ends] == [
+            (None, [[place, 3]]) for place in range(3)
+        ]
+
+
 def test_a_rank_that_is_stopped_for_two_seconds_is_waited_for():
     with Job(3, "endless", {"count": 10_000, "turns": 200}) as job:
         job.wait_for("running")

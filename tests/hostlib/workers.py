@@ -3,6 +3,7 @@
 Each case ends with an "end" event, also when a csaud error ends it; the tests read the events.
 """
 
+import contextlib
 import json
 import sys
 import time
@@ -145,8 +146,27 @@ def collectives(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return {}
 
 
+def reformed(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """All-reduces until a rank dies; then the others go on without it, and end well. As often as asked."""
+    members = []
+    with contextlib.ExitStack() as stack:
+        for _ in range(arguments["failures"]):
+            try:
+                endless(comm, arguments)
+            except csaud.PeerUnreachable as error:
+                tell("lost", rank=error.rank)
+            comm = stack.enter_context(comm.reform())
+            tell("met again", rank=comm.rank, size=comm.size)
+            members.append([comm.rank, comm.size])
+        check_sum(comm, arguments["count"], "float32", 5)
+        comm.barrier()
+        comm.quiesce()
+        return {"members": members}
+
+
 CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
-    case.__name__: case for case in (sums, endless, busy, wait_for_nobody, part_early, goodput, collectives)
+    case.__name__: case
+    for case in (sums, endless, busy, wait_for_nobody, part_early, goodput, collectives, reformed)
 }
 
 

@@ -14,7 +14,8 @@ class ReorderEstimator {
     // A hole was filled by its first copy, `late` after the first packet sent later than it.
     void filled(Nanos late) noexcept;
 
-    // A packet arrived; `duplicate`: we had it. Every 8 RTT of enough packets, b moves.
+    // A packet arrived; `duplicate`: we had it. Every 8 RTT of enough packets, b moves, and half of what was
+    // learned is forgotten if nothing was reordered.
     void arrived(bool duplicate, Nanos now, Nanos rtt) noexcept;
 
     Nanos delta() const noexcept { return delta_; }
@@ -34,6 +35,7 @@ class ReorderEstimator {
     std::uint32_t duplicates_ = 0;
     unsigned backoff_ = 0;
     bool measured_ = false;
+    bool reordered_ = false;  // in this period
 };
 
 }  // namespace csaud
