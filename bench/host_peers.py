@@ -55,9 +55,9 @@ class CsaUd:
         try:
             with tempfile.TemporaryDirectory() as directory:
                 out = Path(directory) / "rows.json"
-                pair.run(1, [*perf, "client", ADDRESSES[0], "--test", test, "--depth", self._depth, "--sizes", str(size), "--warmup",
-                             "50", "--iterations", str(iterations), "--json", str(out)],
-                         self._environ)  # fmt: skip
+                words = ["--test", test, "--depth", self._depth, "--sizes", str(size), "--warmup", "50",
+                         "--iterations", str(iterations), "--json", str(out)]  # fmt: skip
+                pair.run(1, [*perf, "client", ADDRESSES[0], *words], self._environ)
                 rows: list[dict[str, float]] = json.loads(out.read_text())
         finally:
             end(server)

@@ -115,3 +115,23 @@ def test_an_ordinary_user_who_asks_for_raw_mode_is_told_what_is_missing():
         end = job.workers[0].wait_for("end")
     assert end["error"] == "ConfigError"
     assert "mode=raw needs CAP_NET_RAW" in end["message"] and "mode=udp does without" in end["message"]
+
+
+@pytest.mark.root
+def test_trains_of_packets_between_two_hosts():
+    """The kernel cuts and merges them; packets, paths and checks are the same as one by one."""
+    settings = {"mode": "udp", "segmentation": "on"}
+    with Wire(mtu=4200) as wire:
+        options = {"master": wire.addresses[0], "port": PORT, "spawn": wire.host_of}
+        ends = run(2, "sums", {"sums": SUMS, "settings": settings}, **options)
+        balanced(ends)
+        for end in ends:
+            assert end["stats"]["rx_bad_icrc"] == end["stats"]["rx_bad_length"] == 0
+            assert all(packets > 0 for packets in end["stats"]["tx_path"])
+        # A raw socket would get a train as it is.
+        with Job(
+            2, "sums", {"sums": [], "settings": {"segmentation": "on", "mode": "raw"}}, **options
+        ) as job:
+            for end in job.ends():
+                assert end["error"] == "ConfigError"
+                assert "segmentation=on needs mode=udp at every rank, and rank 0 uses raw" in end["message"]

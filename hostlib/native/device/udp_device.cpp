@@ -15,7 +15,9 @@ namespace {
 
 constexpr std::size_t kIpv4AndUdp = wire::kIpv4Bytes + wire::kUdpBytes;
 constexpr int kSendBuffer = 4 << 20;
-constexpr unsigned kLossEvery = 8;
+// Where no switch is in between, nothing comes to the LOSS port, and looking costs as much as at the other
+// one.
+constexpr unsigned kLossSeldom = 8;
 constexpr std::size_t kLongestTrain = 65'536;
 constexpr std::size_t kTrains = 8;  // received at once: 120 packets of 4 KB
 
@@ -49,6 +51,7 @@ UdpDevice::UdpDevice(const DeviceConfig& config)
     : SocketDevice(open_port(config, kRocePort), config.batch, kIpv4AndUdp, config.segmentation),
       ipv4_(config.ipv4),
       loss_(open_port(config, kLossPort)),
+      loss_every_(config.segmentation ? kLossSeldom : 1),
       roce_batch_(config.segmentation ? kTrains : config.batch, longest(config), kIpv4AndUdp),
       loss_batch_(config.batch, config.packet_bytes, kIpv4AndUdp) {
     packets_.reserve(2 * config.batch);
@@ -58,8 +61,7 @@ Received UdpDevice::receive() {
     packets_.clear();
     followers_.clear();
     next_follower_ = 0;
-    // Few packets come there, and looking costs as much as at the other port.
-    const std::size_t losses = ++looks_ % kLossEvery == 0 ? receive_from(loss_, kLossPort, loss_batch_) : 0;
+    const std::size_t losses = ++looks_ % loss_every_ == 0 ? receive_from(loss_, kLossPort, loss_batch_) : 0;
     const std::size_t others = receive_from(tx(), kRocePort, roce_batch_);
     return {packets_, losses == loss_batch_.capacity() || others == roce_batch_.capacity()};
 }

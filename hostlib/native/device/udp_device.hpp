@@ -42,6 +42,7 @@ class UdpDevice final : public SocketDevice {
 
     std::uint32_t ipv4_;
     FileDescriptor loss_;
+    unsigned loss_every_;  // turns
     ReceiveBatch roce_batch_;
     ReceiveBatch loss_batch_;
     std::vector<Follower> followers_;  // of the last receive()
