@@ -134,4 +134,4 @@ def test_trains_of_packets_between_two_hosts():
         ) as job:
             for end in job.ends():
                 assert end["error"] == "ConfigError"
-                assert "segmentation=on needs mode=udp at every rank, and rank 0 uses raw" in end["message"]
+                assert "segmentation=on needs mode=udp at every rank; rank 0 uses raw" in end["message"]
