@@ -1,7 +1,7 @@
 // Tofino 2: is there room for the packet at its port: the depth of its queue, which the ghost thread knows, against
 // the port's limits. And the alarm, which says that the depth came near the queue's end, where packets would be lost
 // unseen.
-control Congestion(inout headers_t hdr, inout metadata_t meta,
+control Congestion(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_for_tm_t to_tm,
                    inout ingress_intrinsic_metadata_for_deparser_t to_deparser) {
     DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_port;
     DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_alarm;
@@ -30,7 +30,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta,
     }
 
     table limits {
-        key = { meta.loss.port: exact @name("port"); }
+        key = { to_tm.ucast_egress_port: exact @name("port"); }
         actions = { set_limits; }
         const default_action = set_limits(0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF);
         counters = by_port;
@@ -49,7 +49,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta,
     }
 
     table alarm {
-        key = { meta.loss.port: exact @name("port"); }
+        key = { to_tm.ucast_egress_port: exact @name("port"); }
         actions = { report; count_only; }
         const default_action = count_only();
         counters = by_alarm;
@@ -63,6 +63,10 @@ control Congestion(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
+        meta.alarm.port = (bit<16>)to_tm.ucast_egress_port;
+        meta.alarm.depth = meta.depth;
+        meta.alarm.path_id = meta.path_id;
+        meta.alarm.kind = (bit<8>)meta.kind;
         limits.apply();
         if (meta.kind == KIND_DATA) {
             if (hdr.csa.flags & CSA_FLAG_NO_TRIM != 0) {
@@ -76,17 +80,13 @@ control Congestion(inout headers_t hdr, inout metadata_t meta,
         compare();
         if (meta.room == 0) {
             meta.bridged.lost = 1;
-        } else if (meta.calm == 0 && meta.bridged.lost == 0) {
+        } else if (meta.calm == 0) {
             overflow.count(meta.loss.by_path);
             alarm.apply();
             if (meta.alarm_wanted == 1) {
-                meta.alarm_due = raise.execute(meta.loss.port[6:0]);
+                meta.alarm_due = raise.execute(to_tm.ucast_egress_port[6:0]);
             }
             if (meta.alarm_due == 1) {
-                meta.alarm.port = (bit<16>)meta.loss.port;
-                meta.alarm.depth = meta.depth;
-                meta.alarm.path_id = meta.path_id;
-                meta.alarm.kind = (bit<8>)meta.kind;
                 to_deparser.digest_type = DIGEST_ALARM;
             }
         }

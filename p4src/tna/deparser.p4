@@ -45,8 +45,8 @@ control CsaudEgressDeparser(packet_out packet, inout headers_t hdr, in egress_me
         if (to_deparser.mirror_type == MIRROR_ALARM) {
             mirror_alarm.emit<overflow_alarm_h>(meta.session, meta.alarm);
         }
-#endif
         packet.emit(meta.alarm);
+#endif
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.arp);

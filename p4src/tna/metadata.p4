@@ -111,8 +111,6 @@ struct metadata_t {        // ingress
     bit<11> second_queue;
     bit<16> depth;         // Tofino 2: of that queue, in cells
     bit<16> second_depth;
-    bit<32> first_cells;
-    bit<32> second_cells;
     bit<1> forwarded;      // a live path was found
     bit<4> asked;          // copies of CSA fields, 0 where the packet is not CSA
     bit<3> cls;

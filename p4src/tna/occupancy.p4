@@ -2,23 +2,23 @@
 // the traffic manager as it changes. Tofino has no such thread; there the depth is known behind the queue only.
 // Two versions take turns, one being written while the other is read. And all of it twice, because a register is
 // read once in a packet's life and the least queue is a matter of two.
-Register<bit<32>, bit<11>>(2048) first_ping;
-Register<bit<32>, bit<11>>(2048) first_pong;
-Register<bit<32>, bit<11>>(2048) second_ping;
-Register<bit<32>, bit<11>>(2048) second_pong;
+Register<bit<16>, bit<11>>(2048) first_ping;
+Register<bit<16>, bit<11>>(2048) first_pong;
+Register<bit<16>, bit<11>>(2048) second_ping;
+Register<bit<16>, bit<11>>(2048) second_pong;
 
 control Occupancy(in ghost_intrinsic_metadata_t ghost) {
-    RegisterAction<bit<32>, bit<11>, bit<32>>(first_ping) write_first_ping = {
-        void apply(inout bit<32> depth) { depth = (bit<32>)ghost.qlength; }
+    RegisterAction<bit<16>, bit<11>, bit<16>>(first_ping) write_first_ping = {
+        void apply(inout bit<16> depth) { depth = (bit<16>)ghost.qlength; }
     };
-    RegisterAction<bit<32>, bit<11>, bit<32>>(first_pong) write_first_pong = {
-        void apply(inout bit<32> depth) { depth = (bit<32>)ghost.qlength; }
+    RegisterAction<bit<16>, bit<11>, bit<16>>(first_pong) write_first_pong = {
+        void apply(inout bit<16> depth) { depth = (bit<16>)ghost.qlength; }
     };
-    RegisterAction<bit<32>, bit<11>, bit<32>>(second_ping) write_second_ping = {
-        void apply(inout bit<32> depth) { depth = (bit<32>)ghost.qlength; }
+    RegisterAction<bit<16>, bit<11>, bit<16>>(second_ping) write_second_ping = {
+        void apply(inout bit<16> depth) { depth = (bit<16>)ghost.qlength; }
     };
-    RegisterAction<bit<32>, bit<11>, bit<32>>(second_pong) write_second_pong = {
-        void apply(inout bit<32> depth) { depth = (bit<32>)ghost.qlength; }
+    RegisterAction<bit<16>, bit<11>, bit<16>>(second_pong) write_second_pong = {
+        void apply(inout bit<16> depth) { depth = (bit<16>)ghost.qlength; }
     };
 
     apply {
@@ -33,37 +33,35 @@ control Occupancy(in ghost_intrinsic_metadata_t ghost) {
 }
 
 control FirstDepth(inout metadata_t meta, in ghost_intrinsic_metadata_t ghost) {
-    RegisterAction<bit<32>, bit<11>, bit<32>>(first_ping) read_ping = {
-        void apply(inout bit<32> depth, out bit<32> seen) { seen = depth; }
+    RegisterAction<bit<16>, bit<11>, bit<16>>(first_ping) read_ping = {
+        void apply(inout bit<16> depth, out bit<16> seen) { seen = depth; }
     };
-    RegisterAction<bit<32>, bit<11>, bit<32>>(first_pong) read_pong = {
-        void apply(inout bit<32> depth, out bit<32> seen) { seen = depth; }
+    RegisterAction<bit<16>, bit<11>, bit<16>>(first_pong) read_pong = {
+        void apply(inout bit<16> depth, out bit<16> seen) { seen = depth; }
     };
 
     apply {
         if (ghost.ping_pong == 0) {
-            meta.first_cells = read_ping.execute(meta.queue);
+            meta.depth = read_ping.execute(meta.queue);
         } else {
-            meta.first_cells = read_pong.execute(meta.queue);
+            meta.depth = read_pong.execute(meta.queue);
         }
-        meta.depth = meta.first_cells[15:0];
     }
 }
 
 control SecondDepth(inout metadata_t meta, in ghost_intrinsic_metadata_t ghost) {
-    RegisterAction<bit<32>, bit<11>, bit<32>>(second_ping) read_ping = {
-        void apply(inout bit<32> depth, out bit<32> seen) { seen = depth; }
+    RegisterAction<bit<16>, bit<11>, bit<16>>(second_ping) read_ping = {
+        void apply(inout bit<16> depth, out bit<16> seen) { seen = depth; }
     };
-    RegisterAction<bit<32>, bit<11>, bit<32>>(second_pong) read_pong = {
-        void apply(inout bit<32> depth, out bit<32> seen) { seen = depth; }
+    RegisterAction<bit<16>, bit<11>, bit<16>>(second_pong) read_pong = {
+        void apply(inout bit<16> depth, out bit<16> seen) { seen = depth; }
     };
 
     apply {
         if (ghost.ping_pong == 0) {
-            meta.second_cells = read_ping.execute(meta.second_queue);
+            meta.second_depth = read_ping.execute(meta.second_queue);
         } else {
-            meta.second_cells = read_pong.execute(meta.second_queue);
+            meta.second_depth = read_pong.execute(meta.second_queue);
         }
-        meta.second_depth = meta.second_cells[15:0];
     }
 }

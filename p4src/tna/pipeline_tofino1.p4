@@ -15,9 +15,9 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
 
     apply {
         meta.bridged.ingress_port = intrinsic.ingress_port;
+        meta.now = parsed.global_tstamp[39:8];
         flow_hashes.apply(hdr, meta);
         if (meta.alarm.isValid()) {   // come round from egress, to be told
-            meta.now = parsed.global_tstamp[39:8];
             to_deparser.digest_type = DIGEST_ALARM;
             to_deparser.drop_ctl = 1;
             exit;
@@ -31,7 +31,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
         classify.apply(hdr, meta, intrinsic, to_tm);
         meta.bridged.kind = meta.kind;
         route.apply(hdr, meta, to_deparser);
-        spray.apply(hdr, meta, parsed, to_deparser, to_tm);
+        spray.apply(hdr, meta, to_deparser, to_tm);
         fault.apply(hdr, meta, to_tm, to_deparser);
         congestion.apply(hdr, meta, to_tm);
     }

@@ -20,6 +20,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
 
     apply {
         meta.bridged.ingress_port = intrinsic.ingress_port;
+        meta.now = parsed.global_tstamp[39:8];
         flow_hashes.apply(hdr, meta);
         if (hdr.packet_out.isValid()) {
             to_tm.ucast_egress_port = hdr.packet_out.egress_port;
@@ -29,9 +30,9 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
         punt.apply(hdr, to_tm);
         classify.apply(hdr, meta, intrinsic, to_tm);
         route.apply(hdr, meta, to_deparser);
-        spray.apply(hdr, meta, parsed, ghost, to_deparser, to_tm);
+        spray.apply(hdr, meta, ghost, to_deparser, to_tm);
+        congestion.apply(hdr, meta, to_tm, to_deparser);   // first: it would wait for what ends in fault injection
         fault.apply(hdr, meta, to_tm, to_deparser);
-        congestion.apply(hdr, meta, to_deparser);
         meta.bridged.kind = meta.kind;
         if (meta.bridged.lost == 1) {
             meta.loss.kind = meta.kind;

@@ -1,7 +1,7 @@
 // Which path of the group this packet takes. A spray mode computes an index, whatever it is made of; one action
 // selector turns it into a live port, so that a dead port is skipped in every mode alike.
 // A new mode is one action here, named in `policy`; what takes more than one step on this chip follows in `apply`.
-control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_from_parser_t parsed,
+control Spray(inout headers_t hdr, inout metadata_t meta,
 #if __TARGET_TOFINO__ == 2
               in ghost_intrinsic_metadata_t ghost,
 #endif
@@ -162,7 +162,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
         actions = { set_index; keep_turn; }
         const default_action = keep_turn();
         counters = by_bucket;
-        size = BUCKETS;
+        size = ROOM_FOR_BUCKETS;
     }
 
 #if __TARGET_TOFINO__ == 2
@@ -212,10 +212,6 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
     }
 
     apply {
-        meta.now = parsed.global_tstamp[39:8];
-#if __TARGET_TOFINO__ == 2
-        draw_second();
-#endif
         policy.apply();
         if (meta.hashed == 1) {
             meta.mixed = meta.hash_a + meta.hash_b;
@@ -235,6 +231,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_m
 #if __TARGET_TOFINO__ == 2
         first_depth.apply(meta, ghost);
         if (meta.two_choices == 1) {
+            draw_second();
             alternative.apply();
             second_depth.apply(meta, ghost);
             compare();

@@ -16,4 +16,6 @@ const bit<8> HOPS_OF_MADE_LOSS = 0;
 // A group of paths fits one word of the selector.
 #define PATHS_PER_GROUP 120
 
+#define ROOM_FOR_BUCKETS BUCKETS
+
 #endif

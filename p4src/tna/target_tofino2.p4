@@ -14,4 +14,7 @@ const bit<8> HOPS_OF_MADE_LOSS = 1;
 // A group of paths fits one word of the selector.
 #define PATHS_PER_GROUP 120
 
+// A quarter of the groups can be weighted: more buckets would take stages of their own.
+#define ROOM_FOR_BUCKETS 16384
+
 #endif
