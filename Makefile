@@ -86,6 +86,10 @@ fuzz: build/.apt ## libFuzzer with sanitizers on the host core's parsers (FUZZ_S
 	@build/fuzz/fuzz_wire -max_len=4400 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-wire
 	@build/fuzz/fuzz_endpoint -max_len=4000 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-endpoint
 
+.PHONY: sanitize
+sanitize: build/.installed ## Tests of both native cores under ASan and UBSan, those with threads under TSan (KINDS=thread)
+	@$(BIN)/python -m tests.sanitize $(KINDS)
+
 .PHONY: nightly
 nightly: build/.installed ## A million schedules of faults (about two hours), and an hour of each fuzzer
 	@CSAUD_SCHEDULES=1000000 $(BIN)/python -m pytest -q tests/hostlib/test_fault_schedules.py

@@ -1,0 +1,119 @@
+"""`python -m tests.sanitize [address] [thread]` (`make sanitize`): builds both native modules with sanitizers
+beside the tree, in build/sanitize, and runs the tests that reach native code on them.
+
+address: AddressSanitizer and UndefinedBehaviorSanitizer, on the tests of both cores. thread: ThreadSanitizer,
+on the tests in which the switch's or the host's own thread runs beside others, but for those with gRPC in
+the same process, which is not built for it. Nor is Python, so leaks are not looked for. Whatever a sanitizer
+says, also in a process that a test started, makes it fail.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build" / "sanitize"
+PACKAGES = {"softswitch": "csaud_softswitch", "hostlib": "csaud"}
+"""Folder of the native sources -> the package that their module belongs to."""
+LIBRARIES = {"address": "libasan.so", "thread": "libtsan.so"}
+SWITCH, HOST = "tests/softswitch", "tests/hostlib"
+TESTS = {
+    "address": [
+        *(f"{SWITCH}/test_core_{name}.py" for name in (
+            "bursts", "compiled", "expressions", "externs", "fabric", "fuzz", "parser", "profiles",
+            "program_errors", "queueing", "replication", "tables", "threads", "veth",
+        )),
+        *(f"{SWITCH}/test_{name}.py" for name in (
+            "construct_exchanges", "stf", "taps", "p4runtime_digests", "p4runtime_idle", "p4runtime_meters",
+            "p4runtime_hitless",
+        )),
+        *(f"{HOST}/test_core_{name}.py" for name in (
+            "bitmap", "detectors", "drops", "flow", "liveness", "malformed", "memory", "order", "paths",
+            "signals", "wire", "wraparound",
+        )),
+        f"{HOST}/test_malformed_packets.py",
+    ],
+    "thread": [
+        f"{SWITCH}/test_core_threads.py",
+        f"{SWITCH}/test_core_veth.py",
+        f"{SWITCH}/test_taps.py",
+        f"{HOST}/test_device_counters.py",
+        f"{HOST}/test_device_jobs.py",
+        f"{HOST}/test_path_reports.py",
+    ],
+}  # fmt: skip
+
+
+def built(kind: str, folder: str) -> Path:
+    """The module of a native folder, built with the sanitizer."""
+    out = BUILD / f"{folder}-{kind}"
+    configure = ["cmake", "-S", str(ROOT / folder / "native"), "-B", str(out), "-G", "Ninja",
+                 f"-DPython_EXECUTABLE={sys.executable}", f"-DCSAUD_SANITIZE={kind}",
+                 "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]  # fmt: skip
+    subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["ninja", "-C", str(out)], check=True)
+    [module] = out.glob("_core*.so")
+    return module
+
+
+def package(kind: str) -> Path:
+    """A folder with copies of the packages that have the sanitized modules."""
+    out = BUILD / kind
+    for folder, name in PACKAGES.items():
+        module = built(kind, folder)
+        shutil.copytree(
+            ROOT / folder / name, out / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_core*.so")
+        )
+        shutil.copy2(module, out / name)
+    return out
+
+
+def library(name: str) -> str:
+    """Where the compiler has it."""
+    done = subprocess.run(["g++", f"-print-file-name={name}"], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def run(kind: str, selected: list[str]) -> int:
+    """pytest's status, or 1 when a sanitizer had something to say."""
+    copies = package(kind)
+    said = BUILD / f"said-{kind}"
+    for old in BUILD.glob(f"said-{kind}.*"):
+        old.unlink()
+    folders = [
+        copies,
+        *(ROOT / name for name in ("hostlib", "controller", "softswitch", "topologies", "sim")),
+    ]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+        "LD_PRELOAD": f"{library(LIBRARIES[kind])} {library('libstdc++.so')}",
+        "ASAN_OPTIONS": f"detect_leaks=0:log_path={said}",
+        "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={said}",
+        "TSAN_OPTIONS": f"exitcode=66:second_deadlock_stack=1:log_path={said}",
+    }
+    # ThreadSanitizer wants addresses as they are without randomization.
+    argv = ["setarch", "-R", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *selected]
+    status = subprocess.run(argv, cwd=ROOT, env=environment).returncode
+    for report in sorted(BUILD.glob(f"said-{kind}.*")):
+        print(f"--- {report}\n{report.read_text()[:4000]}", file=sys.stderr)
+        status = status or 1
+    return status
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.sanitize", description=__doc__)
+    parser.add_argument("kinds", nargs="*", choices=[*LIBRARIES, []], help="both unless told otherwise")
+    parser.add_argument("--test", action="append", help="instead of the usual ones; may be repeated")
+    given = parser.parse_args()
+    kinds = given.kinds or list(LIBRARIES)
+    return max(run(kind, given.test or TESTS[kind]) for kind in kinds)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
