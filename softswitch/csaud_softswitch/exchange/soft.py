@@ -82,13 +82,18 @@ class SoftTarget:
         return self._device.pipelines.state().index
 
     def write(self, updates: list[p4r.Update]) -> list[Code]:
+        return [code for code, _ in self.write_with_messages(updates)]
+
+    def write_with_messages(self, updates: list[p4r.Update]) -> list[tuple[Code, str]]:
+        """The message is empty where the code is OK."""
         request = p4r.WriteRequest(device_id=_DEVICE_ID, updates=updates)
         request.election_id.low = _ELECTION_ID
         try:
             self._device.write(request)
         except BatchError as error:
-            return [Code.OK if result is None else result.code for result in error.results]
-        return [Code.OK] * len(updates)
+            results = error.results
+            return [(Code.OK, "") if result is None else (result.code, result.message) for result in results]
+        return [(Code.OK, "")] * len(updates)
 
     def read(self, entity: p4r.Entity) -> list[p4r.Entity]:
         request = p4r.ReadRequest(device_id=_DEVICE_ID, entities=[entity])
