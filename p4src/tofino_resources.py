@@ -12,7 +12,7 @@ from typing import Any
 
 
 def used_and_there(folder: Path) -> dict[str, tuple[int, int]]:
-    """(used, there) by resource of the match-action stages, and by kind of PHV container."""
+    """(used, there) by resource of the match-action stages, and of the PHV."""
     logs = folder / "pipe" / "logs"
     mau = json.loads((logs / "resources.json").read_text())["resources"]["mau"]
     stages = mau["mau_stages"]
@@ -43,18 +43,16 @@ _OF_A_STAGE = {
 
 
 def _containers(phv: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    kind_of = {c["phv_number"]: c["container_type"] for c in phv["containers"]}
+    """PHV containers that hold a field, by width, of every kind that the chip has."""
     taken = {c["phv_number"] for c in phv["containers"] if c["slices"]}
     there: Counter[str] = Counter()
     used: Counter[str] = Counter()
     for group in phv["resources"]:
-        if group["group_type"] != "mau":  # the same ones, as the deparser groups them
-            continue
-        kinds = {kind_of[number] for number in group["addresses"] if number in kind_of}
-        name = f"{group['bit_width']}-bit {'/'.join(sorted(kinds)) or 'unused'} containers"
-        there[name] += group["num_containers"]
-        used[name] += len(taken & set(group["addresses"]))
-    return {name: (used[name], there[name]) for name in sorted(there)}
+        if group["group_type"] == "mau":  # "deparser" groups the same ones otherwise
+            name = f"{group['bit_width']:2}-bit PHV containers"
+            there[name] += group["num_containers"]
+            used[name] += len(taken & set(group["addresses"]))
+    return {name.strip(): (used[name], there[name]) for name in sorted(there)}
 
 
 def main() -> int:
