@@ -111,7 +111,10 @@ class Transport:
 
     def wait_quiescent(self, timeout: float) -> bool:
         """Wait until everything is acknowledged and no packet is under way to us; False after `timeout` s."""
-        return self._progress.wait_quiescent(timeout)
+        try:
+            return self._progress.wait_quiescent(timeout)
+        except RuntimeError as error:
+            raise self._fail(CsaudError(f"the progress thread has ended: {error}")) from None
 
     def deny_path(self, path: int, denied: bool = True) -> None:
         """Send no DATA on a path from now on, or use it again; ValueError where there is no such path."""
@@ -129,13 +132,13 @@ class Transport:
         """End the progress thread; after a failure, only once the peers were told of it."""
         if self._failure is not None:
             self._drain()
-            self._progress.wait_quiescent(_ABORT_LINGER)
         self._progress.stop()
 
     def _drain(self) -> None:
         try:
             while self._progress.wait(0.0):
                 pass
+            self._progress.wait_quiescent(_ABORT_LINGER)
         except RuntimeError as error:
             log.debug("the progress thread has ended: %s", error)
 

@@ -56,6 +56,23 @@ def test_our_stream_completes_under_loss(
     figures["goodput_MBps"] = round(MESSAGE * COUNT / results[0]["seconds"] / 1e6, 2)
 
 
+def test_a_link_that_goes_down_and_up_only_costs_packets(
+    rxe_guest: rxe.RxeGuest, lossy: Callable[[], int], figures: dict[str, object]
+) -> None:
+    """The driver puts a queue pair that cannot send into its error state, where it would stay."""
+    place = InGuest(rxe_guest.guest)
+    ranks = [
+        Rank(place, address, {"device": "verbs", "verbs_device": name})
+        for name, address in (SENDER, RECEIVER)
+    ]
+    arguments = {"seed": SEED, "length": MESSAGE // 4, "count": COUNT, "interface": "v0"}
+    results = run_job(ranks, "127.0.0.1", "flap", arguments)
+    expected = [digest(part_of(0, SEED + index, MESSAGE // 4)) for index in range(COUNT)]
+    assert [result["digests"] for result in results] == [expected] * 2
+    figures["refused"] = results[0]["stats"]["tx_errors"]
+    assert results[0]["stats"]["tx_errors"] > 0
+
+
 def test_reliable_connection_completes_under_the_same_loss(
     rxe_guest: rxe.RxeGuest, lossy: Callable[[], int], figures: dict[str, object]
 ) -> None:

@@ -32,7 +32,7 @@ class Settings:
     program: Path  # what runs in the guest, by its path on this machine
     results: Path  # the guest's /run/results: a folder here that it can write
     memory_mb: int = 512
-    boot_timeout_s: float = 120.0
+    boot_timeout_s: float = 240.0
     call_timeout_s: float = 30.0
 
 

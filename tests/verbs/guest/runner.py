@@ -8,6 +8,7 @@ import dataclasses
 import hashlib
 import json
 import os
+import subprocess
 import sys
 import time
 import traceback
@@ -75,10 +76,36 @@ def stream(comm: csaud.Communicator, seed: int, length: int, count: int) -> dict
     return {"digests": [digest(array) for array in arrays], "seconds": time.monotonic() - started}
 
 
+def flap(comm: csaud.Communicator, seed: int, length: int, count: int, interface: str) -> dict[str, Any]:
+    """The stream, which rank 0 begins while its interface is down; that breaks its queue pair."""
+    arrays = [part_of(0, seed + index, length) for index in range(count)]
+    comm.barrier()
+    if comm.rank == 0:
+        neighbours = run("ip", "neighbour", "show", "dev", interface).split()
+        run("ip", "link", "set", interface, "down")
+        handles = [comm.send(array, 1, wait=False) for array in arrays]
+        run("ip", "link", "set", interface, "up")
+        # The kernel forgets them with the link.
+        run("ip", "neighbour", "replace", neighbours[0], "lladdr", neighbours[2], "dev", interface)
+    else:
+        for array in arrays:
+            array[:] = 0
+        handles = [comm.recv(array, 0, wait=False) for array in arrays]
+    for handle in handles:
+        handle.wait()
+    comm.barrier()
+    return {"digests": [digest(array) for array in arrays]}
+
+
+def run(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "all_reduce": all_reduce,
     "every_kind": every_kind,
     "stream": stream,
+    "flap": flap,
 }
 
 

@@ -53,7 +53,6 @@ Library load() {
     loader.find(l.destroy_qp, "ibv_destroy_qp");
     loader.find(l.create_ah, "ibv_create_ah");
     loader.find(l.destroy_ah, "ibv_destroy_ah");
-    loader.find(l.wc_status_str, "ibv_wc_status_str");
     return l;
 }
 

@@ -36,7 +36,6 @@ struct Library {
     decltype(&::ibv_destroy_qp) destroy_qp;
     decltype(&::ibv_create_ah) create_ah;
     decltype(&::ibv_destroy_ah) destroy_ah;
-    decltype(&::ibv_wc_status_str) wc_status_str;
 };
 
 // Loaded by the first call. Throws std::runtime_error, which says what is missing.

@@ -88,11 +88,16 @@ void QueuePair::start() {
     modify(attributes, IBV_QP_STATE | IBV_QP_SQ_PSN, "RTS");
 }
 
-void QueuePair::restart_sends() {
+void QueuePair::flush() {
     ibv_qp_attr attributes{};
-    attributes.qp_state = IBV_QPS_RTS;
-    attributes.cur_qp_state = IBV_QPS_SQE;
-    modify(attributes, IBV_QP_STATE | IBV_QP_CUR_STATE, "RTS again");
+    attributes.qp_state = IBV_QPS_ERR;
+    modify(attributes, IBV_QP_STATE, "ERR");
+}
+
+void QueuePair::reset() {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_RESET;
+    modify(attributes, IBV_QP_STATE, "RESET");
 }
 
 }  // namespace csaud::device::verbs

@@ -29,9 +29,10 @@ class QueuePair {
     void start();
     // The device touches no memory of ours any more.
     void close() { pair_.reset(); }
-    // Back to RTS after a send failed, which stops the send queue of a UD queue pair and nothing else. All
-    // its requests must have completed.
-    void restart_sends();
+    // ERR: every request that is posted completes, as flushed.
+    void flush();
+    // RESET: as it was made.
+    void reset();
 
     std::uint32_t number() const { return pair_->qp_num; }
     const std::string& device() const { return config_.device; }

@@ -1,7 +1,6 @@
 #include "receive_queue.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 
 #include "byte_order.hpp"
@@ -36,6 +35,9 @@ ReceiveQueue::ReceiveQueue(QueuePair& pair, std::uint32_t ipv4, std::size_t pack
 
 void ReceiveQueue::start(std::uint32_t qkey) {
     qkey_ = qkey;
+    taken_.clear();
+    posted_ = 0;
+    failed_ = false;
     for (std::uint64_t number = 0; number < pair_.receives(); ++number) {
         taken_.push_back(number);
         if (taken_.size() == requests_.size()) repost();
@@ -47,10 +49,12 @@ std::size_t ReceiveQueue::take(std::vector<Packet>& packets) {
     const std::size_t room = completions_.size() - std::min(completions_.size(), taken_.size());
     const std::span<ibv_wc> found = std::span(completions_).first(room);
     const std::size_t count = pair_.receive_completions().poll(found);
+    posted_ -= std::min(posted_, count);
     for (const ibv_wc& completion : found.first(count)) {
-        if (completion.status != IBV_WC_SUCCESS)
-            throw std::runtime_error("a receive on " + pair_.device() +
-                                     " has failed: " + library().wc_status_str(completion.status));
+        if (completion.status != IBV_WC_SUCCESS) {
+            failed_ = true;
+            continue;
+        }
         taken_.push_back(completion.wr_id);
         packets.push_back(restore(completion));
     }
@@ -88,6 +92,11 @@ Packet ReceiveQueue::restore(const ibv_wc& completion) const {
     return {packet, headers.length};
 }
 
+void ReceiveQueue::drain() {
+    while (const std::size_t count = pair_.receive_completions().poll(completions_))
+        posted_ -= std::min(posted_, count);
+}
+
 void ReceiveQueue::repost() {
     if (taken_.empty()) return;
     for (std::size_t i = 0; i < taken_.size(); ++i) {
@@ -99,6 +108,7 @@ void ReceiveQueue::repost() {
         requests_[i].num_sge = 1;
         if (i != 0) requests_[i - 1].next = &requests_[i];
     }
+    posted_ += taken_.size();
     taken_.clear();
     ibv_recv_wr* refused = nullptr;
     const int error = ::ibv_post_recv(pair_.get(), requests_.data(), &refused);

@@ -20,12 +20,18 @@ class ReceiveQueue {
     // Buffers for packets of `packet_bytes` from the CSA header on; at most `batch` are taken at a time.
     ReceiveQueue(QueuePair& pair, std::uint32_t ipv4, std::size_t packet_bytes, std::size_t batch);
 
-    // Posts all buffers; for a queue pair that has just been initialised.
+    // Posts all buffers; for a queue pair that has just been initialised, for the first time or again.
     void start(std::uint32_t qkey);
 
     // Appends up to a batch, less what was taken since the last repost(); returns how many. They live until
-    // repost(). Throws std::runtime_error when the queue pair has failed.
+    // repost().
     std::size_t take(std::vector<Packet>& packets);
+
+    // A receive has failed: the queue pair is in an error state.
+    bool failed() const { return failed_; }
+    bool idle() const { return posted_ == 0; }
+    // Takes what has completed and throws it away.
+    void drain();
 
     // Gives back the buffers of all that was taken.
     void repost();
@@ -42,6 +48,8 @@ class ReceiveQueue {
     Slab slab_;
     std::vector<ibv_wc> completions_;
     std::vector<std::uint64_t> taken_;  // slots to post again
+    std::size_t posted_ = 0;            // requests under way
+    bool failed_ = false;
     std::vector<ibv_recv_wr> requests_;
     std::vector<ibv_sge> pieces_;
 };

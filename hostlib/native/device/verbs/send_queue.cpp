@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <stdexcept>
-#include <string>
 
 #include "wire.hpp"
 
@@ -37,6 +35,13 @@ SendQueue::SendQueue(QueuePair& pair, MemoryRegions& memory, AddressHandles& han
       packet_of_(batch),
       completions_(batch) {}
 
+void SendQueue::start(std::uint32_t qkey) {
+    qkey_ = qkey;
+    for (Slot& slot : slots_) slot.region = nullptr;
+    completed_ = signalled_ = posted_;
+    failed_ = false;
+}
+
 Sent SendQueue::send(std::span<const TxPacket> packets) {
     Sent sent;
     reclaim();
@@ -57,7 +62,7 @@ bool SendQueue::room() {
     const auto free = [this] { return !failed_ && under_way() < slots_.size(); };
     if (free()) return true;
     reclaim();
-    if (free()) return true;
+    if (free() || failed_) return !failed_;
     pair_.send_completions().arm();
     reclaim();  // what completed before it was armed
     return free();
@@ -152,6 +157,7 @@ void SendQueue::reclaim() {
     for (;;) {
         const std::size_t count = pair_.send_completions().poll(completions_);
         for (const ibv_wc& completion : std::span(completions_).first(count)) {
+            if (completion.wr_id < completed_) continue;  // of before the last start()
             for (; completed_ <= completion.wr_id; ++completed_)
                 slots_[completed_ % slots_.size()].region = nullptr;
             if (completion.status == IBV_WC_SUCCESS) continue;
@@ -160,13 +166,6 @@ void SendQueue::reclaim() {
         }
         if (count < completions_.size()) break;
     }
-    if (!failed_ || completed_ != posted_) return;
-    try {
-        pair_.restart_sends();
-    } catch (const std::exception& error) {
-        throw std::runtime_error("the queue pair on " + pair_.device() + " has failed: " + error.what());
-    }
-    failed_ = false;
 }
 
 }  // namespace csaud::device::verbs

@@ -26,12 +26,16 @@ class SendQueue {
     SendQueue(QueuePair& pair, MemoryRegions& memory, AddressHandles& handles, std::size_t packet_bytes,
               std::size_t batch);
 
-    // For a queue pair that sends.
-    void start(std::uint32_t qkey) { qkey_ = qkey; }
+    // For a queue pair that sends, from now on or again: what was under way is over.
+    void start(std::uint32_t qkey);
     Sent send(std::span<const TxPacket> packets);
 
-    // Takes completions. Throws std::runtime_error when the queue pair has failed for good.
+    // Takes completions.
     void reclaim();
+
+    // A request has failed. Nothing is sent then until the next start().
+    bool failed() const { return failed_; }
+    bool idle() const { return under_way() == 0; }
 
     std::uint64_t errors() const { return errors_; }
     std::uint64_t blocked() const { return blocked_; }
@@ -70,7 +74,7 @@ class SendQueue {
     std::uint64_t posted_ = 0;     // requests, ever; the number of the next one
     std::uint64_t completed_ = 0;  // of them
     std::uint64_t signalled_ = 0;  // number after the last one that asked for a completion
-    bool failed_ = false;          // the queue stands still until all have completed
+    bool failed_ = false;
     std::atomic<std::uint64_t> errors_ = 0;
     std::atomic<std::uint64_t> blocked_ = 0;
     std::atomic<std::uint64_t> copied_ = 0;

@@ -3,12 +3,17 @@
 #include <algorithm>
 #include <fstream>
 
+#include "clock.hpp"
+
 namespace csaud::device::verbs {
 namespace {
 
 constexpr std::size_t kSends = 512;
 // A packet that no buffer waits for is lost without a word: no less than several windows.
 constexpr std::size_t kFewestReceives = 256;
+
+constexpr std::int64_t kFlushTime = 100'000'000;  // ns that requests of a failed queue pair get to come back
+constexpr std::int64_t kPause = 10'000'000;       // ns between two starts
 
 QueuePairConfig queues(const VerbsConfig& config) {
     const std::size_t receives = config.receive_buffer / config.path_mtu;
@@ -40,10 +45,34 @@ VerbsDevice::~VerbsDevice() {
 }
 
 void VerbsDevice::start(std::uint32_t qkey) {
+    qkey_ = qkey;
     pair_.initialise(qkey);
     receives_.start(qkey);
     sends_.start(qkey);
     pair_.start();
+    started_ = monotonic_now();
+}
+
+// A queue pair that has failed (a link that went down does that on some devices) is made as new: nobody is
+// connected to it, and what was lost is sent again by whoever misses it. Its number stays.
+void VerbsDevice::recover() {
+    const std::int64_t now = monotonic_now();
+    if (!flushing_) {
+        pair_.flush();
+        flushing_ = true;
+        flushing_since_ = now;
+    }
+    receives_.drain();
+    sends_.reclaim();
+    const bool idle = receives_.idle() && sends_.idle();
+    if (!idle && now - flushing_since_ < kFlushTime) return;
+    // What fails again at once is not tried more often than this.
+    if (now - started_ < kPause) return;
+    pair_.reset();
+    receives_.drain();
+    sends_.reclaim();
+    flushing_ = false;
+    start(qkey_);
 }
 
 Sent VerbsDevice::send(std::span<const TxPacket> packets) {
@@ -52,6 +81,10 @@ Sent VerbsDevice::send(std::span<const TxPacket> packets) {
 
 Received VerbsDevice::receive() {
     packets_.clear();
+    if (failed()) {
+        recover();
+        if (failed()) return {packets_, true};
+    }
     receives_.repost();
     const std::size_t cut = loss_port_.take(packets_);
     sends_.reclaim();
@@ -61,6 +94,7 @@ Received VerbsDevice::receive() {
     bool more = cut == config_.batch || count == config_.batch;
     // The thread may sleep after this, so what comes from now on must wake it, and what came before that is
     // taken now.
+    more = more || failed();
     if (!more && pair_.receive_completions().arm()) more = receives_.take(packets_) != 0;
     return {packets_, more};
 }

@@ -48,6 +48,8 @@ class VerbsDevice final : public Device {
 
   private:
     std::uint64_t drops() const;
+    bool failed() const { return flushing_ || sends_.failed() || receives_.failed(); }
+    void recover();
 
     const VerbsConfig config_;
     QueuePair pair_;
@@ -57,6 +59,10 @@ class VerbsDevice final : public Device {
     SendQueue sends_;
     LossPort loss_port_;
     std::vector<Packet> packets_;
+    std::uint32_t qkey_ = 0;
+    bool flushing_ = false;            // the queue pair has failed and its requests come back
+    std::int64_t flushing_since_ = 0;  // ns
+    std::int64_t started_ = 0;         // ns
     std::string drops_file_;
     std::uint64_t drops_before_ = 0;
 };
