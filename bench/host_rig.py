@@ -100,10 +100,13 @@ class Pair:
 
     def run(self, end: int, argv: Sequence[str], environ: Mapping[str, str] | None = None) -> str:
         """A process at one end, to its end; what it printed."""
-        done = subprocess.run(
-            self.command(end, argv), capture_output=True, text=True, check=False, timeout=_LIMIT_S,
-            env={**os.environ, **(environ or {})},
-        )  # fmt: skip
+        try:
+            done = subprocess.run(
+                self.command(end, argv), capture_output=True, text=True, check=False, timeout=_LIMIT_S,
+                env={**os.environ, **(environ or {})},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise HostRigError(f"{' '.join(argv[:5])}: not done within {_LIMIT_S:g} s") from None
         if done.returncode != 0:
             raise HostRigError(f"{' '.join(argv[:3])}: {(done.stderr or done.stdout).strip()[-500:]}")
         return done.stdout

@@ -9,11 +9,7 @@ namespace csaud::perf {
 using device::monotonic_now;
 
 Stream::Stream(device::Progress& progress, const StreamPlan& plan, std::span<std::byte> buffer)
-    : progress_(progress),
-      plan_(plan),
-      buffer_(buffer),
-      sending_(2 * std::size_t{plan.depth}),
-      receiving_(2 * std::size_t{plan.depth}) {
+    : progress_(progress), plan_(plan), buffer_(buffer), sending_(plan.depth), receiving_(plan.depth) {
     times_.reserve(plan.messages);
     // Nothing is answered before its receive is posted.
     if (receives()) {
@@ -58,13 +54,13 @@ void Stream::post_recv(std::uint32_t message) {
 void Stream::post_more() {
     // An answer is waited for: it goes first.
     if (sends()) {
-        std::uint32_t allowed = sends_ended_ + plan_.depth;
+        std::uint32_t allowed = oldest_send_ + plan_.depth;
         if (plan_.role == Role::ping) allowed = std::min(allowed, recvs_ended_ + 1);
         if (plan_.role == Role::pong) allowed = std::min(allowed, recvs_ended_);
         while (sends_posted_ < std::min(plan_.messages, allowed)) post_send(sends_posted_);
     }
     if (!receives()) return;
-    while (recvs_posted_ < plan_.messages && recvs_posted_ < recvs_ended_ + plan_.depth)
+    while (recvs_posted_ < plan_.messages && recvs_posted_ < oldest_recv_ + plan_.depth)
         post_recv(recvs_posted_);
 }
 
@@ -78,6 +74,13 @@ void Stream::take(const Completion& completion) {
     Message& message = is_send ? sending_[number % sending_.size()] : receiving_[number % receiving_.size()];
     if (--message.parts_left != 0) return;
     ++(is_send ? sends_ended_ : recvs_ended_);
+    // Under loss messages end out of order; the next ones wait for the oldest, whose place they take.
+    if (is_send)
+        while (oldest_send_ < sends_posted_ && sending_[oldest_send_ % sending_.size()].parts_left == 0)
+            ++oldest_send_;
+    else
+        while (oldest_recv_ < recvs_posted_ && receiving_[oldest_recv_ % receiving_.size()].parts_left == 0)
+            ++oldest_recv_;
     ended_ = completion.finished_ns;
     if (plan_.role == Role::send) times_.push_back(completion.finished_ns - message.posted);
     if (is_send) return;

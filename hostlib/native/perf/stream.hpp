@@ -67,9 +67,10 @@ class Stream {
     const StreamPlan plan_;
     const std::span<std::byte> buffer_;
     std::vector<Completion> completions_;
-    std::vector<Message> sending_, receiving_;  // by number modulo twice the depth
+    std::vector<Message> sending_, receiving_;  // by number modulo the depth
     std::uint32_t sends_posted_ = 0, sends_ended_ = 0;
     std::uint32_t recvs_posted_ = 0, recvs_ended_ = 0;
+    std::uint32_t oldest_send_ = 0, oldest_recv_ = 0;  // that have not ended
     std::vector<Nanos> times_;
     Nanos begun_ = 0;
     Nanos ended_ = 0;
