@@ -44,7 +44,6 @@ class Communicator(Group):
         job = Job(
             transport,
             transport.max_message_bytes,
-            transport.max_message_bytes // 512,
             settings.timeout or None,
             settings.all_reduce,
             self._give_up,

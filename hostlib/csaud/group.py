@@ -55,7 +55,6 @@ class Job:
     Attributes:
         transport: of all ranks.
         max_message_bytes: longest message.
-        packet_bytes: payload of one packet.
         timeout: seconds that one collective may take, None for no limit.
         all_reduce: algorithm of all-reduce, "auto" for one by size.
         give_up: ends the job with an error, at all ranks.
@@ -66,7 +65,6 @@ class Job:
         self,
         transport: Transport,
         max_message_bytes: int,
-        packet_bytes: int,
         timeout: float | None,
         all_reduce: str,
         give_up: Callable[[CsaudError], None],
@@ -75,7 +73,6 @@ class Job:
         self.transport = transport
         self.engine = Engine(transport)
         self.max_message_bytes = max_message_bytes
-        self.packet_bytes = packet_bytes
         self.timeout = timeout
         self.all_reduce = all_reduce
         self.give_up = give_up
@@ -274,12 +271,8 @@ class Group:
     # --- how
 
     def _algorithm(self, asked: str, flat: Array) -> str:
-        """Few steps where a rank's chunk is less than a packet, few bytes where it is more."""
         asked = asked or self._job.all_reduce
-        if asked != "auto":
-            return asked
-        small = flat.nbytes <= self.size * self._job.packet_bytes
-        return "halving_doubling" if small else "ring"
+        return registry.choose_all_reduce(flat.nbytes, self.size) if asked == "auto" else asked
 
     def _longest(self, flat: Array) -> int:
         return self._job.max_message_bytes // flat.itemsize

@@ -105,9 +105,9 @@ class Settings:
     dead_after: float = _row(3.5, "s", "a peer that answers no probe for so long is unreachable", low=0.05)
     # collectives
     all_reduce: str = _row(
-        "ring",
+        "auto",
         "name",
-        "algorithm of all-reduce; auto takes halving_doubling where a rank's chunk is less than a packet",
+        "algorithm of all-reduce; auto takes halving_doubling where a rank's chunk is up to 4,096 bytes",
         choices=("ring", "halving_doubling", "auto"),
     )
     # limits and sizes

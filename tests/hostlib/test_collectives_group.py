@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from csaud.collectives import halving_doubling, ring
+from csaud.collectives import halving_doubling
 from csaud.collectives.engine import Engine
 from csaud.collectives.reductions import DTYPES, REDUCTIONS
+from csaud.collectives.reference import reference_sum
 from csaud.errors import ConfigError
 from csaud.group import Group, Job
 from csaud.testing import assert_bit_equal
@@ -29,7 +30,7 @@ def everywhere(
 
     def run(rank: int) -> None:
         transport = MemoryTransport(network, rank)
-        job = Job(transport, LONGEST, 64, None, all_reduce, network.fail, lambda: None)
+        job = Job(transport, LONGEST, None, all_reduce, network.fail, lambda: None)
         results[rank] = work(Group(job, 0, range(size), rank))
 
     on_every_rank(size, run, network.fail)
@@ -101,7 +102,7 @@ def test_halving_doubling_has_the_same_bits_everywhere(
     schedules = [halving_doubling.all_reduce(rank, size, count, longest) for rank in range(size)]
     run_everywhere(schedules, arrays, np.add, seed)
     for array in arrays:
-        assert_bit_equal(array, arrays[0])
+        assert_bit_equal(array, halving_doubling.reference_sum(inputs))
     exact = np.sum([one.astype(np.float64) for one in inputs], axis=0)
     scale = np.sum([np.abs(one.astype(np.float64)) for one in inputs], axis=0)
     assert (np.abs(arrays[0] - exact) <= 1e-6 * scale + 1e-30).all()
@@ -116,7 +117,7 @@ def test_halving_doubling_takes_two_logarithms_of_steps(size: int) -> None:
 
 def test_small_arrays_take_few_steps_and_large_ones_few_bytes() -> None:
     def both(group: Group) -> tuple[str, str]:
-        return group._algorithm("", np.zeros(16)), group._algorithm("", np.zeros(1000))
+        return group._algorithm("", np.zeros(16)), group._algorithm("", np.zeros(4096))
 
     assert everywhere(4, both) == [("halving_doubling", "ring")] * 4
     assert everywhere(2, both, all_reduce="ring") == [("ring", "ring")] * 2
@@ -222,8 +223,17 @@ def test_several_in_flight_and_waited_for_in_any_order() -> None:
 
     for results in everywhere(4, work):
         for i, array in enumerate(results):
-            expected = ring.reference_sum([values(rank, 100 + i, "float32", seed=i) for rank in range(4)])
+            expected = reference_sum([values(rank, 100 + i, "float32", seed=i) for rank in range(4)], "ring")
             assert_bit_equal(array, expected)
+
+
+@pytest.mark.parametrize("algorithm", ["auto", "ring", "halving_doubling"])
+@pytest.mark.parametrize("count", [10, 5000])
+def test_the_reference_has_the_bits_of_the_algorithm_that_is_taken(algorithm: str, count: int) -> None:
+    inputs = [values(rank, count, "float32") for rank in range(3)]
+    for result in everywhere(3, lambda g: g.all_reduce(inputs[g.rank].copy()), all_reduce=algorithm):
+        assert_bit_equal(result, reference_sum(inputs, algorithm))
+    assert not np.array_equal(reference_sum(inputs, "ring"), reference_sum(inputs, "halving_doubling"))
 
 
 def test_what_nobody_waits_for_goes_on_by_itself() -> None:
@@ -271,7 +281,7 @@ def test_a_failure_reaches_all_that_wait() -> None:
         def wait(self, timeout: float) -> list[int]:
             raise ConfigError("broken")
 
-    job = Job(Broken(), LONGEST, 64, None, "ring", lambda _: None, lambda: None)
+    job = Job(Broken(), LONGEST, None, "ring", lambda _: None, lambda: None)
     assert isinstance(job.engine, Engine)
     group = Group(job, 0, range(2), 0)
     handle = group.all_reduce(np.zeros(4), wait=False)

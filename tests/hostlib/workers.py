@@ -12,7 +12,7 @@ from typing import Any
 
 import csaud
 import numpy as np
-from csaud.collectives.ring import reference_sum
+from csaud.collectives.reference import reference_sum
 from csaud.testing import assert_bit_equal
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from csaud.collectives.ring import reference_sum
+from csaud.collectives.reference import reference_sum
 from csaud_controller.desired import Intent
 from csaud_controller.faults import FaultRule, Faults
 from csaud_controller.policy import Policy

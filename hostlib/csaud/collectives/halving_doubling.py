@@ -9,7 +9,12 @@ everywhere. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective 
 in MPICH", 2005.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from csaud.collectives.schedule import (
     Buffer,
@@ -121,3 +126,20 @@ def _halve_and_double(build: _Builder, place: int, power: int, extra: int, count
         distance //= 2
     for distance, theirs, mine in reversed(kept):
         build.exchange(rank_of(place ^ distance), region(*mine), region(*theirs), reduce=False)
+
+
+def reference_sum(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """The result in one process, bit by bit: `arrays[r]` is what rank r contributes, all of one shape.
+
+    Every element is summed in the same order: pairs of ranks that fold, then ranks at half the distance, at a
+    quarter of it, and so on; the lower one's share first.
+    """
+    if not arrays:
+        raise ValueError("a sum of no arrays")
+    extra = len(arrays) - (1 << (len(arrays).bit_length() - 1))
+    parts: list[npt.NDArray[Any]] = [np.add(arrays[2 * i], arrays[2 * i + 1]) for i in range(extra)]
+    parts += [array.copy() for array in arrays[2 * extra :]]
+    while len(parts) > 1:
+        half = len(parts) // 2
+        parts = [np.add(parts[i], parts[i + half]) for i in range(half)]
+    return parts[0]

@@ -26,6 +26,15 @@ _BUILDERS: dict[str, Builder] = {
 }
 
 
+SMALL_CHUNK = 4096
+"""Bytes of a rank's chunk, about a packet, up to which few steps are worth more than few bytes."""
+
+
+def choose_all_reduce(nbytes: int, size: int) -> str:
+    """The algorithm that "auto" stands for, of an array of so many bytes among `size` ranks."""
+    return "halving_doubling" if nbytes <= size * SMALL_CHUNK else "ring"
+
+
 def register(name: str, builder: Builder) -> None:
     """Add a builder; ConfigError where the name is in use."""
     if name in _BUILDERS:

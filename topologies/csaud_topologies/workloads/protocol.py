@@ -44,7 +44,7 @@ class Communicator(Protocol):
 
 
 RingSum = Callable[[list[NDArray[Any]]], NDArray[Any]]
-"""csaud.collectives.ring.reference_sum: the sum of one array a rank in the ring's order."""
+"""csaud.collectives.reference.reference_sum: the sum of one array a rank, with the bits of an all-reduce."""
 
 
 class Workload(Protocol[SpecIn]):
@@ -95,7 +95,7 @@ class Main(Generic[Spec]):
             case "prepare":
                 self.workload.prepare(spec, asked.seed, asked.folder)
             case "reference":
-                from csaud.collectives.ring import reference_sum
+                from csaud.collectives.reference import reference_sum
 
                 result = self.workload.reference(spec, asked.seed, asked.world, asked.folder, reference_sum)
                 emit_line("reference", **result)
