@@ -1,0 +1,180 @@
+// Who drives when: callers that wait, and the progress thread when none does.
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "clock.hpp"
+#include "progress.hpp"
+
+namespace csaud::device {
+namespace {
+
+constexpr Nanos kStarvedPause = 100 * kMicrosecond;  // before a full interface queue is tried again
+constexpr Nanos kBlockedPause = kMillisecond;        // timers wait at most so long for a full socket to drain
+constexpr unsigned long kTimerSlackNs = 1'000;
+// A caller that comes back to wait within this time finds nobody in its place: the shorter one, or the longer
+// one where callers come and go all the time. The peers see it as delay of what it left undone, so it is no
+// more than what a timer resolves.
+constexpr Nanos kLongestStandBy = kMillisecond;
+constexpr unsigned kBusy = 8;  // waits within that time
+// A progress thread that found a caller driving so many times asks to be told instead.
+constexpr unsigned kPatience = 16;
+// Looks without sleeping between two offers of the processor to others.
+constexpr unsigned kYieldEvery = 16;
+
+}  // namespace
+
+// Under the lock. Nothing where nobody sleeps.
+void Progress::wake(Bed& bed) {
+    if (std::exchange(bed.occupied, false)) ::eventfd_write(bed.wakeup.get(), 1);
+}
+
+// Under the lock: whoever waits gets this as the reason, since without a driver the rank is deaf.
+void Progress::fail(const char* why) {
+    failure_ = why;
+    running_ = false;
+    completion_.notify_all();
+}
+
+void Progress::run() {
+    ::prctl(PR_SET_NAME, "csaud-progress");
+    ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
+    Lock lock(mutex_);
+    while (!stopping_ && failure_.empty()) {
+        if (driver_ != Driver::none || monotonic_now() - caller_left_ < away_) {
+            stand_by(lock);
+            continue;
+        }
+        driver_ = Driver::thread;
+        lock.unlock();
+        Found found;
+        try {
+            do found = turn();
+            while (found.more && !found.wanted && !stopping_);
+            lock.lock();
+        } catch (const std::exception& error) {
+            lock.lock();
+            fail(error.what());
+        }
+        driver_ = Driver::none;
+        if (stopping_ || !failure_.empty()) break;
+        if (waiting_ == 0) {
+            sleep(lock, thread_bed_, kNever);
+        } else {
+            caller_left_ = monotonic_now();  // as if: it takes over when it gets the processor
+            completion_.notify_all();
+        }
+    }
+    completion_.notify_all();
+}
+
+// Until a caller has been away for a while; longer where callers come and go all the time.
+void Progress::stand_by(Lock& lock) {
+    std::uint64_t seen = caller_turns_;
+    for (unsigned rounds = 0; !stopping_;) {
+        const bool nobody = driver_ == Driver::none;
+        const Nanos away = nobody ? monotonic_now() - caller_left_ : 0;
+        if (nobody && away >= away_) return;
+        if (driver_ == Driver::none || rounds++ < kPatience) {
+            stand_by_.wait_for(lock, std::chrono::nanoseconds(away_ - away));
+        } else {
+            standing_by_ = true;
+            stand_by_.wait(lock, [this] { return !standing_by_ || stopping_.load(); });
+            standing_by_ = false;
+            rounds = 0;
+        }
+        const bool busy = caller_turns_ - seen >= kBusy;
+        away_ = busy ? std::min(kLongestStandBy, 2 * away_) : kStandBy;
+        seen = caller_turns_;
+    }
+}
+
+// By a caller, who has the lock and gets it back: until something was completed, or the time is over.
+void Progress::drive(Lock& lock, Nanos until) {
+    driver_ = Driver::caller;
+    wake(thread_bed_);  // it need not wake with each packet
+    Nanos idle_since = monotonic_now();
+    while (completed_.empty() && failure_.empty() && !stopping_) {
+        lock.unlock();
+        try {
+            const Found found = turn();
+            const Nanos now = monotonic_now();
+            const bool again = look_again(found, now, idle_since);
+            lock.lock();
+            if (now >= until) break;
+            if (again || !completed_.empty()) continue;
+            sleep(lock, caller_bed_, until);
+            idle_since = monotonic_now();
+            if (idle_since - now < spin_) spin_now_ = spin_;
+        } catch (const std::exception& error) {
+            if (!lock.owns_lock()) lock.lock();
+            fail(error.what());
+        }
+    }
+    leave(lock);
+}
+
+// Whether it is worth looking once more before sleeping. Spinning in vain shortens it; a sleep that was
+// shorter than the longest spin would not have been necessary, and restores it.
+bool Progress::look_again(const Found& found, Nanos now, Nanos& idle_since) {
+    if (found.more || found.completed) return true;
+    if (found.arrivals) {
+        idle_since = now;
+        return true;
+    }
+    if (now - idle_since < spin_now_) {
+        if (++spins_ % kYieldEvery == 0) ::sched_yield();
+        return true;
+    }
+    spin_now_ = std::max(spin_ / 8, spin_now_ / 2);
+    idle_since = now;
+    return false;
+}
+
+// A caller drives no longer; with the lock.
+void Progress::leave(Lock&) {
+    driver_ = Driver::none;
+    ++caller_turns_;
+    caller_left_ = monotonic_now();
+    if (waiting_ != 0 || stopping_) completion_.notify_all();
+    if (std::exchange(standing_by_, false)) stand_by_.notify_one();
+}
+
+// With the lock, which is left meanwhile: until a packet, a post, the endpoint's deadline, or `until`.
+void Progress::sleep(Lock& lock, Bed& bed, Nanos until) {
+    if (posted_) return;  // since the last turn
+    const Nanos deadline = endpoint_.next_deadline();
+    const bool waiting = !backlog_.packets.empty();
+    const bool blocked = waiting && backlog_.reason == SendResult::blocked;
+    const bool starved = waiting && backlog_.reason == SendResult::starved;
+    bed.occupied = true;
+    lock.unlock();
+    const Nanos now = monotonic_now();
+    Nanos wake_at = deadline;
+    // While nothing can be sent, the endpoint's wish to send is no reason to wake up.
+    if (starved) wake_at = now + kStarvedPause;
+    if (blocked) wake_at = std::max(wake_at, now + kBlockedPause);
+    wake_at = std::min(wake_at, until);
+    bed.list.clear();
+    bed.list.push_back({bed.wakeup.get(), POLLIN, 0});
+    device_->watch(bed.list, blocked);
+
+    const Nanos left = std::max<Nanos>(0, wake_at == kNever ? 0 : wake_at - now);
+    const timespec timeout{left / kSecond, left % kSecond};
+    ::ppoll(bed.list.data(), bed.list.size(), wake_at == kNever ? nullptr : &timeout, nullptr);
+
+    if (bed.list.front().revents != 0) {
+        eventfd_t count = 0;
+        ::eventfd_read(bed.wakeup.get(), &count);
+    }
+    lock.lock();
+    bed.occupied = false;
+}
+
+}  // namespace csaud::device
