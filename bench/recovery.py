@@ -34,7 +34,7 @@ class Effort:
     burst_losses: tuple[float, ...] = BURST_LOSSES
 
 
-WHOLE = Effort(seeds=3, iterations=3, processes=2, ranks=64)
+WHOLE = Effort(seeds=2, iterations=3, processes=2, ranks=64)
 QUICK = Effort(seeds=1, iterations=1, processes=1, ranks=8, losses=(1e-2,), burst_losses=())
 
 # All that finds losses, on ordered paths, where switches tell of what they cut.

@@ -131,6 +131,7 @@ def _run(case: Case, by: Contender, seed: int, iterations: int) -> dict[str, Any
         "path_mtu": _MTU,
         "rate_bps": _RATE * _MTU // 4096,
         "early_pool_packets": 1 << 16,
+        "shared_window": 64,  # two bandwidth-delay products
         "tx_ts_unit_ns": 100,
         "timer_tick": 1_000,
         "rtt_initial": round(2 * RTT_US * 1000),
