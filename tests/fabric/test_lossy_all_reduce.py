@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from csaud.collectives.reference import reference_sum
+from csaud.collectives.ring import reference_sum
 from csaud.testing import assert_bit_equal
 
 from tests.fabric.virtual import CTRL, DATA, VirtualRun, intent
