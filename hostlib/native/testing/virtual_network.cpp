@@ -174,7 +174,13 @@ void VirtualNetwork::count_lost(wire::Type type) {
     }
 }
 
+// A copy is lost once, whatever befell it before.
+void VirtualNetwork::forget_damage(const Bytes& packet) {
+    counts_.data_corrupted -= damaged_.erase(&packet);
+}
+
 void VirtualNetwork::lose(const wire::Decoded& d, const Bytes& packet, Nanos at) {
+    forget_damage(packet);
     count_lost(d.csa.type);
     if (link_.oracle == 0 || d.csa.type != wire::Type::data) return;
     const std::uint16_t src = d.csa.name.src_rank;
@@ -215,6 +221,7 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
             ++(data ? counts_.data_corrupted : counts_.control_dropped);
             packet = std::make_shared<Bytes>(*packet);  // a duplicate keeps the good one
             packet->back() ^= std::byte{0x10};
+            if (data) damaged_.insert(packet.get());
             break;
     }
     launch(src, dst, d.csa.path_id, packet, v.delay);
@@ -223,6 +230,7 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
 std::shared_ptr<VirtualNetwork::Bytes> VirtualNetwork::cut(std::uint16_t src, std::uint16_t dst,
                                                            const Bytes& packet) {
     const std::uint16_t port = ranks_[src].endpoint->config().loss_port;
+    forget_damage(packet);
     ++counts_.data_cut;
     if (link_.signal.bounce) {
         ++counts_.data_bounced;
@@ -330,6 +338,7 @@ void VirtualNetwork::start_link(std::uint16_t dst) {
 void VirtualNetwork::deliver(std::uint16_t dst, const std::shared_ptr<Bytes>& packet) {
     Rank& r = ranks_[dst];
     --in_flight_;
+    damaged_.erase(packet.get());
     if (r.dead) return;
     if (r.stopped) {
         r.inbox.push_back(packet);

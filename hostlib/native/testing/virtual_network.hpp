@@ -9,6 +9,7 @@
 #include <queue>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "endpoint.hpp"
@@ -233,6 +234,7 @@ class VirtualNetwork {
     void start_link(std::uint16_t dst);
     void deliver(std::uint16_t dst, const std::shared_ptr<Bytes>& packet);
     void count_lost(wire::Type type);
+    void forget_damage(const Bytes& packet);
     std::uint16_t leaf_of(std::uint16_t rank) const noexcept {
         return static_cast<std::uint16_t>(rank % link_.tiers.leaves);
     }
@@ -248,6 +250,7 @@ class VirtualNetwork {
     std::vector<Rank> ranks_;
     std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     FabricCounts counts_;
+    std::unordered_set<const Bytes*> damaged_;  // DATA that is under way
     std::function<void(std::uint16_t, const Completion&)> on_completion_;
     std::vector<TierQueue> uplinks_, downlinks_;  // by leaf and spine
     bool keep_packets_ = true;
