@@ -107,6 +107,14 @@ class LinkMonitor:
             self._edge_of[Direction(a, b)] = edge
             self._edge_of[Direction(b, a)] = edge
         self._heard = {direction: _Heard() for direction in self._edge_of}
+        leaving: dict[str, list[Direction]] = {}
+        entering: dict[str, list[Direction]] = {}
+        for direction in self._heard:
+            leaving.setdefault(direction.origin.node, []).append(direction)
+            entering.setdefault(direction.at.node, []).append(direction)
+        self._out_of_same = {d: [o for o in leaving[d.origin.node] if o != d] for d in self._heard}
+        self._into_same = {d: [o for o in entering[d.at.node] if o != d] for d in self._heard}
+        """The other directions that begin, or end, at the same switch."""
         self._round = 0
         self._judged_at: int | None = None
 
@@ -192,9 +200,8 @@ class LinkMonitor:
             self._forget()
         self._judged_at = now
         newest = max((heard.last for heard in self._heard.values()), default=0)
-        proofs = self._proofs()
         for direction, heard in self._heard.items():
-            if heard.up and (why := self._is_lost(direction, heard, proofs[direction], newest)):
+            if heard.up and (why := self._is_lost(direction, heard, newest)):
                 edge = self._edge_of[direction]
                 was_up = self._edge_up(edge)
                 heard.up = False
@@ -216,13 +223,12 @@ class LinkMonitor:
         for direction, heard in self._heard.items():
             heard.since = self._switches[direction.origin.node].sent
 
-    def _is_lost(self, direction: Direction, heard: _Heard, proof: int, newest: int) -> str:
-        """Why the direction is down, empty while it is not. `proof`: the newest round that would have been
-        seen; `newest`: that was heard over any link at all."""
+    def _is_lost(self, direction: Direction, heard: _Heard, newest: int) -> str:
+        """Why the direction is down, empty while it is not. `newest`: round heard over any link at all."""
         origin, at = (self._switches[end.node] for end in direction)
         if not (origin.ready and at.ready):
             return ""
-        proven = origin.sent_between(heard.seen, proof)
+        proven = origin.sent_between(heard.seen, self._proof(direction))
         if proven >= self.misses:
             return f"{proven} probes from {direction.origin} to {direction.at} lost"
         unproven = origin.sent_between(heard.seen, newest)
@@ -230,27 +236,10 @@ class LinkMonitor:
             return f"no probe from {direction.origin} to {direction.at} in {unproven} rounds"
         return ""
 
-    def _proofs(self) -> dict[Direction, int]:
-        """For each direction the newest round whose probe must have been seen if its link was alive."""
-        by_origin: dict[str, list[Direction]] = {}
-        by_receiver: dict[str, list[Direction]] = {}
-        for direction in self._heard:
-            by_origin.setdefault(direction.origin.node, []).append(direction)
-            by_receiver.setdefault(direction.at.node, []).append(direction)
-        proofs = {}
-        for direction in self._heard:
-            told = max(
-                (self._heard[d].last for d in by_receiver[direction.at.node] if d != direction), default=0
-            )
-            proofs[direction] = max(
-                (
-                    self._heard[d].heard_before(told)
-                    for d in by_origin[direction.origin.node]
-                    if d != direction
-                ),
-                default=0,
-            )
-        return proofs
+    def _proof(self, direction: Direction) -> int:
+        """The newest round whose probe must have been seen if the direction was alive."""
+        told = max((self._heard[d].last for d in self._into_same[direction]), default=0)
+        return max((self._heard[d].heard_before(told) for d in self._out_of_same[direction]), default=0)
 
 
 def _name(edge: Edge) -> str:
