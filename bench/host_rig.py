@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
+from csaud_softswitch.exchange.namespace import end_process
+
 ADDRESSES = ("10.7.0.1", "10.7.0.2")
 MTU = 4200
 _FEATURES = ("rx", "tx", "sg", "tso", "gso", "gro")
@@ -114,12 +116,7 @@ class Pair:
 
 def end(process: subprocess.Popen[str]) -> None:
     """End a process that may have ended by itself."""
-    process.terminate()
-    try:
-        process.wait(_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    end_process(process, _GRACE_S)
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from csaud_softswitch.exchange.namespace import end_process
+
 from tests.p4.rig.client import Client
 from tests.p4.rig.thrift import Thrift
 from tests.softswitch.p4runtime_support import CONFIG
@@ -75,12 +77,7 @@ class Bench:
 
     def close(self) -> None:
         self.client.close()
-        self.process.terminate()
-        try:
-            self.process.wait(10)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        end_process(self.process, 10)
 
 
 def _connect(namespace: NetworkNamespace) -> socket.socket:

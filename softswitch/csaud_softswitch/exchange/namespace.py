@@ -12,7 +12,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 _ETH_P_ALL = 3
 _SOL_PACKET = 263
@@ -22,7 +22,7 @@ _MTU = 9000
 _T = TypeVar("_T")
 
 
-def end_process(process: subprocess.Popen[bytes], patience_s: float) -> None:
+def end_process(process: subprocess.Popen[Any], patience_s: float) -> None:
     """Ask a process to end, and kill it when it has not after `patience_s` seconds."""
     process.terminate()
     try:
