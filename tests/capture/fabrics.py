@@ -100,10 +100,14 @@ def capturing(*arguments: object, **how: Any) -> Iterator[subprocess.Popen[str]]
                 process.kill()
 
 
-def fails(*arguments: object) -> str:
-    """The command's message, which is one line; it ends with status 1."""
+def fails(run: Path, *arguments: object) -> str:
+    """The message of the command for the run in folder `run`, which it is started in; one line, status 1."""
     done = subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S
+        [*COMMAND, *map(str, arguments), "--run", str(run)],
+        cwd=run,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert done.returncode == 1, done
     (said,) = done.stderr.splitlines()

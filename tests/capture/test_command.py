@@ -119,7 +119,7 @@ def test_a_full_disk_leaves_a_readable_file(tmp_path: Path) -> None:
 
 def fails_on_full_device(folder: Path) -> str:
     with served(folder):
-        return fails("s2:1", "--run", folder, "--out", "/dev/full")
+        return fails(folder, "s2:1", "--out", "/dev/full")
 
 
 def test_the_switch_ends(tmp_path: Path) -> None:
@@ -147,26 +147,29 @@ def test_a_capture_that_is_too_slow_misses_frames_and_counts_them(tmp_path: Path
 
 
 def test_what_can_be_wrong_is_said_in_one_line(tmp_path: Path) -> None:
-    run_dir = ("--run", tmp_path)
-    assert "not the directory of a run" in fails("s1:1", *run_dir)
+    assert "not the directory of a run" in fails(tmp_path, "s1:1")
     (tmp_path / "pids.json").write_text("{}")
-    assert "the fabric is not up yet" in fails("s1:1", *run_dir)
+    assert "the fabric is not up yet" in fails(tmp_path, "s1:1")
     with served(tmp_path) as fabric:
-        assert fails("s1", *run_dir) == "csaud capture: s1: expected SWITCH:PORT, such as l1:3"
-        assert fails("h1:0", *run_dir) == "csaud capture: h1: no such switch; there are s1, s2"
+        assert fails(tmp_path, "s1") == "csaud capture: s1: expected SWITCH:PORT, such as l1:3"
+        assert fails(tmp_path, "h1:0") == "csaud capture: h1: no such switch; there are s1, s2"
         assert (
-            fails("s1:9", *run_dir)
+            fails(tmp_path, "s1:9")
             == "csaud capture: s1:9: s1 has no port 9; its ports: 1 (to h1), 2 (to s2)"
         )
         missing = tmp_path / "missing" / "x"
         assert (
-            fails("s1:1", *run_dir, "-o", missing) == f"csaud capture: {missing}: No such file or directory"
+            fails(tmp_path, "s1:1", "-o", missing) == f"csaud capture: {missing}: No such file or directory"
         )
-        assert "syntax error" in fails("s1:1", *run_dir, "--filter", "no filter")
+        assert "syntax error" in fails(tmp_path, "s1:1", "--filter", "no filter")
         fabric.fabric.remove_port("s1", 2)
-        assert "switch 's1' has no port 2; its ports: 1" in fails("s1:2", *run_dir)
+        earlier = tmp_path / "earlier.pcapng"
+        earlier.write_bytes(b"kept")
+        assert "switch 's1' has no port 2; its ports: 1" in fails(tmp_path, "s1:2", "-o", earlier)
+        assert earlier.read_bytes() == b"kept"
     (tmp_path / "capture.sock").write_text("")
-    assert "the switch process does not answer: Connection refused" in fails("s1:1", *run_dir)
+    assert "the switch process does not answer: Connection refused" in fails(tmp_path, "s1:1")
+    assert list(tmp_path.glob("s1-*")) == []
     assert fabric_json()["name"] == "two"
 
 

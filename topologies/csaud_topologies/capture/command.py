@@ -58,7 +58,8 @@ def capture(
         place = find_place(find_run(run_dir), port)
         wanted = bpf.compile_filter(filter_) if filter_ else None
         path = out or Path(f"{place.interface.name}.pcapng")
-        with CaptureFile(path) as file, closing_source(place, snaplen if wanted is None else 0) as source:
+        # In this order: where nothing can be captured, no file is made or emptied.
+        with closing_source(place, snaplen if wanted is None else 0) as source, CaptureFile(path) as file:
             taken = _capture(place, source, file, Limits(count, seconds), wanted, snaplen, filter_)
     except RunError as error:
         typer.echo(f"csaud capture: {error}", err=True)
