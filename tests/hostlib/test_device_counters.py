@@ -89,7 +89,7 @@ def test_packets_to_other_queue_pairs_and_ports_take_no_room():
         progress.start()
         after = until(progress, lambda stats: bad(stats) == 2)
     assert after["rx_queue_drops"] == 0
-    assert after["rx_bytes"] == 2 * (20 + 8 + 1000)
+    assert after["rx_bytes"] == 0  # none of it is the job's
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -80,7 +80,6 @@ void EndpointImpl::count(wire::Fault fault) noexcept {
 }
 
 void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
-    ctx.stats.rx_bytes += packet.size();
     wire::Decoded d;
     const wire::Fault fault = wire::decode(packet, expect_, d);
     if (fault != wire::Fault::none) return count(fault);
@@ -88,6 +87,7 @@ void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
         ++ctx.stats.rx_stale_epoch;
         return;
     }
+    ctx.stats.rx_bytes += packet.size();
     last_packet_ = now;
     expect_rest(now);
     if (aborting.active()) return after_abort(d, now);

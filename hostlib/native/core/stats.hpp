@@ -25,7 +25,7 @@ namespace csaud {
     X(tx_control, "control packets handed to the device, ABORT included")                         \
     X(rx_control, "valid control packets received, ABORT included")                               \
     X(tx_bytes, "bytes handed to the device from the IPv4 header on")                             \
-    X(rx_bytes, "bytes taken from the device from the IPv4 header on, bad packets included")      \
+    X(rx_bytes, "bytes of packets with the right keys, epoch and iCRC, from the IPv4 header on")  \
     X(rx_bad_length, "packets whose lengths contradict each other, or are too short")             \
     X(rx_bad_icrc, "packets with a wrong invariant CRC")                                          \
     X(rx_bad_magic, "packets that are not CSA of this version, or of an unknown type")            \
