@@ -1,10 +1,10 @@
 """`python -m tests.sanitize [address] [thread]` (`make sanitize`): builds both native modules with sanitizers
 beside the tree, in build/sanitize, and runs the tests that reach native code on them.
 
-address: AddressSanitizer and UndefinedBehaviorSanitizer, on the tests of both cores. thread: ThreadSanitizer,
-on the tests in which the switch's or the host's own thread runs beside others, but for those with gRPC in
-the same process, which is not built for it. Nor is Python, so leaks are not looked for. Whatever a sanitizer
-says, also in a process that a test started, makes it fail.
+address: AddressSanitizer and UndefinedBehaviorSanitizer, on the tests of both cores and, in qemu guests, of the
+verbs device. thread: ThreadSanitizer, on the tests in which the switch's or the host's own thread runs beside
+others, but for those with gRPC in the same process, which is not built for it. Nor is Python, so leaks are
+not looked for. Whatever a sanitizer says, also in a process that a test started, makes it fail.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BUILD = ROOT / "build" / "sanitize"
 PACKAGES = {"softswitch": "csaud_softswitch", "hostlib": "csaud"}
 """Folder of the native sources -> the package that their module belongs to."""
 LIBRARIES = {"address": "libasan.so", "thread": "libtsan.so"}
-SWITCH, HOST = "tests/softswitch", "tests/hostlib"
+SWITCH, HOST, VERBS = "tests/softswitch", "tests/hostlib", "tests/verbs"
 MODES = ("raw", "udp")
 TESTS = {
     "address": [
@@ -38,6 +38,8 @@ TESTS = {
             "signals", "wire", "wraparound",
         )),
         f"{HOST}/test_malformed_packets.py",
+        # In guests, whose ranks have the sanitizer, too.
+        *(f"{VERBS}/test_verbs_{name}.py" for name in ("device", "fabric", "loss")),
     ],
     "thread": [
         f"{SWITCH}/test_core_threads.py",

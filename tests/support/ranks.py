@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,10 @@ RUNNER = ROOT / "tests" / "verbs" / "guest" / "runner.py"
 COMMAND = [sys.executable, "-B", os.fspath(RUNNER)]
 # Where this process finds the package, a guest does, too: its root is this machine's.
 PATHS = {"PYTHONPATH": os.pathsep.join([os.fspath(ROOT), os.environ.get("PYTHONPATH", "")])}
+# What tests/sanitize.py sets; a guest sees its libraries and modules, too.
+SANITIZER = "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"
+ENDED = "the rank ended without a word"
+CONSOLE_LINES = 80
 
 # An emulated processor is slow, and two of them share this machine with others.
 PATIENCE = {"timeout": 100.0, "dead_after": 30.0, "store_timeout": 60.0, "rx_buffer": 4 << 20}
@@ -37,10 +42,19 @@ class InGuest:
         self._guest = guest
 
     def start(self, request: dict[str, Any]) -> None:
-        self._guest.send("ranks", command=COMMAND, environ=PATHS, request=request)
+        # Its reports go to the console: this machine's files cannot be written in there.
+        sanitizer = {
+            name: re.sub(":?log_path=[^:]*", "", os.environ[name]) for name in SANITIZER if name in os.environ
+        }
+        environ = {**PATHS, **sanitizer}
+        self._guest.send("ranks", command=COMMAND, environ=environ, request=request)
 
     def finish(self) -> list[dict[str, Any]]:
         answer: list[dict[str, Any]] = self._guest.receive(200)
+        for result in answer:
+            if result.get("error") == ENDED:
+                lines = self._guest.console().splitlines()[-CONSOLE_LINES:]
+                result["error"] = "\n".join([f"{ENDED}; the guest's console:", *lines])
         return answer
 
 

@@ -76,6 +76,8 @@ class Guest:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
+                # A sanitizer that this process runs under (tests/sanitize.py) has no business in qemu.
+                env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
                 preexec_fn=ends_with_this_process(),
                 pass_fds=(far_end.fileno(), self.network.tap),
             )
