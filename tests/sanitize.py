@@ -1,10 +1,10 @@
 """`python -m tests.sanitize [address] [thread]` (`make sanitize`): builds both native modules with sanitizers
 beside the tree, in build/sanitize, and runs the tests that reach native code on them.
 
-address: AddressSanitizer and UndefinedBehaviorSanitizer, on the tests of both cores and, in qemu guests, of the
-verbs device. thread: ThreadSanitizer, on the tests in which the switch's or the host's own thread runs beside
-others, but for those with gRPC in the same process, which is not built for it. Nor is Python, so leaks are
-not looked for. Whatever a sanitizer says, also in a process that a test started, makes it fail.
+address: AddressSanitizer and UndefinedBehaviorSanitizer, on the tests of both cores and, in qemu guests, of
+the verbs device. thread: ThreadSanitizer, on the tests in which the switch's or the host's own thread runs
+beside others, but for those with gRPC in the same process, which is not built for it. Nor is Python, so
+leaks are not looked for. Whatever a sanitizer says, also in a process that a test started, makes it fail.
 """
 
 from __future__ import annotations
