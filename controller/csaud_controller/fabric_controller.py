@@ -17,6 +17,7 @@ from csaud_controller import finsylog
 from csaud_controller.alarms import AlarmLog
 from csaud_controller.artifacts import Artifacts
 from csaud_controller.desired import Intent, desired_states
+from csaud_controller.gathering import Gathering
 from csaud_controller.host_paths import HostPaths
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links import Change, LinkMonitor
@@ -60,7 +61,7 @@ class FabricController:
         """Every change of a link or switch, oldest first: seconds since the epoch, what, up, why."""
         self.alarms = AlarmLog()
         self.host_paths = HostPaths()
-        self._save = save
+        self._save, self._stored = save, stored
         self._probe_interval_s = probe_interval_s
         self._instance = secrets.randbits(32)
         self._round = 0
@@ -68,9 +69,12 @@ class FabricController:
         self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
         self._live = self._monitor.live()
         self._desired: dict[str, TableState] = {}
+        self._desired_generation = self.generation
+        self._gathering = Gathering()
+        self._timer: asyncio.TimerHandle | None = None
         self._settled = asyncio.Event()
         hooks = Hooks(
-            desired=lambda name: (self.generation, self._desired[name]),
+            desired=lambda name: (self._desired_generation, self._desired[name]),
             opened=self._on_opened,
             ready=self._on_ready,
             lost=self._on_lost,
@@ -107,6 +111,7 @@ class FabricController:
                 await self._run()
         finally:
             finsylog.detach(handler)
+            self._stop_waiting()
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -122,7 +127,8 @@ class FabricController:
         self.target.check(intent.policy)
         self.intent = intent
         self._store()
-        self._next_generation()
+        self.generation += 1
+        self._follow()
         return self.generation
 
     async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
@@ -233,21 +239,35 @@ class FabricController:
             self._settled.set()
         live = self._monitor.live()
         if live != self._live:
-            links_changed = live.dead_links != self._live.dead_links
             self._live = live
-            if links_changed:
-                self._store()
-            self._next_generation()
+            self.generation += 1
+            now = time.monotonic_ns()
+            if (due := self._gathering.event(now)) is not None:
+                self._timer = asyncio.get_running_loop().call_later((due - now) / 1e9, self._follow)
 
-    def _next_generation(self) -> None:
-        self.generation += 1
+    def _follow(self) -> None:
+        """Compute what is desired by now and tell every switch."""
+        self._stop_waiting()
+        began = time.monotonic_ns()
         self._recompute()
+        self._gathering.computed(began, time.monotonic_ns())
         for task in self.tasks.values():
             task.wake()
+        self._store()
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _recompute(self) -> None:
         states = desired_states(self.fabric, self.intent, self._live)
         self._desired = {name: self.target.adapt(state, self.fabric) for name, state in states.items()}
+        self._desired_generation = self.generation
 
     def _store(self) -> None:
-        self._save(Stored(intent=self.intent, dead_links=tuple(sorted(self._live.dead_links))))
+        """Save what must outlive this process, if it has changed."""
+        stored = Stored(intent=self.intent, dead_links=tuple(sorted(self._live.dead_links)))
+        if stored != self._stored:
+            self._save(stored)
+            self._stored = stored
