@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -102,9 +102,15 @@ class Rank:
 
 
 def run_job(
-    ranks: Sequence[Rank], master: str, task: str, arguments: dict[str, Any], port: int = 29511
+    ranks: Sequence[Rank],
+    master: str,
+    task: str,
+    arguments: dict[str, Any],
+    port: int = 29511,
+    doomed: Collection[int] = (),
 ) -> list[dict[str, Any]]:
-    """What the task returned at each rank, in rank order; where one failed, AssertionError."""
+    """What the task returned at each rank, in rank order, but for those that are to die in it; where another
+    one failed, AssertionError."""
     places = list({id(rank.place): rank.place for rank in ranks}.values())
     numbers = {id(place): [n for n, rank in enumerate(ranks) if rank.place is place] for place in places}
     for place in places:
@@ -124,6 +130,8 @@ def run_job(
     results: dict[int, dict[str, Any]] = {}
     for place in places:
         results.update(zip(numbers[id(place)], place.finish(), strict=True))
+    dead = [results.pop(n) for n in doomed]
     errors = [f"rank {n}: {result['error']}" for n, result in sorted(results.items()) if "error" in result]
     assert not errors, "\n".join(errors)
+    assert all(result["error"].startswith(ENDED) for result in dead), dead
     return [result for _, result in sorted(results.items())]

@@ -4,10 +4,13 @@ Reads requests as lines of JSON, {"ranks": [{"environ", "settings"}, ...], "task
 each with a line: a list of what each rank's task returned, or {"error": its traceback}.
 """
 
+import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -19,6 +22,10 @@ import csaud
 import csaud.session
 import numpy as np
 import numpy.typing as npt
+from csaud.collectives.reference import reference_sum
+from csaud.testing import assert_bit_equal
+
+MOST_TURNS = 300
 
 Floats = npt.NDArray[np.float32]
 
@@ -97,6 +104,45 @@ def flap(comm: csaud.Communicator, seed: int, length: int, count: int, interface
     return {"digests": [digest(array) for array in arrays]}
 
 
+def reform(
+    comm: csaud.Communicator,
+    seed: int,
+    length: int,
+    doomed: list[int],
+    turns: int,
+    stale: int,
+    reform_s: float,
+) -> dict[str, Any]:
+    """All-reduces, in the middle of which the doomed ranks are killed; the others go on without them, for
+    `turns` all-reduces or longer, until together they have seen `stale` packets of the epoch before. They
+    wait half of `reform_s` seconds for those that do not come any more."""
+    try:
+        for turn in itertools.count():
+            check_sum(comm, seed + turn, length)
+            if turn > 1 and comm.rank in doomed:
+                comm.all_reduce(part_of(comm.rank, seed, length), wait=False)
+                os.kill(os.getpid(), signal.SIGKILL)
+    except csaud.PeerUnreachable as error:
+        lost = error.rank
+    comm = comm.reform(reform_s)
+    turn = 0
+    for turn in range(1, MOST_TURNS):
+        check_sum(comm, seed + turn, length)
+        seen = np.array([comm.stats()["rx_stale_epoch"]])
+        comm.all_reduce(seen)
+        if turn >= turns and seen[0] >= stale:
+            break
+    comm.barrier()
+    return {"comm": comm, "lost": lost, "rank": comm.rank, "size": comm.size, "turns": turn}
+
+
+def check_sum(comm: csaud.Communicator, seed: int, length: int) -> None:
+    """One all-reduce; the same bits as the reference."""
+    array = part_of(comm.rank, seed, length)
+    comm.all_reduce(array)
+    assert_bit_equal(array, reference_sum([part_of(rank, seed, length) for rank in range(comm.size)]))
+
+
 def run(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -106,6 +152,7 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "every_kind": every_kind,
     "stream": stream,
     "flap": flap,
+    "reform": reform,
 }
 
 
@@ -118,8 +165,11 @@ def diagnose() -> dict[str, Any]:
 
 
 def run_rank(environ: dict[str, str], settings: dict[str, Any], task: str, arguments: dict[str, Any]) -> Any:
-    with csaud.init(environ={**os.environ, **environ}, **settings) as comm:
+    with contextlib.ExitStack() as stack:
+        comm = stack.enter_context(csaud.init(environ={**os.environ, **environ}, **settings))
         result = TASKS[task](comm, **arguments)
+        if "comm" in result:  # another one, with which the task went on
+            comm = stack.enter_context(result.pop("comm"))
         comm.quiesce()
         result["stats"] = comm.stats()
         result["mode"] = comm.mode
