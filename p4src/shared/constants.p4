@@ -53,5 +53,6 @@ const bit<32> INSTANCE_RECIRCULATED = 4;
 const bit<32> DISCARD_BAD_CHECKSUM = 0;
 const bit<32> DISCARD_TTL_EXPIRED = 1;
 const bit<32> DISCARD_NO_ROUTE = 2;
+const bit<32> DISCARD_CUT_SHORT = 3;   // the frame ends inside its Ethernet, IPv4 or ARP header
 
 #endif

@@ -39,6 +39,9 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsi
             } else {
                 hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             }
+        } else if (!hdr.arp.isValid()) {
+            // No address to route by. Not by a default route either: nothing would end its way round a loop.
+            discard((bit<2>)DISCARD_NO_ROUTE);
         }
         if (meta.discard == 0) {
             ipv4_lpm.apply();

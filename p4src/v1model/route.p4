@@ -39,6 +39,14 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
                 exit;
             }
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        } else if (!hdr.arp.isValid()) {
+            // No address to route by. Not by a default route either: nothing would end its way round a loop.
+            if (standard_metadata.parser_error == error.NoError) {
+                discard(DISCARD_NO_ROUTE);
+            } else {
+                discard(DISCARD_CUT_SHORT);
+            }
+            exit;
         }
         switch (ipv4_lpm.apply().action_run) {
             no_route: {

@@ -44,7 +44,12 @@ def test_every_cell_is_read_under_its_name() -> None:
         for number, name in enumerate(BY_PORT):
             assert counts["l1"][name] == {port: 1_000 * number + port for port in (1, 2, 3, 4)}
         assert counts["l1"]["no_path"] == {"other": 70, "data": 71, "control": 72, "loss": 73}
-        assert counts["l1"]["discarded"] == {"bad_checksum": 80, "ttl_expired": 81, "no_route": 82}
+        assert counts["l1"]["discarded"] == {
+            "bad_checksum": 80,
+            "ttl_expired": 81,
+            "no_route": 82,
+            "cut_short": 83,
+        }
         assert counts["s2"]["no_path"] == dict.fromkeys(KINDS, 0)
 
     asyncio.run(main())

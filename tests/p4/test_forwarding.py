@@ -15,7 +15,7 @@ from tests.p4.rig.frames import (
 )
 from tests.p4.rig.leaf import CONTROL, DATA, GROUP, HOST_PORT, LOSS, OTHER, Leaf
 
-BAD_CHECKSUM, TTL_EXPIRED, NO_ROUTE = range(3)
+BAD_CHECKSUM, TTL_EXPIRED, NO_ROUTE, CUT_SHORT = range(4)
 LLDP = 0x88CC
 PROBE = MACS + LLDP.to_bytes(2, "big") + bytes(range(50))
 
@@ -51,6 +51,31 @@ def test_a_wrong_checksum_is_counted_and_dropped(leaf: Leaf) -> None:
 def test_an_unknown_destination_is_counted_and_dropped(leaf: Leaf) -> None:
     assert leaf.send([bytes(Ether() / IP(src=SOURCE, dst="192.0.2.1") / UDP())], expected=0) == []
     assert leaf.cell("route.discarded", NO_ROUTE) == 1
+
+
+@pytest.mark.parametrize(
+    ("frame", "why"),
+    [
+        (csa_frame()[:14], CUT_SHORT),
+        (csa_frame()[:20], CUT_SHORT),
+        (csa_frame()[:33], CUT_SHORT),
+        (arp_request()[:41], CUT_SHORT),
+        (MACS + b"\x86\xdd" + bytes(40), NO_ROUTE),
+        (MACS + b"\x12\x34", NO_ROUTE),
+    ],
+    ids=["no IPv4", "IPv4", "IPv4's last byte", "ARP", "IPv6", "another type"],
+)
+def test_without_an_address_nothing_takes_the_default_route(leaf: Leaf, frame: bytes, why: int) -> None:
+    leaf.insert("route.ipv4_lpm", {}, "route.set_group", group=GROUP)  # a default route
+    assert leaf.send([frame], expected=0) == []
+    assert [leaf.cell("route.discarded", reason) for reason in range(4)] == [why == i for i in range(4)]
+    assert leaf.cell("route.discarded_kind", OTHER) == 1
+
+
+@pytest.mark.parametrize("length", [34, 38, 50, 93])
+def test_a_frame_cut_behind_its_ipv4_header_has_a_ttl_that_ends_it(leaf: Leaf, length: int) -> None:
+    out = leaf.one(csa_frame(ttl=9)[:length])
+    assert (len(out), out[22]) == (length, 8)
 
 
 def test_the_longest_prefix_wins(leaf: Leaf) -> None:

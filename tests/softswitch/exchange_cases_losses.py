@@ -20,6 +20,7 @@ from tests.softswitch.inputs import (
     STATE,
     UPLINKS,
     csa,
+    default_route,
     ether,
     group,
     insert,
@@ -150,18 +151,20 @@ def malformed() -> list[Step]:
         ether(good[14:], 0x86DD),
     ]
     cuts = (14, 20, 33, 34, 38, 42, 50, 54, 58, 62, 63, 64, 90, 94)
-    return [leaf(), *send_all(frames), *[send(good[:cut], note=f"cut after {cut} bytes") for cut in cuts]]
+    short = [send(good[:cut], note=f"cut after {cut} bytes") for cut in cuts]
+    return [leaf(), *send_all(frames), write(default_route()), *short]
 
 
 @case
 def short_arp_and_ether() -> list[Step]:
-    """ARP cut short, and frames of other EtherTypes, which have no route."""
+    """ARP cut short, and frames of other EtherTypes: even a default route is none for them."""
     whole = bytes(
         Ether(dst="ff:ff:ff:ff:ff:ff", src="02:00:0a:00:01:01") / ARP(psrc=SOURCE, pdst=DESTINATION)
     )
     frames = [whole[:cut] for cut in (14, 30, 41)]
     return [
         leaf(),
+        write(default_route()),
         *send_all(frames),
         send(ether(bytes(46), 0x1234)),
         send(ether(b"", 0x1234)),

@@ -50,6 +50,13 @@ def path(number: int, **target: int) -> dict[str, Any]:
     return insert(table=name("spray.paths"), match={"group": number}, **target)
 
 
+def default_route() -> dict[str, Any]:
+    """Of every address, to the leaf's group; a prefix of no bits is left out in P4Runtime."""
+    return insert(
+        table=name("route.ipv4_lpm"), match={}, action=name("route.set_group"), params={"group": GROUP}
+    )
+
+
 def route(prefix: str, number: int) -> dict[str, Any]:
     return insert(
         table=name("route.ipv4_lpm"),

@@ -125,7 +125,13 @@ def _port_table(
 
 
 def _loss_table(reading: dict[str, Any]) -> Table:
-    columns = [*(f"no path\n{kind}#" for kind in KINDS), "bad\nchecksum#", "TTL\nexpired#", "no\nroute#"]
+    columns = [
+        *(f"no path\n{kind}#" for kind in KINDS),
+        "bad\nchecksum#",
+        "TTL\nexpired#",
+        "no\nroute#",
+        "cut\nshort#",
+    ]
     rows = table("\nPackets that went no further", "\nswitch", *columns)
     for name, counts in reading.items():
         rows.add_row(name, *map(str, (*counts["no_path"].values(), *counts["discarded"].values())))
