@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "backoff.hpp"
+
 namespace csaud {
 namespace {
 constexpr Nanos kBatchGap = 1;  // packets read in one batch arrive "together"
@@ -10,14 +12,6 @@ constexpr unsigned kMaxRounds = 16;
 // Gaps and spacings of more than four seconds are four seconds.
 std::uint32_t narrow(Nanos time) noexcept {
     return static_cast<std::uint32_t>(std::clamp<Nanos>(time, 0, UINT32_MAX));
-}
-
-// The wait before the next report, after `rounds` that brought nothing. Some of them may well have been lost,
-// or what they brought; only after a few is it likely that there is nothing to bring.
-Nanos doubled(Nanos wait, unsigned rounds, Nanos longest) noexcept {
-    constexpr unsigned kInARow = 3;
-    for (unsigned i = kInARow; i < rounds && wait < longest; ++i) wait *= 2;
-    return std::min(wait, std::max(longest, Nanos{1}));
 }
 }  // namespace
 
@@ -77,7 +71,7 @@ Nanos IntervalDetector::idle_due(Nanos interval, const IntervalTerms& t) const n
     if (reported_at_ == kNever) return history_.any() ? history_.last() + interval : first_due_;
     if (history_.any() && history_.last() > reported_at_)
         return std::max(history_.last(), reported_at_ + t.rtt_smoothed) + interval;
-    return reported_at_ + doubled(interval + t.rtt_smoothed, rounds_, t.longest_wait);
+    return reported_at_ + backed_off(interval + t.rtt_smoothed, rounds_, t.longest_wait);
 }
 
 Nanos IntervalDetector::hole_due(const Serial& serial, const Reassembly& r, Nanos interval,
@@ -93,7 +87,7 @@ Nanos IntervalDetector::hole_due(const Serial& serial, const Reassembly& r, Nano
     if (reported_at_ != kNever && r.first_missing() < reported_high_) {
         // Reported before. Only what was sent after the answer can show that the answer was lost, too.
         const Nanos passed = history_.reached(serial, answer_ts_);
-        const Nanos again = reported_at_ + doubled(interval, rounds_, t.longest_wait);
+        const Nanos again = reported_at_ + backed_off(interval, rounds_, t.longest_wait);
         if (passed != kNever) due = std::min(due, std::max(passed + interval, again));
     }
     return due;
@@ -101,7 +95,7 @@ Nanos IntervalDetector::hole_due(const Serial& serial, const Reassembly& r, Nano
 
 Nanos IntervalDetector::word_due(const Reassembly& r, Nanos interval, const IntervalTerms& t) const noexcept {
     if (word_.at == kNever || r.next_missing(0, word_.sent) >= word_.sent) return kNever;
-    return word_.at + doubled(interval, rounds_, t.longest_wait);
+    return word_.at + backed_off(interval, rounds_, t.longest_wait);
 }
 
 Nanos IntervalDetector::deadline(const Serial& serial, const Reassembly& r,

@@ -115,6 +115,7 @@ class Sender {
     Nanos age(const PacketRecord&, Nanos now) const noexcept;
     void stamp(SendMessage&, Peer&, PacketRecord&, Nanos now);
     Nanos probe_wait(const Peer&, unsigned rounds) const noexcept;
+    static void answered(SendMessage&) noexcept;
     bool repairs_go_first(Nanos now) const noexcept;
     bool next_retransmission(Copy&, Nanos now);
     bool next_first(Copy&, Nanos now);

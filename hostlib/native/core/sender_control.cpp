@@ -1,6 +1,7 @@
 // The sending half: what receivers report, and the probe.
 #include <algorithm>
 
+#include "backoff.hpp"
 #include "sender.hpp"
 
 namespace csaud {
@@ -84,13 +85,21 @@ void Sender::on_state(const wire::Decoded& d, Nanos late, Nanos now) {
             }
             return;
         default:
-            if (m != nullptr && ctx_.config.detectors.probe) resend_missing(i, peer, d, late, now);
+            if (m == nullptr || !ctx_.config.detectors.probe) return;
+            if (resend_missing(i, peer, d, late, now) == 0) answered(*m);
     }
+}
+
+// A probe was answered, and there is nothing to do: the next ones need not hurry.
+void Sender::answered(SendMessage& m) noexcept {
+    m.probe_rounds = std::max<std::uint8_t>(m.probe_rounds, kLostInARow);
 }
 
 void Sender::on_not_ready(const wire::Decoded& d, Nanos now) {
     SendMessage* m = find(d.csa.name, d.control.from_rank);
-    if (m != nullptr) m->last_news = now;  // the receiver is alive and not there yet
+    if (m == nullptr) return;
+    m->last_news = now;  // the receiver is alive and not there yet
+    answered(*m);
 }
 
 void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst, Nanos now) {
@@ -234,9 +243,8 @@ void Sender::prefer(std::uint32_t i, Peer& peer) {
 // The receiver's own interval is shorter; the probe is for what that cannot see (a lost ACK, a lost only
 // packet).
 Nanos Sender::probe_wait(const Peer& peer, unsigned rounds) const noexcept {
-    Nanos wait = std::max(2 * peer.rtt.patience(), 4 * ctx_.config.timer_tick);
-    for (unsigned i = 0; i < rounds && wait < ctx_.longest_wait(); ++i) wait *= 2;
-    return std::min(wait, std::max(ctx_.longest_wait(), ctx_.config.timer_tick));
+    const Nanos wait = std::max(2 * peer.rtt.patience(), 4 * ctx_.config.timer_tick);
+    return backed_off(wait, rounds, std::max(ctx_.longest_wait(), ctx_.config.timer_tick));
 }
 
 void Sender::on_timer(std::uint32_t i, Nanos now) {
