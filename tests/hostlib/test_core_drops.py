@@ -1,5 +1,6 @@
 """Exactly chosen packets are lost, late or doubled: the message arrives, and the books say what happened."""
 
+import itertools
 from typing import Any
 
 import pytest
@@ -82,6 +83,22 @@ def test_a_lost_ack_is_healed_by_the_probe_and_costs_no_data() -> None:
     assert retransmitted(net) == {}
     assert total(net, "tx_probe") >= 3
     assert net.unbalanced() == ""
+
+
+def test_acks_lost_in_a_row_each_cost_one_wait() -> None:
+    """A sender that gets no answer does not back off at once: what is silent is the network."""
+
+    def finished(lost: int) -> int:
+        net = network(hook=Drop(lambda p: p.type == ACK, lost))
+        net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
+        net.post_send(0, 1, MESSAGE, coll_seq=1)
+        assert net.settle(1_000 * MS)
+        return int(net.completions(0)[0].finished_ns)
+
+    # The first wait is for a round trip that nobody has measured yet.
+    times = [finished(lost) for lost in range(1, 5)]
+    waits = [late - early for early, late in itertools.pairwise(times)]
+    assert max(waits) < 1.5 * min(waits), waits
 
 
 def test_done_is_known_long_after_the_message_is_forgotten() -> None:
