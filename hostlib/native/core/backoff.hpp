@@ -8,7 +8,7 @@
 namespace csaud {
 
 // As many questions may well have been lost in a row, or their answers.
-inline constexpr unsigned kLostInARow = 0;
+inline constexpr unsigned kLostInARow = 3;
 
 // The wait before the next question, after `rounds` that brought nothing; `longest` at most. Only when more
 // went unanswered than may have been lost is it likely that there is nothing to tell.
