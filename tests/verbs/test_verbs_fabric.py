@@ -59,15 +59,19 @@ def guests(rxe_guest: rxe.RxeGuest, tmp_path_factory: pytest.TempPathFactory) ->
 
 
 @pytest.mark.parametrize(
-    ("signal", "icrc"), [("trim", True), ("bounce", True), ("trim", False)], ids=["trim", "bounce", "no-icrc"]
+    ("signal", "icrc", "each"),
+    [("trim", True, 1), ("bounce", True, 1), ("trim", False, 1), ("trim", False, 2), ("bounce", False, 2)],
+    ids=["trim", "bounce", "no-icrc", "no-icrc-shared", "bounce-no-icrc-shared"],
 )
 def test_all_reduce_across_the_fabric(
     rxe_guest: rxe.RxeGuest,
     guests: list[InGuest],
     signal: str,
     icrc: bool,
+    each: int,
 ) -> None:
-    """Cut packets of the second form complete on the queue pair; the first form comes to a UDP socket."""
+    """Cut packets of the second form complete on the queue pair; the first form comes to a socket, also where
+    `each` guest has several ranks at its one address."""
     intent = Intent(
         policy=Policy(spray="round-robin", loss_signal=signal, trim_icrc=icrc, seed=SEED),
         faults=Faults(
@@ -75,7 +79,7 @@ def test_all_reduce_across_the_fabric(
         ),
     )
     taps = {"h2": rxe.HOST.interface, "h3": TAP}
-    ranks = [Rank(guests[0], rxe.GUEST.ipv4, VERBS), Rank(guests[1], SECOND.ipv4, VERBS)]
+    ranks = each * [Rank(guests[0], rxe.GUEST.ipv4, VERBS), Rank(guests[1], SECOND.ipv4, VERBS)]
     with guest_fabric.running(rxe_guest.network.namespace, taps, intent) as fabric:
         results = run_job(ranks, rxe.GUEST.ipv4, "all_reduce", {"seed": SEED, "lengths": [LENGTH]})
         cut = fabric.count(f"CsaudIngress.loss_signal.{'bounced' if signal == 'bounce' else 'trimmed'}", DATA)
@@ -83,8 +87,8 @@ def test_all_reduce_across_the_fabric(
             fabric.at_ports("l1", "CsaudEgress.telemetry.egress_kind", DATA, range(port, port + 1))
             for port in UPLINKS
         ]
-    expected = digest(reference_sum([part_of(rank, SEED, LENGTH) for rank in range(2)]))
-    assert [result["digests"] for result in results] == [[expected]] * 2
+    expected = digest(reference_sum([part_of(rank, SEED, LENGTH) for rank in range(len(ranks))]))
+    assert [result["digests"] for result in results] == [[expected]] * len(ranks)
     assert min(by_uplink) > 0 and max(by_uplink) - min(by_uplink) <= 0.1 * sum(by_uplink), by_uplink
     total = {
         name: sum(result["stats"][name] for result in results)
@@ -94,6 +98,7 @@ def test_all_reduce_across_the_fabric(
     figures = {name: count for name, count in total.items() if count}
     told = "rx_loss_bounced" if signal == "bounce" else "rx_loss_trimmed"
     # Each copy that was cut was told of once, to the right end, and went again because of that.
+    assert min(result["stats"][told] for result in results) > 0, figures
     assert cut > 0 and total[told] == total["rx_loss_notices"] == cut, (cut, figures)
     assert total["rtx_loss"] > 0, figures
     assert total["tx_data"] - total["rx_data"] >= cut, (cut, figures)

@@ -1,6 +1,7 @@
 """The `verbs` device: one UD queue pair on an RDMA device, RoCEv2 over IPv4."""
 
 import errno
+import logging
 
 from csaud import _core
 from csaud.addresses import to_int
@@ -8,6 +9,8 @@ from csaud.devices import rdma
 from csaud.devices.opened import Opened
 from csaud.errors import ConfigError
 from csaud.settings import Settings
+
+log = logging.getLogger(__name__)
 
 MODE = "verbs"
 
@@ -39,6 +42,12 @@ def open_device(settings: Settings, address: str) -> Opened:
     except (OSError, RuntimeError) as error:
         hint = "; ulimit -l unlimited" if getattr(error, "errno", 0) == errno.ENOMEM else ""
         raise ConfigError(f"cannot open RDMA device {device.name}: {error}{hint}") from None
+    if not native.has_loss_port:
+        log.warning(
+            "without CAP_NET_RAW one process an address gets the packets that switches cut; at %s it is "
+            "another one, and this rank finds its losses in other ways",
+            gid.address,
+        )
     return Opened(native, gid.address, native.qpn, MODE, max_mtu=mtu, start=native.start)
 
 

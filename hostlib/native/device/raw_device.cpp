@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "packet_filter.hpp"
+#include "port_sink.hpp"
 #include "sockets.hpp"
 
 namespace csaud::device {
@@ -28,24 +29,11 @@ FileDescriptor open_sender() {
 FileDescriptor open_receiver(const DeviceConfig& config) {
     FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_UDP, "open a raw socket");
     // Filter before bind: from its first packet on the queue holds nothing but ours.
-    attach_qpn_filter(fd, config.qpn);
+    attach_qpn_filter(fd, config.qpn, Ports::both);
     grow_receive_buffer(fd, config.receive_buffer);
     const sockaddr_in local = make_address(config.ipv4, 0);
     if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)
         throw_errno("bind to " + to_text(config.ipv4));
-    return fd;
-}
-
-// A UDP socket that takes the port and throws away what comes: a raw socket alone does not make the port
-// "reachable", and the kernel would answer every packet with an ICMP error.
-FileDescriptor open_sink(std::uint32_t ipv4, std::uint16_t port) {
-    FileDescriptor fd = open_socket(SOCK_DGRAM, 0, "open a UDP socket");
-    attach_drop_all_filter(fd);
-    set_option(fd, SOL_SOCKET, SO_REUSEPORT, 1, "set SO_REUSEPORT");
-    const sockaddr_in local = make_address(ipv4, port);
-    // Somebody else holds the port: then it is reachable, which is all that was wanted.
-    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0 && errno != EADDRINUSE)
-        throw_errno("bind to " + to_text(ipv4) + " port " + std::to_string(port));
     return fd;
 }
 

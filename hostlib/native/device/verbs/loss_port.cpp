@@ -4,8 +4,11 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <string>
 
 #include "ip_headers.hpp"
+#include "packet_filter.hpp"
+#include "port_sink.hpp"
 #include "sockets.hpp"
 #include "wire.hpp"
 
@@ -14,32 +17,57 @@ namespace {
 
 constexpr int kReceiveBuffer = 1 << 20;  // cut packets are short
 
-FileDescriptor bind_port(std::uint32_t ipv4) {
+bool bound(const FileDescriptor& fd, std::uint32_t ipv4, std::uint16_t port) {
+    const sockaddr_in local = make_address(ipv4, port);
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) == 0) return true;
+    if (errno == EADDRINUSE) return false;
+    throw_errno("bind to " + to_text(ipv4) + " port " + std::to_string(port));
+}
+
+// Nothing without CAP_NET_RAW.
+FileDescriptor open_raw(std::uint32_t ipv4, std::uint32_t qpn) {
+    FileDescriptor fd(::socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
+    if (!fd && (errno == EPERM || errno == EACCES)) return fd;
+    if (!fd) throw_errno("open a raw socket");
+    // Filter before bind: from its first packet on the queue holds nothing but ours.
+    attach_qpn_filter(fd, qpn, Ports::loss);
+    grow_receive_buffer(fd, kReceiveBuffer);
+    bound(fd, ipv4, 0);
+    return fd;
+}
+
+// Nothing where the port is taken.
+FileDescriptor open_udp(std::uint32_t ipv4) {
     FileDescriptor fd = open_socket(SOCK_DGRAM, 0, "open a UDP socket");
     set_option(fd, IPPROTO_IP, IP_RECVTOS, 1, "set IP_RECVTOS");
     grow_receive_buffer(fd, kReceiveBuffer);
-    const sockaddr_in local = make_address(ipv4, kLossPort);
-    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) == 0) return fd;
-    if (errno == EADDRINUSE) return {};
-    throw_errno("bind to " + to_text(ipv4) + " port " + std::to_string(kLossPort));
+    if (!bound(fd, ipv4, kLossPort)) return {};
+    return fd;
 }
 
 }  // namespace
 
-LossPort::LossPort(std::uint32_t ipv4, std::size_t packet_bytes, std::size_t batch)
-    : ipv4_(ipv4), fd_(bind_port(ipv4)), batch_(batch, packet_bytes, wire::kIpv4Bytes + wire::kUdpBytes) {}
+LossPort::LossPort(std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes, std::size_t batch)
+    : ipv4_(ipv4),
+      fd_(open_raw(ipv4, qpn)),
+      sink_(fd_ ? open_sink(ipv4, kLossPort) : FileDescriptor()),
+      batch_(batch, packet_bytes, fd_ ? 0 : wire::kIpv4Bytes + wire::kUdpBytes) {
+    if (!fd_) fd_ = open_udp(ipv4);
+}
 
 std::size_t LossPort::take(std::vector<Packet>& packets) {
     if (!open()) return 0;
     const std::size_t count = batch_.receive(fd_);
     for (std::size_t i = 0; i < count; ++i) {
-        const sockaddr_in& source = batch_.source(i);
-        write_ip_headers(batch_.slot(i).data(), {.length = batch_.length(i),
-                                                 .source = ntohl(source.sin_addr.s_addr),
-                                                 .destination = ipv4_,
-                                                 .source_port = ntohs(source.sin_port),
-                                                 .destination_port = kLossPort,
-                                                 .tos = batch_.tos(i)});
+        if (!sink_) {
+            const sockaddr_in& source = batch_.source(i);
+            write_ip_headers(batch_.slot(i).data(), {.length = batch_.length(i),
+                                                     .source = ntohl(source.sin_addr.s_addr),
+                                                     .destination = ipv4_,
+                                                     .source_port = ntohs(source.sin_port),
+                                                     .destination_port = kLossPort,
+                                                     .tos = batch_.tos(i)});
+        }
         packets.push_back(batch_.slot(i));
     }
     return count;

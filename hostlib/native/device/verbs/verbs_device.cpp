@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "clock.hpp"
+#include "wire.hpp"
 
 namespace csaud::device::verbs {
 namespace {
@@ -32,7 +33,7 @@ VerbsDevice::VerbsDevice(const VerbsConfig& config)
       handles_(pair_.domain(), config.port, config.gid_index, pair_.address_handles()),
       receives_(pair_, config.ipv4, config.path_mtu, config.batch),
       sends_(pair_, memory_, handles_, config.path_mtu, config.batch),
-      loss_port_(config.ipv4, config.path_mtu, config.batch),
+      loss_port_(config.ipv4, pair_.number(), config.path_mtu + wire::kCsaOffset, config.batch),
       drops_file_("/sys/class/infiniband/" + config.device + "/ports/" + std::to_string(config.port) +
                   "/hw_counters/out_of_buffer") {
     packets_.reserve(2 * config.batch);

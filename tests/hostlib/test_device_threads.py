@@ -1,0 +1,98 @@
+"""Ranks as threads of one process, each with more threads of its own: much for a thread sanitizer to see."""
+
+import threading
+from collections.abc import Callable
+
+import csaud
+import numpy as np
+import pytest
+
+from tests.hostlib.jobs import PATIENCE, free_port, loopback_address
+from tests.hostlib.memory_network import on_every_rank
+
+WORLD, TURNS, LENGTH = 4, 12, 30_000
+COMMON = {"timeout": PATIENCE, "dead_after": PATIENCE, "rx_buffer": 1 << 20}
+
+
+def ranks(work: Callable[[csaud.Communicator], None], mode: str) -> None:
+    """work(comm) in a thread for each rank."""
+    address = loopback_address()
+    place = {"WORLD_SIZE": str(WORLD), "MASTER_ADDR": address, "MASTER_PORT": str(free_port(address))}
+
+    def rank(number: int) -> None:
+        with csaud.init(environ={**place, "RANK": str(number)}, mode=mode, **COMMON) as comm:
+            work(comm)
+
+    on_every_rank(WORLD, rank)
+
+
+def summed(group: csaud.Communicator, wait: bool) -> None:
+    for turn in range(TURNS):
+        array = np.full(LENGTH, turn + group.rank, np.int64)
+        handle = group.all_reduce(array, wait=wait)
+        if not wait:
+            assert handle.wait(PATIENCE)
+        assert (array == WORLD * turn + sum(range(WORLD))).all()
+
+
+@pytest.mark.parametrize("mode", [pytest.param("raw", marks=pytest.mark.root), "udp"])
+def test_threads_of_each_rank_wait_post_and_ask_at_once(mode: str) -> None:
+    """Two of them reduce in groups of their own, one with handles; a third asks for counters and paths."""
+
+    def work(comm: csaud.Communicator) -> None:
+        groups = [comm.split(0), comm.split(0)]
+        failures: list[BaseException] = []
+        over = threading.Event()
+
+        def guarded(call: Callable[[], None]) -> None:
+            try:
+                call()
+            except BaseException as failure:
+                failures.append(failure)
+
+        def ask() -> None:
+            path = 0
+            while not over.is_set():
+                comm.deny_path(path, True)
+                assert comm.stats()["rx_bad_index"] == 0
+                comm.flow_times()
+                comm.deny_path(path, False)
+                path = (path + 1) % 4
+
+        asking = threading.Thread(target=guarded, args=(ask,))
+        busy = [
+            threading.Thread(target=guarded, args=(lambda group=group, wait=wait: summed(group, wait),))
+            for group, wait in zip(groups, (True, False), strict=True)
+        ]
+        for thread in (asking, *busy):
+            thread.start()
+        for thread in busy:
+            thread.join()
+        over.set()
+        asking.join()
+        assert failures == []
+        comm.barrier()
+        comm.quiesce()
+
+    ranks(work, mode)
+
+
+def test_abort_from_another_thread_ends_a_wait() -> None:
+    def received(comm: csaud.Communicator, src: int, ended: list[bool]) -> None:
+        with pytest.raises(csaud.Aborted):
+            comm.recv(np.empty(10, np.int64), src)
+        ended.append(True)
+
+    def work(comm: csaud.Communicator) -> None:
+        comm.barrier()
+        ended: list[bool] = []
+        if comm.rank == 0:
+            waiting = threading.Thread(target=received, args=(comm, 1, ended))
+            waiting.start()
+            comm.abort()
+            waiting.join()
+        else:
+            received(comm, 0, ended)
+        assert ended == [True]
+
+    ranks(work, "udp")
