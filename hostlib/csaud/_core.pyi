@@ -128,7 +128,7 @@ class Completion:
     def finished_ns(self) -> int: ...
 
 class Device:
-    """Carries packets; made by RawDevice or UdpDevice."""
+    """Carries packets; made by RawDevice, UdpDevice or XdpDevice."""
 
     def __init__(self, ipv4: int, qpn: int, packet_bytes: int, batch: int, receive_buffer: int) -> None: ...
     @property
@@ -136,6 +136,9 @@ class Device:
 
 class RawDevice(Device):
     """Raw IPv4 sockets; PermissionError without CAP_NET_RAW."""
+
+class XdpDevice(Device):
+    """Rings shared with the kernel: AF_XDP and BPF; root, one rank a queue of an interface."""
 
 class UdpDevice(Device):
     """UDP sockets, no privileges, one rank an address."""

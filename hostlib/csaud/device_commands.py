@@ -3,11 +3,14 @@
 import dataclasses
 import json
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from csaud.devices.interfaces import Interface
 
 device = typer.Typer(no_args_is_help=True, help="The devices that carry packets.")
 
@@ -58,14 +61,25 @@ def doctor(as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
+def _modes(interface: "Interface") -> str:
+    """The modes of the soft device that work at an interface, as the setting would be."""
+    from csaud.devices.soft import xdp_refusal
+    from csaud.doctor import raw_refusal
+
+    modes = ["udp"]
+    if not raw_refusal():
+        modes.append("raw")
+    if interface.up and not interface.loopback and not xdp_refusal(interface.address):
+        modes.append("xdp")
+    return " ".join(modes)
+
+
 def _rows() -> tuple[list[dict[str, Any]], str]:
     """Devices as records, and why there are no verbs devices among them ("": there are, or just none)."""
     from csaud.addresses import PACKET_OVERHEAD, largest_path_mtu
     from csaud.devices import rdma
     from csaud.devices.interfaces import find_interfaces
-    from csaud.doctor import raw_refusal
 
-    mode = "udp" if raw_refusal() else "raw"
     rows: list[dict[str, Any]] = [
         {
             "kind": "soft",
@@ -73,7 +87,7 @@ def _rows() -> tuple[list[dict[str, Any]], str]:
             "state": "up" if found.up else "down",
             "mtu": largest_path_mtu(found.mtu) if found.mtu >= 256 + PACKET_OVERHEAD else 0,
             "address": found.address,
-            "limits": {"mode": mode, "link MTU": found.mtu},
+            "limits": {"modes": _modes(found), "link MTU": found.mtu},
         }
         for found in find_interfaces()
     ]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from csaud import addresses
-from csaud.devices import rdma, trial
+from csaud.devices import rdma, soft, trial
 from csaud.devices.interfaces import Interface, find_interfaces
 from csaud.settings import Settings
 
@@ -64,7 +64,9 @@ def _soft(settings: Settings) -> Iterator[Finding]:
     yield _receive_buffer(settings)
     if raw:
         yield _roce_port()
-    yield from _interfaces(find_interfaces())
+    found = find_interfaces()
+    yield from _interfaces(found)
+    yield from _xdp(found)
     failure = trial.try_device("", device="soft")
     mode = "udp" if raw else "raw"
     if failure:
@@ -161,6 +163,20 @@ def _interfaces(found: list[Interface]) -> Iterator[Finding]:
                 f"{text}: path MTU {path}, so more packets than with 4096",
                 f"where the switches allow it: ip link set {interface.name} mtu 4200",
             )
+
+
+def _xdp(found: list[Interface]) -> Iterator[Finding]:
+    """Whether the form without sockets could be used at each interface of a network."""
+    for interface in found:
+        if not interface.up or interface.loopback:
+            continue
+        refusal = soft.xdp_refusal(interface.address)
+        what = f"AF_XDP at {interface.name}"
+        if refusal:
+            mend = "mode=raw or mode=udp; for mode=xdp: root, Linux 6.6 or newer with CONFIG_XDP_SOCKETS"
+            yield Finding("soft", "note", what, refusal, mend)
+        else:
+            yield Finding("soft", "ok", what, "mode=xdp can be used")
 
 
 # --- verbs

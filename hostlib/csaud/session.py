@@ -67,7 +67,7 @@ def _communicator(
     progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
     for card in table.cards:
         if card.rank != place.rank:
-            progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
+            _set_peer(progress, card)
     progress.start()
     cleanup.callback(progress.stop)
     communicator = Communicator(
@@ -80,6 +80,13 @@ def _communicator(
     log.info("rank %d of %d at %s, QP %#x, %s, epoch %d", place.rank, place.world, opened.ipv4, opened.qpn,
              opened.mode, table.epoch)  # fmt: skip
     return communicator
+
+
+def _set_peer(progress: _core.Progress, card: Card) -> None:
+    try:
+        progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
+    except RuntimeError as error:  # the device has no way to it
+        raise ConfigError(f"rank {card.rank}: {error}") from None
 
 
 def _again(

@@ -1,4 +1,4 @@
-"""ECN through the sockets of both modes: DATA leaves as ECT(0), marks on what comes are counted and told."""
+"""ECN through each mode of the soft device: DATA leaves as ECT(0), marks on what comes are counted."""
 
 import socket
 import struct
@@ -8,14 +8,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.support.netns import NetworkNamespace
+from tests.hostlib.wire import Wire
 from tests.support.roce import ACK, CSA_BYTES, DATA, ROCE_PORT, Control, CsaHeader, Datagram
 from tests.support.soft import Address, Job, Mode, SoftRank, soft_rank
 
 pytestmark = pytest.mark.root
 
 RANK, PEER = 0, 1
-JOB = Job({RANK: Address("10.0.1.1", 0x51), PEER: Address("10.0.1.2", 0x52)}, qkey=0x1CEB00DA, epoch=4)
+HERE, THERE = Wire.addresses
+JOB = Job({RANK: Address(HERE, 0x51), PEER: Address(THERE, 0x52)}, qkey=0x1CEB00DA, epoch=4)
 HEADER = CsaHeader(epoch=JOB.epoch, coll_seq=1, src_rank=PEER, path_id=3)
 ECT0, CE = 2, 3
 ECN_ECHO = 0x40
@@ -53,21 +54,17 @@ class PeerSocket:
 
 
 @pytest.fixture(scope="module")
-def namespace() -> Iterator[NetworkNamespace]:
-    with NetworkNamespace() as space:
-        for address in JOB.ranks.values():
-            space.ip(f"address add {address.ipv4}/32 dev lo")
-        yield space
+def wire() -> Iterator[Wire]:
+    with Wire(mtu=4200) as made:
+        yield made
 
 
-@pytest.fixture(params=["raw", "udp"])
-def ends(
-    request: pytest.FixtureRequest, namespace: NetworkNamespace
-) -> Iterator[tuple[SoftRank, PeerSocket]]:
+@pytest.fixture(params=["raw", "udp", "xdp"])
+def ends(request: pytest.FixtureRequest, wire: Wire) -> Iterator[tuple[SoftRank, PeerSocket]]:
     mode: Mode = request.param
-    with namespace.entered():
+    with wire.ends[PEER].entered():
         peer = PeerSocket()
-    with soft_rank(namespace, JOB, RANK, mode) as rank:
+    with soft_rank(wire.ends[RANK], JOB, RANK, mode) as rank:
         yield rank, peer
     peer.close()
 

@@ -13,7 +13,12 @@ from csaud import _core
 from tests.support.netns import NetworkNamespace
 
 Bytes = npt.NDArray[np.uint8]
-Mode = Literal["raw", "udp"]
+Mode = Literal["raw", "udp", "xdp"]
+_KINDS: Mapping[Mode, type[_core.Device]] = {
+    "raw": _core.RawDevice,
+    "udp": _core.UdpDevice,
+    "xdp": _core.XdpDevice,
+}
 
 # The longest packet from the IPv4 header on: headers, a path MTU of 4096, pad and iCRC.
 PACKET_BYTES = 4096 + 128
@@ -70,7 +75,7 @@ class SoftRank:
 def soft_rank(
     namespace: NetworkNamespace, job: Job, rank: int, mode: Mode = "raw", *, verify_icrc: bool = True
 ) -> Iterator[SoftRank]:
-    """Rank `rank` of `job` on raw or UDP sockets in `namespace`, which has its address.
+    """Rank `rank` of `job` on the soft device in `namespace`, which has its address.
 
     UDP sockets do not show IP ids, so there the iCRC can be verified only if all senders use id 0.
     """
@@ -81,9 +86,8 @@ def soft_rank(
     if mode == "udp":
         config.udp_source_port, config.zero_ip_id = config.roce_port, True
     config.verify_icrc = verify_icrc
-    kind = _core.RawDevice if mode == "raw" else _core.UdpDevice
     with namespace.entered():
-        device = kind(int(IPv4Address(here.ipv4)), here.qpn, PACKET_BYTES, BATCH, 1 << 22)
+        device = _KINDS[mode](int(IPv4Address(here.ipv4)), here.qpn, PACKET_BYTES, BATCH, 1 << 22)
     progress = _core.Progress(config, device, BATCH)
     for number, address in job.ranks.items():
         if number != rank:

@@ -14,9 +14,9 @@ class Opened:
         native: the device.
         ipv4: its address, dotted.
         qpn: its 24-bit queue pair number.
-        mode: how it sends, "raw", "udp" or "verbs".
+        mode: how it sends, "raw", "udp", "xdp" or "verbs".
         claim: keeps the QP number ours while it lives; None where the device gives numbers itself.
-        max_mtu: largest path MTU that it carries, bytes.
+        max_mtu: largest path MTU that it carries, or carries well, bytes.
         start: makes it receive under the job's Q_Key; None where it receives anyway.
     """
 

@@ -1,4 +1,6 @@
-"""The `soft` device: RoCEv2 UD in userspace, on raw sockets or, reduced, on UDP sockets."""
+"""The `soft` device: RoCEv2 UD in userspace, on raw sockets; reduced, on UDP sockets; or on rings shared with
+the kernel (AF_XDP and BPF).
+"""
 
 import errno
 import logging
@@ -16,7 +18,11 @@ _PACKET_ROOM = 128  # bytes beyond the path MTU: headers, padding, iCRC
 _FIRST_QPN = 0x100  # the low ones have meanings of their own on real devices (0 and 1: management)
 _LAST_QPN = 0xFFFFFE
 _ATTEMPTS = 64
+_TRIAL_BUFFER = 65_536  # bytes, of a device that is closed at once
 _LARGEST_MTU = 4096
+# What fits a chunk of an AF_XDP socket, 4,096 bytes with the Ethernet header, and whose payload is a multiple
+# of 64. A longer packet goes in two chunks, which the kernel puts together in memory allocated for that.
+_XDP_MTU = 4000
 
 
 def open_device(settings: Settings, address: str) -> Opened:
@@ -25,6 +31,8 @@ def open_device(settings: Settings, address: str) -> Opened:
     Raises:
         ConfigError: no privileges for the mode asked for, or the address is taken or not local.
     """
+    if settings.mode == "xdp":
+        return open_xdp(settings, address)
     raw_refused: OSError | None = None
     if settings.mode in ("auto", "raw"):
         try:
@@ -50,6 +58,43 @@ def open_device(settings: Settings, address: str) -> Opened:
     raise ConfigError(f"no free loopback address found in {_ATTEMPTS} attempts")
 
 
+def open_xdp(settings: Settings, address: str) -> Opened:
+    """Open its form without sockets at `address`.
+
+    Raises:
+        ConfigError: the message names what the process, the kernel or the interface lacks.
+    """
+    try:
+        return _open(_core.XdpDevice, "xdp", settings, address)
+    except OSError as error:
+        raise ConfigError(_why_not_xdp(error, address)) from None
+
+
+def xdp_refusal(address: str) -> str:
+    """Why mode=xdp cannot be used at `address` now, or "" where it can: it is opened and closed."""
+    try:
+        open_xdp(Settings(rx_buffer=_TRIAL_BUFFER), address)
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _why_not_xdp(error: OSError, address: str) -> str:
+    if isinstance(error, PermissionError):
+        return (
+            f"mode=xdp needs root, or CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF ({error}); mode=udp does without"
+        )
+    if error.errno == errno.EBUSY:
+        return (
+            "mode=xdp has room for one rank at each queue of an interface, and those of the one that has "
+            f"{address} are taken (ethtool -L DEV combined N where it can have more); mode=raw has room for "
+            "any number"
+        )
+    if error.errno == errno.EAFNOSUPPORT:
+        return f"mode=xdp needs a kernel with AF_XDP (CONFIG_XDP_SOCKETS): {error}"
+    return f"cannot open the soft device (xdp) at {address}: {error}"
+
+
 def _open(kind: type[_core.Device], mode: str, settings: Settings, address: str) -> Opened:
     ipv4 = to_int(address)
     qpn, claim = _claim_qpn(ipv4)
@@ -65,7 +110,7 @@ def _open(kind: type[_core.Device], mode: str, settings: Settings, address: str)
         native = _core.UdpDevice(ipv4, qpn, segmentation=trains, **sizes)
     else:
         native = kind(ipv4, qpn, **sizes)
-    return Opened(native, address, qpn, mode, claim)
+    return Opened(native, address, qpn, mode, claim, _XDP_MTU if mode == "xdp" else _LARGEST_MTU)
 
 
 def _explained(error: OSError, mode: str, address: str) -> ConfigError:

@@ -22,6 +22,7 @@
 #include "raw_device.hpp"
 #include "stream.hpp"
 #include "udp_device.hpp"
+#include "xdp_device.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -165,7 +166,7 @@ struct QpnClaim {
 };
 
 void bind_devices(nb::module_& m) {
-    nb::class_<device::Device>(m, "Device", "Carries packets; made by RawDevice or UdpDevice.")
+    nb::class_<device::Device>(m, "Device", "Carries packets; made by RawDevice, UdpDevice or XdpDevice.")
         .def_prop_ro("tx_blocked", [](const device::Device& d) { return d.counters().tx_blocked; });
 
     nb::class_<device::RawDevice, device::Device>(m, "RawDevice",
@@ -175,6 +176,18 @@ void bind_devices(nb::module_& m) {
             [](device::RawDevice* self, std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
                std::size_t batch, int receive_buffer) {
                 new (self) device::RawDevice(make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
+            },
+            "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
+
+    nb::class_<device::xdp::XdpDevice, device::Device>(
+        m, "XdpDevice",
+        "Rings shared with the kernel: AF_XDP and BPF; root, one rank a queue of an interface.")
+        .def(
+            "__init__",
+            [](device::xdp::XdpDevice* self, std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
+               std::size_t batch, int receive_buffer) {
+                new (self)
+                    device::xdp::XdpDevice(make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
             },
             "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
 
