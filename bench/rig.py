@@ -23,9 +23,9 @@ from typing import Any
 
 import grpc
 from csaud_softswitch.exchange.names import Names
-from csaud_softswitch.exchange.namespace import end_process
 from csaud_softswitch.p4runtime.p4info_index import build_index
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
+from csaud_softswitch.processes import end_process
 from csaud_softswitch.program_file import read_config
 
 from bench import native

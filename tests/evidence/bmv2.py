@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from csaud_softswitch.exchange.namespace import end_process
+from csaud_softswitch.processes import end_process
 
 from tests.p4.rig.client import Client
 from tests.p4.rig.thrift import Thrift

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from csaud_softswitch.processes import end_process
+
 from csaud_topologies.errors import RunError
 
 _LAST_LINES = 5
@@ -65,15 +67,9 @@ class Service:
         how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
         raise RunError(f"{self.name} {how}{tail(self.log)}")
 
-    def stop(self, timeout_s: float = 5.0) -> None:
+    def stop(self, patience_s: float = 5.0) -> None:
         """End it: asked first, then killed."""
-        if self.process.poll() is None:
-            self.process.terminate()
-            try:
-                self.process.wait(timeout_s)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        end_process(self.process, patience_s)
 
 
 def tail(log: Path, with_path: bool = True) -> str:

@@ -20,11 +20,12 @@ from types import TracebackType
 
 import grpc
 
-from csaud_softswitch.exchange.namespace import Namespace, end_process
+from csaud_softswitch.exchange.namespace import Namespace
 from csaud_softswitch.exchange.target import Departure
 from csaud_softswitch.p4runtime.errors import Code, codes_of
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, build_index
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
+from csaud_softswitch.processes import end_process
 
 BINARY = "simple_switch_grpc"
 _DEVICE_ID = 1

@@ -12,7 +12,7 @@ import subprocess
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 _ETH_P_ALL = 3
 _SOL_PACKET = 263
@@ -20,16 +20,6 @@ _PACKET_IGNORE_OUTGOING = 23
 _CLONE_NEWNET = 0x40000000
 _MTU = 9000
 _T = TypeVar("_T")
-
-
-def end_process(process: subprocess.Popen[Any], patience_s: float) -> None:
-    """Ask a process to end, and kill it when it has not after `patience_s` seconds."""
-    process.terminate()
-    try:
-        process.wait(patience_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 class Namespace:

@@ -14,10 +14,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from csaud_softswitch.exchange.namespace import Namespace, end_process
+from csaud_softswitch.exchange.namespace import Namespace
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
+from csaud_softswitch.processes import end_process
 
 from tests.p4.rig.client import Client
 from tests.p4.rig.switch import PORTS, Departure
