@@ -19,8 +19,7 @@ constexpr Nanos kStarvedPause = 100 * kMicrosecond;  // before a full interface 
 constexpr Nanos kBlockedPause = kMillisecond;        // timers wait at most so long for a full socket to drain
 constexpr unsigned long kTimerSlackNs = 1'000;
 // A caller that comes back to wait within this time finds nobody in its place: the shorter one, or the longer
-// one where callers come and go all the time. The peers see it as delay of what it left undone, so it is no
-// more than what a timer resolves.
+// one where callers come and go all the time. The peers see it as delay of what it left undone, and ask.
 constexpr Nanos kLongestStandBy = kMillisecond;
 constexpr unsigned kBusy = 8;  // waits within that time
 // A progress thread that found a caller driving so many times asks to be told instead.
