@@ -43,7 +43,9 @@ Packet without_padding(Packet packet) {
 
 ReceiveRing::ReceiveRing(const IngressFilter& filter, int interface_index, std::size_t bytes,
                          std::size_t batch)
-    : mask_(ring_bytes(bytes, largest_record(filter.packet_bytes)) - 1), packet_bytes_(filter.packet_bytes) {
+    : mask_(ring_bytes(bytes, largest_record(filter.packet_bytes)) - 1),
+      packet_bytes_(filter.packet_bytes),
+      batch_(batch) {
     const std::size_t page = page_bytes();
     ring_ = create_ring_buffer(static_cast<std::uint32_t>(mask_ + 1));
     control_ = create_shared_value(sizeof(IngressControl));
@@ -51,6 +53,7 @@ ReceiveRing::ReceiveRing(const IngressFilter& filter, int interface_index, std::
         Mapping(page, PROT_READ | PROT_WRITE, MAP_SHARED, ring_.get(), 0, "map a BPF ring buffer");
     records_ = Mapping(page + 2 * (mask_ + 1), PROT_READ, MAP_SHARED | MAP_POPULATE, ring_.get(),
                        static_cast<off_t>(page), "map a BPF ring buffer");
+    ring_begin_ = records_.data() + page;
     control_page_ = Mapping(page, PROT_READ | PROT_WRITE, MAP_SHARED, control_.get(), 0, "map a BPF array");
     shared<std::uint64_t>(control_page_.data()).store(kQuiet);
     packets_.reserve(batch);
@@ -65,9 +68,8 @@ Received ReceiveRing::receive() {
     if (consumer.load(std::memory_order_relaxed) != consumed_)
         consumer.store(consumed_, std::memory_order_release);
     const std::uint64_t produced = shared<std::uint64_t>(records_.data()).load(std::memory_order_acquire);
-    std::byte* const ring = records_.data() + page_bytes();
-    while (consumed_ != produced && packets_.size() < packets_.capacity()) {
-        std::byte* const record = ring + (consumed_ & mask_);
+    while (consumed_ != produced && packets_.size() < batch_) {
+        std::byte* const record = ring_begin_ + (consumed_ & mask_);
         const std::uint32_t state = shared<std::uint32_t>(record).load(std::memory_order_acquire);
         if ((state & BPF_RINGBUF_BUSY_BIT) != 0) break;  // reserved by a processor that still copies
         std::byte* const data = record + kRingHeader;
@@ -75,7 +77,7 @@ Received ReceiveRing::receive() {
         packets_.push_back(without_padding({data + sizeof(RecordHeader), std::min(length, packet_bytes_)}));
         consumed_ += (kRingHeader + state + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
     }
-    return {packets_, packets_.size() == packets_.capacity()};
+    return {packets_, packets_.size() == batch_};
 }
 
 int ReceiveRing::watch() const {

@@ -36,9 +36,11 @@ class ReceiveRing {
     Mapping control_page_;
     FileDescriptor program_;
     FileDescriptor link_;
+    std::byte* ring_begin_ = nullptr;
     std::size_t mask_;
     std::uint64_t consumed_ = 0;
     std::size_t packet_bytes_;
+    std::size_t batch_;
     std::vector<Packet> packets_;
 };
 
