@@ -27,7 +27,7 @@ from csaud_controller.faults import FaultRule, Faults
 from csaud_controller.host_paths import PathReport, as_json
 from csaud_controller.policy import Policy
 from csaud_controller.rundir import is_served
-from csaud_controller.yamlfile import key_text
+from csaud_controller.yamlfile import mistake
 
 LOG = logging.getLogger("csaud.controller")
 
@@ -120,9 +120,7 @@ class ControlServer:
                 raise ValueError(f"unknown op {request['op']!r}; expected one of {', '.join(ops)}")
             return {"ok": True, **await op(request)}
         except ValidationError as error:
-            detail = error.errors()[0]
-            message = detail["msg"].removeprefix("Value error, ")
-            return _refusal(f"{key_text(detail['loc'])}: {message}")
+            return _refusal(mistake(error))
         except (ValueError, TypeError) as error:
             return _refusal(str(error) or type(error).__name__)
         except KeyError as error:

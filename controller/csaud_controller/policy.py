@@ -3,6 +3,8 @@ room."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import BaseModel, ConfigDict, Field
 
 from csaud_controller.congestion import (
@@ -27,7 +29,7 @@ from csaud_controller.signals import (
 )
 from csaud_controller.spray import DEFAULT_GAP, Spraying, SprayMode, SprayOverride
 from csaud_controller.state import Entry
-from csaud_controller.units import Duration
+from csaud_controller.units import Duration, at_least
 from csaud_controller.weights import Weights, check_weights
 from csaud_controller.yamlfile import FieldError
 
@@ -38,8 +40,8 @@ class Policy(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     spray: SprayMode = "entropy"
-    flowlet_gap: Duration = Field(
-        default=DEFAULT_GAP, ge=1000, description="pause of a flow that begins a new flowlet"
+    flowlet_gap: Annotated[Duration, at_least(1000)] = Field(
+        default=DEFAULT_GAP, description="pause of a flow that begins a new flowlet"
     )
     honour_hosts: bool = Field(default=True, description="a host's own wish in the CSA header is granted")
     overrides: tuple[SprayOverride, ...] = Field(default=(), description="the first that fits holds")

@@ -6,7 +6,7 @@ A new mode of the P4 program gets one row here.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,7 +15,7 @@ from csaud_controller.packets import CSA, KIND_MASK, KINDS, KindName
 from csaud_controller.paths import remote_group
 from csaud_controller.seeds import derive
 from csaud_controller.state import Call, Entry, MatchValue, call, entry
-from csaud_controller.units import Duration
+from csaud_controller.units import Duration, at_least
 
 SprayMode = Literal["ecmp", "entropy", "random", "round-robin", "weighted", "least-queue", "host", "flowlet"]
 
@@ -58,7 +58,9 @@ class SprayOverride(BaseModel):
     cls: int | None = Field(default=None, ge=0, le=7, description="criticality class of the CSA header")
     comm: int | None = Field(default=None, ge=0, le=0xFFFF, description="communicator of the CSA header")
     asked: SprayMode | None = Field(default=None, description="the mode that their sender asks for")
-    gap: Duration | None = Field(default=None, ge=1000, description="of flowlets; default: the policy's")
+    gap: Annotated[Duration, at_least(1000)] | None = Field(
+        default=None, description="of flowlets; default: the policy's"
+    )
     seed: int | None = Field(default=None, ge=0, le=0xFFFF_FFFF, description="default: the policy's")
 
     @property

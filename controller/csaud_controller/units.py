@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BeforeValidator, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer
 
 _RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -58,3 +58,15 @@ def format_duration(nanoseconds: int) -> str:
 
 Rate = Annotated[int, BeforeValidator(parse_rate), PlainSerializer(format_rate, return_type=str)]
 Duration = Annotated[int, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str)]
+
+
+def at_least(nanoseconds: int) -> AfterValidator:
+    """For a Duration that must not be shorter; said with units."""
+
+    def check(value: int) -> int:
+        if value < nanoseconds:
+            least = format_duration(nanoseconds)
+            raise ValueError(f"expected at least {least}, got {format_duration(value)}")
+        return value
+
+    return AfterValidator(check)

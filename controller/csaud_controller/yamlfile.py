@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -137,6 +137,19 @@ def _read(text: str, file: str) -> tuple[Any, _Reader]:
         raise ConfigError(file, line, "", f"not valid YAML: {error.problem or error.context}") from None
     except yaml.YAMLError as error:
         raise ConfigError(file, None, "", f"not valid YAML: {error}") from None
+
+
+def mistake(error: ValidationError, tags: Collection[str] = (), otherwise: str = "") -> str:
+    """The first mistake of a value that is in no file, with its key; `tags`: names that its unions have, and
+    that are no keys; `otherwise`: said instead of the key where it is the value itself.
+    """
+    detail = error.errors()[0]
+    blamed = detail.get("ctx", {}).get("error")
+    # a part with a bracket is the name of one of pydantic's validators
+    loc = [p for p in detail["loc"] if isinstance(p, int) or not (p in tags or {"[", "("} & {*p})]
+    loc += blamed.loc if isinstance(blamed, FieldError) else ()
+    message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    return f"{key_text(loc) or otherwise}: {message}"
 
 
 def _explain(error: ValidationError, reader: _Reader, model: type[BaseModel]) -> ConfigError:

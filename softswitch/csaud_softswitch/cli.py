@@ -21,7 +21,7 @@ from csaud_softswitch.process import set_up_logging
 from csaud_softswitch.program_file import ProgramFileError, install
 from csaud_softswitch.shell.command import shell
 
-app = typer.Typer(help="The embedded P4 switch.", no_args_is_help=True)
+app = typer.Typer(help="The embedded P4 switch.", no_args_is_help=True, add_completion=False)
 
 SWITCH_NAME = "switch"
 

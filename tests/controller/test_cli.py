@@ -382,3 +382,27 @@ def test_hosts_elsewhere_report_over_tcp_and_may_do_nothing_else() -> None:
         assert not tell(op="stop")["ok"]
     wrong = csaud("/nowhere", "controller", "run", "--reports", "nonsense")
     assert wrong.exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("ecn", "set", "9", "3"), "csaud: ecn.low: expected at most high (3), got 9"),
+        (("ecn", "set", "9", "3", "--at", "l1"), "csaud: ecn_at.l1.low: expected at most high (3), got 9"),
+        (
+            ("limit", "set", "--trim-at", "50", "--drop-at", "10"),
+            "csaud: limits.trim_at: expected at most drop_at (10), got 50",
+        ),
+        (
+            ("policy", "set", "--spray", "flowlet", "--gap", "0us"),
+            "csaud: flowlet_gap: expected at least 1us, got 0ns",
+        ),
+        (
+            ("controller", "run", "--probe-interval", "x"),
+            "csaud: --probe-interval: expected a duration such as 10us, 5ms or 2s, got 'x'",
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_by_its_key(run: RunDir, words: tuple[str, ...], said: str) -> None:
+    result = csaud(run, *words)
+    assert (result.exit_code, result.output.strip()) == (2, said)

@@ -1,7 +1,7 @@
 """How fast simple_switch_grpc skips a dead port by its watch ports, and what its watch ports cannot do.
 
-`python -m tests.evidence.failover` measures it and writes docs/evidence/failover.json. Needs root and the
-program on PATH; takes about three minutes of real time.
+`python -m tests.evidence.failover [--cuts N] [--out FILE]` measures it and writes
+docs/evidence/failover.json. Needs root and the program on PATH; takes about three minutes of real time.
 
 A leaf has four uplinks in one group, each with a watch port. All traffic is directed at one of them, a frame
 every 4 ms. Then the far end of its veth pair is set down, so that the switch's own interface
@@ -11,6 +11,7 @@ afterwards are lost; the first that comes out of another port ends the outage.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import fcntl
 import json
@@ -45,9 +46,10 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "p4src" / "artifacts" / "csaud.json"
 OUT = ROOT / "docs" / "evidence" / "failover.json"
 SEED = 1
-CUTS = 60
 GAP_S = 0.004
 BEFORE_S, AFTER_S = 0.1, 0.9
+BACK_S = 20.0
+"""A switch that has not taken a mended port back by then never will."""
 DEAD = 2
 _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 
@@ -111,14 +113,20 @@ def one_cut(switch: Bmv2Switch, cable: Cable, phase_s: float) -> Outage:
     arrived: set[int] = set()
     elsewhere: dict[int, float] = {}
     with _traffic(switch) as traffic:
-        _receive(switch, time.monotonic() + BEFORE_S + phase_s, arrived, elsewhere)
+        give_up = time.monotonic() + BACK_S
+        while max(arrived, default=-1) <= max(elsewhere, default=-1):  # it has not seen that the port is back
+            assert time.monotonic() < give_up, f"the mended port is not used after {BACK_S} s"
+            _receive(switch, time.monotonic() + BEFORE_S, arrived, elsewhere)
+        _receive(switch, time.monotonic() + phase_s, arrived, elsewhere)
+        elsewhere.clear()
+        settled = min(arrived)  # what was sent before may have been lost by the cut before this one
         cut = cable.set(False)
         _receive(switch, time.monotonic() + AFTER_S, arrived, elsewhere)
     _receive(switch, time.monotonic() + 0.2, arrived, elsewhere)
     cable.set(True)
     assert elsewhere, f"no frame left by another port within {AFTER_S} s"
-    first = min(elsewhere)
-    lost = [i for i in range(len(traffic.sent)) if i not in arrived and i not in elsewhere]
+    first = min(i for i in elsewhere if i > settled)
+    lost = [i for i in range(settled, len(traffic.sent)) if i not in arrived and i not in elsewhere]
     by_the_cut = [i for i in lost if cut - 0.05 < traffic.sent[i] and i < first]
     return Outage((traffic.sent[first] - cut) * 1000, len(by_the_cut), len(lost) - len(by_the_cut))
 
@@ -146,8 +154,8 @@ def _receive(switch: Bmv2Switch, until: float, arrived: set[int], elsewhere: dic
                     elsewhere.setdefault(number, time.monotonic())
 
 
-def measure(switch: Bmv2Switch) -> dict[str, Any]:
-    """CUTS outages at moments that have nothing to do with the switch's polling."""
+def measure(switch: Bmv2Switch, cuts: int) -> dict[str, Any]:
+    """Outages at moments that have nothing to do with the switch's polling."""
     moments = random.Random(SEED)
     leaf = Leaf(switch)
     leaf.spray("host_directed")
@@ -155,15 +163,14 @@ def measure(switch: Bmv2Switch) -> dict[str, Any]:
     outages = []
     try:
         time.sleep(1)  # until it has looked at its ports for the first time
-        for _ in range(CUTS):
+        for _ in range(cuts):
             outages.append(one_cut(switch, cable, moments.uniform(0, 0.4)))
-            time.sleep(0.6)  # until it has seen that the port is back
     finally:
         cable.close()
     times = sorted(outage.ms for outage in outages)
     lost = sorted(outage.lost for outage in outages)
     return {
-        "cuts": CUTS,
+        "cuts": cuts,
         "seed": SEED,
         "frames_per_s": round(1 / GAP_S),
         "outage_ms": _summary(times),
@@ -245,12 +252,18 @@ def read_back(config: Any) -> list[int]:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--cuts", type=int, default=60)
+    parser.add_argument("--out", type=Path, default=OUT)
+    asked = parser.parse_args()
     if shutil.which(BINARY) is None:
         print(f"{BINARY} is not on PATH", file=sys.stderr)
         return 1
     config = read_config(PROGRAM, PROGRAM.with_suffix(".p4info.txtpb"))
     with contextlib.closing(Bmv2Switch(config)) as switch:
-        carrier_loss = measure(switch)
+        carrier_loss = measure(switch, asked.cuts)
     record = {
         "program_sha256": program_digest(PROGRAM),
         "target": BINARY,
@@ -263,7 +276,7 @@ def main() -> int:
         "a_member_leaves_its_group": leaving_member(config),
         "watch_ports_1_to_4_read_back": read_back(config),
     }
-    OUT.write_text(json.dumps(record, indent=1) + "\n")
+    asked.out.write_text(json.dumps(record, indent=1) + "\n")
     print(json.dumps({key: value for key, value in record.items() if key != "carrier_loss"}, indent=1))
     print({key: value for key, value in carrier_loss.items() if key != "each"})
     return 0

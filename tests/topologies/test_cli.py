@@ -66,3 +66,14 @@ def test_empty_options_mean_the_scenarios_own(monkeypatch):
     assert seen[0].overrides == {}
     assert seen[0].topo is None
     assert seen[0].scenario == "first-light"
+
+
+def test_clean_removes_nothing_but_runs(tmp_path):
+    precious = tmp_path / "precious"
+    precious.write_text("kept")
+    result = runner.invoke(cli.app, ["clean", "--run", str(tmp_path)])
+    assert result.exit_code == 1
+    assert (
+        result.stderr.strip() == f"csaud: --run {tmp_path}: not the directory of a run (no pids.json in it)"
+    )
+    assert precious.read_text() == "kept"

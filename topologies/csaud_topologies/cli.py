@@ -148,6 +148,8 @@ def clean(
     for each in runs:
         if not each.path.is_dir():
             raise _fail(RunError(f"--run {each.path}: no such directory"))
+        if run_dir is not None and not each.is_one():  # it would be removed with all that is in it
+            raise _fail(RunError(f"--run {each.path}: not the directory of a run (no pids.json in it)"))
         ended = end_run(each)
         typer.echo(f"{each.path}: {'ended and removed' if ended else 'removed (nothing of it was running)'}")
     if not runs:

@@ -76,6 +76,10 @@ class RunDir:
         """Whether any recorded process still runs."""
         return any(process.is_alive() for process in self.processes().values())
 
+    def is_one(self) -> bool:
+        """Whether the directory is that of a run at all, be it one that did not get far."""
+        return self.pids.exists() or self.options.exists()
+
     def remove(self) -> None:
         """Remove the directory; sockets and all."""
         shutil.rmtree(self.path, ignore_errors=True)

@@ -14,8 +14,8 @@ from csaud_controller.faults import FaultRule, Faults
 from csaud_controller.inventory import Fabric
 from csaud_controller.places import ports_of
 from csaud_controller.policy import Policy
-from csaud_controller.units import Duration, Rate
-from csaud_controller.yamlfile import ConfigError, FieldError, key_text, load_model
+from csaud_controller.units import Duration, Rate, at_least
+from csaud_controller.yamlfile import ConfigError, FieldError, load_model, mistake
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from csaud_topologies.errors import RunError
@@ -115,7 +115,7 @@ class Scenario(_Strict):
     host: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="settings of the host library, as `csaud settings` names them"
     )
-    time_limit: Duration = Field(default=600_000_000_000, ge=1_000_000_000)
+    time_limit: Annotated[Duration, at_least(1_000_000_000)] = 600_000_000_000
 
     @model_validator(mode="after")
     def _check(self) -> Scenario:
@@ -224,7 +224,7 @@ def _override(scenario: Scenario, key: str, text: str) -> Scenario:
     try:
         return Scenario.model_validate(values)
     except ValidationError as error:
-        raise RunError(f"{key}={text}: {_blame(error, key)}") from None
+        raise RunError(f"{key}={text}: {mistake(error, ('train_digits', 'allreduce'), key)}") from None
 
 
 def _parse(text: str) -> Any:
@@ -261,16 +261,6 @@ def _assign(values: dict[str, Any], known: dict[str, Any], key: str, new: Any) -
             at = at.setdefault(index, [] if isinstance(there, list) else {})
         else:
             at = at[index]
-
-
-def _blame(error: ValidationError, key: str) -> str:
-    """The first mistake in words, with the key it is in."""
-    detail = error.errors()[0]
-    message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-    loc = [part for part in detail["loc"] if part not in ("train_digits", "allreduce")]
-    blamed = detail.get("ctx", {}).get("error")
-    name = key_text([*loc, *blamed.loc] if isinstance(blamed, FieldError) else loc)
-    return f"{name or key}: {message}"
 
 
 def _events_within(events: list[dict[str, Any]], workload: Any) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
 
-app = typer.Typer(help="Ports whose queues came near their ends.", no_args_is_help=True)
+app = typer.Typer(help="Ports whose queues came near their ends.", no_args_is_help=True, add_completion=False)
 
 _WAIT_S = 10.0
 

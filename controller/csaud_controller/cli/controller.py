@@ -23,14 +23,15 @@ from csaud_controller.targets import TARGETS, target_named
 from csaud_controller.units import parse_duration
 from csaud_controller.yamlfile import load_model
 
-app = typer.Typer(help="The process that programs the switches.", no_args_is_help=True)
+app = typer.Typer(help="The process that programs the switches.", no_args_is_help=True, add_completion=False)
 
 
-def _interval(text: str) -> float:
+def _interval(option: str, text: str) -> float:
+    """Seconds."""
     try:
         return parse_duration(text) / 1e9
     except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
+        raise UnknownName(f"{option}: {error}") from None
 
 
 @app.command()
@@ -94,8 +95,8 @@ def run(
                     chosen,
                     intent=_intent(policy, spray, loss, seed),
                     program=program,
-                    probe_interval_s=_interval(probe_interval),
-                    audit_s=_interval(audit_interval),
+                    probe_interval_s=_interval("--probe-interval", probe_interval),
+                    audit_s=_interval("--audit-interval", audit_interval),
                     reports=None if reports is None else _endpoint(reports),
                 )
             )
@@ -173,7 +174,7 @@ def wait(
 ) -> None:
     """Wait until a controller runs and every switch holds its tables."""
     with errors():
-        wait_programmed(find_run(run).control_socket, _interval(timeout))
+        wait_programmed(find_run(run).control_socket, _interval("--timeout", timeout))
 
 
 @app.command()

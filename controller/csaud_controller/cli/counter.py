@@ -32,7 +32,9 @@ _BY_PATH = {
 }
 """Counters by path bucket, and how they are called here."""
 
-app = typer.Typer(help="What the switches counted, read from them directly.", no_args_is_help=True)
+app = typer.Typer(
+    help="What the switches counted, read from them directly.", no_args_is_help=True, add_completion=False
+)
 
 
 @app.callback()

@@ -24,7 +24,9 @@ from csaud_controller.cli.common import (
 from csaud_controller.congestion import Ecn
 from csaud_controller.policy import Policy, ecn_of
 
-app = typer.Typer(help="Marks for senders that listen, as a queue grows.", no_args_is_help=True)
+app = typer.Typer(
+    help="Marks for senders that listen, as a queue grows.", no_args_is_help=True, add_completion=False
+)
 
 
 @app.command()

@@ -9,7 +9,9 @@ from rich.console import Console
 
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
 
-app = typer.Typer(help="The switches and links of the running fabric.", no_args_is_help=True)
+app = typer.Typer(
+    help="The switches and links of the running fabric.", no_args_is_help=True, add_completion=False
+)
 
 
 @app.callback()

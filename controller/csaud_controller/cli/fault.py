@@ -21,7 +21,7 @@ from csaud_controller.faults import DEFAULT_KINDS
 from csaud_controller.packets import KINDS
 from csaud_controller.places import GRAMMAR
 
-app = typer.Typer(help="Losses on purpose, seeded and counted.", no_args_is_help=True)
+app = typer.Typer(help="Losses on purpose, seeded and counted.", no_args_is_help=True, add_completion=False)
 
 WhereOption = Annotated[
     str,

@@ -29,6 +29,7 @@ from csaud_controller.units import format_duration
 app = typer.Typer(
     help="How full a port may get: where DATA is cut, all is dropped, the alarm is raised.",
     no_args_is_help=True,
+    add_completion=False,
 )
 
 _NAMES = ("trim_at", "no_trim_at", "drop_at", "alarm_at")

@@ -25,7 +25,7 @@ from csaud_controller.live import live_view
 from csaud_controller.paths import host_paths
 from csaud_controller.policy import Policy
 
-app = typer.Typer(help="The ways through the fabric.", no_args_is_help=True)
+app = typer.Typer(help="The ways through the fabric.", no_args_is_help=True, add_completion=False)
 
 
 @app.command()

@@ -31,7 +31,9 @@ from csaud_controller.spray import SprayMode, SprayOverride
 from csaud_controller.units import format_duration
 from csaud_controller.weights import effective_weights
 
-app = typer.Typer(help="How the switches spray packets over equal paths.", no_args_is_help=True)
+app = typer.Typer(
+    help="How the switches spray packets over equal paths.", no_args_is_help=True, add_completion=False
+)
 
 ToOption = Annotated[
     str | None, typer.Option("--to", metavar="SWITCH", help="Packets to the hosts of this switch.")

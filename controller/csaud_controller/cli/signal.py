@@ -26,7 +26,9 @@ from csaud_controller.policy import Policy, signals_of
 from csaud_controller.signals import HEADERS_ONLY, WITH_ICRC, LossSignal, Signal, SignalRule
 
 app = typer.Typer(
-    help="What becomes of DATA without room: trimmed, bounced, both or dropped.", no_args_is_help=True
+    help="What becomes of DATA without room: trimmed, bounced, both or dropped.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 ClassOption = Annotated[
