@@ -116,12 +116,12 @@ bench-host: build/.installed ## Measure the host library beside libfabric, iperf
 	@$(BIN)/python -m bench host --out build/bench $(if $(filter 1 yes true,$(TORCH)),--torch)
 
 .PHONY: p4
-p4: build/.installed ## Compile p4src with p4c, where it is on PATH
-	@$(BIN)/python p4src/compile.py
+p4: ## Compile p4src with p4c, where it is on PATH
+	@$(PYTHON) p4src/compile.py
 
 .PHONY: p4-tofino
-p4-tofino: build/.installed ## Compile p4src/tna for both Tofinos into build/tofino, where p4c has that backend
-	@$(BIN)/python p4src/compile_tna.py --out build/tofino
+p4-tofino: ## Compile p4src/tna for both Tofinos into build/tofino, where p4c has that backend
+	@$(PYTHON) p4src/compile_tna.py --out build/tofino
 
 .PHONY: clean
 clean: ## Remove what was built

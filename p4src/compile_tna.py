@@ -46,6 +46,10 @@ class DoesNotFit(RuntimeError):
     """The compiler was content, the chip would not be."""
 
 
+class LostSelect(RuntimeError):
+    """The compiler was content, but its parser does not do what the program says."""
+
+
 def compile_into(folder: Path, target: Target, source: Path = HERE) -> str:
     """Compile `source` (a folder like p4src) for `target`, return what the compiler said.
 
@@ -98,6 +102,24 @@ def check_fit(folder: Path, target: Target) -> dict[str, int]:
     if beyond := {side: n for side, n in taken.items() if n > target.stages}:
         raise DoesNotFit(f"{target.name} has {target.stages} stages, the program takes {beyond}")
     return taken
+
+
+def check_parsers(folder: Path) -> int:
+    """How many states of the parsers choose their way by something.
+
+    LostSelect when none does, or a way cannot be chosen because one before it is chosen by the same: p4c was
+    so between its pull requests 5063 and 5753, and took the first way of every state.
+    """
+    parsers = re.findall(r"^parser \w+:\n(?:[ \t].*\n|\n)*", assembly(folder).read_text(), flags=re.M)
+    chosen = 0
+    for state in (s for parser in parsers for s in re.split(r"^    (?=\S)", parser, flags=re.M)[1:]):
+        chosen += len(re.findall(r"^      match:", state, flags=re.M))
+        ways = re.findall(r"^      ([\dx*a-fA-F]+):", state, flags=re.M)
+        if len(set(ways)) < len(ways):
+            raise LostSelect(f"state {state.split(':')[0]} of the parser has two ways for {ways[0]}")
+    if parsers and not chosen:
+        raise LostSelect("no state of the parsers chooses its way by anything")
+    return chosen
 
 
 def run(command: list[str], source: Path = HERE) -> str:
@@ -159,6 +181,8 @@ def main() -> int:
         try:
             said = (describe_into if asked.describe else compile_into)(folder, target)
             taken = {} if asked.describe else check_fit(folder, target)
+            if not asked.describe:
+                check_parsers(folder)
             if shutil.which(ASSEMBLER) is not None and not asked.describe:
                 said += assemble(folder, target)
         except subprocess.CalledProcessError as failed:
@@ -167,6 +191,11 @@ def main() -> int:
             return 1
         except DoesNotFit as failed:
             print(failed, file=sys.stderr)
+            return 1
+        except LostSelect as failed:
+            print(
+                f"{name}: {failed}: this p4c loses them (fixed by p4c's pull request 5753)", file=sys.stderr
+            )
             return 1
         (folder / "compiler.log").write_text(said)
         if not asked.describe:

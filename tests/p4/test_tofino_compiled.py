@@ -61,6 +61,10 @@ class TestCompiled:
         assert len(taken) >= 12 and taken["SRAM blocks"][0] > 0
         assert not {name: numbers for name, numbers in taken.items() if numbers[0] > numbers[1]}
 
+    def test_its_parsers_choose(self, compiled: tuple[str, Path, str]) -> None:
+        _, folder, _ = compiled
+        assert compile_tna.check_parsers(folder) > 10
+
     def test_its_description_is_the_committed_one(self, compiled: tuple[str, Path, str]) -> None:
         name, folder, _ = compiled
         committed = compile_tna.ARTIFACTS / name / compile_tna.DESCRIPTION
@@ -117,3 +121,50 @@ def test_more_stages_than_the_chip_has_are_noticed(tmp_path: Path, stages: int, 
     else:
         with pytest.raises(compile_tna.DoesNotFit, match=r"tofino has 12 stages.*13"):
             compile_tna.check_fit(tmp_path, compile_tna.TARGETS["tofino"])
+
+
+STATE = """\
+parser ingress:
+  start: start
+  states:
+    start:
+      *:
+        load: {{ half : 12..13 }}
+        next: split
+    split:
+{ways}
+deparser ingress:
+  dictionary: {{}}
+"""
+CHOOSES = """\
+      match: [ half ]
+      0x0800:
+        next: ipv4
+      0x****:
+        next: end"""
+LOST = """\
+      *:
+        next: ipv4
+      *:
+        next: end"""
+ONE_LEFT = """\
+      *:
+        next: ipv4"""
+
+
+@pytest.mark.parametrize(
+    ("ways", "error"),
+    [(CHOOSES, ""), (LOST, r"state split .* two ways for \*"), (ONE_LEFT, "no state")],
+    ids=["chooses", "lost", "one left"],
+)
+def test_a_compiler_that_loses_what_the_parser_chooses_by_is_noticed(
+    tmp_path: Path, ways: str, error: str
+) -> None:
+    code = compile_tna.assembly(tmp_path)
+    code.parent.mkdir()
+    code.write_text(STATE.format(ways=ways))
+    if error:
+        with pytest.raises(compile_tna.LostSelect, match=error):
+            compile_tna.check_parsers(tmp_path)
+    else:
+        assert compile_tna.check_parsers(tmp_path) == 1
