@@ -38,6 +38,7 @@ TESTS = {
             "signals", "wire", "wraparound",
         )),
         f"{HOST}/test_malformed_packets.py",
+        f"{HOST}/test_device_xdp.py",
         # In guests, whose ranks have the sanitizer, too.
         *(f"{VERBS}/test_verbs_{name}.py" for name in ("device", "fabric", "loss")),
     ],
@@ -46,7 +47,7 @@ TESTS = {
         f"{SWITCH}/test_core_veth.py",
         f"{SWITCH}/test_taps.py",
         f"{HOST}/test_device_counters.py",
-        *(f"{HOST}/test_device_{name}.py" for name in ("communicator", "hosts", "jobs", "threads")),
+        *(f"{HOST}/test_device_{name}.py" for name in ("communicator", "hosts", "jobs", "threads", "xdp")),
         f"{HOST}/test_reform.py",
     ],
 }  # fmt: skip

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from tests.hostlib.jobs import Job, run
 from tests.hostlib.test_device_counters import FLOOD, QPN, SMALL, bad, datagram, flood, until
-from tests.hostlib.test_device_hosts import PORT, SUMS
+from tests.hostlib.test_device_hosts import PORT, SUMS, drop_privileges
 from tests.hostlib.test_device_jobs import balanced
 from tests.hostlib.wire import Wire
 from tests.support.ranks import Rank, on_host, run_job
@@ -103,6 +103,14 @@ def test_places_where_it_cannot_work_are_named(wire: Wire) -> None:
         wire.ends[0].ip("route add 10.9.0.1 dev lo")
         with pytest.raises(RuntimeError, match="leads through lo"):
             progress.set_peer(1, int(IPv4Address("10.9.0.1")), QPN)
+
+
+def test_an_ordinary_user_is_told_what_is_missing(wire: Wire) -> None:
+    arguments = {"sums": [], "settings": {**XDP, "store_timeout": 1}}
+    with Job(2, "sums", arguments, prefix=drop_privileges(), **options(wire)) as job:
+        end = job.workers[0].wait_for("end")
+    assert end["error"] == "ConfigError"
+    assert "mode=xdp needs root" in end["message"] and "mode=udp does without" in end["message"]
 
 
 def with_carrier() -> list[Interface]:

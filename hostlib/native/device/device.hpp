@@ -50,7 +50,8 @@ struct DeviceCounters {
     std::uint64_t tx_copied = 0;       // packets whose payload a device had to copy: memory not registered
 };
 
-// All calls but counters() come from one thread at a time, though not always the same one, and never block.
+// All calls but watch() and counters() come from one thread at a time, though not always the same one, and
+// never block.
 class Device {
   public:
     Device() = default;
@@ -65,7 +66,8 @@ class Device {
     // not looked at any more.
     virtual void before(std::size_t /*index*/) {}
 
-    // Appends what to wait for: arrivals, and with `writable` room to send.
+    // Appends what to wait for: arrivals, and with `writable` room to send. Of a thread that goes to sleep,
+    // while another one may already drive.
     virtual void watch(std::vector<pollfd>& list, bool writable) const = 0;
 
     // From any thread.

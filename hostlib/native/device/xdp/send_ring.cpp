@@ -152,12 +152,13 @@ void SendRing::put(const TxPacket& packet, const EthernetAddresses& addresses) {
 
 bool SendRing::flush(std::uint64_t& errors) {
     tx_.set_produced(put_);
-    while (handed_ != put_) {
+    for (std::uint32_t refused = 0; handed_ != put_ && refused < kDescriptors;) {
         const std::uint32_t before = handed_;
         const int error = ::sendto(fd_.get(), nullptr, 0, MSG_DONTWAIT, nullptr, 0) < 0 ? errno : 0;
         handed_ = tx_.consumed();
         if (error == EBUSY) {  // the interface dropped the frame that it was given last
             ++errors;
+            ++refused;
             continue;
         }
         const bool again = error == 0 || error == EAGAIN || error == EINTR;

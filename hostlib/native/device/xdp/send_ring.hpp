@@ -59,7 +59,6 @@ class SendRing {
     // Hands over what was put; `errors` is raised by one for each frame that the interface refused for good.
     // False: the kernel has not taken all of it, and wants to be asked again.
     bool flush(std::uint64_t& errors);
-    bool idle() const { return handed_ == put_; }
 
     // Becomes writable when flush() is worth another try.
     int watch() const { return fd_.get(); }

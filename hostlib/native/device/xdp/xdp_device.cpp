@@ -2,8 +2,6 @@
 
 #include <linux/if_ether.h>
 
-#include <utility>
-
 #include "clock.hpp"
 #include "port_sink.hpp"
 #include "sockets.hpp"
@@ -53,13 +51,18 @@ Sent XdpDevice::send(std::span<const TxPacket> packets) {
 // What the kernel does not take now it is offered again with the next look.
 void XdpDevice::flush() {
     std::uint64_t errors = 0;
-    if (!send_ring_.flush(errors)) ++tx_blocked_;
+    const bool taken = send_ring_.flush(errors);
+    if (!taken) ++tx_blocked_;
+    if (pending_ == taken) pending_ = !taken;
     if (errors != 0) tx_errors_ += errors;
 }
 
 Received XdpDevice::receive() {
-    if (!send_ring_.idle()) flush();
-    if (++looks_ % kRefreshEvery == 0 || std::exchange(slept_, false)) hops_.refresh(monotonic_now());
+    if (pending_) flush();
+    if (++looks_ % kRefreshEvery == 0 || slept_) {
+        slept_ = false;
+        hops_.refresh(monotonic_now());
+    }
     return receive_ring_.receive();
 }
 
@@ -67,7 +70,7 @@ void XdpDevice::watch(std::vector<pollfd>& list, bool /*writable*/) const {
     slept_ = true;
     list.push_back({receive_ring_.watch(), POLLIN, 0});
     list.push_back({hops_.watch(), POLLIN, 0});
-    if (!send_ring_.idle()) list.push_back({send_ring_.watch(), POLLOUT, 0});
+    if (pending_) list.push_back({send_ring_.watch(), POLLOUT, 0});
 }
 
 DeviceCounters XdpDevice::counters() const {

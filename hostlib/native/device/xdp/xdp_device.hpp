@@ -41,7 +41,8 @@ class XdpDevice final : public Device {
     SendRing send_ring_;
     ReceiveRing receive_ring_;
     unsigned looks_ = 0;
-    mutable bool slept_ = false;
+    mutable std::atomic<bool> slept_ = false;  // somebody waited since the last look
+    std::atomic<bool> pending_ = false;        // the kernel has not taken all that was put
     std::atomic<std::uint64_t> tx_errors_ = 0;
     std::atomic<std::uint64_t> tx_blocked_ = 0;
 };
