@@ -40,7 +40,7 @@ TESTS = {
         f"{HOST}/test_malformed_packets.py",
         f"{HOST}/test_device_xdp.py",
         # In guests, whose ranks have the sanitizer, too.
-        *(f"{VERBS}/test_verbs_{name}.py" for name in ("device", "fabric", "loss")),
+        *(f"{VERBS}/test_verbs_{name}.py" for name in ("device", "fabric", "failure", "loss", "reform")),
     ],
     "thread": [
         f"{SWITCH}/test_core_threads.py",

@@ -22,6 +22,11 @@ class RendezvousError(CsaudError):
         self.missing = missing
 
 
+class DeviceError(CsaudError):
+    """This rank's device has failed or was removed, and nothing can be sent or received any more; the message
+    names it."""
+
+
 class PeerUnreachable(CsaudError):
     """A rank does not answer any more, neither to data nor to probes.
 

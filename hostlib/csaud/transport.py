@@ -11,12 +11,13 @@ from csaud import _core
 from csaud.collectives.executor import Name
 from csaud.collectives.schedule import Recv, Send
 from csaud.collectives.timing import Expected
-from csaud.errors import Aborted, CsaudError, PeerUnreachable, ProtocolError, Timeout
+from csaud.errors import Aborted, CsaudError, DeviceError, PeerUnreachable, ProtocolError, Timeout
 
 log = logging.getLogger(__name__)
 
 Array = npt.NDArray[Any]
 _NANO = 1e-9
+_CLOSED = "the transport is closed"  # what native/device/progress.cpp says of itself
 _ABORT_LINGER = 0.5  # s; the core repeats an ABORT a few times within it
 
 
@@ -63,7 +64,7 @@ class Transport:
         try:
             completions = self._progress.wait(timeout)
         except RuntimeError as error:
-            raise self._fail(CsaudError(f"the progress thread has ended: {error}")) from None
+            raise self._fail(_ended(error)) from None
         ended: list[int] = []
         for completion in completions:
             if completion.status != _core.Status.ok:
@@ -98,7 +99,7 @@ class Transport:
                 role, peer, comm, first, bytes, messages, depth, buffer
             )
         except RuntimeError as error:
-            raise self._fail(CsaudError(f"the progress thread has ended: {error}")) from None
+            raise self._fail(_ended(error)) from None
         if failed is not None:
             raise self._fail(self._error_of(failed))
         return times, elapsed
@@ -114,7 +115,7 @@ class Transport:
         try:
             return self._progress.wait_quiescent(timeout)
         except RuntimeError as error:
-            raise self._fail(CsaudError(f"the progress thread has ended: {error}")) from None
+            raise self._fail(_ended(error)) from None
 
     def deny_path(self, path: int, denied: bool = True) -> None:
         """Send no DATA on a path from now on, or use it again; ValueError where there is no such path."""
@@ -170,6 +171,12 @@ def hints_of(op: Send | Recv, name: Name, expected: Expected) -> _core.Hints:
     return _core.Hints(
         name.cls, name.barrier, op.chain, expected.start, expected.jitter, fan_in=op.fan_in, **known
     )
+
+
+def _ended(error: RuntimeError) -> CsaudError:
+    """Why nobody works with the device any more."""
+    text = str(error)
+    return CsaudError(text) if text == _CLOSED else DeviceError(f"the device has failed: {text}")
 
 
 def nothing() -> Array:

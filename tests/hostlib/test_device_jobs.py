@@ -216,7 +216,7 @@ def test_a_collective_that_takes_too_long_raises_timeout():
 
 
 def test_a_second_rank_at_one_address_is_refused_in_udp_mode():
-    settings = {"mode": "udp", "address": "127.9.8.7", "store_timeout": 3}
+    settings = {"mode": "udp", "address": "127.9.8.7", "store_timeout": 3 * SLOWER}
     with Job(2, "sums", {"sums": [], "settings": settings}) as job:
         ends = job.ends()
     errors = {end["error"] for end in ends}

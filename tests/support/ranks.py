@@ -94,11 +94,12 @@ def on_host(namespace: NetworkNamespace) -> Iterator[OnHost]:
 
 @dataclass(frozen=True)
 class Rank:
-    """One rank: where, at which address, with which settings beside the patient ones."""
+    """One rank: where, at which address, with which settings beside the patient ones, and variables."""
 
     place: Place
     address: str
     settings: dict[str, Any] = field(default_factory=dict)
+    environ: dict[str, str] = field(default_factory=dict)
 
 
 def run_job(
@@ -121,6 +122,7 @@ def run_job(
                     "WORLD_SIZE": str(len(ranks)),
                     "MASTER_ADDR": master,
                     "MASTER_PORT": str(port),
+                    **ranks[n].environ,
                 },
                 "settings": {**PATIENCE, "address": ranks[n].address, **ranks[n].settings},
             }

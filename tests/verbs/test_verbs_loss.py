@@ -71,6 +71,7 @@ def test_a_link_that_goes_down_and_up_only_costs_packets(
     assert [result["digests"] for result in results] == [expected] * 2
     figures["refused"] = results[0]["stats"]["tx_errors"]
     assert results[0]["stats"]["tx_errors"] > 0
+    assert results[0]["stats"]["device_reports"] >= 2  # the port went, the port came
 
 
 def test_reliable_connection_completes_under_the_same_loss(

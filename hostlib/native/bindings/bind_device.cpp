@@ -113,6 +113,8 @@ class PyProgress {
         const device::DeviceCounters counters = progress_.device_counters();
         result["tx_blocked"] = counters.tx_blocked;
         result["tx_copied"] = counters.tx_copied;
+        result["device_reports"] = counters.device_reports;
+        result["device_restarts"] = counters.device_restarts;
         stats.for_each_path([&](const char* name, const auto& values) { result[name] = nb::cast(values); });
         return result;
     }

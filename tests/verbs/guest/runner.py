@@ -84,13 +84,16 @@ def stream(comm: csaud.Communicator, seed: int, length: int, count: int) -> dict
 
 
 def flap(comm: csaud.Communicator, seed: int, length: int, count: int, interface: str) -> dict[str, Any]:
-    """The stream, which rank 0 begins while its interface is down; that breaks its queue pair."""
+    """The stream, which rank 0 begins while its interface is down; that breaks its queue pair, which is made
+    as new and breaks again, twice before the interface comes up."""
     arrays = [part_of(0, seed + index, length) for index in range(count)]
     comm.barrier()
     if comm.rank == 0:
         neighbours = run("ip", "neighbour", "show", "dev", interface).split()
         run("ip", "link", "set", interface, "down")
         handles = [comm.send(array, 1, wait=False) for array in arrays]
+        while comm.stats()["device_restarts"] < 2:
+            pass
         run("ip", "link", "set", interface, "up")
         # The kernel forgets them with the link.
         run("ip", "neighbour", "replace", neighbours[0], "lladdr", neighbours[2], "dev", interface)
@@ -143,6 +146,21 @@ def check_sum(comm: csaud.Communicator, seed: int, length: int) -> None:
     assert_bit_equal(array, reference_sum([part_of(rank, seed, length) for rank in range(comm.size)]))
 
 
+def broken(
+    comm: csaud.Communicator, seed: int, length: int, turns: int, at: int, command: list[str]
+) -> dict[str, Any]:
+    """All-reduces, before the third of which the rank `at` runs a command that its device will not like, and
+    does not wait for it. What ended them, at all ranks."""
+    try:
+        for turn in range(turns):
+            if turn == 2 and comm.rank == at:
+                subprocess.Popen(command)
+            check_sum(comm, seed + turn, length)
+    except csaud.CsaudError as error:
+        return {"ended": type(error).__name__, "why": str(error)}
+    return {}
+
+
 def run(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
@@ -153,6 +171,7 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
     "stream": stream,
     "flap": flap,
     "reform": reform,
+    "broken": broken,
 }
 
 
@@ -166,11 +185,13 @@ def diagnose() -> dict[str, Any]:
 
 def run_rank(environ: dict[str, str], settings: dict[str, Any], task: str, arguments: dict[str, Any]) -> Any:
     with contextlib.ExitStack() as stack:
-        comm = stack.enter_context(csaud.init(environ={**os.environ, **environ}, **settings))
+        os.environ.update(environ)
+        comm = stack.enter_context(csaud.init(**settings))
         result = TASKS[task](comm, **arguments)
         if "comm" in result:  # another one, with which the task went on
             comm = stack.enter_context(result.pop("comm"))
-        comm.quiesce()
+        if "ended" not in result:
+            comm.quiesce()
         result["stats"] = comm.stats()
         result["mode"] = comm.mode
     return result

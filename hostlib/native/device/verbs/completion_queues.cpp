@@ -41,9 +41,13 @@ CompletionQueue::~CompletionQueue() {
     library().destroy_cq(cq_);
 }
 
+std::string CompletionQueue::name() const {
+    return library().get_device_name(cq_->context->device);
+}
+
 std::size_t CompletionQueue::poll(std::span<ibv_wc> completions) {
     const int count = ::ibv_poll_cq(cq_, static_cast<int>(completions.size()), completions.data());
-    if (count < 0) throw_error(EIO, "poll a completion queue");
+    if (count < 0) throw_error(EIO, "poll a completion queue of RDMA device " + name());
     event_due_ = event_due_ || (armed_ && count != 0);
     return static_cast<std::size_t>(count);
 }
@@ -51,7 +55,7 @@ std::size_t CompletionQueue::poll(std::span<ibv_wc> completions) {
 bool CompletionQueue::arm() {
     if (armed_) return false;
     const int error = ::ibv_req_notify_cq(cq_, 0);
-    if (error != 0) throw_error(error, "ask for a completion event");
+    if (error != 0) throw_error(error, "ask for a completion event of RDMA device " + name());
     armed_ = true;
     return true;
 }

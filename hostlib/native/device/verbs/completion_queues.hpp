@@ -48,6 +48,8 @@ class CompletionQueue {
   private:
     friend class Channel;
 
+    std::string name() const;  // of the device
+
     ibv_cq* cq_;
     bool armed_ = false;
     bool event_due_ = false;

@@ -3,27 +3,32 @@
 #include <dlfcn.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <stdexcept>
 #include <system_error>
 
 namespace csaud::device::verbs {
 namespace {
 
-constexpr const char* kFile = "libibverbs.so.1";
+std::string file() {
+    const char* given = std::getenv("CSAUD_LIBIBVERBS");
+    return given != nullptr && *given != '\0' ? given : "libibverbs.so.1";
+}
 
 class Loader {
   public:
-    Loader() : handle_(::dlopen(kFile, RTLD_NOW | RTLD_LOCAL)) {
+    Loader() : file_(file()), handle_(::dlopen(file_.c_str(), RTLD_NOW | RTLD_LOCAL)) {
         if (handle_ == nullptr) throw std::runtime_error(std::string("libibverbs: ") + ::dlerror());
     }
 
     template <class Function>
     void find(Function& function, const char* name) const {
         function = reinterpret_cast<Function>(::dlsym(handle_, name));
-        if (function == nullptr) throw std::runtime_error(std::string(kFile) + " has no " + name);
+        if (function == nullptr) throw std::runtime_error(file_ + " has no " + name);
     }
 
   private:
+    std::string file_;
     void* handle_;  // stays open: the library keeps threads and providers of its own
 };
 
@@ -48,8 +53,11 @@ Library load() {
     loader.find(l.destroy_cq, "ibv_destroy_cq");
     loader.find(l.get_cq_event, "ibv_get_cq_event");
     loader.find(l.ack_cq_events, "ibv_ack_cq_events");
+    loader.find(l.get_async_event, "ibv_get_async_event");
+    loader.find(l.ack_async_event, "ibv_ack_async_event");
     loader.find(l.create_qp, "ibv_create_qp");
     loader.find(l.modify_qp, "ibv_modify_qp");
+    loader.find(l.query_qp, "ibv_query_qp");
     loader.find(l.destroy_qp, "ibv_destroy_qp");
     loader.find(l.create_ah, "ibv_create_ah");
     loader.find(l.destroy_ah, "ibv_destroy_ah");

@@ -1,5 +1,7 @@
 // libibverbs, found at run time: the package neither links it nor needs it where no RDMA device is used.
 //
+// The variable CSAUD_LIBIBVERBS names another file than the system's.
+//
 // Its header is needed to build this, its library to run it. Posting and polling are no functions of the
 // library at all: the header calls the device's provider through a table in the context.
 #pragma once
@@ -31,8 +33,11 @@ struct Library {
     decltype(&::ibv_destroy_cq) destroy_cq;
     decltype(&::ibv_get_cq_event) get_cq_event;
     decltype(&::ibv_ack_cq_events) ack_cq_events;
+    decltype(&::ibv_get_async_event) get_async_event;
+    decltype(&::ibv_ack_async_event) ack_async_event;
     decltype(&::ibv_create_qp) create_qp;
     decltype(&::ibv_modify_qp) modify_qp;
+    decltype(&::ibv_query_qp) query_qp;
     decltype(&::ibv_destroy_qp) destroy_qp;
     decltype(&::ibv_create_ah) create_ah;
     decltype(&::ibv_destroy_ah) destroy_ah;

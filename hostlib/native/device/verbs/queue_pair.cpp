@@ -94,6 +94,14 @@ void QueuePair::flush() {
     modify(attributes, IBV_QP_STATE, "ERR");
 }
 
+bool QueuePair::sends_now() const {
+    ibv_qp_attr attributes{};
+    ibv_qp_init_attr made{};
+    const int error = library().query_qp(pair_.get(), &attributes, IBV_QP_STATE, &made);
+    if (error != 0) throw_error(error, "ask for the state of the queue pair on " + config_.device);
+    return attributes.qp_state == IBV_QPS_RTS;
+}
+
 void QueuePair::reset() {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_RESET;

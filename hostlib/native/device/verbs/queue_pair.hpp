@@ -31,6 +31,8 @@ class QueuePair {
     void close() { pair_.reset(); }
     // ERR: every request that is posted completes, as flushed.
     void flush();
+    // Whether it is in a state that takes sends.
+    bool sends_now() const;
     // RESET: as it was made.
     void reset();
 

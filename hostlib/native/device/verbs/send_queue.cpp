@@ -150,6 +150,8 @@ std::size_t SendQueue::post(const Post& post) {
     posted_ += taken;
     signalled_ = completed_;
     ++errors_;
+    // One that has failed without a completion would refuse everything from now on.
+    failed_ = failed_ || !pair_.sends_now();
     return packet_of_[taken] + 1;
 }
 

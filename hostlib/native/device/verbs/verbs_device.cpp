@@ -29,6 +29,7 @@ QueuePairConfig queues(const VerbsConfig& config) {
 VerbsDevice::VerbsDevice(const VerbsConfig& config)
     : config_(config),
       pair_(queues(config)),
+      events_(*pair_.domain()),
       memory_(pair_.domain()),
       handles_(pair_.domain(), config.port, config.gid_index, pair_.address_handles()),
       receives_(pair_, config.ipv4, config.path_mtu, config.batch),
@@ -61,6 +62,7 @@ void VerbsDevice::recover() {
     if (!flushing_) {
         pair_.flush();
         flushing_ = true;
+        broken_ = false;
         flushing_since_ = now;
     }
     receives_.drain();
@@ -74,6 +76,7 @@ void VerbsDevice::recover() {
     sends_.reclaim();
     flushing_ = false;
     start(qkey_);
+    ++restarts_;
 }
 
 Sent VerbsDevice::send(std::span<const TxPacket> packets) {
@@ -82,6 +85,9 @@ Sent VerbsDevice::send(std::span<const TxPacket> packets) {
 
 Received VerbsDevice::receive() {
     packets_.clear();
+    events_.look(monotonic_now());
+    reports_ = events_.count();
+    if (events_.queue_pair_failed()) broken_ = true;
     if (failed()) {
         recover();
         if (failed()) return {packets_, true};
@@ -103,11 +109,17 @@ Received VerbsDevice::receive() {
 void VerbsDevice::watch(std::vector<pollfd>& list, bool) const {
     // Room to send comes with a completion, too.
     list.push_back({pair_.event_descriptor(), POLLIN, 0});
+    list.push_back({events_.descriptor(), POLLIN, 0});
     if (loss_port_.open()) list.push_back({loss_port_.descriptor(), POLLIN, 0});
 }
 
 DeviceCounters VerbsDevice::counters() const {
-    return {loss_port_.drops() + drops() - drops_before_, sends_.errors(), sends_.blocked(), sends_.copied()};
+    return {.rx_queue_drops = loss_port_.drops() + drops() - drops_before_,
+            .tx_errors = sends_.errors(),
+            .tx_blocked = sends_.blocked(),
+            .tx_copied = sends_.copied(),
+            .device_reports = reports_,
+            .device_restarts = restarts_};
 }
 
 void VerbsDevice::prepare(std::uint32_t ipv4) {

@@ -1,12 +1,14 @@
 // The verbs device: one UD queue pair on any RDMA device that libibverbs knows, RoCEv2 over IPv4.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "address_handles.hpp"
+#include "async_events.hpp"
 #include "device.hpp"
 #include "loss_port.hpp"
 #include "memory_regions.hpp"
@@ -48,11 +50,12 @@ class VerbsDevice final : public Device {
 
   private:
     std::uint64_t drops() const;
-    bool failed() const { return flushing_ || sends_.failed() || receives_.failed(); }
+    bool failed() const { return broken_ || flushing_ || sends_.failed() || receives_.failed(); }
     void recover();
 
     const VerbsConfig config_;
     QueuePair pair_;
+    AsyncEvents events_;
     MemoryRegions memory_;
     AddressHandles handles_;
     ReceiveQueue receives_;
@@ -60,11 +63,14 @@ class VerbsDevice final : public Device {
     LossPort loss_port_;
     std::vector<Packet> packets_;
     std::uint32_t qkey_ = 0;
+    bool broken_ = false;              // the queue pair, by the device's word
     bool flushing_ = false;            // the queue pair has failed and its requests come back
     std::int64_t flushing_since_ = 0;  // ns
     std::int64_t started_ = 0;         // ns
     std::string drops_file_;
     std::uint64_t drops_before_ = 0;
+    std::atomic<std::uint64_t> restarts_ = 0;
+    std::atomic<std::uint64_t> reports_ = 0;
 };
 
 }  // namespace csaud::device::verbs
