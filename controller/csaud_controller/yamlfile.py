@@ -186,6 +186,10 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
         case "extra_forbidden":
             known = _keys(_model_at(model, detail["loc"][:-1]))
             return f"unknown key; expected one of {known}" if known else "unknown key"
+        case "too_short":
+            return f"expected at least {detail['ctx']['min_length']}, got {detail['ctx']['actual_length']}"
+        case "dict_type" | "model_type":
+            return f"expected a mapping, got {shown}"
     text = detail["msg"].replace("Input is not a valid ", "Input should be a valid ")
     expected = text.removeprefix("Input should be ")
     return f"expected {expected}, got {shown}" if expected != text else f"{text}, got {shown}"

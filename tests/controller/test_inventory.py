@@ -1,5 +1,6 @@
 """The inventory: addressing plan, ports, and what is written is read back."""
 
+import re
 from ipaddress import IPv4Address
 from pathlib import Path
 
@@ -106,3 +107,32 @@ def test_rates(text: str | int, value: int) -> None:
 def test_durations(text: str | int, value: int) -> None:
     assert parse_duration(text) == value
     assert parse_duration(format_duration(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "said"),
+    [
+        (
+            "l1: {device_id: 1}",
+            "l 1: {device_id: 1}",
+            "switches.l 1: expected 1 to 8 letters, digits or _",
+        ),
+        ("10.0.1.1", "224.0.0.1", "hosts.h1.ip: expected the address of a host, got 224.0.0.1"),
+        ("10.0.1.1", "127.0.0.1", "hosts.h1.ip: expected the address of a host, got 127.0.0.1"),
+        ("{l1: {device_id: 1}}", "{}", "switches: expected at least 1, got 0"),
+        ("{l1: {device_id: 1}}", "[l1]", "switches: expected a mapping, got list"),
+        ("{device_id: 1}", "1", "switches.l1: expected a mapping, got 1"),
+    ],
+)
+def test_mistakes_in_a_file_are_told_in_its_words(tmp_path: Path, wrong: str, right: str, said: str) -> None:
+    good = (
+        "name: one\nswitches: {l1: {device_id: 1}}\n"
+        'hosts: {h1: {ip: 10.0.1.1, mac: "02:00:0a:00:01:01"}}\n'
+        "edges: [{a: l1, a_port: 1, b: h1, b_port: 0}]\n"
+    )
+    file = tmp_path / "fabric.yaml"
+    file.write_text(good)
+    load_fabric(file)
+    file.write_text(good.replace(wrong, right))
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        load_fabric(file)

@@ -6,6 +6,7 @@ fabric, with the P4Runtime addresses filled in), or built by name (`builders`: "
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -30,7 +31,20 @@ def _unicast_mac(text: str) -> str:
 
 
 # An interface is called <switch>-eth<port>; Linux allows 15 characters for it.
-Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,7}$")]
+def _name(text: str) -> str:
+    """Short enough for `<name>-eth126` to be an interface's."""
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,7}", text):
+        raise ValueError(f"expected 1 to 8 letters, digits or _, a letter first, got {text!r}")
+    return text
+
+
+def _unicast_ip(address: IPv4Address) -> IPv4Address:
+    if address.is_multicast or address.is_loopback or address.is_unspecified or address.is_reserved:
+        raise ValueError(f"expected the address of a host, got {address}")
+    return address
+
+
+Name = Annotated[str, AfterValidator(_name)]
 Mac = Annotated[
     str, StringConstraints(pattern=r"^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$"), AfterValidator(_unicast_mac)
 ]
@@ -84,7 +98,7 @@ class SwitchSpec(_Strict):
 
 
 class HostSpec(_Strict):
-    ip: IPv4Address
+    ip: Annotated[IPv4Address, AfterValidator(_unicast_ip)]
     mac: Mac
 
 
