@@ -202,6 +202,9 @@ def recovery_(
         variants = found(recovery.ablation_cases(effort), (*recovery.BUILT_UP, *recovery.LEFT_OUT))
         results += recovery.ablation_rows(variants)
         texts.append(recovery_text.ablation(variants))
+        terms = found(recovery.term_cases(effort), recovery.TERMS)
+        results += recovery.ablation_rows(terms)
+        texts.append(recovery_text.terms(terms))
     circumstances = {"commit": machine.describe()["commit"], "time": "virtual"}
     show(results, console, circumstances, "Loss recovery")
     save(results, circumstances, out / "recovery.json")

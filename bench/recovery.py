@@ -17,6 +17,12 @@ LOSSES = (0.0, 1e-4, 1e-3, 1e-2, 5e-2)
 BURST = 8.0
 BURST_LOSSES = (1e-3, 1e-2, 5e-2)
 PATTERNS = ("ring", "all_to_all")
+# Where the fabric reorders much: one path in eight is slow, or every packet takes its own time.
+REORDERING_LOSS = 1e-3
+REORDERING: dict[str, tuple[tuple[str, Any], ...]] = {
+    "one spine at a quarter of the rate": (("slow_spine", 4),),
+    "up to 40 us of jitter a packet": (("jitter", 40_000),),
+}
 CONTENDERS = (ADAPTIVE, ORACLE, *FIXED)
 
 Found = dict[tuple[Case, str], Outcome]
@@ -32,37 +38,42 @@ class Effort:
     ranks: int
     losses: tuple[float, ...] = LOSSES
     burst_losses: tuple[float, ...] = BURST_LOSSES
+    reordering: bool = True
 
 
-WHOLE = Effort(seeds=2, iterations=3, processes=2, ranks=64)
-QUICK = Effort(seeds=1, iterations=1, processes=1, ranks=8, losses=(1e-2,), burst_losses=())
+WHOLE = Effort(seeds=2, iterations=2, processes=2, ranks=64)
+QUICK = Effort(seeds=1, iterations=1, processes=1, ranks=8, losses=(1e-2,), burst_losses=(), reordering=False)
 
 # All that finds losses, on ordered paths, where switches tell of what they cut.
 _ALL: dict[str, Any] = {"ordered": True}
+_NO_HELP: dict[str, Any] = {"detect_gap": False, "detect_loss": False}
 BUILT_UP = (
-    contender("RACK alone", interval_reorder=False, interval_tail=False, interval_barrier=False,
-              interval_backoff=False, detect_gap=False, detect_loss=False, detect_probe=False, **_ALL),
-    contender("+ reorder window", interval_tail=False, interval_barrier=False, interval_backoff=False,
-              detect_gap=False, detect_loss=False, detect_probe=False, **_ALL),
-    contender("+ tail", interval_barrier=False, interval_backoff=False, detect_gap=False, detect_loss=False,
-              detect_probe=False, **_ALL),
-    contender("+ barrier", interval_backoff=False, detect_gap=False, detect_loss=False, detect_probe=False,
-              **_ALL),
-    contender("+ backoff", detect_gap=False, detect_loss=False, detect_probe=False, **_ALL),
-    contender("+ PROBE", detect_gap=False, detect_loss=False, **_ALL),
+    contender("RACK alone", interval_reorder=False, interval_hurry=False, detect_probe=False,
+              **_NO_HELP, **_ALL),
+    contender("+ reorder window", interval_hurry=False, detect_probe=False, **_NO_HELP, **_ALL),
+    contender("+ hurry", interval_barrier=False, detect_probe=False, **_NO_HELP, **_ALL),
+    contender("+ barrier", detect_probe=False, **_NO_HELP, **_ALL),
+    contender("+ PROBE", **_NO_HELP, **_ALL),
     contender("+ path gap", detect_loss=False, **_ALL),
     contender("+ LOSS (all)", **_ALL),
 )  # fmt: skip
 LEFT_OUT = (
     contender("without reorder window", interval_reorder=False, **_ALL),
-    contender("without tail", interval_tail=False, **_ALL),
+    contender("without hurry and barrier", interval_hurry=False, **_ALL),
     contender("without barrier", interval_barrier=False, **_ALL),
-    contender("without backoff", interval_backoff=False, **_ALL),
     contender("without PROBE", detect_probe=False, **_ALL),
     contender("without interval", detect_interval=False, **_ALL),
     contender("without path gap", detect_gap=False, **_ALL),
     contender("without LOSS", detect_loss=False, **_ALL),
     contender("without order of repairs", repair_order=False, **_ALL),
+)
+# The interval alone, on paths that reorder.
+TERMS = (
+    contender("all terms", **_NO_HELP),
+    contender("without reorder window", interval_reorder=False, **_NO_HELP),
+    contender("without hurry and barrier", interval_hurry=False, **_NO_HELP),
+    contender("without barrier", interval_barrier=False, **_NO_HELP),
+    contender("RACK alone", interval_reorder=False, interval_hurry=False, **_NO_HELP),
 )
 # Silent loss, and queues that cut what exceeds a bandwidth-delay product.
 _TRIMMING = (("trim_at", 32),)
@@ -71,11 +82,30 @@ _TRIMMING = (("trim_at", 32),)
 def comparison_cases(effort: Effort) -> list[Case]:
     """Both collectives, at each rate of loss, one by one and in bursts."""
     losses = [(loss, 1.0) for loss in effort.losses] + [(loss, BURST) for loss in effort.burst_losses]
+    cases = []
+    for pattern in PATTERNS:
+        cases += [Case(pattern, loss, burst, ranks=effort.ranks) for loss, burst in losses]
+        cases += reordering_cases(effort, pattern)
+    return cases
+
+
+def reordering_cases(effort: Effort, pattern: str) -> list[Case]:
+    """Little loss and much reordering."""
     return [
-        Case(pattern, loss, burst, ranks=effort.ranks)
-        for pattern in PATTERNS
-        for loss, burst in losses
-    ]  # fmt: skip
+        Case(pattern, REORDERING_LOSS, link=link, ranks=effort.ranks, also=also)
+        for also, link in (REORDERING.items() if effort.reordering else ())
+    ]
+
+
+def term_cases(effort: Effort) -> list[Case]:
+    """Where the interval's terms may earn their place, or do harm."""
+    kinds = [(0.0, 1.0), (1e-2, 1.0), (5e-2, 1.0), (5e-2, BURST)] if effort.reordering else [(1e-2, 1.0)]
+    cases = []
+    for pattern in PATTERNS:
+        cases += [Case(pattern, loss, burst, ranks=effort.ranks) for loss, burst in kinds]
+        cases += reordering_cases(effort, pattern)
+    cases.append(Case("incast", 1e-2, ranks=min(17, effort.ranks), packets=128))
+    return cases
 
 
 def ablation_cases(effort: Effort) -> list[Case]:
@@ -150,19 +180,28 @@ def comparison_rows(found: Found) -> list[Result]:
             outcome = found[case, by.name]
             part = 1e6 * outcome.spurious / outcome.sent
             rows.append(result(f"{case.title}: spurious copies, {by.name}", part, "per million"))
+            rows.append(result(f"{case.title}: spurious bytes, {by.name}", outcome.spurious_bytes, "B"))
     return rows
 
 
 def ablation_rows(found: Found) -> list[Result]:
-    """Each variant's p99 flow time and completion time beside those of all layers together."""
+    """Each variant's flow times, completion time and spurious bytes beside those of all layers together."""
     rows = []
     for (case, name), outcome in found.items():
-        whole = found[case, BUILT_UP[-1].name]
+        of_layers = (case, BUILT_UP[-1].name) in found
+        peer = "all layers" if of_layers else TERMS[0].name
+        whole = found[case, BUILT_UP[-1].name if of_layers else TERMS[0].name]
         rows += [
             result(
-                f"{case.title}, {name}: {what}", MEASURES[what](outcome), "us", peer="all layers",
-                peer_value=MEASURES[what](whole),
+                f"{case.title}, {name}: {what}", measure_of(outcome), "us", peer=peer,
+                peer_value=measure_of(whole),
             )
-            for what in DECIDE
+            for what, measure_of in MEASURES.items()
         ]  # fmt: skip
+        rows.append(
+            result(
+                f"{case.title}, {name}: spurious bytes", outcome.spurious_bytes, "B", peer=peer,
+                peer_value=whole.spurious_bytes,
+            )
+        )  # fmt: skip
     return rows

@@ -17,6 +17,7 @@ from csaud import _core
 
 RTT_US = 10.0
 RANKS = 64
+PAYLOAD_BYTES = 4_064  # of a packet, as links count it
 FIXED_US = (10, 20, 50, 100, 500)  # 1, 2 and 5 round trips, 100 us, 500 us
 
 _RATE = 100_000_000_000
@@ -40,6 +41,7 @@ class Case:
         link: further fields of LinkModel.
         ranks: how many.
         packets: of a message.
+        also: what is odd about the fabric, for people.
     """
 
     pattern: str
@@ -48,12 +50,18 @@ class Case:
     link: tuple[tuple[str, Any], ...] = ()
     ranks: int = RANKS
     packets: int = 32
+    also: str = ""
 
     @property
     def title(self) -> str:
         """For people."""
+        return f"{self.pattern.replace('_', '-')}, {self.ranks} ranks, loss {self.conditions}"
+
+    @property
+    def conditions(self) -> str:
+        """The loss, and what is odd about the fabric."""
         bursts = f" in bursts of {self.burst:g}" if self.burst > 1 else ""
-        return f"{self.pattern.replace('_', '-')}, {self.ranks} ranks, loss {self.loss:g}{bursts}"
+        return f"{self.loss:g}{bursts}" + (f", {self.also}" if self.also else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,6 +99,12 @@ class Outcome:
     deepest: int
     queue_dropped: int
     found_by: dict[str, int]
+    collectives: int  # that were run, those that are not measured included
+
+    @property
+    def spurious_bytes(self) -> float:
+        """Payload that came twice, bytes a collective; every packet of these workloads is full."""
+        return self.spurious * PAYLOAD_BYTES / self.collectives
 
     def flow(self, percent: float) -> float:
         """A percentile of flow completion times, us."""
@@ -119,6 +133,7 @@ def run(case: Case, by: Contender, seeds: int, iterations: int) -> Outcome:
         deepest=max(part["fabric"]["deepest_queue"] for part in parts),
         queue_dropped=sum(part["fabric"]["queue_dropped"] for part in parts),
         found_by={name: count(f"rtx_{name}") for name in ("loss", "gap", "interval", "probe")},
+        collectives=seeds * (iterations + 1),
     )
 
 

@@ -15,7 +15,7 @@ def draw(found: Found, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    cases = list(dict.fromkeys(case for case, _ in found))
+    cases = list(dict.fromkeys(case for case, _ in found if not case.also))
     columns = list(dict.fromkeys((case.pattern, case.burst) for case in cases))
     figure, rows = pyplot.subplots(
         len(DECIDE), len(columns), figsize=(3.4 * len(columns), 6), layout="constrained", squeeze=False

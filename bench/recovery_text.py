@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bench.recovery import BUILT_UP, LEFT_OUT, Found, best_fixed
+from bench.recovery import BUILT_UP, LEFT_OUT, TERMS, Found, best_fixed
 from bench.recovery_cases import ADAPTIVE, ORACLE, Case, Outcome
 
 
@@ -12,8 +12,8 @@ def comparison(found: Found) -> str:
     """A row for each case: percentiles and completion time of the adaptive interval, the best fixed one of
     each column, and the oracle; spurious copies."""
     lines = [
-        "| loss | | p50 | p99 | p99.9 | completion | spurious copies a million |",
-        "|---|---|---|---|---|---|---|",
+        "| loss | | p50 | p99 | p99.9 | completion | spurious copies a million | spurious KB a collective |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     text = []
     for pattern in dict.fromkeys(case.pattern for case, _ in found):
@@ -24,7 +24,7 @@ def comparison(found: Found) -> str:
             fixed = best_fixed(found, case, lambda outcome: outcome.flow(99))
             for index, name in enumerate((ADAPTIVE.name, fixed, ORACLE.name)):
                 shown = f"best fixed: {name.removeprefix('fixed ')}" if name == fixed else name
-                rows.append(_row(_loss(case) if index == 0 else "", shown, found[case, name]))
+                rows.append(_row(case.conditions if index == 0 else "", shown, found[case, name]))
         text.append("\n".join([f"**{pattern.replace('_', '-')}**", "", *lines, *rows]))
     return "\n\n".join(text)
 
@@ -34,7 +34,7 @@ def every_fixed(found: Found) -> str:
     names = list(dict.fromkeys(name for _, name in found))
     lines = ["| | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     lines += [
-        f"| {case.pattern.replace('_', '-')}, {_loss(case)} | "
+        f"| {case.pattern.replace('_', '-')}, {case.conditions} | "
         + " | ".join(_pair(found[case, name]) for name in names) + " |"
         for case in _cases(found)
     ]  # fmt: skip
@@ -52,18 +52,27 @@ def ablation(found: Found) -> str:
     return "\n".join(lines)
 
 
+def terms(found: Found) -> str:
+    """The same of the interval's terms, a line a case, with spurious copies a million."""
+    lines = ["| | " + " | ".join(by.name for by in TERMS) + " |", "|---" * (len(TERMS) + 1) + "|"]
+    for case in _cases(found):
+        cells = []
+        for by in TERMS:
+            outcome = found[case, by.name]
+            cells.append(f"{_pair(outcome)} / {1e6 * outcome.spurious / outcome.sent:.0f}")
+        lines.append(f"| {case.pattern.replace('_', '-')}, {case.conditions} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
 def _cases(found: Found) -> list[Case]:
     return list(dict.fromkeys(case for case, _ in found))
-
-
-def _loss(case: Case) -> str:
-    return f"{case.loss:g}" + (f", bursts of {case.burst:g}" if case.burst > 1 else "")
 
 
 def _row(loss: str, name: str, outcome: Outcome) -> str:
     return _line(
         loss, name, *(f"{outcome.flow(percent):.1f}" for percent in (50, 99, 99.9)),
         _completion(outcome), f"{1e6 * outcome.spurious / outcome.sent:.0f}",
+        f"{outcome.spurious_bytes / 1000:.0f}",
     )  # fmt: skip
 
 

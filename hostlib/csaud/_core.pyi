@@ -50,9 +50,8 @@ class EndpointConfig:
     detect_interval: bool
     detect_probe: bool
     interval_reorder: bool
-    interval_tail: bool
+    interval_hurry: bool
     interval_barrier: bool
-    interval_backoff: bool
     fixed_interval: int
     repair_order: bool
     rtt_initial: int

@@ -270,14 +270,11 @@ void bind_core(nb::module_& m) {
             "interval_reorder", [](const C& c) { return c.interval_terms.reorder; },
             [](C& c, bool v) { c.interval_terms.reorder = v; })
         .def_prop_rw(
-            "interval_tail", [](const C& c) { return c.interval_terms.tail; },
-            [](C& c, bool v) { c.interval_terms.tail = v; })
+            "interval_hurry", [](const C& c) { return c.interval_terms.hurry; },
+            [](C& c, bool v) { c.interval_terms.hurry = v; })
         .def_prop_rw(
             "interval_barrier", [](const C& c) { return c.interval_terms.barrier; },
             [](C& c, bool v) { c.interval_terms.barrier = v; })
-        .def_prop_rw(
-            "interval_backoff", [](const C& c) { return c.interval_terms.backoff; },
-            [](C& c, bool v) { c.interval_terms.backoff = v; })
         .def_rw("fixed_interval", &C::fixed_interval)
         .def_rw("repair_order", &C::repair_order)
         .def_rw("rtt_initial", &C::rtt_initial)

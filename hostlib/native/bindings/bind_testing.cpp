@@ -403,11 +403,10 @@ void bind_parts(nb::module_& t) {
             "bits"_a, "seq"_a);
     nb::class_<ReorderEstimator>(t, "ReorderEstimator")
         .def(nb::init<>())
-        .def("filled", &ReorderEstimator::filled, "late"_a)
-        .def("arrived", &ReorderEstimator::arrived, "duplicate"_a, "now"_a, "rtt"_a)
+        .def("filled", &ReorderEstimator::filled, "late"_a, "path"_a, "paths"_a)
+        .def("arrived", &ReorderEstimator::arrived, "now"_a, "rtt"_a)
         .def_prop_ro("delta", &ReorderEstimator::delta)
-        .def("sigma", &ReorderEstimator::sigma, "rtt"_a)
-        .def_prop_ro("backoff", &ReorderEstimator::backoff);
+        .def("sigma", &ReorderEstimator::sigma, "rtt"_a);
 }
 
 }  // namespace

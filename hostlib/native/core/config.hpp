@@ -22,9 +22,8 @@ struct DetectorSwitches {
 // three packets.
 struct IntervalSwitches {
     bool reorder = true;  // the measured reordering takes the quarter round trip's place
-    bool tail = true;     // shorter at a message's end
-    bool barrier = true;  // shorter when most of a rank's step has arrived
-    bool backoff = true;  // longer when it proves to be too short
+    bool hurry = true;    // half the margin where something was lost of late
+    bool barrier = true;  // in a hurry, shorter when most of a rank's step has arrived
 };
 
 // Widths of running numbers. The wire has room for the defaults; tests narrow them to force every

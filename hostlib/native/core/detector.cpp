@@ -26,17 +26,11 @@ void IntervalDetector::reset(Nanos now, Nanos gap, Nanos first_wait) noexcept {
     postponed_ = false;
 }
 
-Nanos IntervalDetector::interval(const Reassembly& r, const IntervalTerms& t) const noexcept {
+Nanos IntervalDetector::interval(const IntervalTerms& t) const noexcept {
     if (t.fixed != 0) return t.fixed;
-    double tail = 0;  // tau
-    if (static_cast<double>(r.received()) > t.tail_packets) {
-        tail = std::max(0.0, 1.0 - static_cast<double>(r.missing()) / t.tail_packets);
-    }
-    const double shrink = 1.0 - 0.75 * std::max(tail, t.barrier);
-    const double margin =
-        static_cast<double>(4 * t.sigma + 3 * mean_gap()) * shrink * static_cast<double>(1U << t.backoff);
+    const double gaps = static_cast<double>(3 * mean_gap()) * (1.0 - 0.75 * t.barrier);
     const Nanos t_max = std::max(t.t_min, 2 * (t.rtt_base + t.queue_max));
-    return std::clamp(t.delta + static_cast<Nanos>(margin), t.t_min, t_max);
+    return std::clamp(t.delta + (t.hurry ? 2 : 4) * t.sigma + static_cast<Nanos>(gaps), t.t_min, t_max);
 }
 
 void IntervalDetector::arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,
@@ -100,21 +94,21 @@ Nanos IntervalDetector::word_due(const Reassembly& r, Nanos interval, const Inte
 
 Nanos IntervalDetector::deadline(const Serial& serial, const Reassembly& r,
                                  const IntervalTerms& t) const noexcept {
-    const Nanos i = interval(r, t);
+    const Nanos i = interval(t);
     return std::max(not_before_, std::min({hole_due(serial, r, i, t), word_due(r, i, t), idle_due(i, t)}));
 }
 
-bool IntervalDetector::postpone(Nanos now, const IntervalTerms& t, const Reassembly& r) noexcept {
+bool IntervalDetector::postpone(Nanos now, const IntervalTerms& t) noexcept {
     if (postponed_) return false;
     postponed_ = true;
-    not_before_ = now + interval(r, t);
+    not_before_ = now + interval(t);
     return true;
 }
 
 std::optional<IntervalDetector::Report> IntervalDetector::poll(const Serial& serial, Nanos now,
                                                                const Reassembly& r,
                                                                const IntervalTerms& t) noexcept {
-    const Nanos i = interval(r, t);
+    const Nanos i = interval(t);
     if (now < not_before_) return std::nullopt;
     const bool word = word_due(r, i, t) <= now;
     if (!word && hole_due(serial, r, i, t) > now && idle_due(i, t) > now) return std::nullopt;

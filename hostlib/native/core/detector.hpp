@@ -1,6 +1,7 @@
 // The adaptive interval: when a receiver should tell a sender which packets of a message are missing.
 //
-//   T_det = clamp(delta + (4 sigma + 3 g)(1 - 0.75 max(tau, kappa)) 2^b, T_min, max(T_min, T_max))
+//   T_det = clamp(delta + 2 sigma + 3 g (1 - 0.75 kappa), T_min, max(T_min, T_max))   in a hurry
+//   T_det = clamp(delta + 4 sigma + 3 g, T_min, max(T_min, T_max))                    while nothing is lost
 //
 // A report is due when a hole is older than T_det (a packet sent after it arrived that long ago), when the
 // message has been idle for T_det, or when nothing at all came for the time that a first packet needs.
@@ -25,9 +26,8 @@ struct IntervalTerms {
     Nanos rtt_patience = 0;  // what a round trip hardly exceeds
     Nanos delta = 0;
     Nanos sigma = 0;
-    unsigned backoff = 0;     // b
-    double tail_packets = 4;  // U
-    double barrier = 0;       // kappa
+    double barrier = 0;  // kappa
+    bool hurry = false;  // something was lost of late
     Nanos t_min = 0;
     Nanos queue_max = 0;          // Q_max
     Nanos queueing = 0;           // what DATA stands in queues beyond control packets, hardly exceeded
@@ -61,14 +61,14 @@ class IntervalDetector {
     std::optional<Report> poll(const Serial&, Nanos now, const Reassembly&, const IntervalTerms&) noexcept;
     // The caller was stopped and may have unread packets: nothing is due before another interval. Works once
     // between two polls, so that a caller who is always late still reports.
-    bool postpone(Nanos now, const IntervalTerms&, const Reassembly&) noexcept;
+    bool postpone(Nanos now, const IntervalTerms&) noexcept;
 
     // Nothing is due before `until`.
     void defer(Nanos until) noexcept { not_before_ = until; }
 
     Nanos deadline(const Serial&, const Reassembly&, const IntervalTerms&) const noexcept;
 
-    Nanos interval(const Reassembly&, const IntervalTerms&) const noexcept;
+    Nanos interval(const IntervalTerms&) const noexcept;
 
     // How finely the history is kept: a quarter of the present interval. Set now and then, not with each
     // packet.

@@ -28,12 +28,11 @@ std::uint16_t PeerPaths::next(std::uint32_t window) {
     return usable_from(path);
 }
 
-std::uint16_t PeerPaths::next_other(std::uint16_t lost, std::uint32_t window) {
-    std::uint16_t path = next(window);
-    if (path == lost) path = policy_->next_path(seq_, window);
-    if (path == lost) path = after(lost);
-    path = usable_from(path);
-    return path == lost ? after(lost) : path;
+std::uint16_t PeerPaths::next_other(std::uint16_t lost) {
+    std::uint16_t path = next_control();
+    for (std::size_t i = 1; i < owed_.size() && (path == lost || state(path) != PathState::good); ++i)
+        path = next_control();
+    return path == lost ? usable_from(after(lost)) : path;
 }
 
 std::uint16_t PeerPaths::next_control() {

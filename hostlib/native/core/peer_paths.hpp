@@ -20,8 +20,10 @@ class PeerPaths {
 
     // For a packet of data.
     std::uint16_t next(std::uint32_t window);
-    // The same for a copy sent again: not the path on which the last one was lost, where there is another.
-    std::uint16_t next_other(std::uint16_t lost, std::uint32_t window);
+    // For a copy sent again: not the path on which the last one was lost, where there is another, and one on
+    // which nothing was lost, where there is one. The policy is not asked, so that its round goes on as if
+    // nothing had been lost: senders whose rounds do not meet go on not meeting.
+    std::uint16_t next_other(std::uint16_t lost);
     // For control packets, which are no concern of the policy: usable paths in turn.
     std::uint16_t next_control();
 

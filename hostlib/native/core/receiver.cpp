@@ -160,11 +160,8 @@ IntervalTerms Receiver::terms(const Message& m, const Peer& peer) const noexcept
     t.rtt_patience = peer.rtt.patience();
     t.delta = on.reorder ? peer.reorder.delta() : 0;
     t.sigma = on.reorder ? peer.reorder.sigma(t.rtt_base) : ReorderEstimator().sigma(t.rtt_base);
-    t.backoff = on.backoff ? peer.reorder.backoff() : 0;
-    const double in_flight =
-        static_cast<double>(t.rtt_base) / static_cast<double>(std::max<Nanos>(1, ctx_.packet_time()));
-    t.tail_packets = on.tail ? std::max(4.0, in_flight / std::max(1U, ctx_.senders)) : kMaxPackets;
-    t.barrier = m.posted && on.barrier ? steps_.fraction(m.name) : 0;
+    t.hurry = on.hurry && steps_.lossy();
+    t.barrier = on.barrier && t.hurry && m.posted ? steps_.fraction(m.name) : 0;
     t.t_min = std::max(ctx_.config.timer_tick, 2 * ctx_.packet_time());
     t.queue_max = ctx_.config.queue_max;
     t.queueing = peer.queueing.allowance();
@@ -176,7 +173,7 @@ void Receiver::arm(std::uint32_t i, Message& m, Peer& peer) {
     Nanos due = m.posted ? m.deadline : kNever;
     if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
         const IntervalTerms t = terms(m, peer);
-        m.detector.set_spacing(m.detector.interval(m.reassembly, t) / 4);
+        m.detector.set_spacing(m.detector.interval(t) / 4);
         due = std::min(due, m.detector.deadline(ctx_.ts_serial, m.reassembly, t));
     }
     if (due != kNever) ctx_.timers.arm_earlier(TimerKind::recv, i, due);
@@ -218,8 +215,8 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     }
     track_path(d, peer);
     if (pacer_.data_arrived()) release_notice(now);
-    if (found == kNone && finished_.contains(h.name)) return duplicate(d, peer, true, now);
-    if (found != kNone && messages_[found].reassembly.has(h.pkt_idx)) return duplicate(d, peer, false, now);
+    if (found == kNone && finished_.contains(h.name)) return duplicate(d, peer, true);
+    if (found != kNone && messages_[found].reassembly.has(h.pkt_idx)) return duplicate(d, peer, false);
     const std::uint32_t i = found != kNone ? found : open(h.name, h.pkt_total, now, ctx_.longest_wait());
     Message& m = messages_[i];
     if (!m.posted) {
@@ -239,13 +236,16 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     }
     const bool first = !m.begun;
     if (first) begin(m, peer, now);
-    peer.reorder.arrived(false, now, peer.rtt.base());
+    peer.reorder.arrived(now, peer.rtt.base());
     if (h.attempt == 0) {
         const Nanos behind = m.detector.lateness(now, h.pkt_idx);
         if (behind >= 0 && h.pkt_idx + 1U < m.reassembly.high()) {
             ++ctx_.stats.rx_reordered;
-            peer.reorder.filled(behind);
+            const bool common = peer.reorder.filled(behind, h.path_id, ctx_.config.paths);
+            if (!common && behind > peer.rtt.base()) steps_.repaired();
         }
+    } else {
+        steps_.repaired();
     }
     m.reassembly.mark(h.pkt_idx);
     peer.arrivals.arrived(1);
@@ -266,9 +266,8 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (first || m.reassembly.first_missing() < m.reassembly.high()) arm(i, m, peer);
 }
 
-void Receiver::duplicate(const wire::Decoded& d, Peer& peer, bool finished, Nanos now) {
+void Receiver::duplicate(const wire::Decoded& d, const Peer& peer, bool finished) {
     ++ctx_.stats.rx_duplicates;
-    peer.reorder.arrived(true, now, peer.rtt.base());
     // A retransmission of a finished message: its sender may have lost our ACK.
     if (finished && (d.csa.flags & wire::kRtx) != 0) {
         ctx_.control.push(
@@ -291,6 +290,7 @@ void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nano
     Message& m = messages_[i];
     ++ctx_.stats.messages_received;
     if (m.reassembly.total() > 1) peer.mean_gap = m.detector.mean_gap();
+    steps_.completed(static_cast<std::uint32_t>(m.reassembly.total()));
     finished_.add(m.name);
     ControlItem ack = answer(wire::Type::ack, wire::Reason::none, m.name,
                              static_cast<std::uint16_t>(m.reassembly.total()), peer.rank);

@@ -96,7 +96,7 @@ class Receiver {
     }
     void tell_if_due(Peer&, std::uint32_t echo_ts);
     void tell_credit(Peer&);
-    void duplicate(const wire::Decoded&, Peer&, bool finished, Nanos now);
+    void duplicate(const wire::Decoded&, const Peer&, bool finished);
     void pass_on(const LossPacer::Notice&);
     void release_notice(Nanos now);
     void track_path(const wire::Decoded&, Peer&);

@@ -162,7 +162,7 @@ void Receiver::on_timer(std::uint32_t i, Nanos now, bool late) {
         const bool due = m.detector.deadline(ctx_.ts_serial, m.reassembly, t) <= now;
         if (due && m.held_notices > 0) {
             m.detector.defer(now + t.rtt_patience);  // its holes are known, and wait for their turn
-        } else if (due && !(late && m.detector.postpone(now, t, m.reassembly))) {
+        } else if (due && !(late && m.detector.postpone(now, t))) {
             if (const auto report = m.detector.poll(ctx_.ts_serial, now, m.reassembly, t)) {
                 ControlItem item = answer(wire::Type::state, wire::Reason::interval, m.name,
                                           static_cast<std::uint16_t>(m.reassembly.total()), peer.rank);

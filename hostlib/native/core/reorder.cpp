@@ -1,37 +1,35 @@
 #include "reorder.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace csaud {
 
-void ReorderEstimator::filled(Nanos late) noexcept {
-    reordered_ = true;
+bool ReorderEstimator::filled(Nanos late, std::uint16_t path, std::uint16_t paths) noexcept {
+    late_paths_ |= std::uint64_t{1} << (path % kPaths);
+    const auto count = static_cast<unsigned>(std::popcount(late_paths_ | late_before_));
+    if (2 * count < std::min<unsigned>(paths, kPaths)) return false;
     if (!measured_) {
         measured_ = true;
         delta_ = late;
         sigma_ = late / 2;
-        return;
+        return true;
     }
     const Nanos error = late - delta_;
     delta_ += error / 8;
     sigma_ += ((error < 0 ? -error : error) - sigma_) / 4;
+    return true;
 }
 
-void ReorderEstimator::arrived(bool duplicate, Nanos now, Nanos rtt) noexcept {
-    ++packets_;
-    if (duplicate) ++duplicates_;
-    if (packets_ < kMinPackets || now - period_began_ < 8 * rtt) return;
-    if (!reordered_) {
+void ReorderEstimator::arrived(Nanos now, Nanos rtt) noexcept {
+    if (++packets_ < kMinPackets || now - period_began_ < 8 * rtt) return;
+    if (late_paths_ == 0) {
         delta_ /= 2;
         sigma_ = std::max(sigma_ / 2, rtt / 16);
     }
-    reordered_ = false;
-    if (duplicates_ * 100ULL > packets_ && backoff_ < kMaxBackoff) {
-        ++backoff_;
-    } else if (duplicates_ * 400ULL < packets_ && backoff_ > 0) {
-        --backoff_;
-    }
-    packets_ = duplicates_ = 0;
+    late_before_ = late_paths_;
+    late_paths_ = 0;
+    packets_ = 0;
     period_began_ = now;
 }
 

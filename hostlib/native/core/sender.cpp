@@ -134,7 +134,7 @@ bool Sender::next_retransmission(Copy& copy, Nanos now) {
         if (m->arrived.test(r.pkt_idx)) continue;
         Peer& peer = ctx_.peers.get(m->dst);
         ++ctx_.stats.tx_path_lost[record.path];
-        record.path = peer.paths.next_other(record.path, ctx_.config.window);
+        record.path = peer.paths.next_other(record.path);
         record.attempt = record.attempt == UINT8_MAX ? 1 : static_cast<std::uint8_t>(record.attempt + 1);
         stamp(*m, peer, record, now);
         ++*rtx_by_[static_cast<std::size_t>(r.found_by)];

@@ -1,7 +1,8 @@
 // How far the receives of each collective step are (kappa): arrived over expected packets of this rank's
-// step.
+// step. And whether anything was lost of late: if not, there is no reason to hurry at a step's end.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "flat_map.hpp"
@@ -28,6 +29,14 @@ class StepProgress {
         Step* step = steps_.find(key(n));
         if (step != nullptr && --step->open == 0) steps_.erase(key(n));
     }
+
+    // A packet came that was missing until it was sent again.
+    void repaired() noexcept { loss_memory_ = kLossMemory; }
+    // A message of so many packets is complete.
+    void completed(std::uint32_t packets) noexcept { loss_memory_ -= std::min(packets, loss_memory_); }
+    // At the beginning, losses are expected.
+    bool lossy() const noexcept { return loss_memory_ != 0; }
+
     double fraction(const MessageName& n) const noexcept {
         const Step* step = steps_.find(key(n));
         return step == nullptr || step->expected == 0 ? 0.0
@@ -46,7 +55,10 @@ class StepProgress {
         return n;
     }
 
+    static constexpr std::uint32_t kLossMemory = 1024;  // packets
+
     FlatMap<MessageName, Step> steps_;
+    std::uint32_t loss_memory_ = 0;
 };
 
 }  // namespace csaud

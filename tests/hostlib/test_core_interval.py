@@ -1,0 +1,93 @@
+"""The adaptive interval: what it learns of reordering, when it hurries; and the path of a repair."""
+
+from typing import Any
+
+import pytest
+
+from tests.hostlib.core_support import DATA, MS, US, Drop, content, first_copy, network, testing, transfer
+
+RTT = 10 * US
+PATHS = 16
+MESSAGE = content(40 * 64)
+
+
+def learned(late: dict[int, int], periods: int = 1) -> tuple[int, int]:
+    """delta and sigma after so many periods in which first copies came late on these paths, by so much."""
+    estimator = testing.ReorderEstimator()
+    for period in range(1, periods + 1):
+        for path, time in late.items():
+            estimator.filled(time, path, PATHS)
+        for _ in range(128):
+            estimator.arrived(period * 10 * RTT, RTT)
+    return estimator.delta, estimator.sigma(RTT)
+
+
+def test_what_is_late_on_a_few_paths_is_no_measure_for_the_others() -> None:
+    assert learned({}) == learned({0: 300 * US, 8: 300 * US}, periods=20) == (0, RTT // 16)
+
+
+def test_what_is_late_on_most_paths_is_learned() -> None:
+    delta, sigma = learned(dict.fromkeys(range(PATHS), 5 * US), periods=20)
+    assert 4 * US < delta <= 5 * US
+    assert sigma < US
+
+
+def test_what_was_learned_is_forgotten_where_nothing_is_late_any_more() -> None:
+    estimator = testing.ReorderEstimator()
+    for path in range(PATHS):
+        estimator.filled(5 * US, path, PATHS)
+    for period in range(1, 12):
+        for _ in range(128):
+            estimator.arrived(period * 10 * RTT, RTT)
+    assert estimator.delta < 10
+
+
+@pytest.mark.parametrize("hurry", [True, False])
+def test_holes_are_reported_sooner_once_something_was_lost(hurry: bool) -> None:
+    """Packets 20 us apart on a round trip of 100 us: much of the interval is the margin for their gaps."""
+    net = network(
+        window=64, rate_bps=64_000_000, timer_tick=US, tx_ts_unit_ns=100, interval_hurry=hurry,
+        link={"rate_bps": 64_000_000},
+    )  # fmt: skip
+    took = []
+    times: dict[int, int] = {}  # by attempt
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA or p.pkt_idx != 30:
+            return None
+        times[p.attempt] = p.now
+        return "drop" if p.attempt == 0 else None
+
+    for coll_seq in range(1, 5):
+        net.set_hook(hook if coll_seq > 2 else None)  # from then on round trips and gaps are known
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+        net.run_until(net.now + MS)
+        if coll_seq > 2:
+            took.append(times[1] - times[0])
+    if hurry:
+        assert took[1] < 0.9 * took[0]
+    else:
+        assert took[1] == pytest.approx(took[0], rel=0.1)
+
+
+def test_repairs_leave_the_round_of_paths_as_it_is() -> None:
+    """First copies take the paths that they would have taken without losses."""
+    paths = []
+    for lost in ((), (3, 11, 12, 30)):
+        hook = Drop(first_copy(*lost))
+        net = network(hook=hook, paths=PATHS, window=64)
+        for coll_seq in range(1, 4):
+            transfer(net, MESSAGE, coll_seq=coll_seq)
+        assert hook.hit == 3 * len(lost)
+        paths.append([path for kind, _, attempt, path in hook.seen if kind == DATA and attempt == 0])
+    assert paths[0] == paths[1]
+
+
+def test_a_repair_takes_a_path_on_which_nothing_was_lost() -> None:
+    bad = {1, 2, 3, 5}
+    hook = Drop(lambda p: p.type == DATA and p.path_id in bad)
+    net = network(hook=hook, paths=8, window=64)
+    transfer(net, MESSAGE)
+    repairs = [path for kind, _, attempt, path in hook.seen if kind == DATA and attempt > 0]
+    assert repairs
+    assert not set(repairs) & bad
