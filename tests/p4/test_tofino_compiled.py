@@ -64,6 +64,12 @@ class TestCompiled:
     def test_its_parsers_choose(self, compiled: tuple[str, Path, str]) -> None:
         _, folder, _ = compiled
         assert compile_tna.check_parsers(folder) > 10
+        # IPv4 and ARP, the two UDP ports, magic and version: on either side of the queue
+        wanted = {"0x0800", "0x0806", "0x12b7", "0xc27f", "0xc5a1"}
+        code = compile_tna.assembly(folder).read_text()
+        for side in ("ingress", "egress"):
+            parser = re.split(r"^(?:de)?parser ", code.split(f"\nparser {side}:")[1], flags=re.M)[0]
+            assert wanted <= set(re.findall(r"^      (0x\w+):", parser, flags=re.M))
 
     def test_its_description_is_the_committed_one(self, compiled: tuple[str, Path, str]) -> None:
         name, folder, _ = compiled
