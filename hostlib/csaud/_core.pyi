@@ -35,6 +35,7 @@ class EndpointConfig:
     path_seq_bits: int
     tx_ts_bits: int
     credit_bits: int
+    ecn_bits: int
     paths: int
     spray: int
     path_policy: PathPolicy

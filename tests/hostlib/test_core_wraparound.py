@@ -1,9 +1,13 @@
 """Running numbers of a few bits: every wrap-around happens within a test."""
 
+import random
+from typing import Any
+
 import pytest
 from csaud import _core
 
 from tests.hostlib.core_support import (
+    DATA,
     MS,
     US,
     Drop,
@@ -29,6 +33,27 @@ def test_each_detector_across_the_wrap(detector: str) -> None:
         transfer(net, MESSAGE, coll_seq=coll_seq)
     assert retransmitted(net) == {detector: hook.hit}
     assert net.unbalanced() == ""
+
+
+@pytest.mark.parametrize("lost", [0.0, 0.3])
+def test_the_count_of_marks_wraps(lost: float) -> None:
+    """16 marks on each of 4 paths until it wraps; some of the control packets that tell of them are lost."""
+    chance = random.Random(1)
+
+    def hook(p: Any) -> str | None:
+        if p.type == DATA:
+            return "mark" if p.pkt_idx % 3 == 0 else None
+        return "drop" if chance.random() < lost else None
+
+    net = network(hook=hook, window=16, ecn_bits=4)
+    for coll_seq in range(1, 6):
+        transfer(net, MESSAGE, coll_seq=coll_seq)
+    net.set_hook(None)
+    transfer(net, MESSAGE[:64], coll_seq=6)  # control packets tell what is left to tell
+    marked = net.path_stats(1)["rx_path_ecn"]
+    assert min(marked) > 3 * 16
+    untold = [seen - told for seen, told in zip(marked, net.path_stats(0)["tx_path_ecn"], strict=True)]
+    assert all(0 <= count < 8 for count in untold), untold
 
 
 def test_coll_seq_wraps() -> None:

@@ -244,6 +244,8 @@ void bind_core(nb::module_& m) {
         .def_prop_rw(
             "credit_bits", [](const C& c) { return c.bits.credit; },
             [](C& c, unsigned v) { c.bits.credit = v; })
+        .def_prop_rw(
+            "ecn_bits", [](const C& c) { return c.bits.ecn; }, [](C& c, unsigned v) { c.bits.ecn = v; })
         .def_rw("paths", &C::paths)
         .def_rw("spray", &C::spray)
         .def_rw("path_policy", &C::path_policy)

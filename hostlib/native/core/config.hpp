@@ -32,6 +32,7 @@ struct SequenceBits {
     unsigned path_seq = 16;  // (job)
     unsigned tx_ts = 32;     // (job)
     unsigned credit = 32;    // (job)
+    unsigned ecn = 16;       // (job)
 };
 
 struct LocalAddress {

@@ -24,7 +24,8 @@ struct Context {
           path_serial(c.bits.path_seq),
           ts_serial(c.bits.tx_ts),
           credit_serial(c.bits.credit),
-          window_serial(std::min(c.bits.credit, 16U)) {
+          window_serial(std::min(c.bits.credit, 16U)),
+          ecn_serial(c.bits.ecn) {
         for (auto* table : {&stats.tx_path, &stats.tx_path_lost, &stats.tx_path_ecn, &stats.rx_path_ecn})
             table->assign(c.paths, 0);
         const std::uint64_t floor = std::uint64_t{initial_window(c)} * (c.world > 1 ? c.world - 1U : 0U);
@@ -41,7 +42,7 @@ struct Context {
     RingQueue<Completion> completions;
     CreditBudget credit_budget;
     std::size_t payload_bytes;
-    Serial path_serial, ts_serial, credit_serial, window_serial;
+    Serial path_serial, ts_serial, credit_serial, window_serial, ecn_serial;
     std::uint64_t next_id = 1;
     std::uint32_t senders = 0;  // peers of which something is arriving: the present fan-in
     std::uint32_t awaited = 0;  // peers of which receives are posted

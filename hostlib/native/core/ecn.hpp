@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sequence.hpp"
+
 namespace csaud {
 
 struct EcnReport {
@@ -56,11 +58,11 @@ class EcnMarks {
 class EcnEcho {
   public:
     // How many marks are new. A control packet that was overtaken says nothing new.
-    std::uint16_t heard(std::uint16_t path, std::uint16_t count, std::uint16_t paths) {
+    std::uint16_t heard(const Serial& serial, std::uint16_t path, std::uint16_t count, std::uint16_t paths) {
         if (told_.empty()) told_.resize(paths);
-        const auto fresh = static_cast<std::int16_t>(count - told_[path]);
+        const std::int32_t fresh = serial.distance(serial.wrap(told_[path]), count);
         if (fresh <= 0) return 0;
-        told_[path] = count;
+        told_[path] = static_cast<std::uint16_t>(told_[path] + fresh);
         return static_cast<std::uint16_t>(fresh);
     }
 

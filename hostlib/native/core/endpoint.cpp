@@ -47,6 +47,7 @@ void check(const EndpointConfig& c) {
     require(c.bits.path_seq >= 3 && c.bits.path_seq <= 16, "bits.path_seq", "3 to 16");
     require(c.bits.tx_ts >= 8 && c.bits.tx_ts <= 32, "bits.tx_ts", "8 to 32");
     require(c.bits.credit >= 3 && c.bits.credit <= 32, "bits.credit", "3 to 32");
+    require(c.bits.ecn >= 3 && c.bits.ecn <= 16, "bits.ecn", "3 to 16");
     require(2 * std::uint64_t{c.window} < (std::uint64_t{1} << (c.bits.credit - 1)), "bits.credit",
             "room for four windows");
     require(c.rtt_initial > 0 && c.timer_tick > 0 && c.queue_max > 0, "rtt_initial, timer_tick, queue_max",

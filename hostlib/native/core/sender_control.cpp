@@ -135,7 +135,7 @@ void Sender::on_path_answer(Peer& peer, std::uint16_t path) {
 
 void Sender::on_ecn(Peer& peer, std::uint16_t path, std::uint16_t count) {
     if (peer.ecn == nullptr) peer.ecn = std::make_unique<PeerEcn>();
-    const std::uint16_t fresh = peer.ecn->to.heard(path, count, ctx_.config.paths);
+    const std::uint16_t fresh = peer.ecn->to.heard(ctx_.ecn_serial, path, count, ctx_.config.paths);
     ctx_.stats.rx_ecn_echoes += fresh;
     ctx_.stats.tx_path_ecn[path] += fresh;
     if (fresh != 0) peer.paths.marked(path, fresh);

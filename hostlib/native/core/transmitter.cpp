@@ -122,7 +122,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         if (const EcnReport m = of_path ? peer.ecn->from.tell(item.path) : peer.ecn->from.tell(); m.any) {
             h.flags |= wire::kEcnEcho;
             c.echoed_path = m.path;
-            c.ecn_count = m.count;
+            c.ecn_count = static_cast<std::uint16_t>(ctx_.ecn_serial.wrap(m.count));
         }
     }
     c.credit = peer.grant.tell(ctx_.credit_serial);
