@@ -20,7 +20,7 @@ from tests.verbs.guest.runner import digest, part_of
 
 pytestmark = pytest.mark.root
 
-HOSTS = {"h1": "10.0.1.1", "h3": "10.0.2.1"}
+HOSTS = {"h1": "10.0.1.1", "h3": "10.0.2.1", "h4": "10.0.2.2"}
 SEED, LENGTH, LOSS = 31, 200_000, 0.05
 UPLINKS = range(1, 1 + guest_fabric.SPINES)
 
@@ -38,6 +38,9 @@ def hosts() -> Iterator[tuple[NetworkNamespace, dict[str, NetworkNamespace]]]:
                 f"link add {name} mtu 4200 type veth peer name eth0 mtu 4200 "
                 f"netns /proc/{os.getpid()}/fd/{path.fileno()}"
             )
+        for name, space in made.items():
+            plug_in(space, HOSTS[name])
+            switches.ip(f"link set {name} up")
         yield switches, made
 
 
@@ -63,17 +66,14 @@ def test_all_reduce_across_the_fabric(
         ),
     )
     switches, spaces = hosts
-    for name, space in spaces.items():
-        plug_in(space, HOSTS[name])
-        switches.ip(f"link set {name} up")
     with (
         guest_fabric.running(switches, {name: name for name in HOSTS}, intent) as fabric,
         on_host(spaces["h1"]) as one,
         on_host(spaces["h3"]) as two,
     ):
         ranks = [
-            Rank(place, address, {"mode": mode})
-            for place, address, mode in zip((one, two), HOSTS.values(), modes, strict=True)
+            Rank(place, HOSTS[name], {"mode": mode})
+            for place, name, mode in zip((one, two), ("h1", "h3"), modes, strict=True)
         ]
         results = run_job(ranks, HOSTS["h1"], "all_reduce", {"seed": SEED, "lengths": [LENGTH]})
         cut = fabric.count("CsaudIngress.loss_signal.trimmed", DATA)
@@ -96,3 +96,21 @@ def test_all_reduce_across_the_fabric(
     assert total["tx_control"] == total["rx_control"], figures
     odd = [count for name, count in total.items() if name.startswith("rx_bad_")]
     assert sum(odd) == total["tx_errors"] == total["rx_queue_drops"] == 0, figures
+
+
+def test_the_ranks_that_are_left_go_on(hosts: tuple[NetworkNamespace, dict[str, NetworkNamespace]]) -> None:
+    """On the same devices, in the next epoch."""
+    switches, spaces = hosts
+    task = {"seed": SEED, "length": 20_000, "turns": 3, "reform_s": 3.0, "doomed": [1], "stale": 0}
+    with ExitStack() as stack:
+        stack.enter_context(guest_fabric.running(switches, {name: name for name in HOSTS}, Intent()))
+        ranks = [
+            Rank(stack.enter_context(on_host(space)), HOSTS[name], {"mode": "xdp", "dead_after": 1.0})
+            for name, space in spaces.items()
+        ]
+        results = run_job(ranks, HOSTS["h1"], "reform", task, doomed={1})
+    assert [(result["rank"], result["size"]) for result in results] == [(0, 2), (1, 2)]
+    for result in results:
+        assert result["lost"] == 1
+        odd = [count for name, count in result["stats"].items() if name.startswith("rx_bad_")]
+        assert sum(odd) == result["stats"]["tx_errors"] == 0

@@ -254,6 +254,20 @@ def test_a_neighbour_that_moves_is_followed(wire: Wire) -> None:
     assert (buffers[1] == 7).all()
 
 
+def test_an_interface_that_was_down_is_used_again(wire: Wire) -> None:
+    """With it went the route and the neighbour."""
+    buffers = [np.full(50_000, 7, np.uint8), np.zeros(50_000, np.uint8)]
+    with soft_rank(wire.ends[0], JOB, 0, "xdp") as sender, soft_rank(wire.ends[1], JOB, 1, "xdp") as receiver:
+        receiver.post_recv(0, buffers[1], 1)
+        wire.ends[0].ip("link set eth0 down")
+        sender.post_send(1, buffers[0], 1)
+        assert receiver.wait(0.2) == []
+        wire.ends[0].ip("link set eth0 up")
+        (done,) = completed(receiver)
+        assert done.status == _core.Status.ok
+    assert (buffers[1] == 7).all()
+
+
 def completed(rank: SoftRank) -> list[_core.Completion]:
     """What ended, within the time that a repeated PROBE may take."""
     for _ in range(3):
