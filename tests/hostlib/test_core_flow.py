@@ -1,5 +1,6 @@
 """Flow control: an incast is shaped from its first packet, windows react to marks, and nothing deadlocks."""
 
+import random
 from typing import Any
 
 import pytest
@@ -29,6 +30,40 @@ def test_an_incast_is_shaped_from_its_first_packet() -> None:
     assert outcome["fabric"]["deepest_queue"] < SHARED
     assert outcome["fabric"]["data_dropped"] == 0
     assert outcome["stats"]["tx_data"] == SENDERS * 100 + outcome["stats"]["rx_duplicates"]
+
+
+LARGE = 4096 - 32  # payload of a packet beside which control packets count for little
+FAST = {"latency": 5 * US, "rate_bps": 100_000_000_000, "nic_queue": 2}
+LARGE_PACKET = 14 + 20 + 8 + 12 + 8 + 4096 + 4
+TURNS = {"shared_window": SHARED, "timer_tick": 10 * US, "path_mtu": 4096, "rate_bps": FAST["rate_bps"]}
+
+
+@pytest.mark.parametrize("senders", [80, 512])
+def test_more_senders_than_packets_that_may_be_under_way_take_turns(senders: int) -> None:
+    """From the first packet on, and without letting the link idle: within 6 % of what its bytes take."""
+    packets = 6
+    outcome = _core.testing.run(
+        work("incast", senders + 1, packets), config(**TURNS), link_model(**FAST), _core.testing.Chance()
+    )
+    assert outcome["finished"]
+    assert outcome["fabric"]["deepest_queue"] < SHARED
+    assert outcome["stats"]["rx_duplicates"] == 0
+    ideal = senders * packets * LARGE_PACKET * 8 / 100  # ns at 100 Gb/s
+    assert outcome["completions"][0] < 1.06 * ideal + 3 * FAST["latency"]
+
+
+def test_turns_of_clocks_that_differ_need_no_deep_queue() -> None:
+    """Senders begin whenever they are ready, within 400 us: turns meet at random."""
+    senders, packets, seed = 200, 4, 11
+    net = network(senders + 1, link=FAST, **TURNS)
+    size, chance = packets * LARGE, random.Random(seed)
+    receives = {src: net.post_recv(0, src, size, coll_seq=1, fan_in=senders) for src in range(1, senders + 1)}
+    for begin, src in sorted((chance.randrange(400 * US), src) for src in receives):
+        net.run_until(begin)
+        net.post_send(src, 0, bytes(size), coll_seq=1, fan_in=senders)
+    assert net.settle(10_000 * MS)
+    assert all(net.received(0, receive) == bytes(size) for receive in receives.values())
+    assert net.counts()["deepest_queue"] < SHARED
 
 
 def test_a_fixed_window_overruns_the_same_queue() -> None:

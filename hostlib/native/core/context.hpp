@@ -58,8 +58,15 @@ struct Context {
     Nanos longest_wait() const noexcept { return beat() - beat() / 8; }
 
     // Time of a full packet on the link.
-    Nanos packet_time() const noexcept {
-        return static_cast<Nanos>(std::uint64_t{config.path_mtu} * 8 * kSecond / config.rate_bps);
+    Nanos packet_time() const noexcept { return time_of(config.path_mtu); }
+    // The same with all that a link adds to it, and a little more: packets that come no faster than this need
+    // no queue.
+    Nanos turn_time() const noexcept {
+        constexpr std::uint64_t kAround = 20 + 8 + 12 + 8 + 4 + 14 + 24;  // headers, iCRC, Ethernet
+        return time_of((config.path_mtu + kAround) * 33 / 32);
+    }
+    Nanos time_of(std::uint64_t bytes) const noexcept {
+        return static_cast<Nanos>(bytes * 8 * kSecond / config.rate_bps);
     }
 };
 

@@ -203,8 +203,9 @@ void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
         bool room = peer.credit.update(ctx.credit_serial, d.control.credit);
         if ((d.control.flags & wire::kWindow) != 0) {
             room |= peer.window.update(ctx.window_serial, {d.control.path_count, d.control.path_first});
+            if (d.control.path_first > 1) peer.turns.end();
         }
-        if (room) sender.on_room(peer);
+        if (room) sender.on_room(peer, now);
     }
     if ((d.csa.flags & wire::kEcnEcho) != 0) sender.on_ecn(peer, d.control.echoed_path, d.control.ecn_count);
     switch (d.csa.type) {
@@ -320,6 +321,9 @@ void EndpointImpl::on_timer(Nanos now) {
                 break;
             case TimerKind::paths:
                 sender.on_paths_timer(static_cast<std::uint16_t>(t.index), now);
+                break;
+            case TimerKind::turn:
+                sender.on_turn(static_cast<std::uint16_t>(t.index), now);
                 break;
             case TimerKind::rest:
                 ctx.peers.rest(ctx.path_serial, now - ctx.config.peer_rest);

@@ -27,6 +27,7 @@ struct Peer {
     // To it
     CreditAccount credit;
     SendWindow window;
+    Turns turns;
     PeerPaths paths;
     std::vector<std::uint16_t> tx_seq;  // next path_seq by path
     RingQueue<Handle> pending;          // sends with packets that never went, in the order posted

@@ -34,8 +34,12 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     m.chain = hints.chain;
     by_key_.add(i);
     peer.pending.push(messages_.handle(i));
-    if (ctx_.config.shaping && hints.fan_in > 1) peer.window.shape(window_share(ctx_.config, hints.fan_in));
-    make_ready(peer);
+    if (ctx_.config.shaping && hints.fan_in > 1) {
+        peer.window.shape(window_share(ctx_.config, hints.fan_in));
+        if (hints.fan_in > ctx_.config.shared_window)
+            peer.turns.take(hints.fan_in, ctx_.config.rank, ctx_.turn_time(), now);
+    }
+    make_ready(peer, now);
     liveness_.wait(peer, now);
     if (peer.paths.any_bad()) probe_paths(peer, now);
     ctx_.timers.arm(TimerKind::send, i, std::min(m.deadline, now + probe_wait(peer, 0)));
@@ -77,7 +81,7 @@ void Sender::fail_all(Status status, std::uint16_t rank, Nanos now) {
     ready_.clear();
 }
 
-void Sender::make_ready(Peer& peer) {
+void Sender::make_ready(Peer& peer, Nanos now) {
     if (peer.in_ready || !may_send(peer)) return;
     while (!peer.pending.empty()) {
         const SendMessage* first = messages_.find(peer.pending.front());
@@ -85,12 +89,17 @@ void Sender::make_ready(Peer& peer) {
         peer.pending.pop();
     }
     if (peer.pending.empty()) return;
+    if (!peer.turns.mine(now)) return ctx_.timers.arm(TimerKind::turn, peer.rank, peer.turns.next());
     peer.in_ready = true;
     ready_.push(peer.rank);
 }
 
-void Sender::on_room(Peer& peer) {
-    make_ready(peer);
+void Sender::on_room(Peer& peer, Nanos now) {
+    make_ready(peer, now);
+}
+
+void Sender::on_turn(std::uint16_t rank, Nanos now) {
+    if (Peer* peer = ctx_.peers.find(rank); peer != nullptr) make_ready(*peer, now);
 }
 
 // A copy goes out: it becomes the newest one of its packet.
@@ -148,7 +157,7 @@ bool Sender::next_first(Copy& copy, Nanos now) {
     while (!ready_.empty()) {
         Peer& peer = ctx_.peers.get(ready_.pop());
         peer.in_ready = false;
-        make_ready(peer);  // to the back of the ring, if there is work and credit
+        make_ready(peer, now);  // to the back of the ring, if there is work and credit
         if (!peer.in_ready) continue;
         const Handle h = peer.pending.front();
         SendMessage& m = messages_[h.index];
@@ -165,6 +174,7 @@ bool Sender::next_first(Copy& copy, Nanos now) {
         m.probe_rounds = 0;
         peer.credit.sent();
         peer.window.sent();
+        peer.turns.sent(now);
         copy = {&m, idx, record, peer.window.asks(), m.cls};
         return true;
     }

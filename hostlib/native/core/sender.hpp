@@ -41,7 +41,9 @@ class Sender {
     void on_not_ready(const wire::Decoded&, Nanos now);
     void on_bounce(const wire::Decoded&, std::uint16_t dst, Nanos now);
     // There may be new credit, or room in the window.
-    void on_room(Peer&);
+    void on_room(Peer&, Nanos now);
+    // Our turn to send to a rank to which many do.
+    void on_turn(std::uint16_t rank, Nanos now);
     // The receiver has counted so many marks on a path.
     void on_ecn(Peer&, std::uint16_t path, std::uint16_t count);
 
@@ -105,7 +107,7 @@ class Sender {
     void probe_paths(Peer&, Nanos now);
     void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
     static bool may_send(const Peer& p) noexcept { return p.credit.may_send() && p.window.open(); }
-    void make_ready(Peer&);
+    void make_ready(Peer&, Nanos now);
     void queue(std::uint32_t index, std::uint16_t idx, Detector, PathFeedback, Nanos now);
     void resend_reported(std::uint32_t index, std::uint16_t idx, std::uint8_t attempt, Nanos now);
     void resend_gap(Peer&, const wire::Decoded&, Nanos now);

@@ -13,7 +13,7 @@
 
 namespace csaud {
 
-enum class TimerKind : std::uint8_t { recv, send, peer, abort, notices, rest, paths };
+enum class TimerKind : std::uint8_t { recv, send, peer, abort, notices, rest, paths, turn };
 
 struct Timer {
     Nanos due = kNever;
@@ -41,7 +41,7 @@ class TimerHeap {
     void remove(std::size_t i);
 
     std::vector<Timer> heap_;
-    std::array<std::vector<std::uint32_t>, 7>
+    std::array<std::vector<std::uint32_t>, 8>
         places_;  // by kind and index: position in the heap + 1, 0 = none
 };
 

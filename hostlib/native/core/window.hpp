@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "config.hpp"
+#include "message_name.hpp"
 #include "sequence.hpp"
 
 namespace csaud {
@@ -27,6 +28,32 @@ namespace csaud {
 inline std::uint32_t window_share(const EndpointConfig& c, std::uint32_t senders) noexcept {
     return std::max(1U, c.shared_window / std::max(1U, senders));
 }
+
+// Where more senders than `shared_window` send to one rank, a packet of each would be too much already. They
+// take turns then, by their own clocks: a packet each while every other one sends one, the first one when its
+// place among them comes. Where their clocks are apart, as in an incast of which nobody knows when it begins,
+// turns meet at random, and the queue stays far below one packet of each.
+class Turns {
+  public:
+    // `senders`, each `turn` long; ours is number `place`.
+    void take(std::uint32_t senders, std::uint32_t place, Nanos turn, Nanos now) noexcept {
+        if (round_ == 0) next_ = now + static_cast<Nanos>(place % senders) * turn;
+        round_ = static_cast<Nanos>(senders) * turn;
+    }
+    // The receiver says that more than one packet may be under way: so few send by now.
+    void end() noexcept { round_ = 0; }
+
+    bool mine(Nanos now) const noexcept { return round_ == 0 || now >= next_; }
+    Nanos next() const noexcept { return next_; }
+    // A turn that was missed is not made up for.
+    void sent(Nanos now) noexcept {
+        if (round_ != 0) next_ = std::max(next_, now - round_) + round_;
+    }
+
+  private:
+    Nanos round_ = 0;  // 0: everyone sends when it may
+    Nanos next_ = 0;
+};
 
 // What a receiver tells.
 struct WindowNews {
