@@ -1,10 +1,28 @@
 """What a test needs of the machine, said once: a test that cannot run here says why instead of failing."""
 
 import os
+import platform
+import re
 import shutil
 import signal
+import socket
 
 import pytest
+
+_AF_XDP = 44  # linux/socket.h
+
+
+def _has_xdp() -> bool:
+    """Programs at TCX came with Linux 6.6; AF_XDP is a choice of who builds a kernel."""
+    version = re.match(r"(\d+)\.(\d+)", platform.release())
+    if version is None or tuple(map(int, version.groups())) < (6, 6) or os.geteuid() != 0:
+        return False
+    try:
+        socket.socket(_AF_XDP, socket.SOCK_RAW).close()
+    except OSError:
+        return False
+    return True
+
 
 NEEDS = {
     "root": (lambda: os.geteuid() == 0, "needs root: it makes network namespaces or raw sockets"),
@@ -18,6 +36,7 @@ NEEDS = {
         lambda: os.geteuid() == 0 and shutil.which("qemu-system-x86_64") is not None,
         "needs root and qemu-system-x86_64",
     ),
+    "xdp": (_has_xdp, "needs root and Linux 6.6 or newer with CONFIG_XDP_SOCKETS"),
 }
 
 

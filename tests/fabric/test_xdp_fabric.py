@@ -18,7 +18,7 @@ from tests.support.netns import NetworkNamespace
 from tests.support.ranks import Rank, on_host, run_job
 from tests.verbs.guest.runner import digest, part_of
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.xdp]
 
 HOSTS = {"h1": "10.0.1.1", "h3": "10.0.2.1", "h4": "10.0.2.2"}
 SEED, LENGTH, LOSS = 31, 200_000, 0.05

@@ -59,7 +59,7 @@ def wire() -> Iterator[Wire]:
         yield made
 
 
-@pytest.fixture(params=["raw", "udp", "xdp"])
+@pytest.fixture(params=["raw", "udp", pytest.param("xdp", marks=pytest.mark.xdp)])
 def ends(request: pytest.FixtureRequest, wire: Wire) -> Iterator[tuple[SoftRank, PeerSocket]]:
     mode: Mode = request.param
     with wire.ends[PEER].entered():

@@ -25,7 +25,7 @@ from tests.support.roce import LOSS_PORT, ROCE_PORT
 from tests.support.soft import Address, SoftRank, soft_rank
 from tests.support.soft import Job as SoftJob
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.xdp]
 
 HERE, THERE = Wire.addresses
 JOB = SoftJob({0: Address(HERE, QPN), 1: Address(THERE, QPN + 1)}, qkey=0x1CEB00DA, epoch=4)

@@ -107,6 +107,7 @@ void SendRing::bind(int interface_index, unsigned queues) {
             if (::bind(fd_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return;
             if (errno != EBUSY) break;
         }
+        if (errno == EINVAL) throw_errno("bind an AF_XDP socket to the interface (Linux 6.6 or newer)");
         if (errno != EBUSY || monotonic_now() >= until) throw_errno("bind an AF_XDP socket to the interface");
         ::poll(nullptr, 0, kQueuePauseMs);
     }
