@@ -80,11 +80,16 @@ test: lint ## All tests
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60
-fuzz: build/.apt ## libFuzzer with sanitizers on the host core's parsers (FUZZ_SECONDS each; the corpora are kept)
+fuzz: build/.apt ## libFuzzer with sanitizers on hosts' and switch's parsers (FUZZ_SECONDS each; the corpora are kept)
 	@cmake -S hostlib/native/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ >/dev/null
 	@ninja -C build/fuzz
 	@build/fuzz/fuzz_wire -max_len=4400 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-wire
 	@build/fuzz/fuzz_endpoint -max_len=4000 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-endpoint
+	@cmake -S softswitch/native/fuzz -B build/fuzz-switch -G Ninja -DCMAKE_CXX_COMPILER=clang++ >/dev/null
+	@ninja -C build/fuzz-switch
+	@for name in packets program; do \
+	  build/fuzz-switch/fuzz_$$name -max_len=1500 -len_control=0 -max_total_time=$(FUZZ_SECONDS) build/fuzz-switch/corpus-$$name; \
+	done
 
 .PHONY: sanitize
 sanitize: build/.installed ## Tests of both native cores under ASan and UBSan, those with threads under TSan (KINDS=thread)
