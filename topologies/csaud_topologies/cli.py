@@ -13,7 +13,9 @@ from csaud_topologies.errors import RunError
 from csaud_topologies.options import RunOptions
 
 app = typer.Typer(
-    help="Fabrics under Mininet: run a scenario, enter a running fabric, clean up.", no_args_is_help=True
+    help="Fabrics under Mininet: run a scenario, enter a running fabric, clean up.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 _SPRAY = "ecmp, entropy, random, round-robin, weighted, least-queue, host or flowlet"
