@@ -121,7 +121,7 @@ class ControlServer:
             return {"ok": True, **await op(request)}
         except ValidationError as error:
             return _refusal(mistake(error))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             return _refusal(str(error) or type(error).__name__)
         except KeyError as error:
             return _refusal(f"the request lacks {error}")

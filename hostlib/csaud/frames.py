@@ -51,7 +51,7 @@ class FrameReader:
 def _decode(body: bytes) -> Message:
     try:
         message = json.loads(body)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # RecursionError: nested as deep as nobody means it
         raise BadFrame(f"not JSON: {error}") from None
     if not isinstance(message, dict):
         raise BadFrame("not a JSON object")

@@ -93,30 +93,34 @@ class PathReports:
             self._paths.deny_path(path, path in wanted)
         self._denied = wanted
 
+    def hear(self, line: bytes) -> None:
+        """Obey an answer. ValueError: it is none, or a refusal; then nothing changes."""
+        try:
+            answer = json.loads(line)
+            denied = [int(path) for path in answer["denied"]] if answer["ok"] else None
+        except (TypeError, KeyError, OverflowError, RecursionError) as error:
+            raise ValueError(f"its answer cannot be read: {error!r}") from None
+        if denied is None:
+            raise ValueError(answer.get("error", "no reason given"))
+        self.obey(denied)
+
     def _run(self) -> None:
         while True:
             ending = self._stopping.wait(self._interval)
             try:
-                answer = self._ask(self.report())
-                if not answer.get("ok"):
-                    raise ValueError(answer.get("error", "no reason given"))
-                self.obey([int(path) for path in answer["denied"]])
+                self.hear(self._ask(self.report()))
                 self._silent = False
-            except (OSError, ValueError, TypeError, KeyError) as error:
+            except (OSError, ValueError) as error:
                 if not self._silent:
                     log.warning("the controller at %s takes no path reports: %s", self._address, error)
                 self._silent = True
             if ending:
                 return
 
-    def _ask(self, request: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, request: dict[str, Any]) -> bytes:
         with self._connected() as connection:
             connection.sendall(json.dumps(request).encode() + b"\n")
-            line = connection.makefile("rb").readline(_LONGEST_ANSWER)
-        answer = json.loads(line)
-        if not isinstance(answer, dict):
-            raise ValueError("the answer is no object")
-        return answer
+            return connection.makefile("rb").readline(_LONGEST_ANSWER)
 
     def _connected(self) -> socket.socket:
         if isinstance(self._address, tuple):

@@ -113,12 +113,12 @@ def table_from_json(message: dict[str, Any]) -> Table:
     try:
         cards = tuple(card_from_json(card) for card in message["cards"])
         return Table(cards, int(message["epoch"]), int(message["qkey"]), int(message["mtu"]))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RendezvousError(f"rank 0 sent a table that cannot be read: {error!r}") from None
 
 
 def card_from_json(fields: dict[str, Any]) -> Card:
-    """A card out of a message; KeyError, TypeError or ValueError where it is not one."""
+    """A card out of a message; KeyError, TypeError, ValueError or OverflowError where it is not one."""
     return Card(
         rank=int(fields["rank"]),
         ipv4=str(fields["ipv4"]),

@@ -186,7 +186,7 @@ class Host:
             return f"it was in epoch {message.get('epoch')!r}, the others in {self._before.epoch}"
         try:
             card = card_from_json(message["card"])
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             return f"its card cannot be read: {error!r}"
         if not 0 <= card.rank < self._world or card.rank == self._rank:
             return f"rank {card.rank} is not one of the others, 0 to {self._world - 1} but {self._rank}"

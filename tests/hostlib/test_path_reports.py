@@ -89,7 +89,7 @@ def test_denied_paths_are_those_of_the_newest_answer(tmp_path: Path) -> None:
     with controller(tmp_path / "c", answers):
         reporter = reports(paths, tmp_path / "c")
         for _ in range(4):
-            reporter.obey(reporter._ask(reporter.report())["denied"])
+            reporter.hear(reporter._ask(reporter.report()))
             seen.append(sorted(paths.denied))
     assert seen == [[1], [1, 2], [2], [3]]
 
