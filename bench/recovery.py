@@ -77,6 +77,7 @@ TERMS = (
 )
 # Silent loss, and queues that cut what exceeds a bandwidth-delay product.
 _TRIMMING = (("trim_at", 32),)
+_TRIMMING_MUCH = (("trim_at", 8),)
 
 
 def comparison_cases(effort: Effort) -> list[Case]:
@@ -109,11 +110,13 @@ def term_cases(effort: Effort) -> list[Case]:
 
 
 def ablation_cases(effort: Effort) -> list[Case]:
-    """Where layers and terms may earn their place: silent loss alone, and with an incast that is trimmed."""
+    """Where layers may earn their place: silent loss alone, with an incast that is trimmed, and for a short
+    urgent collective beside a long one."""
     return [
         Case("ring", 1e-2, link=_TRIMMING, ranks=effort.ranks),
         Case("all_to_all", 1e-2, link=_TRIMMING, ranks=effort.ranks),
         Case("incast", 1e-2, link=_TRIMMING, ranks=min(17, effort.ranks), packets=128),
+        Case("urgent", 5e-2, link=_TRIMMING_MUCH, ranks=min(32, effort.ranks)),
     ]
 
 

@@ -35,7 +35,8 @@ class Case:
     """One workload under one kind of loss.
 
     Attributes:
-        pattern: "ring" (all-reduce), "all_to_all" or "incast".
+        pattern: "ring" (all-reduce), "all_to_all", "incast" or "urgent" (a ring of messages of two packets
+            beside an all-to-all of `packets`; the ring is measured).
         loss: part of all packets that is lost.
         burst: packets lost in a row, on average.
         link: further fields of LinkModel.

@@ -321,12 +321,14 @@ void bind_workload(nb::module_& t) {
     nb::enum_<Pattern>(t, "Pattern", "Who sends to whom.")
         .value("ring", Pattern::ring)
         .value("all_to_all", Pattern::all_to_all)
-        .value("incast", Pattern::incast);
+        .value("incast", Pattern::incast)
+        .value("urgent", Pattern::urgent);
     nb::class_<Workload>(t, "Workload", "Collectives on a virtual network; times in nanoseconds.")
         .def(nb::init<>())
         .def_rw("pattern", &Workload::pattern)
         .def_rw("ranks", &Workload::ranks)
         .def_rw("packets", &Workload::packets)
+        .def_rw("urgent_packets", &Workload::urgent_packets)
         .def_rw("iterations", &Workload::iterations)
         .def_rw("warm_up", &Workload::warm_up)
         .def_rw("pause", &Workload::pause)
@@ -342,6 +344,8 @@ void bind_workload(nb::module_& t) {
             d["flows"] = r.flows;
             d["completions"] = r.completions;
             d["finished"] = r.finished;
+            d["sends"] = r.sends;
+            d["sends_open"] = r.sends_open;
             d["stats"] = stats_of(r.totals);
             d["fabric"] = counts_of(r.counts);
             return d;
