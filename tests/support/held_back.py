@@ -4,7 +4,7 @@ import os
 import select
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tests.support.qemu.network import TapNetwork
@@ -89,10 +89,8 @@ def relay(one: TapNetwork, other: TapNetwork, epoch: int, every: int) -> Iterato
 
 
 @contextmanager
-def repeated(network: TapNetwork, epoch: int, every: int, most: int) -> Iterator[HeldBack]:
-    """Each `every`-th packet of `epoch`, `most` at most, that the network's host sends comes a second time,
-    when the first one of another epoch has been sent."""
-    held = HeldBack(epoch, every)
+def watched(network: TapNetwork, see: Callable[[bytes, Callable[[bytes], object]], None]) -> Iterator[None]:
+    """see(frame, send) of each frame that the network's host sends; send() puts one on the wire."""
     ended = threading.Event()
 
     def work() -> None:
@@ -100,12 +98,8 @@ def repeated(network: TapNetwork, epoch: int, every: int, most: int) -> Iterator
             if not select.select([wire], [], [], STEP_S)[0]:
                 continue
             frame, source = wire.recvfrom(LONGEST)
-            if source[2] != socket.PACKET_OUTGOING:
-                continue
-            if held.count < most or held.released:
-                held.keeps(frame)
-            for late in held.take():
-                wire.send(late)
+            if source[2] == socket.PACKET_OUTGOING:
+                see(frame, wire.send)
 
     with network.entered():
         wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
@@ -114,7 +108,23 @@ def repeated(network: TapNetwork, epoch: int, every: int, most: int) -> Iterator
         worker = threading.Thread(target=work)
         worker.start()
         try:
-            yield held
+            yield
         finally:
             ended.set()
             worker.join()
+
+
+@contextmanager
+def repeated(network: TapNetwork, epoch: int, every: int, most: int) -> Iterator[HeldBack]:
+    """Each `every`-th packet of `epoch`, `most` at most, that the network's host sends comes a second time,
+    when the first one of another epoch has been sent."""
+    held = HeldBack(epoch, every)
+
+    def see(frame: bytes, send: Callable[[bytes], object]) -> None:
+        if held.count < most or held.released:
+            held.keeps(frame)
+        for late in held.take():
+            send(late)
+
+    with watched(network, see):
+        yield held

@@ -1,12 +1,15 @@
 """Collectives over the kernel's Soft-RoCE: among RDMA devices, and between one and the soft device."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from tests.support.held_back import ETHERNET, epoch_of, watched
 from tests.support.netns import NetworkNamespace
 from tests.support.ranks import InGuest, OnHost, Rank, on_host, run_job
+from tests.support.roce import CSA_BYTES, Datagram
 from tests.support.rxe import GUEST, HOST, RxeGuest
 
 pytestmark = [pytest.mark.qemu, pytest.mark.root]
@@ -75,6 +78,29 @@ def test_every_collective_between_soft_and_verbs(
     ranks, master = ([soft, verbs], HOST.ipv4) if first == "soft" else ([verbs, soft], GUEST.ipv4)
     results = run_job(ranks, master, "every_kind", {"seed": SEED, "length": LENGTH})
     check(results, expected[2], [mode, "verbs"] if first == "soft" else ["verbs", mode])
+
+
+def test_datagrams_too_short_for_a_header_are_counted_and_change_nothing(
+    rxe_guest: RxeGuest, host: OnHost, guest: InGuest, expected: dict[int, list[dict[str, str]]]
+) -> None:
+    """Cut off within the header, with the right Q_Key and iCRC, so that the device delivers them."""
+    forged: list[int] = []
+
+    def see(frame: bytes, send: Callable[[bytes], object]) -> None:
+        if forged or epoch_of(frame) is None:
+            return
+        sent = Datagram.unpack(frame[ETHERNET:])
+        for length in range(CSA_BYTES):
+            forged.append(length)
+            send(frame[:ETHERNET] + replace(sent, payload=sent.payload[:length]).pack())
+
+    ranks = [Rank(host, HOST.ipv4, {"mode": "raw"}), Rank(guest, GUEST.ipv4, VERBS)]
+    with watched(rxe_guest.network, see):
+        results = run_job(ranks, HOST.ipv4, "every_kind", {"seed": SEED, "length": LENGTH})
+    assert [result["digests"] for result in results] == expected[2]
+    stats = results[1]["stats"]
+    bad = {name: count for name, count in stats.items() if name.startswith("rx_bad_") and count}
+    assert bad == {"rx_bad_length": len(forged)} and forged == list(range(CSA_BYTES))
 
 
 def test_what_cannot_be_opened_is_explained(guest: InGuest) -> None:
