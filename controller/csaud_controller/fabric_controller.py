@@ -249,8 +249,10 @@ class FabricController:
         """Compute what is desired by now and tell every switch."""
         self._stop_waiting()
         began = time.monotonic_ns()
-        self._recompute()
-        self._gathering.computed(began, time.monotonic_ns())
+        try:
+            self._recompute()
+        finally:  # whatever went wrong, the next event is computed again
+            self._gathering.computed(began, time.monotonic_ns())
         for task in self.tasks.values():
             task.wake()
         self._store()
