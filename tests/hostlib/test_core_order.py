@@ -108,3 +108,27 @@ def test_what_the_copies_say_of_themselves() -> None:
         net.post_send(0, 1, content(SIZE), coll_seq=coll_seq, due=due)
     assert net.settle(100 * S)
     assert seen == {1: {(2, True)}, 2: {(3, False)}}
+
+
+def test_an_urgent_message_does_not_wait_for_what_was_posted_before_it() -> None:
+    """Neither for packets of a message that has begun, nor for others behind it; those go on afterwards."""
+    net = network(2, pace_bps=PACE, window=16)
+    first: dict[int, int] = {}
+
+    def hook(p: Any) -> None:
+        if p.type == DATA:
+            first.setdefault(p.coll_seq, p.now)
+
+    net.set_hook(hook)
+    receives = {seq: net.post_recv(1, 0, 40 * 64, coll_seq=seq) for seq in (1, 2, 3)}
+    for seq in (1, 2):
+        net.post_send(0, 1, content(40 * 64, seq), coll_seq=seq)
+    net.run_until(10 * MS)
+    net.post_send(0, 1, content(40 * 64, 3), coll_seq=3, cls=1)
+    assert net.settle(60 * S)
+    assert all(net.received(1, receive) == content(40 * 64, seq) for seq, receive in receives.items())
+    assert first[1] < first[3] < first[2]
+    done = {c.id: c.finished_ns for c in net.completions(1)}
+    ends = {seq: done[receive] for seq, receive in receives.items()}
+    assert ends[3] < ends[1] < ends[2]
+    assert net.unbalanced() == ""

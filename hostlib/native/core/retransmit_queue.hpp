@@ -17,6 +17,7 @@ enum class Detector : std::uint8_t { loss, gap, interval, probe };
 
 // Classes of criticality beside those that a message brings along (docs/protocol.md, "What the schedule
 // tells").
+inline constexpr std::uint8_t kUrgentClass = 1;  // and 0: as the message says
 inline constexpr std::uint8_t kLateClass = 2;    // no slack is left
 inline constexpr std::uint8_t kRepairClass = 3;  // any other retransmission
 

@@ -33,7 +33,11 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     m.due = hints.due;
     m.chain = hints.chain;
     by_key_.add(i);
-    peer.pending.push(messages_.handle(i));
+    if (m.cls <= kUrgentClass) {
+        peer.pending.push_front(messages_.handle(i));
+    } else {
+        peer.pending.push(messages_.handle(i));
+    }
     if (ctx_.config.shaping && hints.fan_in > 1) {
         peer.window.shape(window_share(ctx_.config, hints.fan_in));
         if (hints.fan_in > ctx_.config.shared_window)
