@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator
 
@@ -149,6 +150,20 @@ def test_bad_requests_are_refused(lonely: RunDir, request_: dict, expected: str)
     with pytest.raises(RefusedError) as caught:
         ask(lonely.control_socket, operation, **request_)
     assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "line", [b"[" * 60_000, b'{"op": "alarms", "since": Infinity}', b'{"op": ["alarms"]}', b"\xff", b"7"]
+)
+def test_a_line_that_is_no_request_is_refused_and_the_next_one_answered(lonely: RunDir, line: bytes) -> None:
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(PATIENCE_S)
+        client.connect(str(lonely.control_socket))
+        answers = client.makefile("rb")
+        client.sendall(line + b"\n")
+        assert json.loads(answers.readline())["ok"] is False
+        client.sendall(b'{"op": "status"}\n')
+        assert json.loads(answers.readline())["ok"] is True
 
 
 def test_a_change_names_the_switches_that_do_not_hold_it_yet() -> None:
