@@ -134,12 +134,12 @@ def test_a_mistake_in_a_policy_file_is_told_with_file_and_line() -> None:
     ("request_", "expected"),
     [
         ({"op": "dance"}, "unknown op 'dance'; expected one of status"),
-        ({"op": "policy.set", "policy": {"spray": "sideways"}}, "spray: Input should be 'ecmp'"),
+        ({"op": "policy.set", "policy": {"spray": "sideways"}}, "spray: expected 'ecmp'"),
         ({"op": "policy.set", "policy": {"sprey": "ecmp"}}, "sprey: Extra inputs are not permitted"),
         ({"op": "policy.set"}, "the request lacks 'policy'"),
         (
             {"op": "fault.set", "rule": {"probability": 2}},
-            "probability: Input should be less than or equal to 1",
+            "probability: expected less than or equal to 1",
         ),
         ({"op": "fault.set", "rule": {"probability": 0.1, "where": "l1-l2"}}, "unknown link 'l1-l2'"),
         ({"op": "fault.clear", "where": "all"}, "no fault is set for all; there is no fault at all"),
