@@ -55,7 +55,7 @@ class StepProgress {
         return n;
     }
 
-    static constexpr std::uint32_t kLossMemory = 1024;  // packets
+    static constexpr std::uint32_t kLossMemory = 8192;  // packets
 
     FlatMap<MessageName, Step> steps_;
     std::uint32_t loss_memory_ = 0;
