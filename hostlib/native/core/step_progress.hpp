@@ -34,7 +34,6 @@ class StepProgress {
     void repaired() noexcept { loss_memory_ = kLossMemory; }
     // A message of so many packets is complete.
     void completed(std::uint32_t packets) noexcept { loss_memory_ -= std::min(packets, loss_memory_); }
-    // At the beginning, losses are expected.
     bool lossy() const noexcept { return loss_memory_ != 0; }
 
     double fraction(const MessageName& n) const noexcept {
