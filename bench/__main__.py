@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import subprocess
@@ -199,6 +200,7 @@ def recovery_(
         texts += [recovery_text.comparison(compared), recovery_text.every_fixed(compared)]
         recovery_plot.draw(compared, out / "recovery.svg")
     if not only or Question.ABLATION in only:
+        effort = dataclasses.replace(effort, seeds=1)
         variants = found(recovery.ablation_cases(effort), (*recovery.BUILT_UP, *recovery.LEFT_OUT))
         results += recovery.ablation_rows(variants)
         texts.append(recovery_text.ablation(variants))

@@ -30,7 +30,7 @@ Found = dict[tuple[Case, str], Outcome]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much to run."""
+    """How much to run; of the ablation one seed, since it has many more variants."""
 
     seeds: int
     iterations: int
