@@ -15,7 +15,7 @@ from csaud_controller.policy import Policy
 from tests.fabric.virtual import DATA
 from tests.support import guest_fabric
 from tests.support.netns import NetworkNamespace
-from tests.support.ranks import Rank, on_host, run_job
+from tests.support.ranks import Rank, on_host, run_job, totals
 from tests.verbs.guest.runner import digest, part_of
 
 pytestmark = [pytest.mark.root, pytest.mark.xdp]
@@ -84,11 +84,7 @@ def test_all_reduce_across_the_fabric(
     expected = digest(reference_sum([part_of(rank, SEED, LENGTH) for rank in range(2)]))
     assert [result["digests"] for result in results] == [[expected]] * 2
     assert min(by_uplink) > 0 and max(by_uplink) - min(by_uplink) <= 0.1 * sum(by_uplink), by_uplink
-    total = {
-        name: sum(result["stats"][name] for result in results)
-        for name, value in results[0]["stats"].items()
-        if isinstance(value, int)
-    }
+    total = totals(results)
     figures = {name: count for name, count in total.items() if count}
     assert cut > 0 and total["rx_loss_trimmed"] == total["rx_loss_notices"] == cut, (cut, figures)
     # The books: what left and did not arrive was cut, and nothing else was lost.

@@ -3,41 +3,24 @@
 Short runs from a given seed, without a corpus; `make fuzz` runs as long as is asked for, and keeps one.
 """
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-SOURCE = Path(__file__).parents[2] / "hostlib" / "native" / "fuzz"
-BUILD = Path(__file__).parents[2] / "build" / "fuzz"
-SEED = 1
+from tests.support import fuzzers
+
+ROOT = Path(__file__).parents[2]
 
 pytestmark = pytest.mark.fuzz
 
 
 @pytest.fixture(scope="module")
 def built() -> Path:
-    for command in (
-        ["cmake", "-S", SOURCE, "-B", BUILD, "-G", "Ninja", "-DCMAKE_CXX_COMPILER=clang++"],
-        ["ninja", "-C", BUILD],
-    ):
-        done = subprocess.run(command, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    return BUILD
+    return fuzzers.build(ROOT / "hostlib" / "native" / "fuzz", ROOT / "build" / "fuzz")
 
 
 @pytest.mark.parametrize(
     ("fuzzer", "runs", "longest"), [("fuzz_wire", 3_000_000, 4400), ("fuzz_endpoint", 200_000, 4000)]
 )
 def test_no_input_breaks_it(built: Path, tmp_path: Path, fuzzer: str, runs: int, longest: int) -> None:
-    print("seed", SEED)
-    command = [
-        built / fuzzer,
-        f"-seed={SEED}",
-        f"-runs={runs}",
-        f"-max_len={longest}",
-        "-print_final_stats=1",
-    ]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert f"stat::number_of_executed_units: {runs}" in done.stderr
+    fuzzers.run(built / fuzzer, runs, f"-max_len={longest}", cwd=tmp_path)

@@ -137,3 +137,12 @@ def run_job(
     assert not errors, "\n".join(errors)
     assert all(result["error"].startswith(ENDED) for result in dead), dead
     return [result for _, result in sorted(results.items())]
+
+
+def totals(results: list[dict[str, Any]]) -> dict[str, int]:
+    """Each counter of the ranks' `stats`, summed over them; lists by path are left out."""
+    return {
+        name: sum(result["stats"][name] for result in results)
+        for name, value in results[0]["stats"].items()
+        if isinstance(value, int)
+    }

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support import rxe
+from tests.support.ranks import InGuest, OnHost, on_host
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +17,19 @@ def rxe_guest(tmp_path_factory: pytest.TempPathFactory) -> Iterator[rxe.RxeGuest
         pytest.skip(reason)
     with rxe.booted(tmp_path_factory.mktemp("rxe")) as guest:
         yield guest
+
+
+@pytest.fixture(scope="module")
+def guest(rxe_guest: rxe.RxeGuest) -> InGuest:
+    """Ranks in it, on its RDMA devices."""
+    return InGuest(rxe_guest.guest)
+
+
+@pytest.fixture(scope="module")
+def host(rxe_guest: rxe.RxeGuest) -> Iterator[OnHost]:
+    """Ranks at the other end of its wire, on the soft device."""
+    with on_host(rxe_guest.network.namespace) as place:
+        yield place
 
 
 @pytest.fixture

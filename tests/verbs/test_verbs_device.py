@@ -1,6 +1,6 @@
 """Collectives over the kernel's Soft-RoCE: among RDMA devices, and between one and the soft device."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -17,17 +17,6 @@ pytestmark = [pytest.mark.qemu, pytest.mark.root]
 SEED = 20
 LENGTH = 30_001  # floats; more than 64 KiB, so that the memory of the sender is registered
 VERBS = {"device": "verbs"}
-
-
-@pytest.fixture(scope="module")
-def guest(rxe_guest: RxeGuest) -> InGuest:
-    return InGuest(rxe_guest.guest)
-
-
-@pytest.fixture(scope="module")
-def host(rxe_guest: RxeGuest) -> Iterator[OnHost]:
-    with on_host(rxe_guest.network.namespace) as place:
-        yield place
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.support import guest_fabric, rxe
 from tests.support.qemu import debs, initramfs
 from tests.support.qemu.guest import Guest, Settings
 from tests.support.qemu.network import Station, TapPort
-from tests.support.ranks import InGuest, Rank, run_job
+from tests.support.ranks import InGuest, Rank, run_job, totals
 from tests.verbs.guest.runner import digest, part_of
 
 pytestmark = [pytest.mark.qemu, pytest.mark.root]
@@ -90,11 +90,7 @@ def test_all_reduce_across_the_fabric(
     expected = digest(reference_sum([part_of(rank, SEED, LENGTH) for rank in range(len(ranks))]))
     assert [result["digests"] for result in results] == [[expected]] * len(ranks)
     assert min(by_uplink) > 0 and max(by_uplink) - min(by_uplink) <= 0.1 * sum(by_uplink), by_uplink
-    total = {
-        name: sum(result["stats"][name] for result in results)
-        for name, value in results[0]["stats"].items()
-        if isinstance(value, int)
-    }
+    total = totals(results)
     figures = {name: count for name, count in total.items() if count}
     told = "rx_loss_bounced" if signal == "bounce" else "rx_loss_trimmed"
     # Each copy that was cut was told of once, to the right end, and went again because of that.

@@ -1,12 +1,11 @@
 """Ranks on RDMA devices go on after others have died; packets of the epoch before harm nobody."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from tests.support.held_back import repeated
-from tests.support.ranks import InGuest, OnHost, Rank, on_host, run_job
+from tests.support.ranks import InGuest, OnHost, Rank, run_job
 from tests.support.rxe import GUEST, HOST, RxeGuest
 
 pytestmark = [pytest.mark.qemu, pytest.mark.root]
@@ -15,17 +14,6 @@ TASK = {"seed": 61, "length": 5_000, "turns": 2, "reform_s": 10.0}
 EPOCH = 200
 PATIENT = {"epoch": EPOCH, "dead_after": 4.0}
 VERBS = {"device": "verbs", **PATIENT}
-
-
-@pytest.fixture(scope="module")
-def guest(rxe_guest: RxeGuest) -> InGuest:
-    return InGuest(rxe_guest.guest)
-
-
-@pytest.fixture(scope="module")
-def host(rxe_guest: RxeGuest) -> Iterator[OnHost]:
-    with on_host(rxe_guest.network.namespace) as place:
-        yield place
 
 
 def reformed(ranks: list[Rank], master: str, doomed: list[int], stale: int = 0) -> list[dict[str, Any]]:
