@@ -38,7 +38,8 @@ build/.apt: Makefile
 
 $(BIN)/python: | build/.apt
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/pip install -q 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4' >build/venv.log 2>&1 \
+	@# setuptools: without build isolation, whatever comes as an sdist is built by what stands here
+	@$(BIN)/pip install -q 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4' 'setuptools>=70.1' >build/venv.log 2>&1 \
 	  || { tail -n 5 build/venv.log >&2; rm -rf $(VENV); exit 1; }
 
 # The package with its two native cores, editable: Python files are used where they lie.
