@@ -35,6 +35,11 @@ def is_loopback(ipv4: str) -> bool:
     return ipaddress.IPv4Address(ipv4).is_loopback
 
 
+def is_unspecified(ipv4: str) -> bool:
+    """Whether it is 0.0.0.0, which stands for all addresses of a machine and is none itself."""
+    return ipaddress.IPv4Address(ipv4).is_unspecified
+
+
 def link_mtu(local: str, remote: str) -> int:
     """MTU in bytes of the route from `local` to `remote`.
 

@@ -57,6 +57,19 @@ class Host:
         self.port: int = self._listener.getsockname()[1]  # the one in use, where 0 was asked for
         self.table: Table
 
+    def reached_at(self, timeout: float) -> str:
+        """This machine's address at which the first of the other ranks that came has reached it: what a host
+        that listens at all addresses is to be known by.
+
+        Raises:
+            RendezvousError: none came within `timeout` seconds; `missing` are all of them.
+        """
+        deadline = time.monotonic() + timeout
+        while not self._guests:
+            if not self._serve(deadline):
+                raise self._nobody_else(timeout)
+        return str(next(iter(self._guests.values())).sock.getsockname()[0])
+
     def gather(self, card: Card, epoch: int, timeout: float) -> Table:
         """Wait for all ranks' cards, then send everyone the table.
 
@@ -67,12 +80,7 @@ class Host:
         deadline = time.monotonic() + timeout
         while len(self._cards) < self._world:
             if not self._serve(deadline):
-                missing = [rank for rank in range(self._world) if rank not in self._cards]
-                text = (
-                    f"{name_ranks(missing, self._world)} did not come to the rendezvous within {timeout:g} s"
-                )
-                self._tell_all({"type": "refused", "reason": text, "missing": missing})
-                raise RendezvousError(text, tuple(missing))
+                raise self._nobody_else(timeout)
         try:
             self.table = make_table(list(self._cards.values()), epoch)
         except RendezvousError as error:
@@ -123,6 +131,13 @@ class Host:
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
         self._selector.close()
+
+    def _nobody_else(self, timeout: float) -> RendezvousError:
+        """Those who have not come, told to those who have."""
+        missing = [rank for rank in range(self._world) if rank != self._rank and rank not in self._cards]
+        text = f"{name_ranks(missing, self._world)} did not come to the rendezvous within {timeout:g} s"
+        self._tell_all({"type": "refused", "reason": text, "missing": missing})
+        return RendezvousError(text, tuple(missing))
 
     def _absent(self, point: str) -> list[int]:
         return [

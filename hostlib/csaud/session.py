@@ -125,6 +125,8 @@ def _meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> t
     if place.rank == 0:
         host = Host(master, place.master_port, place.world)
         cleanup.callback(host.close)
+        if addresses.is_unspecified(master):  # no address to send to: the others know one that leads here
+            master = host.reached_at(settings.store_timeout)
         opened = open_device(settings, given or master)
         host.gather(_card(place, settings, opened, master), settings.epoch, settings.store_timeout)
         return opened, host

@@ -58,14 +58,18 @@ def test_collectives(test, tmp_path):
     assert not plot or picture.read_text().startswith("<?xml")
 
 
-def test_a_server_takes_the_clients_plan(tmp_path):
+@pytest.mark.parametrize(("binds", "mode"), [(True, "auto"), (False, "auto"), (False, "udp")])
+def test_a_server_takes_the_clients_plan(binds, mode, tmp_path):
+    """With --bind, and as documented without: rank 0 learns from the client where it can be reached."""
     address, out = loopback_address(), tmp_path / "rows.json"
-    port = free_port(address)
-    argv = [sys.executable, "-m", "csaud", "perf", "server", "--bind", address, "--port", str(port)]
-    with subprocess.Popen(argv, cwd=ROOT, text=True, stderr=subprocess.PIPE) as server:
+    port = free_port(address if binds else "0.0.0.0")
+    argv = [sys.executable, "-m", "csaud", "perf", "server", "--port", str(port)]
+    argv += ["--bind", address] if binds else []
+    environ = {"CSAUD_MODE": mode}
+    with subprocess.Popen(argv, cwd=ROOT, text=True, env=os.environ | environ) as server:
         try:
             code, _, errors = perf("client", address, "--port", port, "--test", "latency", "--sizes", 8,
-                                   *QUICK, "--json", out)  # fmt: skip
+                                   *QUICK, "--json", out, environ=environ)  # fmt: skip
             assert code == 0, errors
             assert server.wait(PATIENCE) == 0
         finally:

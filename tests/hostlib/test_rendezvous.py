@@ -73,6 +73,24 @@ def test_missing_ranks_are_named_on_both_sides(pool, open_host):
     assert told.value.missing == (1, 3)
 
 
+def test_a_host_at_all_addresses_is_known_by_the_one_at_which_it_was_reached(pool):
+    host = Host("0.0.0.0", 0, 3)
+    try:
+        with pytest.raises(RendezvousError, match="ranks 1 and 2 of 3 did not come") as failure:
+            host.reached_at(0.1)
+        assert failure.value.missing == (1, 2)
+        guest = Guest(connect("127.0.0.77", host.port, PATIENCE))
+        joined = pool.submit(guest.join, card(1), 3, 1.0)
+        assert host.reached_at(PATIENCE) == "127.0.0.77"
+        with pytest.raises(RendezvousError, match="rank 2 of 3 did not come"):
+            host.gather(card(0), 0, 0.1)
+        with pytest.raises(RendezvousError, match="rank 2 of 3"):
+            joined.result()
+        guest.close()
+    finally:
+        host.close()
+
+
 def test_a_missing_rank_0_is_named():
     with socket.socket() as unused:
         unused.bind((HOST, 0))  # bound but not listening: refuses
