@@ -207,7 +207,7 @@ def test_fault_set_show_and_clear(run: RunDir) -> None:
 
 
 def test_counter_show(run: RunDir) -> None:
-    shown = as_json(run, "counter", "show", "l1", "s2")
+    shown = as_json(run, "counter", "show", "l1", "--switch", "s2")
     assert isinstance(shown, dict)
     assert list(shown) == ["l1", "s2"]
     assert shown["l1"]["ingress_kind"]["1"].keys() == {"other", "data", "control", "loss"}
@@ -333,6 +333,9 @@ def test_paths_as_hosts_see_them(run: RunDir) -> None:
     output = csaud(run, "path", "stats", "h1").output
     assert "100.00" in output
     assert "192.0.2.9" not in output
+    rows = [line.split() for line in csaud(run, "path", "stats").output.splitlines()]
+    assert ["h1", "3", "158", "8", "5.06", "25", "15.82"] in rows
+    assert ["all", "161", "8", "4.97", "25", "15.53"] in rows
     wrong = csaud(run, "path", "stats", "h2")
     assert wrong.exit_code == 2
     assert "h2 has not reported; those that have: " in wrong.output

@@ -44,7 +44,9 @@ def test_lossy_all_reduces_are_exact_and_the_books_balance(tmp_path):
     assert interfaces() == before
 
 
-def test_prompt_has_mininets_habits_and_the_csaud_command(tmp_path):
+def test_prompt_has_mininets_habits_and_the_csaud_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "133")
+    monkeypatch.setenv("LINES", "47")
     scenario = str(small_scenario(tmp_path))
     commands = [
         "h1 ping -c 1 -W 2 h3",
@@ -52,6 +54,7 @@ def test_prompt_has_mininets_habits_and_the_csaud_command(tmp_path):
         "h1 ping -c 8 -i 0.25 -W 2 h3",
         "h1 csaud counter show --json",
         "l1 ip -o link show l1-eth1",
+        "h2 stty size",
         "scenario",
         "exit",
     ]
@@ -73,5 +76,6 @@ def test_prompt_has_mininets_habits_and_the_csaud_command(tmp_path):
     assert "1 received, 0% packet loss" in output
     assert "icmp_seq=8 ttl=61" in output  # around the link that is down
     assert '"egress_kind"' in output
+    assert "47 133" in output  # nodes' terminals are as large as the user's
     assert "state DOWN" in output or "NO-CARRIER" in output
     assert "passed: all" in output

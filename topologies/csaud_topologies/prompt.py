@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import termios
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +27,13 @@ class FabricCLI(CLI):  # type: ignore[misc]
         self._set_link = set_link
         self._console = console
         super().__init__(net)
+
+    def precmd(self, line: str) -> str:
+        """Nodes' shells have terminals of their own; here they learn how large the user's is just now."""
+        size = shutil.get_terminal_size()
+        for node in self.mn.values():
+            termios.tcsetwinsize(node.master, (size.lines, size.columns))
+        return str(super().precmd(line))
 
     def default(self, line: str) -> Any:
         """A node's command. `csaud` wants node names as they are, where Mininet would put in addresses."""

@@ -53,7 +53,11 @@ PathsArgument = Annotated[
 
 @app.command()
 def stats(
-    host: Annotated[list[str] | None, typer.Argument(metavar="[HOST]...", help="Only these hosts.")] = None,
+    host: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[HOST]...", help="Only these hosts, path by path; default: a row a host."),
+    ] = None,
+    nonzero: Annotated[bool, typer.Option("--nonzero", help="Leave out paths that sent nothing.")] = False,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -69,7 +73,7 @@ def stats(
             "hosts": {name: paths for name, paths in hosts.items() if not host or name in host},
             "denied": answer["denied"],
         }
-        emit(result, as_json, lambda console: _render_stats(console, result))
+        emit(result, as_json, lambda console: _render_stats(console, result, bool(host), nonzero))
 
 
 @app.command()
@@ -108,17 +112,33 @@ def _render_denied(console: Console, policy: Policy) -> None:
     console.print(f"denied: {', '.join(map(str, policy.denied_paths)) or 'none'}")
 
 
-def _render_stats(console: Console, result: dict[str, Any]) -> None:
-    rows = table("", "host", "path#", "DATA#", "again#", "%#", "marked#", "%#", "")
-    for host, paths in result["hosts"].items():
-        for path, found in paths.items():
-            lost, ecn = (f"{100 * found[key] / found['tx']:.2f}" for key in ("lost", "ecn"))
-            note = "denied" if int(path) in result["denied"] else ""
-            cells = (path, found["tx"], found["lost"], lost, found["ecn"], ecn)
-            rows.add_row(host, *(f"{cell:,}" if isinstance(cell, int) else cell for cell in cells), note)
-    console.print(rows)
+def _render_stats(console: Console, result: dict[str, Any], by_path: bool, nonzero: bool) -> None:
     if not result["hosts"]:
         console.print("no host has reported")
+        return
+    rows = table("", "host", "path#" if by_path else "paths#", "DATA#", "again#", "%#", "marked#", "%#", "")
+    for host, paths in result["hosts"].items():
+        denied = [path for path in paths if int(path) in result["denied"]]
+        if by_path:
+            for path, found in paths.items():
+                if found["tx"] or not nonzero:
+                    rows.add_row(host, path, *_shares([found]), "denied" if path in denied else "")
+        else:
+            note = f"{len(denied)} denied" if denied else ""
+            used = [found for found in paths.values() if found["tx"] or not nonzero]
+            rows.add_row(host, str(len(used)), *_shares(used), note)
+    if rows.row_count > 1:
+        everything = [found for paths in result["hosts"].values() for found in paths.values()]
+        rows.add_section()
+        rows.add_row("all", "", *_shares(everything), style="bold")
+    console.print(rows)
+
+
+def _shares(paths: list[dict[str, int]]) -> list[str]:
+    """Cells of these paths together: DATA, sent again, its share, marked, its share."""
+    sent, again, marked = (sum(found[key] for found in paths) for key in ("tx", "lost", "ecn"))
+    shares = (f"{100 * part / sent:.2f}" if sent else "-" for part in (again, marked))
+    return [f"{sent:,}", f"{again:,}", next(shares), f"{marked:,}", next(shares)]
 
 
 def _paths(fabric: Fabric, answer: dict[str, Any], src: str, dst: str) -> dict[str, Any]:

@@ -1,0 +1,69 @@
+"""Tables that stay readable on the terminal they are shown on: side by side what fits, the rest below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+
+from csaud_controller.cli.common import table
+
+Columns = Sequence[str]
+
+
+class Fitted:
+    """Rows whose columns come in groups. A group that finds no room beside the others starts a table of its
+    own under the same keys, so that no number is ever cut.
+
+    Args:
+        title: of the first table.
+        keys: columns that every table begins with.
+        groups: columns that stay together; a # at a column's end aligns it to the right.
+        rows: cells of all keys and then of all groups' columns.
+        total: a last row of the same length, set apart; None for none.
+    """
+
+    def __init__(
+        self,
+        title: str,
+        keys: Columns,
+        groups: Sequence[Columns],
+        rows: Sequence[Sequence[str]],
+        total: Sequence[str] | None = None,
+    ) -> None:
+        self._title, self._keys, self._groups = title, keys, groups
+        self._rows, self._total = rows, total
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        chosen: list[int] = []
+        for group in range(len(self._groups)):
+            if chosen and self._width([*chosen, group], console) > options.max_width:
+                yield self._table(chosen)
+                chosen = []
+            chosen.append(group)
+        yield self._table(chosen)
+
+    def _width(self, groups: Sequence[int], console: Console) -> int:
+        unlimited = console.options.update(width=1 << 16)
+        return Measurement.get(console, unlimited, self._table(groups)).maximum
+
+    def _table(self, groups: Sequence[int]) -> Table:
+        columns = [*self._keys, *(column for group in groups for column in self._groups[group])]
+        made = table(self._title if 0 in groups else "", *columns)
+        for row in self._rows:
+            made.add_row(*self._cells(row, groups))
+        if self._total is not None:
+            made.add_section()
+            made.add_row(*self._cells(self._total, groups), style="bold")
+        return made
+
+    def _cells(self, row: Sequence[str], groups: Sequence[int]) -> list[str]:
+        starts = [len(self._keys)]
+        for group in self._groups:
+            starts.append(starts[-1] + len(group))
+        return [
+            *row[: len(self._keys)],
+            *(c for group in groups for c in row[starts[group] : starts[group + 1]]),
+        ]

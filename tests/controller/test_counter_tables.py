@@ -1,0 +1,74 @@
+"""What `csaud counter show` prints of a reading, on terminals of several sizes."""
+
+from __future__ import annotations
+
+import pytest
+from csaud_controller.cli.counter_tables import CounterTables, Shown
+from csaud_controller.counters import BY_KIND, BY_PATH, BY_PORT, DISCARDED
+from csaud_controller.inventory import leaf_spine
+from csaud_controller.packets import KINDS
+from rich.console import Console
+
+FABRIC = leaf_spine(4, 4)
+LARGE = 9_876_543
+
+
+def reading(egress=LARGE):
+    """Every counter of every port is LARGE; s4 counted nothing."""
+
+    def of(switch):
+        count = 0 if switch == "s4" else LARGE
+        ports = FABRIC.peers[switch]
+        kinds = dict.fromkeys(KINDS, count)
+        return {
+            **{name: {port: kinds for port in ports} for name in BY_KIND},
+            "egress_kind": {port: dict.fromkeys(KINDS, count and egress) for port in ports},
+            **{name: dict.fromkeys(ports, count) for name in BY_PORT},
+            **{name: {port: [count] * 16 for port in ports} for name in BY_PATH},
+            "no_path": kinds,
+            "discarded": dict.fromkeys(DISCARDED, count),
+        }
+
+    return {switch: of(switch) for switch in FABRIC.switches}
+
+
+def shown(width, *, paths=True, nonzero=False, **options):
+    console = Console(width=width, record=True, highlight=False, file=None, force_terminal=False)
+    with console.capture() as text:
+        console.print(CounterTables(FABRIC, reading(), Shown(paths, nonzero), **options))
+    return text.get().splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 100, 220])
+def test_no_number_and_no_heading_is_cut(width):
+    lines = shown(width)
+    assert not [line for line in lines if "\u2026" in line]
+    assert max(map(len, lines)) <= width
+    by_port = [line.split() for line in lines if line.startswith("l2:3 ")]
+    cells = [cell for line in by_port for cell in line if cell.isdigit()]
+    # 12 of the port, 4 of its LOSS, 16 of each of seven counters by path
+    assert len(cells) == 12 + 4 + 7 * 16
+    assert set(cells) == {str(LARGE), str(4 * LARGE)}  # by kind, and all kinds
+
+
+def test_totals_are_of_all_ports():
+    lines = [line.split() for line in shown(220)]
+    ports = len(FABRIC.peers["l1"])
+    first = next(line for line in lines if line[:1] == ["l1"])
+    assert first[1:3] == [str(4 * ports * LARGE)] * 2
+    every = sum(len(FABRIC.peers[name]) for name in FABRIC.switches if name != "s4")
+    assert next(line for line in lines if line[:1] == ["all"])[1:3] == [str(4 * every * LARGE)] * 2
+
+
+def test_nonzero_leaves_out_what_counted_nothing():
+    assert any(line.startswith("s4") for line in shown(120))
+    assert not any(line.startswith("s4") for line in shown(120, nonzero=True))
+
+
+def test_watching_reaches_every_switch_on_a_small_terminal():
+    lines = shown(80, before=reading(egress=LARGE - 50), interval=0.5, height=23)
+    assert len(lines) <= 23
+    assert {line.split()[0] for line in lines if line} >= set(FABRIC.switches)
+    assert "no room for all" in lines[-1]
+    rates = next(line.split() for line in lines if line.startswith("l1 "))
+    assert rates[-1] == str(4 * len(FABRIC.peers["l1"]) * 100)
