@@ -19,6 +19,7 @@ from tests.hostlib.core_support import (
     US,
     content,
     network,
+    transfer,
 )
 
 wire = _core.wire
@@ -134,6 +135,15 @@ CASES = {
     "ACK with a bitmap": (state(type=ACK, bitmap_bits=10, bitmap=bytes(2)), "rx_bad_index"),
     "CREDIT beyond the window": (packet(type=CREDIT, **{**PART, "credit": 10_000}), "rx_bad_index"),
     "PROBE with another total": (packet(type=PROBE, **{**INCOMING, "pkt_total": 3}, **PART), "rx_bad_index"),
+    "PROBE on a path of nobody": (
+        packet(type=PROBE, reason=9, src_rank=1, path_id=4, **PART),
+        "rx_bad_index",
+    ),
+    "PING that asks for a path of nobody": (
+        packet(type=PROBE, reason=9, src_rank=1, path_id=0xFFFF, control_flags=8, **PART),
+        "rx_bad_index",
+    ),
+    "STATE on a path of nobody": (state(path_id=4), "rx_bad_index"),
     "PROBE of our own message": (packet(type=PROBE, **{**OUTGOING, **PART}), "rx_bad_index"),
     "PROBE_RSP beyond the end": (
         packet(type=PROBE_RSP, reason=8, cumulative=11, **INCOMING, **PART),
@@ -207,3 +217,16 @@ def test_a_clock_that_is_far_ahead_causes_no_flood(bits: int) -> None:
         net.inject(0, data(pkt_idx=5, tx_ts=(1 << bits - 2) - later))
         net.run_until(net.now + 100_000_000)
     assert net.stats(0)["tx_state"] < 100
+
+
+def test_more_marks_than_a_report_can_tell() -> None:
+    """One packet again and again, marked: as many marks as the wire's counter has numbers before any is told
+    of. The rank goes on, and its peer learns of every mark."""
+    net = network(2, hook=lambda p: "drop" if p.src == 0 else None)
+    marked = data(coll_seq=99, pkt_total=1, pkt_idx=0, path_id=3, tos=3)
+    for _ in range(1 << 16):
+        net.inject(0, marked)
+    net.set_hook(None)
+    for coll_seq in range(1, 4):
+        transfer(net, content(PACKETS * 64), src=1, dst=0, coll_seq=coll_seq)
+    assert net.path_stats(0)["rx_path_ecn"] == net.path_stats(1)["tx_path_ecn"] == [0, 0, 0, 1 << 16]

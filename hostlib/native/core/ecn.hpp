@@ -3,6 +3,7 @@
 // peers of which nothing marked came.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace csaud {
 struct EcnReport {
     bool any = false;
     std::uint16_t path = 0;
-    std::uint16_t count = 0;
+    std::uint16_t count = 0;  // as it goes on the wire
 };
 
 // The receiver's side, per peer.
@@ -22,30 +23,33 @@ class EcnMarks {
     void marked(std::uint16_t path, std::uint16_t paths) {
         if (counts_.empty()) counts_.resize(paths);
         Count& c = counts_[path];
-        if (c.marked++ == c.told) ++untold_;
+        if (c.marked == c.told) ++untold_;
+        if (c.marked - c.told < UINT32_MAX) ++c.marked;  // so that `told` never catches up from behind
     }
     // The next path of which the sender does not know all marks, in turn; none: it knows all.
-    EcnReport tell() noexcept {
+    EcnReport tell(const Serial& serial) noexcept {
         if (untold_ == 0) return {};
         while (counts_[next_].marked == counts_[next_].told) step();
         const std::uint16_t path = next_;
         step();
-        return tell(path);
+        return tell(serial, path);
     }
-    // The same of one path.
-    EcnReport tell(std::uint16_t path) noexcept {
-        if (counts_.empty() || counts_[path].marked == counts_[path].told) return {};
-        counts_[path].told = counts_[path].marked;
-        --untold_;
-        return {true, path, counts_[path].told};
+    // The same of one path. More marks than a sender can tell from fewer are told in parts.
+    EcnReport tell(const Serial& serial, std::uint16_t path) noexcept {
+        if (path >= counts_.size()) return {};
+        Count& c = counts_[path];
+        if (c.marked == c.told) return {};
+        c.told += std::min(c.marked - c.told, serial.quarter());
+        if (c.marked == c.told) --untold_;
+        return {true, path, static_cast<std::uint16_t>(serial.wrap(c.told))};
     }
 
     std::size_t bytes() const noexcept { return counts_.capacity() * sizeof(Count); }
 
   private:
     struct Count {
-        std::uint16_t marked = 0;
-        std::uint16_t told = 0;
+        std::uint32_t marked = 0;
+        std::uint32_t told = 0;
     };
     void step() noexcept { next_ = static_cast<std::uint16_t>((next_ + 1U) % counts_.size()); }
 

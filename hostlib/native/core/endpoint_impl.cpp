@@ -130,7 +130,7 @@ bool EndpointImpl::sane_control(const wire::Decoded& d) const noexcept {
     const std::uint16_t src = d.csa.name.src_rank;
     const std::uint16_t self = ctx.config.rank;
     const wire::Reason reason = d.control.reason;
-    if (!ctx.peers.known(from)) return false;
+    if (!ctx.peers.known(from) || d.csa.path_id >= ctx.config.paths) return false;
     const bool of_message = d.csa.pkt_total >= 1 && d.csa.pkt_total <= kMaxPackets &&
                             d.csa.pkt_idx < d.csa.pkt_total && d.control.cumulative <= d.csa.pkt_total &&
                             (d.control.bitmap_bits == 0 || d.control.bitmap_bits == d.csa.pkt_total);

@@ -119,10 +119,13 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
     }
     if (peer.ecn != nullptr) {
         const bool of_path = item.reason == wire::Reason::gap || (item.flags & wire::kOfPath) != 0;
-        if (const EcnReport m = of_path ? peer.ecn->from.tell(item.path) : peer.ecn->from.tell(); m.any) {
+        EcnMarks& marks = peer.ecn->from;
+        if (const EcnReport m =
+                of_path ? marks.tell(ctx_.ecn_serial, item.path) : marks.tell(ctx_.ecn_serial);
+            m.any) {
             h.flags |= wire::kEcnEcho;
             c.echoed_path = m.path;
-            c.ecn_count = static_cast<std::uint16_t>(ctx_.ecn_serial.wrap(m.count));
+            c.ecn_count = m.count;
         }
     }
     c.credit = peer.grant.tell(ctx_.credit_serial);
