@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 import pytest
 from csaud_topologies.report.model import Report
@@ -79,3 +80,36 @@ def test_prompt_has_mininets_habits_and_the_csaud_command(tmp_path, monkeypatch)
     assert "47 133" in output  # nodes' terminals are as large as the user's
     assert "state DOWN" in output or "NO-CARRIER" in output
     assert "passed: all" in output
+
+
+def at_prompt(out: Path, scenario: str, *commands: str, options: tuple[str, ...] = ()) -> tuple[int, str]:
+    """Exit status and output of a prompt that is given these commands, and then end of file."""
+    with net_run(out, "--scenario", scenario, "--cli", *options, stdin=subprocess.PIPE) as run:
+        run.process.stdin.write("\n".join(commands) + "\n")
+        run.process.stdin.close()
+        return run.wait(), run.output
+
+
+def test_a_job_at_the_prompt_has_books_of_its_own_whatever_went_before(tmp_path):
+    """Other CSA traffic, and another job."""
+    status, output = at_prompt(
+        tmp_path / "out",
+        str(small_scenario(tmp_path, repeats=1)),
+        "h1 csaud perf server &",
+        "h3 csaud perf client 10.0.1.1 --sizes 64K --iterations 20",
+        "scenario",
+        "scenario",
+        "exit",
+    )
+    assert "busbw" in output or "BW" in output
+    assert output.count("passed: all") == 2, output
+    assert status == 0
+
+
+def test_the_prompts_exit_status_tells_of_a_job_that_failed(tmp_path):
+    """Weights that never change teach nothing; the next job is not asked for."""
+    training = ("--set", "workload={name: train_digits, steps: 20, hidden: [4], learning_rate: 1.0e-9}")
+    scenario = str(small_scenario(tmp_path))
+    status, output = at_prompt(tmp_path / "out", scenario, "scenario", "exit", options=training)
+    assert "test accuracy" in output and "FAILED" in output, output
+    assert status == 1

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from csaud_controller.control import ControlError, ask
@@ -34,6 +34,8 @@ class RunningFabric:
     place: Place
     in_sync_s: float
     """Seconds from the controller's start until every switch held its tables."""
+    links_down: set[frozenset[str]] = field(default_factory=set)
+    """Pairs of nodes whose links `set_link` has taken down and not up again."""
 
     def check(self) -> None:
         """RunError when a switch process or the controller has ended."""
@@ -49,10 +51,17 @@ class RunningFabric:
                 set_memory_link(self.place.run.path, edge.a, edge.a_port, up)
         else:
             set_cables(self.net, a, b, up)
+        if up:
+            self.links_down.discard(frozenset((a, b)))
+        else:
+            self.links_down.add(frozenset((a, b)))
 
-    def control(self, op: str) -> dict[str, Any]:
-        """Ask the controller."""
-        return ask(self.place.run.path / "controller.sock", op)
+    def control(self, op: str, **arguments: Any) -> dict[str, Any]:
+        """Ask the controller; RunError when it does not answer."""
+        try:
+            return ask(self.place.run.path / "controller.sock", op, **arguments)
+        except ControlError as error:
+            raise RunError(str(error)) from None
 
 
 @contextmanager

@@ -6,11 +6,12 @@ import json
 import subprocess
 import time
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.counters import BY_PATH
+from csaud_controller.counters import BY_PATH, SwitchCounters
 from rich.console import Console
 
 from csaud_topologies.assemble import Collected
@@ -23,10 +24,11 @@ from csaud_topologies.plan import Plan
 from csaud_topologies.progress import JobProgress
 from csaud_topologies.services import tail
 from csaud_topologies.targets.base import P4Target
-from csaud_topologies.telemetry import read, read_quiet, switch_counts
+from csaud_topologies.telemetry import read, read_quiet, since, switch_counts
 from csaud_topologies.workers import Event, Job, Worker, workload_command, workload_environment
 
 _COUNTERS_EVERY_S = 3.0
+_AFTER = "after the job"
 _SHOWN = ("injected", "trimmed", "bounced")
 
 
@@ -63,15 +65,15 @@ class StepLog:
 class LiveCounters:
     """A few of the switches' counters for the progress line, read now and then."""
 
-    def __init__(self, running: RunningFabric) -> None:
-        self._running = running
+    def __init__(self, running: RunningFabric, before: Mapping[str, SwitchCounters]) -> None:
+        self._running, self._before = running, before
         self._due = time.monotonic() + _COUNTERS_EVERY_S
 
     def figures(self) -> dict[str, str]:
         """New figures when it is time for them."""
         if time.monotonic() < self._due:
             return {}
-        reading = read(self._running.fabric, _SHOWN)
+        reading = since(read(self._running.fabric, _SHOWN), self._before)
         self._due = time.monotonic() + _COUNTERS_EVERY_S
         totals = {
             name: sum(sum(kinds.values()) for counts in reading.values() for kinds in counts[name].values())
@@ -111,12 +113,18 @@ def reference_result(plan: Plan, folder: Path) -> dict[str, Any]:
 class Follower:
     """Follows a job's events: notes steps, shows progress, and disturbs the fabric as the scenario says."""
 
-    def __init__(self, plan: Plan, running: RunningFabric, progress: JobProgress) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        running: RunningFabric,
+        progress: JobProgress,
+        before: Mapping[str, SwitchCounters],
+    ) -> None:
         self.log = StepLog(len(plan.hosts))
         self.schedule = EventSchedule(plan.scenario.events, running.set_link, progress.say)
         self.incasts: list[RunningIncast] = []
         self._plan, self._running, self._progress = plan, running, progress
-        self._counters = LiveCounters(running)
+        self._counters = LiveCounters(running, before)
         self._started: set[int] = set()
 
     def take(self, worker: Worker, event: Event) -> None:
@@ -157,20 +165,25 @@ def run_job(
         if time.monotonic() > deadline:
             raise RunError(f"the job is not done after {plan.scenario.time_limit / 1e9:.0f} s (time_limit)")
 
+    # What this fabric has carried so far, other jobs included, is in no book of this one.
+    down_before = set(running.links_down)
+    drops_before = target.hidden_drops(running.place)
+    before = read_quiet(running.fabric, tick, "before the job: something else sends CSA packets in it")
     try:
         begun = time.monotonic()
         job.start(running.net, running.fabric, plan.hosts, folder, running.place)
         with JobProgress(console, plan.scenario.workload.steps) as progress:
-            follower = Follower(plan, running, progress)
+            follower = Follower(plan, running, progress, before)
             for worker, event in job.events(lambda: job.all_done, tick):
                 follower.take(worker, event)
         job_s = time.monotonic() - begun
         background = [incast.stop() for incast in follower.incasts]
         follower.incasts.clear()
-        read_quiet(running.fabric, tick)
+        read_quiet(running.fabric, tick, _AFTER)
         reports = job.reports(tick)
         # Read again: what the hosts said a moment ago is what the switches say now.
-        reading = read_quiet(running.fabric, tick)
+        reading = since(read_quiet(running.fabric, tick, _AFTER), before)
+        drops = target.hidden_drops(running.place)
         console.print("the network is quiet; computing the same in one process", style="dim")
         collected = Collected(
             scenario=plan.scenario,
@@ -181,8 +194,8 @@ def run_job(
             reference=reference_result(plan, folder),
             switches={name: switch_counts(counters) for name, counters in reading.items()},
             paths={name: {key: counters[key] for key in BY_PATH} for name, counters in reading.items()},
-            failed_links=follower.schedule.failed_links,
-            hidden_drops=target.hidden_drops(running.place),
+            failed_links=follower.schedule.failed_links | down_before,
+            hidden_drops={place: count - drops_before.get(place, 0) for place, count in drops.items()},
             events=follower.schedule.fired,
             background=background,
         )

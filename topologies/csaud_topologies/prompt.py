@@ -23,6 +23,8 @@ class FabricCLI(CLI):  # type: ignore[misc]
     def __init__(
         self, net: Any, run_scenario: Callable[[], bool], set_link: SetLink, console: Console
     ) -> None:
+        self.held = True
+        """Every job that was asked for has ended, with every check held."""
         self._run_scenario = run_scenario
         self._set_link = set_link
         self._console = console
@@ -57,14 +59,15 @@ class FabricCLI(CLI):  # type: ignore[misc]
 
     def do_scenario(self, _line: str) -> None:
         """Run the scenario's job in this fabric and report."""
+        before, self.held = self.held, False
         try:
-            self._run_scenario()
+            self.held = self._run_scenario() and before
         except RunError as error:
             self._console.print(f"csaud: {error}", style="red", markup=False)
 
 
-def prompt(net: Any, run_scenario: Callable[[], bool], set_link: SetLink, console: Console) -> None:
-    """Return when the user leaves the prompt."""
+def prompt(net: Any, run_scenario: Callable[[], bool], set_link: SetLink, console: Console) -> bool:
+    """Return when the user leaves the prompt: whether all checks held of the jobs that were run there."""
     console.print(
         "Mininet's prompt: pingall, h1 ping h3, link l1 s1 down, l1 tcpdump -ni l1-eth1,"
         " h1 csaud counter show.\n`scenario` runs the job, `exit` takes the fabric down."
@@ -72,4 +75,5 @@ def prompt(net: Any, run_scenario: Callable[[], bool], set_link: SetLink, consol
         markup=False,
     )
     with ctrl_c_is_the_prompts():
-        FabricCLI(net, run_scenario, set_link, console)
+        cli = FabricCLI(net, run_scenario, set_link, console)
+    return bool(cli.held)

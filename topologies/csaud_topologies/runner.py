@@ -47,7 +47,7 @@ class Runner:
         self.place = Place(run, logs, Services())
 
     def execute(self) -> int:
-        """Run it; the exit status: 0 when every check held (or the user left the prompt)."""
+        """Run it; the exit status: 0 when every check held, at the prompt those of all its jobs."""
         plan = self._calibrated(self.plan)
         preparing = prepare(plan, self.folder, self.place.logs)
         scenario, fabric = plan.scenario, plan.fabric
@@ -62,9 +62,10 @@ class Runner:
             if plan.options.cli:
                 from csaud_topologies.prompt import prompt
 
-                prompt(up.net, lambda: self._job(plan, up, preparing), up.set_link, self.console)
-                return 0
-            return 0 if self._job(plan, up, preparing) else 1
+                held = prompt(up.net, lambda: self._next_job(plan, up, preparing), up.set_link, self.console)
+            else:
+                held = self._job(plan, up, preparing)
+            return 0 if held else 1
 
     def _calibrated(self, plan: Plan) -> Plan:
         if self.target.name != "bmv2":
@@ -73,6 +74,11 @@ class Runner:
         return Plan(
             plan.options, plan.scenario, paced(plan.fabric, self.calibrated_pps, len(plan.hosts)), plan.hosts
         )
+
+    def _next_job(self, plan: Plan, up: RunningFabric, preparing: subprocess.Popen[bytes]) -> bool:
+        """One of those at the prompt: its report is not about the time before."""
+        self.begun, self.started = time.monotonic(), datetime.now(UTC)
+        return self._job(plan, up, preparing)
 
     def _job(self, plan: Plan, up: RunningFabric, preparing: subprocess.Popen[bytes]) -> bool:
         wait_prepared(preparing, self.place.logs)

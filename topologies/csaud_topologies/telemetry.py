@@ -55,10 +55,21 @@ def read(fabric: Fabric, counters: Iterable[str] | None = None) -> dict[str, Swi
         raise RunError(str(error)) from None
 
 
-def read_quiet(fabric: Fabric, tick: Callable[[], None], within_s: float = 15.0) -> dict[str, SwitchCounters]:
+def since(now: Any, before: Any) -> Any:
+    """What was counted between two readings: every number of `now` less the one at its place in `before`."""
+    if isinstance(now, Mapping):
+        return {key: since(value, before[key]) for key, value in now.items()}
+    if isinstance(now, list):
+        return [since(value, earlier) for value, earlier in zip(now, before, strict=True)]
+    return now - before
+
+
+def read_quiet(
+    fabric: Fabric, tick: Callable[[], None], when: str, within_s: float = 15.0
+) -> dict[str, SwitchCounters]:
     """Counters of all switches once no CSA packet moves any more: two readings that agree.
 
-    RunError when the network does not get quiet.
+    RunError when the network does not get quiet; `when` says in it what it was to be quiet for.
     """
     deadline = time.monotonic() + within_s
     before = read(fabric, BY_KIND)
@@ -71,7 +82,7 @@ def read_quiet(fabric: Fabric, tick: Callable[[], None], within_s: float = 15.0)
             if _csa_only(everything) == _csa_only(now):
                 return everything
         if time.monotonic() > deadline:
-            raise RunError(f"the network did not get quiet within {within_s:.0f} s after the job")
+            raise RunError(f"the network did not get quiet within {within_s:.0f} s {when}")
         before = now
 
 
