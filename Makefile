@@ -75,9 +75,17 @@ lint: build/.installed ## Formatting, types and warnings
 	@$(BIN)/mypy
 	@clang-format --dry-run -Werror $$(git ls-files '*.cpp' '*.hpp')
 
+# Many tests wait for processes more than they compute, so there are more at once than processors.
+JOBS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
 .PHONY: test
-test: lint ## All tests
-	@$(BIN)/python -m pytest
+test: lint ## Lint and the tests that a change should have passed (JOBS=n at once)
+	@$(PYTEST) -m 'not thorough'
+
+.PHONY: test-all
+test-all: test ## ... and those that take long and seldom find what the others do not
+	@$(PYTEST) -m thorough
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60

@@ -48,8 +48,21 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# `make test` runs tests side by side, in several processes; those that share one of these share a process.
+SHARED = {
+    "rxe_guest": "the guest",
+    "shell_venv": "the environment of p4runtime-shell",
+    "bmv2": "simple_switch_grpc",  # processes of it with the same device id share a socket
+}
+"""Fixture or marker -> what its tests share."""
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for marker, (is_met, reason) in NEEDS.items():
             if item.get_closest_marker(marker) and not is_met():
                 item.add_marker(pytest.mark.skip(reason=reason))
+        for name, group in SHARED.items():
+            if name in getattr(item, "fixturenames", ()) or item.get_closest_marker(name):
+                item.add_marker(pytest.mark.xdist_group(group))

@@ -8,6 +8,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,12 @@ def run(out: Path, *parts: str, fails: bool = False) -> list[dict[str, object]]:
     return rows
 
 
+def with_programs(test: Callable[[Path], None]) -> Callable[[Path], None]:
+    """They are compiled in one folder, so by one process at a time."""
+    return pytest.mark.thorough(pytest.mark.xdist_group("native programs of benchmarks")(test))
+
+
+@with_programs
 def test_core_and_memory(tmp_path: Path) -> None:
     rows = run(tmp_path, "core", "peers", "memory")
     assert (tmp_path / "host.svg").read_text().startswith("<?xml")
@@ -37,6 +44,7 @@ def test_core_and_memory(tmp_path: Path) -> None:
     assert by_name["memory of an active receive"]["holds"] is True
 
 
+@with_programs
 @pytest.mark.root
 def test_a_pair_of_hosts_and_loss(tmp_path: Path) -> None:
     peers = [shutil.which(program) for program in ("fi_pingpong", "iperf3")]

@@ -12,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+# The programs are compiled in one folder.
+pytestmark = [pytest.mark.thorough, pytest.mark.xdist_group("native programs of benchmarks")]
+
 ROOT = Path(__file__).resolve().parents[2]
 KEYS = {"name", "value", "unit", "peer", "peer_value", "ratio", "target", "holds"}
 

@@ -30,7 +30,9 @@ A_BATCH = 1_000
 BATCHES = range(max(1, SCHEDULES // (3 * A_BATCH)))
 ANEW = 1_000
 """Number of the first message of a job that begins again."""
-batches = pytest.mark.parametrize("batch", BATCHES)
+batches = pytest.mark.parametrize(
+    "batch", [pytest.param(batch, marks=pytest.mark.thorough if batch else ()) for batch in BATCHES]
+)
 
 
 def drawn(batch: int, strategy: st.SearchStrategy[Schedule], check: Callable[[Schedule], None]) -> None:

@@ -11,7 +11,7 @@ from tests.support import fuzzers
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.fuzz
+pytestmark = [pytest.mark.fuzz, pytest.mark.thorough, pytest.mark.xdist_group("fuzzers of switches")]
 
 
 @pytest.fixture(scope="module")
