@@ -1,5 +1,6 @@
 """The commands: tables for people, JSON for programs, one line and an exit status for mistakes."""
 
+import asyncio
 import json
 import signal
 import socket
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from csaud_controller.cli import alarm, controller, counter, ecn, fabric, fault, limit, path, policy
 from csaud_controller.cli import signal as signals
-from csaud_controller.control import RefusedError, ask, wait_programmed, wait_served
+from csaud_controller.control import ControlError, RefusedError, ask, wait_programmed, wait_served
 from csaud_controller.rundir import RunDir
 from csaud_controller.spray import MODES
 from typer.testing import CliRunner, Result
@@ -409,3 +410,14 @@ def test_hosts_elsewhere_report_over_tcp_and_may_do_nothing_else() -> None:
 def test_a_value_that_cannot_be_is_told_by_its_key(run: RunDir, words: tuple[str, ...], said: str) -> None:
     result = csaud(run, *words)
     assert (result.exit_code, result.output.strip()) == (2, said)
+
+
+def test_an_error_of_a_task_group_is_told_by_itself() -> None:
+    async def fail(*errors: Exception) -> None:
+        raise ExceptionGroup("serving", [ExceptionGroup("inner", errors)])
+
+    with pytest.raises(ControlError, match="a controller already runs"):
+        asyncio.run(controller._serve(fail(ControlError("a controller already runs"))))
+    with pytest.raises(ExceptionGroup) as both:  # what is no error of the user's stays whole
+        asyncio.run(controller._serve(fail(ControlError("expected"), KeyError("a mistake of ours"))))
+    assert both.group_contains(KeyError)

@@ -130,11 +130,22 @@ def _client_tls(options: dict[str, Any]) -> ClientTls:
 
 
 async def _serve(serving: Any) -> None:
-    """Unwraps the one error that a task group was ended by."""
+    """Unwraps the one error that a task group was ended by.
+
+    Not `except*`: Python before 3.11.4 wraps what is raised inside it into a group again.
+    """
     try:
         await serving
-    except* (ControlError, OSError) as group:
-        raise group.exceptions[0] from None
+    except ExceptionGroup as group:
+        known, others = group.split((ControlError, OSError))
+        if known is None or others is not None:
+            raise
+        raise _first(known) from None
+
+
+def _first(group: ExceptionGroup[Exception]) -> Exception:
+    inner = group.exceptions[0]
+    return _first(inner) if isinstance(inner, ExceptionGroup) else inner
 
 
 def _intent(policy: Path | None, spray: str | None, loss: float | None, seed: int | None) -> Intent | None:
