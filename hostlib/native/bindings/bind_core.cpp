@@ -23,10 +23,6 @@ std::span<const std::byte> bytes_of(const nb::bytes& b) {
     return {static_cast<const std::byte*>(b.data()), b.size()};
 }
 
-nb::bytes to_bytes(std::span<const std::byte> b) {
-    return nb::bytes(b.data(), b.size());
-}
-
 const char* name_of(wire::Fault fault) {
     switch (fault) {
         case wire::Fault::none:

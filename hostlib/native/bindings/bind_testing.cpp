@@ -41,9 +41,6 @@ std::vector<std::byte> vector_of(const nb::bytes& b) {
     const auto* p = static_cast<const std::byte*>(b.data());
     return {p, p + b.size()};
 }
-nb::bytes to_bytes(std::span<const std::byte> b) {
-    return nb::bytes(b.data(), b.size());
-}
 
 nb::dict stats_of(const Stats& stats) {
     nb::dict d;

@@ -3,22 +3,14 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cache_line.hpp"
 #include "sockets.hpp"
 
 namespace csaud::device {
-namespace {
-
-constexpr std::size_t kCacheLine = 64;
-
-constexpr std::size_t round_up(std::size_t bytes) {
-    return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine;
-}
-
-}  // namespace
 
 ReceiveBatch::ReceiveBatch(std::size_t count, std::size_t bytes, std::size_t headroom)
     : headroom_(headroom),
-      stride_(round_up(bytes + headroom)),
+      stride_(in_cache_lines(bytes + headroom)),
       storage_(count * stride_),
       pieces_(count),
       sources_(count),

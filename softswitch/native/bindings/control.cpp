@@ -21,14 +21,6 @@ namespace {
 
 using namespace nb::literals;
 
-std::pair<std::uint64_t, std::uint64_t> read(const Count& count) {
-    return {count.packets, count.bytes};
-}
-
-nb::tuple from_count(const std::pair<std::uint64_t, std::uint64_t>& count) {
-    return nb::make_tuple(count.first, count.second);
-}
-
 int packet_in_fd(const SwitchHandle& self) {
     return self.locked([&] {
         auto& fds = self.owner->packet_in_fds;

@@ -148,4 +148,12 @@ nb::tuple from_group(const GroupSpec& group) {
     return nb::make_tuple(group.id, members, group.max_size);
 }
 
+std::pair<std::uint64_t, std::uint64_t> read(const Count& count) {
+    return {count.packets, count.bytes};
+}
+
+nb::tuple from_count(const std::pair<std::uint64_t, std::uint64_t>& count) {
+    return nb::make_tuple(count.first, count.second);
+}
+
 }  // namespace csaud::sw::python

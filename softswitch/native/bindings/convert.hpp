@@ -3,7 +3,9 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "csaud_switch/control/control.hpp"
@@ -23,5 +25,9 @@ nb::tuple from_action(const ActionSpec& action);
 
 GroupSpec to_group(std::uint32_t id, nb::handle members, std::uint32_t max_size);
 nb::tuple from_group(const GroupSpec& group);
+
+// Packets and bytes: read where the switch is locked, made a tuple where Python is.
+std::pair<std::uint64_t, std::uint64_t> read(const Count& count);
+nb::tuple from_count(const std::pair<std::uint64_t, std::uint64_t>& count);
 
 }  // namespace csaud::sw::python

@@ -32,14 +32,6 @@ UWide to_wide(nb::handle value) {
     return UWide{high} << 64 | low;
 }
 
-std::pair<std::uint64_t, std::uint64_t> read(const Count& count) {
-    return {count.packets, count.bytes};
-}
-
-nb::tuple from_count(const std::pair<std::uint64_t, std::uint64_t>& count) {
-    return nb::make_tuple(count.first, count.second);
-}
-
 std::optional<MeterRates> to_rates(const Rates& rates) {
     if (!rates) return std::nullopt;
     const auto& [cir, cburst, pir, pburst] = *rates;

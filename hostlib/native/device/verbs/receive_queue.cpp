@@ -4,6 +4,7 @@
 #include <string>
 
 #include "byte_order.hpp"
+#include "cache_line.hpp"
 #include "ip_headers.hpp"
 #include "sockets.hpp"
 #include "wire.hpp"
@@ -15,7 +16,6 @@ constexpr std::size_t kGrhBytes = 40;
 constexpr std::size_t kIpv4InGrh = 20;
 constexpr std::size_t kFront = wire::kCsaOffset - kGrhBytes;
 constexpr std::size_t kTail = 3 + wire::kIcrcBytes;  // pad and iCRC, which the device has taken off
-constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kPostedAtOnce = 256;
 constexpr unsigned kNoOptions = 0x45;  // IPv4, 20 bytes
 
@@ -25,7 +25,7 @@ ReceiveQueue::ReceiveQueue(QueuePair& pair, std::uint32_t ipv4, std::size_t pack
     : pair_(pair),
       ipv4_(ipv4),
       packet_bytes_(packet_bytes),
-      stride_((kFront + kGrhBytes + packet_bytes + kTail + kCacheLine - 1) / kCacheLine * kCacheLine),
+      stride_(in_cache_lines(kFront + kGrhBytes + packet_bytes + kTail)),
       slab_(*pair.domain(), pair.receives() * stride_, true),
       completions_(batch),
       requests_(std::max(batch, kPostedAtOnce)),

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "cache_line.hpp"
 #include "wire.hpp"
 
 namespace csaud::device::verbs {
@@ -11,7 +12,6 @@ namespace {
 
 // A copy of so little costs less than a second piece.
 constexpr std::size_t kCopied = 256;
-constexpr std::size_t kCacheLine = 64;
 
 Destination destination_of(const TxPacket& packet) {
     return {.ipv4 = packet.dst_ipv4,
@@ -27,7 +27,7 @@ SendQueue::SendQueue(QueuePair& pair, MemoryRegions& memory, AddressHandles& han
     : pair_(pair),
       memory_(memory),
       handles_(handles),
-      stride_((packet_bytes + kCacheLine - 1) / kCacheLine * kCacheLine),
+      stride_(in_cache_lines(packet_bytes)),
       slab_(*pair.domain(), pair.sends() * stride_, false),
       slots_(pair.sends()),
       requests_(batch),
