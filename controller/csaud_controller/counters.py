@@ -1,12 +1,13 @@
 """The switches' counters, read over P4Runtime by whoever asks: no session, no controller needed.
 
-Every count is of packets. Counters are cumulative from the moment the pipeline was loaded.
+Every count is of packets unless bytes are asked for. Counters are cumulative from the moment the pipeline was
+loaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import grpc
 from finsy.proto import p4r, p4r_grpc
@@ -46,6 +47,7 @@ SAI_NAMES = {
 }
 """What the Switch Abstraction Interface calls the same, where it has a name for it."""
 
+Unit = Literal["packets", "bytes"]
 KindCounts = dict[KindName, int]
 SwitchCounters = dict[str, Any]
 """For one switch: each of BY_KIND, BY_PORT and BY_PATH, `no_path` {kind: packets}, `discarded` and, of the
@@ -63,9 +65,11 @@ def read_counters(
     *,
     switches: Iterable[str] | None = None,
     counters: Iterable[str] | None = None,
+    unit: Unit = "packets",
     timeout_s: float = 10.0,
 ) -> dict[str, SwitchCounters]:
-    """Counters of all switches, or of those named; all counters, or those named.
+    """Counters of all switches, or of those named; all counters, or those named; in packets, or in bytes of
+    whole Ethernet frames without FCS.
 
     One request a switch, for the cells of its ports, and all switches at once. CountersError names the switch
     that did not answer.
@@ -92,7 +96,7 @@ def read_counters(
                     entry = request.entities.add().counter_entry
                     entry.counter_id, entry.index.index = ids[name], cell
             calls.append((switch, p4r_grpc.P4RuntimeStub(channel).Read(request, timeout=timeout_s)))
-        return {switch: _switch_counters(fabric, switch, names, replies) for switch, replies in calls}
+        return {switch: _switch_counters(fabric, switch, names, replies, unit) for switch, replies in calls}
     finally:
         for channel in channels:
             channel.close()
@@ -107,14 +111,15 @@ def _cells(counter: str, ports: Iterable[int]) -> Iterable[int]:
 
 
 def _switch_counters(
-    fabric: Fabric, switch: str, names: Mapping[int, str], replies: Iterable[p4r.ReadResponse]
+    fabric: Fabric, switch: str, names: Mapping[int, str], replies: Iterable[p4r.ReadResponse], unit: Unit
 ) -> SwitchCounters:
     cells: dict[str, dict[int, int]] = {name: {} for name in names.values()}
     try:
         for reply in replies:
             for entity in reply.entities:
                 entry = entity.counter_entry
-                cells[names[entry.counter_id]][entry.index.index] = entry.data.packet_count
+                count = entry.data.packet_count if unit == "packets" else entry.data.byte_count
+                cells[names[entry.counter_id]][entry.index.index] = count
     except grpc.RpcError as error:
         reason = cast(Any, error).details()
         raise CountersError(f"{switch}: counters cannot be read: {reason}") from None

@@ -60,6 +60,7 @@ class Collected:
     hidden_drops: dict[str, int]
     events: list[model.EventRecord] = field(default_factory=list)
     background: list[model.Background] = field(default_factory=list)
+    timeline: model.Timeline | None = None
 
 
 def links_of(fabric: Fabric) -> list[Link]:
@@ -124,6 +125,7 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
         recovery=recovery,
         switches=_switches_part(found),
         uplinks=_uplinks(found),
+        timeline=found.timeline,
         books=_books_part(books),
         events=found.events,
         background=found.background,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -134,6 +135,27 @@ def exec_command(
         enter(find_run(run_dir), host or None, command)
     except RunError as error:
         raise _fail(error) from None
+
+
+@app.command(name="compare")
+def compare_command(
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="A run's output folder or report.json.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="The other one.")],
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Two finished runs side by side: what was set differently, and every figure with its ratio."""
+    from rich.console import Console
+
+    from csaud_topologies.report.compare import as_json, compare, load_report, print_comparison
+
+    try:
+        found = compare(load_report(first), load_report(second))
+    except RunError as error:
+        raise _fail(error) from None
+    if json_:
+        typer.echo(json.dumps(as_json(found), indent=2))
+    else:
+        print_comparison(found, (str(first), str(second)), Console(highlight=False))
 
 
 @app.command()

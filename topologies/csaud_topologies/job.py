@@ -25,6 +25,7 @@ from csaud_topologies.progress import JobProgress
 from csaud_topologies.services import tail
 from csaud_topologies.targets.base import P4Target
 from csaud_topologies.telemetry import read, read_quiet, since, switch_counts
+from csaud_topologies.timeline import Sampler, series
 from csaud_topologies.workers import Event, Job, Worker, workload_command, workload_environment
 
 _COUNTERS_EVERY_S = 3.0
@@ -123,6 +124,8 @@ class Follower:
         self.log = StepLog(len(plan.hosts))
         self.schedule = EventSchedule(plan.scenario.events, running.set_link, progress.say)
         self.incasts: list[RunningIncast] = []
+        self.begun = False
+        """All ranks have found each other."""
         self._plan, self._running, self._progress = plan, running, progress
         self._counters = LiveCounters(running, before)
         self._started: set[int] = set()
@@ -143,6 +146,7 @@ class Follower:
 
     def _begin(self) -> None:
         """From now on there is a job to disturb."""
+        self.begun = True
         self.schedule.restart_clock()
         for incast in self._plan.scenario.background:
             self.incasts.append(start_incast(incast, self._running.fabric, self._running.net))
@@ -174,7 +178,14 @@ def run_job(
         job.start(running.net, running.fabric, plan.hosts, folder, running.place)
         with JobProgress(console, plan.scenario.workload.steps) as progress:
             follower = Follower(plan, running, progress, before)
-            for worker, event in job.events(lambda: job.all_done, tick):
+            sampler = Sampler(running.fabric)
+
+            def sample() -> None:
+                tick()
+                if follower.begun:
+                    sampler.tick()
+
+            for worker, event in job.events(lambda: job.all_done, sample):
                 follower.take(worker, event)
         job_s = time.monotonic() - begun
         background = [incast.stop() for incast in follower.incasts]
@@ -198,6 +209,7 @@ def run_job(
             hidden_drops={place: count - drops_before.get(place, 0) for place, count in drops.items()},
             events=follower.schedule.fired,
             background=background,
+            timeline=series(running.fabric, sampler.samples),
         )
         job.stop()
         return collected, job_s

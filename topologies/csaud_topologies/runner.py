@@ -20,7 +20,7 @@ from csaud_topologies.options import RunOptions
 from csaud_topologies.plan import Plan, make_plan
 from csaud_topologies.report import model
 from csaud_topologies.report.terminal import print_summary
-from csaud_topologies.report.write import write_report
+from csaud_topologies.report.write import clear_report, write_report
 from csaud_topologies.rundir import RunDir
 from csaud_topologies.services import Services
 from csaud_topologies.targets import make_target
@@ -42,8 +42,7 @@ class Runner:
         logs = self.out / "logs"
         shutil.rmtree(logs, ignore_errors=True)
         logs.mkdir(parents=True)
-        for old in ("report.json", "report.html"):  # a run that fails must not leave an older run's report
-            (self.out / old).unlink(missing_ok=True)
+        clear_report(self.out)
         self.place = Place(run, logs, Services())
 
     def execute(self) -> int:

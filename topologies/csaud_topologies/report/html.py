@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import jinja2
 from markupsafe import Markup
 
-from csaud_topologies.report.figures import all_figures
+from csaud_topologies.report.drawing import Drawn
 from csaud_topologies.report.model import Report
 from csaud_topologies.report.picture import fabric_picture
 
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
 
 
-def render_html(report: Report, all_reduce_times: Sequence[float]) -> str:
-    """The page for a report; `all_reduce_times` are the all-reduces in order, in seconds."""
+def render_html(report: Report, figures: Mapping[str, Drawn]) -> str:
+    """The page for a report with its figures."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters["count"] = lambda value: f"{value:,}".replace(",", "\u2009")
     environment.filters["ms"] = lambda seconds: f"{seconds * 1e3:.2f} ms"
     template = environment.from_string(_TEMPLATE.read_text())
-    figures = {name: Markup(svg) for name, svg in all_figures(report, all_reduce_times).items()}
-    return template.render(r=report, figures=figures, picture=Markup(fabric_picture(report)))
+    inline = {name: Markup(drawn.inline()) for name, drawn in figures.items()}
+    return template.render(r=report, figures=inline, picture=Markup(fabric_picture(report)))

@@ -173,6 +173,27 @@ class BooksPart(_Part):
     links: list[LinkLine]
 
 
+class LinkSeries(_Part):
+    """One port between switches over time; each value is of the sample at the same place in `at_s`."""
+
+    switch: str
+    port: int
+    peer: str
+    goodput_bps: list[float] = Field(
+        description="payload of DATA copies that left the port since the sample before, bits/s"
+    )
+    queue_packets: list[int] | None = Field(
+        description="packets that waited for the port at that moment; null where the target does not tell"
+    )
+
+
+class Timeline(_Part):
+    """Samples taken while the job ran."""
+
+    at_s: list[float] = Field(description="seconds after the job's start")
+    links: list[LinkSeries]
+
+
 class EventRecord(_Part):
     """Something that the scenario did to the fabric."""
 
@@ -203,6 +224,7 @@ class Report(_Part):
     recovery: Recovery
     switches: SwitchesPart
     uplinks: list[Uplink]
+    timeline: Timeline | None = Field(default=None, description="null for jobs shorter than two samples")
     books: BooksPart
     events: list[EventRecord]
     background: list[Background]

@@ -10,7 +10,7 @@ from csaud_topologies.report.model import Report
 _TOP, _ROW, _STEP = 30, 95, 74
 _ROLES = ("core", "spine", "aggregation", "leaf", "edge")
 """Of switches, from the top."""
-_UPPER, _LOWER, _HOST = "#dfe8f5", "#e6f2ea", "#f6f1e7"
+_UPPER, _LOWER, _HOST = "var(--upper)", "var(--lower)", "var(--host)"  # the page's, light or dark
 
 
 def fabric_picture(report: Report) -> str:
@@ -46,7 +46,7 @@ def _cable(edge: dict[str, Any], places: dict[str, tuple[float, float]], report:
     carried = sum(port.data for port in report.uplinks if {port.switch, port.peer} == ends)
     wide = 1 + 4 * carried / (2 * most)
     failed = any(ends == {line.source, line.target} for line in report.books.links if line.was_down)
-    style = 'stroke="#c23b4b" stroke-dasharray="5 3"' if failed else 'stroke="#9aa7b8"'
+    style = 'stroke="var(--bad)" stroke-dasharray="5 3"' if failed else 'stroke="var(--cable)"'
     label = f"{edge['a']}-{edge['b']}: {carried} DATA packets" + (", was down for a time" if failed else "")
     return (
         f'<line x1="{x1:.0f}" y1="{y1:.0f}" x2="{x2:.0f}" y2="{y2:.0f}" {style}'
@@ -66,6 +66,6 @@ def _node(name: str, at: tuple[float, float], fabric: dict[str, Any], report: Re
     colour = _HOST if role == "host" else _LOWER if role in ("leaf", "edge") else _UPPER
     shape = (
         f'<rect x="{x - 24:.0f}" y="{y - 13:.0f}" width="48" height="26" rx="{13 if role == "host" else 4}"'
-        f' fill="{colour}" stroke="#7d8896"/>'
+        f' fill="{colour}" stroke="var(--soft)"/>'
     )
     return shape + text

@@ -1,17 +1,35 @@
-"""Writes report.json and report.html."""
+"""Writes report.json, report.html and the figures as files."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from csaud_topologies.report.drawing import FORMATS
+from csaud_topologies.report.figures import NAMES, all_figures
 from csaud_topologies.report.html import render_html
 from csaud_topologies.report.model import Report
 
+_FIGURES = "figures"
+
+
+def clear_report(out: Path) -> None:
+    """Remove what an earlier run wrote into `out`, and nothing else: a failed run has no report."""
+    for old in ("report.json", "report.html"):
+        (out / old).unlink(missing_ok=True)
+    for name in NAMES:
+        for ending in FORMATS:
+            (out / _FIGURES / f"{name}.{ending}").unlink(missing_ok=True)
+
 
 def write_report(report: Report, out: Path, all_reduce_times: Sequence[float]) -> Path:
-    """Both files into `out`; the page's path."""
+    """All files into `out`; `all_reduce_times` in order, in seconds. Returns the page's path."""
     (out / "report.json").write_text(report.model_dump_json(indent=1) + "\n")
+    figures = all_figures(report, all_reduce_times)
+    folder = out / _FIGURES
+    folder.mkdir(exist_ok=True)
+    for name, drawn in figures.items():
+        drawn.write(folder / name)
     page = out / "report.html"
-    page.write_text(render_html(report, all_reduce_times))
+    page.write_text(render_html(report, figures))
     return page

@@ -1,0 +1,45 @@
+"""Goodput and queues over time, from what switches had counted at each sample."""
+
+from __future__ import annotations
+
+from csaud_topologies.timeline import DATA_HEADERS, Sample, Sampler, series
+
+from tests.topologies import worlds
+
+FABRIC = worlds.fabric()
+PORTS = [(name, port) for name in FABRIC.switches for port in FABRIC.uplinks(name)]
+
+
+def sample(at_s, packets, payload, queue):
+    """Every port has sent as many packets of `payload` bytes each."""
+    return Sample(
+        at_s,
+        dict.fromkeys(PORTS, packets),
+        dict.fromkeys(PORTS, packets * (payload + DATA_HEADERS)),
+        None if queue is None else dict.fromkeys(PORTS, queue),
+    )
+
+
+def test_goodput_is_payload_alone_over_the_time_between_samples():
+    made = series(FABRIC, [sample(0.0, 100, 1024, 9), sample(2.0, 300, 1024, 4), sample(2.5, 300, 1024, 0)])
+    assert made.at_s == [2.0, 2.5]
+    assert [(link.switch, link.port) for link in made.links] == PORTS
+    first = made.links[0]
+    assert first.peer == FABRIC.peers[first.switch][first.port].node
+    assert first.goodput_bps == [200 * 1024 * 8 / 2.0, 0.0]
+    assert first.queue_packets == [4, 0]
+
+
+def test_without_queues_or_without_a_second_sample():
+    assert series(FABRIC, [sample(0.0, 1, 8, 1)]) is None
+    made = series(FABRIC, [sample(0.0, 0, 8, None), sample(1.0, 1, 8, None)])
+    assert {link.queue_packets for link in made.links} == {None}
+
+
+def test_samples_are_taken_once_a_second(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("csaud_topologies.timeline.time.monotonic", lambda: now)
+    sampler = Sampler(FABRIC, lambda _fabric, at_s: sample(at_s, 0, 0, 0))
+    for now in (100.0, 100.1, 100.9, 101.05, 101.9, 103.0):  # noqa: B007
+        sampler.tick()
+    assert [round(taken.at_s, 2) for taken in sampler.samples] == [0.0, 1.05, 3.0]

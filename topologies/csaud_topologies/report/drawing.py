@@ -1,0 +1,92 @@
+"""What figures share: one font size, colours for both of a page's themes, and three files of each figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+matplotlib.use("svg")
+
+BLUE, ORANGE, GREEN, RED, GREY, PURPLE = (
+    "#3266ad",
+    "#d9822b",
+    "#3d9970",
+    "#c23b4b",
+    "#8a8f98",
+    "#7b5ea7",
+)
+WIDTH, HEIGHT = 6.2, 3.1
+"""Inches; at this width a figure stands on a page of a paper without being scaled."""
+
+_INK, _GRID = "#101112", "#e3e6e9"
+_FONT_PT = 8
+STYLE: Any = {
+    "font.size": _FONT_PT,
+    **{
+        f"{what}size": _FONT_PT
+        for what in ("axes.title", "axes.label", "xtick.label", "ytick.label", "legend.font")
+    },
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": _GRID,
+    "axes.axisbelow": True,
+    "svg.hashsalt": "csaud",  # the same report gives the same file
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+FORMATS = ("svg", "pdf", "csv")
+_NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
+
+Column = Sequence[Any] | npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A figure, and the numbers in it: columns of one length each, by a heading with its unit."""
+
+    figure: Figure
+    columns: Mapping[str, Column]
+
+    def inline(self) -> str:
+        """The SVG element for a page: ink and grid take the page's colours."""
+        text = self._svg()
+        text = text[text.index("<svg") :]
+        return text.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
+
+    def write(self, stem: Path) -> None:
+        """STEM.svg, STEM.pdf and STEM.csv."""
+        svg, pdf, table = (stem.with_name(f"{stem.name}.{ending}") for ending in FORMATS)
+        svg.write_text(self._svg())
+        with matplotlib.rc_context(STYLE):
+            self.figure.savefig(pdf, metadata=_NO_DATE["pdf"], transparent=True)
+        with table.open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow(self.columns)
+            rows.writerows(zip(*self.columns.values(), strict=True))
+
+    def _svg(self) -> str:
+        text = io.StringIO()
+        with matplotlib.rc_context(STYLE):
+            self.figure.savefig(text, format="svg", metadata=_NO_DATE["svg"], transparent=True)
+        return text.getvalue()
+
+
+def new_figure(width: float = WIDTH, height: float = HEIGHT) -> tuple[Figure, Any]:
+    """A figure with one pair of axes."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, figure.add_subplot()
