@@ -8,12 +8,12 @@ import re
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from csaud_softswitch.processes import end_process
+from csaud_topologies.targets.thrift import SimpleSwitchThrift
 
 from tests.p4.rig.client import Client
 from tests.p4.rig.thrift import Thrift
@@ -62,6 +62,7 @@ class Bench:
         try:
             self.client = Client(address, DEVICE_ID, CONFIG)
             self.client.load()
+            SimpleSwitchThrift.when_ready(lambda: _connect(namespace), BINARY).close()
             self.thrift = Thrift(_connect(namespace))
         except BaseException:
             self.process.kill()
@@ -81,19 +82,8 @@ class Bench:
 
 
 def _connect(namespace: NetworkNamespace) -> socket.socket:
-    deadline = time.monotonic() + START_LIMIT_S
-    while True:
-        with namespace.entered():
-            connection = socket.socket()
-        connection.settimeout(START_LIMIT_S)
-        try:
-            connection.connect(("127.0.0.1", THRIFT_PORT))
-            return connection
-        except ConnectionRefusedError:
-            connection.close()
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
+    with namespace.entered():
+        return socket.create_connection(("127.0.0.1", THRIFT_PORT), START_LIMIT_S)
 
 
 @contextmanager

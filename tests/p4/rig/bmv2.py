@@ -19,6 +19,7 @@ from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.processes import end_process
+from csaud_topologies.targets.thrift import SimpleSwitchThrift
 
 from tests.p4.rig.client import Client
 from tests.p4.rig.switch import PORTS, Departure
@@ -80,6 +81,7 @@ class Bmv2Switch:
             self._process = subprocess.Popen(self.namespace.command(argv), stdout=log, stderr=log)
         self._client = Client(address, 1, config)
         connect = lambda: socket.create_connection(("127.0.0.1", THRIFT_PORT), timeout=10)  # noqa: E731
+        SimpleSwitchThrift.when_ready(lambda: self.namespace.inside(connect), BINARY).close()
         self._thrift = Thrift(self.namespace.inside(connect))
         for port in (*PORTS, RECIRCULATION_PORT):
             self._thrift.set_queue_depth(port, QUEUE_DEPTH)

@@ -6,7 +6,6 @@ import re
 import shutil
 import socket
 import subprocess
-import time
 from importlib.metadata import version
 from typing import Any
 
@@ -14,7 +13,6 @@ from csaud_controller import targets as controller_targets
 from csaud_controller.inventory import CPU_PORT, Fabric, interface
 
 from csaud_topologies.cables import Cable
-from csaud_topologies.errors import RunError
 from csaud_topologies.mininet_fabric import Bmv2Switch
 from csaud_topologies.netns import inside_netns
 from csaud_topologies.services import Service
@@ -57,7 +55,9 @@ class Bmv2Target:
             self._set_queues(fabric, name, net[name].pid, place)
 
     def _set_queues(self, fabric: Fabric, name: str, pid: int, place: Place) -> None:
-        with SimpleSwitchThrift(_connect(name, pid, place), name) as thrift:
+        with SimpleSwitchThrift.when_ready(
+            lambda: _connect(pid), name, limit_s=_START_LIMIT_S, check=place.services.check
+        ) as thrift:
             for limit in controller_targets.Bmv2().queue_limits(fabric, name):
                 for priority in range(PRIORITIES):
                     thrift.set_queue_depth(limit.port, priority, limit.depth)
@@ -68,23 +68,16 @@ class Bmv2Target:
         return {}
 
 
-def _connect(name: str, pid: int, place: Place) -> socket.socket:
-    """A connection to the Thrift server inside the switch's namespace, as soon as it listens."""
-    deadline = time.monotonic() + _START_LIMIT_S
-    while True:
-        place.services.check()
-        with inside_netns(pid):
-            connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        try:
-            connection.connect(("127.0.0.1", _THRIFT_PORT))
-            return connection
-        except ConnectionRefusedError:
-            connection.close()
-            if time.monotonic() > deadline:
-                raise RunError(
-                    f"{name}: BMv2's Thrift server did not come up within {_START_LIMIT_S:.0f} s"
-                ) from None
-            time.sleep(0.05)
+def _connect(pid: int) -> socket.socket:
+    """A connection to the Thrift server inside the namespace of process `pid`."""
+    with inside_netns(pid):
+        connection = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        connection.connect(("127.0.0.1", _THRIFT_PORT))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def _version_of(command: list[str]) -> str:
