@@ -119,6 +119,41 @@ void Loader::assign_element(Primitive& out, const Json& target, const Json& valu
     out.b = builder.finish(index, 0, scope.where);
 }
 
+// To one header or two, of which each may be that of a stack's element known only when the packet is there.
+void Loader::header_operation(Primitive& out, const std::string& op, const Json& arguments,
+                              const Scope& scope) {
+    const bool copies = op == "assign_header";
+    out.to = headers_among(arguments[0], out.a, scope);
+    if (copies) out.from = headers_among(arguments[1], out.b, scope);
+    if (copies) {
+        if (program_->layout.headers[out.to[0]].type != program_->layout.headers[out.from[0]].type)
+            fail(scope.where, "headers of different types");
+        for (const std::uint32_t index : out.to) use_whole(index);
+        for (const std::uint32_t index : out.from) use_whole(index);
+    }
+    if (out.to.size() == 1 && out.from.size() <= 1) {
+        out.op = copies ? PrimitiveOp::kAssignHeader
+                        : (op == "add_header" ? PrimitiveOp::kAddHeader : PrimitiveOp::kRemoveHeader);
+        out.index = out.to[0];
+        if (copies) out.other = out.from[0];
+    } else {
+        out.op = copies ? PrimitiveOp::kAssignAmong
+                        : (op == "add_header" ? PrimitiveOp::kAddAmong : PrimitiveOp::kRemoveAmong);
+    }
+}
+
+// What is to be dropped is what the header says that it is given: an action may have a copy of the metadata.
+void Loader::mark_to_drop(Primitive& out, const Json& arguments, const Scope& scope) {
+    out.op = PrimitiveOp::kMarkToDrop;
+    const std::string name = name_of(arguments[0], "header", scope.where);
+    const Header& metadata = program_->layout.headers[header(name, scope.where)];
+    out.target = write(Json::array({name, "egress_spec"}), scope.where);
+    if (!metadata.find("mcast_grp")) return;
+    const FieldRef group = write(Json::array({name, "mcast_grp"}), scope.where);
+    out.index = group.slot;
+    out.other = words_for(group.width);
+}
+
 Primitive Loader::primitive(const Json& json, const Scope& action) {
     const std::string op = text_member(json, "op", action.where);
     const Scope scope{action.where + ", primitive '" + op + "'", action.action};
@@ -141,10 +176,7 @@ Primitive Loader::primitive(const Json& json, const Scope& action) {
         assignment(p, arguments[0], arguments[1], scope);
     } else if (op == "assign_header") {
         expect(2);
-        p.op = PrimitiveOp::kAssignHeader;
-        p.index = header(name_of(arguments[0], "header", scope.where), scope.where);
-        p.other = header(name_of(arguments[1], "header", scope.where), scope.where);
-        copied({p.index}, {p.other}, scope.where);
+        header_operation(p, op, arguments, scope);
     } else if (op == "assign_VL") {
         expect(2);
         p.op = PrimitiveOp::kAssignVarbit;
@@ -172,10 +204,10 @@ Primitive Loader::primitive(const Json& json, const Scope& action) {
         p.a = expression(arguments[1], 0, scope);
     } else if (op == "add_header" || op == "remove_header") {
         expect(1);
-        p.op = op == "add_header" ? PrimitiveOp::kAddHeader : PrimitiveOp::kRemoveHeader;
-        p.index = header(name_of(arguments[0], "header", scope.where), scope.where);
+        header_operation(p, op, arguments, scope);
     } else if (op == "mark_to_drop") {
-        p.op = PrimitiveOp::kMarkToDrop;
+        expect(1);
+        mark_to_drop(p, arguments, scope);
     } else if (op == "modify_field_with_hash_based_offset") {
         expect(4);
         p.op = PrimitiveOp::kHash;
@@ -224,8 +256,11 @@ Primitive Loader::primitive(const Json& json, const Scope& action) {
         expect(2);
         p.op = PrimitiveOp::kLog;
         LogMessage message{name_of(arguments[0], "string", scope.where), {}};
-        for (const Json& value : array_member(arguments[1], "value", scope.where))
-            message.values.push_back(expression(value, 0, scope));
+        // p4c writes {} where there are none.
+        const Json& values = member(arguments[1], "value", scope.where);
+        if (!values.is_object() || !values.empty())
+            for (const Json& value : array_member(arguments[1], "value", scope.where))
+                message.values.push_back(expression(value, 0, scope));
         p.message = std::make_shared<const LogMessage>(std::move(message));
     } else if (op == "clone_ingress_pkt_to_egress" || op == "clone_egress_pkt_to_egress") {
         expect(2);

@@ -67,6 +67,8 @@ class Loader {
     std::uint32_t stack(const Json& name, const std::string& where) const;
     std::uint32_t header_union(const Json& name, const std::string& where) const;
     Named named_header(ExpressionBuilder& builder, const Json& json, const Scope& scope);
+    // The headers of which `index` chooses one.
+    std::vector<std::uint32_t> headers_among(const Json& json, Expression& index, const Scope& scope);
     FieldRef element_field(std::uint32_t stack, std::uint32_t member, std::uint32_t field, bool write,
                            const std::string& where);
     Node build_access(ExpressionBuilder& builder, const Json& json, const Scope& scope);
@@ -92,6 +94,8 @@ class Loader {
     Primitive primitive(const Json& json, const Scope& scope);
     void assignment(Primitive& out, const Json& target, const Json& value, const Scope& scope);
     void assign_element(Primitive& out, const Json& target, const Json& value, const Scope& scope);
+    void header_operation(Primitive& out, const std::string& op, const Json& arguments, const Scope& scope);
+    void mark_to_drop(Primitive& out, const Json& arguments, const Scope& scope);
     // Headers whose fields all are read or written.
     void copied(const std::vector<std::uint32_t>& to, const std::vector<std::uint32_t>& from,
                 const std::string& where);

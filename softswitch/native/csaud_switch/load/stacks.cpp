@@ -170,6 +170,23 @@ Loader::Named Loader::named_header(ExpressionBuilder& builder, const Json& json,
     return out;
 }
 
+std::vector<std::uint32_t> Loader::headers_among(const Json& json, Expression& index, const Scope& scope) {
+    ExpressionBuilder builder;
+    const Named named = named_header(builder, json, scope);
+    if (named.is_union) unsupported(scope.where, "a header union where a header is expected");
+    std::vector<std::uint32_t> all = named.headers;
+    if (named.dynamic) {
+        const HeaderStack& of = program_->layout.stacks[named.stack];
+        for (std::uint32_t element = 1; element < of.size; ++element)
+            all.push_back(of.header(element, named.member));
+    }
+    for (const std::uint32_t header : all)
+        if (program_->layout.headers[header].type != program_->layout.headers[all[0]].type)
+            fail(scope.where, "headers of different types");
+    index = builder.finish(named.dynamic ? named.index : builder.constant(0), 0, scope.where);
+    return all;
+}
+
 FieldRef Loader::element_field(std::uint32_t index, std::uint32_t member, std::uint32_t field, bool write,
                                const std::string& where) {
     const HeaderStack& of = program_->layout.stacks[index];

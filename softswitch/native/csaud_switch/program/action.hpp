@@ -19,9 +19,9 @@ enum class PrimitiveOp : std::uint8_t {
     kAssignHeader,    // header index = header other
     kAddHeader,
     kRemoveHeader,
-    kMarkToDrop,
-    kHash,           // target = a + calculation index mod b
-    kRandom,         // target = uniform in [a, b]
+    kMarkToDrop,  // target, an egress_spec, = the drop port; the words at index and so on, `other` many, = 0
+    kHash,        // target = a + calculation index mod b
+    kRandom,      // target = uniform in [a, b]
     kRegisterRead,   // target = register index [a]
     kRegisterWrite,  // register index [a] = b
     kCount,          // counter index [a]
@@ -39,6 +39,9 @@ enum class PrimitiveOp : std::uint8_t {
     kAssignStack,    // stack index = stack other
     kAssignUnion,    // union index = union other
     kAssignElement,  // target, given for element 0, of element b of stack index = a; other: which member
+    kAssignAmong,    // header to[a] = header from[b]
+    kAddAmong,       // header to[a] becomes valid
+    kRemoveAmong,    // and invalid
     kAssignVarbit,   // target = the field of variable length whose words begin at index
     kJump,           // to primitive a
     kJumpIfZero,     // to primitive b when a is 0
@@ -57,6 +60,9 @@ struct Primitive {
     std::uint32_t index = 0;  // header, calculation, register, counter, meter, digest, field list
     std::uint32_t other = 0;
     Expression a, b;
+    // The same header of each element of a stack, of which an index chooses one when the packet is there; one
+    // header and the index 0 where it is known before.
+    std::vector<std::uint32_t> to, from;
     std::shared_ptr<const LogMessage> message;  // of a log message or assertion
 };
 

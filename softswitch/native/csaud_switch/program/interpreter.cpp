@@ -209,8 +209,8 @@ void Interpreter::execute_rare(const Primitive& p, const Frame& frame, Packet& p
             remove_header(p.index, packet);
             break;
         case PrimitiveOp::kMarkToDrop:
-            set(packet, program_.target.egress_spec, drop_port_);
-            set(packet, program_.target.mcast_grp, 0);
+            assign_wide(p.target, drop_port_, packet);
+            std::fill_n(packet.slots.begin() + p.index, p.other, 0);
             break;
         case PrimitiveOp::kRandom: {
             const std::uint64_t low = p.a.eval(frame);

@@ -77,6 +77,26 @@ void Interpreter::execute_stack(const Primitive& p, const Frame& frame, Packet& 
                 copy_header(to.headers[i], from.headers[i], packet);
             break;
         }
+        case PrimitiveOp::kAssignAmong: {
+            const std::uint64_t to = p.a.eval(frame);
+            const std::uint64_t from = p.b.eval(frame);
+            if (to >= p.to.size()) break;
+            if (from < p.from.size())
+                copy_header(p.to[to], p.from[from], packet);
+            else  // an element beyond the stack is not valid
+                packet.slots[program_.headers[p.to[to]].valid_slot] = 0;
+            break;
+        }
+        case PrimitiveOp::kAddAmong:
+        case PrimitiveOp::kRemoveAmong: {
+            const std::uint64_t to = p.a.eval(frame);
+            if (to >= p.to.size()) break;
+            if (p.op == PrimitiveOp::kAddAmong)
+                add_header(p.to[to], packet);
+            else
+                remove_header(p.to[to], packet);
+            break;
+        }
         case PrimitiveOp::kAssignElement:
             assign_element(p, frame, packet);
             break;
