@@ -64,6 +64,7 @@ class ControlServer:
             "policy.set": self._policy_set,
             "fault.set": self._fault_set,
             "fault.clear": self._fault_clear,
+            "changes": self._changes,
             "alarms": self._alarms,
             **self._host_ops(),
             "paths.stats": self._paths_stats,
@@ -152,6 +153,12 @@ class ControlServer:
             known = ", ".join(rule.where for rule in intent.faults.rules) or "no fault at all"
             raise ValueError(f"no fault is set for {where}; there is {known}") from None
         return await self._change(Intent(policy=intent.policy, faults=faults), request)
+
+    async def _changes(self, request: Request) -> Answer:
+        """Those of policy and faults after number `since`, and what is asked for by now."""
+        log = self._controller.changes
+        found = log.since(int(request.get("since", 0)))
+        return {"total": log.total, "changes": found, **await self._intent(request)}
 
     async def _alarms(self, request: Request) -> Answer:
         """Those after number `since`; with `wait`, as soon as there are any, or after `timeout_s`."""

@@ -16,6 +16,7 @@ from finsy.p4schema import P4SchemaCache
 from csaud_controller import finsylog
 from csaud_controller.alarms import AlarmLog
 from csaud_controller.artifacts import Artifacts
+from csaud_controller.changes import Changes
 from csaud_controller.desired import Intent, desired_states
 from csaud_controller.gathering import Gathering
 from csaud_controller.host_paths import HostPaths
@@ -60,6 +61,7 @@ class FabricController:
         self.events: list[dict[str, Any]] = []
         """Every change of a link or switch, oldest first: seconds since the epoch, what, up, why."""
         self.alarms = AlarmLog()
+        self.changes = Changes()
         self.host_paths = HostPaths()
         self._save, self._stored = save, stored
         self._probe_interval_s = probe_interval_s
@@ -79,7 +81,7 @@ class FabricController:
             ready=self._on_ready,
             lost=self._on_lost,
             unheard=self._on_unheard,
-            settled=lambda name: self._settled.set(),
+            settled=self._on_settled,
             probed=self._monitor.sent,
             probe=self._on_probe,
             alarm=self._on_alarm,
@@ -125,9 +127,11 @@ class FabricController:
         things."""
         intent.check(self.fabric)
         self.target.check(intent.policy)
-        self.intent = intent
+        before, self.intent = self.intent, intent
         self._store()
         self.generation += 1
+        if (change := self.changes.add(before, intent, self.generation)) is not None:
+            LOG.info("asked for: %s", "; ".join(change.what))
         self._follow()
         return self.generation
 
@@ -211,6 +215,10 @@ class FabricController:
 
     def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
         LOG.warning("alarm: %s", self.alarms.add(name, self.target.alarm(digest)))
+        self._settled.set()
+
+    def _on_settled(self, _name: str) -> None:
+        self.changes.settle(lambda generation: not self._pending(generation))
         self._settled.set()
 
     def _on_opened(self, name: str) -> None:

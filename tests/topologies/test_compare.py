@@ -6,6 +6,7 @@ import json
 
 import pytest
 from csaud_topologies.cli import app
+from csaud_topologies.report.model import SCHEMA
 from typer.testing import CliRunner
 
 from tests.topologies.test_report import report
@@ -55,4 +56,4 @@ def test_what_is_no_report_is_named(runs, tmp_path):
     assert result.exit_code == 1
     assert f"{tmp_path}/report.json: No such file" in result.output
     (tmp_path / "report.json").write_text("{}")
-    assert "not a report.json of schema 1" in compare(tmp_path, runs[0]).output
+    assert f"not a report.json of schema {SCHEMA}" in compare(tmp_path, runs[0]).output

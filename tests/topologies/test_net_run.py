@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from csaud_controller.control import ask
 from csaud_topologies.report.model import Report
 
 from tests.topologies.runs import CSAUD_NET, net_run, processes_of, small_scenario
@@ -104,6 +105,50 @@ def test_a_job_at_the_prompt_has_books_of_its_own_whatever_went_before(tmp_path)
     assert "busbw" in output or "BW" in output
     assert output.count("passed: all") == 2, output
     assert status == 0
+
+
+def test_the_report_tells_what_ran_not_what_the_scenario_says(tmp_path):
+    """Changes before a job and in it; the books balance in any case."""
+    status, output = at_prompt(
+        tmp_path / "out",
+        str(small_scenario(tmp_path)),
+        "h1 csaud policy set --spray ecmp",
+        "h1 csaud fault set 0.06 --seed 3",
+        "link l2 s2 down",
+        "scenario",
+        "exit",
+    )
+    assert status == 0, output
+    made = Report.model_validate_json((tmp_path / "out" / "report.json").read_text())
+    assert (made.run.spray, made.run.injected_probability) == ("ecmp", 0.06)
+    assert made.in_force.policy["spray"] == "ecmp"
+    assert [rule["probability"] for rule in made.in_force.faults] == [0.06]
+    assert made.in_force.unlike_scenario == [
+        "policy.spray: random -> ecmp",
+        "fault uplinks: 0.03 of data+control, silent, seed 3 -> 0.06 of data+control, silent, seed 3",
+    ]
+    assert made.in_force.links_down == ["l2-s2"]
+    assert made.changes == []
+
+
+def test_the_report_has_what_was_changed_while_the_job_ran(tmp_path):
+    scenario = str(small_scenario(tmp_path, repeats=12))
+    with net_run(tmp_path / "out", "--scenario", scenario) as run:
+        run.read_until("all 4 ranks have found each other")
+        control = run.path / "controller.sock"
+        ask(control, "policy.set", policy={"spray": "round-robin"})
+        ask(control, "fault.clear")
+        assert run.wait() == 0, run.output
+    made = Report.model_validate(run.report())
+    assert (made.run.spray, made.run.injected_probability) == ("random", 0.03)
+    assert made.in_force.unlike_scenario == []
+    assert [change.what for change in made.changes] == [
+        ["policy.spray: random -> round-robin"],
+        ["fault uplinks: 0.03 of data+control, silent, seed 3 -> none"],
+    ]
+    assert all(0 <= change.at_s <= change.in_force_s for change in made.changes)
+    assert made.changes[-1].faults == []
+    assert made.changes[-1].policy["spray"] == "round-robin"
 
 
 def test_the_prompts_exit_status_tells_of_a_job_that_failed(tmp_path):

@@ -16,7 +16,7 @@ fabric: leaf-spine-2x2
 workload: {name: allreduce, sizes: [200000], repeats: 2}
 policy: {spray: flowlet, limits: {trim_at: 6, no_trim_at: 12, drop_at: 192}}
 faults: [{probability: 0.01}]
-events: [{at_step: 0, link: uplink, do: down}]
+events: [{at_step: 1, link: uplink, do: down}]
 """
 
 

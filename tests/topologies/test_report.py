@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 from csaud_controller.counters import BY_PATH
+from csaud_controller.desired import Intent
+from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.policy import Policy
 from csaud_topologies.assemble import Collected, build_report, distribution
+from csaud_topologies.in_force import Demands
 from csaud_topologies.report import model
 from csaud_topologies.report.drawing import FORMATS
 from csaud_topologies.report.figures import NAMES, all_figures
@@ -21,7 +25,28 @@ from rich.console import Console
 
 from tests.topologies import worlds
 
+SCENARIO = Scenario(
+    name="synthetic",
+    workload={"name": "train_digits", "steps": 3},
+    events=[{"at_step": 1, "link": ("l1", "s1"), "do": "down"}],
+)
 DOCS = Path(__file__).parents[2] / "docs" / "report.md"
+
+
+UNIFORM = Intent(policy=Policy(spray="random"))
+
+
+def in_force(intent: Intent = UNIFORM, **fields) -> model.InForce:
+    """Of a job whose scenario is UNIFORM."""
+    return Demands(intent, 0, frozenset()).record(SCENARIO).model_copy(update=fields)
+
+
+def change(at_s: float, intent: Intent, what: str) -> model.ChangeRecord:
+    asked = intent.model_dump(mode="json")
+    return model.ChangeRecord(
+        at_s=at_s, in_force_s=at_s + 0.25, step=2, what=[what],
+        policy=asked["policy"], faults=asked["faults"]["rules"],
+    )  # fmt: skip
 
 
 def collected(**changes) -> Collected:
@@ -44,13 +69,9 @@ def collected(**changes) -> Collected:
     ]
     for step, ranks in enumerate(steps):
         ranks[0]["accuracy"] = 0.5 + step / 10
-    scenario = Scenario(
-        name="synthetic",
-        workload={"name": "train_digits", "steps": 3},
-        events=[{"at_step": 1, "link": ("l1", "s1"), "do": "down"}],
-    )
     values = {
-        "scenario": scenario,
+        "scenario": SCENARIO,
+        "in_force": in_force(),
         "fabric": worlds.fabric(),
         "hosts": ["h1", "h2"],
         "steps": steps,
@@ -155,6 +176,45 @@ def test_each_kind_of_failure_fails_the_run_by_name():
     unbalanced = collected()
     unbalanced.switches["l1"].injected[(1, 1)] += 1
     assert "books: lost DATA copies" in failed(build_report(unbalanced, run_part()))
+
+
+def test_page_tells_what_was_in_force_and_what_became_of_it():
+    start = Intent(
+        policy=Policy(spray="ecmp", trim_dscp=12), faults=Faults(rules=(FaultRule(probability=0.05),))
+    )
+    later = Intent(policy=Policy(spray="flowlet"), faults=Faults(rules=(FaultRule(probability=0.2),)))
+    made = report(
+        in_force=in_force(start, links_down=["l2-s2"]),
+        changes=[change(0.5, later, "policy.spray: ecmp -> flowlet"), change(0.9, later, "another")],
+    )
+    made.run.spray, made.run.injected_probability = "ecmp", 0.05
+    assert set(made.in_force.unlike_scenario) == {
+        "policy.spray: random -> ecmp",
+        "policy.trim_dscp: 8 -> 12",
+        "fault uplinks: none -> 0.05 of data+control, silent, seed 1",
+    }
+    page = " ".join(render_html(made, {}).split())
+    assert "spray ecmp, then flowlet ·" in page
+    assert "injected loss 5 %, then 20 % ·" in page
+    assert "policy.spray: random -&gt; ecmp" in page
+    assert "trim_dscp</td><td><code>12" in page
+    assert "were down by then: l2-s2" in page
+    at = [page.index(what) for what in ("ecmp -&gt; flowlet (on every switch 250 ms", "link l1-s1 down</td>")]
+    assert at == sorted(at), "by time, together with the scenario's events"
+
+
+def test_what_is_expected_follows_what_was_in_force():
+    """A fault that was cleared takes nothing; one that came or went meanwhile may or may not have."""
+    faulty = SCENARIO.model_copy(update={"faults": [FaultRule(probability=0.9)]})
+    name = "packets injected as lost"
+
+    def planned(**changes) -> list[str]:
+        return [check.name for check in report(**changes).checks]
+
+    assert name not in planned()
+    assert name in planned(scenario=faulty)
+    gone = change(0.5, UNIFORM, "fault uplinks: 0.9 -> none")
+    assert name not in planned(scenario=faulty, changes=[gone])
 
 
 def test_report_json_reads_back_as_the_same_report(tmp_path):

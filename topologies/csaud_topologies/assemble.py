@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
+from csaud_controller.faults import Faults
 from csaud_controller.inventory import Fabric
 from csaud_controller.signals import LossSignal
 
@@ -38,6 +39,7 @@ _TAKEN: dict[LossSignal, tuple[str, str]] = {
     "drop": ("dropped by congestion", "congestion_dropped"),
 }
 """What becomes of DATA without room: in words, and by which counter."""
+_ABOUT_ROOM = ("policy.limits", "policy.loss_signal", "policy.signals")
 
 
 @dataclass
@@ -45,6 +47,8 @@ class Collected:
     """Everything a run has measured."""
 
     scenario: Scenario
+    """With the policy and the faults that were in force when the job began."""
+    in_force: model.InForce
     fabric: Fabric
     hosts: list[str]
     """Host of each rank."""
@@ -61,6 +65,8 @@ class Collected:
     events: list[model.EventRecord] = field(default_factory=list)
     background: list[model.Background] = field(default_factory=list)
     timeline: model.Timeline | None = None
+    changes: list[model.ChangeRecord] = field(default_factory=list)
+    """Of policy and faults, while the job ran."""
 
 
 def links_of(fabric: Fabric) -> list[Link]:
@@ -127,6 +133,8 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
         uplinks=_uplinks(found),
         timeline=found.timeline,
         books=_books_part(books),
+        in_force=found.in_force,
+        changes=found.changes,
         events=found.events,
         background=found.background,
         hosts=[report["stats"] for report in found.reports],
@@ -165,13 +173,18 @@ def _planned(found: Collected) -> list[Check]:
 
     checks = []
     sent = sum(report["stats"]["tx_data"] for report in found.reports)
+    later = [Faults.model_validate({"rules": change.faults}).rules for change in found.changes]
+    lasting = [rule for rule in found.scenario.faults if all(rule in rules for rules in later)]
     # Below some 30 expected losses, chance alone may well lose none.
-    if any(rule.probability * sent > 30 and not rule.signalled for rule in found.scenario.faults):
+    if any(rule.probability * sent > 30 and not rule.signalled for rule in lasting):
         checks.append(
             verdicts.as_planned("packets injected as lost", total("injected"), "DATA, by the fault rules")
         )
-    # A short run may be over before a burst meets the job's packets.
-    if found.scenario.background and found.scenario.workload.steps >= _FULL_LENGTH_STEPS:
+    # A short run may be over before a burst meets the job's packets; and who sets limits or signals by hand
+    # decides by that what becomes of them.
+    by_hand = [*found.in_force.unlike_scenario, *(what for change in found.changes for what in change.what)]
+    as_written = not any(what.startswith(_ABOUT_ROOM) for what in by_hand)
+    if as_written and found.scenario.background and found.scenario.workload.steps >= _FULL_LENGTH_STEPS:
         word, counter = _TAKEN[found.scenario.policy.loss_signal]
         about = "DATA, by the background's congestion"
         checks.append(verdicts.as_planned(f"packets {word}", total(counter), about))

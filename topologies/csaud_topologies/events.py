@@ -13,7 +13,7 @@ SetLink = Callable[[str, str, bool], None]
 
 
 class EventSchedule:
-    """Fires each event when every rank has finished its step."""
+    """Fires each event when every rank has finished its step; steps count from 1, as progress shows them."""
 
     def __init__(self, events: Sequence[LinkEvent], set_link: SetLink, say: Callable[[str], None]) -> None:
         self._due = list(events)
@@ -28,13 +28,16 @@ class EventSchedule:
         """Times of events count from now: the job has begun."""
         self._start = time.monotonic()
 
-    def advance(self, finished_step: int) -> None:
-        """Fire what is due now that all ranks have finished `finished_step` (-1: none yet)."""
-        while self._due and self._due[0].at_step <= finished_step:
+    def advance(self, finished_steps: int) -> None:
+        """Fire what is due now that all ranks have finished so many steps."""
+        while self._due and self._due[0].at_step <= finished_steps:
             event = self._due.pop(0)
             a, b = event.nodes
             self._set_link(a, b, event.do == "up")
             self.failed_links.add(frozenset((a, b)))
             what = f"link {event.name} {event.do}"
-            self.fired.append(EventRecord(at_s=time.monotonic() - self._start, step=finished_step, what=what))
-            self._say(f"step {finished_step + 1}: {what}")
+            self.fired.append(
+                EventRecord(at_s=time.monotonic() - self._start, step=finished_steps, what=what)
+            )
+            when = f"after step {finished_steps}" if finished_steps else "before step 1"
+            self._say(f"{when}: {what}")

@@ -19,6 +19,7 @@ from csaud_topologies.background import RunningIncast, start_incast
 from csaud_topologies.errors import RunError
 from csaud_topologies.events import EventSchedule
 from csaud_topologies.fabric_up import RunningFabric
+from csaud_topologies.in_force import changes_since, demands
 from csaud_topologies.interrupt import raise_if_interrupted
 from csaud_topologies.plan import Plan
 from csaud_topologies.progress import JobProgress
@@ -39,20 +40,25 @@ class StepLog:
 
     ranks: int
     steps: dict[int, dict[int, Event]] = field(default_factory=lambda: defaultdict(dict))
-    finished: int = -1
-    """Last step that every rank has finished; -1: none."""
+    finished_at: list[float] = field(default_factory=list)
+    """When every rank had finished each step, seconds since the epoch."""
+
+    @property
+    def finished(self) -> int:
+        """How many steps every rank has finished."""
+        return len(self.finished_at)
 
     def add(self, rank: int, event: Event) -> None:
         """Take one rank's step event."""
         self.steps[event["step"]][rank] = event
-        while len(self.steps.get(self.finished + 1, ())) == self.ranks:
-            self.finished += 1
+        while len(self.steps.get(self.finished, ())) == self.ranks:
+            self.finished_at.append(time.time())
 
     def figures(self) -> dict[str, str]:
         """What progress shows of the last step that all ranks finished."""
-        if self.finished < 0:
+        if not self.finished:
             return {}
-        ranks = self.steps[self.finished]
+        ranks = self.steps[self.finished - 1]
         shown = {"all_reduce": f"{max(e['all_reduce_s'] for e in ranks.values()) * 1e3:.0f} ms"}
         losses = [e["loss"] for e in ranks.values() if e.get("loss") is not None]
         if losses:
@@ -124,8 +130,8 @@ class Follower:
         self.log = StepLog(len(plan.hosts))
         self.schedule = EventSchedule(plan.scenario.events, running.set_link, progress.say)
         self.incasts: list[RunningIncast] = []
-        self.begun = False
-        """All ranks have found each other."""
+        self.began: float | None = None
+        """When all ranks had found each other, seconds since the epoch."""
         self._plan, self._running, self._progress = plan, running, progress
         self._counters = LiveCounters(running, before)
         self._started: set[int] = set()
@@ -142,12 +148,13 @@ class Follower:
             self.log.add(worker.rank, event)
             if self.log.finished != before:
                 self.schedule.advance(self.log.finished)
-                self._progress.update(self.log.finished + 1, **self.log.figures(), **self._counters.figures())
+                self._progress.update(self.log.finished, **self.log.figures(), **self._counters.figures())
 
     def _begin(self) -> None:
         """From now on there is a job to disturb."""
-        self.begun = True
+        self.began = time.time()
         self.schedule.restart_clock()
+        self.schedule.advance(0)
         for incast in self._plan.scenario.background:
             self.incasts.append(start_incast(incast, self._running.fabric, self._running.net))
 
@@ -159,7 +166,6 @@ def run_job(
 
     WorkerError when a rank ends early, RunError when the fabric fails or the time limit is over.
     """
-    job = Job(plan.scenario)
     follower: Follower | None = None
     deadline = time.monotonic() + plan.scenario.time_limit / 1e9
 
@@ -170,7 +176,8 @@ def run_job(
             raise RunError(f"the job is not done after {plan.scenario.time_limit / 1e9:.0f} s (time_limit)")
 
     # What this fabric has carried so far, other jobs included, is in no book of this one.
-    down_before = set(running.links_down)
+    at_start = demands(running)
+    job = Job(at_start.applied_to(plan.scenario))
     drops_before = target.hidden_drops(running.place)
     before = read_quiet(running.fabric, tick, "before the job: something else sends CSA packets in it")
     try:
@@ -182,12 +189,14 @@ def run_job(
 
             def sample() -> None:
                 tick()
-                if follower.begun:
+                if follower.began is not None:
                     sampler.tick()
 
             for worker, event in job.events(lambda: job.all_done, sample):
                 follower.take(worker, event)
         job_s = time.monotonic() - begun
+        assert follower.began is not None  # or no rank had done its work
+        changes = changes_since(at_start, running, follower.began, follower.log.finished_at)
         background = [incast.stop() for incast in follower.incasts]
         follower.incasts.clear()
         read_quiet(running.fabric, tick, _AFTER)
@@ -197,7 +206,9 @@ def run_job(
         drops = target.hidden_drops(running.place)
         console.print("the network is quiet; computing the same in one process", style="dim")
         collected = Collected(
-            scenario=plan.scenario,
+            scenario=job.scenario,
+            in_force=at_start.record(plan.scenario),
+            changes=changes,
             fabric=running.fabric,
             hosts=plan.hosts,
             steps=[follower.log.steps[step] for step in sorted(follower.log.steps)],
@@ -205,7 +216,7 @@ def run_job(
             reference=reference_result(plan, folder),
             switches={name: switch_counts(counters) for name, counters in reading.items()},
             paths={name: {key: counters[key] for key in BY_PATH} for name, counters in reading.items()},
-            failed_links=follower.schedule.failed_links | down_before,
+            failed_links=follower.schedule.failed_links | at_start.links_down,
             hidden_drops={place: count - drops_before.get(place, 0) for place, count in drops.items()},
             events=follower.schedule.fired,
             background=background,

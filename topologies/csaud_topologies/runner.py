@@ -22,6 +22,7 @@ from csaud_topologies.report import model
 from csaud_topologies.report.terminal import print_summary
 from csaud_topologies.report.write import clear_report, write_report
 from csaud_topologies.rundir import RunDir
+from csaud_topologies.scenario import Scenario
 from csaud_topologies.services import Services
 from csaud_topologies.targets import make_target
 from csaud_topologies.targets.base import P4Target, Place
@@ -82,13 +83,13 @@ class Runner:
     def _job(self, plan: Plan, up: RunningFabric, preparing: subprocess.Popen[bytes]) -> bool:
         wait_prepared(preparing, self.place.logs)
         collected, job_s = run_job(plan, up, self.target, self.folder, self.console)
-        report = build_report(collected, self._run_part(plan, up, job_s))
+        report = build_report(collected, self._run_part(plan, collected.scenario, job_s))
         page = write_report(report, self.out, all_reduce_times(collected))
         print_summary(report, page, self.console)
         return report.passed
 
-    def _run_part(self, plan: Plan, up: RunningFabric, job_s: float) -> model.Run:
-        scenario = plan.scenario
+    def _run_part(self, plan: Plan, scenario: Scenario, job_s: float) -> model.Run:
+        """`scenario` as it ran."""
         return model.Run(
             scenario=scenario.name,
             about=scenario.about,

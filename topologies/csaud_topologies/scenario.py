@@ -67,7 +67,7 @@ class Incast(_Strict):
 class LinkEvent(_Strict):
     """A link that fails or comes back when the job has finished a step."""
 
-    at_step: int = Field(ge=0)
+    at_step: int = Field(ge=0, description="how many steps all ranks have finished; 0: before the first")
     link: tuple[NodeName, NodeName] | Literal["uplink"] = Field(
         description="two nodes; uplink: the first one of the first host's switch, in any fabric"
     )

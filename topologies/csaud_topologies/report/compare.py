@@ -86,7 +86,8 @@ def load_report(place: Path) -> Report:
 
 
 def compare(first: Report, second: Report) -> Comparison:
-    """Settings are those of `run`, the fabric's size included; figures that neither run has are left out."""
+    """Settings are those of `run`, policy and faults in force, the fabric's size included; figures that
+    neither run has are left out."""
     old, new = (_settings(report) for report in (first, second))
     keys = dict.fromkeys([*old, *new])
     differing = {key: (old.get(key, "-"), new.get(key, "-")) for key in keys}
@@ -143,7 +144,11 @@ def _settings(report: Report) -> dict[str, str]:
             flat |= {f"{key}.{inner}": str(each) for inner, each in value.items()}
         else:
             flat[key] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-    return flat
+    policy = {key: value for key, value in report.in_force.policy.items() if key not in flat}
+    flat |= {f"policy.{key}": str(value) for key, value in policy.items()}
+    faults = [f"{rule['where']} {rule['probability']:g}" for rule in report.in_force.faults]
+    changes = [what for change in report.changes for what in change.what]
+    return flat | {"faults": ", ".join(faults), "changed while it ran": "; ".join(changes)}
 
 
 def _number(value: float | None) -> str:

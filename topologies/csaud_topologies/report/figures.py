@@ -41,8 +41,8 @@ def accuracy(report: Report) -> Drawn | None:
     right.set_ylabel("loss")
     right.grid(False)
     for event in report.events:
-        axes.axvline(event.step + 1, color=RED, linewidth=0.8, linestyle="--")
-        axes.annotate(event.what, (event.step + 1, 0.03), rotation=90, color=RED, ha="right")
+        axes.axvline(event.step, color=RED, linewidth=0.8, linestyle="--")
+        axes.annotate(event.what, (event.step, 0.03), rotation=90, color=RED, ha="right")
     lines = [*axes.get_lines()[:1], *right.get_lines()]
     axes.legend(lines, [str(line.get_label()) for line in lines], loc="center right", frameon=False)
     return Drawn(figure, {"step": steps, "test accuracy": training.accuracy, "training loss": training.loss})
@@ -76,7 +76,7 @@ def all_reduces(report: Report, times: Sequence[float]) -> Drawn | None:
     order = np.arange(1, len(times) + 1)
     axes.plot(order, np.array(times) * 1e3, color=GREEN, marker=".", linewidth=1)
     for event in report.events:
-        axes.axvline(event.step + 1, color=RED, linewidth=0.8, linestyle="--")
+        axes.axvline(event.step, color=RED, linewidth=0.8, linestyle="--")
     axes.set(xlabel="all-reduce", ylabel="time of the slowest rank, ms")
     axes.set_ylim(bottom=0)
     return Drawn(figure, {"all-reduce": order, "time of the slowest rank, ms": np.array(times) * 1e3})

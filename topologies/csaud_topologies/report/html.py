@@ -9,6 +9,7 @@ import jinja2
 from markupsafe import Markup
 
 from csaud_topologies.report.drawing import Drawn
+from csaud_topologies.report.in_words import happened, over_time, policy_rows
 from csaud_topologies.report.model import Report
 from csaud_topologies.report.picture import fabric_picture
 
@@ -22,4 +23,11 @@ def render_html(report: Report, figures: Mapping[str, Drawn]) -> str:
     environment.filters["ms"] = lambda seconds: f"{seconds * 1e3:.2f} ms"
     template = environment.from_string(_TEMPLATE.read_text())
     inline = {name: Markup(drawn.inline()) for name, drawn in figures.items()}
-    return template.render(r=report, figures=inline, picture=Markup(fabric_picture(report)))
+    return template.render(
+        r=report,
+        figures=inline,
+        picture=Markup(fabric_picture(report)),
+        over_time=over_time(report),
+        happened=happened(report),
+        policy=policy_rows(report.in_force.policy),
+    )

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-SCHEMA = 1
+SCHEMA = 2
 """Goes up when a key changes its meaning or goes away."""
 
 
@@ -15,7 +15,8 @@ class _Part(BaseModel):
 
 
 class Run(_Part):
-    """What was run."""
+    """What was run. Spraying, loss signal, marks and injected loss are those in force when the job began;
+    `changes` has what became of them."""
 
     scenario: str
     about: str
@@ -26,9 +27,7 @@ class Run(_Part):
     loss_signal: str
     loss_icrc: bool = Field(description="a LOSS has an iCRC of its own (the second form)")
     ecn: bool = Field(description="switches mark packets of senders that listen")
-    injected_probability: float = Field(
-        description="largest loss probability among the scenario's fault rules"
-    )
+    injected_probability: float = Field(description="largest loss probability among the fault rules in force")
     workload: dict[str, Any]
     ranks: list[str] = Field(description="host of each rank")
     link_rate_bps: int
@@ -194,11 +193,31 @@ class Timeline(_Part):
     links: list[LinkSeries]
 
 
+class InForce(_Part):
+    """What every switch had been asked for, and held, when the job began."""
+
+    policy: dict[str, Any]
+    faults: list[dict[str, Any]]
+    unlike_scenario: list[str] = Field(description="what had been changed by hand: `key: scenario's -> ran`")
+    links_down: list[str] = Field(description="that had been taken down by hand")
+
+
+class ChangeRecord(_Part):
+    """Policy or faults changed while the job ran."""
+
+    at_s: float = Field(description="when it was asked for, after the job's start")
+    in_force_s: float | None = Field(description="when every switch held it; null: never, as far as known")
+    step: int = Field(description="steps that all ranks had finished")
+    what: list[str] = Field(description="`key: before -> after`")
+    policy: dict[str, Any] = Field(description="from then on")
+    faults: list[dict[str, Any]]
+
+
 class EventRecord(_Part):
     """Something that the scenario did to the fabric."""
 
     at_s: float = Field(description="after the job's start")
-    step: int = Field(description="step that had been finished by all ranks")
+    step: int = Field(description="steps that all ranks had finished; the scenario's at_step")
     what: str
 
 
@@ -226,6 +245,8 @@ class Report(_Part):
     uplinks: list[Uplink]
     timeline: Timeline | None = Field(default=None, description="null for jobs shorter than two samples")
     books: BooksPart
+    in_force: InForce
+    changes: list[ChangeRecord]
     events: list[EventRecord]
     background: list[Background]
     hosts: list[dict[str, Any]] = Field(

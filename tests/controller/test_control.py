@@ -1,0 +1,203 @@
+"""The control socket: what each request changes, and above all what it leaves alone."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any
+
+import pytest
+from csaud_controller.alarms import KEPT, AlarmLog
+from csaud_controller.changes import Changes
+from csaud_controller.control import ControlServer, RefusedError, ask, wait_served
+from csaud_controller.desired import Intent
+from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.policy import Policy
+from csaud_controller.rundir import RunDir
+from csaud_controller.store import Stored
+
+from tests.controller.soft import PATIENCE_S, controller, programmed, run_directory, switches
+
+Ask = Callable[..., Awaitable[dict[str, Any]]]
+
+BEFORE = Intent(
+    policy=Policy(spray="flowlet", trim_dscp=11, denied_paths=(5,)),
+    faults=Faults(rules=(FaultRule(probability=0.01), FaultRule(where="l1-s2", probability=0.5))),
+)
+"""Nothing in it is a default, so that whatever is lost shows."""
+
+
+@asynccontextmanager
+async def served(run: RunDir) -> AsyncIterator[tuple[Any, Ask]]:
+    """A controller that begins with BEFORE and serves its socket, and what asks it without waiting for
+    switches."""
+    async with controller(run, stored=Stored(intent=BEFORE)) as made:
+        server = ControlServer(made, run.control_socket)
+        serving = asyncio.create_task(server.serve())
+        await asyncio.to_thread(wait_served, run.control_socket, PATIENCE_S)
+        try:
+            yield made, partial(asyncio.to_thread, partial(ask, run.control_socket, timeout_s=0))
+        finally:
+            server.stopped.set()
+            await serving
+
+
+def with_controller(body: Callable[[Any, Ask], Awaitable[None]]) -> None:
+    async def main() -> None:
+        with run_directory() as run:
+            async with served(run) as (made, request):
+                await body(made, request)
+
+    asyncio.run(main())
+
+
+UPLINKS, ONE_LINK = BEFORE.faults.rules
+WORSE = FaultRule(probability=0.2, signalled=True)
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments", "after"),
+    [
+        ("status", {}, BEFORE),
+        ("intent", {}, BEFORE),
+        ("changes", {}, BEFORE),
+        ("alarms", {}, BEFORE),
+        ("paths.stats", {}, BEFORE),
+        ("wait", {}, BEFORE),
+        (
+            "policy.set",
+            {"policy": {"spray": "ecmp"}},
+            BEFORE.model_copy(update={"policy": BEFORE.policy.model_copy(update={"spray": "ecmp"})}),
+        ),
+        (
+            "fault.set",
+            {"rule": {"probability": 0.2, "signalled": True}},
+            BEFORE.model_copy(update={"faults": Faults(rules=(ONE_LINK, WORSE))}),
+        ),
+        (
+            "fault.clear",
+            {"where": "l1-s2"},
+            BEFORE.model_copy(update={"faults": Faults(rules=(UPLINKS,))}),
+        ),
+        ("fault.clear", {"where": None}, BEFORE.model_copy(update={"faults": Faults()})),
+        ("fault.clear", {}, BEFORE.model_copy(update={"faults": Faults()})),
+    ],
+)
+def test_a_request_changes_what_it_names_and_nothing_else(op: str, arguments: dict, after: Intent) -> None:
+    async def body(made: Any, request: Ask) -> None:
+        generation = made.generation
+        await request(op, **arguments)
+        answer = await request("intent")
+        assert Intent.model_validate(answer["intent"]) == after
+        assert (made.generation > generation) == (after != BEFORE)
+
+    with_controller(body)
+
+
+@pytest.mark.parametrize(
+    ("op", "arguments"),
+    [
+        ("policy.set", {"policy": {"spray": "ecmp", "limits": {"trim_at": 100_000}}}),
+        ("policy.set", {"policy": {"spray": "ecmp", "overrides": [{"to": "s1", "spray": "host"}]}}),
+        ("policy.set", {"policy": ["spray"]}),
+        ("policy.set", {}),
+        ("fault.set", {"rule": {"probability": 0.5, "where": "l1-l2"}}),
+        ("fault.set", {"rule": {"where": "l1"}}),
+        ("fault.clear", {"where": "l2-s2"}),
+        ("fault.clear", {"where": ["uplinks"]}),
+        ("changes", {"since": "yesterday"}),
+        ("alarms", {"since": None}),
+        ("paths.report", {"host": "10.0.1.1", "rank": 0, "tx": [1], "lost": [0]}),
+    ],
+)
+def test_a_refused_request_changes_nothing(op: str, arguments: dict) -> None:
+    async def body(made: Any, request: Ask) -> None:
+        before = made.intent, made.generation, made.changes.total, await request("paths.stats")
+        with pytest.raises(RefusedError):
+            await request(op, **arguments)
+        assert (made.intent, made.generation, made.changes.total, await request("paths.stats")) == before
+
+    with_controller(body)
+
+
+def test_changes_are_told_with_the_time_when_every_switch_held_them() -> None:
+    async def main() -> None:
+        with run_directory() as run:
+            async with served(run) as (made, request):
+                await request("policy.set", policy={"spray": "ecmp", "limits": {"trim_at": 20}})
+                await request("policy.set", policy={"spray": "ecmp"})  # as it is already
+                await request("fault.clear", where="l1-s2")
+                waiting = await request("changes")
+                async with switches(run):
+                    await programmed(made)
+                    await request("fault.set", rule={"probability": 0.05})
+                    await programmed(made)
+                    told = await request("changes", since=1)
+        assert waiting["total"] == 2
+        first, second = waiting["changes"]
+        assert (first["number"], first["in_force"]) == (1, None)
+        assert set(first["what"]) == {"policy.spray: flowlet -> ecmp", "policy.limits.trim_at: null -> 20"}
+        rule = "0.5 of data+control, silent, seed 1"
+        assert second["what"] == [f"fault l1-s2: {rule} -> none"]
+        assert told["total"] == 3
+        assert [change["number"] for change in told["changes"]] == [2, 3]
+        assert all(change["time"] <= change["in_force"] for change in told["changes"])
+        assert told["changes"][-1]["intent"] == told["intent"]
+
+    asyncio.run(main())
+
+
+def test_changes_and_alarms_after_a_number_are_those_after_it() -> None:
+    changes, alarms = Changes(), AlarmLog()
+    for number in range(1, KEPT + 4):
+        before, after = (Intent(policy=Policy(seed=seed)) for seed in (number, number + 1))
+        changes.add(before, after, number)
+        alarms.add("l1", {"port": 1, "kind": 1, "depth": 9, "path_id": 0, "at_us": 0})
+    for log in (changes, alarms):
+        assert log.total == KEPT + 3
+        assert [entry["number"] for entry in log.since(KEPT + 1)] == [KEPT + 2, KEPT + 3]
+        assert log.since(KEPT + 3) == []
+        assert len(log.since(0)) == KEPT  # older ones are only counted
+    assert changes.add(BEFORE, BEFORE, 9) is None
+
+
+def test_a_request_for_alarms_waits_until_there_is_one_after_the_number() -> None:
+    async def body(made: Any, request: Ask) -> None:
+        digest = {"port": 2, "kind": 1, "depth": 250, "path_id": 3, "at_us": 7}
+        made._on_alarm("l1", digest)
+        waiting = asyncio.create_task(request("alarms", since=1, wait=True, timeout_s=PATIENCE_S))
+        done, _ = await asyncio.wait([waiting], timeout=0.05)
+        assert not done, "there is none after the first yet"
+        made._on_alarm("s1", digest)
+        answer = await waiting
+        assert [(alarm["number"], alarm["switch"]) for alarm in answer["alarms"]] == [(2, "s1")]
+        assert answer["total"] == 2
+        assert answer["by_port"] == {"l1:2": 1, "s1:2": 1}
+        assert (await request("alarms", since=2, wait=True))["alarms"] == []  # the time is over
+
+    with_controller(body)
+
+
+def test_a_rank_that_reports_again_replaces_what_it_said() -> None:
+    async def body(_: Any, request: Ask) -> None:
+        for tx in ([10, 5], [12, 5]):
+            answer = await request("paths.report", host="10.0.1.1", rank=3, tx=tx, lost=[1, 0], ecn=[0, 2])
+            assert answer["denied"] == [5]
+        found = (await request("paths.stats"))["hosts"]
+        assert found == {"h1": {"0": {"tx": 12, "lost": 1, "ecn": 0}, "1": {"tx": 5, "lost": 0, "ecn": 2}}}
+
+    with_controller(body)
+
+
+def test_stop_ends_the_service_and_takes_the_socket_away() -> None:
+    async def main() -> None:
+        with run_directory() as run:
+            async with controller(run) as made:
+                server = ControlServer(made, run.control_socket)
+                serving = asyncio.create_task(server.serve())
+                await asyncio.to_thread(wait_served, run.control_socket, PATIENCE_S)
+                await asyncio.to_thread(ask, run.control_socket, "stop")
+                await asyncio.wait_for(serving, PATIENCE_S)
+                assert not run.control_socket.exists()
+
+    asyncio.run(main())
