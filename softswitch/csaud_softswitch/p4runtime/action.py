@@ -44,7 +44,7 @@ def decode_action(
     if given.keys() != wanted:
         expected = ", ".join(f"{p.id} {p.name}" for p in spec.params) or "none"
         raise invalid(f"{where}: {spec.name} got parameters {sorted(given)}, expected {expected}")
-    values = [padded(given[p.id], p.width, f"{where}: {spec.name}.{p.name}") for p in spec.params]
+    values = [padded(given[p.id], p.width, f"{where}: {spec.name}.{p.name}", p.size) for p in spec.params]
     return ("action", spec.name, values)
 
 

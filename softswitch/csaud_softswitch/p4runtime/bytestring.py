@@ -30,6 +30,8 @@ def to_int(value: bytes, width: int, what: str) -> int:
     return number
 
 
-def padded(value: bytes, width: int, what: str) -> bytes:
-    """The number in `value` as ceil(width / 8) bytes, the form in which the native core has its keys."""
-    return to_int(value, width, what).to_bytes((width + 7) // 8, "big")
+def padded(value: bytes, width: int, what: str, size: int | None = None) -> bytes:
+    """The number in `value`, of at most `width` bits, as the native core has its keys: in ceil(width / 8) or
+    in `size` bytes.
+    """
+    return to_int(value, width, what).to_bytes((width + 7) // 8 if size is None else size, "big")

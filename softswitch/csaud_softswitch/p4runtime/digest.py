@@ -96,6 +96,8 @@ class DigestStore:
         self._index = index
         self._ids = {spec.name: spec.id for spec in index.digests.values()}
         self._on: dict[int, _Digest] = {}
+        self._made = {digest["name"] for digest in switch.digests()}
+        """Those that a packet can make; p4c leaves others out of the program, and they stay silent."""
 
     # --- entries
 
@@ -107,8 +109,7 @@ class DigestStore:
         if kind != p4r.Update.INSERT and present is None:
             raise not_found(f"{spec.name} is not on")
         if kind == p4r.Update.DELETE:
-            with core_errors():
-                self.switch.digest_enable(spec.name, False)
+            self._enable(spec, False)
             del self._on[spec.id]
             return
         config = p4r.DigestEntry.Config()
@@ -118,9 +119,13 @@ class DigestStore:
         if present is not None:
             present.config = config
             return
-        with core_errors():
-            self.switch.digest_enable(spec.name, True)
+        self._enable(spec, True)
         self._on[spec.id] = _Digest(spec, config)
+
+    def _enable(self, spec: DigestSpec, on: bool) -> None:
+        if spec.name in self._made:
+            with core_errors():
+                self.switch.digest_enable(spec.name, on)
 
     def current(self, entry: p4r.DigestEntry) -> list[p4r.DigestEntry]:
         return list(self.read(entry)) if entry.digest_id in self._on else []

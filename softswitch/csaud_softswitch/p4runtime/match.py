@@ -57,9 +57,9 @@ def _decode(name: str, spec: FieldSpec, match: p4r.FieldMatch | None) -> MatchFi
         raise invalid(f"{where}: expected a match of type {spec.match_type}, got {kind or 'none'}")
     width = spec.width
     if kind == "exact":
-        return ("exact", padded(match.exact.value, width, where))
+        return ("exact", padded(match.exact.value, width, where, spec.size))
     if kind == "optional":
-        return ("optional", padded(match.optional.value, width, where))
+        return ("optional", padded(match.optional.value, width, where, spec.size))
     if kind == "lpm":
         length = match.lpm.prefix_len
         if not 1 <= length <= width:

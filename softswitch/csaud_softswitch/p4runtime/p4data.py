@@ -29,6 +29,8 @@ class Leaf:
     kind: Literal["bit", "int", "bool", "enum", "error", "enum_value"]
     width: int
     names: tuple[str, ...] = ()
+    translated: bool = False
+    """By @p4runtime_translation: the width may be another than the program's."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def _new_type(spec: p4t.P4NewTypeSpec, types: p4t.P4TypeInfo, where: str, depth:
     if spec.WhichOneof("representation") == "original_type":
         return shape_of(spec.original_type, types, where, depth + 1)
     if spec.translated_type.WhichOneof("sdn_type") == "sdn_bitwidth":
-        return Leaf("bit", spec.translated_type.sdn_bitwidth)
+        return Leaf("bit", spec.translated_type.sdn_bitwidth, translated=True)
     raise unimplemented(f"P4Info: {where}: types that are translated to strings are not supported")
 
 

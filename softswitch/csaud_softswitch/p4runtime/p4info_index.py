@@ -26,7 +26,7 @@ from csaud_softswitch.p4runtime.p4info_specs import (
     TableSpec,
     ValueSetSpec,
 )
-from csaud_softswitch.p4runtime.proto import p4i
+from csaud_softswitch.p4runtime.proto import p4i, p4t
 
 __all__ = ["FieldSpec", "P4InfoIndex", "TableSpec", "build_index"]
 
@@ -61,16 +61,18 @@ def build_index(info: p4i.P4Info) -> P4InfoIndex:
 def _build_index(serialized: bytes) -> P4InfoIndex:
     info = p4i.P4Info.FromString(serialized)
     known = _known_ids(info)
-    actions = {a.preamble.id: _action(a) for a in info.actions}
+    types = info.type_info
+    actions = {a.preamble.id: _action(a, types) for a in info.actions}
     direct_counters = {
         c.preamble.id: _counter(c.preamble, c.spec, table_id=c.direct_table_id) for c in info.direct_counters
     }
     direct_meters = {m.preamble.id: _meter(m, table_id=m.direct_table_id) for m in info.direct_meters}
     profile_ids = {p.preamble.id for p in info.action_profiles}
     tables = {
-        t.preamble.id: _table(t, actions, direct_counters, direct_meters, profile_ids) for t in info.tables
+        t.preamble.id: _table(t, actions, direct_counters, direct_meters, profile_ids, types)
+        for t in info.tables
     }
-    headers = {h.preamble.name: _packet_header(h) for h in info.controller_packet_metadata}
+    headers = {h.preamble.name: _packet_header(h, types) for h in info.controller_packet_metadata}
     return P4InfoIndex(
         tables=tables,
         actions=actions,
@@ -95,7 +97,7 @@ def _build_index(serialized: bytes) -> P4InfoIndex:
             )
             for d in info.digests
         },
-        value_sets={v.preamble.id: _value_set(v) for v in info.value_sets},
+        value_sets={v.preamble.id: _value_set(v, types) for v in info.value_sets},
         packet_in=headers.get("packet_in", ()),
         packet_out=headers.get("packet_out", ()),
         known_ids=known,
@@ -127,19 +129,25 @@ def _known_ids(info: p4i.P4Info) -> dict[int, str]:
     return known
 
 
-def _field(id: int, name: str, width: int, type_name: str, where: str) -> tuple[int, str, int]:
-    if width <= 0:
+def _field(
+    found: p4i.MatchField | p4i.Action.Param | p4i.ControllerPacketMetadata.Metadata,
+    types: p4t.P4TypeInfo,
+    where: str,
+    *,
+    match_type: MatchType = "exact",
+    padding: bool = False,
+) -> FieldSpec:
+    type_name = found.type_name.name
+    if found.bitwidth <= 0:
         kind = f" (type {type_name})" if type_name else ""
-        raise unimplemented(f"P4Info: {where}.{name}{kind} has no bit width: only bit<N> is supported")
-    return id, name, width
+        raise unimplemented(f"P4Info: {where}.{found.name}{kind} has no bit width: only bit<N> is supported")
+    translated = type_name in types.new_types and types.new_types[type_name].HasField("translated_type")
+    return FieldSpec(found.id, found.name, found.bitwidth, match_type, padding, translated)
 
 
-def _action(action: p4i.Action) -> ActionSpec:
+def _action(action: p4i.Action, types: p4t.P4TypeInfo) -> ActionSpec:
     where = action.preamble.name
-    params = tuple(
-        FieldSpec(*_field(p.id, p.name, p.bitwidth, p.type_name.name, where))
-        for p in sorted(action.params, key=lambda p: p.id)
-    )
+    params = tuple(_field(p, types, where) for p in sorted(action.params, key=lambda p: p.id))
     return ActionSpec(action.preamble.id, where, params)
 
 
@@ -149,6 +157,7 @@ def _table(
     direct_counters: dict[int, CounterSpec],
     direct_meters: dict[int, MeterSpec],
     profile_ids: set[int],
+    types: p4t.P4TypeInfo,
 ) -> TableSpec:
     where = table.preamble.name
     for ref in table.action_refs:
@@ -161,7 +170,7 @@ def _table(
     return TableSpec(
         id=table.preamble.id,
         name=where,
-        fields=_match_fields(table.match_fields, where),
+        fields=_match_fields(table.match_fields, types, where),
         actions={ref.id: _SCOPES.get(ref.scope, "any") for ref in table.action_refs},
         size=table.size,
         const_default=table.const_default_action_id != 0,
@@ -173,20 +182,21 @@ def _table(
     )
 
 
-def _match_fields(matches: Iterable[p4i.MatchField], where: str) -> tuple[FieldSpec, ...]:
+def _match_fields(
+    matches: Iterable[p4i.MatchField], types: p4t.P4TypeInfo, where: str
+) -> tuple[FieldSpec, ...]:
     fields = []
     for match in sorted(matches, key=lambda m: m.id):
         if match.match_type not in _MATCH_TYPES:
             kind = match.other_match_type or "unspecified"
             raise unimplemented(f"P4Info: {where}: match type {kind!r} of {match.name} is not supported")
-        base = _field(match.id, match.name, match.bitwidth, match.type_name.name, where)
-        fields.append(FieldSpec(*base, match_type=_MATCH_TYPES[match.match_type]))
+        fields.append(_field(match, types, where, match_type=_MATCH_TYPES[match.match_type]))
     return tuple(fields)
 
 
-def _value_set(value_set: p4i.ValueSet) -> ValueSetSpec:
+def _value_set(value_set: p4i.ValueSet, types: p4t.P4TypeInfo) -> ValueSetSpec:
     where = value_set.preamble.name
-    fields = _match_fields(value_set.match, where)
+    fields = _match_fields(value_set.match, types, where)
     for spec in fields:
         if spec.match_type != "exact":
             raise unimplemented(f"P4Info: {where}: members of match type {spec.match_type}, expected exact")
@@ -236,13 +246,10 @@ def _meter(meter: p4i.Meter | p4i.DirectMeter, *, size: int = 0, table_id: int =
     return MeterSpec(meter.preamble.id, meter.preamble.name, colors, size, table_id)
 
 
-def _packet_header(header: p4i.ControllerPacketMetadata) -> tuple[FieldSpec, ...]:
+def _packet_header(header: p4i.ControllerPacketMetadata, types: p4t.P4TypeInfo) -> tuple[FieldSpec, ...]:
     where = header.preamble.name
     fields = tuple(
-        FieldSpec(
-            *_field(m.id, m.name, m.bitwidth, m.type_name.name, where),
-            padding=any(a.split("(")[0].strip() == "@padding" for a in m.annotations),
-        )
+        _field(m, types, where, padding=any(a.split("(")[0].strip() == "@padding" for a in m.annotations))
         for m in header.metadata
     )
     if sum(f.width for f in fields) % 8:

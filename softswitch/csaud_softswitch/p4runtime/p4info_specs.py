@@ -16,13 +16,24 @@ Scope = Literal["any", "table_only", "default_only"]
 
 @dataclass(frozen=True)
 class FieldSpec:
-    """A match field, an action parameter or a field of a controller packet header; width in bits."""
+    """A match field, an action parameter or a field of a controller packet header.
+
+    width: bits of what controllers write; of a translated type (@p4runtime_translation), no more than the
+    program has. size: bytes in which the native core has it.
+    """
 
     id: int
     name: str
     width: int
     match_type: MatchType = "exact"
     padding: bool = False
+    translated: bool = False
+    core_width: int = 0
+    """Bits that the program has, where these are others than P4Info's."""
+
+    @property
+    def size(self) -> int:
+        return ((self.core_width or self.width) + 7) // 8
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from csaud_softswitch.p4runtime.forwarding import ForwardingState
 from csaud_softswitch.p4runtime.p4info_index import build_index
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.p4runtime.roles import entity_id
-from csaud_softswitch.p4runtime.same_program import check_same_program
+from csaud_softswitch.p4runtime.same_program import fitted_to
 
 NO_PIPELINE = "no forwarding pipeline config is set for this device"
 
@@ -45,8 +45,7 @@ class Pipeline:
         index = build_index(self.config.p4info)
         with core_errors():
             switch.load(_program(config))
-        check_same_program(index, switch)
-        self.state = ForwardingState(switch, index)
+        self.state = ForwardingState(switch, fitted_to(index, switch))
 
 
 class PipelineManager:
