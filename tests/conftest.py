@@ -66,3 +66,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for name, group in SHARED.items():
             if name in getattr(item, "fixturenames", ()) or item.get_closest_marker(name):
                 item.add_marker(pytest.mark.xdist_group(group))
+    if "PYTEST_XDIST_WORKER" in os.environ:  # what only one process can run starts first
+        items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
