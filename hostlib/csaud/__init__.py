@@ -13,6 +13,8 @@ from csaud.errors import (
     ConfigError,
     CsaudError,
     DeviceError,
+    Evicted,
+    NoQuorum,
     PeerUnreachable,
     ProtocolError,
     RendezvousError,
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from csaud.collectives.engine import Handle
     from csaud.communicator import Communicator
     from csaud.group import Group
-    from csaud.session import init
+    from csaud.session import init, join
 
 __all__ = [
     "Aborted",
@@ -31,13 +33,16 @@ __all__ = [
     "ConfigError",
     "CsaudError",
     "DeviceError",
+    "Evicted",
     "Group",
     "Handle",
+    "NoQuorum",
     "PeerUnreachable",
     "ProtocolError",
     "RendezvousError",
     "Timeout",
     "init",
+    "join",
 ]
 
 
@@ -47,6 +52,10 @@ def __getattr__(name: str) -> Any:
         from csaud.session import init
 
         return init
+    if name == "join":
+        from csaud.session import join
+
+        return join
     if name == "Communicator":
         from csaud.communicator import Communicator
 

@@ -1,15 +1,16 @@
 """The communicator: the group of all ranks of a job, and the job's end."""
 
 import logging
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
 from csaud.collectives.reductions import check_array
 from csaud.errors import Aborted, ConfigError, CsaudError, PeerUnreachable, RendezvousError, Timeout
 from csaud.group import Group, Job
+from csaud.membership.agreement import OPERATIONS, Agreement
+from csaud.membership.service import Service
 from csaud.path_reports import PathReports
-from csaud.rendezvous import Meeting
 from csaud.settings import Settings
 from csaud.transport import Transport
 
@@ -34,12 +35,12 @@ class Communicator(Group):
     def __init__(
         self,
         transport: Transport,
-        meeting: Meeting,
+        membership: Service,
         rank: int,
         size: int,
         settings: Settings,
         mode: str,
-        again: Callable[[Collection[int], float], "Communicator"],
+        again: Callable[[], "Communicator"],
     ) -> None:
         job = Job(
             transport,
@@ -53,7 +54,7 @@ class Communicator(Group):
         self.settings = settings
         self.mode = mode
         self._transport = transport
-        self._meeting = meeting
+        self._membership = membership
         self._again = again
         self._lock = job.lock
         self._quiesced = 0
@@ -124,7 +125,7 @@ class Communicator(Group):
             if not self._transport.wait_quiescent(timeout):
                 raise Timeout(f"rank {self.rank} was not quiet within {timeout:g} s")
             try:
-                self._meeting.arrive(f"quiesce {self._quiesced}", timeout)
+                self._membership.arrive(f"quiesce {self._quiesced}", timeout)
             except RendezvousError as error:
                 raise Timeout(f"quiesce: {error}") from None
             # What a slower rank still asked of us while it became quiet.
@@ -138,31 +139,91 @@ class Communicator(Group):
             if not self._closed:
                 self._transport.give_up(Aborted(f"rank {self.rank} called abort()", self.rank))
 
-    def reform(self, timeout: float = _REFORM_TIMEOUT) -> "Communicator":
-        """Go on with the ranks that are left after a collective failed: those that call this, too.
+    @property
+    def door(self) -> str:
+        """ "address:port" where newcomers find this rank; what they give to `csaud.join`."""
+        return self._membership.table.cards[self.rank].door
 
-        The new group has the job's next epoch, so packets of this one that are still under way are counted
-        (`rx_stale_epoch`) and dropped; its ranks are numbered anew, in their old order. This communicator is
-        closed; groups that were split off it are of no further use.
+    @property
+    def newcomers(self) -> int:
+        """How many processes wait at this rank's door for the next epoch; ranks may see different numbers."""
+        return self._membership.newcomers
+
+    @property
+    def failed(self) -> frozenset[int]:
+        """Ranks that this rank knows to be gone."""
+        failure = self._transport.failure
+        return frozenset({failure.rank} if isinstance(failure, PeerUnreachable) else ()) - {self.rank}
+
+    def reform(self, timeout: float = _REFORM_TIMEOUT) -> "Communicator":
+        """Go on in the job's next epoch: with the ranks that are left and call this, too, and with newcomers
+        that wait (`csaud.join`).
+
+        At most one group goes on, and all its members agree on who is in it: more than half of this epoch's
+        ranks, or exactly half with rank 0, unless the setting `arbiter` says otherwise. Packets of this epoch
+        that are still under way are counted (`rx_stale_epoch`) and dropped; ranks are numbered anew, in their
+        old order, newcomers last. This communicator is closed; groups that were split off it are of no
+        further use.
 
         Args:
-            timeout: seconds; ranks that have not come after half of it are left out. Longer than it takes
-                all survivors to notice the failure (setting `dead_after`).
+            timeout: seconds, after which this call has ended in any case; ranks that are silent for half of
+                it are left out. Longer than it takes all survivors to notice the failure (`dead_after`).
 
         Raises:
-            RendezvousError: the others could not be met, or have gone on without this rank.
+            NoQuorum: too few ranks were met in time.
+            Evicted: the others have gone on without this rank.
             ConfigError: the communicator is closed.
         """
+        return self._next(True, timeout)
+
+    def shrink(self, timeout: float = _REFORM_TIMEOUT) -> "Communicator":
+        """`reform()` that lets no newcomer in, as MPI's MPIX_Comm_shrink. Where a rank calls this, newcomers
+        wait on."""
+        return self._next(False, timeout)
+
+    def agree(self, value: int, op: str = "and", timeout: float = _REFORM_TIMEOUT) -> Agreement:
+        """Agree on a value and on who has failed, also after a failure, as MPI's MPIX_Comm_agree.
+
+        A collective call over the rendezvous' connections, not over the fabric; the communicator stays what
+        it is. Every rank that returns has the same result; the rule is that of `reform()`.
+
+        Args:
+            value: this rank's, a whole number.
+            op: how values are combined: "and", "or" (bits), "min" or "max".
+            timeout: as for `reform()`.
+
+        Returns:
+            Agreement(value, failed): the combined value, and the ranks that took no part.
+
+        Raises:
+            NoQuorum, Evicted: as `reform()`; the communicator can still be reformed after the first.
+            ProtocolError: ranks named different operations.
+            ConfigError: the communicator is closed, or `op` is none.
+        """
+        if op not in OPERATIONS:
+            raise ConfigError(f"agree: op {op!r}: expected one of {', '.join(OPERATIONS)}")
         with self._lock:
-            if self._closed:
-                raise ConfigError("this communicator is closed")
-            failure = self._transport.failure
+            self._check_not_closed()
+        return self._membership.agree(int(value), op, self.failed, timeout)
+
+    def _next(self, admit: bool, timeout: float) -> "Communicator":
+        with self._lock:
+            self._check_not_closed()
+            failed = self.failed
+            if self._transport.failure is None:  # the others may need what we still owe them
+                self._transport.wait_quiescent(self.settings.close_timeout)
             self._closed = True
             self._stop_reports()
+            if self._transport.failure is not None:
+                self._transport.stop()
+        try:
+            self._membership.next(failed, admit, timeout)
+        except BaseException:
             self._transport.stop()
-            self._meeting.close()
-        failed = {failure.rank} - {self.rank} if isinstance(failure, PeerUnreachable) else set()
-        return self._again(failed, timeout)
+            self._membership.close()
+            raise
+        self._transport.stop()
+        return self._again()
 
     def close(self) -> None:
         """Leave. Waits (setting close_timeout) for the other ranks, who may still need an acknowledgement
@@ -178,7 +239,7 @@ class Communicator(Group):
                 self._part()
             self._stop_reports()
             self._transport.stop()
-            self._meeting.close()
+            self._membership.close()
 
     def stop_at_exit(self) -> None:
         """For an interpreter that ends without close(): settle what was sent, then stop; peers are not told.
@@ -191,7 +252,7 @@ class Communicator(Group):
                 self._transport.wait_quiescent(_EXIT_LINGER)
                 self._stop_reports()
                 self._transport.stop()
-                self._meeting.close()
+                self._membership.close()
 
     def __enter__(self) -> Self:
         return self
@@ -212,7 +273,7 @@ class Communicator(Group):
         if not self._transport.wait_quiescent(timeout):
             log.warning("rank %d closes with packets unacknowledged", self.rank)
         try:
-            self._meeting.arrive("close", timeout)
+            self._membership.arrive("close", timeout)
         except RendezvousError as error:
             # The others ended otherwise, or take their time. All that we sent has been acknowledged.
             log.info("rank %d closes alone: %s", self.rank, error)
@@ -222,8 +283,11 @@ class Communicator(Group):
             reason = Aborted(str(reason), self.rank)
         self._transport.give_up(reason)
 
-    def _check_open(self) -> None:
+    def _check_not_closed(self) -> None:
         if self._closed:
             raise ConfigError("this communicator is closed")
+
+    def _check_open(self) -> None:
+        self._check_not_closed()
         if self._transport.failure is not None:
             raise self._transport.failure

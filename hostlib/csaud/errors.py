@@ -22,6 +22,15 @@ class RendezvousError(CsaudError):
         self.missing = missing
 
 
+class NoQuorum(RendezvousError):
+    """Too few of the last epoch's members were met to go on; `missing` are those that were not. Perhaps
+    others go on."""
+
+
+class Evicted(RendezvousError):
+    """The job goes on, or has agreed on something, without this rank, which came too late."""
+
+
 class DeviceError(CsaudError):
     """This rank's device has failed or was removed, and nothing can be sent or received any more; the message
     names it."""

@@ -1,17 +1,18 @@
 """How the ranks of a job find each other: rank 0 listens on TCP, everyone brings a card and gets the table.
 
-The connections stay open, for one further use: `arrive` lets all ranks meet again outside of the fabric under
-test (before they read their counters, and before they leave). A rank's death is not found here but by the
-transport itself, which must work where no TCP exists.
+What comes after the table is `csaud.membership`'s. A rank's death is found by neither, but by the transport
+itself, which must work where no TCP exists.
 """
 
 import dataclasses
 import secrets
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any
 
 from csaud.errors import RendezvousError
 
-PROTOCOL = 1  # of the rendezvous and of the packets; ranks of different versions do not mix
+PROTOCOL = 2  # of the rendezvous and of the packets; ranks of different versions do not mix
+LAST_EPOCH = 65535  # then comes 1 again: 0 is none
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -24,6 +25,8 @@ class Card:
         qpn: its 24-bit queue pair number.
         mtu: largest RDMA path MTU that its link carries, bytes.
         mode: "raw", "udp" or "verbs", how its device sends.
+        uid: random name of its process: one that is started again at the same address is another one.
+        door: "address:port" of its membership service.
     """
 
     rank: int
@@ -31,6 +34,8 @@ class Card:
     qpn: int
     mtu: int
     mode: str
+    uid: str = ""
+    door: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,28 +47,18 @@ class Table:
         epoch: world epoch, 1 to 65,535.
         qkey: random 31-bit Q_Key (kernels refuse the top bit to ordinary users).
         mtu: the smallest of the ranks' path MTUs, bytes.
+        job: random name of the job, the same in all its epochs.
+        generation: how many epochs of the job came before; unlike `epoch` it does not wrap.
+        members: how many of the ranks, the first ones, were members of the generation before.
     """
 
     cards: tuple[Card, ...]
     epoch: int
     qkey: int
     mtu: int
-
-
-class Meeting(Protocol):
-    """One rank's side of the rendezvous after the table is known."""
-
-    table: Table
-
-    def arrive(self, point: str, timeout: float) -> None:
-        """Wait until every rank has arrived at `point`; all ranks name the same points in the same order.
-
-        Raises:
-            RendezvousError: some ranks did not within `timeout` seconds, or have left; `missing` names them.
-        """
-
-    def close(self) -> None:
-        """Leave. The others see it as having left."""
+    job: str = ""
+    generation: int = 0
+    members: int = 0
 
 
 def make_table(cards: list[Card], epoch: int) -> Table:
@@ -80,22 +75,26 @@ def make_table(cards: list[Card], epoch: int) -> Table:
             raise RendezvousError(f"ranks {other} and {card.rank} both are QP {card.qpn:#08x} at {card.ipv4}")
     return Table(
         cards=tuple(cards),
-        epoch=epoch or 1 + secrets.randbelow(65535),
+        epoch=epoch or 1 + secrets.randbelow(LAST_EPOCH),
         qkey=secrets.randbits(31),
         mtu=min(card.mtu for card in cards),
+        job=secrets.token_hex(8),
     )
 
 
-def next_table(cards: list[Card], before: Table) -> Table:
-    """Of a job that goes on among fewer ranks, which are numbered anew in their old order: the next epoch, so
-    that what is left of the last one is told apart, under the same Q_Key.
+def next_table(before: Table, members: Sequence[int], newcomers: Sequence[Card] = ()) -> Table:
+    """Of a job that goes on among these ranks of it and newcomers, numbered anew: members in their old order,
+    then newcomers in the order given. The next epoch, so that what is left of the last one is told apart.
     """
-    cards = sorted(cards, key=lambda card: card.rank)
+    cards = (*(before.cards[rank] for rank in sorted(members)), *newcomers)
     return Table(
         cards=tuple(dataclasses.replace(card, rank=rank) for rank, card in enumerate(cards)),
-        epoch=before.epoch % 65535 + 1,
+        epoch=before.epoch % LAST_EPOCH + 1,
         qkey=before.qkey,
-        mtu=before.mtu,
+        mtu=min([before.mtu, *(card.mtu for card in newcomers)]),
+        job=before.job,
+        generation=before.generation + 1,
+        members=len(members),
     )
 
 
@@ -112,7 +111,15 @@ def table_from_json(message: dict[str, Any]) -> Table:
     """
     try:
         cards = tuple(card_from_json(card) for card in message["cards"])
-        return Table(cards, int(message["epoch"]), int(message["qkey"]), int(message["mtu"]))
+        return Table(
+            cards,
+            int(message["epoch"]),
+            int(message["qkey"]),
+            int(message["mtu"]),
+            str(message["job"]),
+            int(message["generation"]),
+            int(message["members"]),
+        )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RendezvousError(f"rank 0 sent a table that cannot be read: {error!r}") from None
 
@@ -125,6 +132,8 @@ def card_from_json(fields: dict[str, Any]) -> Card:
         qpn=int(fields["qpn"]),
         mtu=int(fields["mtu"]),
         mode=str(fields["mode"]),
+        uid=str(fields["uid"]),
+        door=str(fields["door"]),
     )
 
 

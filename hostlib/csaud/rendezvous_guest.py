@@ -3,34 +3,12 @@
 import dataclasses
 import socket
 import time
+from collections.abc import Mapping
+from typing import Any
 
-from csaud.errors import RendezvousError
+from csaud.errors import ConfigError, RendezvousError
 from csaud.frames import BadFrame, FrameReader, Message, encode
 from csaud.rendezvous import PROTOCOL, Card, Table, table_from_json
-
-_FIRST_RETRY = 0.02  # s; rank 0 is often a moment later than the others
-_LAST_RETRY = 0.5  # s
-
-
-def connect(address: str, port: int, timeout: float) -> socket.socket:
-    """A connection to rank 0, tried again until `timeout` seconds are over.
-
-    Raises:
-        RendezvousError: nobody listened there in that time; `missing` is rank 0.
-    """
-    deadline = time.monotonic() + timeout
-    pause = _FIRST_RETRY
-    while True:
-        try:
-            left = max(0.05, deadline - time.monotonic())
-            return socket.create_connection((address, port), timeout=left)
-        except OSError as error:
-            # Refused or unreachable: rank 0 may not have started yet.
-            if time.monotonic() + pause >= deadline:
-                text = f"rank 0 was not at {address}:{port} within {timeout:g} s ({error})"
-                raise RendezvousError(text, (0,)) from None
-        time.sleep(pause)
-        pause = min(2 * pause, _LAST_RETRY)
 
 
 @dataclasses.dataclass(slots=True)
@@ -40,8 +18,7 @@ class _Replies:
 
 
 class Guest:
-    """`connection` comes from `connect`; `join` gets the table, `arrive` is described in
-    `rendezvous.Meeting`."""
+    """`connection` comes from `csaud.connections.connect`; `join` gets the table."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._sock = connection
@@ -53,32 +30,26 @@ class Guest:
         """This machine's IPv4 address on the way to rank 0."""
         return str(self._sock.getsockname()[0])
 
-    def join(self, card: Card, world: int, timeout: float) -> Table:
+    def join(self, card: Card, world: int, timeout: float, agreed: Mapping[str, Any] | None = None) -> Table:
         """Hand in the card and wait for the table.
 
         Raises:
             RendezvousError: rank 0 refused us (its reason is the message), went away, or was silent too long.
+            ConfigError: settings that must be the same at every rank (`agreed`) are not.
         """
-        hello = {"type": "join", "protocol": PROTOCOL, "world": world, "card": dataclasses.asdict(card)}
+        hello = {
+            "type": "join",
+            "protocol": PROTOCOL,
+            "world": world,
+            "card": dataclasses.asdict(card),
+            "agreed": dict(agreed or {}),
+        }
         # Rank 0 itself gives up after its own timeout and says who is missing; wait a little longer than
         # that.
         self.table = table_from_json(self._ask(hello, "table", timeout + 2.0))
         if len(self.table.cards) != world:
             raise RendezvousError(f"rank 0 sent a table of {len(self.table.cards)} ranks, expected {world}")
         return self.table
-
-    def join_again(self, card: Card, world: int, epoch: int, timeout: float) -> Table:
-        """The same of a job that had `world` ranks in `epoch` and goes on with those that come.
-
-        Raises:
-            RendezvousError: as `join`.
-        """
-        hello = {"type": "join", "protocol": PROTOCOL, "world": world, "card": dataclasses.asdict(card)}
-        self.table = table_from_json(self._ask({**hello, "epoch": epoch}, "table", timeout + 2.0))
-        return self.table
-
-    def arrive(self, point: str, timeout: float) -> None:
-        self._ask({"type": "arrive", "point": point}, "release", timeout)
 
     def close(self) -> None:
         self._sock.close()
@@ -93,6 +64,8 @@ class Guest:
             raise RendezvousError(f"rank 0 did not answer within {timeout:g} s", (0,)) from None
         except (OSError, BadFrame) as error:
             raise RendezvousError(f"lost rank 0 at the rendezvous: {error}", (0,)) from None
+        if reply.get("type") == "refused" and reply.get("kind") == "settings":
+            raise ConfigError(str(reply.get("reason")))
         if reply.get("type") == "refused":
             raise RendezvousError(str(reply.get("reason")), tuple(reply.get("missing", ())))
         if reply.get("type") != expected:

@@ -1,13 +1,14 @@
 """Rank 0's side of the rendezvous: a listening socket, served only while rank 0 itself waits (no thread)."""
 
 import dataclasses
-import errno
 import logging
 import selectors
 import socket
 import time
-from collections.abc import Collection
+from collections.abc import Mapping
+from typing import Any
 
+from csaud.connections import listen
 from csaud.errors import ConfigError, RendezvousError
 from csaud.frames import BadFrame, FrameReader, Message, encode
 from csaud.rendezvous import (
@@ -17,9 +18,9 @@ from csaud.rendezvous import (
     card_from_json,
     make_table,
     name_ranks,
-    next_table,
     table_to_json,
 )
+from csaud.settings import differing
 
 log = logging.getLogger(__name__)
 
@@ -32,27 +33,25 @@ class _Guest:
     name: str
     reader: FrameReader = dataclasses.field(default_factory=lambda: FrameReader(limit=65536))
     rank: int = -1
-    arrived: set[str] = dataclasses.field(default_factory=set)
 
 
 class Host:
-    """Listens from construction on; `gather` makes the table, `arrive` is described in `rendezvous.Meeting`.
+    """Listens from construction on; `gather` makes the table.
+
+    Args:
+        agreed: this rank's settings that must be the same at every rank.
 
     Raises:
         ConfigError: the address is not of this machine, or the port is taken.
     """
 
-    def __init__(
-        self, address: str, port: int, world: int, *, rank: int = 0, before: Table | None = None
-    ) -> None:
+    def __init__(self, address: str, port: int, world: int, agreed: Mapping[str, Any] | None = None) -> None:
         self._world = world
-        self._rank = rank  # ours
-        self._before = before
+        self._agreed: dict[int, Mapping[str, Any]] = {0: agreed or {}}
         self._guests: dict[int, _Guest] = {}  # by rank
-        self._left: set[int] = set()
         self._cards: dict[int, Card] = {}
         self._selector = selectors.DefaultSelector()
-        self._listener = _listen(address, port, backlog=min(world + 16, 4096))
+        self._listener = listen(address, port, backlog=min(world + 16, 4096))
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self.port: int = self._listener.getsockname()[1]  # the one in use, where 0 was asked for
         self.table: Table
@@ -75,6 +74,7 @@ class Host:
 
         Raises:
             RendezvousError: the ranks in `missing` did not come within `timeout` seconds, or cards clash.
+            ConfigError: settings that must be the same are not; every rank gets it.
         """
         self._cards[card.rank] = card
         deadline = time.monotonic() + timeout
@@ -82,48 +82,17 @@ class Host:
             if not self._serve(deadline):
                 raise self._nobody_else(timeout)
         try:
+            self._compare_settings()
             self.table = make_table(list(self._cards.values()), epoch)
-        except RendezvousError as error:
-            self._tell_all({"type": "refused", "reason": str(error)})
+        except (RendezvousError, ConfigError) as error:
+            kind = "settings" if isinstance(error, ConfigError) else ""
+            self._tell_all({"type": "refused", "kind": kind, "reason": str(error)})
             raise
         # Complete: whoever comes now belongs to another job, and is better refused than left waiting.
         self._selector.unregister(self._listener)
         self._listener.close()
         self._tell_all(table_to_json(self.table))
         return self.table
-
-    def gather_again(self, card: Card, expected: Collection[int], timeout: float) -> Table:
-        """Wait until those of the `expected` ranks have come that do within `timeout` seconds; send them the
-        table of the job's next epoch (`before` is that of the last), in which ranks are numbered anew.
-        """
-        if self._before is None:
-            raise ValueError("a job meets again after it has met")
-        self._cards[card.rank] = card
-        deadline = time.monotonic() + timeout
-        while not self._cards.keys() >= set(expected) and self._serve(deadline):
-            pass
-        self._selector.unregister(self._listener)
-        self._listener.close()
-        self.table = next_table(list(self._cards.values()), self._before)
-        guests = self._guests
-        self._guests = {}
-        for rank, old in enumerate(sorted(self._cards)):
-            if old in guests:
-                guests[old].rank = rank
-                self._guests[rank] = guests[old]
-        self._rank = 0
-        self._world = len(self._cards)
-        self._tell_all(table_to_json(self.table))
-        return self.table
-
-    def arrive(self, point: str, timeout: float) -> None:
-        deadline = time.monotonic() + timeout
-        while missing := self._absent(point):
-            if set(missing) <= self._left or not self._serve(deadline):
-                text = f"{name_ranks(missing, self._world)} did not arrive at {point!r}"
-                self._tell_all({"type": "refused", "reason": text, "missing": missing})
-                raise RendezvousError(text, tuple(missing))
-        self._tell_all({"type": "release", "point": point})
 
     def close(self) -> None:
         for key in list(self._selector.get_map().values()):
@@ -134,15 +103,14 @@ class Host:
 
     def _nobody_else(self, timeout: float) -> RendezvousError:
         """Those who have not come, told to those who have."""
-        missing = [rank for rank in range(self._world) if rank != self._rank and rank not in self._cards]
+        missing = [rank for rank in range(self._world) if rank != 0 and rank not in self._cards]
         text = f"{name_ranks(missing, self._world)} did not come to the rendezvous within {timeout:g} s"
         self._tell_all({"type": "refused", "reason": text, "missing": missing})
         return RendezvousError(text, tuple(missing))
 
-    def _absent(self, point: str) -> list[int]:
-        return [
-            r for r in range(1, self._world) if r not in self._guests or point not in self._guests[r].arrived
-        ]
+    def _compare_settings(self) -> None:
+        if words := differing({f"rank {rank}": self._agreed[rank] for rank in sorted(self._agreed)}):
+            raise ConfigError(words)
 
     def _serve(self, deadline: float) -> bool:
         """Handle what comes next; False when the time is over."""
@@ -183,8 +151,6 @@ class Host:
                     log.warning("rendezvous: refused %s: %s", guest.name, reason)
                     self._tell(guest, {"type": "refused", "reason": reason})
                     self._drop(guest)
-            case "arrive" if guest.rank >= 0:
-                guest.arrived.add(str(message.get("point")))
             case kind:
                 log.warning("rendezvous: dropped %s: unexpected message %r", guest.name, kind)
                 self._drop(guest)
@@ -197,60 +163,34 @@ class Host:
             return (
                 f"it counts {message.get('world')!r} ranks, rank 0 counts {self._world}: another job's port?"
             )
-        if self._before is not None and message.get("epoch") != self._before.epoch:
-            return f"it was in epoch {message.get('epoch')!r}, the others in {self._before.epoch}"
         try:
             card = card_from_json(message["card"])
+            agreed = dict(message["agreed"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             return f"its card cannot be read: {error!r}"
-        if not 0 <= card.rank < self._world or card.rank == self._rank:
-            return f"rank {card.rank} is not one of the others, 0 to {self._world - 1} but {self._rank}"
-        if card.rank in self._guests or card.rank in self._left:
+        if not 0 < card.rank < self._world:
+            return f"rank {card.rank} is not one of the others, 1 to {self._world - 1}"
+        if card.rank in self._guests:
             return f"rank {card.rank} has joined already: another job on the same port?"
         guest.rank = card.rank
         self._guests[card.rank] = guest
         self._cards[card.rank] = card
+        self._agreed[card.rank] = agreed
         return ""
 
     def _drop(self, guest: _Guest) -> None:
         self._selector.unregister(guest.sock)
         guest.sock.close()
-        if self._guests.get(guest.rank) is not guest:
-            return
-        if hasattr(self, "table"):
-            self._left.add(guest.rank)
-        else:  # it may be started again while the others are still coming
-            del self._guests[guest.rank], self._cards[guest.rank]
+        if self._guests.get(guest.rank) is guest:  # it may be started again while the others are still coming
+            del self._guests[guest.rank], self._cards[guest.rank], self._agreed[guest.rank]
 
     def _tell_all(self, message: Message) -> None:
         for guest in list(self._guests.values()):
-            if guest.rank not in self._left:
-                self._tell(guest, message)
+            self._tell(guest, message)
 
     def _tell(self, guest: _Guest, message: Message) -> None:
         try:
             guest.sock.sendall(encode(message))
         except OSError as error:
-            # It will be seen as having left when its connection is read; here it must not stop the others.
+            # The transport will find it gone; here it must not stop the others.
             log.warning("rendezvous: cannot reach %s: %s", guest.name, error)
-
-
-def _listen(address: str, port: int, backlog: int) -> socket.socket:
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        sock.bind((address, port))
-        sock.listen(backlog)
-    except OSError as error:
-        sock.close()
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError(f"port {port} at {address} is taken: choose another MASTER_PORT") from None
-        if error.errno == errno.EADDRNOTAVAIL:
-            raise ConfigError(
-                f"MASTER_ADDR={address} is not an address of this machine, where rank 0 runs"
-            ) from None
-        raise ConfigError(f"rank 0 cannot listen on {address}:{port}: {error.strerror}") from None
-    except OverflowError:
-        sock.close()
-        raise ConfigError(f"port {port}: expected 0 to 65535") from None
-    return sock

@@ -6,20 +6,26 @@ import dataclasses
 import functools
 import logging
 import os
+import secrets
+import socket
 import weakref
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from csaud import _core, addresses, launch
 from csaud import settings as settings_table
 from csaud.communicator import Communicator
+from csaud.connections import connect, listen
 from csaud.devices import Opened, open_device
 from csaud.errors import ConfigError
 from csaud.launch import Launch
+from csaud.membership.arbiter import Arbiter
+from csaud.membership.newcomer import Newcomer, read_doors
+from csaud.membership.service import Service
+from csaud.membership.stores import open_arbiter
 from csaud.path_reports import parse_address
-from csaud.reform import meet_again, place_of
-from csaud.rendezvous import Card, Meeting, Table, make_table
-from csaud.rendezvous_guest import Guest, connect
+from csaud.rendezvous import Card, Table, make_table
+from csaud.rendezvous_guest import Guest
 from csaud.rendezvous_host import Host
 from csaud.settings import Settings
 from csaud.transport import Transport
@@ -27,6 +33,8 @@ from csaud.transport import Transport
 log = logging.getLogger(__name__)
 
 _SMALLEST_MTU = 256  # bytes
+_BACKLOG = 128
+_READY_TIMEOUT = 30.0  # s that newcomers are given to open their devices
 
 
 def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Communicator:
@@ -43,41 +51,88 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
         RendezvousError: ranks are missing; it names them.
     """
     variables = os.environ if environ is None else environ
-    settings = settings_table.load(overrides, variables)
-    logging.getLogger("csaud").setLevel(settings.log.upper())
-    if settings.controller:
-        parse_address(settings.controller)
+    settings = _settings(overrides, variables)
     place = launch.read(variables)
     if settings.store_port:
         place = dataclasses.replace(place, master_port=settings.store_port)
     with _closed_on_error() as cleanup:
-        opened, meeting = _meet(place, settings, cleanup)
-        _check_routes(meeting.table, opened)
-        _start_together(opened, meeting, settings)
-        _check_segmentation(meeting.table, opened, settings)
-        return _communicator(place, settings, opened, meeting, cleanup)
+        arbiter = open_arbiter(settings.arbiter, variables)
+        seat = _meet(place, settings, cleanup)
+        _check_routes(seat.table, seat.opened)
+        _start_device(seat.opened, seat.table)
+        service = _serve(seat, settings, arbiter, cleanup)
+        if any(card.mode == "verbs" for card in seat.table.cards):
+            service.arrive("ready", settings.store_timeout)
+        return _communicator(settings, seat.opened, service, seat.uid, cleanup)
+
+
+def join(
+    doors: str, *, timeout: float = 60.0, environ: Mapping[str, str] | None = None, **overrides: Any
+) -> Communicator:
+    """Become a member of a job that runs, at the beginning of its next epoch: when its ranks call `reform()`.
+
+    For spare ranks and for those that return. Ranks are numbered anew: newcomers come after those that were
+    members before.
+
+    Args:
+        doors: "address:port" of a member (its `comm.door`), or of several, separated by commas.
+        timeout: seconds to wait for that epoch.
+        environ, **overrides: as for `init`; what launchers set is not looked at.
+
+    Raises:
+        ConfigError: a setting is wrong or another one than the job's, or the device cannot be opened.
+        RendezvousError: no member is there, or none called `reform()` in time.
+    """
+    variables = os.environ if environ is None else environ
+    settings = _settings(overrides, variables)
+    with _closed_on_error() as cleanup:
+        arbiter = open_arbiter(settings.arbiter, variables)
+        newcomer = Newcomer(read_doors(doors, lambda host: addresses.resolve(host, "join")), timeout)
+        cleanup.callback(newcomer.close)
+        local = newcomer.local_address
+        listener = _listen(local, settings, cleanup)
+        opened = open_device(settings, _own_address(settings) or local)
+        uid = secrets.token_hex(8)
+        card = _card(0, settings, opened, local, uid, listener)
+        table = newcomer.wait(card, settings_table.agreed(settings))
+        newcomer.close()
+        _check_routes(table, opened)
+        _start_device(opened, table)
+        service = _serve(_Seat(opened, table, uid, listener), settings, arbiter, cleanup)
+        _wait_for_newcomers(service, table)
+        return _communicator(settings, opened, service, uid, cleanup)
+
+
+def _settings(overrides: Mapping[str, Any], variables: Mapping[str, str]) -> Settings:
+    settings = settings_table.load(overrides, variables)
+    logging.getLogger("csaud").setLevel(settings.log.upper())
+    if settings.controller:
+        parse_address(settings.controller)
+    return settings
 
 
 def _communicator(
-    place: Launch, settings: Settings, opened: Opened, meeting: Meeting, cleanup: contextlib.ExitStack
+    settings: Settings, opened: Opened, service: Service, uid: str, cleanup: contextlib.ExitStack
 ) -> Communicator:
     """Endpoint and thread for ranks that have met."""
-    table = meeting.table
-    config = _endpoint_config(place, settings, table, opened)
+    table = service.table
+    rank = next(card.rank for card in table.cards if card.uid == uid)
+    _check_segmentation(table, opened, settings)
+    config = _endpoint_config(rank, settings, table, opened)
     progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
     for card in table.cards:
-        if card.rank != place.rank:
+        if card.rank != rank:
             _set_peer(progress, card)
     progress.start()
     cleanup.callback(progress.stop)
     communicator = Communicator(
-        Transport(progress), meeting, place.rank, place.world, settings, opened.mode,
-        functools.partial(_again, place, settings, opened, table),
+        Transport(progress), service, rank, len(table.cards), settings, opened.mode,
+        functools.partial(_again, settings, opened, service, uid),
     )  # fmt: skip
     if settings.controller:
         communicator.report_paths(opened.ipv4)
     _stop_at_exit(communicator)
-    log.info("rank %d of %d at %s, QP %#x, %s, epoch %d", place.rank, place.world, opened.ipv4, opened.qpn,
+    log.info("rank %d of %d at %s, QP %#x, %s, epoch %d", rank, len(table.cards), opened.ipv4, opened.qpn,
              opened.mode, table.epoch)  # fmt: skip
     return communicator
 
@@ -89,74 +144,103 @@ def _set_peer(progress: _core.Progress, card: Card) -> None:
         raise ConfigError(f"rank {card.rank}: {error}") from None
 
 
-def _again(
-    place: Launch, settings: Settings, opened: Opened, before: Table, failed: Collection[int], timeout: float
-) -> Communicator:
-    """The job goes on in its next epoch, over the same device, with the ranks that are left."""
-    own = before.cards[place.rank]
+def _again(settings: Settings, opened: Opened, service: Service, uid: str) -> Communicator:
+    """The job goes on in its next epoch, over the same device."""
     with _closed_on_error() as cleanup:
-        meeting = meet_again(place.rank, before, failed, place.master_port, timeout)
-        cleanup.callback(meeting.close)
-        table = meeting.table
-        place = dataclasses.replace(place, rank=place_of(own, table), world=len(table.cards))
-        return _communicator(place, settings, opened, meeting, cleanup)
+        cleanup.callback(service.close)
+        _check_routes(service.table, opened)
+        _wait_for_newcomers(service, service.table)
+        return _communicator(settings, opened, service, uid, cleanup)
 
 
-@dataclasses.dataclass
-class _Alone:
-    """The rendezvous of a job of one."""
+def _wait_for_newcomers(service: Service, table: Table) -> None:
+    """RDMA devices of newcomers drop what comes before they know the job's Q_Key."""
+    if any(card.mode == "verbs" for card in table.cards[table.members :]):
+        service.arrive("ready", _READY_TIMEOUT)
 
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Seat:
+    """What a rank has when it has met the others.
+
+    Attributes:
+        uid: this process's name.
+        listener: for its membership service.
+    """
+
+    opened: Opened
     table: Table
-
-    def arrive(self, point: str, timeout: float) -> None:
-        """Everyone is here."""
-
-    def close(self) -> None:
-        """Nothing is open."""
+    uid: str
+    listener: socket.socket
 
 
-def _meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> tuple[Opened, Meeting]:
+def _serve(seat: _Seat, settings: Settings, arbiter: Arbiter, cleanup: contextlib.ExitStack) -> Service:
+    service = Service(seat.listener, seat.table, seat.uid, arbiter, settings_table.agreed(settings))
+    cleanup.callback(service.close)
+    return service
+
+
+def _listen(address: str, settings: Settings, cleanup: contextlib.ExitStack) -> socket.socket:
+    listener = listen(address, settings.member_port, _BACKLOG, "member_port")
+    cleanup.callback(listener.close)
+    return listener
+
+
+def _own_address(settings: Settings) -> str:
+    return addresses.resolve(settings.address, "address") if settings.address else ""
+
+
+def _meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> _Seat:
     """Open the device, whose address and QP number go onto this rank's card, and meet the others."""
     master = addresses.resolve(place.master_addr, "MASTER_ADDR")
-    given = addresses.resolve(settings.address, "address") if settings.address else ""
+    given = _own_address(settings)
+    uid = secrets.token_hex(8)
+    agreed = settings_table.agreed(settings)
     if place.world == 1:
         opened = open_device(settings, given or "127.0.0.1")
-        return opened, _Alone(make_table([_card(place, settings, opened, opened.ipv4)], settings.epoch))
+        listener = _listen(opened.ipv4, settings, cleanup)
+        table = make_table([_card(0, settings, opened, opened.ipv4, uid, listener)], settings.epoch)
+        return _Seat(opened, table, uid, listener)
     if place.rank == 0:
-        host = Host(master, place.master_port, place.world)
-        cleanup.callback(host.close)
-        if addresses.is_unspecified(master):  # no address to send to: the others know one that leads here
-            master = host.reached_at(settings.store_timeout)
-        opened = open_device(settings, given or master)
-        host.gather(_card(place, settings, opened, master), settings.epoch, settings.store_timeout)
-        return opened, host
-    guest = Guest(connect(master, place.master_port, settings.store_timeout))
-    cleanup.callback(guest.close)
-    opened = open_device(settings, given or guest.local_address)
-    guest.join(_card(place, settings, opened, master), place.world, settings.store_timeout)
-    return opened, guest
+        with contextlib.closing(Host(master, place.master_port, place.world, agreed)) as host:
+            if addresses.is_unspecified(master):  # no address to send to: the others know one that leads here
+                master = host.reached_at(settings.store_timeout)
+            listener = _listen(master, settings, cleanup)
+            opened = open_device(settings, given or master)
+            card = _card(0, settings, opened, master, uid, listener)
+            table = host.gather(card, settings.epoch, settings.store_timeout)
+        return _Seat(opened, table, uid, listener)
+    connection = connect(master, place.master_port, settings.store_timeout)
+    with contextlib.closing(Guest(connection)) as guest:
+        listener = _listen(guest.local_address, settings, cleanup)
+        opened = open_device(settings, given or guest.local_address)
+        card = _card(place.rank, settings, opened, master, uid, listener)
+        table = guest.join(card, place.world, settings.store_timeout, agreed)
+    return _Seat(opened, table, uid, listener)
 
 
-def _start_together(opened: Opened, meeting: Meeting, settings: Settings) -> None:
+def _start_device(opened: Opened, table: Table) -> None:
     """A queue pair of an RDMA device receives from here on; nobody sends before all such can receive."""
     if opened.start is not None:
         try:
-            opened.start(meeting.table.qkey)
+            opened.start(table.qkey)
         except OSError as error:
             raise ConfigError(f"cannot start the device: {error}") from None
-    if any(card.mode == "verbs" for card in meeting.table.cards):
-        meeting.arrive("ready", settings.store_timeout)
 
 
-def _card(place: Launch, settings: Settings, opened: Opened, master: str) -> Card:
-    link = addresses.link_mtu(opened.ipv4, master)
+def _card(
+    rank: int, settings: Settings, opened: Opened, other: str, uid: str, listener: socket.socket
+) -> Card:
+    """`other`: an address of the job, for the MTU of the link there."""
+    link = addresses.link_mtu(opened.ipv4, other)
     if settings.mtu == 0:
         mtu = min(addresses.largest_path_mtu(link), opened.max_mtu)
     elif settings.mtu < _SMALLEST_MTU:
         raise ConfigError(f"mtu={settings.mtu}: expected 0 or {_SMALLEST_MTU} to 4096 (bytes)")
     else:
         mtu = settings.mtu
-    return Card(place.rank, opened.ipv4, opened.qpn, mtu, opened.mode)
+    address, port = listener.getsockname()
+    return Card(rank, opened.ipv4, opened.qpn, mtu, opened.mode, uid, f"{address}:{port}")
 
 
 def _check_routes(table: Table, opened: Opened) -> None:
@@ -185,9 +269,9 @@ def _check_segmentation(table: Table, opened: Opened, settings: Settings) -> Non
         opened.native.set_segmentation(False)
 
 
-def _endpoint_config(place: Launch, settings: Settings, table: Table, opened: Opened) -> _core.EndpointConfig:
+def _endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened) -> _core.EndpointConfig:
     config = _core.EndpointConfig()
-    config.rank, config.world = place.rank, place.world
+    config.rank, config.world = rank, len(table.cards)
     config.epoch, config.qkey = table.epoch, table.qkey
     config.local_ipv4, config.local_qpn = addresses.to_int(opened.ipv4), opened.qpn
     config.path_mtu = table.mtu

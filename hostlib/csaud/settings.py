@@ -25,9 +25,12 @@ def _row(
     choices: tuple[str, ...] = (),
     low: float = 0,
     high: float = float("inf"),
+    agreed: bool = False,
 ) -> Any:
-    """One row of the table. `low` and `high` bound numbers, inclusive."""
-    metadata = {"unit": unit, "help": help, "choices": choices, "low": low, "high": high}
+    """One row of the table. `low` and `high` bound numbers, inclusive; `agreed`: the same at every rank."""
+    metadata = {
+        "unit": unit, "help": help, "choices": choices, "low": low, "high": high, "agreed": agreed
+    }  # fmt: skip
     return dataclasses.field(default=default, metadata=metadata)
 
 
@@ -63,16 +66,34 @@ class Settings:
     store_timeout: float = _row(60.0, "s", "how long the ranks wait for each other at the start", low=0.1)
     close_timeout: float = _row(5.0, "s", "how long close() waits for the other ranks to close, too", low=0)
     epoch: int = _row(0, "number", "world epoch of the job; 0: drawn by rank 0", high=65535)
+    # who goes on after failures
+    arbiter: str = _row(
+        "majority",
+        "majority, tcpstore://host:port or etcd://host:port",
+        "who says which group goes on: more than half of the ranks, or a store that outlives them; "
+        "tcpstore:// alone is that of torchrun's agent",
+        agreed=True,
+    )
+    member_port: int = _row(
+        0, "TCP port", "where this rank listens for the others and for newcomers; 0: any", high=65535
+    )
     # packets
     mtu: int = _row(
         0, "bytes", "RDMA path MTU (CSA header and payload); 0: largest that fits the link", high=4096
     )
-    window: int = _row(32, "packets", "what a receiver lets one sender have in flight", low=1, high=512)
+    window: int = _row(
+        32, "packets", "what a receiver lets one sender have in flight", low=1, high=512, agreed=True
+    )
     shared_window: int = _row(
-        128, "packets", "what all senders together may have under way to one rank", low=1, high=65535
+        128,
+        "packets",
+        "what all senders together may have under way to one rank",
+        low=1,
+        high=65535,
+        agreed=True,
     )
     paths: int = _row(
-        16, "paths", "path identities that a sender spreads its packets over", low=1, high=16384
+        16, "paths", "path identities that a sender spreads its packets over", low=1, high=16384, agreed=True
     )
     spray: int = _row(0, "code", "spray mode asked of the switches; 0: the fabric's own", high=8)
     path_policy: str = _row(
@@ -110,6 +131,7 @@ class Settings:
         "name",
         "algorithm of all-reduce; auto takes halving_doubling where a rank's chunk is up to 4,096 bytes",
         choices=("ring", "halving_doubling", "auto"),
+        agreed=True,
     )
     # limits and sizes
     timeout: float = _row(0.0, "s", "longest time that one collective may take; 0: no limit")
@@ -134,6 +156,34 @@ class Settings:
 
 
 FIELDS: dict[str, dataclasses.Field[Any]] = {field.name: field for field in dataclasses.fields(Settings)}
+
+
+AGREED = tuple(name for name, field in FIELDS.items() if field.metadata["agreed"])
+
+
+def agreed(settings: Settings) -> dict[str, Any]:
+    """The settings that must be the same at every rank. An epoch that was asked for must be, too; 0 asks for
+    none."""
+    return {**{name: getattr(settings, name) for name in AGREED}, "epoch": settings.epoch}
+
+
+def differing(chosen: Mapping[str, Mapping[str, Any]]) -> str:
+    """What differs of `agreed` settings, by whose they are, in words; empty where nothing does."""
+    found: list[str] = []
+    for name in dict.fromkeys(name for values in chosen.values() for name in values):
+        owners: dict[str, list[str]] = {}
+        for owner, values in chosen.items():
+            if not (name == "epoch" and values.get(name) == 0):
+                owners.setdefault(str(values.get(name)), []).append(owner)
+        if len(owners) > 1:
+            each = ", ".join(f"{value} at {_listed(those)}" for value, those in owners.items())
+            found.append(f"{name} must be the same at every rank: {each}")
+    return "; ".join(found)
+
+
+def _listed(owners: list[str]) -> str:
+    shown = owners[:8] + ([f"{len(owners) - 8} more"] if len(owners) > 8 else [])
+    return shown[0] if len(shown) == 1 else ", ".join(shown[:-1]) + " and " + shown[-1]
 
 
 def variable(name: str) -> str:

@@ -1,17 +1,29 @@
 """The rendezvous over real TCP connections, each rank in a thread."""
 
+import contextlib
 import socket
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import pytest
+from csaud.connections import connect
 from csaud.errors import ConfigError, RendezvousError
 from csaud.frames import BadFrame, FrameReader, encode
-from csaud.rendezvous import Card, make_table, name_ranks, table_from_json, table_to_json
-from csaud.rendezvous_guest import Guest, connect
+from csaud.rendezvous import (
+    LAST_EPOCH,
+    PROTOCOL,
+    Card,
+    make_table,
+    name_ranks,
+    next_table,
+    table_from_json,
+    table_to_json,
+)
+from csaud.rendezvous_guest import Guest
 from csaud.rendezvous_host import Host
 
 HOST = "127.0.0.1"
 PATIENCE = 20.0
+HELLO = {"type": "join", "protocol": PROTOCOL, "agreed": {}}
 
 
 def card(rank: int, mtu: int = 4096, qpn: int | None = None) -> Card:
@@ -37,9 +49,9 @@ def open_host():
         host.close()
 
 
-def join(port: int, rank: int, world: int, mtu: int = 4096) -> Guest:
+def join(port: int, rank: int, world: int, mtu: int = 4096, agreed: dict | None = None) -> Guest:
     guest = Guest(connect(HOST, port, PATIENCE))
-    guest.join(card(rank, mtu), world, PATIENCE)
+    guest.join(card(rank, mtu), world, PATIENCE, agreed)
     return guest
 
 
@@ -60,6 +72,30 @@ def test_the_smallest_path_mtu_is_the_jobs(pool, open_host):
     assert host.gather(card(0), 7, PATIENCE).mtu == 1024
     assert guest.result().table.epoch == 7
     guest.result().close()
+
+
+def test_settings_that_differ_are_refused_by_name_at_all_ranks(pool):
+    host = Host(HOST, 0, 3, {"window": 32, "paths": 16, "epoch": 0})
+    guests = [
+        pool.submit(join, host.port, 1, 3, agreed={"window": 64, "paths": 16, "epoch": 7}),
+        pool.submit(join, host.port, 2, 3, agreed={"window": 32, "paths": 16, "epoch": 7}),
+    ]
+    words = "^window must be the same at every rank: 32 at rank 0 and rank 2, 64 at rank 1$"
+    with contextlib.closing(host), pytest.raises(ConfigError, match=words):
+        host.gather(card(0), 7, PATIENCE)
+    for guest in guests:
+        with pytest.raises(ConfigError, match=words):
+            guest.result()
+
+
+def test_epochs_wrap_and_ranks_keep_their_order():
+    """Epoch 0 is none; newcomers come last."""
+    first = make_table([card(rank) for rank in range(4)], LAST_EPOCH)
+    new = Card(0, HOST, 0x900, 1024, "raw", "new")
+    second = next_table(first, [3, 1], [new])
+    assert (second.epoch, second.generation, second.job, second.mtu) == (1, 1, first.job, 1024)
+    assert [(c.rank, c.qpn) for c in second.cards] == [(0, 0x101), (1, 0x103), (2, 0x900)]
+    assert next_table(second, [0]).epoch == 2
 
 
 def test_missing_ranks_are_named_on_both_sides(pool, open_host):
@@ -103,7 +139,15 @@ def test_a_rank_that_gives_up_and_comes_again_is_let_in(pool, open_host):
     gathering = pool.submit(host.gather, card(0), 0, PATIENCE)
     first = connect(HOST, host.port, PATIENCE)
     Guest(first)._sock.sendall(
-        encode({"type": "join", "protocol": 1, "world": 3, "card": table_to_json_card(card(1))})
+        encode(
+            {
+                "type": "join",
+                "protocol": PROTOCOL,
+                "world": 3,
+                "card": table_to_json_card(card(1)),
+                "agreed": {},
+            }
+        )
     )
     first.close()
     one, two = pool.submit(join, host.port, 2, 3), None
@@ -141,7 +185,7 @@ def test_strangers_and_other_jobs_are_refused_and_disturb_nobody(pool, open_host
             stranger.sendall(noise)
     with pytest.raises(RendezvousError, match="counts 3 ranks, rank 0 counts 2"):
         join(host.port, 1, 3)
-    with pytest.raises(RendezvousError, match="rank 7 is not one of the others, 0 to 1 but 0"):
+    with pytest.raises(RendezvousError, match="rank 7 is not one of the others, 1 to 1"):
         join(host.port, 7, 2)
     guest = join(host.port, 1, 2)
     assert len(gathering.result().cards) == 2
@@ -183,29 +227,6 @@ def test_a_taken_port_and_a_foreign_address_are_named(open_host):
         Host("192.0.2.1", 0, 2)
 
 
-def test_all_arrive_or_the_absent_are_named(pool, open_host):
-    host = open_host(3)
-    joining = [pool.submit(join, host.port, rank, 3) for rank in (1, 2)]
-    host.gather(card(0), 0, PATIENCE)
-    one, two = (future.result() for future in joining)
-    arrivals = [pool.submit(guest.arrive, "quiet", PATIENCE) for guest in (one, two)]
-    host.arrive("quiet", PATIENCE)
-    for arrival in arrivals:
-        arrival.result()
-
-    late = pool.submit(one.arrive, "again", PATIENCE)
-    with pytest.raises(RendezvousError, match="rank 2 of 3 did not arrive at 'again'") as failure:
-        host.arrive("again", 0.3)
-    assert failure.value.missing == (2,)
-    with pytest.raises(RendezvousError, match="rank 2 of 3"):
-        late.result()
-
-    two.close()
-    with pytest.raises(RendezvousError):  # at once: rank 2 has left, and rank 1 too
-        one.close()
-        host.arrive("third", PATIENCE)
-
-
 def test_frames_survive_any_cut():
     messages = [{"n": n, "text": "x" * n} for n in range(40)]
     stream = b"".join(encode(message) for message in messages)
@@ -225,7 +246,7 @@ def test_tables_travel_unchanged_and_broken_ones_are_refused():
     table = make_table([card(0), card(1)], 5)
     assert table_from_json(table_to_json(table)) == table
     with pytest.raises(RendezvousError, match="cannot be read"):
-        table_from_json({"cards": [{"rank": 0}], "epoch": 1, "qkey": 1, "mtu": 256})
+        table_from_json({**table_to_json(table), "cards": [{"rank": 0}]})
 
 
 def test_many_ranks_are_listed_shortly():

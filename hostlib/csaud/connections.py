@@ -1,0 +1,72 @@
+"""TCP connections between ranks: the only place where they are made."""
+
+import errno
+import socket
+import time
+
+from csaud.errors import ConfigError, RendezvousError
+
+_FIRST_RETRY = 0.02  # s; rank 0 is often a moment later than the others
+_LAST_RETRY = 0.5  # s
+
+
+def listen(address: str, port: int, backlog: int, name: str = "MASTER_PORT") -> socket.socket:
+    """A listening socket. Port 0: any; `name`: where the port comes from, for messages.
+
+    Raises:
+        ConfigError: the address is not of this machine, or the port is taken.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((address, port))
+        sock.listen(backlog)
+    except OSError as error:
+        sock.close()
+        if error.errno == errno.EADDRINUSE:
+            raise ConfigError(f"port {port} at {address} is taken: choose another {name}") from None
+        if error.errno == errno.EADDRNOTAVAIL:
+            raise ConfigError(
+                f"MASTER_ADDR={address} is not an address of this machine, where rank 0 runs"
+            ) from None
+        raise ConfigError(f"this rank cannot listen on {address}:{port}: {error.strerror}") from None
+    except OverflowError:
+        sock.close()
+        raise ConfigError(f"{name}={port}: expected 0 to 65535") from None
+    return sock
+
+
+def connect(address: str, port: int, timeout: float) -> socket.socket:
+    """A connection to rank 0, tried again until `timeout` seconds are over.
+
+    Raises:
+        RendezvousError: nobody listened there in that time; `missing` is rank 0.
+    """
+    deadline = time.monotonic() + timeout
+    pause = _FIRST_RETRY
+    while True:
+        try:
+            left = max(0.05, deadline - time.monotonic())
+            return socket.create_connection((address, port), timeout=left)
+        except OSError as error:
+            # Refused or unreachable: rank 0 may not have started yet.
+            if time.monotonic() + pause >= deadline:
+                text = f"rank 0 was not at {address}:{port} within {timeout:g} s ({error})"
+                raise RendezvousError(text, (0,)) from None
+        time.sleep(pause)
+        pause = min(2 * pause, _LAST_RETRY)
+
+
+def begin_connecting(address: str, port: int) -> socket.socket:
+    """A connection that is under way: writable when it is made or has failed; non-blocking.
+
+    Raises:
+        OSError: it failed at once.
+    """
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock.setblocking(False)
+    number = sock.connect_ex((address, port))
+    if number not in (0, errno.EINPROGRESS):
+        sock.close()
+        raise OSError(number, "cannot connect")
+    return sock

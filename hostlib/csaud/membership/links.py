@@ -1,0 +1,166 @@
+"""Connections between members: frames in and out of sockets that never block; one thread uses them."""
+
+import contextlib
+import dataclasses
+import logging
+import selectors
+import socket
+from collections.abc import Callable, Iterator
+
+from csaud.connections import begin_connecting
+from csaud.frames import BadFrame, FrameReader, Message, encode
+
+log = logging.getLogger(__name__)
+
+_USER_TIMEOUT = 10_000  # ms that what was sent may stay unacknowledged
+_MOST_WAITING = 64 << 20  # bytes to one peer
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Link:
+    """One connection. `uid` is who is at its other end, "" until that is known."""
+
+    sock: socket.socket
+    name: str
+    uid: str = ""
+    connecting: bool = False
+    reader: FrameReader = dataclasses.field(default_factory=FrameReader)
+    waiting: bytearray = dataclasses.field(default_factory=bytearray)
+
+
+class Links:
+    """All connections of one rank.
+
+    Args:
+        listener: accepted from until `close`, which closes it.
+        address_of: "address:port" of a uid, "" where it is not known.
+        lost: called with the uid whose connection has ended, or could not be made.
+    """
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        address_of: Callable[[str], str],
+        lost: Callable[[str], None],
+    ) -> None:
+        self._address_of, self._lost = address_of, lost
+        self._listener = listener
+        listener.setblocking(False)
+        self._by_uid: dict[str, Link] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(listener, selectors.EVENT_READ)
+        self._bell, self._rope = socket.socketpair()
+        for end in (self._bell, self._rope):
+            end.setblocking(False)
+        self._selector.register(self._bell, selectors.EVENT_READ)
+
+    def ring(self) -> None:
+        """End `poll` in the other thread."""
+        with contextlib.suppress(OSError):  # full: it will end anyway; closed: nobody polls
+            self._rope.send(b"!")
+
+    def poll(self, timeout: float | None) -> Iterator[tuple[Link, Message]]:
+        """Wait for something to happen; the messages that came."""
+        for key, events in self._selector.select(timeout):
+            if key.fileobj is self._listener:
+                self._accept()
+            elif key.fileobj is self._bell:
+                with contextlib.suppress(BlockingIOError):
+                    self._bell.recv(4096)
+            elif key.data.sock.fileno() >= 0:  # not dropped meanwhile
+                if events & selectors.EVENT_WRITE:
+                    self._write(key.data)
+                if events & selectors.EVENT_READ and key.data.sock.fileno() >= 0:
+                    yield from ((key.data, message) for message in self._read(key.data))
+
+    def belongs_to(self, link: Link, uid: str) -> None:
+        """What comes over this link is from `uid`, and so goes what is sent to it."""
+        link.uid = uid
+        self._by_uid[uid] = link
+
+    def send(self, uid: str, message: Message) -> None:
+        """Send, over the connection that there is, or a new one."""
+        link = self._by_uid.get(uid) or self._connect(uid)
+        if link is None:
+            return
+        link.waiting += encode(message)
+        if len(link.waiting) > _MOST_WAITING:
+            self.drop(link, "it does not read what is sent")
+        elif not link.connecting:
+            self._write(link)
+
+    def drop(self, link: Link, reason: str) -> None:
+        """End a connection."""
+        log.debug("membership: connection with %s ended: %s", link.name, reason)
+        if link.sock.fileno() >= 0:
+            self._selector.unregister(link.sock)
+            link.sock.close()
+        if link.uid and self._by_uid.get(link.uid) is link:
+            del self._by_uid[link.uid]
+            self._lost(link.uid)
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything has been handed to the kernel."""
+        return not any(link.waiting for link in self._by_uid.values())
+
+    def close(self) -> None:
+        """End all connections, without a word to `lost`."""
+        self._by_uid.clear()
+        for key in list(self._selector.get_map().values()):
+            if isinstance(key.fileobj, socket.socket):
+                key.fileobj.close()
+        self._selector.close()
+        self._rope.close()
+
+    def _accept(self) -> None:
+        try:
+            sock, peer = self._listener.accept()
+        except OSError as error:  # it has gone again, or there are too many
+            log.debug("membership: cannot accept: %s", error)
+            return
+        self._add(Link(sock, f"{peer[0]}:{peer[1]}"), selectors.EVENT_READ)
+
+    def _connect(self, uid: str) -> Link | None:
+        where = self._address_of(uid)
+        address, _, port = where.rpartition(":")
+        try:
+            link = Link(begin_connecting(address, int(port)), where, uid, connecting=True)
+        except (OSError, ValueError, OverflowError) as error:
+            log.debug("membership: cannot connect to %r: %s", where, error)
+            self._lost(uid)
+            return None
+        self._add(link, selectors.EVENT_READ | selectors.EVENT_WRITE)
+        self._by_uid[uid] = link
+        return link
+
+    def _add(self, link: Link, events: int) -> None:
+        link.sock.setblocking(False)
+        link.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        link.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _USER_TIMEOUT)
+        self._selector.register(link.sock, events, link)
+
+    def _read(self, link: Link) -> list[Message]:
+        try:
+            data = link.sock.recv(1 << 16)
+            if data:
+                return link.reader.feed(data)
+            self.drop(link, "closed")
+        except BlockingIOError:
+            pass
+        except (OSError, BadFrame) as error:
+            self.drop(link, str(error))
+        return []
+
+    def _write(self, link: Link) -> None:
+        link.connecting = False
+        try:
+            while link.waiting:
+                del link.waiting[: link.sock.send(link.waiting)]
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self.drop(link, str(error))
+            return
+        events = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.waiting else 0)
+        self._selector.modify(link.sock, events, link)

@@ -1,0 +1,302 @@
+"""One rank's membership in a job, through its generations; without I/O, time passed in."""
+
+import dataclasses
+import logging
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from csaud.launch import MAX_WORLD
+from csaud.membership.agreement import OPERATIONS, Agreement
+from csaud.membership.arbiter import Arbiter, Value
+from csaud.membership.arrivals import Arrivals
+from csaud.membership.decree import Combine, Decree, Missing
+from csaud.membership.messages import (
+    Accept,
+    Arrive,
+    BadMessage,
+    Body,
+    Current,
+    Envelope,
+    Join,
+    Json,
+    Later,
+    Meet,
+    OfDecree,
+    Prepare,
+    Refused,
+    Release,
+    Waiting,
+)
+from csaud.rendezvous import Card, Table, card_from_json, next_table
+from csaud.settings import differing
+
+log = logging.getLogger(__name__)
+
+NEXT = "next"  # the decision on the next generation
+_KEPT = 16  # agreements whose result is kept for those who ask late
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Gone:
+    """The job goes on, or has agreed, without this rank."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Mixed:
+    """Ranks wanted to agree in different ways, by these words."""
+
+    words: str
+
+
+Outcome = Table | Agreement | Mixed | Missing | Gone
+
+
+class Member:
+    """What this rank knows of the job, and its part in decisions.
+
+    Attributes:
+        table: the generation that this rank is in.
+        rank: its rank there.
+        arrivals: where the ranks of this generation meet.
+        newcomers: those that wait at this rank's door, by uid.
+        outbox: (uid, message) to be sent, emptied by the caller.
+        outcomes: what became of decisions, by name.
+    """
+
+    def __init__(self, table: Table, uid: str, arbiter: Arbiter, agreed: Mapping[str, Any]) -> None:
+        self.uid = uid
+        self.outbox: list[tuple[str, Envelope]] = []
+        self.newcomers: dict[str, Card] = {}
+        self.outcomes: dict[str, Outcome] = {}
+        self._arbiter, self._agreed = arbiter, agreed
+        self._decrees: dict[str, Decree] = {}
+        self._agreements = 0
+        self._enter(table)
+
+    @property
+    def wake(self) -> float | None:
+        """When `tick` is due, None: not before something comes."""
+        open_ = (decree.wake for name, decree in self._decrees.items() if name not in self.outcomes)
+        return min(open_, default=None)
+
+    # --- what the rank wants
+
+    def next(self, failed: Collection[int], admit: bool, now: float, timeout: float) -> str:
+        """Take part in the decision on who is in the next generation; its name in `outcomes`.
+
+        Args:
+            failed: ranks that need not be waited for.
+            admit: newcomers become members, too, where all ranks say so.
+        """
+        waiting = [dataclasses.asdict(card) for card in self.newcomers.values()]
+        self._begin(NEXT, {"admit": admit, "newcomers": waiting}, self._next_value, failed, now, timeout)
+        return NEXT
+
+    def agree(self, value: int, op: str, failed: Collection[int], now: float, timeout: float) -> str:
+        """Take part in the generation's next agreement; its name in `outcomes`."""
+        self._agreements += 1
+        name = f"agree {self._agreements}"
+        for old in [name for name in self._decrees if name != NEXT][:-_KEPT]:
+            del self._decrees[old]
+            self.outcomes.pop(old, None)
+
+        def combine(contributions: Mapping[int, Json]) -> Value:
+            ranks = sorted(contributions)
+            others = [rank for rank in ranks if contributions[rank]["op"] != op]
+            if others:
+                text = f"{contributions[others[0]]['op']!r} at rank {others[0]}, {op!r} at rank {self.rank}"
+                return {"value": 0, "ranks": ranks, "differs": text}
+            values = [int(contributions[rank]["value"]) for rank in ranks]
+            return {"value": OPERATIONS[op](values), "ranks": ranks, "differs": ""}
+
+        self._begin(name, {"value": value, "op": op}, combine, failed, now, timeout)
+        return name
+
+    def proposals(self) -> list[tuple[str, str, Value]]:
+        """(decree, key, value) that are to be put into the arbiter's store, unless the key has a value."""
+        return [
+            (name, f"csaud/{self.table.job}/{self.table.generation}/{name}", decree.proposal)
+            for name, decree in self._decrees.items()
+            if decree.proposal is not None and decree.outcome is None
+        ]
+
+    def stored(self, generation: int, name: str, value: Value, now: float) -> None:
+        """What the store holds for a decree of a generation."""
+        if generation == self.table.generation and name in self._decrees:
+            self._decrees[name].stored(value)
+            self._collect(now)
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+        for decree in self._decrees.values():
+            decree.tick(now)
+        self._collect(now)
+
+    # --- what comes
+
+    def receive(self, envelope: Envelope, now: float) -> None:
+        """A message.
+
+        Raises:
+            BadMessage: it makes no sense; its connection should be dropped.
+        """
+        body = envelope.body
+        if isinstance(body, Join):
+            self._newcomer(envelope.uid, body)
+            return
+        if envelope.job != self.table.job:
+            raise BadMessage("of another job")
+        if isinstance(body, Current):
+            self._table(body.table, now)
+        elif envelope.generation < self.table.generation:
+            if isinstance(body, Prepare | Accept | Later):
+                self._send(envelope.uid, Current(self.table))
+        elif envelope.generation > self.table.generation:
+            # It was decided that we are in, and we have not been told so far: the answer will be the table.
+            self._send(envelope.uid, Later(NEXT))
+        else:
+            self._of_this_generation(envelope.uid, body, now)
+
+    def absent(self, uid: str, now: float) -> None:
+        """Nobody is at the address of `uid`, or the connection to it has ended."""
+        rank = self._ranks.get(uid)
+        if rank is None:
+            self.newcomers.pop(uid, None)
+            return
+        for decree in self._decrees.values():
+            decree.absent(rank, now)
+        self.arrivals.left(rank)
+        self._collect(now)
+
+    def door_of(self, uid: str) -> str:
+        """ "address:port" of a member's service; "" of who is none."""
+        rank = self._ranks.get(uid)
+        return "" if rank is None else self.table.cards[rank].door
+
+    def flush(self) -> None:
+        """Move what parts want to send into the outbox."""
+        for rank, message in self.arrivals.outbox:
+            self._send(self.table.cards[rank].uid, message)
+        self.arrivals.outbox.clear()
+
+    # --- inside
+
+    def _enter(self, table: Table) -> None:
+        self.table = table
+        self._ranks = {card.uid: card.rank for card in table.cards}
+        self.rank = self._ranks[self.uid]
+        self.arrivals = Arrivals(self.rank, len(table.cards))
+        self._decrees, self._agreements = {}, 0
+        for uid, rank in self._ranks.items():
+            if self.newcomers.pop(uid, None) is not None and rank != self.rank:
+                self._send(uid, Current(table))
+
+    def _begin(
+        self,
+        name: str,
+        contribution: Json,
+        combine: Combine,
+        failed: Collection[int],
+        now: float,
+        timeout: float,
+    ) -> None:
+        if name in self._decrees:
+            raise ValueError(f"{name!r} is decided once: what this rank has promised must not be forgotten")
+        self._decrees[name] = Decree(
+            name, self.rank, len(self.table.cards), contribution, combine, self._arbiter,
+            failed=failed, now=now, timeout=timeout,
+        )  # fmt: skip
+        self._collect(now)
+
+    def _newcomer(self, uid: str, body: Join) -> None:
+        if uid in self._ranks:
+            self._send(uid, Current(self.table))
+            return
+        if reason := differing({"this job": self._agreed, "the newcomer": body.agreed}):
+            self._send(uid, Refused(reason))
+            return
+        self.newcomers[uid] = dataclasses.replace(body.card, uid=uid)
+        self._send(uid, Waiting())
+
+    def _of_this_generation(self, uid: str, body: Body, now: float) -> None:
+        sender = self._ranks.get(uid)
+        if sender is None or sender == self.rank:
+            raise BadMessage("of nobody in this generation")
+        if isinstance(body, Meet | Arrive | Release):
+            self.arrivals.receive(sender, body)
+        elif isinstance(body, OfDecree):
+            decree = self._decrees.get(body.decree)
+            if decree is not None:
+                decree.receive(sender, body, now)
+                self._collect(now)
+            elif isinstance(body, Prepare | Accept):
+                self._send(uid, Later(body.decree))
+        else:
+            raise BadMessage(f"a {type(body).__name__} that nobody asked for")
+
+    def _table(self, table: Table, now: float) -> None:
+        """Somebody is in another generation, perhaps a later one."""
+        if table.job != self.table.job or table.generation <= self.table.generation:
+            return
+        ours = self._decrees.get(NEXT)
+        if (
+            ours is not None
+            and ours.outcome is None
+            and table.generation == self.table.generation + 1
+            and any(card.uid == self.uid for card in table.cards)
+        ):
+            self.outcomes[NEXT] = table
+            self._enter(table)
+            return
+        for name, decree in self._decrees.items():
+            if decree.outcome is None:
+                self.outcomes[name] = Gone()
+        self._decrees = {name: decree for name, decree in self._decrees.items() if name not in self.outcomes}
+
+    def _collect(self, now: float) -> None:
+        """Take what decrees want to send, and what became of them."""
+        for name, decree in list(self._decrees.items()):
+            for rank, body in decree.outbox:
+                self._send(self.table.cards[rank].uid, body)
+            decree.outbox.clear()
+            if decree.outcome is None or name in self.outcomes:
+                continue
+            self.outcomes[name] = (
+                decree.outcome
+                if isinstance(decree.outcome, Missing)
+                else self._entered(decree.outcome)
+                if name == NEXT
+                else self._agreed_on(decree.outcome)
+            )
+
+    def _next_value(self, contributions: Mapping[int, Json]) -> Value:
+        members = sorted(contributions)
+        taken = {(self.table.cards[rank].ipv4, self.table.cards[rank].qpn) for rank in members}
+        newcomers: dict[str, Json] = {}
+        if all(contribution["admit"] for contribution in contributions.values()):
+            for contribution in contributions.values():
+                for fields in contribution["newcomers"]:
+                    card = card_from_json(fields)
+                    if (card.ipv4, card.qpn) not in taken and len(members) + len(newcomers) < MAX_WORLD:
+                        newcomers[card.uid] = fields
+                        taken.add((card.ipv4, card.qpn))
+        return {"members": members, "newcomers": [newcomers[uid] for uid in sorted(newcomers)]}
+
+    def _entered(self, value: Value) -> Outcome:
+        newcomers = [card_from_json(fields) for fields in value["newcomers"]]
+        table = next_table(self.table, value["members"], newcomers)
+        if self.rank not in value["members"]:
+            return Gone()
+        self._enter(table)
+        return table
+
+    def _agreed_on(self, value: Value) -> Outcome:
+        if self.rank not in value["ranks"]:
+            return Gone()
+        ranks = range(len(self.table.cards))
+        if value["differs"]:
+            return Mixed(value["differs"])
+        return Agreement(value["value"], tuple(rank for rank in ranks if rank not in value["ranks"]))
+
+    def _send(self, uid: str, body: Body) -> None:
+        self.outbox.append((uid, Envelope(self.table.job, self.table.generation, self.uid, body)))

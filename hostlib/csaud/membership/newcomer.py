@@ -1,0 +1,130 @@
+"""A process that wants to become a member: it waits at a member's door for the job's next epoch."""
+
+import logging
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from csaud.connections import connect
+from csaud.errors import ConfigError, RendezvousError
+from csaud.frames import BadFrame, FrameReader, Message, encode
+from csaud.membership.messages import (
+    BadMessage,
+    Current,
+    Envelope,
+    Join,
+    Refused,
+    Waiting,
+    from_json,
+    to_json,
+)
+from csaud.rendezvous import Card, Table
+
+log = logging.getLogger(__name__)
+
+_EACH = 2.0  # s that one door is tried for before the next one
+
+
+class Newcomer:
+    """One attempt to join; `connect` finds a member, `wait` is let in.
+
+    Args:
+        doors: (address, port) of members, tried in turn.
+    """
+
+    def __init__(self, doors: Sequence[tuple[str, int]], timeout: float) -> None:
+        self._doors = doors
+        self._timeout = timeout
+        self._deadline = time.monotonic() + timeout
+        self._turn = 0
+        self._sock = self._connect()
+
+    @property
+    def local_address(self) -> str:
+        """This machine's IPv4 address on the way to the member."""
+        return str(self._sock.getsockname()[0])
+
+    def wait(self, card: Card, agreed: Mapping[str, Any]) -> Table:
+        """The first table that this process is in.
+
+        Raises:
+            RendezvousError: no epoch of the job began with this process in time, or all doors are shut.
+            ConfigError: settings that must be the same are not.
+        """
+        hello = encode(to_json(Envelope("", -1, card.uid, Join(card, dict(agreed)))))
+        while True:
+            try:
+                return self._ask(hello, card.uid)
+            except TimeoutError:
+                text = f"no epoch began within {self._timeout:g} s that this process could join"
+                raise RendezvousError(text) from None
+            except (OSError, BadFrame, BadMessage) as error:
+                log.info("lost a member, will try another one: %s", error)
+                self._sock.close()
+                self._sock = self._connect()
+
+    def close(self) -> None:
+        """Wait no longer."""
+        self._sock.close()
+
+    def _connect(self) -> socket.socket:
+        """A connection to the first door in turn that opens."""
+        while True:
+            address, port = self._doors[self._turn % len(self._doors)]
+            self._turn += 1
+            left = self._deadline - time.monotonic()
+            try:
+                return connect(address, port, max(0.05, min(_EACH, left)))
+            except RendezvousError:
+                if left <= _EACH:
+                    tried = ", ".join(f"{address}:{port}" for address, port in self._doors)
+                    raise RendezvousError(
+                        f"no member of a job was at {tried} within {self._timeout:g} s"
+                    ) from None
+
+    def _ask(self, hello: bytes, uid: str) -> Table:
+        reader = FrameReader()
+        self._sock.settimeout(max(0.05, self._deadline - time.monotonic()))
+        self._sock.sendall(hello)
+        while True:
+            for message in reader.feed(self._receive()):
+                table = self._read(message)
+                if table is not None and any(card.uid == uid for card in table.cards):
+                    return table
+
+    def _receive(self) -> bytes:
+        left = self._deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        self._sock.settimeout(left)
+        data = self._sock.recv(1 << 16)
+        if not data:
+            raise ConnectionResetError("it closed the connection")
+        return data
+
+    def _read(self, message: Message) -> Table | None:
+        match from_json(message).body:
+            case Refused(reason):
+                raise ConfigError(reason)
+            case Current(table):
+                return table
+            case Waiting():
+                return None
+            case body:
+                raise BadMessage(f"a {type(body).__name__} to a newcomer")
+
+
+def read_doors(text: str, resolve: Callable[[str], str]) -> list[tuple[str, int]]:
+    """ "host:port,host:port" as addresses and ports.
+
+    Raises:
+        ConfigError: it is not that.
+    """
+    doors = []
+    for door in text.split(","):
+        host, _, port = door.strip().rpartition(":")
+        if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+            raise ConfigError(f"join: {door.strip()!r}: expected address:port of a member (its comm.door)")
+        doors.append((resolve(host), int(port)))
+    return doors

@@ -1,0 +1,168 @@
+"""Whatever befalls members and messages: at most one group goes on in an epoch, its members agree on who is
+in it, and everybody else ends with an error in time.
+
+A schedule that fails is made as small as it can be and printed. CSAUD_MEMBERSHIP_SCHEDULES says how many are
+drawn in all; the number of a batch is its seed.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+
+import pytest
+from csaud.membership.arbiter import is_quorum
+from csaud.membership.member import Gone, Missing
+from csaud.rendezvous import Table
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.hostlib.membership_network import Fault, Kill, Network, Partition, Pause, Schedule, Strike
+
+SCHEDULES = int(os.environ.get("CSAUD_MEMBERSHIP_SCHEDULES", "10000"))
+A_BATCH = 1_000
+LIVELY = 1_000
+"""Of those schedules, the ones that ask whether a group goes on at all."""
+
+
+def drawn(
+    batch: int, count: int, strategy: st.SearchStrategy[Schedule], check: Callable[[Schedule], None]
+) -> None:
+    """Check a batch of schedules; the first that fails is shrunk and raised."""
+
+    @seed(batch)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(strategy)
+    def each(schedule: Schedule) -> None:
+        check(schedule)
+
+    each()
+
+
+# Strategies are made once: to make one takes longer than to draw from it.
+_starts = functools.cache(lambda world, longest: st.lists(_tenths(longest), min_size=world, max_size=world))
+_bits = functools.cache(lambda count: st.integers(0, (1 << count) - 1))
+
+
+@functools.cache
+def _tenths(longest: float) -> st.SearchStrategy[float]:
+    return st.integers(0, round(10 * longest)).map(lambda tenths: tenths / 10)
+
+
+@functools.cache
+def _faults(processes: int, longest: float, kills: bool) -> st.SearchStrategy[tuple[Fault, ...]]:
+    at, for_s = st.integers(0, 80), _tenths(longest)
+    one: list[st.SearchStrategy[Fault]] = [
+        st.builds(Partition, at=at, for_s=for_s, side=st.integers(1, (1 << (processes + 1)) - 2)),
+        st.builds(Pause, at=at, for_s=for_s, process=st.integers(0, processes - 1)),
+        st.builds(
+            Strike,
+            at=at,
+            count=st.integers(1, 20),
+            fate=st.sampled_from(["drop", "delay", "repeat"]),
+            delay_s=for_s,
+        ),
+    ]
+    if kills:
+        one.append(st.builds(Kill, at=at, process=st.integers(0, processes - 1)))
+    return st.lists(st.one_of(one), max_size=4).map(tuple)
+
+
+_worlds, _seeds = st.integers(1, 6), st.integers(0, 1 << 16)
+_newcomers = st.lists(_tenths(3.0), max_size=2).map(tuple)
+_networks = st.tuples(
+    st.sampled_from([0.0, 0.0, 0.05, 0.3]), st.sampled_from([0.0, 0.001, 0.2]), st.booleans()
+)
+_wires = st.sampled_from([False] * 7 + [True])
+
+
+@st.composite
+def schedules(draw: st.DrawFn) -> Schedule:
+    world, newcomers = draw(_worlds), draw(_newcomers)
+    loss, jitter, store = draw(_networks)
+    return Schedule(
+        starts=tuple(draw(_starts(world, 2.0))),
+        hints=draw(_bits(world)),
+        dead=draw(_bits(world)),
+        newcomers=newcomers,
+        gaps=draw(_newcomers),
+        loss=loss,
+        jitter=jitter,
+        store=store,
+        wire=draw(_wires),
+        seed=draw(_seeds),
+        faults=draw(_faults(world + len(newcomers), 6.0, True)),
+    )
+
+
+@functools.cache
+def _minorities(world: int) -> st.SearchStrategy[int]:
+    return _bits(world).filter(lambda dead: is_quorum(_without(dead, world), world))
+
+
+@st.composite
+def calm_after_a_while(draw: st.DrawFn) -> Schedule:
+    """A quorum is alive, and all faults are over in the first eighth of its time."""
+    world, (_, jitter, store) = draw(_worlds), draw(_networks)
+    dead = draw(_minorities(world))
+    return Schedule(
+        starts=tuple(draw(_starts(world, 1.0))),
+        hints=draw(_bits(world)),
+        dead=dead,
+        timeout=16.0,
+        jitter=jitter,
+        store=store,
+        seed=draw(_seeds),
+        faults=draw(_faults(world, 1.0, False)),
+    )
+
+
+def _without(dead: int, world: int) -> set[int]:
+    return {rank for rank in range(world) if not dead >> rank & 1}
+
+
+def check_one_group(schedule: Schedule) -> None:
+    network = Network(schedule)
+    network.play()
+    groups: dict[int, Table] = {0: network.first}
+    for process in network.processes.values():
+        assert process.state in ("idle", "ended", "dead"), f"{process.uid} never ends: {process.state}"
+        for table in process.tables:
+            assert process.uid in {card.uid for card in table.cards}
+            assert groups.setdefault(table.generation, table) == table, "two groups go on"
+    assert not network.late, "ended too late"
+    for generation, table in groups.items():
+        before = groups.get(generation - 1)
+        if before is None:
+            continue
+        old = {card.uid: card.rank for card in before.cards}
+        left = [old[card.uid] for card in table.cards[: table.members]]
+        assert left == sorted(left) and not old.keys() & {card.uid for card in table.cards[table.members :]}
+        assert schedule.store or is_quorum(left, len(before.cards)), "too few go on"
+        assert table.epoch == before.epoch % 65_535 + 1
+
+
+def check_a_group_goes_on(schedule: Schedule) -> None:
+    network = Network(schedule)
+    network.play()
+    ends = [end for process in network.processes.values() for end in process.ends]
+    assert any(isinstance(end, Table) for end in ends)
+    assert not any(isinstance(end, Missing) for end in ends), "time was left, and enough ranks"
+    for process in network.processes.values():
+        assert process.state == "dead" or isinstance(process.ends[0], Table | Gone)
+
+
+@pytest.mark.parametrize("batch", range(max(1, (SCHEDULES - LIVELY) // A_BATCH)))
+def test_at_most_one_group_goes_on(batch: int) -> None:
+    drawn(batch, min(A_BATCH, SCHEDULES), schedules(), check_one_group)
+
+
+def test_a_quorum_that_is_left_in_peace_goes_on() -> None:
+    drawn(0, min(LIVELY, SCHEDULES), calm_after_a_while(), check_a_group_goes_on)
