@@ -65,7 +65,7 @@ mininet: build/.installed ## Train over a sprayed, lossy fabric and report (TARG
 	@$(BIN)/csaud net run $(NET_OPTIONS)
 
 .PHONY: clean-net
-clean-net: build/.installed ## End fabrics that runs left behind, by what they recorded
+clean-net: build/.installed ## End fabrics that were started here and what any run left behind, by what they recorded
 	@$(BIN)/csaud net clean
 
 .PHONY: lint

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,8 +60,8 @@ def is_served(path: Path) -> bool:
 
 
 def find_run(named: Path | None = None, runs: Path = RUNS) -> RunDir:
-    """The run directory: the one named, else that of $CSAUD_RUN, else the newest one that has a controller,
-    else the newest with a fabric at all. RunError says what is missing.
+    """The run directory: the one named, else that of $CSAUD_RUN, else that of the running fabric that was
+    started in this directory, or in the nearest one above it. RunError says what there is instead.
     """
     if named is None and (text := os.environ.get(ENVIRONMENT)):
         named = Path(text)
@@ -67,10 +69,39 @@ def find_run(named: Path | None = None, runs: Path = RUNS) -> RunDir:
         if not (named / "fabric.json").is_file():
             raise RunError(f"{named} is not the directory of a run: it has no fabric.json")
         return RunDir(named)
-    found = [RunDir(path.parent) for path in runs.glob("*/fabric.json")]
-    if not found:
-        raise RunError(
-            f"no fabric runs: nothing in {runs} (start one with `make mininet`, or name one by --run)"
-        )
-    found.sort(key=lambda run: run.fabric_file.stat().st_mtime, reverse=True)
-    return next((run for run in found if is_served(run.control_socket)), found[0])
+    live = [
+        file.parent for file in runs.glob("*/fabric.json") if any(map(is_served, file.parent.glob("*.sock")))
+    ]
+    return RunDir(run_here(live, f"no fabric runs: nothing live in {runs}"))
+
+
+def run_here(live: Iterable[Path], nothing: str) -> Path:
+    """The one of these run directories whose run was started in this directory, or in the nearest one above
+    it: another one may be somebody else's.
+
+    RunError: there are several, or none (`nothing` says that no run is live at all).
+    """
+    here = Path.cwd()
+    origins = {run: started_in(run) for run in sorted(live)}
+    above = [origin for origin in origins.values() if origin is not None and here.is_relative_to(origin)]
+    nearest = max(above, key=lambda origin: len(origin.parts), default=None)
+    mine = [run for run, origin in origins.items() if nearest is not None and origin == nearest]
+    if len(mine) == 1:
+        return mine[0]
+    if mine:
+        several = ", ".join(map(str, mine))
+        raise RunError(f"{len(mine)} fabrics of {nearest} run: {several}; name one by --run")
+    if origins:
+        listed = ", ".join(f"{run} (of {origin or 'no known directory'})" for run, origin in origins.items())
+        raise RunError(f"no fabric of {here} runs; there is {listed}; name one by --run")
+    raise RunError(f"{nothing}; start one with `make mininet CLI=1`, or name one by --run")
+
+
+def started_in(run: Path) -> Path | None:
+    """The directory where a run was asked for, as `csaud net run` has written it down; None: by other
+    means."""
+    try:
+        directory = json.loads((run / "options.json").read_text())["directory"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return Path(directory) if isinstance(directory, str) and directory else None

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+
 import pytest
 from csaud_topologies import cli
+from csaud_topologies.options import RunOptions
+from csaud_topologies.procs import Process
 from typer.testing import CliRunner
 
 runner = CliRunner()
@@ -66,6 +71,45 @@ def test_empty_options_mean_the_scenarios_own(monkeypatch):
     assert seen[0].overrides == {}
     assert seen[0].topo is None
     assert seen[0].scenario == "first-light"
+
+
+def test_clean_leaves_runs_of_other_directories_alone_unless_all_are_meant(tmp_path, monkeypatch):
+    from csaud_topologies import isolation, rundir
+
+    root = tmp_path / "runs"
+    monkeypatch.setattr(rundir, "ROOT", root)
+    monkeypatch.chdir(tmp_path)
+    sleeping = [subprocess.Popen(["sleep", "1000"]) for _ in range(2)]
+    try:
+        paths = {}
+        for name, directory in (("mine", tmp_path), ("theirs", tmp_path / "x"), ("over", tmp_path / "x")):
+            made = rundir.RunDir(root / name)
+            made.path.mkdir(parents=True)
+            made.options.write_text(RunOptions(directory=str(directory)).model_dump_json())
+            paths[name] = made
+        for name, process in zip(("mine", "theirs"), sleeping, strict=True):
+            paths[name].write_processes({"init": Process.of(process.pid)})
+        gone = Process(sleeping[0].pid, Process.of(sleeping[0].pid).started - 1)
+        paths["over"].write_processes({"init": gone})
+        assert {run.path.parent for run in rundir.all_runs()} == {root}, "nobody's real runs"
+        result = runner.invoke(cli.app, ["clean"])
+        assert result.exit_code == 0, result.output
+        said = dict(line.split(": ", 1) for line in result.output.splitlines())
+        assert "ended and removed" in said[str(root / "mine")]
+        assert "left alone" in said[str(root / "theirs")] and "--all" in said[str(root / "theirs")]
+        assert "removed" in said[str(root / "over")]
+        assert [path.name for path in root.iterdir()] == ["theirs"]
+        assert sleeping[0].wait(10) == -signal.SIGKILL
+        assert sleeping[1].poll() is None
+        assert runner.invoke(cli.app, ["clean", "--all"]).exit_code == 0
+        assert sleeping[1].wait(10) == -signal.SIGKILL
+        assert "nothing to clean" in runner.invoke(cli.app, ["clean"]).output
+        assert runner.invoke(cli.app, ["clean", "--all", "--run", "x"]).exit_code != 0
+    finally:
+        for process in sleeping:
+            process.kill()
+            process.wait()
+    assert isolation.sweep() == []
 
 
 def test_clean_removes_nothing_but_runs(tmp_path):

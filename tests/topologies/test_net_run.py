@@ -28,7 +28,9 @@ def test_lossy_all_reduces_are_exact_and_the_books_balance(tmp_path):
             net_run(tmp_path / "one", "--scenario", scenario) as third,
         ):
             assert third.wait() == 1
-            assert "in use by a run of pid" in third.output
+            said = " ".join(third.output.split())
+            assert "in use by a run of pid" in said
+            assert f"end it by `csaud net clean --run {path}`" in said
             assert second.wait() == 0, second.output
         assert first.wait() == 0, first.output
     for run in (first, second):

@@ -59,18 +59,8 @@ def test_handlers_of_another_process_are_seen():
     assert not process.catches(signal.SIGUSR1)
 
 
-def test_newest_live_run_is_found(root, sleeper):
-    runs = [RunDir(root / name) for name in ("1", "2", "3")]
-    for run in runs:
-        run.path.mkdir()
-    runs[0].write_processes({"init": Process.of(os.getpid())})
-    runs[1].write_processes({"init": Process.of(sleeper.pid)})
-    runs[2].write_processes({"init": Process(sleeper.pid, 1)})  # over
-    assert find_run(root=root).path.name == "2"
-
-
 def test_no_live_run_says_how_to_start_one(root):
-    with pytest.raises(RunError, match="csaud net run"):
+    with pytest.raises(RunError, match="start one with `make mininet CLI=1`"):
         find_run(root=root)
 
 
@@ -102,5 +92,6 @@ def test_output_folder_takes_one_run_at_a_time(tmp_path):
         holder[2] += f"with isolation.locked(pathlib.Path({str(out)!r})): pass"
         second = subprocess.run(holder, capture_output=True, text=True, check=False)
         assert f"in use by a run of pid {os.getpid()}" in second.stderr
+        assert "OUT=" in second.stderr and "--out" in second.stderr
     with isolation.locked(out):
         pass

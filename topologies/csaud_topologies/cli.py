@@ -80,6 +80,7 @@ def run(
             overrides=overrides,
             cli=cli,
             out=str(out.absolute()),
+            directory=str(Path.cwd()),
             pps=pps or None,
             debug=debug,
             command=["csaud", "net", *sys.argv[sys.argv.index("run") :]] if "run" in sys.argv else [],
@@ -124,7 +125,7 @@ def exec_command(
     command: Annotated[list[str], typer.Argument(help="The command and its arguments.")],
     host: Annotated[str, typer.Option(help="On this host or switch; default: where the switches are.")] = "",
     run_dir: Annotated[
-        Path | None, typer.Option("--run", help="Run directory; default: the newest live run.")
+        Path | None, typer.Option("--run", help="Run directory; default: the live one of this directory.")
     ] = None,
 ) -> None:
     """Run a command inside a running fabric: `csaud net exec --host h1 -- ping -c 1 10.0.2.1`."""
@@ -161,15 +162,28 @@ def compare_command(
 @app.command()
 def clean(
     run_dir: Annotated[
-        Path | None, typer.Option("--run", help="Only this run directory; default: all.")
+        Path | None, typer.Option("--run", help="Only this run directory; default: all of this directory.")
     ] = None,
+    everybodys: Annotated[
+        bool, typer.Option("--all", help="Runs of other directories and people, too.")
+    ] = False,
 ) -> None:
-    """End every run that is recorded under /run/csaud and remove what it left; nothing else is touched."""
-    from csaud_topologies.isolation import end_run
+    """End the runs that were started in this directory and remove what they left, and what is left of those
+    that are over; nothing else is touched."""
+    from csaud_controller.rundir import started_in
+
+    from csaud_topologies.isolation import end_run, is_over
     from csaud_topologies.rundir import RunDir, all_runs
 
+    if everybodys and run_dir is not None:
+        raise _fail(RunError("--all and --run: expected one of them"))
     runs = [RunDir(run_dir)] if run_dir is not None else all_runs()
     for each in runs:
+        origin = started_in(each.path)
+        if run_dir is None and not everybodys and not is_over(each) and origin != Path.cwd():
+            known = f"a run of {origin}" if origin else "a run"
+            typer.echo(f"{each.path}: {known}, left alone (--all or --run {each.path} ends it, too)")
+            continue
         if not each.path.is_dir():
             raise _fail(RunError(f"--run {each.path}: no such directory"))
         if run_dir is not None and not each.is_one():  # it would be removed with all that is in it

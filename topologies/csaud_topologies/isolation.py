@@ -31,7 +31,7 @@ from csaud_topologies.procs import Process, child_of
 from csaud_topologies.rundir import ENV, ROOT, RunDir, all_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 _PR_SET_PDEATHSIG = 1
 _TOOLS = {
@@ -57,8 +57,9 @@ def check_machine() -> None:
 
 
 @contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Hold the output folder for one run; RunError naming the run that has it.
+def locked(out: Path) -> Iterator[Callable[[Path], None]]:
+    """Hold the output folder for one run; RunError naming the run that has it. What is given is to be called
+    with the run's directory, so that others can be told of it.
 
     The lock belongs to the open file, so it is free again the moment its holder is gone, however it went.
     """
@@ -72,26 +73,32 @@ def locked(out: Path) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder = file.read().strip() or "another process"
+            holder, _, run = file.read().strip().partition("\n")
+            end_it = f" end it by `csaud net clean --run {run}`," if run else ""
             raise RunError(
-                f"{out}: in use by a run of {holder}; wait for it, end it by `csaud net clean`,"
-                " or give this run its own --out"
+                f"{out}: in use by a run of {holder or 'another process'}; wait for it,{end_it} or give this"
+                " run a folder of its own (--out DIR; make mininet OUT=DIR)"
             ) from None
-        file.seek(0)
-        file.truncate()
-        file.write(f"pid {os.getpid()}\n")
-        file.flush()
-        yield
+
+        def hold(run: Path | None) -> None:
+            file.seek(0)
+            file.truncate()
+            file.write(f"pid {os.getpid()}\n" + (f"{run}\n" if run else ""))
+            file.flush()
+
+        hold(None)
+        yield hold
+
+
+def is_over(run: RunDir) -> bool:
+    """Whether nothing of it runs any more. A directory without pids.json may belong to a run that is just
+    starting: that is given a minute."""
+    return not run.is_live() and (run.pids.exists() or time.time() - run.path.stat().st_mtime > 60)
 
 
 def sweep() -> list[RunDir]:
     """Remove the directories of runs whose processes are all gone; those that were removed."""
-    # A directory without pids.json may belong to a run that is just starting: leave it for a minute.
-    dead = [
-        run
-        for run in all_runs()
-        if not run.is_live() and (run.pids.exists() or time.time() - run.path.stat().st_mtime > 60)
-    ]
+    dead = [run for run in all_runs() if is_over(run)]
     for run in dead:
         run.remove()
     return dead
@@ -116,9 +123,10 @@ def end_run(run: RunDir) -> bool:
 def supervise(options: RunOptions) -> int:
     """Run in fresh namespaces until it ends; the exit status (128 + n when it died by signal n)."""
     check_machine()
-    with locked(Path(options.out)):
+    with locked(Path(options.out)) as hold:
         sweep()
         run = RunDir.create(ROOT)
+        hold(run.path)
         try:
             run.options.write_text(options.model_dump_json(indent=1))
             return _run_isolated(run)

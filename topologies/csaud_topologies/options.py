@@ -23,5 +23,6 @@ class RunOptions(BaseModel):
     pps: int | None = Field(
         default=None, ge=1, description="bmv2: packets/s of one switch, instead of calibrating"
     )
+    directory: str = Field(default="", description="where it was asked for: commands there mean this run")
     debug: bool = False
     command: list[str] = Field(default_factory=list, description="command line, for the report")

@@ -10,6 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from csaud_controller.rundir import RunError as NoRun
+from csaud_controller.rundir import run_here
+
 from csaud_topologies.errors import RunError
 from csaud_topologies.procs import Process
 
@@ -85,26 +88,27 @@ class RunDir:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def all_runs(root: Path = ROOT) -> list[RunDir]:
+def all_runs(root: Path | None = None) -> list[RunDir]:
     """Every run directory, oldest first."""
+    root = root or ROOT
     if not root.is_dir():
         return []
     return [RunDir(path) for path in sorted(root.iterdir(), key=lambda path: path.name) if path.is_dir()]
 
 
-def find_run(asked: Path | None = None, root: Path = ROOT) -> RunDir:
-    """The run that `asked`, or $CSAUD_RUN, or else the newest live one; RunError where there is none."""
+def find_run(asked: Path | None = None, root: Path | None = None) -> RunDir:
+    """The run that `asked`, or $CSAUD_RUN, or else the live one of this directory; RunError where there is
+    none, or more than one."""
     named = asked or (Path(os.environ[ENV]) if os.environ.get(ENV) else None)
     if named is not None:
         if not RunDir(named).pids.exists():
             raise RunError(f"{named}: not the directory of a run (no pids.json in it)")
         return RunDir(named)
-    live = [run for run in all_runs(root) if run.is_live()]
-    if not live:
-        raise RunError(
-            f"no fabric is running (nothing live under {root}); start one with `csaud net run --cli`"
-        )
-    return live[-1]
+    live = [run.path for run in all_runs(root) if run.is_live()]
+    try:
+        return RunDir(run_here(live, f"no fabric runs: nothing live in {root or ROOT}"))
+    except NoRun as error:
+        raise RunError(str(error)) from None
 
 
 def write_json(path: Path, value: object) -> None:

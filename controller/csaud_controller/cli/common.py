@@ -32,7 +32,7 @@ RunOption = Annotated[
         "--run",
         envvar=ENVIRONMENT,
         metavar="DIR",
-        help="Directory of the running fabric; default: the newest under /run/csaud.",
+        help="Directory of the running fabric; default: the one of this directory.",
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]

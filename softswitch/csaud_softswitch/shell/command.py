@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -34,7 +35,7 @@ def shell(
     name: Annotated[str, typer.Argument(help="The switch, as the fabric names it, such as l1.")],
     run: Annotated[
         Path | None,
-        typer.Option("--run", help="Directory of the running fabric; default: the newest under /run/csaud."),
+        typer.Option("--run", help="Directory of the running fabric; default: the one of this directory."),
     ] = None,
     execute: Annotated[
         str | None, typer.Option("-c", "--execute", help="Run this code instead of asking for input.")
@@ -96,23 +97,43 @@ def find_target(name: str, run: Path | None) -> Target:
 
 
 def find_run(named: Path | None) -> Path:
-    """The directory that was named, that of $CSAUD_RUN, or the newest with a fabric."""
+    """The directory that was named, that of $CSAUD_RUN, or that of the fabric that runs and was started in
+    this directory, or in the nearest one above it. ShellError: there are several, or only others."""
     if named is None and (text := os.environ.get(RUN_ENVIRONMENT)):
         named = Path(text)
     if named is not None:
         if not (named / "fabric.json").is_file():
             raise ShellError(f"{named} is not the directory of a run: it has no fabric.json")
         return named
-    found = sorted(RUNS.glob("*/fabric.json"), key=lambda file: file.stat().st_mtime)
-    if not found:
-        raise ShellError(f"no fabric runs: nothing in {RUNS} (name the directory of a run by --run)")
-    return found[-1].parent
+    live = [
+        file.parent
+        for file in sorted(RUNS.glob("*/fabric.json"))
+        if any(map(_listens, file.parent.glob("*.sock")))
+    ]
+    if not live:
+        raise ShellError(f"no fabric runs: nothing live in {RUNS} (name the directory of a run by --run)")
+    for directory in (Path.cwd(), *Path.cwd().parents):
+        if here := [run for run in live if _started_in(run) == str(directory)]:
+            break
+    if len(here) == 1:
+        return here[0]
+    listed = ", ".join(f"{run} (of {_started_in(run) or 'no known directory'})" for run in here or live)
+    said = f"{len(here)} fabrics of {directory} run" if here else f"no fabric of {Path.cwd()} runs"
+    raise ShellError(f"{said}; there is {listed}; name one by --run")
 
 
-def _listens(path: str) -> bool:
+def _started_in(run: Path) -> str:
+    """The directory where `csaud net run` was called, as it has written it down; empty: by other means."""
+    try:
+        return str(json.loads((run / "options.json").read_text())["directory"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _listens(path: str | Path) -> bool:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
-            probe.connect(path)
+            probe.connect(str(path))
         except OSError:
             return False
     return True

@@ -46,7 +46,8 @@ def capture(
     ] = "",
     snaplen: Annotated[int, typer.Option(min=0, help="Only the first bytes of each frame; 0: all.")] = 0,
     run_dir: Annotated[
-        Path | None, typer.Option("--run", help="Run directory; default: $CSAUD_RUN, or the newest live run.")
+        Path | None,
+        typer.Option("--run", help="Run directory; default: $CSAUD_RUN, or the live run of this directory."),
     ] = None,
 ) -> None:
     """Capture the frames of a port of a running fabric, both directions, as pcapng.
