@@ -19,7 +19,7 @@ from tests.softswitch.test_core_fabric import line
 from tests.softswitch.test_core_queueing import packet
 
 COMMAND = [sys.executable, "-m", "csaud_topologies.capture.command"]
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 def fabric_json(links_via: str = "memory") -> dict[str, Any]:

@@ -20,7 +20,7 @@ from tests.wireshark.tshark import needs_tshark, run
 
 pytestmark = pytest.mark.root
 
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 ENTER = [sys.executable, "-m", "csaud_topologies.cli", "exec"]
 
 

@@ -26,7 +26,7 @@ from csaud_softswitch.hosting import SwitchHost, SwitchOptions, host_fabric
 
 CONTROLLER = (sys.executable, "-m", "csaud_controller")
 SWITCHES = (sys.executable, str(Path(__file__).with_name("soft_process.py")))
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 _PR_SET_PDEATHSIG = 1
 
 

@@ -18,7 +18,7 @@ from typing import Any, Self
 ROOT = Path(__file__).parents[2]
 SLOWER = float(os.environ.get("CSAUD_SLOWER", "1"))
 """How many times slower than usual: a sanitizer is at work (tests/sanitize.py), or the machine is."""
-PATIENCE = 60.0 * SLOWER  # s; a job that takes longer hangs
+PATIENCE = 120.0 * SLOWER  # s; a job that takes longer hangs
 
 Event = dict[str, Any]
 

@@ -32,7 +32,7 @@ class PeerSocket:
         self._socket.setsockopt(socket.IPPROTO_IP, IP_RECVTOS, 1)
         self._socket.setsockopt(socket.IPPROTO_IP, 10, 2)  # IP_MTU_DISCOVER, IP_PMTUDISC_DO: id 0
         self._socket.bind((JOB.ranks[PEER].ipv4, ROCE_PORT))
-        self._socket.settimeout(10)
+        self._socket.settimeout(60)
 
     def send(self, header: CsaHeader, body: bytes, tos: int) -> None:
         here, there = JOB.ranks[PEER], JOB.ranks[RANK]

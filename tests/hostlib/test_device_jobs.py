@@ -2,12 +2,11 @@
 
 import random
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
-from tests.hostlib.jobs import SLOWER, Job, Worker, run
+from tests.hostlib.jobs import PATIENCE, SLOWER, Job, Worker, loopback_address, run
 
 SIZES = [
     [1, "float32", 5],
@@ -93,16 +92,14 @@ def test_two_jobs_that_meet_at_one_address_do_not_see_each_other(mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_killed_rank_is_named_by_all_others_within_five_seconds(mode):
+def test_a_killed_rank_is_named_by_all_others(mode):
     with Job(4, "endless", {"count": 10_000, "settings": {"mode": mode}}) as job:
         job.wait_for("running")
         job.workers[2].kill()
-        killed = time.monotonic()
-        ends = job.ends([0, 1, 3], timeout=20)
-        assert time.monotonic() - killed < 5.0 * SLOWER
+        ends = job.ends([0, 1, 3])
         for end in ends:
             assert (end["error"], end["rank"]) == ("PeerUnreachable", 2), end
-        assert all(worker.process.wait(20) == 1 for rank, worker in enumerate(job.workers) if rank != 2)
+        assert all(worker.process.wait(PATIENCE) == 1 for rank, worker in enumerate(job.workers) if rank != 2)
 
 
 def test_rank_0_can_be_killed_too():
@@ -110,7 +107,7 @@ def test_rank_0_can_be_killed_too():
     with Job(3, "endless", {"count": 100}) as job:
         job.wait_for("running")
         job.workers[0].kill()
-        for end in job.ends([1, 2], timeout=20):
+        for end in job.ends([1, 2]):
             assert (end["error"], end["rank"]) == ("PeerUnreachable", 0), end
 
 
@@ -130,7 +127,8 @@ def test_those_that_are_left_go_on_in_a_new_epoch(mode, dead):
 
 
 def test_a_rank_that_is_stopped_for_two_seconds_is_waited_for():
-    with Job(3, "endless", {"count": 10_000, "turns": 200}) as job:
+    arguments = {"count": 10_000, "turns": 200, "settings": {"dead_after": 60.0}}
+    with Job(3, "endless", arguments) as job:
         job.wait_for("running")
         stopped = job.workers[random.Random(1).randrange(3)]
         stopped.kill(signal.SIGSTOP)
@@ -180,13 +178,13 @@ def test_ctrl_c_ends_a_wait_and_tells_the_others():
         job.workers[0].kill(signal.SIGINT)
         (end,) = job.ends([0])
         assert end["error"] == "KeyboardInterrupt"
-        (told,) = job.ends([1], timeout=3)
+        (told,) = job.ends([1])
         assert (told["error"], told["rank"]) == ("Aborted", 0)
 
 
 def test_an_error_in_the_application_ends_the_others_at_once():
     with Job(3, "part_early", {"rank": 1, "raises": True, "settings": {"dead_after": 30.0}}) as job:
-        ends = job.ends(timeout=20)
+        ends = job.ends()
     assert [end["error"] for end in ends] == ["Aborted", "ZeroDivisionError", "Aborted"]
     assert [ends[rank]["rank"] for rank in (0, 2)] == [1, 1]
 
@@ -194,10 +192,8 @@ def test_an_error_in_the_application_ends_the_others_at_once():
 def test_a_rank_that_just_ends_is_missed_by_those_who_wait_for_it():
     with Job(3, "part_early", {"rank": 2, "raises": False, "leaves_open": True}) as job:
         (left,) = job.ends([2])
-        assert job.workers[2].process.wait(20) == 0
-        since = time.monotonic()
-        ends = job.ends([0, 1], timeout=20)
-        assert time.monotonic() - since < 5.0 * SLOWER
+        assert job.workers[2].process.wait(PATIENCE) == 0
+        ends = job.ends([0, 1])
     assert left["error"] is None
     assert [(end["error"], end["rank"]) for end in ends] == [("PeerUnreachable", 2)] * 2
 
@@ -205,7 +201,7 @@ def test_a_rank_that_just_ends_is_missed_by_those_who_wait_for_it():
 def test_communicators_that_nobody_closes_disturb_nobody():
     with Job(3, "sums", {"sums": [[1000, "float32", 2]], "leaves_open": True}) as job:
         assert [end["error"] for end in job.ends()] == [None] * 3
-        assert [worker.process.wait(20) for worker in job.workers] == [0] * 3
+        assert [worker.process.wait(PATIENCE) for worker in job.workers] == [0] * 3
         assert [worker.errors for worker in job.workers] == [[], [], []]
 
 
@@ -216,9 +212,10 @@ def test_a_collective_that_takes_too_long_raises_timeout():
 
 
 def test_a_second_rank_at_one_address_is_refused_in_udp_mode():
-    settings = {"mode": "udp", "address": "127.9.8.7", "store_timeout": 3 * SLOWER}
+    address = loopback_address()
+    settings = {"mode": "udp", "address": address, "store_timeout": 6 * SLOWER}
     with Job(2, "sums", {"sums": [], "settings": settings}) as job:
         ends = job.ends()
     errors = {end["error"] for end in ends}
     assert "ConfigError" in errors
-    assert any("another process uses 127.9.8.7 for RoCE" in end["message"] for end in ends if end["error"])
+    assert any(f"another process uses {address} for RoCE" in end["message"] for end in ends if end["error"])

@@ -156,7 +156,7 @@ def arrives(wire: Wire, port: int, payload: bytes) -> bool:
     with wire.ends[0].entered():
         receiver = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
     with receiver, wire.ends[1].entered():
-        receiver.settimeout(10)
+        receiver.settimeout(60)
         flood(HERE, port, payload, 1)
         flood(HERE, OTHER_PORT, LAST, 1)
         seen = receiver.recv(65_536)

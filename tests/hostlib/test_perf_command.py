@@ -14,7 +14,7 @@ from csaud import cli
 
 from tests.hostlib.jobs import ROOT, free_port, loopback_address
 
-PATIENCE = 60.0  # s
+PATIENCE = 200.0  # s
 QUICK = ["--iterations", "20", "--warmup", "1"]
 
 

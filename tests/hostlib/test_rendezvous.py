@@ -22,7 +22,7 @@ from csaud.rendezvous_guest import Guest
 from csaud.rendezvous_host import Host
 
 HOST = "127.0.0.1"
-PATIENCE = 20.0
+PATIENCE = 60.0
 HELLO = {"type": "join", "protocol": PROTOCOL, "agreed": {}}
 
 

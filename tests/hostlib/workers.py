@@ -134,7 +134,7 @@ def collectives(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         assert_bit_equal(comm.broadcast(mine[rank].copy(), root), mine[root], "broadcast")
     sent = comm.send(mine[rank], (rank + 1) % size, wait=False)
     assert_bit_equal(comm.recv(np.empty_like(mine[0]), (rank - 1) % size), mine[rank - 1], "recv")
-    assert sent.wait(30)
+    assert sent.wait(60)
     group = comm.split(rank % 2)
     assert_bit_equal(
         group.all_reduce(mine[rank].copy()), np.sum([mine[r] for r in group.ranks], axis=0), "group"

@@ -29,7 +29,7 @@ INDEX: P4InfoIndex = build_index(CONFIG.p4info)
 NAMES = Names(INDEX)
 DEVICE_ID = 7
 PORTS = (1, 2, 3, 4, 5)
-WAIT_S = 5.0
+WAIT_S = 60.0
 T = TypeVar("T")
 
 

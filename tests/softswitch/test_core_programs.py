@@ -25,7 +25,7 @@ SEED = 5
 PORTS = [1, 2]
 SHORTEST = 14  # bytes that an interface carries
 BATCH = 25
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0
 
 
 def without_sources(value: object) -> object:

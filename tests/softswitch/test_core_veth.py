@@ -21,7 +21,7 @@ from tests.support.netns import NetworkNamespace
 
 pytestmark = pytest.mark.root
 
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 SO_RCVBUFFORCE = 33
 PACKET_IGNORE_OUTGOING, SOL_PACKET, ETH_P_ALL = 23, 263, 3
 MTU = 4200

@@ -15,7 +15,7 @@ from tests.softswitch.certificates import Certificates, make
 from tests.softswitch.p4runtime_support import CONFIG, DEVICE_ID, PROGRAM
 from tests.softswitch.test_process import fabric_file, fails, running, single
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 @pytest.fixture(scope="module")

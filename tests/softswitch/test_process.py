@@ -21,7 +21,7 @@ from csaud_softswitch.exchange.namespace import Namespace
 from tests.softswitch.inputs import HOST_PORT, csa, leaf
 from tests.softswitch.p4runtime_support import DEVICE_ID, PROGRAM, Client
 
-READY_S = 20.0
+READY_S = 120.0
 P4INFO = PROGRAM.with_suffix(".p4info.txtpb")
 
 

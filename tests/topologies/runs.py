@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path("/run/csaud")
 CSAUD_NET = [sys.executable, "-m", "csaud_topologies.cli"]
-PATIENCE_S = 40.0
+PATIENCE_S = 200.0
 
 SMALL = """
 name: small

@@ -35,7 +35,7 @@ def the_job_runs(run: NetRun) -> None:
 
 
 def nothing_is_left(path) -> None:
-    wait_for(lambda: not processes_of(path), "the end of every process of the run", 10)
+    wait_for(lambda: not processes_of(path), "the end of every process of the run")
 
 
 @pytest.mark.parametrize(

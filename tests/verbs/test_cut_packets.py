@@ -90,7 +90,7 @@ def test_bounced_packet_completes_on_the_queue_pair_that_sent_it(
     """The kernel sends it itself, with its own choice of IP id and source port."""
     leaf.congested(signal, ports=(HOST_PORT,), size=CUT_BYTES, icrc=1)
     with rxe_guest.raw_socket(socket.IPPROTO_UDP) as wire:
-        wire.settimeout(10)
+        wire.settimeout(60)
         assert pair.send(HOST.ipv4, HOST_QPN, QKEY, HEADER.pack() + bytes(999)) == "success"
         sent = wire.recv(9000)
     left = leaf.send([MACS + sent], port=UPLINK)
