@@ -26,7 +26,7 @@ local SPRAYS = {
 }
 local REASONS = {
     [0] = "none", "LOSS", "path gap", "interval", "PROBE", "finished already", "NOT_READY", "NOT_STARTED",
-    "SENT", "ping", "pong", "peer dead", "peer gave up",
+    "SENT", "ping", "pong", "peer dead", "peer gave up", "GONE",
 }
 local RTX, TRIMMED, ECN_ECHO = 0x01, 0x20, 0x40
 local BLOCKED = 0x04

@@ -186,6 +186,8 @@ def test_abort_ends_all_and_names_who_gave_up() -> None:
     net.abort(1)
     net.run_until(1 * S)
     for rank in range(4):
+        net.post_recv(rank, (rank + 1) % 4, 8, coll_seq=9)
+        net.run_until(net.now)
         ended = [c for c in net.completions(rank) if c.status != Status.ok]
         assert ended
         assert {(c.status, c.rank) for c in ended} == {(Status.aborted, 1)}

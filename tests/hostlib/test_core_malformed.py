@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from csaud import _core
 
 from tests.hostlib.core_support import (
     ACK,
@@ -21,31 +20,14 @@ from tests.hostlib.core_support import (
     network,
     transfer,
 )
-
-wire = _core.wire
+from tests.hostlib.forged import packet
 
 # Rank 1 sends rank 0 a message of 10 packets, of which some have arrived; rank 0 sends rank 1 another.
 PACKETS = 10
-FROM_PEER = {
-    "src_ipv4": 0x0A000002,
-    "dst_ipv4": 0x0A000001,
-    "src_qpn": 257,
-    "dst_qpn": 256,
-    "qkey": QKEY,
-    "epoch": EPOCH,
-    "dst_port": 4791,
-    "src_port": 0xC000,
-    "ip_id": 1,
-    "ttl": 9,
-}
 INCOMING = {"coll_seq": 1, "src_rank": 1, "pkt_total": PACKETS}
 OUTGOING = {"coll_seq": 2, "src_rank": 0, "pkt_total": PACKETS, "from_rank": 1}
 FULL = bytes(64)
 PART = {"from_rank": 1, "credit": 4}
-
-
-def packet(**fields: Any) -> bytes:
-    return bytes(wire.encode({**FROM_PEER, **fields}))
 
 
 def data(**fields: Any) -> bytes:
@@ -98,7 +80,19 @@ CASES = {
     "LOSS beyond the end": (loss(pkt_idx=10), "rx_bad_index"),
     "LOSS of a path of nobody": (loss(path_id=77), "rx_bad_index"),
     "LOSS of nobody's packet": (loss(src_rank=7), "rx_bad_index"),
-    "bounced LOSS from nobody": (loss(src_rank=0, src_qpn=300), "rx_bad_index"),
+    "DATA from another address": (data(src_ipv4=0x0A000063), "rx_bad_source"),
+    "DATA from another queue pair": (data(src_qpn=258), "rx_bad_source"),
+    "LOSS from another address": (loss(src_ipv4=0x0A000063), "rx_bad_source"),
+    "LOSS from another queue pair": (loss(src_qpn=258), "rx_bad_source"),
+    "LOSS to the RoCE port, from another queue pair": (second(loss, src_qpn=258), "rx_bad_source"),
+    "bounced LOSS from nobody": (loss(src_rank=0, src_qpn=300), "rx_bad_source"),
+    "STATE from another address": (state(src_ipv4=0x0A000063), "rx_bad_source"),
+    "ACK from another queue pair": (state(type=ACK, reason=0, src_qpn=258), "rx_bad_source"),
+    "CREDIT from our own address": (packet(type=CREDIT, **PART, src_ipv4=0x0A000001), "rx_bad_source"),
+    "ABORT from another address": (
+        packet(type=9, reason=12, src_rank=1, src_ipv4=0x0A000063, **PART),
+        "rx_bad_source",
+    ),
     "bounced LOSS of a packet never sent": (loss(**{**OUTGOING, "pkt_idx": 8}), "rx_bad_loss"),
     "bounced LOSS of a copy never sent": (loss(**{**OUTGOING, "pkt_idx": 0, "attempt": 3}), "rx_bad_loss"),
     "LOSS without TRIMMED": (loss(flags=0), "rx_bad_magic"),
@@ -186,12 +180,12 @@ def test_counted_dropped_and_nothing_else(name: str) -> None:
 
 
 def test_forged_early_data_is_bounded_and_does_not_stop_the_real_message() -> None:
-    """With the job's key and epoch: messages of names that nobody will post fill the pool and no more."""
+    """With key and epoch: messages that nobody will post take what their sender was granted."""
     net = network(2, early_pool_packets=16, window=4)
     for i in range(1000):
         net.inject(0, data(coll_seq=1000 + i, pkt_total=1, pkt_idx=0))
     stats = net.stats(0)
-    assert (stats["rx_early"], stats["rx_early_dropped"]) == (16, 984)
+    assert (stats["rx_early"], stats["rx_early_dropped"]) == (4, 996)
     receive = net.post_recv(0, 1, PACKETS * 64, coll_seq=1)
     net.post_send(1, 0, content(PACKETS * 64), coll_seq=1)
     assert net.settle(10_000_000_000)

@@ -39,13 +39,14 @@ def packet(
     qkey: int = JOB.qkey,
     dst_port: int = ROCE_PORT,
     qpn: int | None = None,
+    src: Address = JOB.ranks[SENDER],
 ) -> bytes:
     """An IPv4 packet from the sender to the victim, right in all that the arguments do not say."""
-    victim, sender = JOB.ranks[VICTIM], JOB.ranks[SENDER]
+    victim = JOB.ranks[VICTIM]
     return Datagram(
-        src=sender.ipv4,
+        src=src.ipv4,
         dst=victim.ipv4,
-        src_qpn=sender.qpn,
+        src_qpn=src.qpn,
         dst_qpn=victim.qpn if qpn is None else qpn,
         qkey=qkey,
         payload=header.pack() + body,
@@ -138,6 +139,23 @@ CASES = [
     # Another job's
     Case("stale epoch", "rx_stale_epoch", changed(epoch=JOB.epoch - 1)),
     Case("future epoch", "rx_stale_epoch", changed(epoch=JOB.epoch + 1)),
+    # Not from where the rank is
+    Case(
+        "another queue pair's", "rx_bad_source", packet(DATA_HEADER, b"data", src=Address("10.0.1.2", 0x53))
+    ),
+    Case(
+        "another address's",
+        "rx_bad_source",
+        packet(DATA_HEADER, b"data", src=Address("10.0.1.9", 0x52)),
+        raw_only=True,
+    ),
+    Case(
+        "bounced LOSS, another queue pair's",
+        "rx_bad_source",
+        with_udp_length(
+            packet(BOUNCED_HEADER, dst_port=LOSS_PORT, src=Address("10.0.1.2", 0x53))[:TRIMMED_BYTES]
+        ),
+    ),
     # Indices
     Case("no packets", "rx_bad_index", changed(pkt_total=0)),
     Case("513 packets", "rx_bad_index", changed(pkt_total=513)),

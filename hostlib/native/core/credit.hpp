@@ -102,6 +102,9 @@ class CreditGrant {
         lent_ += static_cast<std::uint32_t>(raise(std::min(n, window - lent_), budget));
     }
 
+    // Packets that the peer may be ahead of posted buffers.
+    std::uint64_t open() const noexcept { return granted_ - consumed_; }
+
     // The field of the wire; saying it settles what was due.
     std::uint32_t tell(const Serial& serial) noexcept {
         told_ = granted_;
@@ -121,10 +124,7 @@ class CreditGrant {
     }
 
     // Granted and not consumed, beyond the initial window.
-    std::uint64_t extra() const noexcept {
-        const std::uint64_t open = granted_ - consumed_;
-        return open > initial_ ? open - initial_ : 0;
-    }
+    std::uint64_t extra() const noexcept { return open() > initial_ ? open() - initial_ : 0; }
 
     std::uint32_t initial_;
     std::uint64_t granted_;

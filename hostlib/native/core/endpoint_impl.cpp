@@ -12,7 +12,7 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c)
       receiver(ctx, liveness),
       sender(ctx, liveness),
       transmitter(ctx, sender, receiver),
-      aborting(ctx),
+      aborting(ctx, liveness),
       expect_{c.local.qpn, c.qkey, c.roce_port, c.loss_port, c.verify_icrc} {}
 
 void EndpointImpl::check_post(const MessageName& name, const char* what, std::uint16_t peer,
@@ -79,12 +79,28 @@ void EndpointImpl::count(wire::Fault fault) noexcept {
     }
 }
 
+// Does a packet come from where the rank that it names is? A switch that cuts DATA leaves the sender's
+// address and queue pair, one that sends it back swaps them with the receiver's, whom the packet does not
+// name: so it may come from any peer. Ranks that cannot be are counted where they are used.
+bool EndpointImpl::from_its_rank(const wire::Decoded& d) const noexcept {
+    const PeerTable::Address source{d.route.src_ipv4, d.route.src_qpn};
+    const bool control = wire::has_control_part(d.csa.type);
+    const std::uint16_t rank = control ? d.control.from_rank : d.csa.name.src_rank;
+    if (d.csa.type == wire::Type::loss && rank == ctx.config.rank)
+        return ctx.peers.rank_at(source.ipv4, source.qpn) >= 0;
+    return !ctx.peers.known(rank) || ctx.peers.address(rank) == source;
+}
+
 void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
     wire::Decoded d;
     const wire::Fault fault = wire::decode(packet, expect_, d);
     if (fault != wire::Fault::none) return count(fault);
     if (d.csa.name.epoch != ctx.config.epoch) {
         ++ctx.stats.rx_stale_epoch;
+        return;
+    }
+    if (!from_its_rank(d)) {
+        ++ctx.stats.rx_bad_source;
         return;
     }
     ctx.stats.rx_bytes += packet.size();
@@ -105,7 +121,7 @@ void EndpointImpl::on_loss(const wire::Decoded& d, Nanos now) {
     if (d.csa.name.src_rank != ctx.config.rank) return receiver.on_loss(d, now);
     // Bounced: addresses and queue pairs are swapped, so it seems to come from whom it was for.
     const std::int32_t dst = ctx.peers.rank_at(d.route.src_ipv4, d.route.src_qpn);
-    if (dst < 0 || d.csa.path_id >= ctx.config.paths || d.csa.pkt_total > kMaxPackets ||
+    if (d.csa.path_id >= ctx.config.paths || d.csa.pkt_total > kMaxPackets ||
         d.csa.pkt_idx >= d.csa.pkt_total) {
         ++ctx.stats.rx_bad_index;
         return;
@@ -197,7 +213,8 @@ void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
     const Nanos late = ctx.nanos(peer.clock.sample(ctx.ts_serial, now_ts, d.csa.tx_ts, now));
     if ((d.control.flags & wire::kEcho) != 0) {
         const std::int32_t trip = ctx.ts_serial.distance(d.control.newest_tx_ts, now_ts);
-        if (trip >= 0) peer.rtt.sample(ctx.nanos(trip), now);
+        // Who answers later than a dead peer would is not slow: one of us was stopped, or somebody lies.
+        if (trip >= 0 && ctx.nanos(trip) <= ctx.config.dead_after) peer.rtt.sample(ctx.nanos(trip), now);
     }
     if (d.csa.type != wire::Type::abort) {
         bool room = peer.credit.update(ctx.credit_serial, d.control.credit);
@@ -223,12 +240,13 @@ void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
             return on_probe(d, now);
         case wire::Type::probe_rsp:
             ++ctx.stats.rx_probe_rsp;
+            if (d.control.reason == wire::Reason::pong) aborting.alive(peer, d.control, now);
             if ((d.control.flags & wire::kOfPath) != 0) sender.on_path_answer(peer, d.control.echoed_path);
             if (d.control.reason == wire::Reason::not_ready) return sender.on_not_ready(d, now);
             return receiver.on_probe_rsp(d, now);
         case wire::Type::abort:
             ++ctx.stats.rx_abort;
-            return on_abort(d, now);
+            return on_abort(d, peer, now);
         default:
             return;
     }
@@ -251,7 +269,8 @@ void EndpointImpl::on_probe(const wire::Decoded& d, Nanos) {
     ctx.control.push(item);
 }
 
-void EndpointImpl::on_abort(const wire::Decoded& d, Nanos now) {
+void EndpointImpl::on_abort(const wire::Decoded& d, Peer& peer, Nanos now) {
+    if (!aborting.believes(peer, d.control, now)) return;
     const bool dead = d.control.reason == wire::Reason::peer_dead;
     fail(dead ? Status::peer_unreachable : Status::aborted, d.csa.name.src_rank, false, now);
 }
@@ -277,7 +296,7 @@ void EndpointImpl::after_abort(const wire::Decoded& d, Nanos now) {
         ++ctx.stats.rx_abort;
         return;
     }
-    aborting.reply(ctx.peers.get(from), now);
+    aborting.reply(ctx.peers.get(from), d.csa.tx_ts, now);
 }
 
 void EndpointImpl::fail(Status status, std::uint16_t rank, bool flood, Nanos now) {
@@ -317,7 +336,7 @@ void EndpointImpl::on_timer(Nanos now) {
                 receiver.on_notices_timer(now);
                 break;
             case TimerKind::abort:
-                aborting.on_timer(now);
+                aborting.on_timer(t.index, now);
                 break;
             case TimerKind::paths:
                 sender.on_paths_timer(static_cast<std::uint16_t>(t.index), now);

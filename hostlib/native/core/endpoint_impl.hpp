@@ -38,12 +38,13 @@ class EndpointImpl {
     std::uint64_t refused(const MessageName&, CompletionKind, std::size_t bytes, Nanos);
     void expect_rest(Nanos now);
     void count(wire::Fault) noexcept;
+    bool from_its_rank(const wire::Decoded&) const noexcept;
     bool sane_control(const wire::Decoded&) const noexcept;
     bool accept_control(const wire::Decoded&, Nanos);
     void on_loss(const wire::Decoded&, Nanos);
     void on_control(const wire::Decoded&, Nanos);
     void on_probe(const wire::Decoded&, Nanos);
-    void on_abort(const wire::Decoded&, Nanos);
+    void on_abort(const wire::Decoded&, Peer&, Nanos);
     void after_abort(const wire::Decoded&, Nanos);
 
     wire::Expect expect_;

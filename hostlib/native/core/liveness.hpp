@@ -27,6 +27,9 @@ class Liveness {
     // The peer's timer fired; true: it is dead.
     bool on_timer(Peer& p, Nanos now);
 
+    // Asks for an answer.
+    void ping(Peer& p, Nanos now);
+
     // Queues a ping if the round trip to the peer is unknown or old.
     void measure(Peer& p, Nanos now);
 
@@ -35,7 +38,6 @@ class Liveness {
 
   private:
     ControlItem ping_of(const Peer& p) const;
-    void ping(Peer& p, Nanos now);
 
     Context& ctx_;
     Nanos resumed_at_ = INT64_MIN;

@@ -23,7 +23,12 @@ class LossPacer {
         --tokens_;
         return true;
     }
-    void hold(const Notice& n) { held_.push(n); }
+    // False: it holds as many as are worth holding. What such a notice tells of, the interval will find.
+    bool hold(const Notice& n) {
+        if (held_.size() == kMostHeld) return false;
+        held_.push(n);
+        return true;
+    }
 
     // DATA arrived; true: one held notice may go.
     bool data_arrived() noexcept {
@@ -38,7 +43,8 @@ class LossPacer {
     void clear() noexcept { held_.clear(); }
 
   private:
-    static constexpr unsigned kBurst = 16;  // packets; less than any switch's queue has room for
+    static constexpr unsigned kBurst = 16;          // packets; less than any switch's queue has room for
+    static constexpr std::size_t kMostHeld = 8192;  // as many as are remembered
 
     RingQueue<Notice> held_;
     unsigned tokens_ = kBurst;

@@ -59,8 +59,10 @@ struct Peer {
     Nanos silent_since = 0;  // not before we began to wait, nor before our own last long stop
     Nanos last_ping = 0;
     Nanos last_abort_reply = 0;
-    std::uint32_t waits = 0;  // unfinished messages that need this peer
-    unsigned unanswered = 0;  // pings in a row
+    Nanos doubted_abort = kNever;  // it seems to have sent an ABORT, and is asked; kNever: no
+    unsigned abort_asked = 0;      // how often
+    std::uint32_t waits = 0;       // unfinished messages that need this peer
+    unsigned unanswered = 0;       // pings in a row
     bool ever_heard = false;
 };
 

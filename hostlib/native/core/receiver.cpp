@@ -220,7 +220,9 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     const std::uint32_t i = found != kNone ? found : open(h.name, h.pkt_total, now, ctx_.longest_wait());
     Message& m = messages_[i];
     if (!m.posted) {
-        const std::uint32_t head = early_.store(m.early, h.pkt_idx, d.payload);
+        // No sender may be further ahead than it was granted, whoever sends in its name.
+        const bool granted = peer.early < peer.grant.open();
+        const std::uint32_t head = granted ? early_.store(m.early, h.pkt_idx, d.payload) : kNone;
         if (head == kNone) {
             ++ctx_.stats.rx_early_dropped;
             if (m.early == kNone) close(i, peer);

@@ -6,8 +6,9 @@
 namespace csaud {
 namespace {
 // A sender that keeps asking for a message of another number of packets than the one posted, and of which
-// nothing fits, or keeps sending a packet of another size, will never be satisfied: after so many PROBEs and
-// DATA copies the receive ends with Status::protocol.
+// nothing fits, or keeps sending a packet of another size, or says again and again that we acknowledged what
+// we did not, will never be satisfied: after so many PROBEs, DATA copies or answers the receive ends with
+// Status::protocol.
 constexpr std::uint8_t kContradictions = 8;
 }  // namespace
 
@@ -53,9 +54,8 @@ void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
     if (have) return;  // another copy made it
     const LossPacer::Notice notice{{h.name, src, h.pkt_idx, h.attempt}, h.pkt_total};
     if (pacer_.pass()) return pass_on(notice);
-    if (found != kNone) ++messages_[found].held_notices;
     if (pacer_.empty()) ctx_.timers.arm(TimerKind::notices, 0, now + peer.rtt.patience());
-    pacer_.hold(notice);
+    if (pacer_.hold(notice) && found != kNone) ++messages_[found].held_notices;
 }
 
 void Receiver::pass_on(const LossPacer::Notice& n) {
@@ -140,6 +140,7 @@ void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
         peer.grant.lend(std::max(1U, window / 4), window, ctx_.credit_budget);
         tell_credit(peer);
     }
+    if (d.control.reason == wire::Reason::gone && m.posted) return contradicted(found, now);
     if (d.control.reason != wire::Reason::sent) return;
     m.detector.sender_says(now, m.reassembly, d.control.cumulative, d.csa.tx_ts, terms(m, peer));
     arm(found, m, peer);

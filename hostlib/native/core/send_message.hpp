@@ -60,6 +60,8 @@ struct SendMessage {
     Nanos due = kNever;
     Nanos last_news = 0;            // sent something, or heard of this message
     std::uint8_t probe_rounds = 0;  // unanswered or fruitless probes in a row
+    std::uint8_t disputes = 0;      // STATEs in a row that lack what an earlier one had
+    std::uint32_t disputed_ts = 0;  // when the last of them came
 
     bool all_sent() const noexcept { return next == total; }
     // `full`: bytes of a full packet's payload.

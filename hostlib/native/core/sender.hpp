@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "acknowledged.hpp"
 #include "context.hpp"
 #include "index_map.hpp"
 #include "liveness.hpp"
@@ -71,7 +72,7 @@ class Sender {
 
     std::size_t unfinished() const noexcept { return messages_.in_use(); }
     void report(MemoryUse& use) const noexcept {
-        use.sends = messages_.bytes() + by_key_.bytes();
+        use.sends = messages_.bytes() + by_key_.bytes() + acknowledged_.bytes();
         use.copies = records_.bytes();
     }
 
@@ -103,6 +104,7 @@ class Sender {
     bool fits(const SendMessage&, const wire::Decoded&) const noexcept;
     bool was_sent(const SendMessage&, std::uint16_t idx, std::uint8_t attempt) noexcept;
     void merge(SendMessage&, const wire::Decoded&, Nanos now);
+    void dispute(SendMessage&, const Bitmap& reported, const Peer&, Nanos now);
     void all_arrived(const SendMessage&, Peer&);
     void probe_paths(Peer&, Nanos now);
     void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
@@ -128,6 +130,7 @@ class Sender {
     Pool<SendMessage> messages_;
     RecordPool records_;
     IndexMap<KeyOf> by_key_;
+    Acknowledged acknowledged_;
     HeldUp held_up_;
     HeldUp giving_;  // copies given out, not yet known to have left
     RetransmitQueue rtx_;

@@ -5,6 +5,11 @@
 #include "sender.hpp"
 
 namespace csaud {
+namespace {
+// What a receiver has it keeps. STATEs that overtook each other contradict that for less than a round trip;
+// so many in a row, a round trip apart, say that somebody else spoke in its name.
+constexpr std::uint8_t kDisputes = 4;
+}  // namespace
 
 bool Sender::fits(const SendMessage& m, const wire::Decoded& d) const noexcept {
     if (d.csa.pkt_total != m.total || d.control.cumulative > m.next) return false;
@@ -32,6 +37,25 @@ void Sender::merge(SendMessage& m, const wire::Decoded& d, Nanos now) {
     });
     m.arrived_count = static_cast<std::uint16_t>(m.arrived_count + fresh);
     if (fresh != 0) m.probe_rounds = 0;
+    dispute(m, reported, peer, now);
+}
+
+// The receiver may lack what it seemed to have: then that goes again.
+void Sender::dispute(SendMessage& m, const Bitmap& reported, const Peer& peer, Nanos now) {
+    bool lacking = false;
+    m.arrived.for_each_beyond(reported, [&](std::size_t) { lacking = true; });
+    if (!lacking) {
+        m.disputes = 0;
+        return;
+    }
+    const std::uint32_t now_ts = ctx_.ticks(now);
+    const Nanos since = ctx_.nanos(ctx_.ts_serial.distance(m.disputed_ts, now_ts));
+    if (m.disputes != 0 && since >= 0 && since < peer.rtt.patience()) return;
+    m.disputed_ts = now_ts;
+    if (++m.disputes < kDisputes) return;
+    m.disputes = 0;
+    m.arrived = reported;
+    m.arrived_count = static_cast<std::uint16_t>(reported.count());
 }
 
 bool Sender::was_sent(const SendMessage& m, std::uint16_t idx, std::uint8_t attempt) noexcept {
@@ -62,6 +86,7 @@ void Sender::on_ack(const wire::Decoded& d, Nanos now) {
     const SendMessage* m = find(d.csa.name, d.control.from_rank, &i);
     if (m == nullptr) return;  // a repeated ACK
     ++ctx_.stats.messages_sent;
+    acknowledged_.add(m->name, m->dst);
     finish(i, Status::ok, m->dst, now);
 }
 
@@ -222,6 +247,8 @@ void Sender::answer_interval(const SendMessage* m, const wire::Decoded& d) {
     ControlItem item;
     item.type = wire::Type::probe_rsp;
     item.reason = m == nullptr || m->next == 0 ? wire::Reason::not_started : wire::Reason::sent;
+    if (m == nullptr && acknowledged_.contains(d.csa.name, d.control.from_rank))
+        item.reason = wire::Reason::gone;
     item.name = d.csa.name;
     item.pkt_total = d.csa.pkt_total;
     item.peer = d.control.from_rank;

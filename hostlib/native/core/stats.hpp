@@ -25,13 +25,14 @@ namespace csaud {
     X(tx_control, "control packets handed to the device, ABORT included")                         \
     X(rx_control, "valid control packets received, ABORT included")                               \
     X(tx_bytes, "bytes handed to the device from the IPv4 header on")                             \
-    X(rx_bytes, "bytes of packets with the right keys, epoch and iCRC, from the IPv4 header on")  \
+    X(rx_bytes, "bytes of packets with right keys, epoch, iCRC and source, from the IPv4 header") \
     X(rx_bad_length, "packets whose lengths contradict each other, or are too short")             \
     X(rx_bad_icrc, "packets with a wrong invariant CRC")                                          \
     X(rx_bad_magic, "packets that are not CSA of this version, or of an unknown type")            \
     X(rx_bad_qkey, "packets with another Q_Key")                                                  \
     X(rx_bad_qpn, "packets for another queue pair")                                               \
     X(rx_stale_epoch, "packets of another epoch")                                                 \
+    X(rx_bad_source, "packets from another address or queue pair than their rank has")            \
     X(rx_bad_index, "packets with impossible ranks, indices, totals, paths or payload sizes")     \
     X(rx_bad_loss, "reports of a lost copy that was never sent")                                  \
     X(rx_early_dropped, "valid DATA of receives not yet posted, dropped for lack of room")        \
@@ -49,6 +50,7 @@ namespace csaud {
     X(rx_probe, "PROBE packets received")                                                         \
     X(rx_probe_rsp, "PROBE_RSP packets received")                                                 \
     X(rx_abort, "ABORT packets received")                                                         \
+    X(rx_abort_denied, "ABORTs of a rank that, when asked, was there as ever: somebody else's")   \
     X(rx_reordered, "first copies that arrived after a later-sent packet of their message")       \
     X(rx_early, "DATA packets that waited in the early pool")                                     \
     X(paths_assumed_bad, "times a path to a peer was taken out of use for its losses")            \

@@ -94,6 +94,7 @@ enum class Reason : std::uint8_t {
     pong = 10,        // PROBE_RSP to that
     peer_dead = 11,   // ABORT: src_rank was silent
     user_abort = 12,  // ABORT: src_rank gave up
+    gone = 13,        // PROBE_RSP: an ACK has ended this message at its sender
 };
 
 enum ControlFlag : std::uint8_t {

@@ -96,7 +96,7 @@ std::string VirtualNetwork::unbalanced() const {
     at_most("marks told of", sum.rx_ecn_echoes, sum.rx_ecn);
     equal("control packets lost", sum.tx_control + c.control_duplicated - sum.rx_control, c.control_dropped);
     equal("early data dropped", sum.rx_early_dropped, 0);
-    equal("bad indices", sum.rx_bad_index + sum.rx_bad_loss, 0);
+    equal("bad sources and indices", sum.rx_bad_source + sum.rx_bad_index + sum.rx_bad_loss, 0);
     return wrong;
 }
 
