@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from csaud_controller.control import ask
 from csaud_topologies.report.model import Report
 
-from tests.topologies.runs import CSAUD_NET, net_run, processes_of, small_scenario
+from tests.topologies.runs import CSAUD_NET, PATIENCE_S, net_run, processes_of, small_scenario
 
 pytestmark = pytest.mark.root
 
@@ -160,3 +161,54 @@ def test_the_prompts_exit_status_tells_of_a_job_that_failed(tmp_path):
     status, output = at_prompt(tmp_path / "out", scenario, "scenario", "exit", options=training)
     assert "test accuracy" in output and "FAILED" in output, output
     assert status == 1
+
+
+def test_commands_and_names_are_known_in_the_fabric_and_nowhere_else(tmp_path):
+    """`csaud` and this environment's python in `net exec`, hosts by their names."""
+    plain = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+    def machine() -> tuple[str, list[str]]:
+        mounts = Path("/proc/self/mountinfo").read_text().splitlines()
+        return Path("/etc/hosts").read_text(), [line for line in mounts if "hosts" in line]
+
+    before = machine()
+
+    def start(host: str, *command: str) -> subprocess.Popen[str]:
+        line = [*CSAUD_NET, "exec", "--run", str(path), "--host", host, "--", *command]
+        return subprocess.Popen(line, env=plain, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def output(host: str, *command: str) -> str:
+        with start(host, *command) as process:
+            said, _ = process.communicate(timeout=PATIENCE_S)
+            assert process.returncode == 0, said
+            return said
+
+    scenario = str(small_scenario(tmp_path))
+    with net_run(tmp_path / "out", "--scenario", scenario, "--cli", stdin=subprocess.PIPE) as run:
+        path = run.path
+        run.process.stdin.write("nodes\n")
+        run.process.stdin.flush()
+        run.read_until("h1 h2 h3 h4")
+        folder = str(Path(sys.executable).parent)
+        assert output("h2", "sh", "-c", "command -v csaud; command -v python").split() == [
+            f"{folder}/csaud",
+            f"{folder}/python",
+        ]
+        assert output("h4", "getent", "hosts", "h1").split() == ["10.0.1.1", "h1"]
+        assert "127.0.0.1" in output("h4", "getent", "ahostsv4", "localhost")
+        # as a user's own program would: by name, with nothing of this machine's paths
+        sum_ = (
+            "import csaud, numpy as np\nwith csaud.init() as c: print(c.all_reduce(np.ones(3, np.float32)))"
+        )
+        ranks = [
+            start(host, "env", f"RANK={rank}", "WORLD_SIZE=2", "MASTER_ADDR=h3", "MASTER_PORT=29777",
+                  "python", "-c", sum_)
+            for rank, host in enumerate(("h3", "h1"))
+        ]  # fmt: skip
+        said = [rank.communicate(timeout=PATIENCE_S)[0] for rank in ranks]
+        assert [text.strip() for text in said] == ["[2. 2. 2.]"] * 2
+        assert machine() == before
+        run.process.stdin.close()
+        assert run.wait() == 0
+    assert not path.exists()
+    assert machine() == before

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.isolation import check_machine
-from csaud_topologies.rundir import ENV, RunDir
+from csaud_topologies.rundir import ENV, RunDir, with_own_commands
 
 
 def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[str]:
@@ -16,8 +16,10 @@ def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[
     init = run.processes().get("init")
     if init is None or not init.is_alive():
         raise RunError(f"{run.path}: this run has ended")
-    # As inside the run: same working folder, and CSAUD_RUN names the run to the csaud command.
-    inside = ["env", "-C", str(Path.cwd()), f"{ENV}={run.path}", *command]
+    # As inside the run: the same working folder, CSAUD_RUN, which names the run to csaud, and the csaud and
+    # python of this very installation.
+    path = with_own_commands(os.environ.get("PATH", os.defpath))
+    inside = ["env", "-C", str(Path.cwd()), f"{ENV}={run.path}", f"PATH={path}", *command]
     if node is not None:
         pids = run.node_pids()
         if node not in pids:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -42,6 +43,11 @@ class RunDir:
     def fabric(self) -> Path:
         """The resolved inventory (csaud_controller.inventory.Fabric)."""
         return self.path / "fabric.json"
+
+    @property
+    def hosts(self) -> Path:
+        """Names of the fabric's hosts and of the machine's, as /etc/hosts inside."""
+        return self.path / "hosts"
 
     @property
     def options(self) -> Path:
@@ -109,6 +115,11 @@ def find_run(asked: Path | None = None, root: Path | None = None) -> RunDir:
         return RunDir(run_here(live, f"no fabric runs: nothing live in {root or ROOT}"))
     except NoRun as error:
         raise RunError(str(error)) from None
+
+
+def with_own_commands(path: str) -> str:
+    """A search path on which `csaud` and `python` are those of this installation."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{path}"
 
 
 def write_json(path: Path, value: object) -> None:

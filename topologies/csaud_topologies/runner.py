@@ -16,6 +16,7 @@ from csaud_topologies.assemble import all_reduce_times, build_report
 from csaud_topologies.calibrate import measured_pps, paced
 from csaud_topologies.fabric_up import RunningFabric, running
 from csaud_topologies.job import prepare, run_job, wait_prepared
+from csaud_topologies.names import name_hosts
 from csaud_topologies.options import RunOptions
 from csaud_topologies.plan import Plan, make_plan
 from csaud_topologies.report import model
@@ -48,6 +49,7 @@ class Runner:
 
     def execute(self) -> int:
         """Run it; the exit status: 0 when every check held, at the prompt those of all its jobs."""
+        name_hosts(self.plan.fabric, self.place.run)
         plan = self._calibrated(self.plan)
         preparing = prepare(plan, self.folder, self.place.logs)
         scenario, fabric = plan.scenario, plan.fabric

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from rich.console import Console
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.options import RunOptions
-from csaud_topologies.rundir import RunDir
+from csaud_topologies.rundir import RunDir, with_own_commands
 from csaud_topologies.runner import run_scenario
 
 
@@ -21,7 +20,7 @@ def run_session(path: Path) -> int:
     run = RunDir(path)
     options = RunOptions.model_validate_json(run.options.read_text())
     # Hosts and switches inherit this: `h1 csaud ...` finds the command of this very installation.
-    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    os.environ["PATH"] = with_own_commands(os.environ["PATH"])
     console = Console(highlight=False)
     try:
         _wait_recorded(run)
