@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
+from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.processes import end_process
 from csaud_topologies.targets.thrift import SimpleSwitchThrift
 
@@ -38,9 +40,11 @@ def version() -> str:
 
 
 class Bench:
-    """A running switch without a program."""
+    """A running switch with a program, this project's unless another is given."""
 
-    def __init__(self, folder: Path, namespace: NetworkNamespace) -> None:
+    def __init__(
+        self, folder: Path, namespace: NetworkNamespace, config: p4r.ForwardingPipelineConfig = CONFIG
+    ) -> None:
         address, self.dataplane = f"unix:{folder}/p4runtime.sock", f"unix:{folder}/dataplane.sock"
         argv = [
             *(
@@ -60,15 +64,18 @@ class Bench:
         with namespace.entered(), (folder / "log").open("wb") as log:
             self.process = subprocess.Popen(argv, stdout=log, stderr=log)
         try:
-            self.client = Client(address, DEVICE_ID, CONFIG)
+            self.client = Client(address, DEVICE_ID, config)
             self.client.load()
             SimpleSwitchThrift.when_ready(lambda: _connect(namespace), BINARY).close()
             self.thrift = Thrift(_connect(namespace))
         except BaseException:
             self.process.kill()
             raise
-        self.index = self.client.index
         self.read = self.client.read
+
+    @property
+    def index(self) -> P4InfoIndex:
+        return self.client.index
 
     def set_depths(self, ports: Sequence[int], packets: int = UNBOUNDED) -> None:
         """Of each queue of these ports; clones on their way round have room in any case."""
@@ -87,9 +94,9 @@ def _connect(namespace: NetworkNamespace) -> socket.socket:
 
 
 @contextmanager
-def running() -> Iterator[Bench]:
+def running(config: p4r.ForwardingPipelineConfig = CONFIG) -> Iterator[Bench]:
     with tempfile.TemporaryDirectory(prefix="csaud-incast-") as folder, NetworkNamespace() as namespace:
-        bench = Bench(Path(folder), namespace)
+        bench = Bench(Path(folder), namespace, config)
         try:
             yield bench
         finally:

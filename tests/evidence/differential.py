@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,11 +47,11 @@ Outputs = Counter[tuple[Any, ...]]
 class Reference:
     """simple_switch_grpc with one packet on its way at a time."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, bench: Bench, ports: Sequence[int] = PORTS) -> None:
         self._bench = bench
         self._found: list[tuple[int, bytes]] = []
         self._arrived = threading.Condition()
-        bench.set_depths(PORTS)
+        bench.set_depths(ports)
         self.stream = DataplaneStream(bench.dataplane, DEVICE_ID, self._take)
 
     def _take(self, port: int, frame: bytes) -> None:
@@ -71,10 +72,11 @@ class Reference:
         time.sleep(QUIET_S)
         with self._arrived:
             found, self._found = self._found, []
-        return _counted(found, self._bench.client.packet_ins(packet_ins))
+        return counted(found, self._bench.client.packet_ins(packet_ins))
 
 
-def _counted(frames: list[tuple[int, bytes]], packet_ins: list[Any]) -> Outputs:
+def counted(frames: list[tuple[int, bytes]], packet_ins: list[Any]) -> Outputs:
+    """What came out, whatever its order."""
     outputs: Outputs = Counter((port, frame.hex()) for port, frame in frames)
     for message in packet_ins:
         metadata = tuple((m.metadata_id, m.value.hex()) for m in message.metadata)
@@ -137,7 +139,7 @@ def _batch(chance: random.Random, where: str, soft: SoftTarget, reference: Refer
         sent += left
         messages += soft.packet_ins()
         reference.send(port, frame, len(left))
-    mine, other = _counted(sent, messages), reference.outputs(len(messages))
+    mine, other = counted(sent, messages), reference.outputs(len(messages))
     if mine != other:
         tally.differences.append(
             f"{where}: only soft {list(mine - other)}; only BMv2 {list(other - mine)}"[:2000]

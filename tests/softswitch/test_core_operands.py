@@ -100,11 +100,13 @@ def element(stack: str) -> Json:
     """stack[hdr.op.index & 3], as p4c writes it."""
     mask = {"type": "hexstr", "value": "0x03"}
     index = {"op": "&", "left": {"type": "field", "value": ["op", "index"]}, "right": mask}
+    return element_at(stack, {"type": "expression", "value": index})
+
+
+def element_at(stack: str, index: Json) -> Json:
     place = {"op": "dereference_header_stack", "left": {"type": "header_stack", "value": stack}}
-    return {
-        "type": "expression",
-        "value": {**place, "right": {"type": "expression", "value": index}},
-    }
+    inner = {"type": "expression", "value": {**place, "right": index}}
+    return {"type": "expression", "value": inner}
 
 
 def item(value: int, last: bool) -> bytes:
@@ -149,8 +151,7 @@ def test_an_element_is_copied(index: int) -> None:
 
 def test_an_element_beyond_the_stack_is_none() -> None:
     """BMv2 ends; here nothing is written, and what is read is not valid."""
-    beyond = element("items")
-    beyond["value"]["right"] = {"type": "hexstr", "value": "0x04"}
+    beyond = element_at("items", {"type": "hexstr", "value": "0x04"})
     for primitive in ("add_header", "remove_header"):
         assert shifted(call(primitive, beyond), index=0) == [1, 2, 3, 4]
     assert shifted(call("assign_header", beyond, header("items[0]")), index=0) == [1, 2, 3, 4]

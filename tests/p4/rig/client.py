@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
+from functools import cached_property
 
 import grpc
 from csaud_softswitch.p4runtime.errors import Code, codes_of
@@ -24,7 +25,6 @@ class Client:
         self._device_id = device_id
         self._config = config
         self._election_id = election_id
-        self.index: P4InfoIndex = build_index(config.p4info)
         self._channel = grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)])
         try:
             grpc.channel_ready_future(self._channel).result(CONNECT_LIMIT_S)
@@ -44,6 +44,10 @@ class Client:
         self._outbox.put(hello)
         answer = self._arbitration.get(timeout=CONNECT_LIMIT_S)
         assert answer.status.code == Code.OK, f"not the primary controller of {address}: {answer}"
+
+    @cached_property
+    def index(self) -> P4InfoIndex:
+        return build_index(self._config.p4info)
 
     def _receive(self) -> None:
         try:
