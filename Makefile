@@ -104,9 +104,16 @@ fuzz: build/.apt ## libFuzzer with sanitizers on hosts' and switch's parsers (FU
 sanitize: build/.installed ## Tests of both native cores under ASan and UBSan, those with threads under TSan (KINDS=thread)
 	@$(BIN)/python -m tests.sanitize $(KINDS)
 
+# mutmut's operators are used, nothing else of it, and by nothing else.
+.PHONY: mutants
+mutants: build/.installed ## Would the tests notice? A random sample of mutants (SAMPLE=100 SEED=1)
+	@$(BIN)/pip install -q 'mutmut>=3.8,<4'
+	@$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
+
 .PHONY: nightly
-nightly: build/.installed ## A million schedules of faults (about two hours), and an hour of each fuzzer
+nightly: build/.installed ## A million schedules of faults (about two hours), mutants, and an hour of each fuzzer
 	@CSAUD_SCHEDULES=1000000 $(BIN)/python -m pytest -q tests/hostlib/test_fault_schedules.py
+	@$(MAKE) mutants SEED=$$(date +%j)
 	@$(MAKE) fuzz FUZZ_SECONDS=3600
 
 .PHONY: bench-switch

@@ -10,11 +10,14 @@ leaks are not looked for. Whatever a sanitizer says, also in a process that a te
 from __future__ import annotations
 
 import argparse
+import importlib
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.support import overlay
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "sanitize"
@@ -74,6 +77,10 @@ def package(kind: str) -> Path:
             ROOT / folder / name, out / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_core*.so")
         )
         shutil.copy2(module, out / name)
+    shutil.copytree(ROOT / "sim" / "csaud_sim", out / "csaud_sim", dirs_exist_ok=True)
+    as_installed = importlib.import_module("csaud_sim._core").__file__  # what only imports need
+    assert as_installed is not None
+    shutil.copy2(as_installed, out / "csaud_sim")
     return out
 
 
@@ -95,15 +102,17 @@ def run(kind: str, selected: list[str]) -> int:
     ]
     environment = {
         **os.environ,
-        "PYTHONPATH": os.pathsep.join(map(str, folders)),
+        **overlay.environment(folders),
         "CSAUD_SLOWER": SLOWER,
         "LD_PRELOAD": f"{library(LIBRARIES[kind])} {library('libstdc++.so')}",
         "ASAN_OPTIONS": f"detect_leaks=0:log_path={said}",
         "UBSAN_OPTIONS": f"print_stacktrace=1:log_path={said}",
         "TSAN_OPTIONS": f"exitcode=66:second_deadlock_stack=1:log_path={said}",
     }
-    # ThreadSanitizer wants addresses as they are without randomization.
-    argv = ["setarch", "-R", sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *selected]
+    as_they_are = "setarch", "-R"  # addresses, which ThreadSanitizer wants without randomization
+    for name in PACKAGES.values():
+        overlay.check(environment, f"{name}._core", copies, *as_they_are)
+    argv = [*as_they_are, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *selected]
     status = subprocess.run(argv, cwd=ROOT, env=environment).returncode
     for report in sorted(BUILD.glob(f"said-{kind}.*")):
         print(f"--- {report}\n{report.read_text()[:4000]}", file=sys.stderr)

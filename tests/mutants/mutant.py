@@ -1,0 +1,33 @@
+"""One small change of one file."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """`path`: relative to the repository. `operator`: what was done. `before`, `after`: the whole file."""
+
+    path: str
+    line: int
+    operator: str
+    before: str
+    after: str
+
+    @property
+    def diff(self) -> str:
+        lines = difflib.unified_diff(
+            self.before.splitlines(), self.after.splitlines(), self.path, self.path, n=1, lineterm=""
+        )
+        return "\n".join(lines)
+
+    @property
+    def change(self) -> tuple[str, str]:
+        """What the lines that differ were and are, without white space at their ends."""
+        lines = self.diff.splitlines()[2:]
+        gone, come = (
+            "\n".join(line[1:].strip() for line in lines if line.startswith(sign)) for sign in ("-", "+")
+        )
+        return gone, come

@@ -1,0 +1,77 @@
+"""Which tests are asked about a mutant of a file: those that name it first, then the others of its part.
+
+The tests of whole fabrics and of guests are not asked: they take minutes, and what they find alone is rarely
+a small mistake.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PARTS = {
+    "hostlib/native/core": ("tests/hostlib",),
+    "hostlib/csaud": ("tests/hostlib",),
+    "controller/csaud_controller": ("tests/controller", "tests/topologies"),
+}
+"""Folder of sources -> folders of its tests."""
+
+# What the C++ core is tested through besides test_core_*: sockets, damaged packets, schedules of faults.
+OF_THE_CORE = (
+    "malformed_packets",
+    "fault_schedules",
+    "device_counters",
+    "device_ecn",
+    "device_threads",
+    "path_reports",
+)
+WHOLE_RUNS = ("test_net_", "test_workloads", "test_bmv2")
+
+
+def part(path: str) -> str:
+    """The folder of PARTS that a source file is in; KeyError where it is in none."""
+    for folder in PARTS:
+        if path.startswith(folder + "/"):
+            return folder
+    raise KeyError(path)
+
+
+def stages(root: Path, path: str) -> list[list[str]]:
+    """Files of tests, the nearest first, in groups that are asked one after the other."""
+    folder = part(path)
+    files = sorted(_candidates(root, folder))
+    near = sorted(files, key=lambda file: -_nearness(root / file, path))
+    first = [file for file in near if _nearness(root / file, path)]
+    if folder.startswith("hostlib/native"):
+        first = [file for file in near if "/test_core_" in file]
+    rest = [file for file in near if file not in first]
+    return [stage for stage in (first, rest) if stage]
+
+
+def _candidates(root: Path, folder: str) -> Iterator[str]:
+    for tests in PARTS[folder]:
+        for file in (root / tests).glob("test_*.py"):
+            name = file.stem.removeprefix("test_")
+            native = name.startswith("core_") or name in OF_THE_CORE
+            if file.name.startswith(WHOLE_RUNS) or (folder.startswith("hostlib/native") and not native):
+                continue
+            if folder == "hostlib/csaud" and (
+                name.startswith("core_") or name in ("fault_schedules", "fuzz")
+            ):
+                continue
+            yield file.relative_to(root).as_posix()
+
+
+def _nearness(test: Path, path: str) -> int:
+    """How often a file of tests names the source file, or what is in it."""
+    stem = Path(path).stem
+    words = [stem, "".join(word.capitalize() for word in stem.split("_"))]
+    if path.endswith(".py"):
+        words = [
+            re.escape(path.split("/", 1)[1].removesuffix(".py").replace("/", ".")),
+            rf"import .*\b{stem}\b",
+        ]
+    named = 10 if test.stem.removeprefix("test_").removeprefix("core_") == stem else 0
+    text = test.read_text()
+    return named + sum(len(re.findall(rf"\b{word}\b", text)) for word in words)

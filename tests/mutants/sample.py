@@ -1,0 +1,125 @@
+"""Drawing mutants and judging them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import yaml
+
+from tests.mutants import nearest
+from tests.mutants.cpp_mutants import CppFile
+from tests.mutants.mutant import Mutant
+from tests.mutants.workshop import Workshop
+
+Outcome = Literal["caught", "survived", "equivalent", "does not compile"]
+EQUIVALENTS = Path(__file__).with_name("equivalents.yaml")
+SUFFIXES = (".py", ".cpp", ".hpp")
+
+
+class Mutants(Protocol):
+    """Of one file, by number; None for one that is not the language."""
+
+    def __len__(self) -> int: ...
+
+    def make(self, number: int) -> Mutant | None: ...
+
+
+@dataclass(frozen=True)
+class Verdict:
+    mutant: Mutant
+    outcome: Outcome
+    words: str  # the test that caught it, why it is equivalent, or the compiler's complaint
+    seconds: float
+
+    def as_json(self) -> dict[str, Any]:
+        mutant = self.mutant
+        return {
+            "path": mutant.path, "line": mutant.line, "operator": mutant.operator, "outcome": self.outcome,
+            "words": self.words, "seconds": round(self.seconds, 1), "diff": mutant.diff,
+        }  # fmt: skip
+
+
+def sources(root: Path, paths: Iterable[str]) -> list[str]:
+    """The source files at these paths, relative to `root`; ValueError for a path that has none."""
+    found: set[str] = set()
+    for path in paths:
+        place = root / path
+        files = [place] if place.is_file() else sorted(place.rglob("*"))
+        here = {file.relative_to(root).as_posix() for file in files if file.suffix in SUFFIXES}
+        if not here:
+            raise ValueError(f"{path}: no Python or C++ there")
+        for name in here:
+            try:
+                nearest.part(name)
+            except KeyError:
+                raise ValueError(f"{name}: expected a file below {', '.join(nearest.PARTS)}") from None
+        found |= here
+    return sorted(found)
+
+
+def draw(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
+    """`count` different mutants; a file is as likely as it is long."""
+    chance = random.Random(seed)
+    texts = {file: (root / file).read_text() for file in files}
+    weights = [sum(1 for line in text.splitlines() if line.strip()) for text in texts.values()]
+    parsed: dict[str, Mutants] = {}
+    drawn: dict[tuple[str, str], Mutant] = {}
+    for _ in range(100 * count):
+        if len(drawn) == count:
+            break
+        [file] = chance.choices(files, weights)
+        if file not in parsed:
+            parsed[file] = _parsed(file, texts[file])
+        mutants = parsed[file]
+        if not len(mutants):
+            continue
+        mutant = mutants.make(chance.randrange(len(mutants)))
+        if mutant is not None:
+            drawn.setdefault((file, mutant.after), mutant)
+    return list(drawn.values())
+
+
+def _parsed(file: str, text: str) -> Mutants:
+    if not file.endswith(".py"):
+        return CppFile(file, text)
+    from tests.mutants.python_mutants import PythonFile  # mutmut is there only where `make mutants` was run
+
+    return PythonFile(file, text)
+
+
+def equivalents() -> dict[tuple[str, str, str], str]:
+    """(path, the lines as they were, as they are) -> why nobody could tell the difference."""
+    entries = yaml.safe_load(EQUIVALENTS.read_text()) or []
+    return {(entry["path"], entry["was"].strip(), entry["is"].strip()): entry["why"] for entry in entries}
+
+
+def judge(
+    workshop: Workshop, mutant: Mutant, known: dict[tuple[str, str, str], str], *options: str
+) -> Verdict:
+    """Ask the tests; the tree is as before when this returns."""
+    began = time.monotonic()
+
+    def verdict(outcome: Outcome, words: str) -> Verdict:
+        return Verdict(mutant, outcome, words, time.monotonic() - began)
+
+    if why := known.get((mutant.path, *mutant.change)):
+        return verdict("equivalent", why)
+    native = not mutant.path.endswith(".py")
+    workshop.write(mutant.path, mutant.after)
+    try:
+        if native and (complaint := workshop.build()):
+            return verdict("does not compile", complaint)
+        for tests in nearest.stages(workshop.tree, mutant.path):
+            answer = workshop.ask(tests, *options)
+            if not answer.passed:
+                return verdict("caught", answer.words)
+        return verdict("survived", "")
+    finally:
+        workshop.write(mutant.path, mutant.before)
+        if native:
+            workshop.build()

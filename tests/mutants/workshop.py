@@ -1,0 +1,118 @@
+"""A copy of the work tree in which files are changed, native code is built and tests are run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support import overlay
+
+PACKAGES = {"hostlib": "csaud", "softswitch": "csaud_softswitch", "sim": "csaud_sim"}
+"""Folder -> the package there that has a native module."""
+FOLDERS = ("hostlib", "controller", "softswitch", "topologies", "sim")
+NATIVE = "hostlib/native"
+MEMORY = 16 << 30  # bytes of address space: a mutant may ask for all there is
+PYTEST = ("-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not thorough")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the tests said of a tree."""
+
+    passed: bool
+    words: str  # the first test that failed, or why none was run
+
+
+class Workshop:
+    """`folder` holds the copy and its native build; both are kept for the next time."""
+
+    def __init__(self, root: Path, folder: Path, *, limit_s: float) -> None:
+        self.tree = folder / "tree"
+        self._native = folder / "native"
+        self._limit_s = limit_s
+        self._copy(root)
+        self._modules()
+        folders = [self.tree / name for name in FOLDERS]
+        self._environ = {**os.environ, **overlay.environment(folders)}
+        for package in PACKAGES.values():
+            overlay.check(self._environ, f"{package}._core", self.tree)
+
+    def write(self, path: str, text: str) -> None:
+        (self.tree / path).write_text(text)
+
+    def build(self) -> str | None:
+        """Build the host's native module from the copy; the compiler's words where that fails."""
+        if not (self._native / "build.ninja").exists():
+            launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
+            configure = ["cmake", "-S", self.tree / NATIVE, "-B", self._native, "-G", "Ninja", *launcher,
+                         f"-DPython_EXECUTABLE={sys.executable}", "-DCSAUD_WERROR=OFF",
+                         "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]  # fmt: skip
+            subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
+        # a number of jobs is what the caller shares the machine by
+        command = ["ninja", "-C", self._native, "-j", "2", "csaud_core_module"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            return done.stdout[-2000:]
+        [module] = self._native.glob("_core*.so")
+        shutil.copy2(module, self.tree / "hostlib" / "csaud")
+        return None
+
+    def ask(self, tests: list[str], *options: str) -> Answer:
+        """Run these files of tests until one fails."""
+        command = [sys.executable, "-m", "pytest", *PYTEST, *options, *tests]
+        process = subprocess.Popen(
+            command, cwd=self.tree, env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=_limited,
+        )  # fmt: skip
+        try:
+            output, _ = process.communicate(timeout=self._limit_s)
+        except subprocess.TimeoutExpired:
+            output = None
+        finally:
+            _end(process)
+        if output is None:
+            return Answer(False, f"not done after {self._limit_s:g} s")
+        if process.returncode == 0:
+            return Answer(True, "")
+        said = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR", "Fatal"))]
+        return Answer(False, said[0][:200] if said else f"pytest ended with {process.returncode}")
+
+    def _copy(self, root: Path) -> None:
+        """Only what differs is written, so that what is built need not be built anew."""
+        listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        names = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True).stdout.split(
+            "\0"
+        )
+        for name in filter(None, names):
+            source, target = root / name, self.tree / name
+            if not source.is_file():
+                continue
+            if target.exists() and target.read_bytes() == source.read_bytes():
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+
+    def _modules(self) -> None:
+        for folder, package in PACKAGES.items():
+            module = importlib.import_module(f"{package}._core")
+            assert module.__file__ is not None
+            shutil.copy2(module.__file__, self.tree / folder / package)
+
+
+def _limited() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """With all that it started in its session."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
