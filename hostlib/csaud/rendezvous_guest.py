@@ -1,28 +1,26 @@
 """The other ranks' side of the rendezvous: connect to rank 0, hand in the card, get the table."""
 
+import contextlib
 import dataclasses
 import socket
 import time
 from collections.abc import Mapping
 from typing import Any
 
+from csaud.channels import NotAuthenticated, open_channel
 from csaud.errors import ConfigError, RendezvousError
-from csaud.frames import BadFrame, FrameReader, Message, encode
+from csaud.frames import BadFrame, Message
+from csaud.job_secret import Credentials
 from csaud.rendezvous import PROTOCOL, Card, Table, table_from_json
-
-
-@dataclasses.dataclass(slots=True)
-class _Replies:
-    reader: FrameReader = dataclasses.field(default_factory=FrameReader)
-    ready: list[Message] = dataclasses.field(default_factory=list)
 
 
 class Guest:
     """`connection` comes from `csaud.connections.connect`; `join` gets the table."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, credentials: Credentials | None = None) -> None:
         self._sock = connection
-        self._replies = _Replies()
+        self._channel = open_channel(credentials, listening=False)
+        self._ready: list[Message] = []
         self.table: Table
 
     @property
@@ -35,7 +33,7 @@ class Guest:
 
         Raises:
             RendezvousError: rank 0 refused us (its reason is the message), went away, or was silent too long.
-            ConfigError: settings that must be the same at every rank (`agreed`) are not.
+            ConfigError: settings that must be the same at every rank (`agreed`) are not, or the job's secret.
         """
         hello = {
             "type": "join",
@@ -58,8 +56,11 @@ class Guest:
         deadline = time.monotonic() + timeout
         try:
             self._sock.settimeout(max(0.05, timeout))
-            self._sock.sendall(encode(message))
+            self._channel.send(message)
+            self._sock.sendall(self._channel.outgoing())
             reply = self._next(deadline)
+        except NotAuthenticated as error:
+            raise ConfigError(f"rank 0 is not of this job: {error}") from None
         except TimeoutError:
             raise RendezvousError(f"rank 0 did not answer within {timeout:g} s", (0,)) from None
         except (OSError, BadFrame) as error:
@@ -73,7 +74,7 @@ class Guest:
         return reply
 
     def _next(self, deadline: float) -> Message:
-        while not self._replies.ready:
+        while not self._ready:
             left = deadline - time.monotonic()
             if left <= 0:
                 raise TimeoutError
@@ -81,5 +82,9 @@ class Guest:
             data = self._sock.recv(1 << 20)
             if not data:
                 raise ConnectionResetError("it closed the connection")
-            self._replies.ready += self._replies.reader.feed(data)
-        return self._replies.ready.pop(0)
+            try:
+                self._ready += self._channel.feed(data)
+            finally:
+                with contextlib.suppress(OSError):  # then there is nothing to receive either
+                    self._sock.sendall(self._channel.outgoing())
+        return self._ready.pop(0)

@@ -1,5 +1,6 @@
 """Rank 0's side of the rendezvous: a listening socket, served only while rank 0 itself waits (no thread)."""
 
+import contextlib
 import dataclasses
 import logging
 import selectors
@@ -8,9 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from csaud.channels import Channel, NotAuthenticated, open_channel
 from csaud.connections import listen
 from csaud.errors import ConfigError, RendezvousError
-from csaud.frames import BadFrame, FrameReader, Message, encode
+from csaud.frames import BadFrame, Message
+from csaud.job_secret import Credentials
 from csaud.rendezvous import (
     PROTOCOL,
     Card,
@@ -24,6 +27,9 @@ from csaud.settings import differing
 
 log = logging.getLogger(__name__)
 
+_CARD = 65536  # bytes of a frame that a guest may send
+_NAMED = 4  # connections that were refused, in a message
+
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Guest:
@@ -31,7 +37,7 @@ class _Guest:
 
     sock: socket.socket
     name: str
-    reader: FrameReader = dataclasses.field(default_factory=lambda: FrameReader(limit=65536))
+    channel: Channel
     rank: int = -1
 
 
@@ -40,13 +46,23 @@ class Host:
 
     Args:
         agreed: this rank's settings that must be the same at every rank.
+        credentials: of the job's secret, where it has one: who lacks it is refused, and named at the end.
 
     Raises:
         ConfigError: the address is not of this machine, or the port is taken.
     """
 
-    def __init__(self, address: str, port: int, world: int, agreed: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        port: int,
+        world: int,
+        agreed: Mapping[str, Any] | None = None,
+        credentials: Credentials | None = None,
+    ) -> None:
         self._world = world
+        self._credentials = credentials
+        self._strangers: list[str] = []  # who was refused for its secret, and why
         self._agreed: dict[int, Mapping[str, Any]] = {0: agreed or {}}
         self._guests: dict[int, _Guest] = {}  # by rank
         self._cards: dict[int, Card] = {}
@@ -105,6 +121,8 @@ class Host:
         """Those who have not come, told to those who have."""
         missing = [rank for rank in range(self._world) if rank != 0 and rank not in self._cards]
         text = f"{name_ranks(missing, self._world)} did not come to the rendezvous within {timeout:g} s"
+        if self._strangers:
+            text += "; refused: " + "; ".join(self._strangers[-_NAMED:])
         self._tell_all({"type": "refused", "reason": text, "missing": missing})
         return RendezvousError(text, tuple(missing))
 
@@ -128,14 +146,19 @@ class Host:
         sock, peer = self._listener.accept()
         # A table of many ranks may not fit into the socket's buffer at once: bounded blocking writes.
         sock.settimeout(10.0)
-        self._selector.register(sock, selectors.EVENT_READ, _Guest(sock, f"{peer[0]}:{peer[1]}"))
+        channel = open_channel(self._credentials, listening=True, limit=_CARD)
+        self._selector.register(sock, selectors.EVENT_READ, _Guest(sock, f"{peer[0]}:{peer[1]}", channel))
 
     def _read(self, guest: _Guest) -> None:
         try:
             data = guest.sock.recv(65536)
-            messages = guest.reader.feed(data)
+            messages = guest.channel.feed(data)
+            guest.sock.sendall(guest.channel.outgoing())
         except (OSError, BadFrame) as error:
             log.warning("rendezvous: dropped the connection from %s: %s", guest.name, error)
+            if isinstance(error, NotAuthenticated):
+                self._strangers.append(f"{guest.name}: {error}")
+                self._last_words(guest)
             self._drop(guest)
             return
         if not data:
@@ -184,13 +207,19 @@ class Host:
         if self._guests.get(guest.rank) is guest:  # it may be started again while the others are still coming
             del self._guests[guest.rank], self._cards[guest.rank], self._agreed[guest.rank]
 
+    def _last_words(self, guest: _Guest) -> None:
+        """Why it was refused, as far as it can be told."""
+        with contextlib.suppress(OSError):
+            guest.sock.sendall(guest.channel.outgoing())
+
     def _tell_all(self, message: Message) -> None:
         for guest in list(self._guests.values()):
             self._tell(guest, message)
 
     def _tell(self, guest: _Guest, message: Message) -> None:
         try:
-            guest.sock.sendall(encode(message))
+            guest.channel.send(message)
+            guest.sock.sendall(guest.channel.outgoing())
         except OSError as error:
             # The transport will find it gone; here it must not stop the others.
             log.warning("rendezvous: cannot reach %s: %s", guest.name, error)

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from csaud import _core, addresses, launch
+from csaud import _core, addresses, job_secret, launch
 from csaud import settings as settings_table
 from csaud.communicator import Communicator
 from csaud.connections import connect, listen
@@ -87,7 +87,11 @@ def join(
     settings = _settings(overrides, variables)
     with _closed_on_error() as cleanup:
         arbiter = open_arbiter(settings.arbiter, variables)
-        newcomer = Newcomer(read_doors(doors, lambda host: addresses.resolve(host, "join")), timeout)
+        newcomer = Newcomer(
+            read_doors(doors, lambda host: addresses.resolve(host, "join")),
+            timeout,
+            job_secret.credentials(settings),
+        )
         cleanup.callback(newcomer.close)
         local = newcomer.local_address
         listener = _listen(local, settings, cleanup)
@@ -175,7 +179,10 @@ class _Seat:
 
 
 def _serve(seat: _Seat, settings: Settings, arbiter: Arbiter, cleanup: contextlib.ExitStack) -> Service:
-    service = Service(seat.listener, seat.table, seat.uid, arbiter, settings_table.agreed(settings))
+    service = Service(
+        seat.listener, seat.table, seat.uid, arbiter, settings_table.agreed(settings),
+        job_secret.credentials(settings),
+    )  # fmt: skip
     cleanup.callback(service.close)
     return service
 
@@ -196,13 +203,14 @@ def _meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> _
     given = _own_address(settings)
     uid = secrets.token_hex(8)
     agreed = settings_table.agreed(settings)
+    secret = job_secret.credentials(settings)
     if place.world == 1:
         opened = open_device(settings, given or "127.0.0.1")
         listener = _listen(opened.ipv4, settings, cleanup)
         table = make_table([_card(0, settings, opened, opened.ipv4, uid, listener)], settings.epoch)
         return _Seat(opened, table, uid, listener)
     if place.rank == 0:
-        with contextlib.closing(Host(master, place.master_port, place.world, agreed)) as host:
+        with contextlib.closing(Host(master, place.master_port, place.world, agreed, secret)) as host:
             if addresses.is_unspecified(master):  # no address to send to: the others know one that leads here
                 master = host.reached_at(settings.store_timeout)
             listener = _listen(master, settings, cleanup)
@@ -211,7 +219,7 @@ def _meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> _
             table = host.gather(card, settings.epoch, settings.store_timeout)
         return _Seat(opened, table, uid, listener)
     connection = connect(master, place.master_port, settings.store_timeout)
-    with contextlib.closing(Guest(connection)) as guest:
+    with contextlib.closing(Guest(connection, secret)) as guest:
         listener = _listen(guest.local_address, settings, cleanup)
         opened = open_device(settings, given or guest.local_address)
         card = _card(place.rank, settings, opened, master, uid, listener)

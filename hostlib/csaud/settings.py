@@ -26,12 +26,15 @@ def _row(
     low: float = 0,
     high: float = float("inf"),
     agreed: bool = False,
+    hidden: bool = False,
 ) -> Any:
-    """One row of the table. `low` and `high` bound numbers, inclusive; `agreed`: the same at every rank."""
+    """One row of the table. `low` and `high` bound numbers, inclusive; `agreed`: the same at every rank;
+    `hidden`: never shown."""
     metadata = {
-        "unit": unit, "help": help, "choices": choices, "low": low, "high": high, "agreed": agreed
+        "unit": unit, "help": help, "choices": choices, "low": low, "high": high, "agreed": agreed,
+        "hidden": hidden,
     }  # fmt: skip
-    return dataclasses.field(default=default, metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata, repr=not hidden)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +68,13 @@ class Settings:
     store_port: int = _row(0, "TCP port", "port of rank 0's rendezvous; 0: MASTER_PORT", high=65535)
     store_timeout: float = _row(60.0, "s", "how long the ranks wait for each other at the start", low=0.1)
     close_timeout: float = _row(5.0, "s", "how long close() waits for the other ranks to close, too", low=0)
+    secret: str = _row(
+        "",
+        "text",
+        "known to this job's ranks alone, 16 characters or more: they meet under TLS and let in nobody else",
+        hidden=True,
+    )
+    secret_file: str = _row("", "path", "file with the secret, instead of `secret`")
     epoch: int = _row(0, "number", "world epoch of the job; 0: drawn by rank 0", high=65535)
     # who goes on after failures
     arbiter: str = _row(
@@ -213,13 +223,17 @@ def sources(environ: Mapping[str, str]) -> list[tuple[str, Any, str, str, str]]:
     return [
         (
             name,
-            getattr(settings, name),
+            _shown(field, getattr(settings, name)),
             variable(name) if variable(name) in environ else "default",
             field.metadata["unit"],
             field.metadata["help"],
         )
         for name, field in FIELDS.items()
     ]
+
+
+def _shown(field: dataclasses.Field[Any], value: Any) -> Any:
+    return "(set)" if field.metadata["hidden"] and value else value
 
 
 def _refuse_unknown(overrides: Mapping[str, Any], environ: Mapping[str, str]) -> None:

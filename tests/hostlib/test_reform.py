@@ -30,11 +30,14 @@ def check(results: list[dict[str, Any]], doomed: set[int]) -> None:
         assert bad == {}
 
 
+@pytest.mark.parametrize("secret", ["", "correct horse battery staple"])
 @pytest.mark.parametrize(("mode", "doomed"), [("raw", {0, 1}), ("udp", {1, 3}), ("raw", {3, 4})], ids=str)
-def test_two_ranks_of_five_die_at_once(mode: str, doomed: set[int]) -> None:
-    """Whoever is left meets at the lowest rank that is, and goes on with the right sums."""
+def test_two_ranks_of_five_die_at_once(mode: str, doomed: set[int], secret: str) -> None:
+    """Whoever is left meets at the lowest rank that is, and goes on with the right sums; with a secret,
+    under TLS again."""
+    settings = {**SETTINGS, "mode": mode, "secret": secret}
     with NetworkNamespace() as namespace, on_host(namespace) as place:
-        ranks = [Rank(place, f"127.0.1.{1 + n}", {**SETTINGS, "mode": mode}) for n in range(5)]
+        ranks = [Rank(place, f"127.0.1.{1 + n}", settings) for n in range(5)]
         arguments = {**TASK, "doomed": sorted(doomed), "stale": 0}
         results = run_job(ranks, "127.0.1.1", "reform", arguments, doomed=doomed)
     assert len(results) == 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import queue
+import secrets
 import signal
 import subprocess
 import sys
@@ -91,6 +92,12 @@ def _queue_max_s(scenario: Scenario, fabric: Fabric, link: LinkDefaults) -> floa
     return min(max(seconds, _QUEUE_MAX_S[0]), _QUEUE_MAX_S[1])
 
 
+def job_secret() -> dict[str, str]:
+    """Variables with a secret of its own for each job; none where the user's environment has one."""
+    given = any(os.environ.get(name) for name in ("CSAUD_SECRET", "CSAUD_SECRET_FILE"))
+    return {} if given else {"CSAUD_SECRET": secrets.token_hex(32)}
+
+
 def worker_environment(
     scenario: Scenario, fabric: Fabric, hosts: list[str], rank: int, control_socket: Path
 ) -> dict[str, str]:
@@ -140,6 +147,7 @@ class Job:
     def start(self, net: Any, fabric: Fabric, hosts: list[str], folder: Path, place: Place) -> None:
         """Start one worker on each of `hosts`, in rank order."""
         control = place.run.path / "controller.sock"
+        secret = job_secret()
         for rank, host in enumerate(hosts):
             log = place.logs / f"rank{rank}.log"
             with log.open("wb") as errors:
@@ -150,7 +158,7 @@ class Job:
                     stdout=subprocess.PIPE,
                     stderr=errors,
                     text=True,
-                    env=worker_environment(self.scenario, fabric, hosts, rank, control),
+                    env=worker_environment(self.scenario, fabric, hosts, rank, control) | secret,
                 )
             worker = Worker(rank, host, process, log)
             self.workers.append(worker)

@@ -7,8 +7,10 @@ import selectors
 import socket
 from collections.abc import Callable, Iterator
 
+from csaud.channels import Channel, NotAuthenticated, open_channel
 from csaud.connections import begin_connecting
-from csaud.frames import BadFrame, FrameReader, Message, encode
+from csaud.frames import BadFrame, Message
+from csaud.job_secret import Credentials
 
 log = logging.getLogger(__name__)
 
@@ -22,9 +24,9 @@ class Link:
 
     sock: socket.socket
     name: str
+    channel: Channel
     uid: str = ""
     connecting: bool = False
-    reader: FrameReader = dataclasses.field(default_factory=FrameReader)
     waiting: bytearray = dataclasses.field(default_factory=bytearray)
 
 
@@ -35,6 +37,7 @@ class Links:
         listener: accepted from until `close`, which closes it.
         address_of: "address:port" of a uid, "" where it is not known.
         lost: called with the uid whose connection has ended, or could not be made.
+        credentials: of the job's secret, where it has one.
     """
 
     def __init__(
@@ -42,7 +45,9 @@ class Links:
         listener: socket.socket,
         address_of: Callable[[str], str],
         lost: Callable[[str], None],
+        credentials: Credentials | None = None,
     ) -> None:
+        self._credentials = credentials
         self._address_of, self._lost = address_of, lost
         self._listener = listener
         listener.setblocking(False)
@@ -83,7 +88,8 @@ class Links:
         link = self._by_uid.get(uid) or self._connect(uid)
         if link is None:
             return
-        link.waiting += encode(message)
+        link.channel.send(message)
+        link.waiting += link.channel.outgoing()
         if len(link.waiting) > _MOST_WAITING:
             self.drop(link, "it does not read what is sent")
         elif not link.connecting:
@@ -102,7 +108,7 @@ class Links:
     @property
     def idle(self) -> bool:
         """Whether everything has been handed to the kernel."""
-        return not any(link.waiting for link in self._by_uid.values())
+        return not any(link.waiting or not link.channel.idle for link in self._by_uid.values())
 
     def close(self) -> None:
         """End all connections, without a word to `lost`."""
@@ -119,13 +125,15 @@ class Links:
         except OSError as error:  # it has gone again, or there are too many
             log.debug("membership: cannot accept: %s", error)
             return
-        self._add(Link(sock, f"{peer[0]}:{peer[1]}"), selectors.EVENT_READ)
+        channel = open_channel(self._credentials, listening=True)
+        self._add(Link(sock, f"{peer[0]}:{peer[1]}", channel), selectors.EVENT_READ)
 
     def _connect(self, uid: str) -> Link | None:
         where = self._address_of(uid)
         address, _, port = where.rpartition(":")
         try:
-            link = Link(begin_connecting(address, int(port)), where, uid, connecting=True)
+            channel = open_channel(self._credentials, listening=False)
+            link = Link(begin_connecting(address, int(port)), where, channel, uid, connecting=True)
         except (OSError, ValueError, OverflowError) as error:
             log.debug("membership: cannot connect to %r: %s", where, error)
             self._lost(uid)
@@ -144,13 +152,24 @@ class Links:
         try:
             data = link.sock.recv(1 << 16)
             if data:
-                return link.reader.feed(data)
+                try:
+                    return link.channel.feed(data)
+                finally:
+                    self._answer(link)
             self.drop(link, "closed")
         except BlockingIOError:
             pass
         except (OSError, BadFrame) as error:
+            if isinstance(error, NotAuthenticated):
+                log.warning("membership: refused %s: %s", link.name, error)
             self.drop(link, str(error))
         return []
+
+    def _answer(self, link: Link) -> None:
+        """What the channel itself has to say: its side of a handshake, or why it refuses the other end."""
+        if out := link.channel.outgoing():
+            link.waiting += out
+            self._write(link)
 
     def _write(self, link: Link) -> None:
         link.connecting = False

@@ -6,9 +6,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from csaud.channels import NotAuthenticated, open_channel
 from csaud.connections import connect
 from csaud.errors import ConfigError, RendezvousError
-from csaud.frames import BadFrame, FrameReader, Message, encode
+from csaud.frames import BadFrame, Message
+from csaud.job_secret import Credentials
 from csaud.membership.messages import (
     BadMessage,
     Current,
@@ -31,10 +33,14 @@ class Newcomer:
 
     Args:
         doors: (address, port) of members, tried in turn.
+        credentials: of the job's secret, where it has one.
     """
 
-    def __init__(self, doors: Sequence[tuple[str, int]], timeout: float) -> None:
+    def __init__(
+        self, doors: Sequence[tuple[str, int]], timeout: float, credentials: Credentials | None = None
+    ) -> None:
         self._doors = doors
+        self._credentials = credentials
         self._timeout = timeout
         self._deadline = time.monotonic() + timeout
         self._turn = 0
@@ -50,15 +56,17 @@ class Newcomer:
 
         Raises:
             RendezvousError: no epoch of the job began with this process in time, or all doors are shut.
-            ConfigError: settings that must be the same are not.
+            ConfigError: settings that must be the same, or the job's secret, are not.
         """
-        hello = encode(to_json(Envelope("", -1, card.uid, Join(card, dict(agreed)))))
+        hello = to_json(Envelope("", -1, card.uid, Join(card, dict(agreed))))
         while True:
             try:
                 return self._ask(hello, card.uid)
             except TimeoutError:
                 text = f"no epoch began within {self._timeout:g} s that this process could join"
                 raise RendezvousError(text) from None
+            except NotAuthenticated as error:
+                raise ConfigError(f"the member is not of this job: {error}") from None
             except (OSError, BadFrame, BadMessage) as error:
                 log.info("lost a member, will try another one: %s", error)
                 self._sock.close()
@@ -83,12 +91,13 @@ class Newcomer:
                         f"no member of a job was at {tried} within {self._timeout:g} s"
                     ) from None
 
-    def _ask(self, hello: bytes, uid: str) -> Table:
-        reader = FrameReader()
+    def _ask(self, hello: Message, uid: str) -> Table:
+        channel = open_channel(self._credentials, listening=False)
+        channel.send(hello)
         self._sock.settimeout(max(0.05, self._deadline - time.monotonic()))
-        self._sock.sendall(hello)
         while True:
-            for message in reader.feed(self._receive()):
+            self._sock.sendall(channel.outgoing())
+            for message in channel.feed(self._receive()):
                 table = self._read(message)
                 if table is not None and any(card.uid == uid for card in table.cards):
                     return table

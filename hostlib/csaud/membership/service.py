@@ -11,6 +11,7 @@ from typing import Any
 
 from csaud.errors import Evicted, NoQuorum, ProtocolError, RendezvousError
 from csaud.frames import Message
+from csaud.job_secret import Credentials
 from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import Arbiter, StoreError
 from csaud.membership.decree import Missing
@@ -32,14 +33,21 @@ class Service:
     Args:
         listener: bound to the address on this rank's card.
         agreed: settings that a newcomer must have, too.
+        credentials: of the job's secret, where it has one.
     """
 
     def __init__(
-        self, listener: socket.socket, table: Table, uid: str, arbiter: Arbiter, agreed: Mapping[str, Any]
+        self,
+        listener: socket.socket,
+        table: Table,
+        uid: str,
+        arbiter: Arbiter,
+        agreed: Mapping[str, Any],
+        credentials: Credentials | None = None,
     ) -> None:
         self._member = Member(table, uid, arbiter, agreed)
         self._arbiter = arbiter
-        self._links = Links(listener, self._member.door_of, self._lost)
+        self._links = Links(listener, self._member.door_of, self._lost, credentials)
         self._commands: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._asking: set[tuple[int, str]] = set()

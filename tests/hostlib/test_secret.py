@@ -1,0 +1,137 @@
+"""The rendezvous of a job with a secret, over real TCP: who gets the table, and what the others are told."""
+
+import contextlib
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from csaud import job_secret
+from csaud.connections import connect
+from csaud.errors import ConfigError, RendezvousError
+from csaud.job_secret import Credentials
+from csaud.rendezvous import Card
+from csaud.rendezvous_guest import Guest
+from csaud.rendezvous_host import Host
+
+HERE = "127.0.0.1"
+PATIENCE = 60.0
+SECRET = "correct horse battery staple"
+ANOTHER = "incorrect horse battery staple"
+
+
+def of(secret: str) -> Credentials | None:
+    return job_secret.of_secret(secret) if secret else None
+
+
+def card(rank: int) -> Card:
+    return Card(rank, HERE, 0x100 + rank, 4096, "raw")
+
+
+@contextlib.contextmanager
+def hosting(secret: str, world: int = 2) -> Iterator[Host]:
+    with contextlib.closing(Host(HERE, 0, world, credentials=of(secret))) as host:
+        yield host
+
+
+def join(port: int, secret: str, world: int = 2) -> Guest:
+    guest = Guest(connect(HERE, port, PATIENCE), of(secret))
+    try:
+        guest.join(card(1), world, PATIENCE)
+    finally:
+        guest.close()
+    return guest
+
+
+@pytest.fixture
+def pool() -> Iterator[ThreadPoolExecutor]:
+    with ThreadPoolExecutor(4) as executor:
+        yield executor
+
+
+class Sniffer:
+    """A wire to `port` that keeps what goes over it."""
+
+    def __init__(self, port: int) -> None:
+        self._to = port
+        self._listener = socket.create_server((HERE, 0))
+        self.port = int(self._listener.getsockname()[1])
+        self.seen = b""
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._thread.join()
+        self._listener.close()
+
+    def _run(self) -> None:
+        near, _ = self._listener.accept()
+        with near, socket.create_connection((HERE, self._to)) as far:
+            back = threading.Thread(target=self._copy, args=(far, near))
+            back.start()
+            self._copy(near, far)
+            back.join()
+
+    def _copy(self, source: socket.socket, target: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            while data := source.recv(65536):
+                self.seen += data
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("secret", ["", SECRET])
+def test_one_who_listens_learns_the_q_key_only_where_there_is_no_secret(
+    secret: str, pool: ThreadPoolExecutor
+) -> None:
+    with hosting(secret) as host:
+        sniffer = Sniffer(host.port)
+        guest = pool.submit(join, sniffer.port, secret)
+        table = host.gather(card(0), 0, PATIENCE)
+        assert guest.result().table == table
+    sniffer.close()
+    assert (str(table.qkey).encode() in sniffer.seen) == (not secret)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "host_says", "guest_says"),
+    [
+        (SECRET, ANOTHER, "it has another job secret", "it has another job secret"),
+        (SECRET, "", "it has no job secret", "it has a job secret, and this rank has none"),
+        ("", SECRET, "it has a job secret, and this rank has none", "it has no job secret"),
+    ],
+    ids=["another", "guest without", "host without"],
+)
+def test_both_sides_name_the_secret(
+    ours: str, theirs: str, host_says: str, guest_says: str, pool: ThreadPoolExecutor
+) -> None:
+    with hosting(ours) as host:
+        guest = pool.submit(join, host.port, theirs)
+        with pytest.raises(
+            RendezvousError, match=f"rank 1 of 2 did not come .*refused: .*{host_says}"
+        ) as error:
+            host.gather(card(0), 0, 2.0)
+        assert error.value.missing == (1,)
+        with pytest.raises(ConfigError, match=f"rank 0 is not of this job: {guest_says}.*CSAUD_SECRET"):
+            guest.result()
+
+
+@pytest.mark.parametrize("theirs", ["", ANOTHER])
+def test_a_stranger_that_claims_a_rank_first_does_not_get_it(theirs: str, pool: ThreadPoolExecutor) -> None:
+    with hosting(SECRET) as host:
+        stranger = pool.submit(join, host.port, theirs)
+        table = pool.submit(host.gather, card(0), 0, PATIENCE)
+        with pytest.raises(ConfigError):
+            stranger.result()
+        assert join(host.port, SECRET).table == table.result()
+
+
+def test_strangers_that_say_nothing_keep_nobody_waiting(pool: ThreadPoolExecutor) -> None:
+    with hosting(SECRET) as host, contextlib.ExitStack() as silent:
+        for first in (b"", b"\x16", b"\x16\x03\x01\x00\xc8\x01"):
+            stranger = silent.enter_context(socket.create_connection((HERE, host.port)))
+            stranger.sendall(first)
+        guest = pool.submit(join, host.port, SECRET)
+        table = host.gather(card(0), 0, PATIENCE)
+        assert guest.result().table == table
