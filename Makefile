@@ -84,8 +84,8 @@ test: lint ## Lint and the tests that a change should have passed (JOBS=n at onc
 	@$(PYTEST) -m 'not thorough'
 
 .PHONY: test-all
-test-all: test ## ... and those that take long and seldom find what the others do not
-	@$(PYTEST) -m thorough
+test-all: lint ## Lint and all tests, also those that take long and seldom find what the others do not
+	@$(PYTEST)
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60

@@ -11,7 +11,12 @@ from tests.support import fuzzers
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [pytest.mark.fuzz, pytest.mark.thorough, pytest.mark.xdist_group("fuzzers of hosts")]
+pytestmark = [
+    pytest.mark.fuzz,
+    pytest.mark.thorough,
+    pytest.mark.xdist_group("fuzzers of hosts"),
+    pytest.mark.timeout(1800),  # they are compiled first
+]
 
 
 @pytest.fixture(scope="module")
