@@ -7,6 +7,7 @@ needs it, with pip.
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,10 +43,10 @@ def shell_venv() -> Iterator[Path]:
         os.environ[ENVIRONMENT] = before
 
 
-def shell(run: Path, code: str, status: int = 0) -> str:
-    """What the code prints in the shell on l1."""
+def shell(run: Path | None, code: str, *options: object, name: str = "l1", status: int = 0) -> str:
+    """What the code prints in the shell on l1, or another switch."""
     command = [sys.executable, "-c", "from csaud_softswitch.cli import app; app()"]
-    arguments = ["shell", "l1", "--run", run, "-c", code]
+    arguments = ["shell", name, *(["--run", run] if run else []), *options, "-c", code]
     done = subprocess.run(
         [*command, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
@@ -100,6 +101,20 @@ def test_it_is_a_backup_even_where_there_is_no_primary_and_a_controller_that_com
 
 
 @pytest.mark.usefixtures("shell_venv")
+@pytest.mark.parametrize("kind", ["unix", "tcp"])
+def test_it_reaches_a_switch_by_its_address_and_writes_no_escapes(kind: str, tmp_path: Path) -> None:
+    """One that runs by itself, in no fabric."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"unix:{tmp_path}/one.sock" if kind == "unix" else f"127.0.0.1:{probe.getsockname()[1]}"
+    with running("--device-id", 7, "--grpc-server-addr", address):
+        out = shell(None, "print(APIVersion())", "--device-id", 7, name=address)
+        assert out == "1.4.0\n"
+        out = shell(None, "print(APIVersion())", "--device-id", 8, name=address, status=1)
+        assert out == "csaud switch shell: device 8 is not here; this is device 7\n"
+
+
+@pytest.mark.usefixtures("shell_venv")
 def test_it_reaches_a_switch_over_tls(tmp_path: Path) -> None:
     pki = make(tmp_path)
     tls = {"cert": "server.pem", "key": "server.key", "cacert": "ca.pem", "client_auth": True}
@@ -126,6 +141,11 @@ def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert f"{tmp_path} is not the directory of a run" in fails("l1", "--run", tmp_path)
     fabric_file(tmp_path)
     assert "no switch 'x9'; there are l1, s1" in fails("x9", "--run", tmp_path)
+    assert "nobody listens at 127.0.0.1:1" in fails("127.0.0.1:1")
+    assert f"nobody listens at unix:{tmp_path}/no.sock" in fails(f"unix:{tmp_path}/no.sock")
+    assert "expected host:port or unix:/path" in fails("127.0.0.1:p4")
+    assert "--run" in fails("127.0.0.1:1", "--run", tmp_path)
+    assert "--device-id" in fails("l1", "--run", tmp_path, "--device-id", 3)
     monkeypatch.setenv("CSAUD_RUN", str(tmp_path))
     assert f"switch l1 does not run: nobody listens at unix:{tmp_path}/l1.sock" in fails("l1")
     (tmp_path / "fabric.json").write_text("{")

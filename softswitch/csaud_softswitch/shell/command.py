@@ -19,6 +19,8 @@ from csaud_softswitch.shell.environment import ShellError, ensure
 RUNS = Path("/run/csaud")
 """Run directories lie here, one a running fabric."""
 
+_PATIENCE_S = 10.0
+
 RUN_ENVIRONMENT = "CSAUD_RUN"
 
 
@@ -32,13 +34,22 @@ class Target:
 
 
 def shell(
-    name: Annotated[str, typer.Argument(help="The switch, as the fabric names it, such as l1.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="SWITCH",
+            help="As the fabric names it, such as l1; or where one serves: host:port or unix:/path.",
+        ),
+    ],
     run: Annotated[
         Path | None,
         typer.Option("--run", help="Directory of the running fabric; default: the one of this directory."),
     ] = None,
     execute: Annotated[
         str | None, typer.Option("-c", "--execute", help="Run this code instead of asking for input.")
+    ] = None,
+    device_id: Annotated[
+        int | None, typer.Option(min=0, help="With an address: the switch's P4Runtime device id (default 0).")
     ] = None,
     tls_cacert: Annotated[
         Path | None, typer.Option(help="PEM file: who signed the switch's certificate.")
@@ -55,7 +66,12 @@ def shell(
     """
     given = ClientTls(tls_cacert, tls_cert, tls_key, tls_server_name or "")
     try:
-        target = find_target(name, run)
+        if ":" in name:
+            target = at_address(name, run, device_id or 0)
+        elif device_id is not None:
+            raise ShellError(f"--device-id: the fabric has that of {name}; it goes with an address")
+        else:
+            target = find_target(name, run)
         tls = given if given != ClientTls() else target.tls
         if tls is not None:
             tls.check()
@@ -80,6 +96,20 @@ def _arguments(target: Target, tls: ClientTls | None) -> list[str]:
             if file is not None:
                 arguments += [option, str(file)]
     return arguments
+
+
+def at_address(address: str, run: Path | None, device_id: int) -> Target:
+    """A switch that belongs to no run. ShellError: that is no address, or nobody listens there."""
+    if run is not None:
+        raise ShellError(f"--run: {address} is an address, which belongs to no run")
+    host, _, port = address.rpartition(":")
+    if not address.startswith("unix:") and not (host and port.isdecimal() and int(port) < 1 << 16):
+        raise ShellError(f"{address}: expected host:port or unix:/path")
+    if not (
+        _listens(address.removeprefix("unix:")) if address.startswith("unix:") else _serves(host, int(port))
+    ):
+        raise ShellError(f"nobody listens at {address}")
+    return Target(device_id, address, None)
 
 
 def find_target(name: str, run: Path | None) -> Target:
@@ -128,6 +158,14 @@ def _started_in(run: Path) -> str:
         return str(json.loads((run / "options.json").read_text())["directory"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
+
+
+def _serves(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host.strip("[]"), port), _PATIENCE_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _listens(path: str | Path) -> bool:

@@ -8,7 +8,9 @@ then a backup for ever. It reads everything; what it writes is refused with PERM
 from __future__ import annotations
 
 import functools
+import logging
 import os
+import signal
 import sys
 from typing import Any
 
@@ -23,9 +25,13 @@ class BackupClient(p4runtime.P4RuntimeClient):  # type: ignore[misc]
     def handshake(self) -> None:
         hello = p4runtime_pb2.StreamMessageRequest()
         hello.arbitration.device_id = self.device_id
+        logging.disable()  # what is refused here is told in one line
         self.stream_out_q.put(hello)
         if self.get_stream_packet("arbitration", timeout=HANDSHAKE_S) is None:
-            sys.exit("csaud switch shell: the switch does not answer")
+            silent = self.stream.is_active()
+            reason = "the switch does not answer" if silent else self.stream.details()
+            sys.exit(f"csaud switch shell: {reason}")
+        logging.disable(logging.NOTSET)
 
 
 def main() -> None:
@@ -36,7 +42,9 @@ def main() -> None:
         grpc.secure_channel = functools.partial(open_channel, options=options)
     if code := os.environ.get("CSAUD_SHELL_EXECUTE"):
         start: Any = shell.start_ipython
-        shell.start_ipython = lambda **options: start(**{**options, "argv": ["--colors=NoColor", "-c", code]})
+        plain = ["--colors=NoColor", "--no-term-title", "-c", code]
+        shell.start_ipython = lambda **options: start(**{**options, "argv": plain})
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has seen enough ends it, as any filter
     try:
         shell.main()
     except BaseException:
