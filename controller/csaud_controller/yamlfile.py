@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
@@ -11,16 +11,23 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+_SCALARS = ("bool", "int", "float", "str")
+"""How pydantic names the members of a union that are no models."""
+
 Loc = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
 
 class ConfigError(ValueError):
-    """A mistake in a file that a user wrote; its text is `FILE:LINE: KEY: what was expected`."""
+    """A mistake in a file that a user wrote; its text is `FILE:LINE: KEY: what was expected`, and a line for
+    each of the `others` that are in the file, too."""
 
-    def __init__(self, file: str, line: int | None, key: str, message: str) -> None:
+    def __init__(
+        self, file: str, line: int | None, key: str, message: str, others: Sequence[ConfigError] = ()
+    ) -> None:
         where = file if line is None else f"{file}:{line}"
-        super().__init__(f"{where}: {key}: {message}" if key else f"{where}: {message}")
+        own = f"{where}: {key}: {message}" if key else f"{where}: {message}"
+        super().__init__("\n".join([own, *map(str, others)]))
         self.file, self.line, self.key, self.message = file, line, key, message
 
 
@@ -140,27 +147,50 @@ def _read(text: str, file: str) -> tuple[Any, _Reader]:
 
 
 def mistake(error: ValidationError, tags: Collection[str] = (), otherwise: str = "") -> str:
-    """The first mistake of a value that is in no file, with its key; `tags`: names that its unions have, and
+    """The mistakes of a value that is in no file, each with its key; `tags`: names that its unions have, and
     that are no keys; `otherwise`: said instead of the key where it is the value itself.
     """
-    detail = error.errors()[0]
-    blamed = detail.get("ctx", {}).get("error")
-    # a part with a bracket is the name of one of pydantic's validators
-    loc = [p for p in detail["loc"] if isinstance(p, int) or not (p in tags or {"[", "("} & {*p})]
-    loc += blamed.loc if isinstance(blamed, FieldError) else ()
-    message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-    return f"{key_text(loc) or otherwise}: {message}"
+    validators = {*tags, *_SCALARS, *(kind.__name__ for kind in _subclasses(BaseModel))}
+    found: list[tuple[Loc, str]] = []
+    for detail in error.errors():
+        blamed = detail.get("ctx", {}).get("error")
+        # a part with a bracket is the name of one of pydantic's validators
+        loc = (p for p in detail["loc"] if isinstance(p, int) or not (p in validators or {"[", "("} & {*p}))
+        message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+        found.append(((*loc, *(blamed.loc if isinstance(blamed, FieldError) else ())), message))
+    told = _one_a_place(found)
+    return "; ".join(f"{key_text(loc) or otherwise}: {message}" for loc, message in told.items())
+
+
+def _subclasses(kind: type[Any]) -> Iterator[type[Any]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def _one_a_place(found: Iterable[tuple[Loc, str]]) -> dict[Loc, str]:
+    """Where a value may be of several kinds, there is a mistake for each of them: of one place the first is
+    told, and none of what has a mistake within, which is of the kind that was meant."""
+    told: dict[Loc, str] = {}
+    for loc, message in found:
+        told.setdefault(loc, message)
+    return {
+        loc: message
+        for loc, message in told.items()
+        if not any(len(other) > len(loc) and other[: len(loc)] == loc for other in told)
+    }
 
 
 def _explain(error: ValidationError, reader: _Reader, model: type[BaseModel]) -> ConfigError:
-    """One message for the mistake that comes first in the file; further ones are only counted."""
+    """All mistakes in the order of the file."""
     found = [(_loc_in_file(detail, reader), detail) for detail in error.errors()]
-    # a misspelt key is reported as itself, not as the missing key that it was meant to be
-    loc, detail = min(found, key=lambda item: (item[1]["type"] == "missing", reader.line_of(item[0]) or 0))
-    message = _message(detail, model)
-    if len({loc for loc, _ in found}) > 1:
-        message += f" (and {len({loc for loc, _ in found}) - 1} more)"
-    return ConfigError(reader.file, reader.line_of(loc), key_text(loc), message)
+    # a misspelt key comes before the missing key that it was meant to be
+    found.sort(key=lambda item: (item[1]["type"] == "missing", reader.line_of(item[0]) or 0))
+    told = _one_a_place((loc, _message(detail, model)) for loc, detail in found)
+    first, *others = (
+        (reader.file, reader.line_of(loc), key_text(loc), message) for loc, message in told.items()
+    )
+    return ConfigError(*first, [ConfigError(*other) for other in others])
 
 
 def _loc_in_file(detail: ErrorDetails, reader: _Reader) -> Loc:

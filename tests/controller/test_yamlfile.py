@@ -6,6 +6,8 @@ import pytest
 from csaud_controller.inventory import Fabric, load_fabric
 from csaud_controller.policy import Policy
 from csaud_controller.yamlfile import ConfigError, load_model, load_model_text, parse_yaml
+from csaud_controller.yamlfile import mistake as in_words
+from pydantic import ValidationError
 
 GOOD = """\
 name: pair
@@ -60,10 +62,24 @@ def test_a_mistake_is_named(old: str, new: str, expected: str) -> None:
     assert "\n" not in message
 
 
-def test_of_several_mistakes_the_first_in_the_file_is_told_and_the_others_counted() -> None:
-    text = GOOD.replace("device_id: 1", "device_id: one").replace("10us", "ten")
-    assert str(mistake(text)).startswith("fabric.yaml:3: switches.l1.device_id: expected a valid integer")
-    assert str(mistake(text)).endswith("(and 1 more)")
+def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
+    text = GOOD.replace("device_id: 1", "device_id: one").replace("10us", "ten").replace("1.5Gbit", "fast")
+    told = mistake(text)
+    assert [line.split(" such")[0].split(", ")[0] for line in str(told).splitlines()] == [
+        "fabric.yaml:3: switches.l1.device_id: expected a valid integer",
+        "fabric.yaml:8: edges[0].rate: expected a rate",
+        "fabric.yaml:8: edges[0].delay: expected a duration",
+    ]
+    assert (told.line, told.key) == (3, "switches.l1.device_id")
+
+
+def test_all_mistakes_of_a_value_that_is_in_no_file_are_told() -> None:
+    with pytest.raises(ValidationError) as caught:
+        Policy.model_validate({"spray": "sideways", "trim_dscp": 99, "ecn": "perhaps"})
+    spray, dscp, ecn = in_words(caught.value).split("; ")
+    assert spray.startswith("spray: expected 'ecmp'")
+    assert dscp == "trim_dscp: expected less than or equal to 63"
+    assert ecn.startswith("ecn: ")
 
 
 def test_a_misspelt_key_is_told_rather_than_the_key_that_is_missing_for_it() -> None:

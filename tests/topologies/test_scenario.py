@@ -84,6 +84,18 @@ def test_default_scenario_is_what_the_readme_promises():
             "30 steps",
         ),
         ("name: x\nworkers: {placement: [h1, 7]}\n", 2, "workers.placement", ""),
+        (
+            "name: x\nevents:\n  - {at_step: 3, link: l1+s1, do: down}\n",
+            3,
+            "events[0].link",
+            "expected a link as l1-s1 or [l1, s1], or uplink, got 'l1+s1'",
+        ),
+        (
+            "name: x\nevents:\n  - {at_step: 3, link: [l1, s1, s2], do: down}\n",
+            3,
+            "events[0].link",
+            "expected a link as l1-s1 or [l1, s1], or uplink",
+        ),
     ],
 )
 def test_mistake_in_a_file_names_file_line_key_and_expectation(tmp_path, text, line, key, words):
@@ -114,6 +126,18 @@ def test_places_that_the_fabric_lacks_are_named(tmp_path, text, key, words):
         make_plan(RunOptions(scenario=written(tmp_path, text)))
     assert key in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_a_link_is_named_as_it_is_printed(tmp_path):
+    text = "name: x\nevents:\n  - {at_step: 3, link: l2-s2, do: down}\n"
+    text += "  - {at_step: 5, link: [s2, l2], do: up}\n"
+    events = load_scenario(written(tmp_path, text)).events
+    assert [(event.nodes, event.name) for event in events] == [
+        (("l2", "s2"), "l2-s2"),
+        (("s2", "l2"), "s2-l2"),
+    ]
+    once = written(tmp_path, "name: x\nevents: [{at_step: 3, link: uplink, do: down}]\n")
+    assert load_scenario(once, {"events.0.link": "l3-s4"}).events[0].nodes == ("l3", "s4")
 
 
 def test_unknown_scenario_lists_those_there_are():

@@ -4,6 +4,7 @@ every message.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +17,7 @@ from csaud_controller.places import ports_of
 from csaud_controller.policy import Policy
 from csaud_controller.units import Duration, Rate, at_least
 from csaud_controller.yamlfile import ConfigError, FieldError, load_model, mistake
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.workloads.specs import TrainDigits, WorkloadSpec
@@ -31,7 +32,8 @@ LOSS = "loss"
 ORDERED_MODES: frozenset[str] = frozenset({"ecmp", "entropy", "host"})
 """Modes in which packets of one path_id stay in order, so that hosts may take a gap for a loss."""
 
-NodeName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,7}$")]
+_NAME = r"^[A-Za-z][A-Za-z0-9_]{0,7}$"
+NodeName = Annotated[str, Field(pattern=_NAME)]
 
 
 class _Strict(BaseModel):
@@ -64,12 +66,26 @@ class Incast(_Strict):
     duty: float = Field(default=0.1, gt=0, le=1, description="share of the time that bursts take")
 
 
+def _link(value: Any) -> Any:
+    """A link as it is printed, l1-s1, or as a list of two nodes; or "uplink"."""
+    names = value.split("-") if isinstance(value, str) and value != "uplink" else value
+    if names == "uplink":
+        return names
+    if isinstance(names, list | tuple) and len(names) == 2 and all(_is_name(name) for name in names):
+        return tuple(names)
+    raise ValueError(f"expected a link as l1-s1 or [l1, s1], or uplink, got {value!r}")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
+
+
 class LinkEvent(_Strict):
     """A link that fails or comes back when the job has finished a step."""
 
     at_step: int = Field(ge=0, description="how many steps all ranks have finished; 0: before the first")
-    link: tuple[NodeName, NodeName] | Literal["uplink"] = Field(
-        description="two nodes; uplink: the first one of the first host's switch, in any fabric"
+    link: Annotated[tuple[NodeName, NodeName] | Literal["uplink"], BeforeValidator(_link)] = Field(
+        description="l1-s1, or the two in a list; uplink: the first one of the first host's switch, anywhere"
     )
     do: Literal["down", "up"]
 
