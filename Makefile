@@ -112,7 +112,8 @@ mutants: build/.installed ## Would the tests notice? A random sample of mutants 
 
 .PHONY: nightly
 nightly: build/.installed ## A million schedules of faults (about two hours), mutants, and an hour of each fuzzer
-	@CSAUD_SCHEDULES=1000000 $(BIN)/python -m pytest -q tests/hostlib/test_fault_schedules.py
+	@CSAUD_SCHEDULES=1000000 CSAUD_MEMBERSHIP_SCHEDULES=200000 $(BIN)/python -m pytest -q \
+	  tests/hostlib/test_fault_schedules.py tests/hostlib/test_membership_schedules.py
 	@$(MAKE) mutants SEED=$$(date +%j)
 	@$(MAKE) fuzz FUZZ_SECONDS=3600
 

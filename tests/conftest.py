@@ -36,6 +36,7 @@ NEEDS = {
         lambda: os.geteuid() == 0 and shutil.which("qemu-system-x86_64") is not None,
         "needs root and qemu-system-x86_64",
     ),
+    "etcd": (lambda: shutil.which("etcd") is not None, "etcd is not on PATH"),
     "xdp": (_has_xdp, "needs root and Linux 6.6 or newer with CONFIG_XDP_SOCKETS"),
 }
 

@@ -111,7 +111,7 @@ class Communicator(Group):
     def quiesce(self, timeout: float = _QUIESCE_TIMEOUT) -> None:
         """Wait until no rank has anything unacknowledged or under way; then counters stand still.
 
-        A collective call, but over the rendezvous' connections: it adds no packet to the counters.
+        A collective call, but over the membership's connections: it adds no packet to the counters.
 
         Args:
             timeout: seconds.
@@ -184,7 +184,7 @@ class Communicator(Group):
     def agree(self, value: int, op: str = "and", timeout: float = _REFORM_TIMEOUT) -> Agreement:
         """Agree on a value and on who has failed, also after a failure, as MPI's MPIX_Comm_agree.
 
-        A collective call over the rendezvous' connections, not over the fabric; the communicator stays what
+        A collective call over the membership's connections, not over the fabric; the communicator stays what
         it is. Every rank that returns has the same result; the rule is that of `reform()`.
 
         Args:
@@ -214,15 +214,17 @@ class Communicator(Group):
                 self._transport.wait_quiescent(self.settings.close_timeout)
             self._closed = True
             self._stop_reports()
-            if self._transport.failure is not None:
+            broken = self._transport.failure is not None
+            if broken:
                 self._transport.stop()
         try:
             self._membership.next(failed, admit, timeout)
         except BaseException:
-            self._transport.stop()
             self._membership.close()
             raise
-        self._transport.stop()
+        finally:
+            if not broken:
+                self._transport.stop()
         return self._again()
 
     def close(self) -> None:

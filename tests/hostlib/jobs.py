@@ -144,6 +144,13 @@ class Job:
                 with spawn(rank):
                     self.workers.append(Worker(command, variables))
 
+    def newcomer(self, case: str, arguments: dict[str, Any]) -> Worker:
+        """One more process, which is ended with the job; `arguments["join"]` says where it comes in."""
+        command = [sys.executable, "-m", "tests.hostlib.workers", case, json.dumps(arguments)]
+        variables = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])}
+        self.workers.append(Worker(command, variables))
+        return self.workers[-1]
+
     def ends(self, ranks: Sequence[int] | None = None, timeout: float | None = None) -> list[Event]:
         """The "end" events, by rank; each within `timeout` s of a machine that is not SLOWER."""
         chosen = range(len(self.workers)) if ranks is None else ranks

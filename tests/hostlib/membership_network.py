@@ -5,24 +5,34 @@ from __future__ import annotations
 import heapq
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import Arbiter, ByStore, Majority
-from csaud.membership.member import NEXT, Gone, Member, Missing
+from csaud.membership.decree import Missing
+from csaud.membership.member import Gone, Member
 from csaud.membership.messages import Current, Envelope, Join, Waiting, from_json, to_json
 from csaud.rendezvous import Card, Table
 
 STORE = "store"
 JOB = "a job"
+VALUES = 0xFF
+"""What ranks agree on is this without the bit of each that takes part."""
+
+
+STEPS = ("Prepare", "Promise", "Accept", "HasAccepted", "Decided", "Current")
+"""Kinds of messages, at the sending of which a fault can happen."""
 
 
 @dataclass(frozen=True)
 class Partition:
-    """From when the `at`-th message is sent on, nothing passes between the processes of `side` (bits; the
-    last one is the store) and the others, for a time."""
+    """From when the `at`-th message of a kind is sent on, nothing passes between the processes of `side`
+    (bits; the last one is the store) and the others, for a time."""
 
+    step: str
     at: int
     for_s: float
     side: int
@@ -32,6 +42,7 @@ class Partition:
 class Pause:
     """The process does not run for a time; what comes meanwhile waits."""
 
+    step: str
     at: int
     for_s: float
     process: int
@@ -41,21 +52,24 @@ class Pause:
 class Kill:
     """The process is gone."""
 
+    step: str
     at: int
     process: int
 
 
 @dataclass(frozen=True)
 class Strike:
-    """What befalls `count` messages from the `at`-th on."""
+    """What befalls `count` messages of a kind from the `at`-th on."""
 
+    step: str
     at: int
     count: int
     fate: str
     delay_s: float = 0.0
 
 
-Fault = Partition | Pause | Kill | Strike
+Trigger = Partition | Pause | Kill
+Fault = Trigger | Strike
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,7 @@ class Schedule:
         newcomers: when each newcomer comes.
         rounds: how often those that went on do so again, after the gaps.
         loss: probability that a message is lost.
+        agreements: how often all agree on something before they go on.
         wire: messages are JSON on their way.
     """
 
@@ -81,6 +96,7 @@ class Schedule:
     loss: float = 0.0
     jitter: float = 0.001
     store: bool = False
+    agreements: int = 0
     wire: bool = False
     seed: int = 0
     faults: tuple[Fault, ...] = ()
@@ -98,7 +114,12 @@ class Process:
     """idle, calling, waiting (a newcomer), ended or dead"""
     resumes: float = 0.0
     deadline: float = 0.0
-    calls: int = 0
+    name: str = ""
+    """of the decision that it waits for"""
+    agreed: int = 0
+    """how often in this generation"""
+    agreements: dict[tuple[int, str], Agreement] = field(default_factory=dict)
+    """by generation and name"""
     asked: set[str] = field(default_factory=set)
     tables: list[Table] = field(default_factory=list)
     ends: list[Any] = field(default_factory=list)
@@ -114,14 +135,11 @@ class Network:
         self._random = random.Random(schedule.seed)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._number = 0
-        self._sent = 0
+        self._sent: Counter[str] = Counter()
         self._held: dict[str, str] = {}
         self._apart: list[tuple[float, int]] = []
         self._strikes = [fault for fault in schedule.faults if isinstance(fault, Strike)]
-        self._triggers: dict[int, list[Fault]] = {}
-        for fault in schedule.faults:
-            if not isinstance(fault, Strike):
-                self._triggers.setdefault(fault.at, []).append(fault)
+        self._triggers: list[Trigger] = [fault for fault in schedule.faults if not isinstance(fault, Strike)]
         world = len(schedule.starts)
         self.names = [f"p{number}" for number in range(world + len(schedule.newcomers))] + [STORE]
         self._bit = {name: number for number, name in enumerate(self.names)}
@@ -149,7 +167,6 @@ class Network:
         while self._events:
             self.now, _, event = heapq.heappop(self._events)
             event()
-            self._strike()
 
     # --- processes
 
@@ -171,9 +188,13 @@ class Network:
             return
         assert process.member is not None
         process.state = "calling"
-        process.calls += 1
         process.deadline = self.now + self.schedule.timeout
-        process.member.next(failed, True, self.now, self.schedule.timeout)
+        if process.agreed < self.schedule.agreements:
+            process.agreed += 1
+            mine = VALUES & ~(1 << self._bit[process.uid])
+            process.name = process.member.agree(mine, "and", failed, self.now, self.schedule.timeout)
+        else:
+            process.name = process.member.next(failed, True, self.now, self.schedule.timeout)
         self._after(process)
 
     def _after(self, process: Process) -> None:
@@ -184,18 +205,24 @@ class Network:
         outbox, member.outbox = member.outbox, []
         for uid, envelope in outbox:
             self._send(process.uid, uid, envelope)
-        for _, key, value in member.proposals():
+        for name, key, value in member.proposals():
             if key not in process.asked:
                 process.asked.add(key)
-                self._ask_store(process, member.table.generation, key, json.dumps(value))
-        if process.state == "calling" and NEXT in member.outcomes:
-            outcome = member.outcomes.pop(NEXT)
+                self._ask_store(process, member.table.generation, name, key, json.dumps(value))
+        if process.state == "calling" and process.name in member.outcomes:
+            outcome = member.outcomes[process.name]
             process.ends.append(outcome)
             if self.now > max(process.deadline, process.resumes) + 1e-6:
                 self.late.append(process.uid)
             if isinstance(outcome, Missing | Gone):
                 process.state = "ended"
                 return
+            if isinstance(outcome, Agreement):
+                process.agreements[member.table.generation, process.name] = outcome
+                process.state = "idle"
+                self._at(self.now, lambda: self._call(process, set(outcome.failed)))
+                return
+            assert isinstance(outcome, Table)
             self._goes_on(process, outcome)
         if process.state == "calling":
             wake = member.wake
@@ -204,6 +231,7 @@ class Network:
 
     def _goes_on(self, process: Process, table: Table) -> None:
         process.state = "idle"
+        process.agreed = 0
         process.tables.append(table)
         if table.generation - 1 < len(self.schedule.gaps):
             self._at(self.now + self.schedule.gaps[table.generation - 1], lambda: self._call(process, set()))
@@ -239,22 +267,27 @@ class Network:
 
     def _strike(self) -> None:
         """Faults that are due at this number of messages."""
-        for number in [number for number in self._triggers if number <= self._sent]:
-            for fault in self._triggers.pop(number):
-                if isinstance(fault, Partition):
-                    self._apart.append((self.now + fault.for_s, fault.side))
-                    continue
-                assert isinstance(fault, Pause | Kill)
-                process = self.processes[self.names[fault.process % len(self.processes)]]
-                if isinstance(fault, Kill):
-                    process.state = "dead"
-                else:
-                    process.resumes = max(process.resumes, self.now + fault.for_s)
+        for fault in [fault for fault in self._triggers if fault.at < self._sent[fault.step]]:
+            self._triggers.remove(fault)
+            if isinstance(fault, Partition):
+                self._apart.append((self.now + fault.for_s, fault.side))
+                continue
+            process = self.processes[self.names[fault.process % len(self.processes)]]
+            if isinstance(fault, Kill):
+                process.state = "dead"
+            else:
+                process.resumes = max(process.resumes, self.now + fault.for_s)
 
     def _send(self, sender: str, receiver: str, envelope: Envelope) -> None:
-        self._sent += 1
-        self._strike()
-        struck = [strike for strike in self._strikes if 0 <= self._sent - strike.at < strike.count]
+        step = type(envelope.body).__name__
+        self._sent[step] += 1
+        if self._triggers:
+            self._strike()
+        struck = [
+            strike
+            for strike in self._strikes
+            if strike.step == step and 0 < self._sent[step] - strike.at <= strike.count
+        ]
         fates = {strike.fate for strike in struck}
         if self._separated(sender, receiver) or "drop" in fates or self._random.random() < self.schedule.loss:
             return
@@ -309,7 +342,7 @@ class Network:
         """As the store does it."""
         return self._held.setdefault(key, value)
 
-    def _ask_store(self, process: Process, generation: int, key: str, value: str) -> None:
+    def _ask_store(self, process: Process, generation: int, name: str, key: str, value: str) -> None:
         def arrive() -> None:
             if self._separated(process.uid, STORE):
                 process.asked.discard(key)
@@ -324,7 +357,7 @@ class Network:
                 self._at(self.now + 0.2, lambda: self._poke(process))
             elif self._runs(process, lambda: answer(held)):
                 assert process.member is not None
-                process.member.stored(generation, NEXT, json.loads(held), self.now)
+                process.member.stored(generation, name, json.loads(held), self.now)
                 self._after(process)
 
         delay = 0.0001 + self._random.random() * self.schedule.jitter

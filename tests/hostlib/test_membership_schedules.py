@@ -12,13 +12,25 @@ import os
 from collections.abc import Callable
 
 import pytest
+from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import is_quorum
-from csaud.membership.member import Gone, Missing
+from csaud.membership.decree import Missing
+from csaud.membership.member import Gone
 from csaud.rendezvous import Table
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
-from tests.hostlib.membership_network import Fault, Kill, Network, Partition, Pause, Schedule, Strike
+from tests.hostlib.membership_network import (
+    STEPS,
+    VALUES,
+    Fault,
+    Kill,
+    Network,
+    Partition,
+    Pause,
+    Schedule,
+    Strike,
+)
 
 SCHEDULES = int(os.environ.get("CSAUD_MEMBERSHIP_SCHEDULES", "10000"))
 A_BATCH = 1_000
@@ -51,6 +63,11 @@ _starts = functools.cache(lambda world, longest: st.lists(_tenths(longest), min_
 _bits = functools.cache(lambda count: st.integers(0, (1 << count) - 1))
 
 
+_few = functools.cache(
+    lambda count: st.one_of(st.just(0), st.integers(0, count - 1).map(lambda bit: 1 << bit), _bits(count))
+)
+
+
 @functools.cache
 def _tenths(longest: float) -> st.SearchStrategy[float]:
     return st.integers(0, round(10 * longest)).map(lambda tenths: tenths / 10)
@@ -58,12 +75,15 @@ def _tenths(longest: float) -> st.SearchStrategy[float]:
 
 @functools.cache
 def _faults(processes: int, longest: float, kills: bool) -> st.SearchStrategy[tuple[Fault, ...]]:
-    at, for_s = st.integers(0, 80), _tenths(longest)
+    step, at, for_s = st.sampled_from(STEPS), st.integers(0, 8), _tenths(longest)
+    process = st.integers(0, processes - 1)
+    side = st.one_of(process.map(lambda one: 1 << one), st.integers(1, (1 << (processes + 1)) - 2))
     one: list[st.SearchStrategy[Fault]] = [
-        st.builds(Partition, at=at, for_s=for_s, side=st.integers(1, (1 << (processes + 1)) - 2)),
-        st.builds(Pause, at=at, for_s=for_s, process=st.integers(0, processes - 1)),
+        st.builds(Partition, step=step, at=at, for_s=for_s, side=side),
+        st.builds(Pause, step=step, at=at, for_s=for_s, process=process),
         st.builds(
             Strike,
+            step=step,
             at=at,
             count=st.integers(1, 20),
             fate=st.sampled_from(["drop", "delay", "repeat"]),
@@ -71,7 +91,7 @@ def _faults(processes: int, longest: float, kills: bool) -> st.SearchStrategy[tu
         ),
     ]
     if kills:
-        one.append(st.builds(Kill, at=at, process=st.integers(0, processes - 1)))
+        one.append(st.builds(Kill, step=step, at=at, process=process))
     return st.lists(st.one_of(one), max_size=4).map(tuple)
 
 
@@ -80,6 +100,7 @@ _newcomers = st.lists(_tenths(3.0), max_size=2).map(tuple)
 _networks = st.tuples(
     st.sampled_from([0.0, 0.0, 0.05, 0.3]), st.sampled_from([0.0, 0.001, 0.2]), st.booleans()
 )
+_agreements = st.sampled_from([0, 0, 1, 2])
 _wires = st.sampled_from([False] * 7 + [True])
 
 
@@ -90,12 +111,13 @@ def schedules(draw: st.DrawFn) -> Schedule:
     return Schedule(
         starts=tuple(draw(_starts(world, 2.0))),
         hints=draw(_bits(world)),
-        dead=draw(_bits(world)),
+        dead=draw(_few(world)),
         newcomers=newcomers,
         gaps=draw(_newcomers),
         loss=loss,
         jitter=jitter,
         store=store,
+        agreements=draw(_agreements),
         wire=draw(_wires),
         seed=draw(_seeds),
         faults=draw(_faults(world + len(newcomers), 6.0, True)),
@@ -138,6 +160,14 @@ def check_one_group(schedule: Schedule) -> None:
             assert process.uid in {card.uid for card in table.cards}
             assert groups.setdefault(table.generation, table) == table, "two groups go on"
     assert not network.late, "ended too late"
+    agreements: dict[tuple[int, str], Agreement] = {}
+    for process in network.processes.values():
+        for name, agreement in process.agreements.items():
+            assert agreements.setdefault(name, agreement) == agreement, "they do not agree"
+            cards = groups[name[0]].cards
+            there = [card.uid for card in cards if card.rank not in agreement.failed]
+            assert process.uid in there
+            assert agreement.value == VALUES & ~sum(1 << network.names.index(uid) for uid in there)
     for generation, table in groups.items():
         before = groups.get(generation - 1)
         if before is None:

@@ -5,6 +5,7 @@ Each case ends with an "end" event, also when a csaud error ends it; the tests r
 
 import contextlib
 import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -164,9 +165,64 @@ def reformed(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         return {"members": members}
 
 
+def stopped(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """All-reduces until a rank is missed; those that go on do so until a line comes on stdin."""
+    try:
+        endless(comm, arguments)
+    except csaud.PeerUnreachable as error:
+        agreed = comm.agree(10 + comm.rank, "min", arguments["timeout"])
+        tell("lost", rank=error.rank, agreed=agreed.value, failed=agreed.failed)
+    comm = comm.shrink(arguments["timeout"])
+    with comm:
+        check_sum(comm, 1000, "float32", 6)
+        tell("met again", rank=comm.rank, size=comm.size)
+        sys.stdin.readline()
+    return {}
+
+
+def grows(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Members look for a newcomer between all-reduces; when one waits, all begin a new epoch with it. A
+    newcomer begins here, too."""
+    tell("door", door=comm.door)
+    sizes = [comm.size]
+    with contextlib.ExitStack() as stack:
+        while comm.size < arguments["until"]:
+            check_sum(comm, 1000, "float32", comm.size)
+            if comm.agree(comm.newcomers, "max").value:
+                comm = stack.enter_context(comm.reform(arguments["timeout"]))
+                sizes.append(comm.size)
+        check_sum(comm, 1000, "float32", 9)
+        comm.barrier()
+        comm.quiesce()
+        return {"place": [comm.rank, comm.size], "sizes": sizes}
+
+
+def left(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Most ranks die at once; the others go on where the arbiter lets them."""
+    try:
+        endless(comm, arguments)
+    except csaud.PeerUnreachable as error:
+        tell("lost", rank=error.rank)
+    with comm.reform(arguments["timeout"]) as comm:
+        check_sum(comm, 1000, "float32", 6)
+        return {"place": [comm.rank, comm.size]}
+
+
 CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     case.__name__: case
-    for case in (sums, endless, busy, wait_for_nobody, part_early, goodput, collectives, reformed)
+    for case in (
+        sums,
+        endless,
+        busy,
+        wait_for_nobody,
+        part_early,
+        goodput,
+        collectives,
+        reformed,
+        stopped,
+        grows,
+        left,
+    )
 }
 
 
@@ -183,7 +239,9 @@ def main() -> int:
     case, arguments = sys.argv[1], json.loads(sys.argv[2])
     outcome: dict[str, Any] = {}
     try:
-        comm = csaud.init(**arguments.get("settings", {}))
+        mine = arguments.get("settings_of", {}).get(os.environ.get("RANK"), {})
+        settings = {**arguments.get("settings", {}), **mine}
+        comm = csaud.join(arguments["join"], **settings) if "join" in arguments else csaud.init(**settings)
         if arguments.get("leaves_open"):
             work(comm, case, arguments, outcome)
         else:

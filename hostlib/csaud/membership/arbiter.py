@@ -5,8 +5,9 @@ from typing import Any, Protocol
 
 Value = dict[str, Any]  # what is decided; JSON
 
-_WITH_QUORUM = 0.5
-_WITHOUT_QUORUM = 0.75
+# Parts of the time given, after which a group decides: others may come, or nobody else is expected.
+_WITH_QUORUM = 0.5, 0.0
+_WITHOUT_QUORUM = 0.75, 0.25
 
 
 class StoreError(Exception):
@@ -33,9 +34,10 @@ class Arbiter(Protocol):
 
     store: Store | None
 
-    def patience(self, ranks: Collection[int], world: int) -> float | None:
-        """How long these `ranks` of the last epoch's `world` wait for further ones before they decide, as a
-        part of the time that they were given; None: they may not decide, however long they wait."""
+    def patience(self, ranks: Collection[int], world: int, complete: bool) -> float | None:
+        """How long these `ranks` of the last epoch's `world` wait before they decide, as a part of the time
+        that they were given; None: they may not decide, however long they wait. `complete`: nobody else is
+        expected."""
 
 
 def is_quorum(ranks: Collection[int], world: int) -> bool:
@@ -52,8 +54,8 @@ class Majority:
 
     store: Store | None = None
 
-    def patience(self, ranks: Collection[int], world: int) -> float | None:
-        return _WITH_QUORUM if is_quorum(ranks, world) else None
+    def patience(self, ranks: Collection[int], world: int, complete: bool) -> float | None:
+        return _WITH_QUORUM[complete] if is_quorum(ranks, world) else None
 
 
 class ByStore:
@@ -62,5 +64,5 @@ class ByStore:
     def __init__(self, store: Store) -> None:
         self.store: Store | None = store
 
-    def patience(self, ranks: Collection[int], world: int) -> float | None:
-        return _WITH_QUORUM if is_quorum(ranks, world) else _WITHOUT_QUORUM
+    def patience(self, ranks: Collection[int], world: int, complete: bool) -> float | None:
+        return (_WITH_QUORUM if is_quorum(ranks, world) else _WITHOUT_QUORUM)[complete]

@@ -97,8 +97,7 @@ class Decree:
         if self.outcome is not None:
             return
         if now >= self.deadline:
-            self._ballot, self.proposal = _NEVER, None
-            self.outcome = Missing(tuple(r for r in range(self._world) if r not in self._heard))
+            self.give_up()
         elif now >= self._next:
             if self._ballot == _NEVER:
                 self._lead(now)
@@ -113,6 +112,11 @@ class Decree:
     def stored(self, value: Value) -> None:
         """The store has decided."""
         self._decide(value)
+
+    def give_up(self) -> None:
+        """Take no part any more."""
+        self._ballot, self.proposal = _NEVER, None
+        self.outcome = Missing(tuple(rank for rank in range(self._world) if rank not in self._heard))
 
     def receive(self, sender: int, body: OfDecree, now: float) -> None:
         """A message of another member."""
@@ -195,12 +199,9 @@ class Decree:
         if self._ballot == _NEVER or self._value is not None or self.proposal is not None:
             return
         here = self._promises.keys()
-        patience = self._arbiter.patience(here, self._world)
-        if patience is None:
-            return
-        awaited = [rank for rank in self._others() if rank not in here and rank not in self._absent]
-        complete = is_quorum(here, self._world) and not awaited
-        if not complete and now < self._began + patience * self._timeout:
+        complete = all(rank in here or rank in self._absent for rank in self._others())
+        patience = self._arbiter.patience(here, self._world, complete)
+        if patience is None or now < self._began + patience * self._timeout:
             return
         earlier = [promise.accepted for promise in self._promises.values() if promise.accepted is not None]
         value = (

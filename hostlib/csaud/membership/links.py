@@ -15,6 +15,7 @@ from csaud.job_secret import Credentials
 log = logging.getLogger(__name__)
 
 _USER_TIMEOUT = 10_000  # ms that what was sent may stay unacknowledged
+_KEEPALIVE = (socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3)  # s, s, times
 _MOST_WAITING = 64 << 20  # bytes to one peer
 
 
@@ -146,6 +147,10 @@ class Links:
         link.sock.setblocking(False)
         link.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _USER_TIMEOUT)
+        # A newcomer whose machine is gone must not be taken for one that waits.
+        link.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for option, number in _KEEPALIVE:
+            link.sock.setsockopt(socket.IPPROTO_TCP, option, number)
         self._selector.register(link.sock, events, link)
 
     def _read(self, link: Link) -> list[Message]:

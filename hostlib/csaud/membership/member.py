@@ -202,6 +202,7 @@ class Member:
     ) -> None:
         if name in self._decrees:
             raise ValueError(f"{name!r} is decided once: what this rank has promised must not be forgotten")
+        self.outcomes.pop(name, None)  # of the generation before
         self._decrees[name] = Decree(
             name, self.rank, len(self.table.cards), contribution, combine, self._arbiter,
             failed=failed, now=now, timeout=timeout,
@@ -250,8 +251,8 @@ class Member:
             return
         for name, decree in self._decrees.items():
             if decree.outcome is None:
+                decree.give_up()
                 self.outcomes[name] = Gone()
-        self._decrees = {name: decree for name, decree in self._decrees.items() if name not in self.outcomes}
 
     def _collect(self, now: float) -> None:
         """Take what decrees want to send, and what became of them."""
