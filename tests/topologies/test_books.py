@@ -7,7 +7,7 @@ import dataclasses
 
 import pytest
 from csaud_topologies.assemble import links_of
-from csaud_topologies.books import CONTROL, DATA, KINDS, LOSS, Books, balance
+from csaud_topologies.books import CONTROL, DATA, KINDS, LOSS, Books, Crossing, balance
 
 from tests.topologies import worlds
 
@@ -103,6 +103,17 @@ def test_link_that_gained_a_packet_is_wrong_even_if_it_was_down():
     switches, hosts = worlds.world()
     switches["s1"].ingress[(1, DATA)] = 491
     assert not balanced(switches, hosts).balanced
+
+
+@pytest.mark.parametrize(
+    ("missing", "was_down", "balanced"),
+    [(0, False, True), (1, False, False), (-1, False, False),
+     (0, True, True), (1, True, True), (7, True, True), (-1, True, False)],
+)  # fmt: skip
+def test_a_link_may_lose_packets_only_where_it_was_down_and_never_gains_any(missing, was_down, balanced):
+    crossing = Crossing("l1", "s1", DATA, left=100, arrived=100 - missing, failed=was_down)
+    assert crossing.missing == missing
+    assert crossing.balanced == balanced
 
 
 def test_two_errors_that_cancel_in_the_totals_are_still_found_at_the_links():
