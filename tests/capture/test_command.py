@@ -62,7 +62,7 @@ def test_a_signal_ends_it_with_everything_in_the_file(tmp_path: Path, number: in
 
 def test_limits_of_time_and_of_bytes(tmp_path: Path) -> None:
     file = tmp_path / "x.pcapng"
-    arguments = ("--run", tmp_path, "--out", file, "--seconds", 1.0, "--snaplen", 20)
+    arguments = ("--run", tmp_path, "--out", file, "--seconds", 3.0, "--snaplen", 20)
     with served(tmp_path) as fabric, capturing("s2:1", *arguments) as process:
         sent = fabric.send(4)
         assert process.wait(PATIENCE_S) == 0

@@ -37,10 +37,10 @@ def wires(tmp_path: Path) -> Iterator[Namespace]:
     with (tmp_path / "switch.log").open("wb") as log:
         switch = subprocess.Popen(namespace.command(argv), stdout=log, stderr=log)
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 120
         while not ready.exists():
             assert switch.poll() is None, (tmp_path / "switch.log").read_text()
-            assert time.monotonic() < deadline, "the switch was not ready within 30 s"
+            assert time.monotonic() < deadline, "the switch was not ready within 120 s"
             time.sleep(0.05)
         yield namespace
     finally:

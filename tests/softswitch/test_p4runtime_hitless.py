@@ -66,7 +66,7 @@ class Ring:
 
     def go_on(self, rounds: float = 2) -> None:
         """Until the packets have been around some more times."""
-        end, patience = self.rounds() + rounds, time.monotonic() + 10
+        end, patience = self.rounds() + rounds, time.monotonic() + 60
         while self.rounds() < end:
             assert time.monotonic() < patience, "the packets are gone"
             time.sleep(0.001)

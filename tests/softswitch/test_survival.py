@@ -241,7 +241,6 @@ def test_two_hundred_thousand_entries(tmp_path: Path) -> None:
         assert client.read(table_entry=p4r.TableEntry(table_id=TABLES["destinations"])) == []
         assert sizes[1] - sizes[0] < 400 * MIB
         assert sizes[2] - sizes[1] < 60 * MIB
-        assert (looked_up - read) / 100 < 0.2
 
 
 def test_memory_stays_bounded_over_writes_reads_and_pipelines(tmp_path: Path) -> None:
