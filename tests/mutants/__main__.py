@@ -26,15 +26,19 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--limit", type=float, default=600.0, metavar="SECONDS",
                       help="after which tests that go on count as failed (600)")  # fmt: skip
     made.add_argument("--least", type=float, default=0.0, metavar="SHARE", help="between 0 and 1 (0)")
+    made.add_argument("--near", action="store_true",
+                      help="ask only the tests that name the file: quick, and more survive")  # fmt: skip
     made.add_argument("--list", action="store_true", help="show the sample, and judge nothing")
     return made
 
 
-def baseline(workshop: Workshop, files: set[str]) -> str | None:
+def baseline(workshop: Workshop, files: set[str], near: bool) -> str | None:
     """What fails without a change, which then says nothing of a mutant."""
-    tests = sorted({test for file in files for stage in nearest.stages(ROOT, file) for test in stage})
-    answer = workshop.ask(tests)
-    return None if answer.passed else answer.words
+    for tests in sorted({tuple(stage) for file in files for stage in nearest.stages(ROOT, file, near)}):
+        answer = workshop.ask(list(tests))
+        if not answer.passed:
+            return answer.words
+    return None
 
 
 def main() -> int:
@@ -56,13 +60,13 @@ def main() -> int:
     if any(not mutant.path.endswith(".py") for mutant in mutants) and (complaint := workshop.build()):
         print(f"the tree does not compile:\n{complaint}", file=sys.stderr)
         return 2
-    if failed := baseline(workshop, {mutant.path for mutant in mutants}):
+    if failed := baseline(workshop, {mutant.path for mutant in mutants}, given.near):
         print(f"without a mutant, too: {failed}", file=sys.stderr)
         return 2
     known = sample.equivalents()
     verdicts: list[sample.Verdict] = []
     for number, mutant in enumerate(mutants, 1):
-        verdict = sample.judge(workshop, mutant, known)
+        verdict = sample.judge(workshop, mutant, known, given.near)
         verdicts.append(verdict)
         words = verdict.words.splitlines()[0] if verdict.words else ""
         place = f"{mutant.path}:{mutant.line} ({mutant.operator})"

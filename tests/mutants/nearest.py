@@ -37,21 +37,22 @@ def part(path: str) -> str:
     raise KeyError(path)
 
 
-def stages(root: Path, path: str) -> list[list[str]]:
-    """Files of tests, the nearest first, in groups that are asked one after the other."""
+def stages(root: Path, path: str, near: bool = False) -> list[list[str]]:
+    """Files of tests, the nearest first, in groups that are asked in turn; the first, if `near`."""
     folder = part(path)
-    files = sorted(_candidates(root, folder))
-    near = sorted(files, key=lambda file: -_nearness(root / file, path))
-    first = [file for file in near if _nearness(root / file, path)]
+    nearness = {file: _nearness(root / file, path) for file in sorted(_candidates(root, folder))}
+    files = sorted(nearness, key=lambda file: -nearness[file])
     if folder.startswith("hostlib/native"):
-        first = [file for file in near if "/test_core_" in file]
-    rest = [file for file in near if file not in first]
-    return [stage for stage in (first, rest) if stage]
+        first = [file for file in files if "/test_core_" in file]
+    else:
+        first = [file for file in files if nearness[file]]
+    found = [stage for stage in (first, [file for file in files if file not in first]) if stage]
+    return found[:1] if near else found
 
 
 def _candidates(root: Path, folder: str) -> Iterator[str]:
     for tests in PARTS[folder]:
-        for file in (root / tests).glob("test_*.py"):
+        for file in (root / tests).rglob("test_*.py"):
             name = file.stem.removeprefix("test_")
             native = name.startswith("core_") or name in OF_THE_CORE
             if file.name.startswith(WHOLE_RUNS) or (folder.startswith("hostlib/native") and not native):

@@ -98,9 +98,7 @@ def equivalents() -> dict[tuple[str, str, str], str]:
     return {(entry["path"], entry["was"].strip(), entry["is"].strip()): entry["why"] for entry in entries}
 
 
-def judge(
-    workshop: Workshop, mutant: Mutant, known: dict[tuple[str, str, str], str], *options: str
-) -> Verdict:
+def judge(workshop: Workshop, mutant: Mutant, known: dict[tuple[str, str, str], str], near: bool) -> Verdict:
     """Ask the tests; the tree is as before when this returns."""
     began = time.monotonic()
 
@@ -114,8 +112,8 @@ def judge(
     try:
         if native and (complaint := workshop.build()):
             return verdict("does not compile", complaint)
-        for tests in nearest.stages(workshop.tree, mutant.path):
-            answer = workshop.ask(tests, *options)
+        for tests in nearest.stages(workshop.tree, mutant.path, near):
+            answer = workshop.ask(tests)
             if not answer.passed:
                 return verdict("caught", answer.words)
         return verdict("survived", "")

@@ -56,7 +56,6 @@ class Workshop:
                          f"-DPython_EXECUTABLE={sys.executable}", "-DCSAUD_WERROR=OFF",
                          "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]  # fmt: skip
             subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
-        # a number of jobs is what the caller shares the machine by
         command = ["ninja", "-C", self._native, "-j", "2", "csaud_core_module"]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
@@ -65,9 +64,9 @@ class Workshop:
         shutil.copy2(module, self.tree / "hostlib" / "csaud")
         return None
 
-    def ask(self, tests: list[str], *options: str) -> Answer:
+    def ask(self, tests: list[str]) -> Answer:
         """Run these files of tests until one fails."""
-        command = [sys.executable, "-m", "pytest", *PYTEST, *options, *tests]
+        command = [sys.executable, "-m", "pytest", *PYTEST, *tests]
         process = subprocess.Popen(
             command, cwd=self.tree, env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=_limited,
