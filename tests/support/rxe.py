@@ -60,7 +60,7 @@ class RxeQueuePair:
         self.qkey = qkey
         self.number = int(guest.call("open_qp", qkey=qkey, depth=depth, size=size))
 
-    def receive(self, count: int = 1, timeout_s: float = 10.0) -> list[Completion]:
+    def receive(self, count: int = 1, timeout_s: float = 60.0) -> list[Completion]:
         """Up to `count` completions; fewer when no more come within `timeout_s`."""
         done: list[dict[str, Any]] = self._guest.call(
             "poll", wait_s=timeout_s + 30, qpn=self.number, count=count, timeout_s=timeout_s

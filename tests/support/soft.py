@@ -60,7 +60,7 @@ class SoftRank:
         """Receive into all of `buffer`; returns the transfer's id."""
         return self.progress.post(False, src, 0, coll_seq, 0, 0, buffer, 0, buffer.nbytes, _core.Hints())
 
-    def wait(self, timeout_s: float = 10.0) -> list[_core.Completion]:
+    def wait(self, timeout_s: float = 60.0) -> list[_core.Completion]:
         """What completed since the last call, waiting for the first."""
         completions: list[_core.Completion] = self.progress.wait(timeout_s)
         return completions
@@ -73,10 +73,17 @@ class SoftRank:
 
 @contextmanager
 def soft_rank(
-    namespace: NetworkNamespace, job: Job, rank: int, mode: Mode = "raw", *, verify_icrc: bool = True
+    namespace: NetworkNamespace,
+    job: Job,
+    rank: int,
+    mode: Mode = "raw",
+    *,
+    verify_icrc: bool = True,
+    dead_after_s: float | None = None,
 ) -> Iterator[SoftRank]:
     """Rank `rank` of `job` on the soft device in `namespace`, which has its address.
 
+    A peer that answers no probes is given up after `dead_after_s`.
     UDP sockets do not show IP ids, so there the iCRC can be verified only if all senders use id 0.
     """
     here = job.ranks[rank]
@@ -86,6 +93,8 @@ def soft_rank(
     if mode == "udp":
         config.udp_source_port, config.zero_ip_id = config.roce_port, True
     config.verify_icrc = verify_icrc
+    if dead_after_s is not None:
+        config.dead_after = round(dead_after_s * 1e9)
     with namespace.entered():
         device = _KINDS[mode](int(IPv4Address(here.ipv4)), here.qpn, PACKET_BYTES, BATCH, 1 << 22)
     progress = _core.Progress(config, device, BATCH)

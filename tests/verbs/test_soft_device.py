@@ -32,7 +32,12 @@ def soft(guest: RxeGuest, peer_qpn: int, mode: Mode = "raw") -> AbstractContextM
     """A rank at this end of the wire, whose only peer is a queue pair of the kernel."""
     ranks = {SOFT_RANK: Address(HOST.ipv4, SOFT_QPN), KERNEL_RANK: Address(GUEST.ipv4, peer_qpn)}
     return soft_rank(
-        guest.network.namespace, Job(ranks, QKEY, EPOCH), SOFT_RANK, mode, verify_icrc=mode == "raw"
+        guest.network.namespace,
+        Job(ranks, QKEY, EPOCH),
+        SOFT_RANK,
+        mode,
+        verify_icrc=mode == "raw",
+        dead_after_s=60.0,  # nobody in the guest answers probes
     )
 
 

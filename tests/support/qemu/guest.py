@@ -33,7 +33,7 @@ class Settings:
     results: Path  # the guest's /run/results: a folder here that it can write
     memory_mb: int = 512
     boot_timeout_s: float = 240.0
-    call_timeout_s: float = 30.0
+    call_timeout_s: float = 120.0
 
 
 class Guest:
