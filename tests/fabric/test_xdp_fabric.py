@@ -97,7 +97,7 @@ def test_all_reduce_across_the_fabric(
 def test_the_ranks_that_are_left_go_on(hosts: tuple[NetworkNamespace, dict[str, NetworkNamespace]]) -> None:
     """On the same devices, in the next epoch."""
     switches, spaces = hosts
-    task = {"seed": SEED, "length": 20_000, "turns": 3, "reform_s": 3.0, "doomed": [1], "stale": 0}
+    task = {"seed": SEED, "length": 20_000, "turns": 3, "reform_s": 20.0, "doomed": [1], "stale": 0}
     with ExitStack() as stack:
         stack.enter_context(guest_fabric.running(switches, {name: name for name in HOSTS}, Intent()))
         ranks = [

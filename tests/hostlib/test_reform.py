@@ -12,7 +12,7 @@ from tests.support.ranks import Rank, on_host, run_job
 
 pytestmark = pytest.mark.root
 
-TASK = {"seed": 51, "length": 20_000, "turns": 3, "reform_s": 4.0}
+TASK = {"seed": 51, "length": 20_000, "turns": 3, "reform_s": 20.0}
 EPOCH = 100
 SETTINGS = {"epoch": EPOCH, "dead_after": 1.0, "rx_buffer": 4 << 20}
 ONE = Station("one", "02:00:0a:07:00:01", "10.7.0.1")

@@ -10,7 +10,7 @@ from tests.support.rxe import GUEST, HOST, RxeGuest
 
 pytestmark = [pytest.mark.qemu, pytest.mark.root]
 
-TASK = {"seed": 61, "length": 5_000, "turns": 2, "reform_s": 10.0}
+TASK = {"seed": 61, "length": 5_000, "turns": 2, "reform_s": 40.0}
 EPOCH = 200
 PATIENT = {"epoch": EPOCH, "dead_after": 4.0}
 VERBS = {"device": "verbs", **PATIENT}

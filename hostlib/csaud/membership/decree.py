@@ -201,9 +201,9 @@ class Decree:
         here = self._promises.keys()
         complete = all(rank in here or rank in self._absent for rank in self._others())
         patience = self._arbiter.patience(here, self._world, complete)
-        if patience is None or now < self._began + patience * self._timeout:
-            return
         earlier = [promise.accepted for promise in self._promises.values() if promise.accepted is not None]
+        if patience is None or (not earlier and now < self._began + patience * self._timeout):
+            return
         value = (
             max(earlier, key=lambda accepted: accepted.ballot).value
             if earlier

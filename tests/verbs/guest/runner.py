@@ -118,7 +118,7 @@ def reform(
 ) -> dict[str, Any]:
     """All-reduces, in the middle of which the doomed ranks are killed; the others go on without them, for
     `turns` all-reduces or longer, until together they have seen `stale` packets of the epoch before. They
-    wait half of `reform_s` seconds for those that do not come any more."""
+    have `reform_s` seconds to meet."""
     try:
         for turn in itertools.count():
             check_sum(comm, seed + turn, length)
