@@ -276,8 +276,12 @@ def test_page_without_training_leaves_its_plots_out():
 
 def test_summary_names_causes_and_the_verdict(tmp_path):
     console = Console(width=120, record=True, force_terminal=False)
-    print_summary(report(), tmp_path / "report.html", console)
+    by_hand = in_force(Intent(policy=Policy(spray="ecmp")))
+    made = report(in_force=by_hand, changes=[change(0.5, UNIFORM, "policy.spray: ecmp -> random")])
+    print_summary(made, tmp_path / "report.html", console)
     text = console.export_text()
+    assert "policy.spray: random -> ecmp" in text
+    assert "policy.spray: ecmp -> random, 0.5 s into the job" in text
     assert "48 of 1,000 DATA copies: 10 injected, 5 link down, 1 no path, 1 discarded, 31 cut" in text
     assert "22 to receivers, 10 to senders (both)" in text
     assert "960 DATA marked, 0 seen by hosts" in text

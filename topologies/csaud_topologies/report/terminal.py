@@ -31,6 +31,10 @@ def _figures(report: Report) -> Table:
     )
     table.add_column(style="dim")
     table.add_column()
+    for what in report.in_force.unlike_scenario:
+        table.add_row("by hand", Text(what))
+    for change in report.changes:
+        table.add_row("by hand", Text(f"{'; '.join(change.what)}, {change.at_s:.1f} s into the job"))
     if report.training:
         training = report.training
         table.add_row(
