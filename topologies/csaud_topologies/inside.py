@@ -8,6 +8,7 @@ import traceback
 from pathlib import Path
 
 from csaud_topologies.interrupt import Interrupted, end_on_signals
+from csaud_topologies.rootdir import make_root_of_namespace
 
 
 def main() -> int:
@@ -17,6 +18,7 @@ def main() -> int:
         return 2
     path = Path(sys.argv[1])
     try:
+        make_root_of_namespace()
         from csaud_topologies.session import run_session  # heavy, and while it is imported signals wait
 
         end_on_signals()

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, TextIO
 from csaud_topologies.errors import RunError
 from csaud_topologies.interrupt import ENDING
 from csaud_topologies.options import RunOptions
+from csaud_topologies.privileges import NAMESPACES, check_namespaces, check_privileges
 from csaud_topologies.procs import Process, child_of
 from csaud_topologies.rundir import ENV, ROOT, RunDir, all_runs
 
@@ -41,15 +42,15 @@ _TOOLS = {
     "mnexec": "mininet",
     "ethtool": "ethtool",
     "ping": "iputils-ping",
+    "sysctl": "procps",
 }
 _START_LIMIT_S = 10.0
 _AGAIN_S, _LONG_S = 0.2, 3600.0
 
 
 def check_machine() -> None:
-    """RunError unless we are root and the programs that build a fabric are here."""
-    if os.geteuid() != 0:
-        raise RunError("needs root: it makes network namespaces, veth pairs and raw sockets (try sudo)")
+    """RunError unless we may do what a fabric needs, and the programs that build it are here."""
+    check_privileges()
     missing = {tool: package for tool, package in _TOOLS.items() if shutil.which(tool) is None}
     if missing:
         packages = " ".join(dict.fromkeys(missing.values()))
@@ -123,6 +124,7 @@ def end_run(run: RunDir) -> bool:
 def supervise(options: RunOptions) -> int:
     """Run in fresh namespaces until it ends; the exit status (128 + n when it died by signal n)."""
     check_machine()
+    check_namespaces()
     with locked(Path(options.out)) as hold:
         sweep()
         run = RunDir.create(ROOT)
@@ -144,8 +146,7 @@ def _run_isolated(run: RunDir) -> int:
         # The init takes these signals when it has handlers for them.
         signal.pthread_sigmask(signal.SIG_SETMASK, {*old_mask, *ENDING})
 
-    command = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "--"]
-    command += [sys.executable, "-m", "csaud_topologies.inside", str(run.path)]
+    command = [*NAMESPACES, "--", sys.executable, "-m", "csaud_topologies.inside", str(run.path)]
     try:
         child = subprocess.Popen(command, preexec_fn=in_child, env={**os.environ, ENV: str(run.path)})
         try:
@@ -158,7 +159,7 @@ def _run_isolated(run: RunDir) -> int:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
     if init is None:
-        raise RunError("no namespaces can be made here (unshare says why above); it needs CAP_SYS_ADMIN")
+        raise RunError("no namespaces can be made here; unshare says why above")
     if not run.ended.exists():  # unshare's own status does not tell: it fails in passing on a SIGKILL
         print("csaud: the run was killed; its processes and namespaces are gone", file=sys.stderr)
         return 128 + signal.SIGKILL

@@ -8,18 +8,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_CLONE_NEWNET = 0x40000000
+CLONE_NEWNET = 0x40000000
+CLONE_NEWNS = 0x00020000
 
 
-def _setns(path: str) -> None:
+def setns(handle: int, kind: int) -> None:
+    """This thread joins the namespace that a file descriptor stands for."""
     libc = ctypes.CDLL(None, use_errno=True)
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        if libc.setns(handle, _CLONE_NEWNET) != 0:
-            error = ctypes.get_errno()
-            raise OSError(error, f"setns: {os.strerror(error)}", path)
-    finally:
-        os.close(handle)
+    if libc.setns(handle, kind) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"setns: {os.strerror(error)}")
 
 
 @contextmanager
@@ -32,12 +30,16 @@ def inside_netns(pid: int) -> Iterator[None]:
 @contextmanager
 def inside_netns_at(path: Path) -> Iterator[None]:
     """Run the body, in this thread, in the network namespace that this file stands for."""
-    own = f"/proc/self/fd/{(here := os.open('/proc/thread-self/ns/net', os.O_RDONLY | os.O_CLOEXEC))}"
+    here = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        _setns(str(path))
+        there = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            setns(there, CLONE_NEWNET)
+        finally:
+            os.close(there)
         try:
             yield
         finally:
-            _setns(own)
+            setns(here, CLONE_NEWNET)
     finally:
         os.close(here)
