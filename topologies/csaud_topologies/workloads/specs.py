@@ -16,7 +16,7 @@ class _Spec(BaseModel):
 
 
 class TrainDigits(_Spec):
-    """Data-parallel training of a multilayer perceptron on scikit-learn's handwritten digits."""
+    """Data-parallel training of a multilayer perceptron on handwritten digits."""
 
     name: Literal["train_digits"] = "train_digits"
     steps: int = Field(default=30, ge=1, le=100_000)
