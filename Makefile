@@ -10,46 +10,27 @@ BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 
-# Debian packages, each for one reason:
-APT_BUILD := g++ cmake ninja-build python3-venv python3-dev nlohmann-json3-dev libisal-dev clang-format
-APT_EMULATION := mininet iproute2 iputils-ping ethtool tcpdump tshark util-linux
-APT_VERBS := libibverbs-dev qemu-system-x86
-APT_FUZZ := clang libclang-rt-dev
-APT := $(APT_BUILD) $(APT_EMULATION) $(APT_VERBS) $(APT_FUZZ)
 
 NATIVE := $(shell find hostlib/native softswitch/native sim -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' 2>/dev/null)
+INSTALL := $(wildcard tools/install/*.py)
 
 .PHONY: help
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Installs only what is missing, so that a second run touches nothing and needs no network.
-build/.apt: Makefile
-	@mkdir -p build
-	@missing=$$(for p in $(APT); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-	if [ -n "$$missing" ]; then \
-	  [ "$$(id -u)" = 0 ] || { echo "These Debian packages are missing, and only root can install them:" $$missing >&2; exit 1; }; \
-	  echo "Installing" $$missing; \
-	  apt-get update -q >build/apt.log 2>&1 || { tail -n 5 build/apt.log >&2; exit 1; }; \
-	  DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $$missing >>build/apt.log 2>&1 \
-	    || { tail -n 20 build/apt.log >&2; exit 1; }; \
-	fi
+# Installs only what is missing, so that a second run touches nothing and needs no network. The package is editable:
+# Python files are used where they lie.
+build/.installed: $(INSTALL) pyproject.toml CMakeLists.txt $(wildcard cmake/*) $(NATIVE)
+	@$(PYTHON) -m tools.install run
 	@touch $@
 
-$(BIN)/python: | build/.apt
-	@$(PYTHON) -m venv $(VENV)
-	@# setuptools: without build isolation, whatever comes as an sdist is built by what stands here
-	@$(BIN)/pip install -q 'scikit-build-core>=0.10,<2' 'nanobind>=2.4,<4' 'setuptools>=70.1' >build/venv.log 2>&1 \
-	  || { tail -n 5 build/venv.log >&2; rm -rf $(VENV); exit 1; }
-
-# The package with its two native cores, editable: Python files are used where they lie.
-build/.installed: pyproject.toml CMakeLists.txt $(NATIVE) $(BIN)/python
-	@echo "Building csaud (about two minutes the first time)"
-	@$(BIN)/pip install -q --no-build-isolation -e '.[emulation,test]' >build/install.log 2>&1 || { tail -n 60 build/install.log >&2; exit 1; }
+build/.developed: build/.installed
+	@$(PYTHON) -m tools.install test
 	@touch $@
 
-.PHONY: build
-build: build/.installed ## Install what is needed (apt, pip) and build the package into build/venv
+.PHONY: build dev
+build: build/.installed ## Install what running needs (apt, pip) and build the package into build/venv
+dev: build/.developed ## ... and what lint, tests, fuzzers and benchmarks need
 
 # make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|fat-tree-4|file.yaml] [SCENARIO=first-light|file.yaml]
 #              [SPRAY=ecmp|entropy|random|round-robin|weighted|least-queue|host|flowlet] [SIGNAL=trim|bounce|both|drop]
@@ -69,7 +50,7 @@ clean-net: build/.installed ## End fabrics that were started here and what any r
 	@$(BIN)/csaud net clean
 
 .PHONY: lint
-lint: build/.installed ## Formatting, types and warnings
+lint: build/.developed ## Formatting, types and warnings
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
@@ -89,7 +70,7 @@ test-all: lint ## Lint and all tests, also those that take long and seldom find 
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60
-fuzz: build/.apt ## libFuzzer with sanitizers on hosts' and switch's parsers (FUZZ_SECONDS each; the corpora are kept)
+fuzz: build/.developed ## libFuzzer with sanitizers on hosts' and switch's parsers (FUZZ_SECONDS each; the corpora are kept)
 	@cmake -S hostlib/native/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ >/dev/null
 	@ninja -C build/fuzz
 	@build/fuzz/fuzz_wire -max_len=4400 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-wire
@@ -101,34 +82,34 @@ fuzz: build/.apt ## libFuzzer with sanitizers on hosts' and switch's parsers (FU
 	done
 
 .PHONY: sanitize
-sanitize: build/.installed ## Tests of both native cores under ASan and UBSan, those with threads under TSan (KINDS=thread)
+sanitize: build/.developed ## Tests of both native cores under ASan and UBSan, those with threads under TSan (KINDS=thread)
 	@$(BIN)/python -m tests.sanitize $(KINDS)
 
 # mutmut's operators are used, nothing else of it, and by nothing else.
 .PHONY: mutants
-mutants: build/.installed ## Would the tests notice? A random sample of mutants (SAMPLE=100 SEED=1)
+mutants: build/.developed ## Would the tests notice? A random sample of mutants (SAMPLE=100 SEED=1)
 	@$(BIN)/pip install -q 'mutmut>=3.8,<4'
 	@$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: nightly
-nightly: build/.installed ## A million schedules of faults (about two hours), mutants, and an hour of each fuzzer
+nightly: build/.developed ## A million schedules of faults (about two hours), mutants, and an hour of each fuzzer
 	@CSAUD_SCHEDULES=1000000 CSAUD_MEMBERSHIP_SCHEDULES=200000 $(BIN)/python -m pytest -q \
 	  tests/hostlib/test_fault_schedules.py tests/hostlib/test_membership_schedules.py
 	@$(MAKE) mutants SEED=$$(date +%j)
 	@$(MAKE) fuzz FUZZ_SECONDS=3600
 
 .PHONY: bench-switch
-bench-switch: build/.installed ## Measure the embedded switch beside simple_switch_grpc (BMV2_FAST=path of a fast build)
+bench-switch: build/.developed ## Measure the embedded switch beside simple_switch_grpc (BMV2_FAST=path of a fast build)
 	@$(BIN)/python -m bench switch --out build/bench
 
 .PHONY: bench-recovery
-bench-recovery: build/.installed ## Loss recovery in virtual time beside fixed intervals and an oracle; what each layer is worth
+bench-recovery: build/.developed ## Loss recovery in virtual time beside fixed intervals and an oracle; what each layer is worth
 	@$(BIN)/python -m bench recovery --out build/bench
 
 # Peers of the host library, wanted by nothing else. Without root what is missing stays so, and its rows are left out.
 APT_PEERS := libfabric-bin iperf3 valgrind
 .PHONY: bench-host
-bench-host: build/.installed ## Measure the host library beside libfabric, iperf3 and gloo (TORCH=1 installs PyTorch for it)
+bench-host: build/.developed ## Measure the host library beside libfabric, iperf3 and gloo (TORCH=1 installs PyTorch for it)
 	@missing=$$(for p in $(APT_PEERS); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
 	  echo "Installing" $$missing; \
