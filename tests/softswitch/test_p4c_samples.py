@@ -10,7 +10,7 @@ import pytest
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.program_file import read_config
 
-from tests.evidence.p4c_samples.compare import PORTS, STALE, compare
+from tests.evidence.p4c_samples.compare import PORTS, STALE, compare, of_frames
 from tests.evidence.p4c_samples.compiled import NotCompilable, compile_sample, samples
 from tests.evidence.p4c_samples.frames import LONGEST, frame
 from tests.softswitch import programs
@@ -61,6 +61,26 @@ def test_what_earlier_packets_left_in_headers_is_no_difference() -> None:
     """Frames that end before the first header does, whose fields the program reads all the same."""
     outcome = compare(config("unions"), "1 unions", FRAMES)
     assert (outcome.result, outcome.reason) == ("alike one by one", STALE)
+
+
+@pytest.mark.bmv2
+@pytest.mark.root
+def test_frames_that_end_simple_switch_grpc_are_left_out() -> None:
+    """An element beyond a stack ends it; here it is none."""
+    beyond = config("stacks")
+    program = json.loads(beyond.p4_device_config)
+    action = next(a for a in program["actions"] if a["primitives"] and a["primitives"][0]["op"] == "push")
+    place = {"op": "dereference_header_stack", "left": {"type": "header_stack", "value": "items"}}
+    element = {"type": "expression", "value": {**place, "right": {"type": "hexstr", "value": "0x04"}}}
+    argument = {"type": "expression", "value": element}
+    action["primitives"] = [{"op": "remove_header", "parameters": [argument]}]
+    beyond.p4_device_config = json.dumps(program).encode()
+    item = b"\x01\x06" + bytes(6)
+    sent = [(1, bytes([op, *bytes(6)]) + item) for op in (0, 0, 1, 0, 0, 0, 0)]
+    outcome = of_frames(beyond, sent, beyond)
+    assert outcome.result == "alike", outcome
+    assert (outcome.frames_in, outcome.frames_out) == (5, 5)
+    assert "it ended 1 times" in outcome.reason
 
 
 def test_random_frames_fit_an_ethernet() -> None:
