@@ -120,6 +120,11 @@ def test_answers_to_another_ballot_do_not_count() -> None:
         member.receive(rank, Promise("next", other, {}, None), 0.0)
         member.receive(rank, HasAccepted("next", other), 0.0)
     assert member.outcome is None and not any(isinstance(body, Accept) for _, body in member.outbox)
+    members = decrees(5)
+    deliver(members, lambda src, dst, body: not isinstance(body, Accept))
+    for rank in (1, 2, 3, 4):
+        members[0].receive(rank, HasAccepted("next", other), 0.0)
+    assert members[0].outcome is None
 
 
 def test_a_promise_holds_and_a_refusal_names_it() -> None:
@@ -189,3 +194,12 @@ def test_all_arrive_or_the_absent_are_named() -> None:
     ranks[1].left(0)
     ranks[1].arrive("fourth")
     assert ranks[1].ended["fourth"] == (0,)
+
+
+def test_what_a_leader_asks_for_it_has_accepted_itself() -> None:
+    members = decrees(3)
+    deliver(members, lambda src, dst, body: not isinstance(body, Accept))
+    members[0].receive(1, Prepare("next", Ballot(9, -1)), 0.0)
+    ((_, promise),) = members[0].outbox
+    assert isinstance(promise, Promise) and promise.accepted is not None
+    assert promise.accepted.value == {"members": [0, 1, 2]}

@@ -1,0 +1,85 @@
+"""A member among generations: what it answers those of others, and which tables it takes."""
+
+import pytest
+from csaud.membership.arbiter import Majority
+from csaud.membership.member import NEXT, Gone, Member
+from csaud.membership.messages import (
+    BadMessage,
+    Ballot,
+    Body,
+    Current,
+    Decided,
+    Envelope,
+    Later,
+    Prepare,
+    Promise,
+)
+from csaud.rendezvous import Card, Table, next_table
+
+CARDS = tuple(
+    Card(rank, f"10.0.0.{rank}", 7, 4096, "raw", f"p{rank}", f"10.0.0.{rank}:1") for rank in range(3)
+)
+FIRST = Table(CARDS, 65_535, 1, 4096, "a job", 0, 3)
+SECOND = next_table(FIRST, [0, 1, 2])
+ASKS = Prepare(NEXT, Ballot(1, 0))
+
+
+def member(table: Table = FIRST, rank: int = 1) -> Member:
+    return Member(table, f"p{rank}", Majority(), {})
+
+
+def answers(one: Member, sender: str, generation: int, body: Body) -> list[tuple[str, Body]]:
+    one.outbox.clear()
+    one.receive(Envelope("a job", generation, sender, body), 0.0)
+    return [(uid, envelope.body) for uid, envelope in one.outbox]
+
+
+def test_who_is_behind_is_told_the_table_and_who_is_ahead_that_we_are() -> None:
+    assert answers(member(SECOND), "p0", 0, ASKS) == [("p0", Current(SECOND))]
+    assert answers(member(), "p0", 1, ASKS) == [("p0", Later(NEXT))]
+    assert answers(member(), "p0", 0, ASKS) == [("p0", Later(NEXT))]  # it has not called
+
+
+def test_messages_of_another_job_and_of_nobody_are_refused() -> None:
+    with pytest.raises(BadMessage, match="another job"):
+        member().receive(Envelope("other", 0, "p0", ASKS), 0.0)
+    with pytest.raises(BadMessage, match="nobody in this generation"):
+        member().receive(Envelope("a job", 0, "stranger", ASKS), 0.0)
+
+
+def test_the_next_table_is_taken_by_those_who_are_in_it() -> None:
+    one = member()
+    one.next((), True, 0.0, 10.0)
+    answers(one, "p0", 1, Current(SECOND))
+    assert one.outcomes[NEXT] == one.table == SECOND
+
+
+@pytest.mark.parametrize("table", [next_table(FIRST, [0, 2]), next_table(SECOND, [0, 1, 2])])
+def test_a_table_without_us_or_after_the_next_means_that_they_have_gone_on(table: Table) -> None:
+    one = member()
+    one.next((), True, 0.0, 10.0)
+    answers(one, "p0", table.generation, Current(table))
+    assert (one.outcomes[NEXT], one.table) == (Gone(), FIRST)
+    assert answers(one, "p0", 0, ASKS) == []  # it takes no part any more
+
+
+def test_an_old_table_changes_nothing() -> None:
+    one = member(SECOND)
+    one.next((), True, 0.0, 10.0)
+    answers(one, "p0", 0, Current(FIRST))
+    assert NEXT not in one.outcomes and one.table == SECOND
+    assert any(isinstance(body, Promise) for _, body in answers(one, "p0", 1, ASKS))
+
+
+def test_a_decision_without_us_ends_us() -> None:
+    one = member()
+    one.next((), True, 0.0, 10.0)
+    answers(one, "p0", 0, Decided(NEXT, {"members": [0, 2], "newcomers": []}))
+    assert (one.outcomes[NEXT], one.table) == (Gone(), FIRST)
+
+
+def test_what_was_promised_is_not_begun_anew() -> None:
+    one = member()
+    one.next((), True, 0.0, 10.0)
+    with pytest.raises(ValueError, match="decided once"):
+        one.next((), True, 5.0, 10.0)
