@@ -12,6 +12,7 @@ local QP_GENERAL_SERVICES = 1
 local LOSS_PORT = 49791
 local IPV4_BYTES, UDP_BYTES = 20, 8 -- IPv4 without options
 local BTH_BYTES, DETH_BYTES, CSA_BYTES, CONTROL_BYTES, ICRC_BYTES = 12, 8, 32, 24, 4
+local TAG_BYTES = 8
 local MOST_PACKETS = 512 -- of a message
 local CUT = "cut short by the capture"
 
@@ -63,6 +64,7 @@ f.loss_form = ProtoField.uint8("csaud.loss_form", "Form of the LOSS", base.DEC,
     { [1] = "first: port of its own, no iCRC", [2] = "second: RoCE port, iCRC made by the switch" })
 f.icrc_status = ProtoField.uint8("csaud.icrc_status", "iCRC", base.DEC, { [0] = "bad", [1] = "good" })
 
+f.tag = ProtoField.bytes("csaud.control.tag", "Authentication tag")
 f.reason = ProtoField.uint8("csaud.control.reason", "Reason", base.DEC, REASONS)
 f.control_flags = ProtoField.uint8("csaud.control.flags", "Flags", base.HEX)
 f.ecn_count = ProtoField.uint16("csaud.control.ecn_count", "ECN count", base.DEC)
@@ -271,6 +273,10 @@ local function dissect_control(range, length, tree)
     local words = { REASONS[reason] or ("reason " .. reason), "from rank " .. range:range(14, 2):uint() }
     words[#words + 1] = "credit " .. range:range(16, 4):uint()
     local bits = range:range(22, 2):uint()
+    if length == CONTROL_BYTES + math.floor((bits + 7) / 8) + TAG_BYTES then -- of a job that authenticates
+        branch:add(f.tag, range:range(length - TAG_BYTES, TAG_BYTES))
+        length = length - TAG_BYTES
+    end
     if bits > MOST_PACKETS or math.floor((bits + 7) / 8) ~= length - CONTROL_BYTES then
         branch:add_proto_expert_info(e.length, string.format("A bitmap of %d bits in %d bytes", bits,
             length - CONTROL_BYTES))

@@ -19,6 +19,7 @@ class EndpointConfig:
     world: int
     epoch: int
     qkey: int
+    auth_key: bytes
     local_ipv4: int
     local_qpn: int
     path_mtu: int

@@ -50,6 +50,7 @@ class Table:
         job: random name of the job, the same in all its epochs.
         generation: how many epochs of the job came before; unlike `epoch` it does not wrap.
         members: how many of the ranks, the first ones, were members of the generation before.
+        auth_key: by which packets are authenticated, 16 random bytes in hexadecimal.
     """
 
     cards: tuple[Card, ...]
@@ -59,6 +60,7 @@ class Table:
     job: str = ""
     generation: int = 0
     members: int = 0
+    auth_key: str = dataclasses.field(default="", repr=False)
 
 
 def make_table(cards: list[Card], epoch: int) -> Table:
@@ -79,6 +81,7 @@ def make_table(cards: list[Card], epoch: int) -> Table:
         qkey=secrets.randbits(31),
         mtu=min(card.mtu for card in cards),
         job=secrets.token_hex(8),
+        auth_key=secrets.token_hex(16),
     )
 
 
@@ -95,6 +98,7 @@ def next_table(before: Table, members: Sequence[int], newcomers: Sequence[Card] 
         job=before.job,
         generation=before.generation + 1,
         members=len(members),
+        auth_key=before.auth_key,
     )
 
 
@@ -119,6 +123,7 @@ def table_from_json(message: dict[str, Any]) -> Table:
             str(message["job"]),
             int(message["generation"]),
             int(message["members"]),
+            str(message["auth_key"]),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RendezvousError(f"rank 0 sent a table that cannot be read: {error!r}") from None

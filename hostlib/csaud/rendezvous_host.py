@@ -28,6 +28,7 @@ from csaud.settings import differing
 log = logging.getLogger(__name__)
 
 _CARD = 65536  # bytes of a frame that a guest may send
+_SPARE = 64  # connections, beyond one a rank, that may be open without having said who they are
 _NAMED = 4  # connections that were refused, in a message
 
 
@@ -65,6 +66,7 @@ class Host:
         self._strangers: list[str] = []  # who was refused for its secret, and why
         self._agreed: dict[int, Mapping[str, Any]] = {0: agreed or {}}
         self._guests: dict[int, _Guest] = {}  # by rank
+        self._unknown: dict[_Guest, None] = {}  # that have not handed in a card, the oldest first
         self._cards: dict[int, Card] = {}
         self._selector = selectors.DefaultSelector()
         self._listener = listen(address, port, backlog=min(world + 16, 4096))
@@ -138,16 +140,29 @@ class Host:
         for key, _ in self._selector.select(left):
             if key.data is None:
                 self._accept()
-            else:
+            elif key.data.sock.fileno() >= 0:  # not dropped meanwhile
                 self._read(key.data)
         return True
 
     def _accept(self) -> None:
-        sock, peer = self._listener.accept()
+        try:
+            sock, peer = self._listener.accept()
+        except OSError as error:  # it has gone again, or there are too many
+            log.warning("rendezvous: cannot accept a connection: %s", error)
+            self._drop_oldest(0)
+            return
         # A table of many ranks may not fit into the socket's buffer at once: bounded blocking writes.
         sock.settimeout(10.0)
         channel = open_channel(self._credentials, listening=True, limit=_CARD)
-        self._selector.register(sock, selectors.EVENT_READ, _Guest(sock, f"{peer[0]}:{peer[1]}", channel))
+        guest = _Guest(sock, f"{peer[0]}:{peer[1]}", channel)
+        self._selector.register(sock, selectors.EVENT_READ, guest)
+        self._unknown[guest] = None
+        self._drop_oldest(self._world + _SPARE)
+
+    def _drop_oldest(self, most: int) -> None:
+        """Of those that do not say who they are, if they are more than `most`: a rank has room to come."""
+        if len(self._unknown) > most:
+            self._drop(next(iter(self._unknown)))
 
     def _read(self, guest: _Guest) -> None:
         try:
@@ -197,6 +212,7 @@ class Host:
             return f"rank {card.rank} has joined already: another job on the same port?"
         guest.rank = card.rank
         self._guests[card.rank] = guest
+        self._unknown.pop(guest, None)
         self._cards[card.rank] = card
         self._agreed[card.rank] = agreed
         return ""
@@ -204,6 +220,7 @@ class Host:
     def _drop(self, guest: _Guest) -> None:
         self._selector.unregister(guest.sock)
         guest.sock.close()
+        self._unknown.pop(guest, None)
         if self._guests.get(guest.rank) is guest:  # it may be started again while the others are still coming
             del self._guests[guest.rank], self._cards[guest.rank], self._agreed[guest.rank]
 

@@ -112,6 +112,10 @@ def _settings(overrides: Mapping[str, Any], variables: Mapping[str, str]) -> Set
     logging.getLogger("csaud").setLevel(settings.log.upper())
     if settings.controller:
         parse_address(settings.controller)
+    if settings.auth != "off" and job_secret.credentials(settings) is None:
+        raise ConfigError(
+            f"auth={settings.auth} needs a secret (secret or secret_file): else its key is known"
+        )
     return settings
 
 
@@ -277,6 +281,20 @@ def _check_segmentation(table: Table, opened: Opened, settings: Settings) -> Non
         opened.native.set_segmentation(False)
 
 
+def _authenticate(config: _core.EndpointConfig, settings: Settings, table: Table) -> None:
+    if settings.auth == "off":
+        return
+    other = next((card for card in table.cards if card.mode == "verbs"), None)
+    if other is not None:
+        raise ConfigError(
+            f"auth={settings.auth} needs device=soft at every rank; rank {other.rank} uses verbs"
+        )
+    try:
+        config.auth_key = bytes.fromhex(table.auth_key)
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError(f"auth={settings.auth}: {error}") from None
+
+
 def _endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened) -> _core.EndpointConfig:
     config = _core.EndpointConfig()
     config.rank, config.world = rank, len(table.cards)
@@ -291,6 +309,7 @@ def _endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened
     elif opened.mode == "verbs":
         # The device makes it and checks it.
         config.make_icrc = config.verify_icrc = False
+    _authenticate(config, settings, table)
     config.window, config.paths = settings.window, settings.paths
     config.shared_window = settings.shared_window
     config.ecn = settings.ecn

@@ -75,6 +75,13 @@ class Settings:
         hidden=True,
     )
     secret_file: str = _row("", "path", "file with the secret, instead of `secret`")
+    auth: str = _row(
+        "off",
+        "name",
+        "packets are authenticated: their headers; needs a secret, the soft device and libsodium",
+        choices=("off", "headers"),
+        agreed=True,
+    )
     epoch: int = _row(0, "number", "world epoch of the job; 0: drawn by rank 0", high=65535)
     # who goes on after failures
     arbiter: str = _row(

@@ -34,8 +34,8 @@ def check(results: list[dict[str, Any]], doomed: set[int]) -> None:
 @pytest.mark.parametrize(("mode", "doomed"), [("raw", {0, 1}), ("udp", {1, 3}), ("raw", {3, 4})], ids=str)
 def test_two_ranks_of_five_die_at_once(mode: str, doomed: set[int], secret: str) -> None:
     """Whoever is left meets at the lowest rank that is, and goes on with the right sums; with a secret,
-    under TLS again."""
-    settings = {**SETTINGS, "mode": mode, "secret": secret}
+    under TLS again, and with packets that are authenticated."""
+    settings = {**SETTINGS, "mode": mode, "secret": secret, "auth": "headers" if secret else "off"}
     with NetworkNamespace() as namespace, on_host(namespace) as place:
         ranks = [Rank(place, f"127.0.1.{1 + n}", settings) for n in range(5)]
         arguments = {**TASK, "doomed": sorted(doomed), "stale": 0}

@@ -11,6 +11,7 @@ from csaud import job_secret
 from csaud.connections import connect
 from csaud.errors import ConfigError, RendezvousError
 from csaud.job_secret import Credentials
+from csaud.membership.links import Links
 from csaud.rendezvous import Card
 from csaud.rendezvous_guest import Guest
 from csaud.rendezvous_host import Host
@@ -125,6 +126,28 @@ def test_a_stranger_that_claims_a_rank_first_does_not_get_it(theirs: str, pool: 
         with pytest.raises(ConfigError):
             stranger.result()
         assert join(host.port, SECRET).table == table.result()
+
+
+@pytest.mark.parametrize("secret", ["", SECRET])
+def test_any_number_of_silent_strangers_leave_room_for_a_rank(secret: str, pool: ThreadPoolExecutor) -> None:
+    with hosting(secret) as host, contextlib.ExitStack() as silent:
+        table = pool.submit(host.gather, card(0), 0, PATIENCE)
+        first, *_ = [
+            silent.enter_context(socket.create_connection((HERE, host.port), timeout=PATIENCE))
+            for _ in range(200)
+        ]
+        assert first.recv(1) == b""  # the oldest are let go
+        assert join(host.port, secret).table == table.result()
+
+
+def test_a_member_lets_go_of_the_oldest_that_say_nothing() -> None:
+    listener = socket.create_server((HERE, 0))
+    links = Links(listener, lambda uid: "", lambda uid: None)
+    with contextlib.closing(links), contextlib.ExitStack() as silent:
+        for _ in range(300):
+            silent.enter_context(socket.create_connection(listener.getsockname(), timeout=PATIENCE))
+            list(links.poll(PATIENCE))
+        assert links.strangers == 256
 
 
 def test_strangers_that_say_nothing_keep_nobody_waiting(pool: ThreadPoolExecutor) -> None:

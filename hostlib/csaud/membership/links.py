@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 
 _USER_TIMEOUT = 10_000  # ms that what was sent may stay unacknowledged
 _KEEPALIVE = (socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3)  # s, s, times
+_MOST_UNKNOWN = 256  # connections of which nothing has come
 _MOST_WAITING = 64 << 20  # bytes to one peer
 
 
@@ -53,6 +54,7 @@ class Links:
         self._listener = listener
         listener.setblocking(False)
         self._by_uid: dict[str, Link] = {}
+        self._unknown: dict[Link, None] = {}  # of which nothing has come, the oldest first
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
         self._bell, self._rope = socket.socketpair()
@@ -83,6 +85,7 @@ class Links:
         """What comes over this link is from `uid`, and so goes what is sent to it."""
         link.uid = uid
         self._by_uid[uid] = link
+        self._unknown.pop(link, None)
 
     def send(self, uid: str, message: Message) -> None:
         """Send, over the connection that there is, or a new one."""
@@ -102,9 +105,15 @@ class Links:
         if link.sock.fileno() >= 0:
             self._selector.unregister(link.sock)
             link.sock.close()
+        self._unknown.pop(link, None)
         if link.uid and self._by_uid.get(link.uid) is link:
             del self._by_uid[link.uid]
             self._lost(link.uid)
+
+    @property
+    def strangers(self) -> int:
+        """Connections of which nothing has come."""
+        return len(self._unknown)
 
     @property
     def idle(self) -> bool:
@@ -125,9 +134,16 @@ class Links:
             sock, peer = self._listener.accept()
         except OSError as error:  # it has gone again, or there are too many
             log.debug("membership: cannot accept: %s", error)
+            self._drop_oldest(0)
             return
-        channel = open_channel(self._credentials, listening=True)
-        self._add(Link(sock, f"{peer[0]}:{peer[1]}", channel), selectors.EVENT_READ)
+        link = Link(sock, f"{peer[0]}:{peer[1]}", open_channel(self._credentials, listening=True))
+        self._add(link, selectors.EVENT_READ)
+        self._unknown[link] = None
+        self._drop_oldest(_MOST_UNKNOWN)
+
+    def _drop_oldest(self, most: int) -> None:
+        if len(self._unknown) > most:
+            self.drop(next(iter(self._unknown)), "too many that do not say who they are")
 
     def _connect(self, uid: str) -> Link | None:
         where = self._address_of(uid)

@@ -4,12 +4,14 @@
 #include <nanobind/stl/string.h>
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 
 #include "bindings.hpp"
 #include "completion.hpp"
 #include "config.hpp"
+#include "siphash.hpp"
 #include "stats.hpp"
 #include "wire.hpp"
 
@@ -215,6 +217,17 @@ void bind_core(nb::module_& m) {
         .def_rw("world", &C::world)
         .def_rw("epoch", &C::epoch)
         .def_rw("qkey", &C::qkey)
+        .def_prop_rw(
+            "auth_key",
+            [](const C& c) { return nb::bytes(c.auth.key.data(), c.auth.on() ? c.auth.key.size() : 0); },
+            [](C& c, const nb::bytes& key) {
+                if (key.size() != c.auth.key.size()) throw nb::value_error("auth_key: 16 bytes");
+                std::memcpy(c.auth.key.data(), key.data(), key.size());
+                c.auth.make = device::siphash();
+            },
+            "Key of all ranks, 16 bytes, by which packets are authenticated; empty: they are not. "
+            "RuntimeError "
+            "where libsodium is missing.")
         .def_prop_rw(
             "local_ipv4", [](const C& c) { return c.local.ipv4; },
             [](C& c, std::uint32_t v) { c.local.ipv4 = v; })

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "authentication.hpp"
 #include "message_name.hpp"
 #include "path_policy.hpp"
 
@@ -46,6 +47,7 @@ struct EndpointConfig {
     std::uint16_t epoch = 0;  // (job) packets of another epoch are counted and dropped
     std::uint32_t qkey = 0;   // (job) 31 bits
     LocalAddress local;
+    Authentication auth;  // (job)
 
     // Wire
     std::uint16_t path_mtu = 4096;      // (job) bytes from the CSA header on; payload per packet is 32 less

@@ -20,7 +20,7 @@ struct Context {
     explicit Context(const EndpointConfig& c)
         : config(c),
           peers(config),
-          payload_bytes(c.path_mtu - wire::kCsaBytes),
+          payload_bytes(c.path_mtu - wire::kCsaBytes - c.auth.bytes()),
           path_serial(c.bits.path_seq),
           ts_serial(c.bits.tx_ts),
           credit_serial(c.bits.credit),

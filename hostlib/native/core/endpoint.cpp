@@ -34,7 +34,8 @@ void check(const EndpointConfig& c) {
     require(c.rank < c.world, "rank", "below world (" + std::to_string(c.world) + ")");
     require(c.local.qpn > 1 && c.local.qpn < (1U << 24), "local.qpn", "24 bits, not 0 or 1");
     require((c.qkey >> 31) == 0, "qkey", "31 bits");
-    require(c.path_mtu > wire::kCsaBytes && c.path_mtu <= 8192, "path_mtu", "33 to 8192 bytes");
+    require(c.path_mtu > wire::kCsaBytes + c.auth.bytes() && c.path_mtu <= 8192, "path_mtu",
+            "33 to 8192 bytes, 41 of authenticated packets");
     require(c.paths >= 1, "paths", "at least 1");
     require((c.tos & 3) == 0, "tos", "a DSCP, with two low bits of zero");
     require(c.spray <= 8, "spray", "0 to 8");

@@ -27,7 +27,7 @@ struct TxPacket {
     std::array<std::byte, 320> head;  // IPv4 + UDP + BTH + DETH + CSA [+ control part and bitmap]
     std::uint16_t head_len = 0;
     std::span<const std::byte> payload;
-    std::array<std::byte, 8> tail;  // pad + iCRC
+    std::array<std::byte, 16> tail;  // [tag +] pad + iCRC
     std::uint8_t tail_len = 0;
     std::uint32_t dst_ipv4 = 0;  // host byte order
     std::uint32_t dst_qpn = 0;   // for devices that build BTH themselves

@@ -39,6 +39,7 @@ class EndpointImpl {
     void expect_rest(Nanos now);
     void count(wire::Fault) noexcept;
     bool from_its_rank(const wire::Decoded&) const noexcept;
+    bool authentic(const wire::Decoded&) const noexcept;
     bool sane_control(const wire::Decoded&) const noexcept;
     bool accept_control(const wire::Decoded&, Nanos);
     void on_loss(const wire::Decoded&, Nanos);

@@ -33,6 +33,7 @@ namespace csaud {
     X(rx_bad_qpn, "packets for another queue pair")                                               \
     X(rx_stale_epoch, "packets of another epoch")                                                 \
     X(rx_bad_source, "packets from another address or queue pair than their rank has")            \
+    X(rx_bad_auth, "packets that nobody of the job has authenticated")                            \
     X(rx_bad_index, "packets with impossible ranks, indices, totals, paths or payload sizes")     \
     X(rx_bad_loss, "reports of a lost copy that was never sent")                                  \
     X(rx_early_dropped, "valid DATA of receives not yet posted, dropped for lack of room")        \

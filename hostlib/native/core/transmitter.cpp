@@ -44,11 +44,20 @@ wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t p
 }
 
 void Transmitter::seal(TxPacket& out, std::size_t pad) noexcept {
-    out.tail_len = static_cast<std::uint8_t>(pad + wire::kIcrcBytes);
+    const EndpointConfig& c = ctx_.config;
+    const std::size_t end = c.auth.bytes() + pad;  // of what the iCRC covers
+    out.tail_len = static_cast<std::uint8_t>(end + wire::kIcrcBytes);
     std::memset(out.tail.data(), 0, out.tail_len);
-    if (ctx_.config.make_icrc) {
-        const auto crc = wire::icrc(std::span(out.head).first(out.head_len), out.payload, pad);
-        std::memcpy(out.tail.data() + pad, crc.data(), crc.size());
+    if (c.auth.on()) {
+        const auto headers = std::span(out.head).first(out.head_len).subspan(wire::kCsaOffset);
+        const auto tag = tag_of(c.auth, {c.local.ipv4, out.dst_ipv4, c.local.qpn, out.dst_qpn}, headers,
+                                out.payload.size());
+        std::memcpy(out.tail.data(), tag.data(), tag.size());
+    }
+    if (c.make_icrc) {
+        const auto crc =
+            wire::icrc(std::span(out.head).first(out.head_len), out.payload, std::span(out.tail).first(end));
+        std::memcpy(out.tail.data() + end, crc.data(), crc.size());
     }
     ctx_.stats.tx_bytes += out.size();
 }
@@ -73,8 +82,9 @@ void Transmitter::build_data(const Sender::Copy& copy, TxPacket& out, Nanos) {
     h.path_seq = copy.record.path_seq;
     h.tx_ts = copy.record.tx_ts;
     out.payload = m.payload(copy.pkt_idx, ctx_.payload_bytes);
-    const std::size_t pad = wire::encode_headers(
-        out.head, route(out, m.dst, h.path_id, c.ecn ? wire::kEct0 : std::uint8_t{0}), h, out.payload.size());
+    const std::size_t pad =
+        wire::encode_headers(out.head, route(out, m.dst, h.path_id, c.ecn ? wire::kEct0 : std::uint8_t{0}), h,
+                             out.payload.size() + c.auth.bytes());
     out.head_len = wire::kHeaderBytes;
     seal(out, pad);
 }
@@ -141,7 +151,8 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         c.bitmap_bits = static_cast<std::uint16_t>(arrived->total());
     }
     const std::size_t body = wire::kControlBytes + Bitmap::wire_bytes(c.bitmap_bits);
-    const std::size_t pad = wire::encode_headers(out.head, route(out, item.peer, h.path_id, 0), h, body);
+    const std::size_t pad = wire::encode_headers(out.head, route(out, item.peer, h.path_id, 0), h,
+                                                 body + ctx_.config.auth.bytes());
     const std::span<std::byte> part = std::span(out.head).subspan(wire::kHeaderBytes);
     wire::encode_control(part, c);
     if (arrived != nullptr) arrived->bitmap().write(part.subspan(wire::kControlBytes), arrived->total());

@@ -93,7 +93,8 @@ void decode_control(const std::byte* p, ControlPart& c) noexcept {
 }
 
 // Splits a packet whose lengths hold; `end` is where the CSA header's followers end (pad and iCRC taken off).
-Fault decode_body(std::span<const std::byte> packet, std::size_t end, Decoded& d) noexcept {
+Fault decode_body(std::span<const std::byte> packet, std::size_t end, std::size_t tag_bytes,
+                  Decoded& d) noexcept {
     const std::byte* csa = packet.data() + kCsaOffset;
     if (get8(packet.data() + kBthOffset) != kOpcodeUdSendOnly) return Fault::magic;
     if (get16(csa) != ((unsigned{kMagic} << 4) | kVersion)) return Fault::magic;
@@ -101,8 +102,13 @@ Fault decode_body(std::span<const std::byte> packet, std::size_t end, Decoded& d
     decode_csa(csa, d.csa);
     if (d.on_loss_port && d.csa.type != Type::loss) return Fault::magic;
     if (d.csa.type == Type::loss) return (d.csa.flags & kTrimmed) != 0 ? Fault::none : Fault::magic;
+    if (end - kHeaderBytes < tag_bytes) return Fault::length;
+    end -= tag_bytes;
+    d.tag = packet.subspan(end, tag_bytes);
+    d.headers = packet.subspan(kCsaOffset, kCsaBytes);
     d.payload = packet.subspan(kHeaderBytes, end - kHeaderBytes);
     if (!has_control_part(d.csa.type)) return Fault::none;
+    d.headers = packet.subspan(kCsaOffset, end - kCsaOffset);
     if (d.payload.size() < kControlBytes) return Fault::length;
     decode_control(d.payload.data(), d.control);
     d.bitmap = d.payload.subspan(kControlBytes);
@@ -150,7 +156,7 @@ Fault decode_with(std::span<const std::byte> packet, const Expect& expect, bool 
     }
     if (check && d.route.dst_qpn != expect.qpn) return Fault::qpn;
     if (check && d.route.qkey != expect.qkey) return Fault::qkey;
-    return decode_body(packet, end, d);
+    return decode_body(packet, end, expect.tag_bytes, d);
 }
 
 }  // namespace
@@ -159,8 +165,8 @@ Fault decode(std::span<const std::byte> packet, const Expect& expect, Decoded& d
     return decode_with(packet, expect, true, d);
 }
 
-Fault decode_any(std::span<const std::byte> packet, Decoded& d) noexcept {
-    return decode_with(packet, Expect{}, false, d);
+Fault decode_any(std::span<const std::byte> packet, Decoded& d, std::size_t tag_bytes) noexcept {
+    return decode_with(packet, {.tag_bytes = tag_bytes}, false, d);
 }
 
 std::size_t encode_headers(std::span<std::byte> out, const Route& r, const CsaHeader& h,
@@ -221,25 +227,28 @@ void encode_control(std::span<std::byte> out, const ControlPart& c) noexcept {
 
 std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const std::byte> payload,
                               std::size_t pad) noexcept {
-    constexpr std::size_t kMaxPad = 3;
+    constexpr std::array<std::byte, 3> kZeros{};
+    return icrc(head, payload, std::span(kZeros).first(pad));
+}
+
+std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const std::byte> payload,
+                              std::span<const std::byte> tail) noexcept {
+    constexpr std::size_t kMostTail = kTagBytes + 3;
     // Whole blocks are written here and read by the CRC: bytes written one by one would have to reach the
     // cache before a wide load could have them.
-    std::array<std::byte, kHeaderBytes + kSmallPayload + kMaxPad> block;
+    std::array<std::byte, kHeaderBytes + kSmallPayload + kMostTail> block;
     for (std::size_t i = 0; i < kHeaderBytes; ++i) block[i] = head[i] | kInvariantMask[i];
     std::uint32_t crc = kCrcOfLrh;
     if (head.size() == kHeaderBytes && payload.size() <= kSmallPayload) {  // in one go
         std::byte* end = block.data() + kHeaderBytes;
         if (!payload.empty()) std::memcpy(end, payload.data(), payload.size());
-        std::memset(end + payload.size(), 0, pad);
-        crc = crc32(crc, std::span(block).first(kHeaderBytes + payload.size() + pad));
+        if (!tail.empty()) std::memcpy(end + payload.size(), tail.data(), tail.size());
+        crc = crc32(crc, std::span(block).first(kHeaderBytes + payload.size() + tail.size()));
     } else {
         crc = crc32(crc, std::span(block).first(kHeaderBytes));
         if (head.size() > kHeaderBytes) crc = crc32(crc, head.subspan(kHeaderBytes));
         if (!payload.empty()) crc = crc32(crc, payload);
-        if (pad != 0) {
-            constexpr std::array<std::byte, kMaxPad> kZeros{};
-            crc = crc32(crc, std::span(kZeros).first(pad));
-        }
+        if (!tail.empty()) crc = crc32(crc, tail);
     }
     std::array<std::byte, 4> wire;
     for (std::size_t i = 0; i < 4; ++i) put8(wire.data() + i, crc >> (8 * i));

@@ -46,6 +46,7 @@ inline constexpr std::size_t kDethBytes = 8;
 inline constexpr std::size_t kCsaBytes = 32;
 inline constexpr std::size_t kIcrcBytes = 4;
 inline constexpr std::size_t kControlBytes = 24;
+inline constexpr std::size_t kTagBytes = 8;
 inline constexpr std::size_t kCsaOffset =
     kIpv4Bytes + kUdpBytes + kBthBytes + kDethBytes;                 // 48 in the packet
 inline constexpr std::size_t kHeaderBytes = kCsaOffset + kCsaBytes;  // 80
@@ -163,6 +164,9 @@ struct Decoded {
     std::span<const std::byte> payload;  // DATA only; what is left of it in a LOSS is not shown
     ControlPart control;                 // types with a control part only
     std::span<const std::byte> bitmap;   // its bitmap
+    // Of packets that are authenticated: what the tag covers of it (payload aside), and the tag.
+    std::span<const std::byte> headers;
+    std::span<const std::byte> tag;
 };
 
 // What a receiver insists on before it looks at the CSA header.
@@ -172,6 +176,7 @@ struct Expect {
     std::uint16_t roce_port = 4791;
     std::uint16_t loss_port = 49791;
     bool verify_icrc = true;
+    std::size_t tag_bytes = 0;  // 0: packets are not authenticated
 };
 
 constexpr bool has_control_part(Type t) noexcept {
@@ -183,10 +188,10 @@ constexpr bool has_control_part(Type t) noexcept {
 Fault decode(std::span<const std::byte> ipv4_packet, const Expect&, Decoded&) noexcept;
 
 // The same without the checks of queue pair, key and iCRC: for tests and traces.
-Fault decode_any(std::span<const std::byte> ipv4_packet, Decoded&) noexcept;
+Fault decode_any(std::span<const std::byte> ipv4_packet, Decoded&, std::size_t tag_bytes = 0) noexcept;
 
-// Writes IPv4..CSA (80 bytes) for a packet with `body` bytes after the CSA header (payload or control part);
-// returns the number of pad bytes (0..3; none where no iCRC follows). `out` has room for kHeaderBytes.
+// Writes IPv4..CSA (80 bytes) for a packet with `body` bytes after the CSA header (payload or control part,
+// tag); returns the number of pad bytes (0..3; none where no iCRC follows). `out` has room for kHeaderBytes.
 std::size_t encode_headers(std::span<std::byte> out, const Route&, const CsaHeader&,
                            std::size_t body) noexcept;
 
@@ -197,5 +202,8 @@ void encode_control(std::span<std::byte> out, const ControlPart&) noexcept;
 // little-endian).
 std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const std::byte> payload,
                               std::size_t pad) noexcept;
+// The same with a tag between payload and pad; `tail` is both.
+std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const std::byte> payload,
+                              std::span<const std::byte> tail) noexcept;
 
 }  // namespace csaud::wire

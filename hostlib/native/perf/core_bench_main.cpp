@@ -1,8 +1,7 @@
 // What the protocol core takes by itself, without sockets and threads: DATA packets received and reassembled.
 //
-//   csaud_host_core_bench receive BYTES PEERS PACKETS [BURST]   BYTES of payload a packet, from PEERS in
-//   turn,
-//                                                               BURST of each
+//   csaud_host_core_bench receive BYTES PEERS PACKETS [BURST [auth]]   BYTES of payload a packet, from PEERS
+//                                                               in turn, BURST of each; authenticated
 //   csaud_host_core_bench memory PEERS MESSAGES                 bytes kept for idle peers, active messages
 //
 // Prints one line of JSON. Counted is all that a receiver does for a packet: taking it apart, checking its
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "endpoint.hpp"
+#include "siphash.hpp"
 #include "wire.hpp"
 
 namespace {
@@ -38,10 +38,11 @@ constexpr Nanos kPacketTime = 100;   // of the virtual clock
 constexpr std::uint16_t kMessagePackets = 64;
 constexpr Nanos kTurn = 2 * kMessagePackets * kPacketTime;  // of a peer's two posted messages
 
-EndpointConfig receiver_config(std::size_t bytes, std::uint16_t peers) {
+EndpointConfig receiver_config(std::size_t bytes, std::uint16_t peers, bool authenticated = false) {
     EndpointConfig c;
+    if (authenticated) c.auth.make = csaud::device::siphash();
     c.world = static_cast<std::uint16_t>(peers + 1);
-    c.path_mtu = static_cast<std::uint16_t>(bytes + wire::kCsaBytes);
+    c.path_mtu = static_cast<std::uint16_t>(bytes + wire::kCsaBytes + c.auth.bytes());
     c.qkey = kQkey;
     c.local = {kLocalIpv4, kFirstQpn};
     // So that each peer has the same window, however many there are.
@@ -63,9 +64,9 @@ struct Source {
 
 class Packets {
   public:
-    Packets(std::size_t bytes, std::uint16_t peers, std::size_t burst)
-        : bytes_(bytes), burst_(burst), sources_(peers), payload_(bytes, std::byte{0x5a}) {
-        stride_ = (wire::kHeaderBytes + bytes + 8 + 63) / 64 * 64;
+    Packets(std::size_t bytes, std::uint16_t peers, std::size_t burst, const csaud::Authentication& auth)
+        : bytes_(bytes), burst_(burst), auth_(auth), sources_(peers), payload_(bytes, std::byte{0x5a}) {
+        stride_ = (wire::kHeaderBytes + bytes + 16 + 63) / 64 * 64;
         storage_.resize(kAtOnce * stride_);
     }
 
@@ -104,16 +105,26 @@ class Packets {
         r.src_port = static_cast<std::uint16_t>(0xC000 | h.path_id);
         r.ip_id = 7;
         std::byte* out = storage_.data() + place * stride_;
-        const std::size_t pad = wire::encode_headers(std::span(out, wire::kHeaderBytes), r, h, bytes_);
+        const std::size_t pad =
+            wire::encode_headers(std::span(out, wire::kHeaderBytes), r, h, bytes_ + auth_.bytes());
+        const std::span<const std::byte> head(out, wire::kHeaderBytes);
         std::memcpy(out + wire::kHeaderBytes, payload_.data(), bytes_);
-        std::memset(out + wire::kHeaderBytes + bytes_, 0, pad);
-        const auto crc = wire::icrc(std::span<const std::byte>(out, wire::kHeaderBytes), payload_, pad);
-        std::memcpy(out + wire::kHeaderBytes + bytes_ + pad, crc.data(), crc.size());
-        return {out, wire::kHeaderBytes + bytes_ + pad + crc.size()};
+        std::byte* behind = out + wire::kHeaderBytes + bytes_;
+        const std::size_t tail = auth_.bytes() + pad;
+        std::memset(behind, 0, tail);
+        if (auth_.on()) {
+            const auto tag = csaud::tag_of(auth_, {r.src_ipv4, r.dst_ipv4, r.src_qpn, r.dst_qpn},
+                                           head.subspan(wire::kCsaOffset), bytes_);
+            std::memcpy(behind, tag.data(), tag.size());
+        }
+        const auto crc = wire::icrc(head, payload_, std::span<const std::byte>(behind, tail));
+        std::memcpy(behind + tail, crc.data(), crc.size());
+        return {out, wire::kHeaderBytes + bytes_ + tail + crc.size()};
     }
 
     std::size_t bytes_;
     std::size_t burst_;
+    csaud::Authentication auth_;
     std::vector<Source> sources_;
     std::vector<std::byte> payload_;
     std::size_t stride_ = 0;
@@ -129,8 +140,10 @@ struct Receiving {
     TxPacket out;
     std::uint64_t answers = 0;
 
-    Receiving(std::size_t bytes, std::uint16_t peers)
-        : endpoint(receiver_config(bytes, peers)), target(kMessagePackets * bytes), posted(peers) {
+    Receiving(std::size_t bytes, std::uint16_t peers, bool authenticated)
+        : endpoint(receiver_config(bytes, peers, authenticated)),
+          target(kMessagePackets * bytes),
+          posted(peers) {
         add_peers(endpoint, peers);
         for (std::uint16_t p = 1; p <= peers; ++p) {
             post(p, 0);
@@ -159,10 +172,11 @@ struct Receiving {
     while (r.endpoint.next_completion(done)) r.post(done.rank, now);
 }
 
-int receive(std::size_t bytes, std::uint16_t peers, std::uint64_t wanted, std::size_t burst) {
+int receive(std::size_t bytes, std::uint16_t peers, std::uint64_t wanted, std::size_t burst,
+            bool authenticated) {
     const std::uint64_t count = (wanted + kAtOnce - 1) / kAtOnce * kAtOnce;
-    Receiving receiving(bytes, peers);
-    Packets packets(bytes, peers, burst);
+    Receiving receiving(bytes, peers, authenticated);
+    Packets packets(bytes, peers, burst, receiving.endpoint.config().auth);
     Nanos now = 1'000'000;
     std::chrono::nanoseconds time{0};
     std::vector<double> rounds;
@@ -230,12 +244,14 @@ std::uint64_t number(const char* text) {
 
 int main(int argc, char** argv) {
     const std::string what = argc > 1 ? argv[1] : "";
-    if (what == "receive" && (argc == 5 || argc == 6))
+    const bool authenticated = argc == 7 && argv[6] == std::string("auth");
+    if (what == "receive" && (argc == 5 || argc == 6 || authenticated))
         return receive(number(argv[2]), static_cast<std::uint16_t>(number(argv[3])), number(argv[4]),
-                       argc == 6 ? number(argv[5]) : 1);
+                       argc > 5 ? number(argv[5]) : 1, authenticated);
     if (what == "memory" && argc == 4)
         return memory(static_cast<std::uint16_t>(number(argv[2])),
                       static_cast<std::uint32_t>(number(argv[3])));
-    std::fprintf(stderr, "usage: %s receive BYTES PEERS PACKETS [BURST] | memory PEERS MESSAGES\n", argv[0]);
+    std::fprintf(stderr, "usage: %s receive BYTES PEERS PACKETS [BURST [auth]] | memory PEERS MESSAGES\n",
+                 argv[0]);
     return 2;
 }

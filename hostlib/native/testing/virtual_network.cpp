@@ -15,9 +15,9 @@ bool is_data(const std::vector<std::byte>& packet) noexcept {
     return packet[kTypeAt] == static_cast<std::byte>(wire::Type::data);
 }
 
-wire::Decoded decoded(std::span<const std::byte> packet) {
+wire::Decoded decoded(std::span<const std::byte> packet, std::size_t tag_bytes) {
     wire::Decoded d;
-    if (wire::decode_any(packet, d) != wire::Fault::none)
+    if (wire::decode_any(packet, d, tag_bytes) != wire::Fault::none)
         throw std::logic_error("an endpoint sent what it cannot read");
     return d;
 }
@@ -29,6 +29,7 @@ VirtualNetwork::VirtualNetwork(std::uint16_t world, const EndpointConfig& base, 
     : link_(link), chance_(chance), random_(chance.seed), ranks_(world) {
     uplinks_.resize(std::size_t{link.tiers.leaves} * link.tiers.spines);
     downlinks_.resize(uplinks_.size());
+    tag_bytes_ = base.auth.bytes();
     full_data_bytes_ = wire::kHeaderBytes - wire::kCsaBytes + base.path_mtu + wire::kIcrcBytes;
     if (link.rate_bps != 0) {
         const std::size_t bytes = link.data_bytes != 0 ? link.data_bytes : full_data_bytes_ + kEthernetBytes;
@@ -193,7 +194,7 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
     auto packet = std::make_shared<Bytes>(tx.head.begin(), tx.head.begin() + tx.head_len);
     packet->insert(packet->end(), tx.payload.begin(), tx.payload.end());
     packet->insert(packet->end(), tx.tail.begin(), tx.tail.begin() + tx.tail_len);
-    const wire::Decoded d = decoded(*packet);
+    const wire::Decoded d = decoded(*packet, tag_bytes_);
     Rank& r = ranks_[src];
     if (keep_packets_) r.last_packets[static_cast<int>(d.csa.type)] = *packet;
     const auto dst = static_cast<std::uint16_t>(tx.dst_ipv4 - kFirstAddress);
@@ -274,12 +275,12 @@ bool VirtualNetwork::admit(std::uint32_t waiting, std::shared_ptr<Bytes>& packet
     counts_.deepest_queue = std::max<std::uint64_t>(counts_.deepest_queue, waiting);
     if (link_.drop_at != 0 && waiting >= link_.drop_at) {
         ++counts_.queue_dropped;
-        lose(decoded(*packet), *packet, now_);
+        lose(decoded(*packet, tag_bytes_), *packet, now_);
         return false;
     }
     if (link_.mark_at != 0 && waiting >= link_.mark_at) mark(*packet);
     if (link_.trim_at == 0 || waiting < link_.trim_at) return true;
-    if (const wire::Decoded d = decoded(*packet); (d.csa.flags & wire::kNoTrim) == 0) {
+    if (const wire::Decoded d = decoded(*packet, tag_bytes_); (d.csa.flags & wire::kNoTrim) == 0) {
         const auto src = static_cast<std::uint16_t>(d.route.src_ipv4 - kFirstAddress);
         packet = cut(src, dst, *packet);
         return packet != nullptr;

@@ -254,6 +254,7 @@ class VirtualNetwork {
     std::function<void(std::uint16_t, const Completion&)> on_completion_;
     std::vector<TierQueue> uplinks_, downlinks_;  // by leaf and spine
     bool keep_packets_ = true;
+    std::size_t tag_bytes_ = 0;
     std::size_t full_data_bytes_ = 0;  // of a full DATA packet, from its IPv4 header on
     Nanos data_time_ = 0;              // of one on a rank's link
     Nanos now_ = 0;
