@@ -203,3 +203,15 @@ def test_what_a_leader_asks_for_it_has_accepted_itself() -> None:
     ((_, promise),) = members[0].outbox
     assert isinstance(promise, Promise) and promise.accepted is not None
     assert promise.accepted.value == {"members": [0, 1, 2]}
+
+
+def test_ballots_are_a_leaders_own_and_it_follows_none_below_it() -> None:
+    members = decrees(3)
+    members[1].tick(members[1].wake)  # it has heard nothing of rank 0
+    ballots = [
+        {body.ballot for _, body in member.outbox if isinstance(body, Prepare)} for member in members[:2]
+    ]
+    assert ballots == [{Ballot(1, 0)}, {Ballot(1, -1)}]
+    members[0].outbox.clear()
+    members[0].receive(1, Prepare("next", Ballot(1, -1)), 0.0)
+    assert members[0].outbox == [(1, Refuse("next", Ballot(1, -1), Ballot(1, 0)))]
