@@ -64,21 +64,22 @@ class Workshop:
         shutil.copy2(module, self.tree / "hostlib" / "csaud")
         return None
 
-    def ask(self, tests: list[str]) -> Answer:
-        """Run these files of tests until one fails."""
+    def ask(self, tests: list[str], limit_s: float | None = None) -> Answer:
+        """Run these files of tests until one fails or the limit, the usual one unless given, is over."""
+        limit_s = self._limit_s if limit_s is None else limit_s
         command = [sys.executable, "-m", "pytest", *PYTEST, *tests]
         process = subprocess.Popen(
             command, cwd=self.tree, env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=_limited,
         )  # fmt: skip
         try:
-            output, _ = process.communicate(timeout=self._limit_s)
+            output, _ = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             output = None
         finally:
             _end(process)
         if output is None:
-            return Answer(False, f"not done after {self._limit_s:g} s")
+            return Answer(False, f"not done after {limit_s:g} s")
         if process.returncode == 0:
             return Answer(True, "")
         said = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR", "Fatal"))]
