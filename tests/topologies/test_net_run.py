@@ -134,6 +134,7 @@ def test_the_report_tells_what_ran_not_what_the_scenario_says(tmp_path):
     assert made.changes == []
 
 
+@pytest.mark.thorough
 def test_the_report_has_what_was_changed_while_the_job_ran(tmp_path):
     scenario = str(small_scenario(tmp_path, repeats=12))
     with net_run(tmp_path / "out", "--scenario", scenario) as run:
@@ -154,6 +155,7 @@ def test_the_report_has_what_was_changed_while_the_job_ran(tmp_path):
     assert made.changes[-1].policy["spray"] == "round-robin"
 
 
+@pytest.mark.thorough
 def test_the_prompts_exit_status_tells_of_a_job_that_failed(tmp_path):
     """Weights that never change teach nothing; the next job is not asked for."""
     training = ("--set", "workload={name: train_digits, steps: 20, hidden: [4], learning_rate: 1.0e-9}")

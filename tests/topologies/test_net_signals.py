@@ -23,10 +23,16 @@ events: [{at_step: 1, link: uplink, do: down}]
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (("--signal", "bounce", "--spray", "least-queue"), {"senders"}),
+        pytest.param(
+            ("--signal", "bounce", "--spray", "least-queue"), {"senders"}, marks=pytest.mark.thorough
+        ),
         (("--signal", "both", "--icrc", "true"), {"receivers", "senders"}),
-        (("--signal", "trim", "--icrc", "true", "--spray", "weighted"), {"receivers"}),
-        (("--signal", "drop", "--ecn", "false"), set()),
+        pytest.param(
+            ("--signal", "trim", "--icrc", "true", "--spray", "weighted"),
+            {"receivers"},
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(("--signal", "drop", "--ecn", "false"), set(), marks=pytest.mark.thorough),
     ],
     ids=lambda value: "-".join(value[1::2]) if isinstance(value, tuple) else "",
 )

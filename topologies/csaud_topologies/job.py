@@ -30,6 +30,7 @@ from csaud_topologies.timeline import Sampler, series
 from csaud_topologies.workers import Event, Job, Worker, workload_command, workload_environment
 
 _COUNTERS_EVERY_S = 3.0
+_UNTIL_KNOWN_S = 0.5
 _AFTER = "after the job"
 _SHOWN = ("injected", "trimmed", "bounced")
 
@@ -224,8 +225,19 @@ def run_job(
         )
         job.stop()
         return collected, job_s
-    except BaseException:
+    except BaseException as error:
         for incast in follower.incasts if follower else ():
             incast.abandon()
         job.kill()
+        if isinstance(error, Exception):
+            _tell_the_cause(running)
         raise
+
+
+def _tell_the_cause(running: RunningFabric) -> None:
+    """RunError when a service has ended: what fails after it, ranks or readings, may be heard of first."""
+    # The kernel closes a process's sockets before it says that it has ended.
+    deadline = time.monotonic() + _UNTIL_KNOWN_S
+    while time.monotonic() < deadline:
+        running.check()
+        time.sleep(0.05)
