@@ -30,7 +30,6 @@ local REASONS = {
     "SENT", "ping", "pong", "peer dead", "peer gave up", "GONE",
 }
 local RTX, TRIMMED, ECN_ECHO = 0x01, 0x20, 0x40
-local BLOCKED = 0x04
 
 -- --- fields; the names in filters are these, offsets are where dissect_* adds them
 
@@ -108,7 +107,7 @@ local FLAGS = flag_fields("csaud.flags.", {
 })
 local CONTROL_FLAGS = flag_fields("csaud.control.flags.", {
     { "seen", "newest tx_ts holds one" }, { "echo", "it is that of the packet answered" },
-    { "blocked", "short of credit" }, { "of_path", "of the path that it takes" },
+    { "awaited", "the receive is posted" }, { "of_path", "of the path that it takes" },
     { "window", "path_first is the window, path_count what arrived" },
 })
 
@@ -123,7 +122,6 @@ end
 declare("loss", "A switch trimmed this packet: its payload is lost", "SEQUENCE", "WARN")
 declare("missing", "The receiver has not got these packets", "SEQUENCE", "NOTE")
 declare("retransmission", "Retransmission", "SEQUENCE", "NOTE")
-declare("blocked", "The sender is short of credit", "SEQUENCE", "CHAT")
 declare("ecn", "Congestion was experienced (ECN echo)", "SEQUENCE", "CHAT")
 declare("abort", "The job is aborted", "SEQUENCE", "ERROR")
 declare("type", "Unknown type", "PROTOCOL", "WARN")
@@ -267,8 +265,7 @@ local function dissect_control(range, length, tree)
     local branch = tree:add(csaud, range, "Control")
     local reason = range:range(0, 1):uint()
     branch:add(f.reason, range:range(0, 1))
-    local flags = add_flags(f.control_flags, CONTROL_FLAGS, range:range(1, 1), branch)
-    if bit.band(range:range(1, 1):uint(), BLOCKED) ~= 0 then flags:add_proto_expert_info(e.blocked) end
+    add_flags(f.control_flags, CONTROL_FLAGS, range:range(1, 1), branch)
     add_all(CONTROL, range, branch)
     local words = { REASONS[reason] or ("reason " .. reason), "from rank " .. range:range(14, 2):uint() }
     words[#words + 1] = "credit " .. range:range(16, 4):uint()

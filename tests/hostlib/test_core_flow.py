@@ -6,7 +6,19 @@ from typing import Any
 import pytest
 from csaud import _core
 
-from tests.hostlib.core_support import CREDIT, MS, US, config, content, link_model, network, total, work
+from tests.hostlib.core_support import (
+    CREDIT,
+    EPOCH,
+    MS,
+    QKEY,
+    US,
+    config,
+    content,
+    link_model,
+    network,
+    total,
+    work,
+)
 
 SENDERS = 16
 SHARED = 64  # packets; about two bandwidth-delay products of the links below
@@ -137,13 +149,28 @@ def test_the_smallest_windows_under_loss_end(pattern: str, shared: int) -> None:
     assert outcome["finished"]
 
 
+def test_news_of_a_larger_window_counts_though_nothing_more_has_arrived() -> None:
+    """All that was sent is lost; then the receiver tells of room for more."""
+    net = network(2, window=32, shared_window=8, hook=lambda p: "drop" if p.src == 0 else None)
+    net.post_send(0, 1, content(64 * 64), coll_seq=1, fan_in=4)
+    net.run_until(100 * US)
+    assert net.stats(0)["tx_data"] == 2
+    news = {"type": CREDIT, "epoch": EPOCH, "qkey": QKEY, "control_flags": 0x10, "path_first": 12}
+    ends = {"src_ipv4": 0x0A000002, "dst_ipv4": 0x0A000001, "src_qpn": 257, "dst_qpn": 256, "ip_id": 1}
+    ports = {"src_port": 0xC000, "dst_port": 4791, "ttl": 9}
+    net.inject(0, bytes(_core.wire.encode({**news, **ends, **ports, "from_rank": 1, "credit": 32})))
+    net.run_until(net.now + 10 * US)
+    assert net.stats(0)["tx_data"] == 12
+
+
 def test_a_sender_that_nobody_awaits_is_answered() -> None:
     """Shaped to less than the receiver thinks, before any receive is posted: the last packet asks."""
     net = network(2, window=32, shared_window=8, timer_tick=10 * US)
     hints = {"fan_in": 4}
     net.post_send(0, 1, content(30 * 64), coll_seq=1, **hints)
-    net.run_until(3 * MS)
-    assert net.stats(1)["rx_early"] == 30
+    while net.stats(1)["rx_early"] < 30:
+        assert net.now < 3 * MS
+        net.run_until(net.now + 50 * US)
     assert net.stats(0)["tx_probe"] <= 2
     net.post_recv(1, 0, 30 * 64, coll_seq=1, **hints)
     assert net.settle(10_000 * MS)

@@ -132,6 +132,16 @@ def chance(**probabilities: float) -> Any:
     return c
 
 
+def test_a_dead_peer_is_given_up_when_it_was_promised() -> None:
+    """After `dead_after` of silence, not a beat later."""
+    net = network(2)
+    receive = net.post_recv(0, 1, 10, coll_seq=1)
+    net.kill(1)
+    net.run_until(5 * S)
+    ends = {c.id: c.finished_ns for c in net.completions(0)}
+    assert ends[receive] == 3_500 * MS
+
+
 def test_survivors_that_wait_for_nobody_learn_it_too() -> None:
     net = network(5)
     net.post_recv(0, 1, 10, coll_seq=1)

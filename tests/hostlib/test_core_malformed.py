@@ -67,6 +67,7 @@ CASES = {
     "no packets": (data(pkt_total=0), "rx_bad_index"),
     "more packets than a message has": (data(coll_seq=9, pkt_total=513), "rx_bad_index"),
     "short middle": (data(pkt_idx=3, payload=bytes(63)), "rx_bad_index"),
+    "empty last": (data(coll_seq=9, pkt_total=3, pkt_idx=2, payload=b""), "rx_bad_index"),
     "empty middle": (data(pkt_idx=3, payload=b""), "rx_bad_index"),
     "last of another size": (data(payload=bytes(63)), "rx_bad_index"),
     "longer than the MTU": (data(coll_seq=9, pkt_total=1, pkt_idx=0, payload=bytes(65)), "rx_bad_index"),
@@ -186,6 +187,10 @@ def test_forged_early_data_is_bounded_and_does_not_stop_the_real_message() -> No
         net.inject(0, data(coll_seq=1000 + i, pkt_total=1, pkt_idx=0))
     stats = net.stats(0)
     assert (stats["rx_early"], stats["rx_early_dropped"]) == (4, 996)
+    full = net.memory(0)["receives"]
+    for i in range(2000):
+        net.inject(0, data(coll_seq=5000 + i, pkt_total=1, pkt_idx=0))
+    assert net.memory(0)["receives"] == full  # what finds no room leaves no record
     receive = net.post_recv(0, 1, PACKETS * 64, coll_seq=1)
     net.post_send(1, 0, content(PACKETS * 64), coll_seq=1)
     assert net.settle(10_000_000_000)

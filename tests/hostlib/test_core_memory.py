@@ -82,3 +82,14 @@ def test_messages_with_holes_share_what_they_need_beyond_their_records() -> None
         net.post_send(0, 1, MESSAGE, coll_seq=number)
     net.run_until(net.now + 20 * MS)
     assert 0 < used(net, 1, "arrivals") <= 64 * 256
+
+
+def test_sends_that_wait_hold_no_timers() -> None:
+    """4,000 sends to one rank, of which the window lets one begin: the others are woken by it alone."""
+    net = network(2, window=1)
+    net.set_hook(lambda p: "drop")
+    count = 4_000
+    for number in range(count):
+        net.post_send(0, 1, b"x", coll_seq=number)
+    net.run_until(net.now + 100 * MS)
+    assert used(net, 0, "timers") < 10 * count  # a timer would take 28

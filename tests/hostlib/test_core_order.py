@@ -61,6 +61,36 @@ def test_with_nothing_else_to_tell_the_message_with_fewer_holes_is_completed_fir
     assert resent({}, {}, first_holes=2, second_holes=4).startswith("112222")
 
 
+def test_fewer_holes_count_more_than_more_attempts() -> None:
+    """The message with more holes has lost its packets several times already."""
+    order: list[tuple[int, int]] = []
+    begin = 300 * MS
+    stop = begin + STOP
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA:
+            return "drop" if begin <= p.now < stop else None  # no report of either comes then
+        order.append((p.coll_seq, p.attempt))
+        if p.coll_seq == 2:
+            return "drop" if p.now < stop else None
+        return "drop" if p.pkt_idx < 2 and p.attempt == 0 else None
+
+    net = network(2, hook=hook, pace_bps=PACE, window=32)
+    for coll_seq in (1, 2):
+        net.post_recv(1, 0, SIZE, coll_seq=coll_seq)
+    net.post_send(0, 1, content(SIZE), coll_seq=2)
+    net.run_until(begin)
+    assert max(attempt for _, attempt in order) >= 1
+    net.post_send(0, 1, content(SIZE), coll_seq=1)
+    net.run_until(stop)
+    net.stop(0)
+    net.run_until(stop + 900 * MS)  # the receiver has reported both by now
+    order.clear()
+    net.resume(0)
+    assert net.settle(100 * S)
+    assert [coll_seq for coll_seq, attempt in order if attempt][:2] == [1, 1]
+
+
 def pending(due: int) -> list[bool]:
     """A message has lost its first packets, and as many wait that never went: which copies are repairs."""
     order: list[bool] = []

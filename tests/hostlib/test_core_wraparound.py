@@ -11,6 +11,7 @@ from tests.hostlib.core_support import (
     MS,
     US,
     Drop,
+    config,
     content,
     first_copy,
     network,
@@ -112,3 +113,19 @@ def test_path_tracker_reported_holes_are_no_gaps() -> None:
     assert tracker.on_data(16, 3, True)[1] == 0  # overtaken: no news
     assert tracker.on_data(16, 8, False)[1] == 0  # the sender does not hold the path to be FIFO
     assert tracker.on_data(16, 9, True)[1] == 0
+
+
+@pytest.mark.parametrize("beyond", [{"coll_seq": 1 << 32}, {"step": 1 << 16}, {"chunk": 1 << 16}])
+def test_numbers_for_which_the_header_has_no_room_are_refused(beyond: dict[str, int]) -> None:
+    net = network()
+    with pytest.raises(TypeError):
+        net.post_send(0, 1, b"x", **beyond)
+    with pytest.raises(TypeError):
+        net.post_recv(1, 0, 1, **beyond)
+
+
+def test_a_world_of_more_ranks_than_the_header_can_name_is_refused() -> None:
+    settings = config()
+    settings.world, settings.rank = 65_535, 65_534  # a rank and their number have 16 bits
+    with pytest.raises(TypeError):
+        settings.world = 65_536

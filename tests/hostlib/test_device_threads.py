@@ -1,6 +1,8 @@
 """Ranks as threads of one process, each with more threads of its own: much for a thread sanitizer to see."""
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 
 import csaud
@@ -96,5 +98,40 @@ def test_abort_from_another_thread_ends_a_wait() -> None:
             with pytest.raises(csaud.Aborted):
                 comm.barrier()  # rank 0 has left it, but what another rank sent to this one may be under way
                 comm.recv(np.empty(10, np.int64), 0)
+
+    ranks(work, "udp")
+
+
+def test_no_buffer_outlives_its_transfer() -> None:
+    """Two threads of each rank post and wait in turn while a third keeps Python's lock busy: who waits often
+    learns of a transfer's end before who posted it has come back."""
+
+    def work(comm: csaud.Communicator) -> None:
+        groups = [comm.split(0), comm.split(0)]
+        arrays: list[weakref.ref[np.ndarray]] = []
+        over = threading.Event()
+
+        def reduce(group: csaud.Communicator) -> None:
+            for _ in range(10):
+                array = np.ones(8, np.int64)
+                arrays.append(weakref.ref(array))
+                group.all_reduce(array)
+
+        def spin() -> None:
+            while not over.is_set():
+                sum(range(1000))
+
+        spinning = threading.Thread(target=spin)
+        busy = [threading.Thread(target=reduce, args=(group,)) for group in groups]
+        for thread in (spinning, *busy):
+            thread.start()
+        for thread in busy:
+            thread.join()
+        over.set()
+        spinning.join()
+        comm.barrier()
+        comm.quiesce()
+        gc.collect()
+        assert [array for array in arrays if array() is not None] == []
 
     ranks(work, "udp")

@@ -196,7 +196,6 @@ def test_what_the_experts_say() -> None:
     assert message(p.packet(p.DATA, flags=p.TRIMMED)) == unfit
     assert unfit in str(message(p.loss(flags=0)))
     assert message(p.control(p.ABORT, reason=11)) == "The job is aborted"
-    assert message(p.control(p.PROBE_RSP, reason=8, control_flags=4)) == "The sender is short of credit"
     state = p.control(p.STATE, {0}, 9)
     assert message(patched(state, 80 + 22, b"\x00\x20")) == "A bitmap of 32 bits in 2 bytes"
     assert message(patched(data, 50, b"\x02")) == "A control packet has 24 bytes behind the CSA header"

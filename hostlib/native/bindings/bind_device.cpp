@@ -67,21 +67,20 @@ class PyProgress {
         HeldBuffer held(buffer, !is_send);
         const auto bytes = held.part(offset, length);
         const MessageName name{comm, epoch_, coll_seq, step, is_send ? rank_ : peer, chunk};
-        // The id is known only once the post is made, and only a later call with Python's lock looks it up.
         const std::uint64_t id = [&] {
             const nb::gil_scoped_release release;
             held.keep(progress_.pin(held.whole()));
             return is_send ? progress_.post_send(name, peer, bytes, hints)
                            : progress_.post_recv(name, peer, bytes, hints);
         }();
-        buffers_.emplace(id, std::move(held));
+        buffers_.hold(id, std::move(held));
         return id;
     }
 
     std::vector<Completion> wait(double timeout_s) {
         std::vector<Completion> completions;
         repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait(completions, slice); });
-        for (const Completion& completion : completions) buffers_.erase(completion.id);
+        for (const Completion& completion : completions) buffers_.release(completion.id);
         return completions;
     }
 

@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace csaud::bindings {
@@ -46,7 +47,24 @@ class HeldBuffer {
     std::shared_ptr<const void> pinned_;
 };
 
-// Buffers by the id of the transfer that uses them.
-using HeldBuffers = std::unordered_map<std::uint64_t, HeldBuffer>;
+// Buffers by the id of the transfer that uses them. With the GIL only, so each post and each completion comes
+// here by itself; but who waits may come with a completion before who posted comes with the buffer.
+class HeldBuffers {
+  public:
+    void hold(std::uint64_t id, HeldBuffer buffer) {
+        if (completed_.erase(id) == 0) held_.emplace(id, std::move(buffer));
+    }
+    void release(std::uint64_t id) {
+        if (held_.erase(id) == 0) completed_.insert(id);
+    }
+    void clear() {
+        held_.clear();
+        completed_.clear();
+    }
+
+  private:
+    std::unordered_map<std::uint64_t, HeldBuffer> held_;
+    std::unordered_set<std::uint64_t> completed_;  // before their buffers came
+};
 
 }  // namespace csaud::bindings

@@ -1,9 +1,12 @@
 // Flow control: a receiver grants each sender a number of packets, cumulative, first copies only.
 //
 // A packet is consumed when it lies in a posted buffer. A peer may be ahead of that by the window, and all
-// peers together by no more packets than the early pool holds, so early data never finds the pool full. Each
-// peer always has an initial window, which both ends compute from the job's settings and nobody needs to
-// send.
+// peers together by no more packets than the early pool holds, so early data never finds the pool full (but
+// where there are more peers than it has room for packets). Each peer always has an initial window, which
+// both ends compute from the job's settings and nobody needs to send.
+//
+// With each packet consumed the grant rises by one at least. So a sender that knows a receive to be posted
+// takes the credit for its packets in anticipation: what is awaited never waits for credit.
 #pragma once
 
 #include <algorithm>
@@ -39,11 +42,16 @@ class CreditAccount {
     bool may_send() const noexcept { return sent_ < limit_; }
     void sent() noexcept { ++sent_; }
 
-    // Could a receiver have said this? It grants at most twice the window beyond what was sent (see
-    // CreditGrant::lend).
+    // A packet of a message that is awaited: the receiver will grant one more for it.
+    void sent_anticipating() noexcept {
+        ++sent_;
+        ++limit_;
+    }
+
+    // Could a receiver have said this? It grants at most the window beyond what was consumed.
     bool plausible(const Serial& serial, std::uint32_t credit, std::uint32_t window) const noexcept {
         const std::int32_t more = serial.distance(serial.wrap(limit_), credit);
-        return more <= 0 || limit_ + static_cast<std::uint64_t>(more) <= sent_ + 2 * std::uint64_t{window};
+        return more <= 0 || limit_ + static_cast<std::uint64_t>(more) <= sent_ + std::uint64_t{window};
     }
     // True if that is more than before.
     bool update(const Serial& serial, std::uint32_t credit) noexcept {
@@ -73,17 +81,15 @@ class CreditGrant {
         std::uint32_t consumed = 0;
         std::uint16_t open = 0;    // granted and not consumed
         std::uint16_t untold = 0;  // granted and not told
-        std::uint16_t lent = 0;
     };
     CreditGrant(std::uint32_t initial, const Resting& r) noexcept
         : initial_(initial),
           granted_(std::uint64_t{r.consumed} + r.open),
           told_(granted_ - r.untold),
-          consumed_(r.consumed),
-          lent_(r.lent) {}
+          consumed_(r.consumed) {}
     Resting resting() const noexcept {
         return {static_cast<std::uint32_t>(consumed_), static_cast<std::uint16_t>(granted_ - consumed_),
-                static_cast<std::uint16_t>(granted_ - told_), static_cast<std::uint16_t>(lent_)};
+                static_cast<std::uint16_t>(granted_ - told_)};
     }
 
     // `n` packets of this peer went into posted buffers; raises the grant as far as window and budget allow.
@@ -92,14 +98,11 @@ class CreditGrant {
         consumed_ += n;
         granted_ = std::max(granted_, consumed_ + initial_);
         budget.extra_left += before - extra();
-        const std::uint64_t target = consumed_ + window + lent_;
-        raise(target > granted_ ? target - granted_ : 0, budget);
-    }
-
-    // All credit lies in packets whose receives are not posted, and a posted one waits behind them: widens
-    // this peer's window for good, to twice its size at most.
-    void lend(std::uint32_t n, std::uint32_t window, CreditBudget& budget) noexcept {
-        lent_ += static_cast<std::uint32_t>(raise(std::min(n, window - lent_), budget));
+        const std::uint64_t target = consumed_ + window;
+        const std::uint64_t wish = target > granted_ ? target - granted_ : 0;
+        const std::uint64_t more = std::min(wish, budget.extra_left);
+        granted_ += more;
+        budget.extra_left -= more;
     }
 
     // Packets that the peer may be ahead of posted buffers.
@@ -116,13 +119,6 @@ class CreditGrant {
     }
 
   private:
-    std::uint64_t raise(std::uint64_t wish, CreditBudget& budget) noexcept {
-        const std::uint64_t more = std::min(wish, budget.extra_left);
-        granted_ += more;
-        budget.extra_left -= more;
-        return more;
-    }
-
     // Granted and not consumed, beyond the initial window.
     std::uint64_t extra() const noexcept { return open() > initial_ ? open() - initial_ : 0; }
 
@@ -130,7 +126,6 @@ class CreditGrant {
     std::uint64_t granted_;
     std::uint64_t told_;
     std::uint64_t consumed_ = 0;
-    std::uint32_t lent_ = 0;
 };
 
 }  // namespace csaud

@@ -46,6 +46,7 @@ class Receiver {
     struct View {
         const Reassembly* reassembly = nullptr;  // nullptr: nothing known of it (or finished)
         bool finished = false;
+        bool awaited = false;  // its receive is posted
     };
     View view(const MessageName&) const noexcept;
 

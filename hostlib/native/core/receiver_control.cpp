@@ -26,8 +26,8 @@ ControlItem Receiver::answer(wire::Type type, wire::Reason reason, const Message
 
 Receiver::View Receiver::view(const MessageName& name) const noexcept {
     const std::uint32_t found = by_name_.find(name);
-    if (found != kNone) return {&messages_[found].reassembly, false};
-    return {nullptr, finished_.contains(name)};
+    if (found != kNone) return {&messages_[found].reassembly, false, messages_[found].posted};
+    return {nullptr, finished_.contains(name), false};
 }
 
 void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
@@ -135,11 +135,6 @@ void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
     if (found == kNone) return;
     Message& m = messages_[found];
     Peer& peer = ctx_.peers.get(d.csa.name.src_rank);
-    const std::uint32_t window = ctx_.config.window;
-    if ((d.control.flags & wire::kBlocked) != 0 && m.posted && 2 * peer.early >= window) {
-        peer.grant.lend(std::max(1U, window / 4), window, ctx_.credit_budget);
-        tell_credit(peer);
-    }
     if (d.control.reason == wire::Reason::gone && m.posted) return contradicted(found, now);
     if (d.control.reason != wire::Reason::sent) return;
     m.detector.sender_says(now, m.reassembly, d.control.cumulative, d.csa.tx_ts, terms(m, peer));

@@ -59,7 +59,9 @@ struct SendMessage {
     Nanos deadline = kNever;
     Nanos due = kNever;
     Nanos last_news = 0;            // sent something, or heard of this message
+    std::uint16_t refused = 0;      // sent, and not under way any more: the receiver had no room for them
     std::uint8_t probe_rounds = 0;  // unanswered or fruitless probes in a row
+    bool awaited = false;           // the receive is posted, as the receiver said
     std::uint8_t disputes = 0;      // STATEs in a row that lack what an earlier one had
     std::uint32_t disputed_ts = 0;  // when the last of them came
 

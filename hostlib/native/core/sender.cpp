@@ -46,7 +46,7 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     make_ready(peer, now);
     liveness_.wait(peer, now);
     if (peer.paths.any_bad()) probe_paths(peer, now);
-    ctx_.timers.arm(TimerKind::send, i, std::min(m.deadline, now + probe_wait(peer, 0)));
+    ctx_.timers.arm_earlier(TimerKind::send, i, m.deadline);
     return m.id;
 }
 
@@ -61,6 +61,7 @@ void Sender::finish(std::uint32_t i, Status status, std::uint16_t rank, Nanos no
                            .started_ns = m.posted,
                            .finished_ns = now,
                            .name = m.name});
+    under_way_again(m, peer);
     if (m.records != kNone) {
         if (status == Status::ok) all_arrived(m, peer);
         records_.release(m.records, m.total);
@@ -75,6 +76,7 @@ void Sender::finish(std::uint32_t i, Status status, std::uint16_t rank, Nanos no
     by_key_.erase(i);
     m.id = 0;
     messages_.release(i);
+    if (status == Status::ok) make_ready(peer, now);
 }
 
 void Sender::fail_all(Status status, std::uint16_t rank, Nanos now) {
@@ -85,14 +87,26 @@ void Sender::fail_all(Status status, std::uint16_t rank, Nanos now) {
     ready_.clear();
 }
 
-void Sender::make_ready(Peer& peer, Nanos now) {
-    if (peer.in_ready || !may_send(peer)) return;
+SendMessage* Sender::first_pending(Peer& peer) noexcept {
     while (!peer.pending.empty()) {
-        const SendMessage* first = messages_.find(peer.pending.front());
-        if (first != nullptr && !first->all_sent()) break;
+        SendMessage* first = messages_.find(peer.pending.front());
+        if (first != nullptr && !first->all_sent()) return first;
         peer.pending.pop();
     }
-    if (peer.pending.empty()) return;
+    return nullptr;
+}
+
+bool Sender::may_send(Peer& peer) noexcept {
+    if (!peer.window.open()) return false;
+    const SendMessage* first = first_pending(peer);
+    return first != nullptr && (first->awaited || peer.credit.may_send());
+}
+
+void Sender::make_ready(Peer& peer, Nanos now) {
+    if (peer.in_ready || first_pending(peer) == nullptr) return;
+    // Those behind the first have no timer: once it asks, the answer's news is for all.
+    ask_at(peer.pending.front().index, peer, now);
+    if (!may_send(peer)) return;
     if (!peer.turns.mine(now)) return ctx_.timers.arm(TimerKind::turn, peer.rank, peer.turns.next());
     peer.in_ready = true;
     ready_.push(peer.rank);
@@ -146,6 +160,9 @@ bool Sender::next_retransmission(Copy& copy, Nanos now) {
         record.queued = false;
         if (m->arrived.test(r.pkt_idx)) continue;
         Peer& peer = ctx_.peers.get(m->dst);
+        under_way_again(*m, peer);
+        m->probe_rounds = 0;
+        ask_at(r.message.index, peer, now);
         ++ctx_.stats.tx_path_lost[record.path];
         record.path = peer.paths.next_other(record.path);
         record.attempt = record.attempt == UINT8_MAX ? 1 : static_cast<std::uint8_t>(record.attempt + 1);
@@ -165,6 +182,7 @@ bool Sender::next_first(Copy& copy, Nanos now) {
         if (!peer.in_ready) continue;
         const Handle h = peer.pending.front();
         SendMessage& m = messages_[h.index];
+        ask_at(h.index, peer, now);
         if (m.records == kNone) {
             m.records = records_.take(m.total);
             m.active_place = static_cast<std::uint32_t>(peer.begun.size());
@@ -176,7 +194,11 @@ bool Sender::next_first(Copy& copy, Nanos now) {
         record.path = peer.paths.next(ctx_.config.window);
         stamp(m, peer, record, now);
         m.probe_rounds = 0;
-        peer.credit.sent();
+        if (m.awaited) {
+            peer.credit.sent_anticipating();
+        } else {
+            peer.credit.sent();
+        }
         peer.window.sent();
         peer.turns.sent(now);
         copy = {&m, idx, record, peer.window.asks(), m.cls};

@@ -108,14 +108,18 @@ class Sender {
     void all_arrived(const SendMessage&, Peer&);
     void probe_paths(Peer&, Nanos now);
     void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
-    static bool may_send(const Peer& p) noexcept { return p.credit.may_send() && p.window.open(); }
+    bool may_send(Peer&) noexcept;
+    // The first message of which something never went; nullptr: there is none.
+    SendMessage* first_pending(Peer&) noexcept;
     void make_ready(Peer&, Nanos now);
+    void ask_at(std::uint32_t index, const Peer&, Nanos now);
     void queue(std::uint32_t index, std::uint16_t idx, Detector, PathFeedback, Nanos now);
     void resend_reported(std::uint32_t index, std::uint16_t idx, std::uint8_t attempt, Nanos now);
     void resend_gap(Peer&, const wire::Decoded&, Nanos now);
     unsigned resend_missing(std::uint32_t index, const Peer&, const wire::Decoded&, Nanos late, Nanos now);
     void answer_interval(const SendMessage*, const wire::Decoded&);
-    void prefer(std::uint32_t index, Peer&);
+    void awaited(std::uint32_t index, Peer&, Nanos now);
+    static void under_way_again(SendMessage&, Peer&) noexcept;
     Nanos age(const PacketRecord&, Nanos now) const noexcept;
     void stamp(SendMessage&, Peer&, PacketRecord&, Nanos now);
     Nanos probe_wait(const Peer&, unsigned rounds) const noexcept;

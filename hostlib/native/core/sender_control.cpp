@@ -37,6 +37,10 @@ void Sender::merge(SendMessage& m, const wire::Decoded& d, Nanos now) {
     });
     m.arrived_count = static_cast<std::uint16_t>(m.arrived_count + fresh);
     if (fresh != 0) m.probe_rounds = 0;
+    if (const int more = m.refused - (m.next - m.arrived_count); more > 0) {
+        peer.window.sent_again(static_cast<std::uint32_t>(more));
+        m.refused = static_cast<std::uint16_t>(m.refused - more);
+    }
     dispute(m, reported, peer, now);
 }
 
@@ -93,8 +97,11 @@ void Sender::on_ack(const wire::Decoded& d, Nanos now) {
 void Sender::on_state(const wire::Decoded& d, Nanos late, Nanos now) {
     std::uint32_t i = kNone;
     SendMessage* m = find(d.csa.name, d.control.from_rank, &i);
-    if (m != nullptr) merge(*m, d, now);
     Peer& peer = ctx_.peers.get(d.control.from_rank);
+    if (m != nullptr) {
+        merge(*m, d, now);
+        if ((d.control.flags & wire::kAwaited) != 0) awaited(i, peer, now);
+    }
     switch (d.control.reason) {
         case wire::Reason::loss:
             if (m != nullptr) resend_reported(i, d.csa.pkt_idx, d.csa.attempt, now);
@@ -105,7 +112,6 @@ void Sender::on_state(const wire::Decoded& d, Nanos late, Nanos now) {
         case wire::Reason::interval:
             if (m == nullptr || !ctx_.config.detectors.interval ||
                 resend_missing(i, peer, d, late, now) == 0) {
-                if (m != nullptr) prefer(i, peer);
                 answer_interval(m, d);
             }
             return;
@@ -125,6 +131,17 @@ void Sender::on_not_ready(const wire::Decoded& d, Nanos now) {
     if (m == nullptr) return;
     m->last_news = now;  // the receiver is alive and not there yet
     answered(*m);
+    // Whatever of it has come there was dropped. The window is for what comes after it.
+    Peer& peer = ctx_.peers.get(m->dst);
+    const auto out = static_cast<std::uint16_t>(m->next - m->arrived_count);
+    peer.window.refused(std::uint32_t{out} - std::min(out, m->refused));
+    m->refused = std::max(out, m->refused);
+    make_ready(peer, now);
+}
+
+void Sender::under_way_again(SendMessage& m, Peer& peer) noexcept {
+    peer.window.sent_again(m.refused);
+    m.refused = 0;
 }
 
 void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst, Nanos now) {
@@ -255,16 +272,22 @@ void Sender::answer_interval(const SendMessage* m, const wire::Decoded& d) {
     item.flags = wire::kEcho | wire::kSeen;
     item.newest_ts = d.csa.tx_ts;
     item.cumulative = m == nullptr ? 0 : m->next;
-    if (m != nullptr && !m->all_sent() && !ctx_.peers.get(m->dst).credit.may_send())
-        item.flags |= wire::kBlocked;
     ctx_.control.push(item);
 }
 
-// A receiver waits for a message that others before it keep from going: all credit went to them, and their
-// receives are not posted. The next credit is for this one.
-void Sender::prefer(std::uint32_t i, Peer& peer) {
-    if (messages_[i].all_sent() || peer.credit.may_send() || peer.pending.front().index == i) return;
-    peer.pending.push_front(messages_.handle(i));
+// The receive is posted: what is left of the message needs no credit. Where others before it keep it from
+// going, since all credit went to them and nothing of it is under way, their receives are not posted, and it
+// goes before them.
+void Sender::awaited(std::uint32_t i, Peer& peer, Nanos now) {
+    SendMessage& m = messages_[i];
+    if (!m.awaited) {
+        m.awaited = true;
+        m.probe_rounds = 0;
+        if (m.next != 0) ask_at(i, peer, now);
+    }
+    if (m.all_sent() || peer.credit.may_send()) return;
+    if (!first_pending(peer)->awaited && peer.window.idle()) peer.pending.push_front(messages_.handle(i));
+    make_ready(peer, now);
 }
 
 // The receiver's own interval is shorter; the probe is for what that cannot see (a lost ACK, a lost only
@@ -282,26 +305,34 @@ void Sender::on_timer(std::uint32_t i, Nanos now) {
         return;
     }
     Peer& peer = ctx_.peers.get(m.dst);
+    // Packets that wait for our own link or turn are no reason to ask, and without credit one message asks
+    // for all. Such a message needs no timer until a packet of it goes, or its turn to ask comes.
+    const SendMessage* first = first_pending(peer);
+    const bool ours = !m.all_sent() && may_send(peer);
+    const bool behind = m.next == 0 && first != &m;
+    if (ours || behind) {
+        if (ours) make_ready(peer, now);
+        ctx_.timers.arm_earlier(TimerKind::send, i, m.deadline);
+        return;
+    }
     Nanos due = m.last_news + probe_wait(peer, m.probe_rounds);
     if (now >= due) {
-        // Packets that wait for our own link or turn are no reason to ask; without credit, one message asks
-        // for all.
-        const bool ours = !m.all_sent() && may_send(peer);
-        const bool behind = m.next == 0 && !peer.pending.empty() && peer.pending.front().index != i;
-        if (!ours && !behind) {
-            ControlItem item;
-            item.type = wire::Type::probe;
-            item.name = m.name;
-            item.pkt_total = m.total;
-            item.peer = m.dst;
-            item.cumulative = m.next;
-            ctx_.control.push(item);
-            if (m.probe_rounds < 32) ++m.probe_rounds;
-        }
+        ControlItem item;
+        item.type = wire::Type::probe;
+        item.name = m.name;
+        item.pkt_total = m.total;
+        item.peer = m.dst;
+        item.cumulative = m.next;
+        ctx_.control.push(item);
+        if (m.probe_rounds < 32) ++m.probe_rounds;
         m.last_news = now;
         due = now + probe_wait(peer, m.probe_rounds);
     }
     ctx_.timers.arm(TimerKind::send, i, std::min(due, m.deadline));
+}
+
+void Sender::ask_at(std::uint32_t i, const Peer& peer, Nanos now) {
+    ctx_.timers.arm_earlier(TimerKind::send, i, now + probe_wait(peer, 0));
 }
 
 }  // namespace csaud

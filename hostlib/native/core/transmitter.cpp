@@ -121,6 +121,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
             h.type = wire::Type::ack;
             c.reason = wire::Reason::done;
         }
+        if (view.awaited) c.flags |= wire::kAwaited;
         arrived = view.reassembly;
     }
     if (item.type == wire::Type::credit && peer.echo_ts != 0) {

@@ -118,7 +118,8 @@ class SendWindow {
     explicit SendWindow(std::uint32_t size = 1, std::uint32_t sent = 0) noexcept
         : sent_(sent), arrived_(sent), size_(size) {}
 
-    bool open() const noexcept { return sent_ - arrived_ < size_; }
+    bool open() const noexcept { return under_way() < size_; }
+    bool idle() const noexcept { return under_way() == 0; }
     void sent() noexcept { ++sent_; }
     // The schedule says that others send there, too, before the receiver can: true until it has.
     void shape(std::uint32_t size) noexcept {
@@ -139,13 +140,22 @@ class SendWindow {
         unconfirmed_ = false;
         return !was && open();
     }
+    // The receiver had no room for so many packets: they are not under way until they are sent again.
+    void refused(std::uint32_t packets) noexcept { refused_ += packets; }
+    void sent_again(std::uint32_t packets) noexcept { refused_ -= packets; }
     // Nothing is under way.
     void settle() noexcept { arrived_ = sent_; }
 
   private:
+    std::uint32_t under_way() const noexcept {
+        const std::uint32_t unheard_of = sent_ - arrived_;
+        return unheard_of - std::min(unheard_of, refused_);
+    }
+
     std::uint32_t sent_;
     std::uint32_t arrived_;
     std::uint32_t size_;
+    std::uint32_t refused_ = 0;
     bool unconfirmed_ = false;
 };
 

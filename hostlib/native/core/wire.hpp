@@ -101,7 +101,7 @@ enum class Reason : std::uint8_t {
 enum ControlFlag : std::uint8_t {
     kSeen = 0x01,  // newest tx_ts holds one
     kEcho = 0x02,  // it was taken from the packet that caused this one: the difference to now is a round trip
-    kBlocked = 0x04,  // PROBE_RSP: the sender has more, but no credit
+    kAwaited = 0x04,  // STATE: the message's receive is posted
     kWindow = 0x10,   // path_first and path_count hold the window: its size, and what arrived so far
     kOfPath = 0x08,   // PROBE of the path that it takes; its answer names it as the echoed path
 };

@@ -1,0 +1,67 @@
+"""Credit: whatever the order in which sends and receives are posted, and however small the pool for early
+packets, what both ends have posted completes."""
+
+import random
+from typing import Any
+
+import pytest
+from csaud import _core
+
+from tests.hostlib.core_support import S, content, network, retransmitted, total
+
+
+def check_books(net: Any, world: int, pool: int) -> None:
+    """Nothing is lost but in the fabric, and where there are more peers than the pool holds packets, here."""
+    if pool >= world - 1:
+        assert net.unbalanced() == ""
+    again = sum(retransmitted(net, world).values()) - total(net, "rx_duplicates", world)
+    assert again == net.counts()["data_dropped"] + total(net, "rx_early_dropped", world)
+
+
+@pytest.mark.parametrize(("world", "pool"), [(2, 16), (2, 1), (4, 48), (130, 129), (130, 20)])
+def test_what_nobody_awaits_never_stops_what_is_awaited(world: int, pool: int) -> None:
+    """Every peer sends two long messages to rank 0, which posts the receives of the second ones first, and
+    those of the first ones only when these have completed."""
+    net = network(world, early_pool_packets=pool)
+    size = 40 * 64
+    later = {src: net.post_recv(0, src, size, coll_seq=2) for src in range(1, world)}
+    for src in range(1, world):
+        net.post_send(src, 0, content(size, src), coll_seq=1)
+        net.post_send(src, 0, content(size, 1000 + src), coll_seq=2)
+    net.run_until(5 * S)
+    assert {c.id for c in net.completions(0)} == set(later.values())
+    assert all(net.received(0, id_) == content(size, 1000 + src) for src, id_ in later.items())
+    first = {src: net.post_recv(0, src, size, coll_seq=1) for src in range(1, world)}
+    assert net.settle(net.now + 10 * S)
+    assert all(net.received(0, id_) == content(size, src) for src, id_ in first.items())
+    check_books(net, world, pool)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_any_order_of_posting(seed: int) -> None:
+    """Ten messages between each pair, sends posted in one order, each receive only when the ones before it in
+    another order have completed, some data and control lost."""
+    chance = random.Random(seed)
+    loss = _core.testing.Chance()
+    loss.drop_data = loss.drop_control = chance.choice([0.0, 0.05])
+    loss.seed = seed
+    world, size = 4, 20 * 64
+    pool = chance.choice([1, 3, 16])
+    net = network(world, early_pool_packets=pool, window=chance.choice([1, 4, 32]))
+    net.set_chance(loss)
+    pairs = [(src, dst) for src in range(world) for dst in range(world) if src != dst]
+    for src, dst in pairs:
+        for coll_seq in chance.sample(range(10), 10):
+            cls = chance.choice([0, 4])
+            net.post_send(src, dst, content(size, coll_seq), coll_seq=coll_seq, cls=cls)
+    orders = {pair: chance.sample(range(10), 10) for pair in pairs}
+    for turn in range(10):
+        posted = {}
+        for (src, dst), order in orders.items():
+            posted[dst, net.post_recv(dst, src, size, coll_seq=order[turn])] = order[turn]
+        net.run_until(net.now + 20 * S)
+        done = {(rank, c.id) for rank in range(world) for c in net.completions(rank)}
+        assert posted.keys() <= done
+        assert all(net.received(*key) == content(size, coll_seq) for key, coll_seq in posted.items())
+    assert net.settle(net.now + 20 * S)
+    check_books(net, world, pool)
