@@ -128,7 +128,10 @@ class Run {
         csa.cls = input_.ConsumeIntegralInRange<std::uint8_t>(0, 7);
         csa.ordered = input_.ConsumeBool();
         csa.attempt = input_.ConsumeIntegral<std::uint8_t>();
-        csa.name = name(input_.ConsumeIntegralInRange<std::uint16_t>(0, kWorld));
+        // What is not from where its rank is would be looked at no further.
+        csa.name = name(input_.ConsumeIntegralInRange<int>(0, 7) != 0
+                            ? peer
+                            : input_.ConsumeIntegralInRange<std::uint16_t>(0, kWorld));
         if (input_.ConsumeIntegralInRange<int>(0, 15) == 0)
             csa.name.epoch = input_.ConsumeIntegral<std::uint16_t>();
         csa.pkt_total = number(12);
@@ -148,7 +151,9 @@ class Run {
             first_or_second_form(route);
             body.resize(input_.ConsumeIntegralInRange<std::size_t>(0, kPayload));
         } else {
-            body = control(csa.pkt_total);
+            const bool own = input_.ConsumeIntegralInRange<int>(0, 7) != 0;
+            body = control(csa.pkt_total, own ? peer : number(kWorld));
+            if (input_.ConsumeBool()) csa.name.src_rank = 0;  // about a message of ours
         }
         return assembled(route, csa, body);
     }
@@ -164,7 +169,7 @@ class Run {
                    : input_.ConsumeIntegralInRange<std::uint16_t>(0, small);
     }
 
-    std::vector<std::byte> control(std::uint16_t total) {
+    std::vector<std::byte> control(std::uint16_t total, std::uint16_t from) {
         wire::ControlPart part;
         part.reason = static_cast<wire::Reason>(input_.ConsumeIntegralInRange<int>(0, 14));
         part.flags = input_.ConsumeIntegral<std::uint8_t>();
@@ -173,7 +178,7 @@ class Run {
         part.echoed_path = number(4);
         part.path_first = number(64);
         part.path_count = number(8);
-        part.from_rank = number(kWorld);
+        part.from_rank = from;
         part.credit = input_.ConsumeBool() ? input_.ConsumeIntegralInRange<std::uint32_t>(0, 64)
                                            : input_.ConsumeIntegral<std::uint32_t>();
         part.cumulative = number(12);
