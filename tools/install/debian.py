@@ -24,7 +24,8 @@ PACKAGES = {
     "test": ("clang-format", "clang", "libclang-rt-dev", "qemu-system-x86", "tcpdump", "tshark"),
 }
 _LOG = "apt.log"
-_WAIT_FOR_OTHERS = ("-o", "DPkg::Lock::Timeout=300")
+# Other processes of apt are waited for, and what was installed is not kept a second time.
+_OPTIONS = ("-o", "DPkg::Lock::Timeout=300", "-o", "APT::Keep-Downloaded-Packages=false")
 
 
 def for_python() -> tuple[list[str], list[str]]:
@@ -64,7 +65,7 @@ def missing(packages: Iterable[str]) -> list[str]:
 def update(commands: Commands, progress: Progress) -> None:
     """Fetch the lists of packages."""
     step = progress.begin("Debian's lists of packages")
-    commands.run(_LOG, ["apt-get", "update", "-q", *_WAIT_FOR_OTHERS])
+    commands.run(_LOG, ["apt-get", "update", "-q", *_OPTIONS])
     progress.end(step, "fetched")
 
 
@@ -92,7 +93,7 @@ def install(packages: list[str], commands: Commands, progress: Progress) -> None
 
     commands.run(
         _LOG,
-        ["apt-get", "install", "-y", "-q", "--no-install-recommends", *_WAIT_FOR_OTHERS, *packages],
+        ["apt-get", "install", "-y", "-q", "--no-install-recommends", *_OPTIONS, *packages],
         watch,
         DEBIAN_FRONTEND="noninteractive",
         LC_ALL="C.UTF-8",
