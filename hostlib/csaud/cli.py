@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
-from csaud import device_commands
+from csaud import device_commands, flight_command
 from csaud import settings as settings_table
 from csaud.errors import CsaudError
 from csaud.perf.command import app as perf_app
@@ -49,6 +49,7 @@ app.add_typer(perf_app, name="perf")
 
 app.add_typer(device_commands.device, name="device")
 app.command()(device_commands.doctor)
+app.command()(flight_command.flight)
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:

@@ -7,12 +7,16 @@ from typing import Any, Self
 
 from csaud.collectives.reductions import check_array
 from csaud.errors import Aborted, ConfigError, CsaudError, PeerUnreachable, RendezvousError, Timeout
-from csaud.group import Group, Job
+from csaud.flight import Recorder
+from csaud.group import Group
+from csaud.inquiries import Inquiries
+from csaud.job import Job
 from csaud.membership.agreement import OPERATIONS, Agreement
 from csaud.membership.service import Service
 from csaud.path_reports import PathReports
 from csaud.settings import Settings
 from csaud.transport import Transport
+from csaud.watchdog import Watchdog, write_on_signal
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +45,7 @@ class Communicator(Group):
         settings: Settings,
         mode: str,
         again: Callable[[], "Communicator"],
+        epoch: int = 0,
     ) -> None:
         job = Job(
             transport,
@@ -49,6 +54,7 @@ class Communicator(Group):
             settings.all_reduce,
             self._give_up,
             self._check_open,
+            Recorder(settings.flight_records, rank, size, epoch, settings.flight_dir),
         )
         super().__init__(job, _WORLD, range(size), rank)
         self.settings = settings
@@ -60,6 +66,10 @@ class Communicator(Group):
         self._quiesced = 0
         self._closed = False
         self._reports: PathReports | None = None
+        self._watchdog = Watchdog(job, Inquiries(transport, job.recorder), settings.warn_after)
+        self._watchdog.start()
+        if settings.flight_dir:
+            write_on_signal()
 
     @property
     def transport(self) -> Transport:
@@ -267,6 +277,7 @@ class Communicator(Group):
         self.close()
 
     def _stop_reports(self) -> None:
+        self._watchdog.stop()
         if self._reports is not None:
             self._reports.stop()
 

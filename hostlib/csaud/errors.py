@@ -68,5 +68,10 @@ class Timeout(CsaudError, TimeoutError):
     """An operation took longer than the user allowed (setting `timeout`); the peers may well be alive."""
 
 
+class MismatchError(CsaudError):
+    """The ranks called different collectives: others, in another order, or with other arguments; the message
+    says what each of two ranks called. Every rank gets it."""
+
+
 class ProtocolError(CsaudError):
     """A peer with the right keys sent what the protocol does not allow, such as a message of another size."""

@@ -1,7 +1,5 @@
 """Collectives among the ranks of a group: of all ranks, or of some of them."""
 
-import dataclasses
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -10,76 +8,19 @@ import numpy as np
 import numpy.typing as npt
 
 from csaud.collectives import direct, pairwise, registry, tree
-from csaud.collectives.engine import Engine, Handle
-from csaud.collectives.executor import Execution, Name, ReduceFunction, Transport, name_of
+from csaud.collectives.call import Call, marks
+from csaud.collectives.engine import Handle
+from csaud.collectives.executor import Execution, Name, ReduceFunction, name_of
 from csaud.collectives.reductions import check_array, reduction
-from csaud.collectives.schedule import Recv, Schedule, Send, split
-from csaud.collectives.timing import Expected, Timings
-from csaud.errors import Aborted, ConfigError, CsaudError, Timeout
+from csaud.collectives.schedule import Schedule, split
+from csaud.errors import Aborted, ConfigError, CsaudError
+from csaud.flight import Record
+from csaud.job import DIRECT, LAST_NUMBER, Job, RanksOf
 
 Array = npt.NDArray[Any]
 
-_DIRECT = 0x8000  # of a communicator number: messages from rank to rank, counted by pair
 _NOTHING = np.empty(0, np.uint8)
-
-
-class _Ranks:
-    """The transport with the ranks of a group instead of those of the job."""
-
-    def __init__(self, transport: Transport, ranks: Sequence[int]) -> None:
-        self._transport = transport
-        self._ranks = ranks
-
-    def post(
-        self, op: Send | Recv, name: Name, buffer: Array, offset: int, length: int, expected: Expected
-    ) -> int:
-        """See `csaud.collectives.executor.Transport`."""
-        if isinstance(op, Send):
-            op = dataclasses.replace(op, dst=self._ranks[op.dst])
-        else:
-            op = dataclasses.replace(op, src=self._ranks[op.src])
-        return self._transport.post(op, name, buffer, offset, length, expected)
-
-    def now(self) -> int:
-        """See `csaud.collectives.executor.Transport`."""
-        return self._transport.now()
-
-    def wait(self, timeout: float) -> list[int]:
-        """See `csaud.collectives.executor.Transport`."""
-        return self._transport.wait(timeout)
-
-
-class Job:
-    """What all groups of one process share.
-
-    Attributes:
-        transport: of all ranks.
-        max_message_bytes: longest message.
-        timeout: seconds that one collective may take, None for no limit.
-        all_reduce: algorithm of all-reduce, "auto" for one by size.
-        give_up: ends the job with an error, at all ranks.
-        check: raises where the job is over.
-    """
-
-    def __init__(
-        self,
-        transport: Transport,
-        max_message_bytes: int,
-        timeout: float | None,
-        all_reduce: str,
-        give_up: Callable[[CsaudError], None],
-        check: Callable[[], None],
-    ) -> None:
-        self.transport = transport
-        self.engine = Engine(transport)
-        self.max_message_bytes = max_message_bytes
-        self.timeout = timeout
-        self.all_reduce = all_reduce
-        self.give_up = give_up
-        self.check = check
-        self.lock = threading.RLock()
-        self.timings = Timings()
-        self.next_number = 1  # of a communicator; 0 is that of all ranks
+_BARRIER = Call("barrier")
 
 
 class Group:
@@ -101,7 +42,7 @@ class Group:
         self.ranks = tuple(ranks)
         self._job = job
         self._number = number
-        self._ranks = _Ranks(job.transport, self.ranks)
+        self._ranks = RanksOf(job.transport, self.ranks)
         self._collectives = 0
         self._sent: defaultdict[int, int] = defaultdict(int)  # messages by rank
         self._received: defaultdict[int, int] = defaultdict(int)
@@ -129,7 +70,8 @@ class Group:
         name = f"all_reduce.{self._algorithm(algorithm, flat)}"
         schedule = registry.build(name, self.rank, self.size, flat.size, self._longest(flat))
         divide = (lambda: np.divide(flat, self.size, out=flat)) if how.average else None
-        return self._run(name, schedule, flat, array, wait, reduce=how.combine, epilogue=divide)
+        call = Call(name, array.dtype.name, flat.size, op)
+        return self._run(call, schedule, flat, array, wait, reduce=how.combine, epilogue=divide)
 
     def reduce_scatter(self, array: Array, op: str = "sum", *, wait: bool = True) -> Any:
         """This rank's part of the reduction of all ranks' arrays; the parts are those of numpy.array_split.
@@ -139,12 +81,25 @@ class Group:
         """
         check_array(array, writable=False)
         how = reduction(op, array)
-        work = array.reshape(-1).copy()
+        block = self._job.scratch.take(
+            array.nbytes
+        )  # of all ranks' parts; only this rank's outlives the call
+        work = block[: array.nbytes].view(array.dtype)
+        np.copyto(work, array.reshape(-1))
         start, length = split(work.size, self.size)[self.rank]
-        mine = work[start : start + length]
+        mine = np.empty(length, array.dtype)
         schedule = registry.build("reduce_scatter.ring", self.rank, self.size, work.size, self._longest(work))
-        divide = (lambda: np.divide(mine, self.size, out=mine)) if how.average else None
-        return self._run("reduce_scatter", schedule, work, mine, wait, True, how.combine, epilogue=divide)
+
+        def take_mine() -> None:
+            part = work[start : start + length]
+            if how.average:
+                np.divide(part, self.size, out=mine)
+            else:
+                np.copyto(mine, part)
+            self._job.scratch.give_back(block)
+
+        call = Call("reduce_scatter", array.dtype.name, work.size, op)
+        return self._run(call, schedule, work, mine, wait, True, how.combine, epilogue=take_mine)
 
     def all_gather(self, array: Array, *, wait: bool = True) -> Any:
         """The arrays of all ranks, of one shape and dtype.
@@ -157,7 +112,7 @@ class Group:
         result[self.rank] = array
         flat = result.reshape(-1)
         schedule = registry.build("all_gather.ring", self.rank, self.size, flat.size, self._longest(flat))
-        return self._run("all_gather", schedule, flat, result, wait, True)
+        return self._run(Call("all_gather", array.dtype.name, array.size), schedule, flat, result, wait, True)
 
     def all_to_all(self, array: Array, *, wait: bool = True) -> Any:
         """Exchange blocks: `array[r]` goes to rank r, and what rank r had for this one comes in its place.
@@ -174,7 +129,8 @@ class Group:
         result = np.empty_like(array)
         result[self.rank] = array[self.rank]
         counts = [array.size // self.size] * self.size
-        return self._exchange(array.reshape(-1), counts, result.reshape(-1), counts, result, wait)
+        call = Call("all_to_all", array.dtype.name, array.size)
+        return self._exchange(call, array.reshape(-1), counts, result.reshape(-1), counts, result, wait)
 
     def all_to_all_v(self, parts: Sequence[Array], *, wait: bool = True) -> Any:
         """Exchange arrays of any lengths, which the receivers do not know beforehand.
@@ -197,7 +153,8 @@ class Group:
         flat = np.empty(sum(received), source.dtype)
         results = np.split(flat, np.cumsum(received)[:-1])
         results[self.rank][:] = parts[self.rank]
-        return self._exchange(source, sent, flat, received, results, wait)
+        call = Call("all_to_all_v", source.dtype.name)
+        return self._exchange(call, source, sent, flat, received, results, wait)
 
     def broadcast(self, array: Array, root: int = 0, *, wait: bool = True) -> Any:
         """Replace `array` on every rank by that of rank `root`, of its shape; returns it, or a Handle."""
@@ -205,7 +162,8 @@ class Group:
         self._check_rank(root)
         flat = array.reshape(-1)
         schedule = tree.broadcast(self.rank, self.size, flat.size, self._longest(flat), root)
-        return self._run(f"broadcast {root}", schedule, flat, array, wait)
+        call = Call("broadcast", array.dtype.name, flat.size, root=root)
+        return self._run(call, schedule, flat, array, wait)
 
     def barrier(self) -> None:
         """Return once every rank has called it.
@@ -214,7 +172,7 @@ class Group:
             PeerUnreachable, Aborted, Timeout, ProtocolError: a rank will not come.
         """
         schedule = registry.build("barrier.dissemination", self.rank, self.size, 0, 1)
-        self._run("barrier", schedule, _NOTHING, None, True)
+        self._run(_BARRIER, schedule, _NOTHING, None, True)
 
     # --- from rank to rank
 
@@ -258,8 +216,8 @@ class Group:
             told = self.all_gather(mine)
             # Higher than any number that a member has in use, and so new to every pair of them.
             number = int(told[:, 2].max())
-            if number >= _DIRECT:
-                raise ConfigError(f"more than {_DIRECT - 1} communicators")
+            if number > LAST_NUMBER:
+                raise ConfigError(f"more than {LAST_NUMBER} communicators")
             job.next_number = number + 1
         if color < 0:
             return None
@@ -278,10 +236,11 @@ class Group:
         return self._job.max_message_bytes // flat.itemsize
 
     def _exchange(
-        self, source: Array, sent: list[int], flat: Array, received: list[int], result: Any, wait: bool
-    ) -> Any:
+        self, call: Call, source: Array, sent: list[int], flat: Array, received: list[int], result: Any,
+        wait: bool,
+    ) -> Any:  # fmt: skip
         schedule = pairwise.all_to_all(self.rank, self.size, sent, received, self._longest(flat))
-        return self._run("all_to_all", schedule, flat, result, wait, True, source=source)
+        return self._run(call, schedule, flat, result, wait, True, source=source)
 
     def _check_rank(self, rank: int) -> None:
         if not 0 <= rank < self.size:
@@ -289,7 +248,7 @@ class Group:
 
     def _run(
         self,
-        what: str,
+        call: Call,
         schedule: Schedule,
         flat: Array,
         result: Any,
@@ -301,11 +260,15 @@ class Group:
         epilogue: Callable[[], object] | None = None,
     ) -> Any:
         """One collective; `fresh`: the result is not the caller's array, so a Handle comes with it."""
+        self._job.check()
+        mark = marks(call, schedule, self._longest(flat))
         with self._job.lock:
-            name = name_of(self._number, self._collectives, schedule)
+            number = self._collectives
             self._collectives += 1
-            execution = self._start(what, schedule, name, flat, reduce, wait, source, epilogue)
-        return self._outcome(what, execution, result, wait, fresh)
+            name = name_of(self._number, number, schedule, mark)
+            record = Record(self._number, number, call, flat.nbytes, self.ranks)
+            execution = self._start(record, schedule, name, flat, reduce, wait, source, epilogue)
+        return self._outcome(execution, result, wait, fresh)
 
     def _run_direct(
         self, schedule: Schedule, peer: int, count: dict[int, int], flat: Array, result: Any, wait: bool,
@@ -314,39 +277,46 @@ class Group:
         self._check_rank(peer)
         if peer == self.rank:
             raise ConfigError("a rank does not send to itself")
+        self._job.check()
+        array = flat if source is None else source
+        call = Call("transfer", array.dtype.name, array.size)
+        mark = marks(call, schedule, self._longest(array))
         with self._job.lock:
-            name = Name(self._number | _DIRECT, count[peer], name_of(0, 0, schedule).cls, False)
+            number = count[peer]
             count[peer] += 1
-            execution = self._start("direct", schedule, name, flat, None, wait, source, None)
-        return self._outcome("a transfer", execution, result, wait, False)
+            name = name_of(self._number | DIRECT, number, schedule, mark)
+            record = Record(
+                self._number, number, call, array.nbytes, self.ranks, self.ranks[peer], source is not None
+            )
+            execution = self._start(record, schedule, name, flat, None, wait, source, None)
+        return self._outcome(execution, result, wait, False)
 
     def _start(
-        self, what: str, schedule: Schedule, name: Name, flat: Array, reduce: ReduceFunction | None,
+        self, record: Record, schedule: Schedule, name: Name, flat: Array, reduce: ReduceFunction | None,
         wait: bool, source: Array | None, epilogue: Callable[[], object] | None,
     ) -> Execution:  # fmt: skip
-        self._job.check()
-        times = self._job.timings.of((self._number, what, flat.size, flat.itemsize))
+        job = self._job
+        job.check()
         execution = Execution(
-            schedule, self._ranks, name, flat, reduce, times, source=source, epilogue=epilogue
-        )
-        self._job.engine.start(execution, attended=wait)
+            schedule, self._ranks, name, flat, reduce, job.timings.of((self._number, record.call)),
+            source=source, epilogue=epilogue, record=job.recorder.begin(record), scratch=job.scratch,
+        )  # fmt: skip
+        job.engine.start(execution, attended=wait)
         return execution
 
-    def _outcome(self, what: str, execution: Execution, result: Any, wait: bool, fresh: bool) -> Any:
+    def _outcome(self, execution: Execution, result: Any, wait: bool, fresh: bool) -> Any:
+        job = self._job
         if not wait:
-            handle = Handle(self._job.engine, execution)
+            handle = Handle(job.engine, execution)
             return (result, handle) if fresh else handle
-        limit = self._job.timeout
         try:
-            ended = self._job.engine.wait(execution, limit)
+            ended = job.engine.wait(execution, job.timeout)
         except CsaudError:
             raise
         except BaseException as error:
             # Ctrl-C, no memory: the other ranks are in the middle of this collective and must not hang.
-            self._job.give_up(Aborted(f"{what} was left by {type(error).__name__}"))
+            job.give_up(Aborted(f"{execution.record} was left by {type(error).__name__}"))
             raise
         if not ended:
-            timeout = Timeout(f"{what} took longer than {limit:g} s (setting timeout)")
-            self._job.give_up(timeout)
-            raise timeout
+            raise job.overdue(execution)
         return result

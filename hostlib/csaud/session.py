@@ -135,7 +135,7 @@ def _communicator(
     cleanup.callback(progress.stop)
     communicator = Communicator(
         Transport(progress), service, rank, len(table.cards), settings, opened.mode,
-        functools.partial(_again, settings, opened, service, uid),
+        functools.partial(_again, settings, opened, service, uid), table.epoch,
     )  # fmt: skip
     if settings.controller:
         communicator.report_paths(opened.ipv4)

@@ -151,7 +151,23 @@ class Settings:
         agreed=True,
     )
     # limits and sizes
-    timeout: float = _row(0.0, "s", "longest time that one collective may take; 0: no limit")
+    timeout: float = _row(
+        600.0,
+        "s",
+        "longest time that one collective may take, from its call on, waited for or not; then the job ends; "
+        "0: no limit",
+    )
+    warn_after: float = _row(
+        30.0, "s", "a warning says what a collective waits for that takes so long; 0: none", high=1e9
+    )
+    flight_records: int = _row(
+        1024, "collectives", "latest collectives that the flight recorder keeps", low=16, high=1 << 20
+    )
+    flight_dir: str = _row(
+        "",
+        "path",
+        "folder of flight records, written on an error and on SIGUSR1; empty: none (see csaud flight)",
+    )
     rx_buffer: int = _row(
         33_554_432,
         "bytes",

@@ -2,6 +2,7 @@
 
 import logging
 import time
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,24 @@ from csaud import _core
 from csaud.collectives.executor import Name
 from csaud.collectives.schedule import Recv, Send
 from csaud.collectives.timing import Expected
-from csaud.errors import Aborted, CsaudError, DeviceError, PeerUnreachable, ProtocolError, Timeout
+from csaud.errors import (
+    Aborted,
+    CsaudError,
+    DeviceError,
+    MismatchError,
+    PeerUnreachable,
+    ProtocolError,
+    Timeout,
+)
 
 log = logging.getLogger(__name__)
 
 Array = npt.NDArray[Any]
 _NANO = 1e-9
+FLOW_TIMES = 100_000
+"""Messages whose times are kept."""
+NOTE_BYTES = 200
+"""Longest text that one rank tells another one."""
 _CLOSED = "the transport is closed"  # what native/device/progress.cpp says of itself
 _ABORT_LINGER = 0.5  # s; the core repeats an ABORT a few times within it
 
@@ -27,7 +40,7 @@ class Transport:
     def __init__(self, progress: _core.Progress) -> None:
         self._progress = progress
         self._failure: CsaudError | None = None
-        self._flow_times: list[float] = []
+        self._flow_times: deque[float] = deque(maxlen=FLOW_TIMES)
 
     @property
     def failure(self) -> CsaudError | None:
@@ -46,9 +59,22 @@ class Transport:
         self._check()
         is_send, peer = (True, op.dst) if isinstance(op, Send) else (False, op.src)
         hints = hints_of(op, name, expected)
+        step, chunk = op.step | name.step_mark, op.chunk | name.chunk_mark
         return self._progress.post(
-            is_send, peer, name.comm, name.coll_seq, op.step, op.chunk, buffer, offset, length, hints
+            is_send, peer, name.comm, name.coll_seq, step, chunk, buffer, offset, length, hints
         )
+
+    def pending(self) -> dict[int, tuple[int, int]]:
+        """See `csaud.collectives.executor.Transport`."""
+        return {message.id: (message.arrived, message.packets) for message in self._progress.pending()}
+
+    def tell(self, rank: int, note: bytes) -> None:
+        """Send a note of up to NOTE_BYTES to another rank; it may get lost."""
+        self._progress.tell(rank, note)
+
+    def take_notes(self) -> dict[int, bytes]:
+        """The latest note of each rank that told one since the last call."""
+        return self._progress.take_notes()
 
     def now(self) -> int:
         """The native clock, ns."""
@@ -108,7 +134,7 @@ class Transport:
         """This rank cannot go on: ends what is unfinished, here and at the peers."""
         if self._failure is None:
             self._failure = reason
-            self._progress.abort()
+            self._progress.abort(f"{type(reason).__name__}: {reason}")
 
     def wait_quiescent(self, timeout: float) -> bool:
         """Wait until everything is acknowledged and no packet is under way to us; False after `timeout` s."""
@@ -126,7 +152,8 @@ class Transport:
         return self._progress.stats()
 
     def flow_times(self) -> list[float]:
-        """Seconds from the first packet to the last one of each message received, empty messages left out."""
+        """Seconds from the first packet to the last one of the latest FLOW_TIMES messages received, empty
+        messages left out."""
         return list(self._flow_times)
 
     def stop(self) -> None:
@@ -158,7 +185,7 @@ class Transport:
             case _core.Status.peer_unreachable:
                 return PeerUnreachable(rank, self._progress.silence(rank))
             case _core.Status.aborted:
-                return Aborted(f"rank {rank} gave up", rank)
+                return given_up(rank, self._progress.abort_note())
             case _core.Status.timeout:
                 return Timeout(f"a message from or to rank {rank} missed its deadline")
             case _:
@@ -171,6 +198,15 @@ def hints_of(op: Send | Recv, name: Name, expected: Expected) -> _core.Hints:
     return _core.Hints(
         name.cls, name.barrier, op.chain, expected.start, expected.jitter, fan_in=op.fan_in, **known
     )
+
+
+def given_up(rank: int, note: bytes) -> CsaudError:
+    """The error of a rank that was told by `rank` that it gave up, and why."""
+    text = "".join(c if c.isprintable() else "?" for c in note.decode(errors="replace"))
+    kind, colon, rest = text.partition(": ")
+    if colon and kind == MismatchError.__name__:
+        return MismatchError(rest)
+    return Aborted(f"rank {rank} gave up{': ' if text else ''}{text}", rank)
 
 
 def _ended(error: RuntimeError) -> CsaudError:

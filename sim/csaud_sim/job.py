@@ -71,6 +71,9 @@ class _Rank:
     def now(self) -> int:
         return self._network.now
 
+    def pending(self) -> dict[int, tuple[int, int]]:
+        return {}
+
     def wait(self, timeout: float) -> list[int]:
         raise NotImplementedError("under virtual time nobody waits; Job.run goes on instead")
 

@@ -54,6 +54,11 @@ class MemoryNetwork:
                 assert self._changed.wait(self._patience), f"rank {rank} waits for what never comes"
             return self._completed.pop(rank, [])
 
+    def pending(self, rank: int) -> dict[int, tuple[int, int]]:
+        with self._changed:
+            sides = (self._sends, self._receives)
+            return {id: (0, 1) for side in sides for owner, id, _ in side.values() if owner == rank}
+
     def _deliver(self, key: tuple) -> None:
         sender, send_id, source = self._sends.pop(key)
         receiver, receive_id, target = self._receives.pop(key)
@@ -76,12 +81,15 @@ class MemoryTransport:
     ) -> int:
         network, sends = self._network, isinstance(op, Send)
         ends = (self._rank, op.dst) if isinstance(op, Send) else (op.src, self._rank)
-        key = (name.comm, name.coll_seq, *ends, op.step, op.chunk)
+        key = (name.comm, name.coll_seq, *ends, op.step | name.step_mark, op.chunk | name.chunk_mark)
         side = network._sends if sends else network._receives
         return network.post(side, self._rank, key, _part(buffer, offset, length))
 
     def now(self) -> int:
         return 0
+
+    def pending(self) -> dict[int, tuple[int, int]]:
+        return self._network.pending(self._rank)
 
     def wait(self, timeout: float) -> list[int]:
         return self._network.deliver_and_collect(self._rank)

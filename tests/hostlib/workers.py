@@ -208,6 +208,40 @@ def left(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         return {"place": [comm.rank, comm.size]}
 
 
+def calls(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """For each rank a list of [collective, elements, dtype, op or root or peer]; results are not looked at.
+
+    Where `handles`, none is waited for until all were called (where it `listens`: and a line came).
+    """
+    mine = arguments["ranks"][comm.rank]
+    results = []
+    handles = []
+    wait = not arguments.get("handles")
+    for what, count, dtype, how in mine:
+        array = np.ones(count, dtype)
+        match what:
+            case "all_reduce" | "reduce_scatter":
+                handles.append(getattr(comm, what)(array, how, wait=wait))
+            case "broadcast" | "send" | "recv":
+                handles.append(getattr(comm, what)(array, how, wait=wait))
+            case "all_gather":
+                handles.append(comm.all_gather(array, wait=wait))
+            case "barrier":
+                comm.barrier()
+            case "sleep":
+                tell("asleep")
+                sys.stdin.readline()
+        results.append(what)
+        tell("returned", what=what)
+    tell("called")
+    if not wait:
+        if arguments.get("listens"):
+            sys.stdin.readline()
+        for handle in handles:
+            handle.wait()
+    return {"returned": results}
+
+
 CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     case.__name__: case
     for case in (
@@ -222,6 +256,7 @@ CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
         stopped,
         grows,
         left,
+        calls,
     )
 }
 

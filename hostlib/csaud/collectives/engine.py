@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 
 from csaud.collectives.executor import Execution, Transport
+from csaud.collectives.schedule import Recv, Send
 from csaud.errors import CsaudError
 
 _LONG_WAIT = 3600.0  # s; a wait without a limit looks up now and then
@@ -18,8 +19,10 @@ _LONG_WAIT = 3600.0  # s; a wait without a limit looks up now and then
 class Engine:
     """Runs executions; all calls may come from any thread."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, failed: Callable[[CsaudError], None] = lambda _: None) -> None:
+        """`failed` hears of the error that ends the transport."""
         self._transport = transport
+        self._failed = failed
         self._changed = threading.Condition()
         self._flying: list[Execution] = []
         self._driven = False
@@ -46,6 +49,18 @@ class Engine:
         """
         return self._drive(lambda: execution.done, timeout)
 
+    def flying(self) -> list[tuple[Execution, list[tuple[int, Send | Recv, int]]]]:
+        """What is not over, each with what it has posted."""
+        with self._changed:
+            return [(execution, execution.awaited()) for execution in self._flying if not execution.done]
+
+    def fail(self, error: CsaudError) -> None:
+        """All that wait get this error."""
+        with self._changed:
+            if self._failure is None:
+                self._failure = error
+            self._changed.notify_all()
+
     def _drive(self, done: Callable[[], bool], timeout: float | None) -> bool:
         deadline = None if timeout is None else time.monotonic() + timeout
         with self._changed:
@@ -69,7 +84,8 @@ class Engine:
         try:
             completed = self._transport.wait(timeout)
         except CsaudError as error:
-            self._failure = error
+            self._failed(error)
+            self._failure = self._failure or error
         finally:
             self._changed.acquire()
             self._driven = False

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from csaud.collectives.schedule import Buffer, Recv, Reduce, Region, Schedule, Send
+from csaud.collectives.scratch import Scratch
 from csaud.collectives.timing import Expected, StepTimes
+from csaud.flight import Record
 
 Array = npt.NDArray[Any]
 ReduceFunction = Callable[..., Any]  # numpy ufunc: f(first, second, out=...)
@@ -36,6 +38,9 @@ class Transport(Protocol):
     def now(self) -> int:
         """The clock of `Expected`, ns."""
 
+    def pending(self) -> dict[int, tuple[int, int]]:
+        """Of each transfer that is not over, by its id: packets of it that have arrived, and all."""
+
     def wait(self, timeout: float) -> list[int]:
         """Ids of the transfers that ended well, waiting up to `timeout` seconds for the first.
 
@@ -53,17 +58,21 @@ class Name:
         coll_seq: running number of the collective in it.
         cls: criticality class, 0 (control, barrier) to 4 (new data).
         barrier: the messages carry the BARRIER flag.
+        step_mark, chunk_mark: added to each message's step and chunk (csaud.collectives.call).
     """
 
     comm: int
     coll_seq: int
     cls: int
     barrier: bool
+    step_mark: int = 0
+    chunk_mark: int = 0
 
 
-def name_of(comm: int, coll_seq: int, schedule: Schedule) -> Name:
-    """The name under which `schedule` runs as collective number `coll_seq`."""
-    return Name(comm, coll_seq, _CONTROL if schedule.barrier else _NEW_DATA, schedule.barrier)
+def name_of(comm: int, number: int, schedule: Schedule, marks: tuple[int, int] = (0, 0)) -> Name:
+    """The name under which `schedule` runs as collective `number`, which wraps around at 2^32."""
+    cls = _CONTROL if schedule.barrier else _NEW_DATA
+    return Name(comm, number % (1 << 32), cls, schedule.barrier, *marks)
 
 
 class Execution:
@@ -75,6 +84,8 @@ class Execution:
         times: what earlier runs of the schedule took; learns from this one.
         source: the array of Buffer.SOURCE, one-dimensional and contiguous.
         epilogue: called once, when all operations have ended.
+        record: the flight recorder's of it.
+        scratch: gives Buffer.SCRATCH and gets it back; None: it is allocated.
     """
 
     def __init__(
@@ -88,16 +99,24 @@ class Execution:
         *,
         source: Array | None = None,
         epilogue: Callable[[], object] | None = None,
+        record: Record | None = None,
+        scratch: Scratch | None = None,
     ) -> None:
+        self.record = record
         self._operations = schedule.operations
         self._transport = transport
         self._name = name
         self._reduce = reduce
-        self._buffers = {Buffer.DATA: data, Buffer.SCRATCH: np.empty(schedule.scratch, data.dtype)}
+        self._scratch = scratch
+        self._block = scratch.take(schedule.scratch * data.itemsize) if scratch and schedule.scratch else None
+        room = np.empty(schedule.scratch, data.dtype) if self._block is None else self._block
+        self._buffers = {Buffer.DATA: data, Buffer.SCRATCH: _of_type(room, schedule.scratch, data)}
         if source is not None:
             self._buffers[Buffer.SOURCE] = source
         # Bytes, since not every element type has a buffer of its own (bfloat16).
         self._bytes = {name: buffer.view(np.uint8) for name, buffer in self._buffers.items()}
+        if self._block is not None:
+            self._bytes[Buffer.SCRATCH] = self._block  # whole, as the device may have it registered
         self._epilogue = epilogue
         self._itemsize = data.itemsize
         self._waiting = [0 if isinstance(op, Recv) else len(op.after) for op in self._operations]
@@ -158,9 +177,26 @@ class Execution:
             self._end()
         return True
 
+    def awaited(self) -> list[tuple[int, Send | Recv, int]]:
+        """What is posted and not over: id, operation, bytes."""
+        found = []
+        for transfer, index in self._transfers.items():
+            op = self._operations[index]
+            assert not isinstance(op, Reduce)
+            found.append((transfer, op, op.region.count * self._itemsize))
+        return found
+
     def _end(self) -> None:
         if self._epilogue is not None:
             self._epilogue()
+            self._epilogue = None
+        if self.record is not None:
+            self.record.ended = time.monotonic_ns()
+        # A handle may be kept for long; the memory is for others now.
+        self._buffers, self._bytes = {}, {}
+        if self._scratch is not None and self._block is not None:
+            self._scratch.give_back(self._block)
+            self._block = None
 
     def _launch_all(self, ready: deque[int]) -> None:
         while ready:
@@ -196,3 +232,8 @@ class Execution:
     def _view(self, region: Region) -> Array:
         view: Array = self._buffers[region.buffer][region.start : region.start + region.count]
         return view
+
+
+def _of_type(room: Array, count: int, like: Array) -> Array:
+    """`count` elements of the type of `like`, at the begin of `room`."""
+    return room.view(np.uint8)[: count * like.itemsize].view(like.dtype)

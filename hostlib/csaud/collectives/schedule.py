@@ -88,12 +88,18 @@ class Schedule:
         scratch: elements of scratch space needed.
         steps: number of steps of the collective (over all ranks).
         barrier: the collective carries no data but the fact that everyone has come.
+        chunks: one more than the highest number of a message in its step.
     """
 
     operations: tuple[Operation, ...]
     scratch: int
     steps: int
     barrier: bool = False
+    chunks: int = dataclasses.field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        highest = max((op.chunk for op in self.operations if not isinstance(op, Reduce)), default=0)
+        object.__setattr__(self, "chunks", highest + 1)
 
 
 def split(count: int, parts: int) -> list[tuple[int, int]]:

@@ -11,6 +11,7 @@
 #include "bindings.hpp"
 #include "completion.hpp"
 #include "config.hpp"
+#include "pending_message.hpp"
 #include "siphash.hpp"
 #include "stats.hpp"
 #include "wire.hpp"
@@ -342,6 +343,18 @@ void bind_core(nb::module_& m) {
         .def_ro("bytes", &Completion::bytes)
         .def_ro("started_ns", &Completion::started_ns)
         .def_ro("finished_ns", &Completion::finished_ns);
+    nb::class_<PendingMessage>(m, "PendingMessage", "A message that is not over.")
+        .def_ro("id", &PendingMessage::id)
+        .def_prop_ro("is_send", [](const PendingMessage& p) { return p.kind == CompletionKind::send; })
+        .def_ro("posted", &PendingMessage::posted)
+        .def_ro("peer", &PendingMessage::peer)
+        .def_prop_ro("comm", [](const PendingMessage& p) { return p.name.comm; })
+        .def_prop_ro("coll_seq", [](const PendingMessage& p) { return p.name.coll_seq; })
+        .def_prop_ro("step", [](const PendingMessage& p) { return p.name.step; })
+        .def_prop_ro("chunk", [](const PendingMessage& p) { return p.name.chunk; })
+        .def_ro("bytes", &PendingMessage::bytes)
+        .def_ro("arrived", &PendingMessage::arrived)
+        .def_ro("packets", &PendingMessage::packets);
     nb::dict help;
 #define CSAUD_HELP(name, text) help[#name] = text;
     CSAUD_STATS(CSAUD_HELP)

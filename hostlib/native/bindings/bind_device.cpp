@@ -118,6 +118,37 @@ class PyProgress {
         return result;
     }
 
+    nb::bytes abort_note() {
+        const std::string note = [this] {
+            const nb::gil_scoped_release release;
+            return progress_.abort_note();
+        }();
+        return nb::bytes(note.data(), note.size());
+    }
+
+    std::vector<PendingMessage> pending() {
+        const nb::gil_scoped_release release;
+        auto all = progress_.pending();
+        std::erase_if(all, [](const PendingMessage& m) { return !m.posted; });
+        return all;
+    }
+
+    void tell(std::uint16_t rank, const nb::bytes& note) {
+        const std::string text(note.c_str(), note.size());
+        const nb::gil_scoped_release release;
+        progress_.tell(rank, text);
+    }
+
+    nb::dict take_notes() {
+        const auto notes = [this] {
+            const nb::gil_scoped_release release;
+            return progress_.take_notes();
+        }();
+        nb::dict result;
+        for (const auto& [rank, note] : notes) result[nb::int_(rank)] = nb::bytes(note.data(), note.size());
+        return result;
+    }
+
     std::optional<double> silence(std::uint16_t rank) {
         const nb::gil_scoped_release release;
         const std::optional<Nanos> nanos = progress_.silence(rank);
@@ -253,11 +284,17 @@ void bind_device(nb::module_& m) {
              "failed or None).")
         .def("wait_quiescent", &PyProgress::wait_quiescent, "timeout_s"_a,
              "Waits until all is acknowledged and quiet; False when the time is over.")
-        .def("abort",
-             [](PyProgress& self) {
-                 const nb::gil_scoped_release release;
-                 self.native().abort();
-             })
+        .def(
+            "abort",
+            [](PyProgress& self, const std::string& note) {
+                const nb::gil_scoped_release release;
+                self.native().abort(note);
+            },
+            "note"_a = "", "Ends what is unfinished, here and at the peers, who are told the note.")
+        .def("abort_note", &PyProgress::abort_note, "What came with the ABORT that ended this endpoint.")
+        .def("pending", &PyProgress::pending, "What is posted and not over.")
+        .def("tell", &PyProgress::tell, "rank"_a, "note"_a, "Sends a note to a rank; it may get lost.")
+        .def("take_notes", &PyProgress::take_notes, "The latest note of each rank that told one, by rank.")
         .def(
             "abort_peer",
             [](PyProgress& self, std::uint16_t rank) {

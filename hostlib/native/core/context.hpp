@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <string>
 
 #include "completion.hpp"
 #include "config.hpp"
@@ -46,6 +48,8 @@ struct Context {
     std::uint64_t next_id = 1;
     std::uint32_t senders = 0;  // peers of which something is arriving: the present fan-in
     std::uint32_t awaited = 0;  // peers of which receives are posted
+    std::map<std::uint16_t, std::string> notes_to, notes_from;  // the latest of each rank
+    std::string abort_note;                                     // why the job was ended, for people
 
     std::uint32_t ticks(Nanos now) const noexcept {
         return ts_serial.wrap(static_cast<std::uint64_t>(now / config.tx_ts_unit_ns));

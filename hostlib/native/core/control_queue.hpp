@@ -22,6 +22,7 @@ struct ControlItem {
     std::uint16_t path = 0, path_first = 0, path_count = 0;
     std::uint16_t via = kAnyPath;  // the path that it takes
     std::uint16_t cumulative = 0;
+    bool noted = false;  // a PROBE that carries the note to its peer
     std::uint32_t newest_ts = 0;
     MessageName name;
 };

@@ -2,6 +2,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "endpoint_impl.hpp"
 
@@ -114,14 +115,35 @@ void Endpoint::deny_path(std::uint16_t path, bool denied) {
 PathState Endpoint::path_state(std::uint16_t rank, std::uint16_t path) const {
     return impl_->ctx.peers.path_state(rank, path);
 }
-void Endpoint::abort(Nanos now) {
+void Endpoint::abort(Nanos now, std::string_view note) {
+    if (!aborted()) impl_->ctx.abort_note = note.substr(0, wire::kMaxNoteBytes);
     impl_->fail(Status::aborted, config().rank, true, now);
 }
 void Endpoint::abort_peer(std::uint16_t rank, Nanos now) {
     impl_->fail(Status::peer_unreachable, rank, true, now);
 }
+void Endpoint::tell(std::uint16_t rank, std::string_view note) {
+    Context& ctx = impl_->ctx;
+    if (!ctx.peers.known(rank)) throw std::invalid_argument("tell: the rank has no address");
+    if (aborted()) return;
+    ctx.notes_to[rank] = note.substr(0, wire::kMaxNoteBytes);
+    ControlItem item;
+    item.type = wire::Type::probe;
+    item.reason = wire::Reason::ping;
+    item.name.epoch = ctx.config.epoch;
+    item.name.src_rank = ctx.config.rank;
+    item.peer = rank;
+    item.noted = true;
+    ctx.control.push(item);
+}
+std::map<std::uint16_t, std::string> Endpoint::take_notes() {
+    return std::exchange(impl_->ctx.notes_from, {});
+}
 bool Endpoint::aborted() const {
     return impl_->aborting.active();
+}
+const std::string& Endpoint::abort_note() const {
+    return impl_->ctx.abort_note;
 }
 bool Endpoint::quiescent(Nanos now) const {
     return impl_->quiescent(now);

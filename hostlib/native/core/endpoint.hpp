@@ -9,14 +9,19 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "completion.hpp"
 #include "config.hpp"
 #include "memory.hpp"
 #include "message_name.hpp"
 #include "path_states.hpp"
+#include "pending_message.hpp"
 #include "stats.hpp"
 
 namespace csaud {
@@ -80,17 +85,30 @@ class Endpoint {
     // What is thought of a path to a peer.
     PathState path_state(std::uint16_t rank, std::uint16_t path) const;
 
-    // Ends everything unfinished with Status::aborted, here and at every peer.
-    void abort(Nanos now);
+    // Ends everything unfinished with Status::aborted, here and at every peer. `note` says why, to people: at
+    // most wire::kMaxNoteBytes of it are sent.
+    void abort(Nanos now, std::string_view note = {});
     // Ends everything unfinished with Status::peer_unreachable(failed_rank), here and at every peer.
     void abort_peer(std::uint16_t failed_rank, Nanos now);
+    // Tells another rank a note, with a PROBE of the peer; a lost one is not repeated. At most
+    // wire::kMaxNoteBytes of it are sent.
+    void tell(std::uint16_t rank, std::string_view note);
+    // The latest note of each rank that told one since this was last asked.
+    std::map<std::uint16_t, std::string> take_notes();
+
     bool aborted() const;
+    // What came with the ABORT that ended this endpoint, or went with its own; may be empty.
+    const std::string& abort_note() const;
 
     // No unfinished message, nothing queued, and no packet for the linger time: what was sent has settled.
     bool quiescent(Nanos now) const;
 
     // When `rank` was last heard (0: never), for error messages.
     Nanos last_contact(std::uint16_t rank) const;
+
+    // What is not over, in no order: posted, or come and not expected. Takes a look at each; not for the fast
+    // path.
+    std::vector<PendingMessage> pending() const;
 
     const Stats& stats() const;
     MemoryUse memory() const;

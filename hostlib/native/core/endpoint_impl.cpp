@@ -165,7 +165,8 @@ bool EndpointImpl::sane_control(const wire::Decoded& d) const noexcept {
     const bool of_message = d.csa.pkt_total >= 1 && d.csa.pkt_total <= kMaxPackets &&
                             d.csa.pkt_idx < d.csa.pkt_total && d.control.cumulative <= d.csa.pkt_total &&
                             (d.control.bitmap_bits == 0 || d.control.bitmap_bits == d.csa.pkt_total);
-    if (d.csa.type != wire::Type::state && d.control.bitmap_bits != 0) return false;
+    const bool may_note = wire::may_have_note(d.csa.type, reason);
+    if (d.csa.type != wire::Type::state && !may_note && d.control.bitmap_bits != 0) return false;
     const bool of_path = (d.csa.flags & wire::kEcnEcho) != 0 || (d.control.flags & wire::kOfPath) != 0;
     if (of_path && d.control.echoed_path >= ctx.config.paths) return false;
     if (d.csa.type != wire::Type::abort) {
@@ -269,6 +270,9 @@ void EndpointImpl::on_control(const wire::Decoded& d, Nanos now) {
 
 void EndpointImpl::on_probe(const wire::Decoded& d, Nanos) {
     if (d.control.reason != wire::Reason::ping) return receiver.on_probe(d);
+    if (!d.bitmap.empty())
+        ctx.notes_from[d.control.from_rank].assign(reinterpret_cast<const char*>(d.bitmap.data()),
+                                                   d.bitmap.size());
     ControlItem item;
     item.type = wire::Type::probe_rsp;
     item.reason = wire::Reason::pong;
@@ -287,6 +291,7 @@ void EndpointImpl::on_probe(const wire::Decoded& d, Nanos) {
 void EndpointImpl::on_abort(const wire::Decoded& d, Peer& peer, Nanos now) {
     if (!aborting.believes(peer, d.control, now)) return;
     const bool dead = d.control.reason == wire::Reason::peer_dead;
+    ctx.abort_note.assign(reinterpret_cast<const char*>(d.bitmap.data()), d.bitmap.size());
     fail(dead ? Status::peer_unreachable : Status::aborted, d.csa.name.src_rank, false, now);
 }
 

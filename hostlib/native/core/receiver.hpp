@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "context.hpp"
 #include "detector.hpp"
@@ -14,6 +15,7 @@
 #include "loss_notices.hpp"
 #include "loss_pacer.hpp"
 #include "memory.hpp"
+#include "pending_message.hpp"
 #include "reassembly.hpp"
 #include "step_progress.hpp"
 
@@ -52,6 +54,7 @@ class Receiver {
 
     std::size_t unfinished() const noexcept { return posted_; }
     void report(MemoryUse&) const noexcept;
+    void list(std::vector<PendingMessage>&) const;
     bool first_notice(const CopyName& copy) { return notices_.add(copy); }
 
   private:

@@ -12,6 +12,7 @@
 #include "index_map.hpp"
 #include "liveness.hpp"
 #include "memory.hpp"
+#include "pending_message.hpp"
 #include "retransmit_queue.hpp"
 #include "send_message.hpp"
 
@@ -71,6 +72,7 @@ class Sender {
     bool has_copies() const noexcept { return !rtx_.empty() || !ready_.empty(); }
 
     std::size_t unfinished() const noexcept { return messages_.in_use(); }
+    void list(std::vector<PendingMessage>&) const;
     void report(MemoryUse& use) const noexcept {
         use.sends = messages_.bytes() + by_key_.bytes() + acknowledged_.bytes();
         use.copies = records_.bytes();

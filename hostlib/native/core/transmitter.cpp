@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 
 namespace csaud {
 namespace {
@@ -151,12 +152,17 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         c.cumulative = static_cast<std::uint16_t>(arrived->first_missing());
         c.bitmap_bits = static_cast<std::uint16_t>(arrived->total());
     }
+    std::string_view note;
+    if (item.type == wire::Type::abort) note = ctx_.abort_note;
+    if (item.noted) note = ctx_.notes_to[item.peer];
+    if (!note.empty()) c.bitmap_bits = static_cast<std::uint16_t>(8 * note.size());
     const std::size_t body = wire::kControlBytes + Bitmap::wire_bytes(c.bitmap_bits);
     const std::size_t pad = wire::encode_headers(out.head, route(out, item.peer, h.path_id, 0), h,
                                                  body + ctx_.config.auth.bytes());
     const std::span<std::byte> part = std::span(out.head).subspan(wire::kHeaderBytes);
     wire::encode_control(part, c);
     if (arrived != nullptr) arrived->bitmap().write(part.subspan(wire::kControlBytes), arrived->total());
+    if (!note.empty()) std::memcpy(part.data() + wire::kControlBytes, note.data(), note.size());
     out.head_len = static_cast<std::uint16_t>(wire::kHeaderBytes + body);
     out.payload = {};
     seal(out, pad);

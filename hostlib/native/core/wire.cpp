@@ -113,7 +113,8 @@ Fault decode_body(std::span<const std::byte> packet, std::size_t end, std::size_
     decode_control(d.payload.data(), d.control);
     d.bitmap = d.payload.subspan(kControlBytes);
     d.payload = {};
-    if (d.control.bitmap_bits > kMaxPackets) return Fault::length;
+    const std::size_t most = may_have_note(d.csa.type, d.control.reason) ? 8 * kMaxNoteBytes : kMaxPackets;
+    if (d.control.bitmap_bits > most) return Fault::length;
     if (d.bitmap.size() != Bitmap::wire_bytes(d.control.bitmap_bits)) return Fault::length;
     return Fault::none;
 }

@@ -98,6 +98,13 @@ enum class Reason : std::uint8_t {
     gone = 13,        // PROBE_RSP: an ACK has ended this message at its sender
 };
 
+// Longest text that one rank tells another one: in an ABORT why it gave up, in a PROBE of a peer what it is
+// at. It stands where a STATE has its bitmap.
+inline constexpr std::size_t kMaxNoteBytes = 200;
+constexpr bool may_have_note(Type t, Reason r) noexcept {
+    return t == Type::abort || (t == Type::probe && r == Reason::ping);
+}
+
 enum ControlFlag : std::uint8_t {
     kSeen = 0x01,  // newest tx_ts holds one
     kEcho = 0x02,  // it was taken from the packet that caused this one: the difference to now is a round trip

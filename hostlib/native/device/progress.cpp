@@ -151,9 +151,9 @@ bool Progress::wait_quiescent(Nanos timeout) {
     }
 }
 
-void Progress::abort() {
+void Progress::abort(std::string_view note) {
     Lock lock(mutex_);
-    endpoint_.abort(monotonic_now());
+    endpoint_.abort(monotonic_now(), note);
     after_post(lock, true);
 }
 
@@ -166,6 +166,27 @@ void Progress::abort_peer(std::uint16_t rank) {
 void Progress::deny_path(std::uint16_t path, bool denied) {
     const std::lock_guard lock(mutex_);
     endpoint_.deny_path(path, denied);
+}
+
+void Progress::tell(std::uint16_t rank, std::string_view note) {
+    Lock lock(mutex_);
+    endpoint_.tell(rank, note);
+    after_post(lock, true);
+}
+
+std::map<std::uint16_t, std::string> Progress::take_notes() {
+    const std::lock_guard lock(mutex_);
+    return endpoint_.take_notes();
+}
+
+std::string Progress::abort_note() const {
+    const std::lock_guard lock(mutex_);
+    return endpoint_.abort_note();
+}
+
+std::vector<PendingMessage> Progress::pending() const {
+    const std::lock_guard lock(mutex_);
+    return endpoint_.pending();
 }
 
 Stats Progress::stats() const {

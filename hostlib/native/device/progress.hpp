@@ -17,11 +17,13 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -62,7 +64,12 @@ class Progress {
     // Waits until the endpoint is quiescent; false: it was not within `timeout`.
     bool wait_quiescent(Nanos timeout);
 
-    void abort();
+    // As the endpoint's.
+    void abort(std::string_view note = {});
+    std::string abort_note() const;
+    void tell(std::uint16_t rank, std::string_view note);
+    std::map<std::uint16_t, std::string> take_notes();
+    std::vector<PendingMessage> pending() const;
     void abort_peer(std::uint16_t rank);
     // Of std::invalid_argument: not one of the paths.
     void deny_path(std::uint16_t path, bool denied);

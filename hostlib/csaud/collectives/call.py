@@ -1,0 +1,91 @@
+"""What a rank asked for, and its signature, which goes into the names of the collective's messages.
+
+Ranks that ask for different things under one number must not take each other's messages for their own: of
+another operation or element type they have the right length and are wrong all the same. So the bits of step
+and chunk that a schedule leaves free hold a signature: messages of unlike calls have unlike names and never
+meet. What is left is a wait, of which csaud.watchdog finds the cause.
+"""
+
+import dataclasses
+import zlib
+from functools import lru_cache
+
+from csaud.collectives.reductions import DTYPES, REDUCTIONS
+from csaud.collectives.schedule import Schedule
+from csaud.errors import ConfigError
+
+_FIELD = 16  # bits of step, and of chunk
+_CODE = 8  # bits that tell collective, operation and element type apart, exactly
+_CODES = 1 << _CODE
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """A collective as its caller asked for it; equal on all ranks.
+
+    Attributes:
+        name: of collective and algorithm, such as "all_reduce.ring".
+        dtype, count: of the array's elements; count is -1 where ranks' may differ.
+        op: reduction, "" where there is none.
+        root: -1 where there is none.
+    """
+
+    name: str
+    dtype: str = ""
+    count: int = -1
+    op: str = ""
+    root: int = -1
+
+    def __str__(self) -> str:
+        size = f"{self.count} x {self.dtype}" if self.count >= 0 else self.dtype
+        root = f"root {self.root}" if self.root >= 0 else ""
+        return f"{self.name}({', '.join(part for part in (self.op, size, root) if part)})"
+
+
+_REDUCING = ("all_reduce.ring", "all_reduce.halving_doubling", "reduce_scatter")
+_MOVING = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "transfer")
+_KNOWN = [
+    *((name, op, dtype) for name in _REDUCING for op, how in REDUCTIONS.items() for dtype in how.dtypes),
+    *((name, "", dtype) for name in _MOVING for dtype in DTYPES),
+    ("barrier", "", ""),
+]
+_CODE_OF = {known: code for code, known in enumerate(_KNOWN)}
+assert len(_CODE_OF) < _CODES
+
+
+@lru_cache(maxsize=1024)
+def signature(call: Call) -> int:
+    """16 bits: the lower half differs between any two of this library's collectives, operations and element
+    types; the upper one is a hash of the other arguments. Algorithms that were registered have a hash for
+    both."""
+    code = _CODE_OF.get((call.name, call.op, call.dtype))
+    if code is None:
+        own = _CODES - len(_KNOWN)
+        code = len(_KNOWN) + zlib.crc32(f"{call.name} {call.op} {call.dtype}".encode()) % own
+    return zlib.crc32(f"{call.count} {call.root}".encode()) % _CODES << _CODE | code
+
+
+def marks(call: Call, schedule: Schedule, longest: int) -> tuple[int, int]:
+    """What is added to each message's step and chunk: the signature above the bits that they need.
+
+    How many bits those are follows from what all ranks have in common; a rank's own schedule may be short.
+
+    Args:
+        longest: elements of a message, at most.
+
+    Raises:
+        ConfigError: steps or chunks are more than their fields hold.
+    """
+    full = (1 << _FIELD) - 1
+    if schedule.steps - 1 > full or schedule.chunks - 1 > full:
+        raise ConfigError(
+            f"{call}: {schedule.steps} steps of up to {schedule.chunks} messages, of which {full + 1} each "
+            "can be numbered"
+        )
+    most = -(-call.count // longest) if call.count >= 0 else full  # messages of the whole array
+    chunk_bits = min(_FIELD, max(0, most - 1).bit_length())
+    step_bits = (schedule.steps - 1).bit_length() if schedule.steps else 0
+    code = signature(call)
+    # The exact part of it goes on above the step where there is no room for it above the chunk.
+    step = (code & (_CODES - 1)) >> (_FIELD - chunk_bits) << step_bits
+    return step & full, code << chunk_bits & full

@@ -1,0 +1,153 @@
+"""What all groups of one process share, and a transport as the ranks of one group see it."""
+
+import dataclasses
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+
+from csaud.collectives.engine import Engine
+from csaud.collectives.executor import Execution, Name, Transport
+from csaud.collectives.schedule import Recv, Send
+from csaud.collectives.scratch import Scratch
+from csaud.collectives.timing import Expected, Timings
+from csaud.errors import CsaudError, Timeout
+from csaud.flight import Recorder, Wait
+
+DIRECT = 0x8000  # of a communicator number: messages from rank to rank, counted by pair
+LAST_NUMBER = DIRECT - 1  # of a communicator
+_RECORDS = 64
+_NAMED = 3  # messages that an error names
+
+log = logging.getLogger(__name__)
+
+Array = npt.NDArray[Any]
+
+
+class RanksOf:
+    """The transport with the ranks of a group instead of those of the job."""
+
+    def __init__(self, transport: Transport, ranks: Sequence[int]) -> None:
+        self._transport = transport
+        self._ranks = ranks
+
+    def post(
+        self, op: Send | Recv, name: Name, buffer: Array, offset: int, length: int, expected: Expected
+    ) -> int:
+        """See `csaud.collectives.executor.Transport`."""
+        if isinstance(op, Send):
+            op = dataclasses.replace(op, dst=self._ranks[op.dst])
+        else:
+            op = dataclasses.replace(op, src=self._ranks[op.src])
+        return self._transport.post(op, name, buffer, offset, length, expected)
+
+    def now(self) -> int:
+        """See `csaud.collectives.executor.Transport`."""
+        return self._transport.now()
+
+    def pending(self) -> dict[int, tuple[int, int]]:
+        """See `csaud.collectives.executor.Transport`."""
+        return self._transport.pending()
+
+    def wait(self, timeout: float) -> list[int]:
+        """See `csaud.collectives.executor.Transport`."""
+        return self._transport.wait(timeout)
+
+
+class Job:
+    """What all groups of one process share.
+
+    Attributes:
+        transport: of all ranks.
+        max_message_bytes: longest message.
+        timeout: seconds that one collective may take, None for no limit.
+        all_reduce: algorithm of all-reduce, "auto" for one by size.
+        give_up: ends the job with an error, at all ranks.
+        check: raises where the job is over.
+        recorder: of this rank's collectives.
+        scratch: memory of collectives that are over, for those that come.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        max_message_bytes: int,
+        timeout: float | None,
+        all_reduce: str,
+        give_up: Callable[[CsaudError], None],
+        check: Callable[[], None],
+        recorder: Recorder | None = None,
+    ) -> None:
+        self.transport = transport
+        self.engine = Engine(transport, self.failed)
+        self.max_message_bytes = max_message_bytes
+        self.timeout = timeout
+        self.all_reduce = all_reduce
+        self._give_up = give_up
+        self.check = check
+        self.lock = threading.RLock()
+        self.timings = Timings()
+        self.next_number = 1  # of a communicator; 0 is that of all ranks
+        self.recorder = recorder or Recorder(_RECORDS, 0, 1, 0, "")
+        self.scratch = Scratch()
+
+    def give_up(self, error: CsaudError) -> None:
+        """This rank cannot go on: ends the job with `error`, here and, as far as they can be told, at all
+        ranks."""
+        self.failed(error)
+        self._give_up(error)
+        self.engine.fail(error)
+
+    def overdue(self, execution: Execution) -> CsaudError:
+        """A collective took longer than the setting `timeout`: ends the job, and gives its error."""
+        waits = self.waits().get(id(execution.record), [])
+        error = Timeout(
+            f"{execution.record} took longer than {self.timeout:g} s (setting timeout){waits_in_words(waits)}"
+        )
+        self.give_up(error)
+        return error
+
+    def failed(self, error: CsaudError) -> None:
+        """The job has ended with `error`; what it was at is recorded, where that was asked for."""
+        if self.recorder.fail(reason := f"{type(error).__name__}: {error}"):
+            self.write_flight(reason)
+
+    def write_flight(self, reason: str) -> None:
+        """Write the flight record, where there is a folder for it."""
+        if not self.recorder.folder:
+            return
+        try:
+            path = self.recorder.write(reason, self.waits())
+        except OSError as trouble:
+            log.warning("the flight record cannot be written: %s", trouble)
+        else:
+            log.warning("the flight record of rank %d is in %s (csaud flight)", self.recorder.rank, path)
+
+    def waits(self) -> dict[int, list[Wait]]:
+        """What each collective that runs waits for, by id() of its record."""
+        pending = self.transport.pending()
+        found = {}
+        for execution, awaited in self.engine.flying():
+            if (record := execution.record) is not None:
+                found[id(record)] = [
+                    _wait_of(op, record.ranks, nbytes, pending.get(transfer, (0, 0)))
+                    for transfer, op, nbytes in awaited
+                ]
+        return found
+
+
+def waits_in_words(waits: Sequence[Wait]) -> str:
+    """As the end of a sentence; "" where nothing is waited for."""
+    if not waits:
+        return ""
+    rest = len(waits) - _NAMED
+    more = f" and {rest} more" if rest > 0 else ""
+    return f"; it waits for messages {', '.join(str(wait) for wait in waits[:_NAMED])}{more}"
+
+
+def _wait_of(op: Send | Recv, ranks: Sequence[int], nbytes: int, progress: tuple[int, int]) -> Wait:
+    sends = isinstance(op, Send)
+    rank = ranks[op.dst if isinstance(op, Send) else op.src]
+    return Wait(rank, sends, op.step, op.chunk, nbytes, *progress)

@@ -1,0 +1,77 @@
+"""Ranks that call different collectives: every rank ends with an error that says what differs."""
+
+import pytest
+
+from tests.hostlib.jobs import Job
+
+LARGE = 700_000  # float32, several messages a chunk
+
+UNLIKE = {
+    "op": ([["all_reduce", 1000, "float32", "sum"]], [["all_reduce", 1000, "float32", "max"]]),
+    "dtype of the same bytes": (
+        [["all_reduce", 1000, "float32", "sum"]],
+        [["all_reduce", 1000, "int32", "sum"]],
+    ),
+    "size": ([["all_reduce", 1000, "int64", "sum"]], [["all_reduce", 1001, "int64", "sum"]]),
+    "size by whole messages": (
+        [["broadcast", LARGE, "float32", 0]],
+        [["broadcast", LARGE + 2 * 520_192, "float32", 0]],
+    ),
+    "order": (
+        [["all_gather", 100, "int32", ""], ["barrier", 0, "int32", ""]],
+        [["barrier", 0, "int32", ""], ["all_gather", 100, "int32", ""]],
+    ),
+    "root": ([["broadcast", 10, "int32", 0]], [["broadcast", 10, "int32", 1]]),
+    "large": ([["all_reduce", LARGE, "float32", "sum"]], [["all_reduce", LARGE, "int32", "sum"]]),
+    "reduce_scatter": ([["reduce_scatter", 40, "int32", "min"]], [["reduce_scatter", 40, "int32", "max"]]),
+}
+
+
+@pytest.mark.parametrize("what", UNLIKE)
+@pytest.mark.parametrize("world", [2, 4])
+def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: int) -> None:
+    """The last rank is unlike the others. None of them gets a result, of which part could be wrong."""
+    most, last = UNLIKE[what]
+    then = [["barrier", 0, "int8", ""]]  # who had no part in what failed hears of it in the next one
+    arguments = {"ranks": [most + then] * (world - 1) + [last + then], "settings": {"timeout": 50}}
+    with Job(world, "calls", arguments) as job:
+        ends = job.ends(timeout=20)
+    assert {end["error"] for end in ends} == {"MismatchError"}, ends
+    assert len({end["message"] for end in ends}) <= 2
+    for end in ends:
+        assert "number 0 of communicator 0" in end["message"]
+        assert f"rank {world - 1}" in end["message"]
+        for call in (most[0], last[0]):
+            assert call[0] in end["message"]
+            assert call[2] in end["message"] or call[0] == "barrier"
+    if what == "op":
+        assert "sum" in ends[0]["message"] and "max" in ends[0]["message"]
+    if what in ("op", "dtype of the same bytes", "size", "large"):
+        assert [worker for worker in job.workers if any(e["event"] == "returned" for e in worker._seen)] == []
+
+
+@pytest.mark.parametrize(
+    ("sent", "received"),
+    [
+        (["send", 10, "float32", 1], ["recv", 10, "int32", 0]),
+        (["send", 10, "int32", 1], ["recv", 9, "int32", 0]),
+    ],
+)
+def test_a_transfer_of_another_size_or_type_than_expected(sent: list, received: list) -> None:
+    with Job(3, "calls", {"ranks": [[sent], [received], [["barrier", 0, "int8", ""]]]}) as job:
+        ends = job.ends(timeout=20)
+    assert {end["error"] for end in ends} == {"MismatchError"}, ends
+    assert f"transfer({sent[1]} x {sent[2]})" in ends[2]["message"]
+    assert f"transfer({received[1]} x {received[2]})" in ends[2]["message"]
+
+
+def test_a_rank_that_is_only_late_is_waited_for() -> None:
+    """It is asked what it is at, has nothing to compare, and calls the same thing in the end."""
+    like = ["all_reduce", 1000, "float32", "sum"]
+    slow = [["sleep", 0, "int8", ""], like, like]
+    with Job(3, "calls", {"ranks": [[like, like], [like, like], slow]}) as job:
+        job.workers[2].wait_for("asleep")
+        with pytest.raises(AssertionError, match="within 4 s"):
+            job.workers[0].wait_for("end", timeout=4)
+        job.workers[2].send_line("")
+        assert [end["error"] for end in job.ends()] == [None] * 3
