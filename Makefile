@@ -102,9 +102,10 @@ mutants: build/.developed ## Would the tests notice? A random sample of mutants 
 	@$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: nightly
-nightly: build/.developed ## A million schedules of faults (about two hours), mutants, and an hour of each fuzzer
+nightly: build/.developed ## A million schedules of faults (about two hours), a soak of 10^8 packets, mutants, and an hour of each fuzzer
 	@CSAUD_SCHEDULES=1000000 CSAUD_MEMBERSHIP_SCHEDULES=200000 $(BIN)/python -m pytest -q \
 	  tests/hostlib/test_fault_schedules.py tests/hostlib/test_membership_schedules.py
+	@$(BIN)/python -m tests.soak --packets 1e8
 	@$(MAKE) mutants SEED=$$(date +%j)
 	@$(MAKE) fuzz FUZZ_SECONDS=3600
 

@@ -1,6 +1,7 @@
 """The communicator: the group of all ranks of a job, and the job's end."""
 
 import logging
+import os
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
@@ -64,6 +65,7 @@ class Communicator(Group):
         self._again = again
         self._lock = job.lock
         self._quiesced = 0
+        self._process = os.getpid()
         self._closed = False
         self._reports: PathReports | None = None
         self._watchdog = Watchdog(job, Inquiries(transport, job.recorder), settings.warn_after)
@@ -145,6 +147,8 @@ class Communicator(Group):
     def abort(self) -> None:
         """End the job: the peers' collectives raise Aborted at once. The communicator is of no use
         afterwards."""
+        if os.getpid() != self._process:
+            return
         with self._lock:
             if not self._closed:
                 self._transport.give_up(Aborted(f"rank {self.rank} called abort()", self.rank))
@@ -241,8 +245,11 @@ class Communicator(Group):
         """Leave. Waits (setting close_timeout) for the other ranks, who may still need an acknowledgement
         of ours.
 
-        Never raises for what other ranks do; may be called twice.
+        Never raises for what other ranks do; may be called twice. In a process that was forked it does
+        nothing.
         """
+        if os.getpid() != self._process:
+            return
         with self._lock:
             if self._closed:
                 return
@@ -258,6 +265,8 @@ class Communicator(Group):
 
         Those that wait for this rank find it unreachable, as after a crash, and the others are not disturbed.
         """
+        if os.getpid() != self._process:
+            return
         with self._lock:
             if not self._closed:
                 self._closed = True
@@ -301,6 +310,11 @@ class Communicator(Group):
             raise ConfigError("this communicator is closed")
 
     def _check_open(self) -> None:
+        if os.getpid() != self._process:
+            raise ConfigError(
+                f"this communicator is of process {self._process}, from which this one was forked; its "
+                "threads and connections are not here: fork before csaud.init, or start a new process"
+            )
         self._check_not_closed()
         if self._transport.failure is not None:
             raise self._transport.failure

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from csaud.collectives import direct, pairwise, registry, tree
+from csaud.collectives import direct, gather, pairwise, registry, tree
 from csaud.collectives.call import Call, marks
 from csaud.collectives.engine import Handle
 from csaud.collectives.executor import Execution, Name, ReduceFunction, name_of
@@ -164,6 +164,24 @@ class Group:
         schedule = tree.broadcast(self.rank, self.size, flat.size, self._longest(flat), root)
         call = Call("broadcast", array.dtype.name, flat.size, root=root)
         return self._run(call, schedule, flat, array, wait)
+
+    def gather(self, array: Array, root: int = 0, *, wait: bool = True) -> Any:
+        """The arrays of all ranks, of one shape and dtype, at rank `root`.
+
+        Returns:
+            There a new array of shape (size, *array.shape), elsewhere None; or (that, Handle). `array`
+            must not change before it has ended.
+        """
+        check_array(array, writable=False)
+        self._check_rank(root)
+        source = array.reshape(-1)
+        result = np.empty((self.size, *array.shape), array.dtype) if self.rank == root else None
+        if result is not None:
+            result[root] = array
+        flat = source[:0] if result is None else result.reshape(-1)
+        schedule = gather.gather(self.rank, self.size, source.size, self._longest(source), root)
+        call = Call("gather", array.dtype.name, source.size, root=root)
+        return self._run(call, schedule, flat, result, wait, True, source=source)
 
     def barrier(self) -> None:
         """Return once every rank has called it.

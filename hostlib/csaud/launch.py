@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from csaud.errors import ConfigError
 
 DEFAULT_PORT = 29500  # the port that torch users expect
-MAX_WORLD = 65536  # src_rank has 16 bits on the wire
+MAX_WORLD = 65535  # src_rank has 16 bits on the wire, and so has the number of ranks in the core
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

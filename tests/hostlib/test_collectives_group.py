@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from csaud.collectives import halving_doubling
+from csaud.collectives import gather, halving_doubling, registry
 from csaud.collectives.engine import Engine
 from csaud.collectives.reductions import DTYPES, REDUCTIONS
 from csaud.collectives.reference import reference_sum
+from csaud.collectives.schedule import Recv, Send
 from csaud.errors import ConfigError
-from csaud.group import Group, Job
+from csaud.group import Group
+from csaud.job import Job
 from csaud.testing import assert_bit_equal
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -174,6 +176,76 @@ def test_broadcast(size: int, root: int) -> None:
     results = everywhere(size, lambda g: g.broadcast(values(g.rank, 333, "float64"), root))
     for result in results:
         assert_bit_equal(result, values(root, 333, "float64"))
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+@pytest.mark.parametrize("root", [0, 4])
+def test_gather(size: int, root: int) -> None:
+    root = min(root, size - 1)
+    results = everywhere(size, lambda g: g.gather(values(g.rank, 333, "float64"), root))
+    assert [result is None for result in results] == [rank != root for rank in range(size)]
+    assert_bit_equal(results[root], np.array([values(rank, 333, "float64") for rank in range(size)]))
+
+
+def test_gather_tells_both_ends_how_many_send() -> None:
+    schedules = [gather.gather(rank, 5, 100, 30, root=2) for rank in range(5)]
+    assert {op.fan_in for schedule in schedules for op in schedule.operations} == {4}
+    assert sum(isinstance(op, Recv) for op in schedules[2].operations) == 4 * 4
+
+
+def test_more_than_2_to_the_32_collectives_of_a_group() -> None:
+    """The number on the wire begins again at 0."""
+
+    def work(group: Group) -> list[int]:
+        group._collectives = (1 << 32) - 2
+        return [int(group.all_reduce(np.array([turn + group.rank]))[0]) for turn in range(4)]
+
+    assert everywhere(3, work) == [[3 * turn + 3 for turn in range(4)]] * 3
+
+
+def test_a_ring_of_more_steps_than_can_be_numbered_is_refused() -> None:
+    with pytest.raises(ConfigError, match="a ring of 32770 ranks takes 65538 steps, and at most 65536 can"):
+        registry.build("all_reduce.ring", 0, 32_770, 10, 10)
+    assert registry.choose_all_reduce(4096, 40_000) == "halving_doubling"
+
+
+def test_receives_are_posted_before_anything_is_sent() -> None:
+    """What a send is answered with may come at once, and must find its receive."""
+    posted: list[type] = []
+
+    class Watched(MemoryTransport):
+        def post(self, op: Any, *rest: Any) -> int:
+            posted.append(type(op))
+            return super().post(op, *rest)
+
+    for algorithm in ("ring", "halving_doubling"):
+        posted.clear()
+        network = MemoryNetwork(1)
+        group = Group(
+            Job(Watched(network, 0), LONGEST, None, algorithm, network.fail, lambda: None), 0, range(4), 0
+        )
+        group.all_reduce(np.zeros(400), wait=False)
+        network.fail(ConfigError("over"))
+        first_send = posted.index(Send)
+        assert first_send > 1 and Recv not in posted[first_send:]
+
+
+def test_what_collectives_return_holds_no_more_memory_than_it_shows() -> None:
+    """And the room that reductions take is reused: ten calls keep what one does."""
+
+    def work(group: Group) -> tuple[Any, int, int]:
+        array = np.ones(10_000)
+        first = group.reduce_scatter(array)
+        group.all_reduce(array)
+        kept = group._job.scratch.nbytes
+        for _ in range(10):
+            group.reduce_scatter(array)
+            group.all_reduce(array)
+        return first.base, kept, group._job.scratch.nbytes
+
+    for base, kept, after in everywhere(4, work):
+        assert base is None
+        assert 0 < kept == after <= 4 * 131_072
 
 
 def test_from_rank_to_rank_with_and_without_known_sizes() -> None:

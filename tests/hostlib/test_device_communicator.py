@@ -1,8 +1,13 @@
 """What a communicator of one refuses, and its life: no peers are needed to see it."""
 
+import subprocess
+import sys
+
 import csaud
 import numpy as np
 import pytest
+
+from tests.hostlib.jobs import PATIENCE
 
 
 @pytest.fixture
@@ -72,3 +77,30 @@ def test_the_counters_have_the_documented_names(comm):
 def test_settings_that_cannot_work_are_named(overrides, message):
     with pytest.raises(csaud.ConfigError, match=message):
         csaud.init(environ={}, **overrides)
+
+
+def test_a_forked_child_is_told_so_and_ends_by_itself():
+    """Its error names the parent; closing there and leaving are harmless, and the parent goes on."""
+    program = """
+import os, sys
+import csaud, numpy as np
+comm = csaud.init(environ={})
+child = os.fork()
+if child == 0:
+    for call in (comm.barrier, comm.quiesce, lambda: comm.all_reduce(np.zeros(3))):
+        try:
+            call()
+        except csaud.ConfigError as error:
+            assert f"of process {os.getppid()}, from which this one was forked" in str(error)
+        else:
+            sys.exit(3)
+    comm.abort()
+    comm.close()
+    sys.exit(0)
+_, status = os.waitpid(child, 0)
+comm.all_reduce(np.zeros(3))
+comm.close()
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
+    assert result.returncode == 0, result.stderr

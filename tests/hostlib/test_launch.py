@@ -45,7 +45,8 @@ def test_no_launcher_is_a_job_of_one():
     [
         ({"RANK": "8"}, "RANK=8: expected less than WORLD_SIZE=8"),
         ({"RANK": "-1"}, "RANK='-1': expected a whole number"),
-        ({"WORLD_SIZE": "0"}, "WORLD_SIZE=0: expected 1 to 65536"),
+        ({"WORLD_SIZE": "0"}, "WORLD_SIZE=0: expected 1 to 65535"),
+        ({"WORLD_SIZE": "65536"}, "WORLD_SIZE=65536: expected 1 to 65535"),
         ({"MASTER_PORT": "http"}, "MASTER_PORT='http': expected a whole number"),
     ],
 )

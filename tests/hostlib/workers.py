@@ -9,6 +9,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import csaud
@@ -208,6 +209,33 @@ def left(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         return {"place": [comm.rank, comm.size]}
 
 
+def soak(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Collectives until so many packets came and went; memory at the begin and after each tenth of them."""
+    memory = [resident()]
+    goal = arguments["packets"]
+    arrays = [gradient(comm.rank, count, "float32", count) for count in arguments["counts"]]
+    while len(memory) <= 10:
+        for array in arrays:
+            comm.all_reduce(array, "max")
+            comm.reduce_scatter(array, "max", wait=False)[1].wait()
+            comm.all_gather(array[: array.size // comm.size])
+            comm.broadcast(array, comm.size - 1)
+        # One decision for all: counters are each rank's own.
+        stats = comm.stats()
+        packets = np.array([stats["tx_data"] + stats["rx_data"]])
+        if comm.all_reduce(packets, "min")[0] >= len(memory) * goal // 10:
+            memory.append(resident())
+            tell("soaked", packets=int(packets[0]), resident=memory[-1])
+    comm.barrier()
+    comm.quiesce()
+    return {"memory": memory}
+
+
+def resident() -> int:
+    """Bytes of this process that are in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def calls(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """For each rank a list of [collective, elements, dtype, op or root or peer]; results are not looked at.
 
@@ -257,6 +285,7 @@ CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
         grows,
         left,
         calls,
+        soak,
     )
 }
 

@@ -43,7 +43,7 @@ class Call:
 
 
 _REDUCING = ("all_reduce.ring", "all_reduce.halving_doubling", "reduce_scatter")
-_MOVING = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "transfer")
+_MOVING = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "gather", "transfer")
 _KNOWN = [
     *((name, op, dtype) for name in _REDUCING for op, how in REDUCTIONS.items() for dtype in how.dtypes),
     *((name, "", dtype) for name in _MOVING for dtype in DTYPES),

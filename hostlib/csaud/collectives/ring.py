@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csaud.collectives.schedule import (
+    MAX_STEPS,
     Buffer,
     Operation,
     Recv,
@@ -31,12 +32,18 @@ from csaud.collectives.schedule import (
     messages,
     split,
 )
+from csaud.errors import ConfigError
 
 
 class _Ring:
     """One rank's part of steps in each of which a chunk goes to the next rank and one comes from the last."""
 
     def __init__(self, rank: int, size: int, count: int, longest: int, steps: int) -> None:
+        if steps > MAX_STEPS:
+            raise ConfigError(
+                f"a ring of {size} ranks takes {steps} steps, and at most {MAX_STEPS} can be numbered; "
+                "all_reduce has halving_doubling"
+            )
         self._chunks = [Region(Buffer.DATA, start, length) for start, length in split(count, size)]
         self._longest = longest
         self._right, self._left = (rank + 1) % size, (rank - 1) % size

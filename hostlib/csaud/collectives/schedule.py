@@ -102,6 +102,10 @@ class Schedule:
         object.__setattr__(self, "chunks", highest + 1)
 
 
+MAX_STEPS = 1 << 16
+"""Steps of a schedule, which have 16 bits in a message's name."""
+
+
 def split(count: int, parts: int) -> list[tuple[int, int]]:
     """(start, length) of `parts` pieces of `count` elements; the sizes of numpy.array_split."""
     base, longer = divmod(count, parts)

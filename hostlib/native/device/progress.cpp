@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -77,11 +78,14 @@ void Progress::start() {
     if (thread_.joinable()) throw std::logic_error("the progress thread runs already");
     const BlockedSignals blocked;
     running_ = true;
+    process_ = ::getpid();
     thread_ = std::thread([this] { run(); });
 }
 
 void Progress::stop() {
     if (!thread_.joinable()) return;
+    if (::getpid() != process_)
+        return thread_.detach();  // forked: neither thread nor lock are to be had here
     stopping_ = true;
     {
         Lock lock(mutex_);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <poll.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -156,6 +157,7 @@ class Progress {
     std::condition_variable stand_by_;
 
     std::atomic<bool> stopping_ = false;
+    pid_t process_ = 0;  // that has the thread
     std::thread thread_;
 };
 
