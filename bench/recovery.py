@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.recovery_cases import ADAPTIVE, FIXED, ORACLE, Case, Contender, Outcome, contender, run
+from bench.recovery_cases import ADAPTIVE, FIXED, ORACLE, SHIPPED, Case, Contender, Outcome, contender, run
 from bench.results import Result, result
 
 LOSSES = (0.0, 1e-4, 1e-3, 1e-2, 5e-2)
@@ -23,7 +23,7 @@ REORDERING: dict[str, tuple[tuple[str, Any], ...]] = {
     "one spine at a quarter of the rate": (("slow_spine", 4),),
     "up to 40 us of jitter a packet": (("jitter", 40_000),),
 }
-CONTENDERS = (ADAPTIVE, ORACLE, *FIXED)
+CONTENDERS = (ADAPTIVE, SHIPPED, ORACLE, *FIXED)
 
 Found = dict[tuple[Case, str], Outcome]
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from csaud import _core
+from csaud.settings import Settings
 
 RTT_US = 10.0
 RANKS = 64
@@ -27,7 +28,7 @@ _FRAME = 4206
 _LATENCY_NS = 4_500
 _QUEUE_MAX_NS = 1_000_000
 
-Settings = Mapping[str, Any]
+Fields = Mapping[str, Any]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,7 +75,7 @@ class Contender:
     link: tuple[tuple[str, Any], ...] = ()
 
 
-def contender(name: str, link: Settings | None = None, **config: Any) -> Contender:
+def contender(name: str, link: Fields | None = None, **config: Any) -> Contender:
     """One by its settings."""
     return Contender(name, tuple(config.items()), tuple((link or {}).items()))
 
@@ -85,6 +86,17 @@ ORACLE = contender(
     "oracle", {"oracle": round(RTT_US * 500)}, detect_loss=True, detect_gap=False, detect_interval=False
 )
 FIXED = tuple(contender(f"fixed {us} us", **_INTERVAL_ALONE, fixed_interval=us * 1000) for us in FIXED_US)
+
+_DEFAULTS, _UNTOLD = Settings(), _core.EndpointConfig()
+# What a job has that sets nothing: the others here are tuned to this fabric, whose round trip is 10 us.
+SHIPPED = contender(
+    "as shipped",
+    shared_window=_DEFAULTS.shared_window,
+    timer_tick=round(_DEFAULTS.timer_tick * 1e9),
+    queue_max=round(_DEFAULTS.queue_max * 1e9),
+    tx_ts_unit_ns=_UNTOLD.tx_ts_unit_ns,
+    rtt_initial=_UNTOLD.rtt_initial,
+)
 
 
 @dataclasses.dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bench.recovery import BUILT_UP, LEFT_OUT, TERMS, Found, best_fixed
-from bench.recovery_cases import ADAPTIVE, ORACLE, Case, Outcome
+from bench.recovery_cases import ADAPTIVE, ORACLE, SHIPPED, Case, Outcome
 
 
 def comparison(found: Found) -> str:
@@ -22,7 +22,7 @@ def comparison(found: Found) -> str:
             if case.pattern != pattern:
                 continue
             fixed = best_fixed(found, case, lambda outcome: outcome.flow(99))
-            for index, name in enumerate((ADAPTIVE.name, fixed, ORACLE.name)):
+            for index, name in enumerate((ADAPTIVE.name, SHIPPED.name, fixed, ORACLE.name)):
                 shown = f"best fixed: {name.removeprefix('fixed ')}" if name == fixed else name
                 rows.append(_row(case.conditions if index == 0 else "", shown, found[case, name]))
         text.append("\n".join([f"**{pattern.replace('_', '-')}**", "", *lines, *rows]))

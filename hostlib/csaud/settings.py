@@ -138,7 +138,7 @@ class Settings:
         0.0001,
         "s",
         "what a timer resolves: floor of the adaptive interval",
-        low=0.00001,
+        low=0.000001,
         high=1,
     )
     dead_after: float = _row(3.5, "s", "a peer that answers no probe for so long is unreachable", low=0.05)
