@@ -37,8 +37,7 @@ def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: 
     with Job(world, "calls", arguments) as job:
         ends = job.ends(timeout=20)
     assert {end["error"] for end in ends} == {"MismatchError"}, ends
-    assert len({end["message"] for end in ends}) <= 2
-    for end in ends:
+    for end in ends:  # several may have found it at once, each between itself and the last rank
         assert "number 0 of communicator 0" in end["message"]
         assert f"rank {world - 1}" in end["message"]
         for call in (most[0], last[0]):

@@ -207,6 +207,7 @@ def batches(make: object) -> list[list[p4r.Update]]:
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.timeout(600)
 def test_two_hundred_thousand_entries(tmp_path: Path) -> None:
     """Written, counted, read one by one and all at once, and deleted; a second time takes no more memory."""
