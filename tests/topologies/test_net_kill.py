@@ -84,12 +84,11 @@ def test_killed_supervisor_takes_everything_with_it_and_clean_removes_the_rest(e
     os.kill(endless.process.pid, signal.SIGKILL)
     endless.wait()
     nothing_is_left(path)
-    assert path.exists()
-    cleaned = subprocess.run(
-        [*CSAUD_NET, "clean", "--run", str(path)], capture_output=True, text=True, check=True
-    )
-    # The kernel may still be taking the namespaces down, which counts as running.
-    assert cleaned.stdout.startswith((f"{path}: removed", f"{path}: ended and removed"))
+    cleaned = subprocess.run([*CSAUD_NET, "clean", "--run", str(path)], capture_output=True, text=True)
+    # The kernel may still be taking the namespaces down, which counts as running; and any run that starts
+    # on this machine, such as one of a test beside this one, sweeps up what dead ones left.
+    said = cleaned.stdout.startswith((f"{path}: removed", f"{path}: ended and removed"))
+    assert said or f"{path}: no such directory" in cleaned.stderr, cleaned
     assert not path.exists()
 
 

@@ -184,7 +184,7 @@ def clean(
             known = f"a run of {origin}" if origin else "a run"
             typer.echo(f"{each.path}: {known}, left alone (--all or --run {each.path} ends it, too)")
             continue
-        if not each.path.is_dir():
+        if run_dir is not None and not each.path.is_dir():
             raise _fail(RunError(f"--run {each.path}: no such directory"))
         if run_dir is not None and not each.is_one():  # it would be removed with all that is in it
             raise _fail(RunError(f"--run {each.path}: not the directory of a run (no pids.json in it)"))
