@@ -60,10 +60,11 @@ clean-net: build/.installed ## End fabrics that were started here and what any r
 	@$(BIN)/csaud net clean
 
 .PHONY: lint
-lint: build/.developed ## Formatting, types and warnings
+lint: build/.developed ## Formatting, types, warnings, and what may include what
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/python -m tools.layers
 	@clang-format --dry-run -Werror $$(git ls-files '*.cpp' '*.hpp')
 
 # Many tests wait for processes more than they compute, so there are more at once than processors.

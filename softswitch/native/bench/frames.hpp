@@ -7,7 +7,7 @@
 #include <cstring>
 #include <vector>
 
-#include "csaud_switch/program/hash.hpp"
+#include "csaud_switch/model/hash.hpp"
 
 namespace csaud::sw::bench {
 

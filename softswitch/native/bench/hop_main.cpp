@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "csaud_switch/fabric/fabric.hpp"
+#include "csaud_switch/load/load_program.hpp"
 #include "setup.hpp"
 
 using namespace csaud::sw;
@@ -90,7 +91,7 @@ struct Row {
     Row(const Options& options, const std::string& json) {
         for (std::size_t i = 0; i < options.hops; ++i) {
             Switch& added = fabric.add_switch({"s" + std::to_string(i), i + 1}, false);
-            added.load(json);
+            added.install(load_program(json));
             switches.push_back(&added);
         }
         for (std::size_t i = 0; i < options.hops; ++i) {

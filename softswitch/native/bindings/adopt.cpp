@@ -43,7 +43,7 @@ void adopt(const SwitchHandle& self, const SwitchHandle& filled, bool keep_state
         const Still second(forward ? *filled.owner : *self.owner);
         self.owner->catch_up();
         self.target->adopt(*filled.target, keep_state, self.owner->fabric.now());
-        self.owner->fabric.flush_sockets();
+        self.owner->fabric.flush_interfaces();
     }
     self.owner->runner.kick();
 }

@@ -289,7 +289,7 @@ void bind_control(nb::class_<SwitchHandle>& cls) {
             self.locked([&] {
                 self.owner->catch_up();
                 self.owner->fabric.packet_out(*self.target, bytes);
-                self.owner->fabric.flush_sockets();
+                self.owner->fabric.flush_interfaces();
             });
             self.owner->runner.kick();
         },

@@ -7,10 +7,13 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 #include "convert.hpp"
 #include "csaud_switch/base/error.hpp"
+#include "csaud_switch/io/packet_socket.hpp"
 #include "handles.hpp"
 
 namespace csaud::sw::python {
@@ -48,6 +51,12 @@ void FabricHandle::require_virtual_time() const {
 
 namespace {
 
+// Of the environment: comparing both ways of running a program needs no other program.
+bool machine_code_is_wanted() {
+    const char* said = std::getenv("CSAUD_SWITCH_COMPILE");
+    return said == nullptr || std::strcmp(said, "0") != 0;
+}
+
 LinkConfig link_config(std::int64_t rate_bps, std::int64_t delay_ns, std::int64_t buffer_packets) {
     if (rate_bps < 0) throw InvalidArgument("rate_bps cannot be negative");
     if (delay_ns < 0) throw InvalidArgument("delay_ns cannot be negative");
@@ -65,9 +74,9 @@ void bind_fabric(nb::module_& m) {
            PortId drop_port, std::uint32_t priority_queues, std::optional<std::uint64_t> seed) {
             Switch* added = self->locked([&] {
                 self->catch_up();
-                return &self->fabric.add_switch(
-                    {name, device_id, cpu_port, drop_port, priority_queues, seed.value_or(0)},
-                    seed.has_value());
+                return &self->fabric.add_switch({name, device_id, cpu_port, drop_port, priority_queues,
+                                                 seed.value_or(0), machine_code_is_wanted()},
+                                                seed.has_value());
             });
             return SwitchHandle{self, added};
         },
@@ -79,8 +88,10 @@ void bind_fabric(nb::module_& m) {
            std::int64_t rate_bps, std::int64_t buffer_packets) {
             self->locked([&] {
                 self->runner.watch_namespace();  // first, so that no change is missed
-                self->fabric.add_veth_port(self->fabric.switch_at(at), port, ifname,
-                                           link_config(rate_bps, 0, buffer_packets));
+                Fabric& fabric = self->fabric;
+                fabric.add_interface_port(fabric.switch_at(at), port,
+                                          std::make_unique<PacketSocket>(ifname, fabric.pool()),
+                                          link_config(rate_bps, 0, buffer_packets));
             });
             self->runner.kick();
         },

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "csaud_switch/load/load_program.hpp"
 #include "random_input.hpp"
 #include "rig.hpp"
 
@@ -14,7 +15,7 @@ namespace {
 std::unique_ptr<csaud::sw::fuzz::Rig> loaded() {
     std::ifstream file(CSAUD_PROGRAM);
     auto rig = std::make_unique<csaud::sw::fuzz::Rig>();
-    rig->target().load(std::string(std::istreambuf_iterator<char>(file), {}));
+    rig->target().install(csaud::sw::load_program({std::istreambuf_iterator<char>(file), {}}));
     return rig;
 }
 

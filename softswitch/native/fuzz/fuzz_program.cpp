@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "csaud_switch/base/error.hpp"
+#include "csaud_switch/load/load_program.hpp"
 #include "random_input.hpp"
 #include "rig.hpp"
 
@@ -143,7 +144,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (int edits = input.ConsumeIntegralInRange<int>(0, kMostEdits); edits > 0; --edits) editor.edit();
     csaud::sw::fuzz::Rig rig;
     try {
-        rig.target().load(json.dump());
+        rig.target().install(csaud::sw::load_program(json.dump()));
     } catch (const csaud::sw::ProgramError&) {
         return 0;
     }

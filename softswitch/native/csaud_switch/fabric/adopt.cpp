@@ -71,7 +71,7 @@ void Switch::adopt(Switch& filled, bool keep_state, Nanos now) {
     interpreter_.reset();
     filled.interpreter_.reset();
     program_ = std::move(filled.program_);
-    interpreter_.emplace(*program_, config_.drop_port, random_);
+    interpreter_.emplace(*program_, config_.drop_port, random_, config_.machine_code);
     clone_sessions = std::exchange(filled.clone_sessions, {});
     multicast_groups = std::exchange(filled.multicast_groups, {});
     for (const auto& port : ports_)

@@ -83,10 +83,10 @@ void Fabric::remove_port(Switch& at, PortId id) {
         Port* peer = port.peer;
         port.peer_switch->remove_port(*peer);
     }
-    if (port.kind == PortKind::kVeth) {
-        SocketPort& entry = sockets_[static_cast<std::size_t>(port.socket)];
-        flush_socket(entry);
-        entry = SocketPort{};
+    if (port.kind == PortKind::kInterface) {
+        InterfacePort& entry = interfaces_[static_cast<std::size_t>(port.interface)];
+        flush(entry);
+        entry = InterfacePort{};
     }
     at.remove_port(port);
 }
@@ -100,7 +100,7 @@ void Fabric::set_port_queue(Switch& at, PortId id, const std::uint64_t* rate_bps
 
 void Fabric::set_link(Switch& at, PortId id, bool up) {
     Port& port = at.port(id);
-    if (port.kind == PortKind::kVeth)
+    if (port.kind == PortKind::kInterface)
         throw InvalidArgument("port " + std::to_string(id) + " of switch '" + at.config().name +
                               "' follows its interface '" + port.ifname + "'");
     if (!up && port.up) {
@@ -206,10 +206,10 @@ void Fabric::transmit(Switch& from, Port& port, Packet* packet, Nanos end) {
             }
             return;
         }
-        case PortKind::kVeth: {
-            SocketPort& entry = sockets_[static_cast<std::size_t>(port.socket)];
-            entry.socket->add(packet);
-            if (entry.socket->full()) flush_socket(entry);
+        case PortKind::kInterface: {
+            InterfacePort& entry = interfaces_[static_cast<std::size_t>(port.interface)];
+            entry.interface->add(packet);
+            if (entry.interface->waiting() >= Interface::kBatch) flush(entry);
             return;
         }
     }

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
-#include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/base/packet.hpp"
+#include "csaud_switch/fabric/interface.hpp"
 #include "csaud_switch/fabric/port.hpp"
 #include "csaud_switch/fabric/switch.hpp"
-#include "csaud_switch/io/packet_socket.hpp"
 
 namespace csaud::sw {
 
@@ -45,7 +45,9 @@ class Fabric : public Wire {
 
     Port& add_memory_port(Switch& at, PortId id, const LinkConfig& config);
     void add_link(Switch& a, PortId a_port, Switch& b, PortId b_port, const LinkConfig& config);
-    Port& add_veth_port(Switch& at, PortId id, const std::string& ifname, const LinkConfig& config);
+    // Of the interface's packets all are from this fabric's pool.
+    Port& add_interface_port(Switch& at, PortId id, std::unique_ptr<Interface> interface,
+                             const LinkConfig& config);
     void remove_port(Switch& at, PortId id);
     void set_port_queue(Switch& at, PortId id, const std::uint64_t* rate_bps, const std::uint32_t* buffer);
     // A memory port, or both ends of a link.
@@ -64,17 +66,17 @@ class Fabric : public Wire {
     }
     std::vector<OutFrame> take_frames();
 
-    // --- for the runner: sockets by index, -1 where a port was removed
-    struct SocketPort {
-        std::unique_ptr<PacketSocket> socket;
+    // --- for the runner: interfaces by index, none where a port was removed
+    struct InterfacePort {
+        std::unique_ptr<Interface> interface;
         Switch* owner = nullptr;
         Port* port = nullptr;
     };
-    std::vector<SocketPort>& sockets() { return sockets_; }
-    // Take what has arrived at a socket, `most` frames at most; how many there were.
-    std::size_t receive(std::size_t socket, Nanos now, std::size_t most);
-    // Hand what is waiting to the kernel.
-    void flush_sockets();
+    const std::vector<InterfacePort>& interfaces() const { return interfaces_; }
+    // Take what has arrived at an interface, `most` frames at most; how many there were.
+    std::size_t receive(std::size_t interface, Nanos now, std::size_t most);
+    // Let the interfaces send what is waiting.
+    void flush_interfaces();
     // Look again whether interfaces are up: all of them, or those of this number or name in any namespace.
     void check_interfaces();
     void check_interface(int index, const std::string& name);
@@ -109,8 +111,8 @@ class Fabric : public Wire {
     void arrive(const Event& event);
     void apply_config(Port& port, const LinkConfig& config);
     void lose(Switch& from, Port& port, Packet* packet);
-    void flush_socket(SocketPort& entry);
-    void check_interface(SocketPort& entry);
+    void flush(InterfacePort& entry);
+    void check_interface(InterfacePort& entry);
 
     PacketPool pool_;
     std::uint64_t seed_;
@@ -120,7 +122,7 @@ class Fabric : public Wire {
     std::deque<Event> ready_;    // arrivals of this very moment
     std::vector<std::unique_ptr<Switch>> switches_;
     std::vector<OutFrame> out_;
-    std::vector<SocketPort> sockets_;
+    std::vector<InterfacePort> interfaces_;
 };
 
 }  // namespace csaud::sw

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "csaud_switch/base/packet.hpp"
 #include "csaud_switch/base/value.hpp"
-#include "csaud_switch/fabric/packet.hpp"
 #include "csaud_switch/fabric/tap.hpp"
 
 namespace csaud::sw {
@@ -16,7 +16,7 @@ class Switch;
 
 inline constexpr std::uint32_t kMaxPriorities = 64;
 
-enum class PortKind : std::uint8_t { kMemory, kLink, kVeth };
+enum class PortKind : std::uint8_t { kMemory, kLink, kInterface };
 
 struct PortFigures {
     std::uint64_t rx_packets = 0, rx_bytes = 0;
@@ -71,7 +71,7 @@ struct Port {
     Nanos delay = 0;
     std::uint64_t epoch = 0;  // one more each time that the link goes down
 
-    int socket = -1;  // a network interface: index into the fabric's sockets
+    int interface = -1;  // a network interface: index into the fabric's
     std::string ifname;
 
     PortFigures figures;

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "csaud_switch/base/error.hpp"
-#include "csaud_switch/load/load_program.hpp"
 
 namespace csaud::sw {
 
@@ -30,10 +29,6 @@ Switch::~Switch() {
         if (port) flush(*port);
 }
 
-void Switch::load(const std::string& bmv2_json) {
-    install(load_program(bmv2_json));
-}
-
 void Switch::install(std::unique_ptr<Program> program) {
     digests_.clear();
     // What is queued carries fields of the old program, which mean nothing to the new one.
@@ -41,7 +36,7 @@ void Switch::install(std::unique_ptr<Program> program) {
         if (port) flush(*port);
     interpreter_.reset();
     program_ = std::move(program);
-    interpreter_.emplace(*program_, config_.drop_port, random_);
+    interpreter_.emplace(*program_, config_.drop_port, random_, config_.machine_code);
 }
 
 Program& Switch::program() const {

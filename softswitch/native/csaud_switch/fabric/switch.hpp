@@ -36,6 +36,7 @@ struct SwitchConfig {
     PortId drop_port = 511;
     std::uint32_t priority_queues = 8;
     std::uint64_t seed = 0;
+    bool machine_code = true;  // of programs, where it can be made; otherwise they are interpreted
 };
 
 struct SwitchFigures {
@@ -79,7 +80,6 @@ class Switch {
     const SwitchConfig& config() const { return config_; }
     // Replace the program; what is queued is dropped, ports and their figures stay.
     void install(std::unique_ptr<Program> program);
-    void load(const std::string& bmv2_json);  // ProgramError, and the present program stays
     // Take over the program of a switch that has no traffic, with its entries, sessions and groups. Packets
     // see the one program or the other, and none is lost. keep_state: what both have goes on as it is.
     void adopt(Switch& filled, bool keep_state, Nanos now);

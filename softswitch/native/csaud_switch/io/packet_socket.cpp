@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -114,7 +115,7 @@ PacketSocket::~PacketSocket() {
     ::close(fd_);
 }
 
-bool PacketSocket::interface_is_up() const {
+bool PacketSocket::is_up() const {
     ifreq request{};
     std::strncpy(request.ifr_name, ifname_.c_str(), IFNAMSIZ - 1);
     if (::ioctl(fd_, SIOCGIFFLAGS, &request) != 0 || (request.ifr_flags & IFF_UP) == 0) return false;
@@ -176,7 +177,14 @@ std::span<Packet* const> PacketSocket::receive() {
     return received_;
 }
 
-std::span<const PacketSocket::Sent> PacketSocket::flush() {
+// ENOBUFS is also what an interface without carrier answers.
+Interface::Fate PacketSocket::fate_of(int error) const {
+    const bool down =
+        error == ENETDOWN || error == ENXIO || error == ENODEV || (error == ENOBUFS && !is_up());
+    return down ? Fate::kDown : Fate::kRefused;
+}
+
+std::span<const Interface::Sent> PacketSocket::flush() {
     sent_.clear();
     std::size_t at = 0;
     bool again = false;
@@ -197,11 +205,12 @@ std::span<const PacketSocket::Sent> PacketSocket::flush() {
             if (errno == EAGAIN) break;
             // The first answer may be the memory of an interface that has been down and is up again.
             if (errno == ENETDOWN && !std::exchange(again, true)) continue;
-            sent_.push_back({sending_[at++], errno});
+            const int error = errno;
+            sent_.push_back({sending_[at++], fate_of(error)});
             continue;
         }
         again = false;
-        for (int i = 0; i < done; ++i) sent_.push_back({sending_[at++], 0});
+        for (int i = 0; i < done; ++i) sent_.push_back({sending_[at++], Fate::kSent});
     }
     sending_.erase(sending_.begin(), sending_.begin() + static_cast<std::ptrdiff_t>(at));
     return sent_;

@@ -1,7 +1,6 @@
-// A network interface as seen by a switch: whole Ethernet frames in batches.
+// An interface of Linux, by a packet socket.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,51 +8,34 @@
 #include <string>
 #include <vector>
 
-#include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/base/packet.hpp"
+#include "csaud_switch/fabric/interface.hpp"
 
 namespace csaud::sw {
 
-class PacketSocket {
+class PacketSocket final : public Interface {
   public:
-    static constexpr std::size_t kBatch = 64;
-
-    struct Sent {
-        Packet* packet;
-        int error;  // 0 or an errno
-    };
-
     // Opens the interface in the calling thread's network namespace; std::system_error when it cannot.
     PacketSocket(const std::string& ifname, PacketPool& pool);
-    ~PacketSocket();
-    PacketSocket(const PacketSocket&) = delete;
-    PacketSocket& operator=(const PacketSocket&) = delete;
+    ~PacketSocket() override;
 
-    int descriptor() const { return fd_; }
-    const std::string& interface() const { return ifname_; }
-    int index() const { return index_; }  // of the interface that the socket is bound to
-    // Administratively up and with carrier.
-    bool interface_is_up() const;
-    // Look again for the interface of this name: another one may have taken its place, or its MTU may have
-    // changed. False while there is none.
-    bool follow();
-
-    // Up to kBatch frames that have arrived; empty when there are none. The span holds until the next call.
-    std::span<Packet* const> receive();
-
-    void add(Packet* packet) { sending_.push_back(packet); }
-    bool full() const { return sending_.size() >= kBatch; }
-    bool waiting() const { return !sending_.empty(); }
-    // Sends what was added. What the kernel has no room for now stays and is sent by a later call.
-    std::span<const Sent> flush();
-
-    // Frames that the kernel had no room for since the socket was opened.
-    std::uint64_t ring_drops() const;
-    std::uint64_t rx_errors() const { return rx_errors_; }
+    const std::string& name() const override { return ifname_; }
+    int index() const override { return index_; }  // of the one that the socket is bound to
+    int descriptor() const override { return fd_; }
+    bool is_up() const override;
+    bool follow() override;
+    std::span<Packet* const> receive() override;
+    void add(Packet* packet) override { sending_.push_back(packet); }
+    std::size_t waiting() const override { return sending_.size(); }
+    std::span<const Sent> flush() override;
+    std::uint64_t ring_drops() const override;
+    std::uint64_t rx_errors() const override { return rx_errors_; }
 
   private:
     struct Batch;
 
     void prepare();
+    Fate fate_of(int error) const;
     // Make room for the longest frame of the interface's present MTU.
     void read_mtu();
 

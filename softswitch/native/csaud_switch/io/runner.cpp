@@ -58,10 +58,10 @@ void Runner::read_monitors() {
     for (const InterfaceChange& change : changes) fabric_.check_interface(change.index, change.name);
 }
 
-void Runner::add_sockets() {
-    auto& sockets = fabric_.sockets();
-    for (; added_ < sockets.size(); ++added_)
-        if (sockets[added_].socket) watch(epoll_, sockets[added_].socket->descriptor(), added_);
+void Runner::add_interfaces() {
+    const auto& all = fabric_.interfaces();
+    for (; added_ < all.size(); ++added_)
+        if (all[added_].interface) watch(epoll_, all[added_].interface->descriptor(), added_);
 }
 
 Runner::Runner(Fabric& fabric, ControlLock& lock) : fabric_(fabric), lock_(lock) {
@@ -121,7 +121,7 @@ int Runner::wait(Nanos until, std::vector<std::uint64_t>& ready) {
 }
 
 void Runner::turn(Nanos now, const std::vector<std::uint64_t>& ready) {
-    add_sockets();
+    add_interfaces();
     fabric_.advance(std::max(now, fabric_.now()));
     for (const std::uint64_t tag : ready) {
         if (tag == kWake) {
@@ -133,7 +133,7 @@ void Runner::turn(Nanos now, const std::vector<std::uint64_t>& ready) {
             fabric_.receive(tag, fabric_.now(), kFramesATurn);
         }
     }
-    fabric_.flush_sockets();
+    fabric_.flush_interfaces();
 }
 
 void Runner::loop() {
@@ -145,9 +145,9 @@ void Runner::loop() {
         lock_.lock_politely();
         turn(monotonic_now(), ready);
         next = fabric_.next_event();
-        const auto& sockets = fabric_.sockets();
-        if (std::any_of(sockets.begin(), sockets.end(),
-                        [](const Fabric::SocketPort& s) { return s.socket && s.socket->waiting(); }))
+        const auto& all = fabric_.interfaces();
+        if (std::any_of(all.begin(), all.end(),
+                        [](const auto& entry) { return entry.interface && entry.interface->waiting() > 0; }))
             next = std::min(next, monotonic_now() + kRetry);
         lock_.unlock();
     }

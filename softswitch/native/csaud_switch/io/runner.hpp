@@ -60,7 +60,7 @@ class Runner {
   private:
     void loop();
     void turn(Nanos now, const std::vector<std::uint64_t>& ready);
-    void add_sockets();
+    void add_interfaces();
     void read_monitors();
     int wait(Nanos until, std::vector<std::uint64_t>& ready);
 
@@ -72,7 +72,7 @@ class Runner {
     std::atomic<bool> stopping_{false};
     int epoll_ = -1;
     int wake_ = -1;
-    std::size_t added_ = 0;  // sockets that epoll knows
+    std::size_t added_ = 0;  // interfaces that epoll knows
     std::set<std::pair<std::uint64_t, std::uint64_t>> namespaces_;
     std::vector<std::unique_ptr<LinkMonitor>> monitors_;  // one a network namespace
 };

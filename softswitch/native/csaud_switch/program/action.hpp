@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "csaud_switch/model/layout.hpp"
 #include "csaud_switch/program/expression.hpp"
-#include "csaud_switch/program/layout.hpp"
 
 namespace csaud::sw {
 

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstddef>
-#include <cstdlib>
-#include <cstring>
 #include <set>
 
 #include "csaud_switch/program/expression_code.hpp"
@@ -249,20 +247,17 @@ class Compiler {
     Label end_ = 0;
 };
 
-bool is_wanted() {
 #if defined(__x86_64__)
-    const char* said = std::getenv("CSAUD_SWITCH_COMPILE");
-    return said == nullptr || std::strcmp(said, "0") != 0;
+constexpr bool kHasAssembler = true;
 #else
-    return false;
+constexpr bool kHasAssembler = false;
 #endif
-}
 
 }  // namespace
 
 std::unique_ptr<CompiledProgram> CompiledProgram::make(Program& program, const Hooks& hooks) {
     static_assert(sizeof(Count) == 16 && offsetof(Count, bytes) == 8);
-    if (!is_wanted() || !std::all_of(program.actions.begin(), program.actions.end(), Compiler::is_plain))
+    if (!kHasAssembler || !std::all_of(program.actions.begin(), program.actions.end(), Compiler::is_plain))
         return nullptr;
     Compiler compiler(program, hooks);
     std::vector<std::size_t> actions, extracts, deposits, selects, conditions;

@@ -2,15 +2,14 @@
 //
 // What has no code here is done by the interpreter, which the code calls: so the interpreter alone says what
 // a program means, and nothing must be added here when it learns something new. On other processors than
-// x86-64, where a process may not make code, or with CSAUD_SWITCH_COMPILE=0 in the environment, the
-// interpreter does it all.
+// x86-64, and where a process may not make code, the interpreter does it all.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <vector>
 
-#include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/base/packet.hpp"
 #include "csaud_switch/program/machine_code.hpp"
 #include "csaud_switch/program/program.hpp"
 

@@ -1,7 +1,7 @@
 // Headers and the parser's choices as machine code.
 #pragma once
 
-#include "csaud_switch/program/layout.hpp"
+#include "csaud_switch/model/layout.hpp"
 #include "csaud_switch/program/machine_code.hpp"
 #include "csaud_switch/program/parser.hpp"
 

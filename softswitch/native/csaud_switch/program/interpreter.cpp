@@ -28,7 +28,7 @@ std::string format_message(const LogMessage& message, const Frame& frame) {
 
 }  // namespace
 
-Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& random)
+Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& random, bool machine_code)
     : program_(program), drop_port_(drop_port), random_(random) {
     CompiledProgram::Hooks hooks{};
     hooks.apply = [](Interpreter* self, Table* table, std::uint64_t, const std::uint64_t*, Packet* packet) {
@@ -40,7 +40,7 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
     hooks.eval = [](Interpreter*, const Expression* expression, std::uint64_t,
                     const std::uint64_t* parameters,
                     Packet* packet) { return expression->eval(frame_of(*packet, parameters)); };
-    compiled_ = CompiledProgram::make(program, hooks);
+    if (machine_code) compiled_ = CompiledProgram::make(program, hooks);
     for (std::size_t i = 0; i < program.headers.size(); ++i)
         if (program.layout.headers[i].metadata) metadata_.push_back(program.headers[i].valid_slot);
 }

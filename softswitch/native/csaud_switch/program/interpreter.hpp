@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/base/packet.hpp"
 #include "csaud_switch/program/compile.hpp"
 #include "csaud_switch/program/program.hpp"
 
@@ -16,7 +16,8 @@ namespace csaud::sw {
 class Interpreter {
   public:
     // The program stays where it is; its controls become machine code where that is possible.
-    Interpreter(Program& program, PortId drop_port, std::mt19937_64& random);
+    // machine_code: as far as it can be made here.
+    Interpreter(Program& program, PortId drop_port, std::mt19937_64& random, bool machine_code);
     Interpreter(const Interpreter&) = delete;
     Interpreter& operator=(const Interpreter&) = delete;
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "csaud_switch/model/layout.hpp"
+#include "csaud_switch/model/state.hpp"
 #include "csaud_switch/program/action.hpp"
 #include "csaud_switch/program/expression.hpp"
-#include "csaud_switch/program/layout.hpp"
-#include "csaud_switch/program/state.hpp"
 
 namespace csaud::sw {
 

@@ -6,11 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "csaud_switch/model/calculation.hpp"
+#include "csaud_switch/model/layout.hpp"
+#include "csaud_switch/model/state.hpp"
 #include "csaud_switch/program/action.hpp"
-#include "csaud_switch/program/calculation.hpp"
-#include "csaud_switch/program/layout.hpp"
+#include "csaud_switch/program/checksum.hpp"
 #include "csaud_switch/program/parser.hpp"
-#include "csaud_switch/program/state.hpp"
 #include "csaud_switch/tables/action_profile.hpp"
 #include "csaud_switch/tables/table.hpp"
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "csaud_switch/base/value.hpp"
-#include "csaud_switch/program/calculation.hpp"
+#include "csaud_switch/model/calculation.hpp"
 #include "csaud_switch/tables/words.hpp"
 
 namespace csaud::sw {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "csaud_switch/program/state.hpp"
+#include "csaud_switch/model/state.hpp"
 #include "csaud_switch/tables/action_profile.hpp"
 #include "csaud_switch/tables/key.hpp"
 #include "csaud_switch/tables/words.hpp"

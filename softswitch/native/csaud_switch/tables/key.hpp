@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "csaud_switch/base/value.hpp"
-#include "csaud_switch/program/layout.hpp"
+#include "csaud_switch/model/layout.hpp"
 
 namespace csaud::sw {
 

@@ -1,4 +1,4 @@
-#include "csaud_switch/fabric/packet.hpp"
+#include "csaud_switch/base/packet.hpp"
 
 #include <algorithm>
 #include <cstring>

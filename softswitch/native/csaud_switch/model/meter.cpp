@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "csaud_switch/program/state.hpp"
+#include "csaud_switch/model/state.hpp"
 
 namespace csaud::sw {
 

@@ -1,4 +1,4 @@
-#include "csaud_switch/program/hash.hpp"
+#include "csaud_switch/model/hash.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,10 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "csaud_switch/fabric/packet.hpp"
-#include "csaud_switch/program/expression.hpp"
-#include "csaud_switch/program/hash.hpp"
-#include "csaud_switch/program/layout.hpp"
+#include "csaud_switch/base/packet.hpp"
+#include "csaud_switch/model/hash.hpp"
+#include "csaud_switch/model/layout.hpp"
 
 namespace csaud::sw {
 
@@ -44,16 +43,6 @@ struct Calculation {
     void prepare();
 
     std::uint64_t compute(const Packet& packet) const;
-};
-
-struct Checksum {
-    std::string name;
-    std::uint32_t calculation = 0;
-    FieldRef target;
-    std::uint32_t target_valid_slot = 0;
-    bool target_metadata = false;
-    bool conditional = false;
-    Expression condition;
 };
 
 }  // namespace csaud::sw

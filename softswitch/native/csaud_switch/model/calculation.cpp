@@ -1,4 +1,4 @@
-#include "csaud_switch/program/calculation.hpp"
+#include "csaud_switch/model/calculation.hpp"
 
 #include <array>
 #include <cstring>
