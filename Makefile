@@ -13,6 +13,8 @@ export PIP_ROOT_USER_ACTION := ignore
 
 NATIVE := $(shell find hostlib/native softswitch/native sim -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' 2>/dev/null)
 INSTALL := $(wildcard tools/install/*.py)
+# An editable package knows its folders from when it was installed.
+FOLDERS := $(wildcard $(foreach p,hostlib controller softswitch topologies sim,$p/csaud*/__init__.py $p/csaud*/*/__init__.py $p/csaud*/*/*/__init__.py))
 
 .PHONY: help
 help: ## This list
@@ -20,7 +22,7 @@ help: ## This list
 
 # Installs only what is missing, so that a second run touches nothing and needs no network. The package is editable:
 # Python files are used where they lie.
-build/.installed: $(INSTALL) pyproject.toml CMakeLists.txt $(wildcard cmake/*) $(NATIVE)
+build/.installed: $(INSTALL) pyproject.toml CMakeLists.txt $(wildcard cmake/*) $(NATIVE) $(FOLDERS)
 	@$(PYTHON) -m tools.install run
 	@touch $@
 
@@ -60,10 +62,11 @@ clean-net: build/.installed ## End fabrics that were started here and what any r
 	@$(BIN)/csaud net clean
 
 .PHONY: lint
-lint: build/.developed ## Formatting, types, warnings, and what may include what
+lint: build/.developed ## Formatting, types, warnings, and what may include or import what
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo --cache-dir build/imports >build/imports.log || { cat build/imports.log; exit 1; }
 	@$(BIN)/python -m tools.layers
 	@clang-format --dry-run -Werror $$(git ls-files '*.cpp' '*.hpp')
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from csaud_controller.control import ControlError
+from csaud_controller.control.client import ControlError
 from rich.console import Console
 from rich.progress import Progress
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from csaud_controller.control import wait_programmed
+from csaud_controller.control.client import wait_programmed
 from csaud_controller.inventory import load_fabric
 
 from bench.results import Result, result

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from csaud_controller.control import ControlError
+from csaud_controller.control.client import ControlError
 from rich.console import Console
 
 from bench import host_core, host_fabric, host_pair, host_state, machine, native

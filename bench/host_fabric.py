@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
-from csaud_controller.control import wait_programmed
+from csaud_controller.control.client import wait_programmed
 from csaud_controller.inventory import load_fabric
 from csaud_softswitch.processes import end_process
 

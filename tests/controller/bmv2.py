@@ -4,7 +4,7 @@ middle."""
 from contextlib import ExitStack
 
 from csaud_controller.inventory import CPU_PORT, interface
-from csaud_controller.rundir import RunDir
+from csaud_controller.run.directory import RunDir
 
 from tests.controller.soft import Process
 from tests.support.netns import NetworkNamespace

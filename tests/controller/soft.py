@@ -12,14 +12,15 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
-from csaud_controller.artifacts import Artifacts, find_artifacts
-from csaud_controller.desired import Intent, desired_states
-from csaud_controller.fabric_controller import FabricController
+from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.desired.states import desired_states
+from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import Fabric, leaf_spine
-from csaud_controller.paths import ALL_UP, LiveView
-from csaud_controller.rundir import RunDir
-from csaud_controller.state import TableState
-from csaud_controller.store import Stored
+from csaud_controller.paths.live import ALL_UP, LiveView
+from csaud_controller.policy.intent import Intent
+from csaud_controller.program.artifacts import Artifacts, find_artifacts
+from csaud_controller.program.entities import TableState
+from csaud_controller.run.directory import RunDir
 from csaud_controller.targets import TARGETS
 from csaud_softswitch.fabric_file import read_fabric_file
 from csaud_softswitch.hosting import SwitchHost, SwitchOptions, host_fabric

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
-from csaud_controller.counters import read_counters
-from csaud_controller.desired import Intent
-from csaud_controller.faults import FaultRule, Faults
 from csaud_controller.inventory import End, leaf_spine
-from csaud_controller.paths import LiveView
-from csaud_controller.policy import Policy
+from csaud_controller.paths.live import LiveView
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.switches.counters import read_counters
 
 from tests.controller.bmv2 import Bmv2Switches
 from tests.controller.soft import controller, desired, programmed, run_directory

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 from csaud_controller.cli import alarm, controller, counter, ecn, fabric, fault, limit, path, policy
 from csaud_controller.cli import signal as signals
-from csaud_controller.control import ControlError, RefusedError, ask, wait_programmed, wait_served
-from csaud_controller.rundir import RunDir
-from csaud_controller.spray import MODES
+from csaud_controller.control.client import ControlError, RefusedError, ask, wait_programmed, wait_served
+from csaud_controller.policy.spray import MODES
+from csaud_controller.run.directory import RunDir
 from typer.testing import CliRunner, Result
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process

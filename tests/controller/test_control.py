@@ -7,14 +7,15 @@ from functools import partial
 from typing import Any
 
 import pytest
-from csaud_controller.alarms import KEPT, AlarmLog
-from csaud_controller.changes import Changes
-from csaud_controller.control import ControlServer, RefusedError, ask, wait_served
-from csaud_controller.desired import Intent
-from csaud_controller.faults import FaultRule, Faults
-from csaud_controller.policy import Policy
-from csaud_controller.rundir import RunDir
-from csaud_controller.store import Stored
+from csaud_controller.control.alarms import KEPT, AlarmLog
+from csaud_controller.control.client import RefusedError, ask, wait_served
+from csaud_controller.control.server import ControlServer
+from csaud_controller.desired.changes import Changes
+from csaud_controller.desired.store import Stored
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.run.directory import RunDir
 
 from tests.controller.soft import PATIENCE_S, controller, programmed, run_directory, switches
 

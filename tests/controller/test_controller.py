@@ -7,20 +7,20 @@ from pathlib import Path
 
 import finsy as fy
 import pytest
-from csaud_controller.alarms import ALARMS
-from csaud_controller.artifacts import Artifacts, find_artifacts
-from csaud_controller.codec import Codec
-from csaud_controller.desired import Intent
-from csaud_controller.fabric_controller import FabricController
-from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import Edge, End, Fabric, leaf_spine
-from csaud_controller.paths import LiveView
-from csaud_controller.policy import Policy
-from csaud_controller.reconcile import read_state
-from csaud_controller.rundir import RunDir
-from csaud_controller.state import TableState
-from csaud_controller.store import Stored
-from csaud_controller.yamlfile import FieldError
+from csaud_controller.paths.live import LiveView
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.program.artifacts import Artifacts, find_artifacts
+from csaud_controller.program.digests import ALARMS
+from csaud_controller.program.entities import TableState
+from csaud_controller.run.directory import RunDir
+from csaud_controller.switches.codec import Codec
+from csaud_controller.switches.reconcile import read_state
 
 from tests.controller.soft import PATIENCE_S, controller, desired, programmed, run_directory, switches
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from csaud_controller.cli.counter_tables import CounterTables, Shown
-from csaud_controller.counters import BY_KIND, BY_PATH, BY_PORT, DISCARDED
 from csaud_controller.inventory import leaf_spine
-from csaud_controller.packets import KINDS
+from csaud_controller.program.packets import KINDS
+from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, DISCARDED
 from rich.console import Console
 
 FABRIC = leaf_spine(4, 4)

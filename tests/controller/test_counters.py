@@ -3,8 +3,8 @@
 import asyncio
 
 import pytest
-from csaud_controller.counters import BY_KIND, BY_PATH, BY_PORT, CountersError, read_counters
-from csaud_controller.packets import KINDS
+from csaud_controller.program.packets import KINDS
+from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, CountersError, read_counters
 
 from tests.controller.soft import controller, programmed, run_directory, switches
 

@@ -1,14 +1,15 @@
 """Policy, faults and paths become table entries."""
 
 import pytest
-from csaud_controller.desired import Intent, desired_states
-from csaud_controller.faults import FaultRule, Faults, fault_entries
+from csaud_controller.base.seeds import derive
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import Fabric, leaf_spine
-from csaud_controller.policy import Policy
-from csaud_controller.reconcile import plan
-from csaud_controller.seeds import derive
-from csaud_controller.state import Entry, TableState, UseGroup, call, entry
-from csaud_controller.yamlfile import FieldError
+from csaud_controller.policy.faults import FaultRule, Faults, fault_entries
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.program.entities import Entry, TableState, UseGroup, call, entry
+from csaud_controller.switches.reconcile import plan
 
 
 @pytest.fixture
@@ -56,7 +57,7 @@ def test_the_whole_state_of_a_spine(fabric: Fabric) -> None:
 
 def test_a_destination_without_a_path_keeps_its_route_and_has_no_group(fabric: Fabric) -> None:
     from csaud_controller.inventory import End
-    from csaud_controller.paths import LiveView
+    from csaud_controller.paths.live import LiveView
 
     live = LiveView(frozenset({End("l1", 1)}))
     state = desired_states(fabric, Intent(), live)["s1"]

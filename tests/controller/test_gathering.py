@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pytest
-from csaud_controller.gathering import Gathering
+from csaud_controller.control.gathering import Gathering
 
 
 def computations(events: list[int], cost: int) -> list[int]:

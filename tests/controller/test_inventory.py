@@ -5,11 +5,12 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
-from csaud_controller.desired import Intent, desired_states
+from csaud_controller.base.units import format_duration, format_rate, parse_duration, parse_rate
+from csaud_controller.base.yamlfile import ConfigError
+from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import End, Fabric, ServerTls, fat_tree, leaf_spine, load_fabric
-from csaud_controller.paths import host_paths
-from csaud_controller.units import format_duration, format_rate, parse_duration, parse_rate
-from csaud_controller.yamlfile import ConfigError
+from csaud_controller.paths.equal_cost import host_paths
+from csaud_controller.policy.intent import Intent
 
 
 def test_names_ports_and_addresses_of_a_leaf_spine_fabric() -> None:

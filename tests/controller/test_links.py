@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 from csaud_controller.inventory import End, Fabric, leaf_spine
-from csaud_controller.links import Change, LinkMonitor
-from csaud_controller.paths import LiveView
+from csaud_controller.links.monitor import Change, LinkMonitor
+from csaud_controller.paths.live import LiveView
 
 MS = 1_000_000
 

@@ -3,7 +3,8 @@
 from ipaddress import IPv4Network
 
 from csaud_controller.inventory import Edge, End, Fabric, HostSpec, SwitchSpec, leaf_spine
-from csaud_controller.paths import ALL_UP, LiveView, host_paths, next_ports, prefixes, switch_paths
+from csaud_controller.paths.equal_cost import host_paths, next_ports, prefixes, switch_paths
+from csaud_controller.paths.live import ALL_UP, LiveView
 from hypothesis import given
 from hypothesis import strategies as st
 

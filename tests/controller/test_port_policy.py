@@ -1,12 +1,12 @@
 """Limits, marks and loss signals of ports: defaults from the buffer, and what was set at some place."""
 
 import pytest
-from csaud_controller.congestion import Ecn, Limits, Thresholds, thresholds
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric, LinkDefaults, leaf_spine
-from csaud_controller.places import ports_of
-from csaud_controller.policy import Policy, ecn_of, limits_of, port_entries, signals_of
-from csaud_controller.state import Entry, call, entry
-from csaud_controller.yamlfile import FieldError
+from csaud_controller.policy.congestion import Ecn, Limits, Thresholds, thresholds
+from csaud_controller.policy.model import Policy, ecn_of, limits_of, port_entries, signals_of
+from csaud_controller.policy.places import ports_of
+from csaud_controller.program.entities import Entry, call, entry
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError

@@ -1,7 +1,7 @@
 """LLDP probes are valid LLDP, read back, and never confused with anything else."""
 
 from csaud_controller.inventory import End
-from csaud_controller.probes import Probe, decode, encode
+from csaud_controller.links.probes import Probe, decode, encode
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.contrib.lldp import LLDPDU, LLDPDUChassisID, LLDPDUPortID

@@ -8,9 +8,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from csaud_controller.control import ControlError, RefusedError, ask, wait_programmed, wait_served
+from csaud_controller.control.client import ControlError, RefusedError, ask, wait_programmed, wait_served
 from csaud_controller.inventory import leaf_spine
-from csaud_controller.rundir import RunDir
+from csaud_controller.run.directory import RunDir
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
 

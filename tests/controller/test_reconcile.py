@@ -2,17 +2,16 @@
 
 import dataclasses
 
-from csaud_controller.artifacts import find_artifacts
-from csaud_controller.codec import Codec
-from csaud_controller.desired import Intent, desired_states
-from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import End, leaf_spine
-from csaud_controller.paths import ALL_UP, LiveView
-from csaud_controller.policy import Policy
-from csaud_controller.reconcile import Step, plan
-from csaud_controller.signals import SIGNALS
-from csaud_controller.spray import MODES
-from csaud_controller.state import (
+from csaud_controller.paths.live import ALL_UP, LiveView
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.signals import SIGNALS
+from csaud_controller.policy.spray import MODES
+from csaud_controller.program.artifacts import find_artifacts
+from csaud_controller.program.entities import (
     FIRST_CHOICE,
     SECOND_CHOICE,
     Call,
@@ -26,6 +25,8 @@ from csaud_controller.state import (
     UseGroup,
     table_state,
 )
+from csaud_controller.switches.codec import Codec
+from csaud_controller.switches.reconcile import Step, plan
 from finsy import p4entity
 from hypothesis import given
 from hypothesis import strategies as st

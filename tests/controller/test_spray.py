@@ -1,13 +1,13 @@
 """Spray modes become entries of `spray.policy`, the more important before the less."""
 
 import pytest
+from csaud_controller.base.seeds import derive
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import leaf_spine
-from csaud_controller.paths import remote_group
-from csaud_controller.policy import Policy
-from csaud_controller.seeds import derive
-from csaud_controller.spray import MODES, SprayOverride, spray_entries
-from csaud_controller.state import Entry, call
-from csaud_controller.yamlfile import FieldError
+from csaud_controller.paths.equal_cost import remote_group
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.spray import MODES, SprayOverride, spray_entries
+from csaud_controller.program.entities import Entry, call
 
 FABRIC = leaf_spine(3, 2, 1)
 

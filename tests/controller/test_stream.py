@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
-from csaud_controller.alarms import ALARMS
-from csaud_controller.artifacts import find_artifacts
 from csaud_controller.inventory import End
-from csaud_controller.probes import Probe
-from csaud_controller.switch_task import Hooks, SwitchTask
+from csaud_controller.links.probes import Probe
+from csaud_controller.program.artifacts import find_artifacts
+from csaud_controller.program.digests import ALARMS
+from csaud_controller.switches.task import Hooks, SwitchTask
 from csaud_controller.targets import TARGETS
 
 

@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from csaud_controller.artifacts import Artifacts, find_artifacts
-from csaud_controller.fabric_controller import FabricController
+from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.inventory import leaf_spine
-from csaud_controller.state import Group, GroupMember, table_state
+from csaud_controller.program.artifacts import Artifacts, find_artifacts
+from csaud_controller.program.entities import Group, GroupMember, table_state
 from csaud_controller.targets import Bmv2, QueueLimit, Soft, Target, target_named
 
 from tests.controller.recorder import recorder

@@ -5,15 +5,16 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from csaud_controller.artifacts import Artifacts, ArtifactsError
-from csaud_controller.desired import Intent, desired_states
-from csaud_controller.fabric_controller import FabricController
-from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import Fabric, leaf_spine
-from csaud_controller.policy import Policy
-from csaud_controller.state import CloneSession, TableState, call
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.program.artifacts import Artifacts, ArtifactsError
+from csaud_controller.program.entities import CloneSession, TableState, call
 from csaud_controller.targets import TARGETS, Tofino, Tofino2
-from csaud_controller.yamlfile import FieldError
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tests.controller.recorder import recorder

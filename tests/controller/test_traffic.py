@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from csaud_controller.counters import read_counters
-from csaud_controller.desired import Intent
-from csaud_controller.fabric_controller import FabricController
+from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.inventory import Fabric, leaf_spine
-from csaud_controller.policy import Policy
-from csaud_controller.rundir import RunDir
-from csaud_controller.signals import SIGNALS
-from csaud_controller.spray import MODES
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.signals import SIGNALS
+from csaud_controller.policy.spray import MODES
+from csaud_controller.run.directory import RunDir
+from csaud_controller.switches.counters import read_counters
 from csaud_softswitch.hosting import SwitchHost
 
 from tests.controller.soft import PATIENCE_S, controller, programmed, run_directory, switches

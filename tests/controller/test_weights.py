@@ -4,14 +4,15 @@ from collections import Counter
 from itertools import pairwise
 
 import pytest
-from csaud_controller.desired import Intent, desired_states
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import Edge, End, Fabric, fat_tree, leaf_spine
-from csaud_controller.paths import LiveView
-from csaud_controller.policy import Policy
-from csaud_controller.reconcile import plan
-from csaud_controller.state import TableState
-from csaud_controller.weights import BUCKETS, derived_weights, effective_weights, interleaved
-from csaud_controller.yamlfile import FieldError
+from csaud_controller.paths.live import LiveView
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.weights import BUCKETS, derived_weights, effective_weights, interleaved
+from csaud_controller.program.entities import TableState
+from csaud_controller.switches.reconcile import plan
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from csaud_controller.base.yamlfile import ConfigError, load_model, load_model_text, parse_yaml
+from csaud_controller.base.yamlfile import mistake as in_words
 from csaud_controller.inventory import Fabric, load_fabric
-from csaud_controller.policy import Policy
-from csaud_controller.yamlfile import ConfigError, load_model, load_model_text, parse_yaml
-from csaud_controller.yamlfile import mistake as in_words
+from csaud_controller.policy.model import Policy
 from pydantic import ValidationError
 
 GOOD = """\

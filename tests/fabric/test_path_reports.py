@@ -6,7 +6,7 @@ from typing import Any
 
 import csaud
 import numpy as np
-from csaud_controller.control import ask, wait_served
+from csaud_controller.control.client import ask, wait_served
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory
 from tests.hostlib.jobs import free_port, loopback_address

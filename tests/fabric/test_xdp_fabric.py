@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 from csaud.collectives.reference import reference_sum
-from csaud_controller.desired import Intent
-from csaud_controller.faults import FaultRule, Faults
-from csaud_controller.policy import Policy
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
 
 from tests.fabric.virtual import DATA
 from tests.support import guest_fabric

@@ -2,12 +2,13 @@
 
 from pathlib import Path
 
-from csaud_controller.desired import Intent, desired_states
-from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import Fabric as Inventory
 from csaud_controller.inventory import leaf_spine
-from csaud_controller.policy import Limits, Policy
-from csaud_controller.state import Call, Entry, TableState, UseGroup
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Limits, Policy
+from csaud_controller.program.entities import Call, Entry, TableState, UseGroup
 from csaud_sim.job import Attachment, Job
 from csaud_softswitch._core import Fabric, Switch
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from csaud_controller.desired import Intent, desired_states
+from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import leaf_spine
+from csaud_controller.policy.intent import Intent
 from csaud_softswitch._core import Fabric
 
 from tests.fabric.virtual import ARTIFACT, VirtualSwitch

@@ -135,7 +135,7 @@ def test_host_without_worker_counts_as_silent():
 
 
 def test_kinds_are_those_of_the_program():
-    from csaud_controller.packets import KINDS as program
+    from csaud_controller.program.packets import KINDS as program
 
     assert {name: number for number, name in enumerate(KINDS)} == program
     assert (program["data"], program["control"], program["loss"]) == (DATA, CONTROL, LOSS)

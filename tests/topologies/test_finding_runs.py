@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from csaud_controller import rundir as controllers
+from csaud_controller.run import directory as controllers
 from csaud_softswitch.shell import command as shells
 from csaud_topologies import rundir as runs
 from csaud_topologies.options import RunOptions

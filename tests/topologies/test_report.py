@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from csaud_controller.counters import BY_PATH
-from csaud_controller.desired import Intent
-from csaud_controller.faults import FaultRule, Faults
-from csaud_controller.policy import Policy
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.switches.counters import BY_PATH
 from csaud_topologies.assemble import Collected, build_report, distribution
 from csaud_topologies.in_force import Demands
 from csaud_topologies.report import model

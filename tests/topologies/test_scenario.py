@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory import load_fabric
-from csaud_controller.yamlfile import ConfigError
 from csaud_topologies.errors import RunError
 from csaud_topologies.options import RunOptions
 from csaud_topologies.plan import make_plan

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-from csaud_controller.faults import Faults
 from csaud_controller.inventory import Fabric
-from csaud_controller.signals import LossSignal
+from csaud_controller.policy.faults import Faults
+from csaud_controller.policy.signals import LossSignal
 
 from csaud_topologies import checks as verdicts
 from csaud_topologies.books import (

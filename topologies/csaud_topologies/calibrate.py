@@ -12,11 +12,11 @@ import sys
 import time
 from typing import Any
 
-from csaud_controller.congestion import Limits
-from csaud_controller.counters import read_counters
-from csaud_controller.desired import Intent
 from csaud_controller.inventory import Fabric, LinkDefaults, leaf_spine
-from csaud_controller.policy import Policy
+from csaud_controller.policy.congestion import Limits
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.switches.counters import read_counters
 from rich.console import Console
 
 from csaud_topologies.errors import RunError

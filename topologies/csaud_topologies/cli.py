@@ -94,7 +94,7 @@ def run(
 
 
 def _run(options: RunOptions) -> int:
-    from csaud_controller.yamlfile import ConfigError
+    from csaud_controller.base.yamlfile import ConfigError
 
     from csaud_topologies.isolation import supervise
     from csaud_topologies.plan import make_plan
@@ -170,7 +170,7 @@ def clean(
 ) -> None:
     """End the runs that were started in this directory and remove what they left, and what is left of those
     that are over; nothing else is touched."""
-    from csaud_controller.rundir import started_in
+    from csaud_controller.run.directory import started_in
 
     from csaud_topologies.isolation import end_run, is_over
     from csaud_topologies.rundir import RunDir, all_runs

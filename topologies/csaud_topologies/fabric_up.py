@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from csaud_controller.control import ControlError, ask
-from csaud_controller.desired import Intent
+from csaud_controller.control.client import ControlError, ask
+from csaud_controller.desired.store import Stored, save
 from csaud_controller.inventory import Fabric
-from csaud_controller.store import Stored, save
+from csaud_controller.policy.intent import Intent
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.interrupt import raise_if_interrupted

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from csaud_controller.changes import differences
-from csaud_controller.desired import Intent
+from csaud_controller.desired.changes import differences
+from csaud_controller.policy.intent import Intent
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.fabric_up import RunningFabric

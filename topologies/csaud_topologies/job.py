@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.counters import BY_PATH, SwitchCounters
+from csaud_controller.switches.counters import BY_PATH, SwitchCounters
 from rich.console import Console
 
 from csaud_topologies.assemble import Collected

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text, parse_yaml
 from csaud_controller.inventory import Fabric, load_fabric
-from csaud_controller.yamlfile import ConfigError, FieldError, key_text, parse_yaml
 
 from csaud_topologies.background import sources_of
 from csaud_topologies.errors import RunError

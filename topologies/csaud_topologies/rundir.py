@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.rundir import RunError as NoRun
-from csaud_controller.rundir import run_here
+from csaud_controller.run.directory import RunError as NoRun
+from csaud_controller.run.directory import run_here
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.procs import Process

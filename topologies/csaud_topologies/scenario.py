@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from csaud_controller.desired import Intent
-from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.base.units import Duration, Rate, at_least
+from csaud_controller.base.yamlfile import ConfigError, FieldError, load_model, mistake
 from csaud_controller.inventory import Fabric
-from csaud_controller.places import ports_of
-from csaud_controller.policy import Policy
-from csaud_controller.units import Duration, Rate, at_least
-from csaud_controller.yamlfile import ConfigError, FieldError, load_model, mistake
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.places import ports_of
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from csaud_topologies.errors import RunError

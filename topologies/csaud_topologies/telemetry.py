@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from csaud_controller.counters import BY_KIND, CountersError, SwitchCounters, read_counters
 from csaud_controller.inventory import Fabric
+from csaud_controller.switches.counters import BY_KIND, CountersError, SwitchCounters, read_counters
 
 from csaud_topologies.books import KINDS, SwitchCounts
 from csaud_topologies.errors import RunError

@@ -7,9 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from csaud_controller.counters import CountersError, read_counters
 from csaud_controller.inventory import Fabric
-from csaud_controller.queues import read_queues
+from csaud_controller.switches.counters import CountersError, read_counters
+from csaud_controller.switches.queues import read_queues
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.report.model import LinkSeries, Timeline

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.congestion import thresholds
 from csaud_controller.inventory import Fabric, LinkDefaults
+from csaud_controller.policy.congestion import thresholds
 
 from csaud_topologies.errors import RunError
 from csaud_topologies.scenario import ORDERED_MODES, Scenario

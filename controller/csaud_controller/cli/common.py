@@ -14,15 +14,15 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from csaud_controller.artifacts import ArtifactsError
-from csaud_controller.control import ControlError, RefusedError, ask
-from csaud_controller.counters import CountersError
+from csaud_controller.base.yamlfile import ConfigError, FieldError
+from csaud_controller.control.client import ControlError, RefusedError, ask
 from csaud_controller.inventory import Fabric
-from csaud_controller.places import GRAMMAR
-from csaud_controller.policy import Policy
-from csaud_controller.rundir import ENVIRONMENT, RunDir, RunError, find_run
-from csaud_controller.tls import TlsError
-from csaud_controller.yamlfile import ConfigError, FieldError
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.places import GRAMMAR
+from csaud_controller.program.artifacts import ArtifactsError
+from csaud_controller.run.directory import ENVIRONMENT, RunDir, RunError, find_run
+from csaud_controller.switches.counters import CountersError
+from csaud_controller.switches.tls import TlsError
 
 T = TypeVar("T")
 

@@ -11,17 +11,17 @@ from typing import Annotated, Any
 import typer
 from pydantic import ValidationError
 
+from csaud_controller.base.units import parse_duration
+from csaud_controller.base.yamlfile import load_model
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, given, request
-from csaud_controller.control import ControlError, wait_programmed
-from csaud_controller.daemon import serve
-from csaud_controller.desired import Intent
-from csaud_controller.faults import FaultRule, Faults
+from csaud_controller.control.client import ControlError, wait_programmed
+from csaud_controller.control.daemon import serve
 from csaud_controller.inventory import ClientTls, Fabric, load_fabric
-from csaud_controller.policy import Policy
-from csaud_controller.rundir import RunDir, find_run, is_served
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.run.directory import RunDir, find_run, is_served
 from csaud_controller.targets import TARGETS, target_named
-from csaud_controller.units import parse_duration
-from csaud_controller.yamlfile import load_model
 
 app = typer.Typer(help="The process that programs the switches.", no_args_is_help=True, add_completion=False)
 

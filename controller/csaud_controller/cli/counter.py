@@ -15,9 +15,9 @@ from rich.live import Live
 
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, known_switches
 from csaud_controller.cli.counter_tables import CounterTables, Shown
-from csaud_controller.counters import read_counters
 from csaud_controller.inventory import Fabric
-from csaud_controller.rundir import find_run
+from csaud_controller.run.directory import find_run
+from csaud_controller.switches.counters import read_counters
 
 app = typer.Typer(
     help="What the switches counted, read from them directly.", no_args_is_help=True, add_completion=False

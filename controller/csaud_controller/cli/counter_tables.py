@@ -11,9 +11,9 @@ from rich.segment import Segment
 from rich.text import Text
 
 from csaud_controller.cli.fitting import Fitted
-from csaud_controller.counters import BY_PORT, PATH_BUCKETS, SAI_NAMES
 from csaud_controller.inventory import Fabric
-from csaud_controller.packets import KINDS
+from csaud_controller.program.packets import KINDS
+from csaud_controller.switches.counters import BY_PORT, PATH_BUCKETS, SAI_NAMES
 
 _TAKEN = {
     "injected": "lost by\nfault#",

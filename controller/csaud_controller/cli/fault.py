@@ -17,9 +17,9 @@ from csaud_controller.cli.common import (
     request,
     table,
 )
-from csaud_controller.faults import DEFAULT_KINDS
-from csaud_controller.packets import KINDS
-from csaud_controller.places import GRAMMAR
+from csaud_controller.policy.faults import DEFAULT_KINDS
+from csaud_controller.policy.places import GRAMMAR
+from csaud_controller.program.packets import KINDS
 
 app = typer.Typer(help="Losses on purpose, seeded and counted.", no_args_is_help=True, add_completion=False)
 

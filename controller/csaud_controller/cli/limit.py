@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from csaud_controller.base.units import format_duration
 from csaud_controller.cli.common import (
     AtOption,
     JsonOption,
@@ -22,9 +23,8 @@ from csaud_controller.cli.common import (
     policy_of,
     table,
 )
-from csaud_controller.congestion import Limits
-from csaud_controller.policy import Policy, limits_of
-from csaud_controller.units import format_duration
+from csaud_controller.policy.congestion import Limits
+from csaud_controller.policy.model import Policy, limits_of
 
 app = typer.Typer(
     help="How full a port may get: where DATA is cut, all is dropped, the alarm is raised.",

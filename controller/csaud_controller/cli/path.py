@@ -19,11 +19,11 @@ from csaud_controller.cli.common import (
     request,
     table,
 )
-from csaud_controller.host_paths import MAX_PATHS, change_denied
 from csaud_controller.inventory import End, Fabric
-from csaud_controller.live import live_view
-from csaud_controller.paths import host_paths
-from csaud_controller.policy import Policy
+from csaud_controller.paths.equal_cost import host_paths
+from csaud_controller.paths.host_reports import MAX_PATHS, change_denied
+from csaud_controller.paths.live import live_view
+from csaud_controller.policy.model import Policy
 
 app = typer.Typer(help="The ways through the fabric.", no_args_is_help=True, add_completion=False)
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+from csaud_controller.base.units import format_duration
 from csaud_controller.cli.common import (
     JsonOption,
     RunOption,
@@ -23,13 +24,12 @@ from csaud_controller.cli.common import (
     table,
 )
 from csaud_controller.inventory import Fabric
-from csaud_controller.live import live_view
-from csaud_controller.packets import KindName
-from csaud_controller.paths import LiveView, prefixes
-from csaud_controller.policy import Policy
-from csaud_controller.spray import SprayMode, SprayOverride
-from csaud_controller.units import format_duration
-from csaud_controller.weights import effective_weights
+from csaud_controller.paths.equal_cost import prefixes
+from csaud_controller.paths.live import LiveView, live_view
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.spray import SprayMode, SprayOverride
+from csaud_controller.policy.weights import effective_weights
+from csaud_controller.program.packets import KindName
 
 app = typer.Typer(
     help="How the switches spray packets over equal paths.", no_args_is_help=True, add_completion=False

@@ -22,8 +22,8 @@ from csaud_controller.cli.common import (
     policy_of,
     table,
 )
-from csaud_controller.policy import Policy, signals_of
-from csaud_controller.signals import HEADERS_ONLY, WITH_ICRC, LossSignal, Signal, SignalRule
+from csaud_controller.policy.model import Policy, signals_of
+from csaud_controller.policy.signals import HEADERS_ONLY, WITH_ICRC, LossSignal, Signal, SignalRule
 
 app = typer.Typer(
     help="What becomes of DATA without room: trimmed, bounced, both or dropped.",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from csaud_controller.graph import components
+from csaud_controller.base.graph import components
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory.ports import MAX_PORT, End
-from csaud_controller.yamlfile import FieldError
 
 if TYPE_CHECKING:
     from csaud_controller.inventory.model import Fabric

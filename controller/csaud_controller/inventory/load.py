@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from csaud_controller.base.yamlfile import ConfigError, load_model
 from csaud_controller.inventory.builders import fat_tree, leaf_spine
 from csaud_controller.inventory.model import Fabric
-from csaud_controller.yamlfile import ConfigError, load_model
 
 _LEAF_SPINE = re.compile(r"leaf-spine-(\d+)x(\d+)(?:x(\d+))?")
 _FAT_TREE = re.compile(r"fat-tree-(\d+)")

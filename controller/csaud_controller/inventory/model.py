@@ -14,10 +14,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 
-from csaud_controller.graph import components
+from csaud_controller.base.graph import components
+from csaud_controller.base.units import Duration, Rate
 from csaud_controller.inventory.checks import check_fabric
 from csaud_controller.inventory.ports import MAX_PORT, End
-from csaud_controller.units import Duration, Rate
 
 Role = Literal["leaf", "spine", "core", "edge", "aggregation"]
 """leaf and spine of two tiers; edge, aggregation and core of three."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from csaud_controller.artifacts import Artifacts, find_artifacts
 from csaud_controller.inventory import Fabric
-from csaud_controller.policy import Policy
-from csaud_controller.state import TableState
+from csaud_controller.policy.model import Policy
+from csaud_controller.program.artifacts import Artifacts, find_artifacts
+from csaud_controller.program.entities import TableState
 
 
 class QueueLimit(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from csaud_controller.inventory import RECIRCULATION_PORT, Fabric
-from csaud_controller.state import Group, GroupMember, TableState
+from csaud_controller.program.entities import Group, GroupMember, TableState
 from csaud_controller.targets.base import QueueLimit, Target
 
 

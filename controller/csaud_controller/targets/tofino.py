@@ -11,11 +11,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.artifacts import Artifacts, ArtifactsError
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
-from csaud_controller.policy import Policy
-from csaud_controller.signals import WITH_ICRC
-from csaud_controller.state import (
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.signals import WITH_ICRC
+from csaud_controller.program.artifacts import Artifacts, ArtifactsError
+from csaud_controller.program.entities import (
     SECOND_CHOICE,
     Call,
     CloneSession,
@@ -27,7 +28,6 @@ from csaud_controller.state import (
 )
 from csaud_controller.targets.base import Target
 from csaud_controller.targets.bfconfig import bf_pipeline_config
-from csaud_controller.yamlfile import FieldError
 
 _TICK_NS = 256
 """The chips' unit of time."""

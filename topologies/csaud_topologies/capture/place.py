@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory import End, Fabric, interface, load_fabric
-from csaud_controller.yamlfile import ConfigError
 from csaud_softswitch.taps import SOCKET
 
 from csaud_topologies.capture.frames import Source

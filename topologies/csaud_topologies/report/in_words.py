@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from csaud_controller.policy import Policy
+from csaud_controller.policy.model import Policy
 
 from csaud_topologies.report.model import EventRecord, Report
 

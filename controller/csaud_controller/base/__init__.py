@@ -1,0 +1,1 @@
+"""What knows nothing of fabrics: units, graphs, seeds, YAML whose mistakes are told with file and line."""

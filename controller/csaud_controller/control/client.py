@@ -1,0 +1,86 @@
+"""Asks the controller of a running fabric over its control socket (see `server`)."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from csaud_controller.run.directory import is_served
+
+APPLY_TIMEOUT_S = 10.0
+"""How long a change may take, where a request says nothing else."""
+_MARGIN_S = 5.0
+
+Answer = dict[str, Any]
+
+
+class ControlError(RuntimeError):
+    """The controller cannot be reached."""
+
+
+class RefusedError(ControlError):
+    """The controller refused a request: it names something unknown, or a value that cannot be."""
+
+
+def ask(path: Path, op: str, *, timeout_s: float = APPLY_TIMEOUT_S, **arguments: Any) -> Answer:
+    """One request to the controller at `path`, which may take `timeout_s` for it.
+
+    ControlError when there is no controller or no answer, RefusedError when it refuses.
+    """
+    arguments |= {"op": op, "timeout_s": timeout_s}
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout_s + _MARGIN_S)
+        try:
+            connection.connect(str(path))
+            connection.sendall(json.dumps(arguments, default=_plain).encode() + b"\n")
+            line = connection.makefile("rb").readline()
+        except FileNotFoundError:
+            raise ControlError(f"no controller runs: {path} does not exist") from None
+        except ConnectionRefusedError:
+            raise ControlError(f"no controller runs: nobody listens at {path}") from None
+        except TimeoutError:
+            raise ControlError(
+                f"the controller at {path} gave no answer within {timeout_s + _MARGIN_S:g} s"
+            ) from None
+        except OSError as error:
+            raise ControlError(f"the controller at {path} cannot be reached: {error}") from None
+    if not line:
+        raise ControlError(f"the controller at {path} ended without an answer")
+    answer: Answer = json.loads(line)
+    if not answer["ok"]:
+        raise RefusedError(answer["error"])
+    return answer
+
+
+def wait_served(path: Path, timeout_s: float = 30.0) -> None:
+    """Wait until a controller accepts connections at `path`; ControlError when none does in time."""
+    deadline = time.monotonic() + timeout_s
+    while not is_served(path):
+        if time.monotonic() > deadline:
+            raise ControlError(f"no controller serves {path} after {timeout_s:g} s")
+        time.sleep(0.02)
+
+
+def wait_programmed(path: Path, timeout_s: float = 30.0) -> None:
+    """Wait until a controller serves `path` and every switch holds its tables.
+
+    ControlError says which switches do not after `timeout_s`, or that no controller came.
+    """
+    deadline = time.monotonic() + timeout_s
+    wait_served(path, timeout_s)
+    left = max(0.1, deadline - time.monotonic())
+    pending = ask(path, "wait", timeout_s=left)["pending"]
+    if pending:
+        reasons = ", ".join(f"{name} ({why})" for name, why in pending.items())
+        raise ControlError(f"not programmed after {timeout_s:g} s: {reasons}")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    raise TypeError(f"not JSON: {value!r}")

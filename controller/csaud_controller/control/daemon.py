@@ -1,0 +1,83 @@
+"""The controller as a process: one event loop that serves a run directory until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import time
+from pathlib import Path
+
+from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.control.server import ControlServer
+from csaud_controller.desired import store
+from csaud_controller.inventory import Fabric
+from csaud_controller.policy.intent import Intent
+from csaud_controller.run.directory import RunDir
+from csaud_controller.targets import Target
+
+LOG = logging.getLogger("csaud.controller")
+
+
+async def serve(
+    run: RunDir,
+    fabric: Fabric,
+    target: Target,
+    *,
+    intent: Intent | None = None,
+    program: Path | None = None,
+    probe_interval_s: float = 0.15,
+    audit_s: float = 3.0,
+    reports: tuple[str, int] | None = None,
+) -> None:
+    """Control `fabric` until SIGTERM, SIGINT or a request to stop.
+
+    `reports`: host and port where path reports of hosts are taken, too.
+
+    The desired state is that of desired.json, if an earlier controller of this run left one; `intent`
+    replaces it.
+    """
+    stored = store.load(run.desired_file) or store.Stored()
+    if intent is not None:
+        stored = stored.model_copy(update={"intent": intent})
+    stored.intent.check(fabric)
+    target.check(stored.intent.policy)
+    store.save(run.desired_file, stored)
+    controller = FabricController(
+        fabric,
+        target.find_program(program),
+        target,
+        stored=stored,
+        save=lambda changed: store.save(run.desired_file, changed),
+        probe_interval_s=probe_interval_s,
+        audit_s=audit_s,
+    )
+    server = ControlServer(controller, run.control_socket, reports)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, server.stopped.set)
+    started = time.monotonic()
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(controller.run()),
+                group.create_task(_tell_when_programmed(controller, started)),
+            ]
+            await server.serve()
+            for task in tasks:
+                task.cancel()
+    finally:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(number)
+    LOG.info("stopped; the switches keep their tables")
+
+
+async def _tell_when_programmed(controller: FabricController, started: float) -> None:
+    generation = controller.generation
+    pending = await controller.wait_applied(generation, 30)
+    if pending:
+        reasons = ", ".join(f"{name} ({why})" for name, why in pending.items())
+        LOG.warning("not programmed after 30 s: %s", reasons)
+    else:
+        seconds = time.monotonic() - started
+        LOG.info("%d switches hold their tables after %.3f s", len(controller.tasks), seconds)

@@ -1,0 +1,284 @@
+"""The controller of one fabric: a task a switch, the link monitor, and the desired state that joins them."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from finsy.p4schema import P4SchemaCache
+
+from csaud_controller.control.alarms import AlarmLog
+from csaud_controller.control.gathering import Gathering
+from csaud_controller.desired.changes import Changes
+from csaud_controller.desired.states import desired_states
+from csaud_controller.desired.store import Stored
+from csaud_controller.inventory import End, Fabric
+from csaud_controller.links.monitor import Change, LinkMonitor
+from csaud_controller.links.probes import Probe
+from csaud_controller.paths.host_reports import HostPaths
+from csaud_controller.paths.live import LiveView
+from csaud_controller.policy.intent import Intent
+from csaud_controller.program.artifacts import Artifacts
+from csaud_controller.program.entities import TableState
+from csaud_controller.switches import finsylog
+from csaud_controller.switches.task import Hooks, SwitchTask
+from csaud_controller.switches.tls import credentials
+from csaud_controller.targets import Target
+
+_shared_schema: Any = P4SchemaCache
+"""Within it, all switches share what finsy makes of one P4Info (finsy's __init__ has no annotations)."""
+
+LOG = logging.getLogger("csaud.controller")
+
+
+class FabricController:
+    """Keeps every switch of `fabric` as `intent` and the live links demand.
+
+    `save` is called with what must outlive this process, whenever that changes. `probe_interval_s`: 0
+    switches link probes off, and all links are then taken to be up.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        artifacts: Artifacts,
+        target: Target,
+        *,
+        stored: Stored | None = None,
+        save: Callable[[Stored], None] = lambda stored: None,
+        probe_interval_s: float = 0.15,
+        audit_s: float = 3.0,
+    ) -> None:
+        stored = stored or Stored()
+        self.fabric, self.artifacts, self.target = fabric, artifacts, target
+        self.intent = stored.intent
+        self.generation = 1
+        self.events: list[dict[str, Any]] = []
+        """Every change of a link or switch, oldest first: seconds since the epoch, what, up, why."""
+        self.alarms = AlarmLog()
+        self.changes = Changes()
+        self.host_paths = HostPaths()
+        self._save, self._stored = save, stored
+        self._probe_interval_s = probe_interval_s
+        self._instance = secrets.randbits(32)
+        self._round = 0
+        self._monitor = LinkMonitor(fabric, stall_ns=round(3.5e9 * probe_interval_s))
+        self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
+        self._live = self._monitor.live()
+        self._desired: dict[str, TableState] = {}
+        self._desired_generation = self.generation
+        self._gathering = Gathering()
+        self._timer: asyncio.TimerHandle | None = None
+        self._settled = asyncio.Event()
+        hooks = Hooks(
+            desired=lambda name: (self._desired_generation, self._desired[name]),
+            opened=self._on_opened,
+            ready=self._on_ready,
+            lost=self._on_lost,
+            unheard=self._on_unheard,
+            settled=self._on_settled,
+            probed=self._monitor.sent,
+            probe=self._on_probe,
+            alarm=self._on_alarm,
+        )
+        self.tasks = {
+            name: SwitchTask(
+                name,
+                spec.p4runtime,
+                spec.device_id,
+                artifacts,
+                target,
+                hooks,
+                credentials=credentials(fabric, name),
+                audit_s=audit_s,
+            )
+            for name, spec in fabric.switches.items()
+            if spec.p4runtime is not None
+        }
+        missing = [name for name in fabric.switches if name not in self.tasks]
+        if missing:
+            raise ValueError(f"no P4Runtime address is known for {', '.join(missing)}")
+        self._recompute()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        handler = finsylog.attach(lambda name, error: self.tasks[name].failed(error))
+        try:
+            with _shared_schema():
+                await self._run()
+        finally:
+            finsylog.detach(handler)
+            self._stop_waiting()
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for task in self.tasks.values():
+                group.create_task(task.run(), name=task.name)
+            if self._probe_interval_s:
+                group.create_task(self._probe_links(), name="link probes")
+
+    def change(self, intent: Intent) -> int:
+        """Take a new intent; returns the generation that switches have to reach. FieldError: names unknown
+        things."""
+        intent.check(self.fabric)
+        self.target.check(intent.policy)
+        before, self.intent = self.intent, intent
+        self._store()
+        self.generation += 1
+        if (change := self.changes.add(before, intent, self.generation)) is not None:
+            LOG.info("asked for: %s", "; ".join(change.what))
+        self._follow()
+        return self.generation
+
+    async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
+        """Wait until every switch holds this generation; returns those that do not, with the reason."""
+        await self.wait_until(lambda: not self._pending(generation), timeout_s)
+        return self._pending(generation)
+
+    async def wait_in_sync(self, timeout_s: float) -> dict[str, str]:
+        """Like wait_applied, for whatever is desired when the wait ends: links and switches may change
+        meanwhile."""
+        await self.wait_until(lambda: not self._pending(self.generation), timeout_s)
+        return self._pending(self.generation)
+
+    async def wait_until(self, reached: Callable[[], bool], timeout_s: float) -> bool:
+        """Wait until `reached()`, asked again whenever a switch or link changed; False if it never is."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                while not reached():
+                    self._settled.clear()
+                    await self._settled.wait()
+        return reached()
+
+    def status(self) -> dict[str, Any]:
+        """Everything that `csaud fabric show` tells, as JSON values."""
+        live = self._live
+        dead = {str(end) for end in live.dead_links}
+        return {
+            "fabric": self.fabric.name,
+            "target": self.target.name,
+            "pipeline": {"digest": self.artifacts.digest, "cookie": f"{self.artifacts.cookie:#018x}"},
+            "generation": self.generation,
+            "switches": {
+                name: {
+                    **asdict(task.status),
+                    "address": task.address,
+                    "alive": name not in live.dead_switches,
+                }
+                for name, task in self.tasks.items()
+            },
+            "links": [
+                {
+                    "a": str(a),
+                    "b": str(b),
+                    "up": str(a) not in dead and not {a.node, b.node} & live.dead_switches,
+                }
+                for a, b in (edge.ends for edge in self.fabric.switch_edges())
+            ],
+            "miswired": {str(at): str(origin) for at, origin in self._monitor.miswired.items()},
+            "probes": {"interval_s": self._probe_interval_s, "rounds": self._round},
+            "events": self.events[-100:],
+            "alarms": {"total": self.alarms.total, "by_port": dict(self.alarms.by_port)},
+        }
+
+    @property
+    def live(self) -> LiveView:
+        """What can carry packets at present."""
+        return self._live
+
+    def _pending(self, generation: int) -> dict[str, str]:
+        return {
+            name: task.status.error
+            or ("not connected" if not task.status.connected else "still being written")
+            for name, task in self.tasks.items()
+            if task.status.applied < generation
+        }
+
+    async def _probe_links(self) -> None:
+        ends = {name: [End(name, port) for port in self.fabric.uplinks(name)] for name in self.tasks}
+        while True:
+            await asyncio.sleep(self._probe_interval_s)
+            self._changed(self._monitor.judge(time.monotonic_ns()))
+            self._round += 1
+            self._monitor.round_begins(self._round)
+            for name in filter(ends.get, self.tasks):
+                self.tasks[name].send_probes([Probe(end, self._instance, self._round) for end in ends[name]])
+
+    def _on_probe(self, at: End, probe: Probe) -> None:
+        if probe.instance == self._instance:
+            self._changed(self._monitor.received(at, probe.origin, probe.round))
+
+    def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
+        LOG.warning("alarm: %s", self.alarms.add(name, self.target.alarm(digest)))
+        self._settled.set()
+
+    def _on_settled(self, _name: str) -> None:
+        self.changes.settle(lambda generation: not self._pending(generation))
+        self._settled.set()
+
+    def _on_opened(self, name: str) -> None:
+        self._monitor.switch_opened(name, time.monotonic_ns())
+        self._changed([])
+
+    def _on_ready(self, name: str) -> None:
+        status = self.tasks[name].status
+        LOG.info("%s: %d entries in place after %.3f s", name, status.held, status.programmed_s or 0)
+        self._changed(self._monitor.switch_ready(name, self._round))
+
+    def _on_lost(self, name: str) -> None:
+        self._monitor.switch_lost(name, time.monotonic_ns())
+        self._settled.set()
+
+    def _on_unheard(self, name: str) -> None:
+        self._monitor.switch_unheard(name)
+        self._settled.set()
+
+    def _changed(self, changes: list[Change]) -> None:
+        for change in changes:
+            level = logging.INFO if change.up else logging.WARNING
+            LOG.log(level, "%s %s: %s", change.what, "up" if change.up else "down", change.why)
+            self.events.append({"time": time.time(), "what": change.what, "up": change.up, "why": change.why})
+        if changes:
+            self._settled.set()
+        live = self._monitor.live()
+        if live != self._live:
+            self._live = live
+            self.generation += 1
+            now = time.monotonic_ns()
+            if (due := self._gathering.event(now)) is not None:
+                self._timer = asyncio.get_running_loop().call_later((due - now) / 1e9, self._follow)
+
+    def _follow(self) -> None:
+        """Compute what is desired by now and tell every switch."""
+        self._stop_waiting()
+        began = time.monotonic_ns()
+        try:
+            self._recompute()
+        finally:  # whatever went wrong, the next event is computed again
+            self._gathering.computed(began, time.monotonic_ns())
+        for task in self.tasks.values():
+            task.wake()
+        self._store()
+
+    def _stop_waiting(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _recompute(self) -> None:
+        states = desired_states(self.fabric, self.intent, self._live)
+        self._desired = {name: self.target.adapt(state, self.fabric) for name, state in states.items()}
+        self._desired_generation = self.generation
+
+    def _store(self) -> None:
+        """Save what must outlive this process, if it has changed."""
+        stored = Stored(intent=self.intent, dead_links=tuple(sorted(self._live.dead_links)))
+        if stored != self._stored:
+            self._save(stored)
+            self._stored = stored

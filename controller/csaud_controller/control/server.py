@@ -1,0 +1,184 @@
+"""The controller's control socket: JSON lines over a unix socket, one answer a request.
+
+A request is `{"op": NAME, ...}`; an answer `{"ok": true, ...}` or `{"ok": false, "error": TEXT}`. Changes
+are answered when every switch holds them, or after `timeout_s` with the switches that do not, by name, under
+`pending`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from csaud_controller.base.yamlfile import mistake
+from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ControlError
+from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.paths.host_reports import PathReport, as_json
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.run.directory import is_served
+
+LOG = logging.getLogger("csaud.controller")
+
+_MAX_LINE = 1 << 24
+
+Request = dict[str, Any]
+Ops = dict[str, Callable[[Request], Awaitable[Answer]]]
+
+
+class ControlServer:
+    """Serves one FabricController at `path` until `stopped` is set; and path reports of hosts, alone, at
+    `reports`, host and port, where hosts have no such path.
+    """
+
+    def __init__(
+        self, controller: FabricController, path: Path, reports: tuple[str, int] | None = None
+    ) -> None:
+        self._controller, self._path, self._reports = controller, path, reports
+        self.stopped = asyncio.Event()
+        self._ops: Ops = {
+            "status": self._status,
+            "intent": self._intent,
+            "policy.set": self._policy_set,
+            "fault.set": self._fault_set,
+            "fault.clear": self._fault_clear,
+            "changes": self._changes,
+            "alarms": self._alarms,
+            **self._host_ops(),
+            "paths.stats": self._paths_stats,
+            "wait": self._wait,
+            "stop": self._stop,
+        }
+
+    async def serve(self) -> None:
+        """ControlError when a controller already serves this path; a socket that a killed one left is
+        replaced."""
+        if is_served(self._path):
+            raise ControlError(f"a controller already runs: {self._path} is in use")
+        self._path.unlink(missing_ok=True)
+        async with contextlib.AsyncExitStack() as servers:
+            await self._serve_until_stopped(servers)
+
+    async def _serve_until_stopped(self, servers: contextlib.AsyncExitStack) -> None:
+        if self._reports is not None:
+            answers = partial(self._client, ops=self._host_ops())
+            await servers.enter_async_context(
+                await asyncio.start_server(answers, *self._reports, limit=_MAX_LINE)
+            )
+        server = await asyncio.start_unix_server(
+            partial(self._client, ops=self._ops), self._path, limit=_MAX_LINE
+        )
+        own = self._path.stat().st_ino
+        try:
+            async with server:
+                await self.stopped.wait()
+        finally:
+            if self._path.exists() and self._path.stat().st_ino == own:
+                self._path.unlink()
+
+    def _host_ops(self) -> Ops:
+        """What hosts may ask for over the network: nothing that changes the fabric."""
+        return {"paths.report": self._paths_report}
+
+    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ops: Ops) -> None:
+        try:
+            while line := await reader.readline():
+                answer = await self._answer(line, ops)
+                writer.write(json.dumps(answer).encode() + b"\n")
+                await writer.drain()
+        except (ConnectionError, ValueError) as error:  # ValueError: a line that never ends
+            LOG.debug("a client of the control socket was dropped: %s", error)
+        finally:
+            writer.close()
+
+    async def _answer(self, line: bytes, ops: Ops) -> Answer:
+        try:
+            request = json.loads(line)
+            op = ops.get(request["op"])
+            if op is None:
+                raise ValueError(f"unknown op {request['op']!r}; expected one of {', '.join(ops)}")
+            return {"ok": True, **await op(request)}
+        except ValidationError as error:
+            return _refusal(mistake(error))
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            return _refusal(str(error) or type(error).__name__)
+        except KeyError as error:
+            return _refusal(f"the request lacks {error}")
+
+    async def _status(self, request: Request) -> Answer:
+        return {"pid": os.getpid(), "status": self._controller.status(), **await self._intent(request)}
+
+    async def _intent(self, request: Request) -> Answer:
+        return {"intent": self._controller.intent.model_dump(mode="json")}
+
+    async def _policy_set(self, request: Request) -> Answer:
+        intent = self._controller.intent
+        changed = {**intent.policy.model_dump(), **request["policy"]}
+        return await self._change(
+            Intent(policy=Policy.model_validate(changed), faults=intent.faults), request
+        )
+
+    async def _fault_set(self, request: Request) -> Answer:
+        intent = self._controller.intent
+        faults = intent.faults.with_rule(FaultRule.model_validate(request["rule"]))
+        return await self._change(Intent(policy=intent.policy, faults=faults), request)
+
+    async def _fault_clear(self, request: Request) -> Answer:
+        intent, where = self._controller.intent, request.get("where")
+        try:
+            faults = Faults() if where is None else intent.faults.without(where)
+        except KeyError:
+            known = ", ".join(rule.where for rule in intent.faults.rules) or "no fault at all"
+            raise ValueError(f"no fault is set for {where}; there is {known}") from None
+        return await self._change(Intent(policy=intent.policy, faults=faults), request)
+
+    async def _changes(self, request: Request) -> Answer:
+        """Those of policy and faults after number `since`, and what is asked for by now."""
+        log = self._controller.changes
+        found = log.since(int(request.get("since", 0)))
+        return {"total": log.total, "changes": found, **await self._intent(request)}
+
+    async def _alarms(self, request: Request) -> Answer:
+        """Those after number `since`; with `wait`, as soon as there are any, or after `timeout_s`."""
+        log, since = self._controller.alarms, int(request.get("since", 0))
+        if request.get("wait"):
+            timeout_s = float(request.get("timeout_s", APPLY_TIMEOUT_S))
+            await self._controller.wait_until(lambda: log.total > since, timeout_s)
+        return {"total": log.total, "by_port": dict(log.by_port), "alarms": log.since(since)}
+
+    async def _paths_report(self, request: Request) -> Answer:
+        """A rank's report of its paths; answered with those that hosts must not use."""
+        self._controller.host_paths.take(PathReport.model_validate(request))
+        return {"denied": list(self._controller.intent.policy.denied_paths)}
+
+    async def _paths_stats(self, request: Request) -> Answer:
+        found = as_json(self._controller.host_paths.by_host(self._controller.fabric))
+        return {"hosts": found, "denied": list(self._controller.intent.policy.denied_paths)}
+
+    async def _change(self, intent: Intent, request: Request) -> Answer:
+        generation = self._controller.change(intent)
+        timeout_s = float(request.get("timeout_s", APPLY_TIMEOUT_S))
+        pending = await self._controller.wait_applied(generation, timeout_s)
+        return {"pending": pending, **await self._intent(request)}
+
+    async def _wait(self, request: Request) -> Answer:
+        timeout_s = float(request.get("timeout_s", APPLY_TIMEOUT_S))
+        return {"pending": await self._controller.wait_in_sync(timeout_s)}
+
+    async def _stop(self, request: Request) -> Answer:
+        self.stopped.set()
+        return {"pid": os.getpid()}
+
+
+def _refusal(message: str) -> Answer:
+    return {"ok": False, "error": message}

@@ -1,0 +1,41 @@
+"""The desired state on disk, so that a restarted controller goes on where the last one stopped."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from csaud_controller.base.yamlfile import load_model
+from csaud_controller.inventory import End
+from csaud_controller.policy.intent import Intent
+
+
+class Stored(BaseModel):
+    """What is kept: the intent, and the links that were down (they stay unused until a probe passes)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    intent: Intent = Field(default_factory=Intent)
+    dead_links: tuple[End, ...] = ()
+
+
+def load(path: Path) -> Stored | None:
+    """What was kept, or None; ConfigError when the file was damaged by hand."""
+    return load_model(path, Stored) if path.exists() else None
+
+
+def save(path: Path, stored: Stored) -> None:
+    """Replace the file atomically: a controller killed at any moment leaves the old or the new one."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(stored.model_dump_json(indent=2, exclude_none=True) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,246 @@
+"""Which links and switches are alive, judged from probes. No clock and no I/O: rounds and `now` are passed
+in.
+
+Every round, each switch that is ready sends one probe out of each of its ports towards other switches. A
+probe counts as lost only when there is proof that it would have been seen: it, or a later one, has come from
+the same switch over another link, and what was sent after that has come in at the same receiver since. What a
+switch tells comes in order, so a control channel that is busy, or slower than others, never looks like a dead
+link; nor do rounds that were left out. Where there is no such proof (a switch with one link, or none left)
+many more must be missed; nothing can be routed around such a switch anyway.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from csaud_controller.inventory import Edge, End, Fabric
+from csaud_controller.paths.live import LiveView
+
+
+class Direction(NamedTuple):
+    """One direction of a link: what leaves at `origin` comes in at `at`."""
+
+    origin: End
+    at: End
+
+
+@dataclass
+class _Heard:
+    """What is known of one direction, in rounds."""
+
+    last: int = 0
+    """Newest round received."""
+    history: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_ROUNDS_KEPT))
+    """Rounds received, and the newest round that had begun by then."""
+    since: int = 0
+    """Probes of this round and earlier ones are not expected: one end was not ready."""
+    up: bool = True
+
+    @property
+    def seen(self) -> int:
+        return max(self.last, self.since)
+
+    def heard_before(self, round_: int) -> int:
+        """The newest round that was received before round `round_` began; 0: none."""
+        return next((heard for heard, begun in reversed(self.history) if begun < round_), 0)
+
+
+_ROUNDS_KEPT = 64
+"""more than may be missed"""
+
+
+@dataclass
+class _Switch:
+    open: bool = False
+    """There is a session."""
+    ready: bool = False
+    """Its tables are in place and its probes are sent and heard."""
+    lost_at: int | None = None
+    """ns; None once it is given up or ready."""
+    alive: bool = True
+    sent: int = 0
+    """Newest round in which its probes were sent."""
+    rounds: deque[int] = field(default_factory=lambda: deque(maxlen=_ROUNDS_KEPT))
+    """Those in which they were: a busy controller leaves some out, and what was never sent is not lost."""
+
+    def sent_between(self, after: int, until: int) -> int:
+        """How many of the rounds `after` + 1 to `until` sent probes."""
+        return sum(after < each <= until for each in self.rounds)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A link or switch that was found to be up or down; `what` is "l1-s1" or "s1"."""
+
+    what: str
+    up: bool
+    why: str
+
+
+@dataclass
+class LinkMonitor:
+    """Keeps the state of every link between switches.
+
+    `misses`: lost probes in a row that make a link down; `misses_unproven`: the same without proof;
+    `grace_ns`: how long a switch may be without a session before its neighbours avoid it, and
+    `first_grace_ns` when all were without; `stall_ns`: when the controller itself was held up for longer
+    than this between two judgements, the rounds before count for nothing.
+    """
+
+    fabric: Fabric
+    misses: int = 3
+    misses_unproven: int = 40
+    grace_ns: int = 1_000_000_000
+    first_grace_ns: int = 3_000_000_000
+    stall_ns: int = 500_000_000
+    miswired: dict[End, End] = field(default_factory=dict)
+    """A switch port, and the port that its probes really come from where the inventory says otherwise."""
+
+    def __post_init__(self) -> None:
+        self._switches = {name: _Switch() for name in self.fabric.switches}
+        self._edge_of: dict[Direction, Edge] = {}
+        for edge in self.fabric.switch_edges():
+            a, b = edge.ends
+            self._edge_of[Direction(a, b)] = edge
+            self._edge_of[Direction(b, a)] = edge
+        self._heard = {direction: _Heard() for direction in self._edge_of}
+        leaving: dict[str, list[Direction]] = {}
+        entering: dict[str, list[Direction]] = {}
+        for direction in self._heard:
+            leaving.setdefault(direction.origin.node, []).append(direction)
+            entering.setdefault(direction.at.node, []).append(direction)
+        self._out_of_same = {d: [o for o in leaving[d.origin.node] if o != d] for d in self._heard}
+        self._into_same = {d: [o for o in entering[d.at.node] if o != d] for d in self._heard}
+        """The other directions that begin, or end, at the same switch."""
+        self._round = 0
+        self._judged_at: int | None = None
+
+    def start(self, now: int, dead_links: Iterable[End] = ()) -> None:
+        """Begin with what was known before (links named by their `a` end)."""
+        dead = set(dead_links)
+        for direction, edge in self._edge_of.items():
+            self._heard[direction].up = edge.ends[0] not in dead
+        self._give_everybody_time(now)
+
+    def switch_opened(self, name: str, now: int) -> None:
+        """A session with the switch stands; its tables may not be in place yet."""
+        if not any(switch.open for switch in self._switches.values()):
+            # there was no session at all: that tells nothing of the switches that have none yet
+            self._give_everybody_time(now)
+        self._switches[name].open = True
+
+    def _give_everybody_time(self, now: int) -> None:
+        for switch in self._switches.values():
+            switch.alive, switch.lost_at = True, now + self.first_grace_ns - self.grace_ns
+
+    def switch_ready(self, name: str, round_: int) -> list[Change]:
+        """The switch holds its tables and can send and receive probes from round `round_` + 1 on."""
+        switch = self._switches[name]
+        was_alive = switch.alive
+        switch.ready, switch.alive, switch.lost_at, switch.sent = True, True, None, round_
+        for direction, heard in self._heard.items():
+            if name in (direction.origin.node, direction.at.node):
+                heard.since = round_
+        return [] if was_alive else [Change(name, True, "holds its tables again")]
+
+    def switch_lost(self, name: str, now: int) -> None:
+        """The session with the switch has ended, or could still not be opened."""
+        switch = self._switches[name]
+        if switch.ready:
+            switch.lost_at = now
+        switch.open = switch.ready = False
+
+    def switch_unheard(self, name: str) -> None:
+        """It forwards as before, but somebody else controls it: its links keep the state they have."""
+        switch = self._switches[name]
+        switch.ready, switch.lost_at = False, None
+
+    def round_begins(self, round_: int) -> None:
+        """Switches may be told to send probes of this round from now on."""
+        self._round = round_
+
+    def sent(self, name: str, round_: int) -> None:
+        """The switch was told to send its probes of this round."""
+        switch = self._switches[name]
+        switch.sent = round_
+        switch.rounds.append(round_)
+
+    def received(self, at: End, origin: End, round_: int) -> list[Change]:
+        """A probe came in; returns the link that it brings back, if it does."""
+        direction = Direction(origin, at)
+        if direction not in self._heard:
+            if self.miswired.get(at) != origin:
+                self.miswired[at] = origin
+                expected = self.fabric.peers.get(at.node, {}).get(at.port)
+                return [Change(f"{at}", False, f"is wired to {origin}; the inventory says {expected}")]
+            return []
+        self.miswired.pop(at, None)
+        heard = self._heard[direction]
+        edge = self._edge_of[direction]
+        was_up = self._edge_up(edge)
+        if round_ > heard.last:
+            heard.last = round_
+            heard.history.append((round_, self._round))
+        heard.up = True
+        if self._edge_up(edge) and not was_up:
+            return [Change(_name(edge), True, "probes pass again in both directions")]
+        return []
+
+    def judge(self, now: int) -> list[Change]:
+        """Links whose probes are missing, and switches that have been away too long."""
+        changes: list[Change] = []
+        for name, switch in self._switches.items():
+            if switch.lost_at is not None and now - switch.lost_at > self.grace_ns:
+                switch.alive, switch.lost_at = False, None
+                changes.append(Change(name, False, "has no session with the controller"))
+        if self._judged_at is not None and now - self._judged_at > self.stall_ns:
+            self._forget()
+        self._judged_at = now
+        newest = max((heard.last for heard in self._heard.values()), default=0)
+        for direction, heard in self._heard.items():
+            if heard.up and (why := self._is_lost(direction, heard, newest)):
+                edge = self._edge_of[direction]
+                was_up = self._edge_up(edge)
+                heard.up = False
+                if was_up:
+                    changes.append(Change(_name(edge), False, why))
+        return changes
+
+    def live(self) -> LiveView:
+        """What can carry packets, for the computation of paths."""
+        dead = frozenset(edge.ends[0] for edge in self.fabric.switch_edges() if not self._edge_up(edge))
+        return LiveView(dead, frozenset(name for name, switch in self._switches.items() if not switch.alive))
+
+    def _edge_up(self, edge: Edge) -> bool:
+        a, b = edge.ends
+        return self._heard[Direction(a, b)].up and self._heard[Direction(b, a)].up
+
+    def _forget(self) -> None:
+        """Probes of past rounds are not expected any more."""
+        for direction, heard in self._heard.items():
+            heard.since = self._switches[direction.origin.node].sent
+
+    def _is_lost(self, direction: Direction, heard: _Heard, newest: int) -> str:
+        """Why the direction is down, empty while it is not. `newest`: round heard over any link at all."""
+        origin, at = (self._switches[end.node] for end in direction)
+        if not (origin.ready and at.ready):
+            return ""
+        proven = origin.sent_between(heard.seen, self._proof(direction))
+        if proven >= self.misses:
+            return f"{proven} probes from {direction.origin} to {direction.at} lost"
+        unproven = origin.sent_between(heard.seen, newest)
+        if unproven >= self.misses_unproven:
+            return f"no probe from {direction.origin} to {direction.at} in {unproven} rounds"
+        return ""
+
+    def _proof(self, direction: Direction) -> int:
+        """The newest round whose probe must have been seen if the direction was alive."""
+        told = max((self._heard[d].last for d in self._into_same[direction]), default=0)
+        return max((self._heard[d].heard_before(told) for d in self._out_of_same[direction]), default=0)
+
+
+def _name(edge: Edge) -> str:
+    return f"{edge.a}-{edge.b}"

@@ -1,0 +1,1 @@
+"""What can carry packets, which ways lead where, and what hosts tell of theirs."""

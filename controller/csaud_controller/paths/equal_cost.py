@@ -1,0 +1,148 @@
+"""Shortest paths through the fabric: which ports of a switch lead on to each destination.
+
+A destination is the switch that the hosts hang on. Each has one path group per switch, whose id depends on
+the inventory alone: a link that fails changes the members of groups, never a route or an id.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from ipaddress import IPv4Network
+
+from csaud_controller.base.graph import distances
+from csaud_controller.inventory import End, Fabric
+from csaud_controller.paths.live import ALL_UP, LiveView
+
+FIRST_LOCAL_GROUP = 512
+"""Group of a host at port p of its own switch is FIRST_LOCAL_GROUP + p; remote groups are 1, 2, .."""
+
+
+_Neighbours = dict[str, dict[int, str]]
+"""For each live switch: its ports that lead over a live link to another live switch, and to which."""
+
+
+@dataclass(frozen=True)
+class SwitchPaths:
+    """One switch's routes: prefix to group id, and the ports of each group (none at all: unreachable)."""
+
+    routes: dict[IPv4Network, int]
+    groups: dict[int, tuple[int, ...]]
+
+
+def prefixes(fabric: Fabric) -> dict[str, list[IPv4Network]]:
+    """For each switch with hosts, the prefixes that lead to it: one /24 where no other switch has hosts in
+    it, otherwise one /32 a host."""
+    subnets: dict[str, set[IPv4Network]] = {}
+    for name, host in fabric.hosts.items():
+        leaf = fabric.attachment(name).node
+        subnets.setdefault(leaf, set()).add(IPv4Network((int(host.ip), 24), strict=False))
+    result: dict[str, list[IPv4Network]] = {}
+    for leaf, own in subnets.items():
+        others = set().union(*(nets for other, nets in subnets.items() if other != leaf))
+        if len(own) == 1 and not own & others:
+            result[leaf] = sorted(own)
+        else:
+            hosts = (fabric.hosts[fabric.peers[leaf][port].node] for port in fabric.host_ports(leaf))
+            result[leaf] = sorted(IPv4Network(int(host.ip)) for host in hosts)
+    return result
+
+
+def remote_group(fabric: Fabric, destination: str) -> int:
+    """Group id that leads to the hosts of another switch: its place in the inventory, from 1."""
+    group = list(fabric.switches).index(destination) + 1
+    if group >= FIRST_LOCAL_GROUP:
+        raise ValueError(
+            f"a fabric has at most {FIRST_LOCAL_GROUP - 1} switches, {destination} is number {group}"
+        )
+    return group
+
+
+def next_ports(fabric: Fabric, destination: str, live: LiveView = ALL_UP) -> dict[str, tuple[int, ...]]:
+    """For every other switch: its ports that begin a shortest live path to `destination`, ascending.
+
+    Leaves carry no traffic between other switches where the fabric as built needs none of them to: a spine
+    that lost its link to a leaf then has no path there, rather than one down through another leaf and up
+    again.
+    """
+    return _next_ports(fabric, destination, _live_neighbours(fabric, live))
+
+
+def _next_ports(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, tuple[int, ...]]:
+    far = _distances(fabric, destination, neighbours)
+    carries = (set(fabric.switches) - fabric.edge_switches) | {destination}
+    return {
+        switch: tuple(
+            port
+            for port, peer in neighbours.get(switch, {}).items()
+            if switch in far and far.get(peer) == far[switch] - 1 and peer in carries
+        )
+        for switch in fabric.switches
+        if switch != destination
+    }
+
+
+def _distances(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, int]:
+    """Links from each switch to the destination, through switches that carry traffic between others."""
+    if destination not in neighbours:
+        return {}
+    carries = {name for name in neighbours if name not in fabric.edge_switches or name == destination}
+    within = distances(
+        {name: neighbours[name].values() for name in neighbours if name in carries}, destination
+    )
+    far = dict(within)
+    for switch, ports in neighbours.items():
+        nearest = min((within[peer] for peer in ports.values() if peer in within), default=None)
+        if switch not in within and nearest is not None:
+            far[switch] = nearest + 1
+    return far
+
+
+def switch_paths(fabric: Fabric, live: LiveView = ALL_UP) -> dict[str, SwitchPaths]:
+    """Routes and groups of every switch; each is computed as that switch, taken to be alive, must act."""
+    destinations = prefixes(fabric)
+    result = {name: SwitchPaths({}, {}) for name in fabric.switches}
+    seen = {name: live.seen_from(name) for name in fabric.switches}
+    views = {view: _live_neighbours(fabric, view) for view in set(seen.values())}
+    for destination, nets in destinations.items():
+        group = remote_group(fabric, destination)
+        ports = {view: _next_ports(fabric, destination, neighbours) for view, neighbours in views.items()}
+        for switch in fabric.switches:
+            if switch != destination:
+                result[switch].groups[group] = ports[seen[switch]][switch]
+                result[switch].routes.update(dict.fromkeys(nets, group))
+        for port in fabric.host_ports(destination):
+            host = fabric.hosts[fabric.peers[destination][port].node]
+            result[destination].groups[FIRST_LOCAL_GROUP + port] = (port,)
+            result[destination].routes[IPv4Network(int(host.ip))] = FIRST_LOCAL_GROUP + port
+    return result
+
+
+def host_paths(fabric: Fabric, src: str, dst: str, live: LiveView = ALL_UP) -> list[list[End]]:
+    """All equal-cost paths between two hosts: the switches on each, with the port each sends out of."""
+    last = fabric.attachment(dst)
+    first = fabric.attachment(src).node
+    ports = next_ports(fabric, last.node, live)
+    paths: list[list[End]] = []
+
+    def walk(switch: str, hops: list[End]) -> None:
+        if switch == last.node:
+            paths.append([*hops, last])
+            return
+        for port in ports[switch]:
+            walk(fabric.peers[switch][port].node, [*hops, End(switch, port)])
+
+    walk(first, [])
+    return paths
+
+
+def _live_neighbours(fabric: Fabric, live: LiveView) -> dict[str, dict[int, str]]:
+    """For each live switch: its ports that lead over a live link to another live switch, and to which."""
+    result: dict[str, dict[int, str]] = {
+        name: {} for name in fabric.switches if name not in live.dead_switches
+    }
+    for edge in fabric.switch_edges():
+        a, b = edge.ends
+        if a not in live.dead_links and a.node in result and b.node in result:
+            result[a.node][a.port] = b.node
+            result[b.node][b.port] = a.node
+    return {name: dict(sorted(ports.items())) for name, ports in result.items()}

@@ -1,0 +1,1 @@
+"""What users may ask for, and the table entries that each wish becomes."""

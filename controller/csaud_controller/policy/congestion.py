@@ -1,0 +1,116 @@
+"""How full a port may get: thresholds of cutting, dropping and alarm, and marks in between.
+
+All of them are in packets of the port's occupancy shadow, the P4 program's own count of what waits there.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from csaud_controller.base.seeds import derive
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.inventory import LinkDefaults
+from csaud_controller.program.entities import Entry, call, entry
+
+_DEPTH = Field(default=None, ge=1, le=0xFFFF)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Limits(_Strict):
+    """Packets waiting for a port; what is not given follows from the port's buffer (see `thresholds`)."""
+
+    trim_at: int | None = _DEPTH
+    """From here on DATA is cut."""
+    no_trim_at: int | None = _DEPTH
+    """From here on DATA that asks not to be trimmed is cut, too; trim_at: such a wish is ignored."""
+    drop_at: int | None = _DEPTH
+    """From here on nothing comes in."""
+    alarm_at: int | None = _DEPTH
+    """What comes in from here on is counted as overflow and raises the alarm."""
+
+    @model_validator(mode="after")
+    def _check(self) -> Limits:
+        for low, high in (("trim_at", "no_trim_at"), ("no_trim_at", "drop_at"), ("trim_at", "drop_at")):
+            below, above = getattr(self, low), getattr(self, high)
+            if below is not None and above is not None and below > above:
+                raise FieldError((low,), f"expected at most {high} ({above}), got {below}")
+        return self
+
+
+class Thresholds(NamedTuple):
+    """Limits with nothing left open, packets."""
+
+    trim_at: int
+    no_trim_at: int
+    drop_at: int
+    alarm_at: int
+
+
+def thresholds(limits: Limits, link: LinkDefaults) -> Thresholds:
+    """The limits of a port whose link is `link`. ValueError when the buffer leaves no room for what is given.
+
+    By default nothing comes in at 15/16 of the buffer, so that no queue drops unseen; DATA is cut at a
+    quarter of it; DATA that asks not to be has room up to the middle between both; and the alarm is raised in
+    the last eighth of what is left for everything else.
+    """
+    buffer = link.buffer
+    drop_at = limits.drop_at or max(1, buffer - (buffer + 15) // 16)
+    trim_at = limits.trim_at or min(max(1, buffer // 4), limits.no_trim_at or drop_at, drop_at)
+    no_trim_at = limits.no_trim_at or (trim_at + drop_at) // 2
+    if not trim_at <= no_trim_at <= drop_at:
+        raise ValueError(
+            f"expected trim_at <= no_trim_at <= drop_at, got {trim_at}, {no_trim_at} and {drop_at}"
+            f" in a buffer of {buffer} packets"
+        )
+    return Thresholds(trim_at, no_trim_at, drop_at, limits.alarm_at or drop_at - (drop_at - no_trim_at) // 8)
+
+
+class Ecn(_Strict):
+    """Packets whose sender listens (ECT) are marked: never below `low`, always from `high` on, and with a
+    probability that rises linearly in between."""
+
+    low: int = Field(ge=0, le=0xFFFF)
+    high: int = Field(ge=1, le=0xFFFF)
+
+    @model_validator(mode="after")
+    def _check(self) -> Ecn:
+        if self.low > self.high:
+            raise FieldError(("low",), f"expected at most high ({self.high}), got {self.low}")
+        return self
+
+
+def ecn_between(ecn: Ecn | bool, limits: Thresholds) -> Ecn | None:
+    """Where marking begins and ends: by default (True) from half of trim_at to trim_at, so that senders hear
+    of a queue before it is cut; None: no marks."""
+    if ecn is True:
+        return Ecn(low=limits.trim_at // 2, high=limits.trim_at)
+    return ecn or None
+
+
+def limit_entries(port: int, limits: Thresholds, alarm_interval_ns: int) -> list[Entry]:
+    """Entries of `congestion.limits`, of `loss_signal.return_limits` (the same for what is sent back out of
+    the port) and of `congestion.alarm` (alarms are told at most once an interval; 0: only counted)."""
+    returned = call("loss_signal.set_return_limits", drop_at=limits.drop_at, alarm_at=limits.alarm_at)
+    entries = [
+        entry("congestion.limits", {"port": port}, call("congestion.set_limits", **limits._asdict())),
+        entry("loss_signal.return_limits", {"port": port}, returned),
+    ]
+    if alarm_interval_ns:
+        report = call("congestion.report", interval_us=max(1, alarm_interval_ns // 1000))
+        entries.append(entry("congestion.alarm", {"port": port}, report))
+    return entries
+
+
+def ecn_entries(switch: str, port: int, marked: Ecn | None, seed: int) -> list[Entry]:
+    """The entry of `ecn.marking`; none where nothing is marked."""
+    if marked is None:
+        return []
+    between = call(
+        "ecn.mark_between", low=marked.low, high=marked.high, seed=derive(seed, "ecn", switch, port)
+    )
+    return [entry("ecn.marking", {"port": port}, between)]

@@ -1,0 +1,138 @@
+"""What the fabric is asked to do with packets: the ways to spray them, and what becomes of those without
+room."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from csaud_controller.base.units import Duration, at_least
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.inventory import End, Fabric
+from csaud_controller.paths.host_reports import PathId
+from csaud_controller.policy.congestion import (
+    Ecn,
+    Limits,
+    Thresholds,
+    ecn_between,
+    ecn_entries,
+    limit_entries,
+    thresholds,
+)
+from csaud_controller.policy.places import Where, at_port, check_switch, ports_of
+from csaud_controller.policy.signals import (
+    HEADERS_ONLY,
+    LossSignal,
+    Signal,
+    SignalRule,
+    signal_entries,
+    signals_at,
+)
+from csaud_controller.policy.spray import DEFAULT_GAP, Spraying, SprayMode, SprayOverride
+from csaud_controller.policy.weights import Weights, check_weights
+from csaud_controller.program.entities import Entry
+
+
+class Policy(BaseModel):
+    """The fabric's policy; every field has a default that works."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    spray: SprayMode = "entropy"
+    flowlet_gap: Annotated[Duration, at_least(1000)] = Field(
+        default=DEFAULT_GAP, description="pause of a flow that begins a new flowlet"
+    )
+    honour_hosts: bool = Field(default=True, description="a host's own wish in the CSA header is granted")
+    overrides: tuple[SprayOverride, ...] = Field(default=(), description="the first that fits holds")
+    weights: Weights = Field(default_factory=dict, description="none: derived from the rates of links")
+    loss_signal: LossSignal = "trim"
+    trim_size: int = Field(default=HEADERS_ONLY, ge=HEADERS_ONLY, le=0xFFFF, description="bytes of a LOSS")
+    trim_dscp: int = Field(default=8, ge=0, le=63)
+    trim_priority: int = Field(default=7, ge=0, le=7, description="queue of a LOSS, 7 is served first")
+    trim_icrc: bool = Field(default=False, description="a LOSS has an iCRC, so that verbs devices take it")
+    signals: tuple[SignalRule, ...] = Field(default=(), description="the last that fits holds")
+    limits: Limits = Limits()
+    limits_at: dict[Where, Limits] = Field(default_factory=dict, description="the last that fits holds")
+    ecn: Ecn | bool = Field(default=True, description="true: up to where DATA is cut; false: no marks")
+    ecn_at: dict[Where, Ecn | bool] = Field(default_factory=dict, description="the last that fits holds")
+    alarm_interval: Duration = Field(
+        default=1_000_000_000, description="at most one alarm a port in it; 0: they are only counted"
+    )
+    denied_paths: tuple[PathId, ...] = Field(
+        default=(), description="path ids that hosts which report their paths must not use"
+    )
+    seed: int = Field(default=1, ge=0, le=0xFFFF_FFFF)
+
+    def check(self, fabric: Fabric) -> None:
+        """FieldError when it names what the fabric does not have, or a limit does not fit a buffer."""
+        check_weights(fabric, self.weights)
+        for index, override in enumerate(self.overrides):
+            if override.to is not None:
+                loc = ("overrides", index, "to")
+                check_switch(fabric, override.to, loc)
+                if not fabric.host_ports(override.to):
+                    raise FieldError(loc, f"expected a switch with hosts, got {override.to}")
+        for index, rule in enumerate(self.signals):
+            if rule.where is not None:
+                ports_of(fabric, rule.where, ("signals", index, "where"))
+        for key in ("limits_at", "ecn_at"):
+            for where in getattr(self, key):
+                ports_of(fabric, where, (key, where))
+        for switch, ports in fabric.peers.items():
+            if switch in fabric.switches:
+                for port in ports:
+                    _check_limits(fabric, self, switch, port)
+
+    @property
+    def spraying(self) -> Spraying:
+        """The part of it that is about spraying."""
+        return Spraying(self.spray, self.honour_hosts, self.overrides, self.flowlet_gap, self.seed)
+
+    @property
+    def signal(self) -> Signal:
+        """The loss signal where no rule says otherwise."""
+        return Signal(
+            signal=self.loss_signal,
+            size=self.trim_size,
+            dscp=self.trim_dscp,
+            priority=self.trim_priority,
+            icrc=self.trim_icrc,
+        )
+
+
+def limits_of(fabric: Fabric, policy: Policy, switch: str, port: int) -> Thresholds:
+    """The limits that hold at one port; ValueError when they do not fit its buffer."""
+    limits = at_port(fabric, policy.limits_at, switch, port, policy.limits)
+    return thresholds(limits, fabric.link_of(fabric.edge_at[End(switch, port)]))
+
+
+def ecn_of(fabric: Fabric, policy: Policy, switch: str, port: int) -> Ecn | None:
+    """Where marking begins and ends at one port; None: no marks."""
+    ecn = at_port(fabric, policy.ecn_at, switch, port, policy.ecn)
+    return ecn_between(ecn, limits_of(fabric, policy, switch, port))
+
+
+def signals_of(fabric: Fabric, policy: Policy, switch: str, port: int) -> list[tuple[int | None, Signal]]:
+    """The loss signals that hold at one port, by class (None: every class), the most important last."""
+    return signals_at(fabric, policy.signal, policy.signals, switch, port)
+
+
+def port_entries(fabric: Fabric, policy: Policy, switch: str) -> list[Entry]:
+    """What the tables of limits, marks and loss signals hold for every port of a switch."""
+    entries: list[Entry] = []
+    for port in fabric.peers[switch]:
+        limits = limits_of(fabric, policy, switch, port)
+        entries += limit_entries(port, limits, policy.alarm_interval)
+        entries += ecn_entries(switch, port, ecn_of(fabric, policy, switch, port), policy.seed)
+        entries += signal_entries(port, signals_of(fabric, policy, switch, port))
+    return entries
+
+
+def _check_limits(fabric: Fabric, policy: Policy, switch: str, port: int) -> None:
+    try:
+        limits_of(fabric, policy, switch, port)
+    except ValueError as error:
+        places = [where for where in policy.limits_at if port in ports_of(fabric, where).get(switch, ())]
+        loc = ("limits_at", places[-1]) if places else ("limits",)
+        raise FieldError(loc, f"{error}, at {switch}:{port}") from None

@@ -1,0 +1,131 @@
+"""Which of the equal paths a packet takes: the spray modes, and which packets they are for.
+
+A new mode of the P4 program gets one row here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from csaud_controller.base.seeds import derive
+from csaud_controller.base.units import Duration, at_least
+from csaud_controller.inventory import Fabric
+from csaud_controller.paths.equal_cost import remote_group
+from csaud_controller.program.entities import Call, Entry, MatchValue, call, entry
+from csaud_controller.program.packets import CSA, KIND_MASK, KINDS, KindName
+
+SprayMode = Literal["ecmp", "entropy", "random", "round-robin", "weighted", "least-queue", "host", "flowlet"]
+
+
+@dataclass(frozen=True)
+class _Mode:
+    action: str
+    asked: int
+    """Value of the CSA header's spray field by which a host asks for it."""
+    is_seeded: bool = False
+    has_gap: bool = False
+
+
+MODES: dict[SprayMode, _Mode] = {
+    "ecmp": _Mode("spray.ecmp", 1, is_seeded=True),
+    "entropy": _Mode("spray.entropy", 2, is_seeded=True),
+    "random": _Mode("spray.random", 3, is_seeded=True),
+    "round-robin": _Mode("spray.round_robin", 4),
+    "weighted": _Mode("spray.weighted", 5),
+    "least-queue": _Mode("spray.least_queue", 6, is_seeded=True),
+    "host": _Mode("spray.host_directed", 7),
+    "flowlet": _Mode("spray.flowlet", 8, is_seeded=True, has_gap=True),
+}
+
+DEFAULT_GAP = 500_000
+"""Nanoseconds between packets of a flow that begin a new flowlet."""
+
+# Priorities of `spray.policy`: exceptions before what a host asks for before the default.
+_PRIORITY_DEFAULT, _PRIORITY_ASKED, _PRIORITY_OVERRIDE = 100, 200, 1000
+
+
+class SprayOverride(BaseModel):
+    """Packets that fit everything given here are sprayed in another way, whatever their sender asked for."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    spray: SprayMode
+    to: str | None = Field(default=None, description="switch whose hosts they go to")
+    kind: KindName | None = Field(default=None, description="default: all that carry a CSA header")
+    cls: int | None = Field(default=None, ge=0, le=7, description="criticality class of the CSA header")
+    comm: int | None = Field(default=None, ge=0, le=0xFFFF, description="communicator of the CSA header")
+    asked: SprayMode | None = Field(default=None, description="the mode that their sender asks for")
+    gap: Annotated[Duration, at_least(1000)] | None = Field(
+        default=None, description="of flowlets; default: the policy's"
+    )
+    seed: int | None = Field(default=None, ge=0, le=0xFFFF_FFFF, description="default: the policy's")
+
+    @property
+    def key(self) -> tuple[str | int | None, ...]:
+        """Which packets it is about: of two about the same, the later one replaces the earlier."""
+        return self.to, self.kind, self.cls, self.comm, self.asked
+
+
+@dataclass(frozen=True)
+class Spraying:
+    """How one switch sprays."""
+
+    default: SprayMode
+    honour_hosts: bool
+    overrides: tuple[SprayOverride, ...]
+    gap: int
+    """Nanoseconds."""
+    seed: int
+
+    def uses(self, mode: SprayMode) -> bool:
+        """Whether any packet can be sprayed in this way."""
+        return self.honour_hosts or mode in (self.default, *(o.spray for o in self.overrides))
+
+
+def spray_entries(fabric: Fabric, spraying: Spraying, switch: str) -> list[Entry]:
+    """Entries of `spray.policy`. Traffic that is not CSA gets the table's default, ECMP, unless an exception
+    names it."""
+
+    def row(match: dict[str, MatchValue], mode: SprayMode, priority: int) -> Entry:
+        action = _action(mode, spraying.gap, spraying.seed, switch)
+        return entry("spray.policy", match, action, priority)
+
+    rows = []
+    for number, override in enumerate(reversed(spraying.overrides)):
+        rows += _override_entries(fabric, spraying, override, switch, _PRIORITY_OVERRIDE + number)
+    if spraying.honour_hosts:
+        rows += [row({"asked": (m.asked, 0xF)}, mode, _PRIORITY_ASKED) for mode, m in MODES.items()]
+    rows += [row({"kind": (KINDS[k], KIND_MASK)}, spraying.default, _PRIORITY_DEFAULT) for k in CSA]
+    return rows
+
+
+def _override_entries(
+    fabric: Fabric, spraying: Spraying, override: SprayOverride, switch: str, priority: int
+) -> list[Entry]:
+    match: dict[str, MatchValue] = {}
+    if override.to is not None:
+        if override.to == switch:
+            return []  # each of its own hosts is at one port: there is nothing to choose
+        match["group"] = (remote_group(fabric, override.to), 0xFFFF)
+    if override.cls is not None:
+        match["cls"] = (override.cls, 0x7)
+    if override.comm is not None:
+        match["comm"] = (override.comm, 0xFFFF)
+    if override.asked is not None:
+        match["asked"] = (MODES[override.asked].asked, 0xF)
+    gap = spraying.gap if override.gap is None else override.gap
+    seed = spraying.seed if override.seed is None else override.seed
+    action = _action(override.spray, gap, seed, switch)
+    kinds = CSA if override.kind is None else (override.kind,)
+    return [
+        entry("spray.policy", {"kind": (KINDS[kind], KIND_MASK), **match}, action, priority) for kind in kinds
+    ]
+
+
+def _action(mode: SprayMode, gap_ns: int, seed: int, switch: str) -> Call:
+    made = MODES[mode]
+    args = {"seed": derive(seed, "spray", switch)} if made.is_seeded else {}
+    return call(made.action, **args, **({"gap": gap_ns // 1000} if made.has_gap else {}))

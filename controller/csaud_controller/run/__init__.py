@@ -1,0 +1,1 @@
+"""Directories of running fabrics."""

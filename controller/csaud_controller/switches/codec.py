@@ -1,0 +1,141 @@
+"""Between the plain values of `state` and finsy's P4Runtime entities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import finsy as fy
+from finsy.p4schema import P4Schema
+
+from csaud_controller.program.entities import (
+    Call,
+    CloneSession,
+    Digest,
+    Entry,
+    Group,
+    GroupMember,
+    Item,
+    Member,
+    UseGroup,
+)
+
+Entity = (
+    fy.P4TableEntry
+    | fy.P4ActionProfileMember
+    | fy.P4ActionProfileGroup
+    | fy.P4CloneSessionEntry
+    | fy.P4DigestEntry
+)
+
+
+class Codec:
+    """Encodes and decodes with the names of one P4Info (its ids appear nowhere in this package)."""
+
+    def __init__(self, schema: P4Schema) -> None:
+        self._tables = {_short(table.name): table.name for table in schema.tables}
+        self._actions = {_short(action.name): action.name for action in schema.actions}
+        self._table_of_alias = {table.alias: _short(table.name) for table in schema.tables}
+        self._action_of_alias = {action.alias: _short(action.name) for action in schema.actions}
+        self._profiles = {_short(profile.name): profile.name for profile in schema.action_profiles}
+        self._profile_of_alias = {p.alias: _short(p.name) for p in schema.action_profiles}
+
+    def encode(self, item: Item) -> Entity:
+        """The finsy entity of one item, to be inserted, modified or deleted."""
+        match item:
+            case Entry():
+                return fy.P4TableEntry(
+                    self._tables[item.table],
+                    match=fy.Match(item.match),
+                    action=self._encode_action(item.action),
+                    priority=item.priority,
+                )
+            case Member():
+                return fy.P4ActionProfileMember(
+                    action_profile_id=self._profiles[item.selector],
+                    member_id=item.id,
+                    action=self._encode_call(item.action),
+                )
+            case Group():
+                members = [
+                    fy.P4Member(
+                        m.member, weight=m.weight if m.watch_port is None else (m.weight, m.watch_port)
+                    )
+                    for m in item.members
+                ]
+                return fy.P4ActionProfileGroup(
+                    action_profile_id=self._profiles[item.selector], group_id=item.id, members=members
+                )
+            case CloneSession():
+                return fy.P4CloneSessionEntry(
+                    item.id,
+                    class_of_service=item.queue,
+                    packet_length_bytes=item.length,
+                    replicas=item.replicas,
+                )
+            case Digest():
+                return fy.P4DigestEntry(
+                    item.name, max_list_size=item.list_size, max_timeout_ns=item.timeout_ns
+                )
+
+    def decode(self, entity: Entity) -> Item:
+        """The plain value of what a switch returned."""
+        match entity:
+            case fy.P4TableEntry():
+                fields = tuple(sorted((str(name), value) for name, value in (entity.match or {}).items()))
+                action = self._decode_action(entity)
+                return Entry(self._table_of_alias[entity.table_id], fields, entity.priority, action)
+            case fy.P4ActionProfileMember():
+                selector = self._profile_of_alias[entity.action_profile_id]
+                return Member(entity.member_id, self._decode_call(entity.action), selector)
+            case fy.P4ActionProfileGroup():
+                selector = self._profile_of_alias[entity.action_profile_id]
+                found = tuple(_decode_member(m) for m in entity.members or ())
+                return Group(entity.group_id, found, selector)
+            case fy.P4CloneSessionEntry():
+                replicas = tuple(sorted(_decode_replica(replica) for replica in entity.replicas))
+                return CloneSession(
+                    entity.session_id, replicas, entity.class_of_service, entity.packet_length_bytes
+                )
+            case fy.P4DigestEntry():
+                return Digest(entity.digest_id, entity.max_list_size, entity.max_timeout_ns)
+        raise TypeError(f"not an entity of this program: {entity!r}")
+
+    def _encode_action(self, action: Call | UseGroup) -> fy.P4TableAction | fy.P4IndirectAction:
+        if isinstance(action, UseGroup):
+            return fy.IndirectAction(group_id=action.group)
+        return self._encode_call(action)
+
+    def _encode_call(self, action: Call) -> fy.P4TableAction:
+        return fy.Action(self._actions[action.action], **dict(action.args))
+
+    def _decode_action(self, entity: fy.P4TableEntry) -> Call | UseGroup:
+        action = entity.action
+        if isinstance(action, fy.P4IndirectAction):
+            if action.group_id is None:
+                # somebody else's member reference or one-shot: differs from whatever is desired
+                return Call("(foreign)")
+            return UseGroup(action.group_id)
+        return self._decode_call(action)
+
+    def _decode_call(self, action: fy.P4TableAction | None) -> Call:
+        if action is None:
+            return Call("(none)")
+        args = tuple(sorted((name, int(value)) for name, value in action.args.items()))
+        return Call(self._action_of_alias[action.name], args)
+
+
+def _short(name: str) -> str:
+    """`CsaudIngress.route.ipv4_lpm` -> `route.ipv4_lpm`: the first part differs between architectures."""
+    head, _, rest = name.partition(".")
+    return rest or head
+
+
+def _decode_member(member: fy.P4Member) -> GroupMember:
+    if isinstance(member.weight, tuple):
+        return GroupMember(member.member_id, member.weight[0], member.weight[1])
+    return GroupMember(member.member_id, member.weight)
+
+
+def _decode_replica(replica: Any) -> tuple[int, int]:
+    """Of finsy's: a bare port where the instance is 0."""
+    return (replica, 0) if isinstance(replica, int) else (replica.port, replica.instance)

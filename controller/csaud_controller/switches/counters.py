@@ -1,0 +1,149 @@
+"""The switches' counters, read over P4Runtime by whoever asks: no session, no controller needed.
+
+Every count is of packets unless bytes are asked for. Counters are cumulative from the moment the pipeline was
+loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal, cast
+
+import grpc
+from finsy.proto import p4r, p4r_grpc
+
+from csaud_controller.inventory import Fabric
+from csaud_controller.program.artifacts import Artifacts, find_artifacts
+from csaud_controller.program.packets import KINDS, KindName
+from csaud_controller.switches.tls import open_channel
+
+BY_KIND = ("ingress_kind", "egress_kind", "injected", "trimmed", "bounced", "both", "congestion_dropped")
+"""Indexed port * 4 + kind; {port: {kind: packets}}. `both` counts DATA that is in `trimmed` and `bounced`."""
+BY_PORT = ("trim_sent", "trim_dropped", "bounce_sent", "bounce_dropped")
+"""LOSS that a switch made, by the port whose queue took it or had no room; {port: packets}."""
+PATH_BUCKETS = 16
+BY_PATH = (
+    "path_tx",
+    "marked",
+    "path_trimmed",
+    "path_bounced",
+    "path_injected",
+    "overflow",
+    "overflow_egress",
+)
+"""Indexed port * 16 + the low four bits of path_id; {port: [16 times packets]}. DATA alone, but for the last
+two, in which packets without a path_id are in bucket 0."""
+DISCARDED = ("bad_checksum", "ttl_expired", "no_route", "cut_short")
+"""Index of `discarded`, as the P4 program counts it; {reason: packets}."""
+WHOLE = {"no_path": 4, "discarded": len(DISCARDED), "discarded_kind": 4}
+"""Cells of the counters that know no port."""
+
+SAI_NAMES = {
+    "trimmed": "SAI_PORT_STAT_TRIM_PACKETS",
+    "path_trimmed": "SAI_PORT_STAT_TRIM_PACKETS",
+    "trim_sent": "SAI_PORT_STAT_TX_TRIM_PACKETS",
+    "trim_dropped": "SAI_PORT_STAT_DROPPED_TRIM_PACKETS",
+    "marked": "SAI_PORT_STAT_ECN_MARKED_PACKETS",
+}
+"""What the Switch Abstraction Interface calls the same, where it has a name for it."""
+
+Unit = Literal["packets", "bytes"]
+KindCounts = dict[KindName, int]
+SwitchCounters = dict[str, Any]
+"""For one switch: each of BY_KIND, BY_PORT and BY_PATH, `no_path` {kind: packets}, `discarded` and, of the
+same packets, `discarded_kind` {kind: packets}. All ports of the inventory are there.
+"""
+
+
+class CountersError(RuntimeError):
+    """A switch could not be read; the text names it."""
+
+
+def read_counters(
+    fabric: Fabric,
+    artifacts: Artifacts | None = None,
+    *,
+    switches: Iterable[str] | None = None,
+    counters: Iterable[str] | None = None,
+    unit: Unit = "packets",
+    timeout_s: float = 10.0,
+) -> dict[str, SwitchCounters]:
+    """Counters of all switches, or of those named; all counters, or those named; in packets, or in bytes of
+    whole Ethernet frames without FCS.
+
+    One request a switch, for the cells of its ports, and all switches at once. CountersError names the switch
+    that did not answer.
+    """
+    artifacts = artifacts or find_artifacts()
+    ids = {counter.name.rsplit(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
+    wanted = [name for name in (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE) if name in (counters or ids)]
+    unknown = sorted(set(wanted) - ids.keys())
+    if unknown:
+        raise CountersError(f"the program in {artifacts.p4info} has no counter {', '.join(unknown)}")
+    names = {ids[name]: name for name in wanted}
+    channels: list[Any] = []
+    try:
+        calls = []
+        for switch in fabric.switches if switches is None else switches:
+            spec = fabric.switches[switch]
+            if spec.p4runtime is None:
+                raise CountersError(f"no P4Runtime address is known for {switch}")
+            channel = open_channel(fabric, switch, spec.p4runtime)
+            channels.append(channel)
+            request = p4r.ReadRequest(device_id=spec.device_id)
+            for name in wanted:
+                for cell in _cells(name, fabric.peers[switch]):
+                    entry = request.entities.add().counter_entry
+                    entry.counter_id, entry.index.index = ids[name], cell
+            calls.append((switch, p4r_grpc.P4RuntimeStub(channel).Read(request, timeout=timeout_s)))
+        return {switch: _switch_counters(fabric, switch, names, replies, unit) for switch, replies in calls}
+    finally:
+        for channel in channels:
+            channel.close()
+
+
+def _cells(counter: str, ports: Iterable[int]) -> Iterable[int]:
+    """The cells of a counter that belong to these ports, or all of one that has nothing to do with ports."""
+    if counter in WHOLE:
+        return range(WHOLE[counter])
+    width = len(KINDS) if counter in BY_KIND else PATH_BUCKETS if counter in BY_PATH else 1
+    return (port * width + cell for port in ports for cell in range(width))
+
+
+def _switch_counters(
+    fabric: Fabric, switch: str, names: Mapping[int, str], replies: Iterable[p4r.ReadResponse], unit: Unit
+) -> SwitchCounters:
+    cells: dict[str, dict[int, int]] = {name: {} for name in names.values()}
+    try:
+        for reply in replies:
+            for entity in reply.entities:
+                entry = entity.counter_entry
+                count = entry.data.packet_count if unit == "packets" else entry.data.byte_count
+                cells[names[entry.counter_id]][entry.index.index] = count
+    except grpc.RpcError as error:
+        reason = cast(Any, error).details()
+        raise CountersError(f"{switch}: counters cannot be read: {reason}") from None
+    ports = list(fabric.peers[switch])
+
+    def by_port(names: Iterable[str], read: Callable[[Mapping[int, int], int], Any]) -> SwitchCounters:
+        return {name: {port: read(cells[name], port) for port in ports} for name in names if name in cells}
+
+    result = {
+        **by_port(BY_KIND, lambda cell, port: _kinds(cell, port * len(KINDS))),
+        **by_port(BY_PORT, lambda cell, port: cell.get(port, 0)),
+        **by_port(BY_PATH, _buckets),
+    }
+    for name in ("no_path", "discarded_kind"):
+        if name in cells:
+            result[name] = _kinds(cells[name], 0)
+    if "discarded" in cells:
+        result["discarded"] = {why: cells["discarded"].get(index, 0) for index, why in enumerate(DISCARDED)}
+    return result
+
+
+def _kinds(cells: Mapping[int, int], base: int) -> KindCounts:
+    return {kind: cells.get(base + code, 0) for kind, code in KINDS.items()}
+
+
+def _buckets(cells: Mapping[int, int], port: int) -> list[int]:
+    return [cells.get(port * PATH_BUCKETS + bucket, 0) for bucket in range(PATH_BUCKETS)]

@@ -1,0 +1,108 @@
+"""The difference between what a switch holds and what it should hold, in an order that never breaks
+forwarding."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, cast
+
+import finsy as fy
+
+from csaud_controller.program.entities import Item, TableState, table_state
+from csaud_controller.switches.codec import Codec, Entity
+
+Verb = Literal["insert", "modify", "delete"]
+
+# What is referred to comes in before what refers to it: a route names a group of `spray.paths`, a spray mode
+# may ask for a second choice.
+_TABLES_IN_ORDER = ("spray.alternative", "spray.paths", "", "route.ipv4_lpm")
+
+_BATCH = 256
+"""Updates in one WriteRequest; P4Runtime promises no order within a request, so steps are never mixed."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Updates of one kind that may take effect in any order among themselves."""
+
+    verb: Verb
+    items: tuple[Item, ...]
+
+    def __str__(self) -> str:
+        return "; ".join(f"{self.verb} {item}" for item in self.items)
+
+
+def plan(have: TableState, want: TableState) -> list[Step]:
+    """The steps that turn `have` into `want`; empty when they are equal.
+
+    First in, from what is referred to, to what refers to it: clone sessions, digests, members, groups, paths,
+    other tables, routes. Then out, the other way round. At no moment does a route lead to a missing group, or
+    a group to a missing member; and what replaces an entry is there before that entry goes.
+    """
+    have_tables, want_tables = _by_stage(have), _by_stage(want)
+    stages: list[tuple[Mapping[Any, Item], Mapping[Any, Item]]] = [
+        (have.clones, want.clones),
+        (have.digests, want.digests),
+        (have.members, want.members),
+        (have.groups, want.groups),
+        *zip(have_tables, want_tables, strict=True),
+    ]
+    steps: list[Step] = []
+    for held, wanted in stages:
+        steps.append(Step("insert", tuple(item for key, item in wanted.items() if key not in held)))
+        steps.append(
+            Step("modify", tuple(item for key, item in wanted.items() if held.get(key, item) != item))
+        )
+    for held, wanted in reversed(stages):
+        steps.append(Step("delete", tuple(item for key, item in held.items() if key not in wanted)))
+    return [step for step in steps if step.items]
+
+
+def _by_stage(state: TableState) -> list[dict[Any, Item]]:
+    stages: list[dict[Any, Item]] = [{} for _ in _TABLES_IN_ORDER]
+    for key, entry in state.entries.items():
+        stage = entry.table if entry.table in _TABLES_IN_ORDER else ""
+        stages[_TABLES_IN_ORDER.index(stage)][key] = entry
+    return stages
+
+
+async def read_state(switch: fy.Switch, codec: Codec, digests: Iterable[str] = ()) -> TableState:
+    """Everything that the switch holds of tables, members, groups and clone sessions (default actions are
+    constants), and how it sends the digests of these names, for which P4Runtime has no wildcard."""
+    everything = (
+        fy.P4TableEntry(),
+        fy.P4ActionProfileMember(),
+        fy.P4ActionProfileGroup(),
+        fy.P4CloneSessionEntry(),
+    )
+    found = await _read(switch, codec, everything)
+    for name in digests:
+        try:
+            found += await _read(switch, codec, (fy.P4DigestEntry(name),))
+        except fy.P4ClientError as error:
+            if error.code != fy.GRPCStatusCode.NOT_FOUND:
+                raise
+    return table_state(found)
+
+
+async def _read(switch: fy.Switch, codec: Codec, wanted: Iterable[Entity]) -> list[Item]:
+    # finsy declares read() as a coroutine, but it is an asynchronous generator
+    entities = cast(AsyncIterator[Any], switch.read(wanted))
+    return [
+        codec.decode(entity)
+        async for entity in entities
+        if not (isinstance(entity, fy.P4TableEntry) and (entity.is_default_action or entity.is_const))
+    ]
+
+
+async def apply(switch: fy.Switch, codec: Codec, steps: Iterable[Step]) -> int:
+    """Write the steps, each after the one before has been confirmed; returns the number of updates."""
+    count = 0
+    for step in steps:
+        write = {"insert": switch.insert, "modify": switch.modify, "delete": switch.delete}[step.verb]
+        for start in range(0, len(step.items), _BATCH):
+            batch = step.items[start : start + _BATCH]
+            await write([codec.encode(item) for item in batch])
+            count += len(batch)
+    return count

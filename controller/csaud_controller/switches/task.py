@@ -1,0 +1,296 @@
+"""One switch, kept as it should be: session, pipeline, tables; forever, whoever is restarted."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import finsy as fy
+
+from csaud_controller.inventory import End
+from csaud_controller.links.probes import ETHER_TYPE, Probe, decode, encode
+from csaud_controller.program.artifacts import Artifacts
+from csaud_controller.program.digests import ALARMS
+from csaud_controller.program.entities import TableState
+from csaud_controller.switches.codec import Codec
+from csaud_controller.switches.reconcile import Step, apply, plan, read_state
+from csaud_controller.targets import Target
+
+LOG = logging.getLogger("csaud.controller")
+
+_HANDSHAKE_S = 20.0
+_SESSION_IS_GONE = (fy.GRPCStatusCode.UNAVAILABLE, fy.GRPCStatusCode.CANCELLED)
+_PROBE_QUEUE = 512
+"""packets in that may wait for the event loop"""
+_ALARM_QUEUE = 64
+"""messages with digests, likewise"""
+
+
+@dataclass
+class SwitchStatus:
+    """What is known of one switch, for people and for `csaud fabric show`."""
+
+    connected: bool = False
+    primary: bool = False
+    in_sync: bool = False
+    applied: int = 0
+    """Generation of the desired state that the switch was last seen to hold."""
+    held: int = 0
+    """Entries, members and groups."""
+    updates: int = 0
+    """Written since the controller started."""
+    repairs: int = 0
+    """Times that tables were found changed by somebody else."""
+    programmed_s: float | None = None
+    """Seconds from the session to tables in place, when it was last opened."""
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Hooks:
+    """What a switch's task asks of, and tells, the controller it belongs to."""
+
+    desired: Callable[[str], tuple[int, TableState]]
+    """Generation and contents of the desired state of a switch."""
+    opened: Callable[[str], None]
+    """A session as primary controller stands."""
+    ready: Callable[[str], None]
+    """Tables are in place after a session was opened."""
+    lost: Callable[[str], None]
+    """The session ended, or could not be opened."""
+    unheard: Callable[[str], None]
+    """The session stands, but another controller is primary: no probes can be sent, and none are heard."""
+    settled: Callable[[str], None]
+    """The switch was found or made to be as desired."""
+    probed: Callable[[str, int], None]
+    """The probes of a round were sent."""
+    probe: Callable[[End, Probe], None]
+    """A probe came in at a port."""
+    alarm: Callable[[str, Mapping[str, Any]], None]
+    """The switch sent a digest of an alarm."""
+
+
+class SwitchTask:
+    """Keeps one switch's session and tables; `run` never returns by itself.
+
+    `audit_s`: how often tables are read back though nothing is known to have changed; `retry_s`: pause
+    between attempts to open a session.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        device_id: int,
+        artifacts: Artifacts,
+        target: Target,
+        hooks: Hooks,
+        *,
+        credentials: fy.GRPCCredentialsTLS | None = None,
+        audit_s: float = 3.0,
+        retry_s: float = 0.2,
+    ) -> None:
+        self.name, self.address = name, address
+        self.status = SwitchStatus()
+        self._hooks, self._audit_s, self._retry_s = hooks, audit_s, retry_s
+        self._target = target
+        self._options = fy.SwitchOptions(
+            p4info=artifacts.parsed,
+            p4blob=_Blob(target.device_config(artifacts)),
+            device_id=device_id,
+            channel_credentials=credentials,
+            ready_handler=self._ready,
+        )
+        self._wake = asyncio.Event()
+        self._probes: list[Probe] = []
+        self._probes_wanted = asyncio.Event()
+        self._writing = asyncio.Lock()
+        """Of whoever writes to the stream: gRPC breaks a stream that is written to while it is held back."""
+
+    def wake(self) -> None:
+        """The desired state has changed."""
+        self.status.in_sync = False
+        self._wake.set()
+
+    def send_probes(self, probes: list[Probe]) -> None:
+        """Send these when the session allows; a round that could not be sent is replaced by the next."""
+        self._probes = probes
+        self._probes_wanted.set()
+
+    async def run(self) -> None:
+        """Open a session and serve it until it ends, again and again."""
+        while True:
+            try:
+                await self._session()
+            except (fy.P4ClientError, TimeoutError, OSError, RuntimeError) as error:
+                self._fail(_reason(error))
+            except Exception as error:
+                # finsy raises anything at a peer that breaks the protocol; other switches must not suffer
+                LOG.exception("%s: the session was given up", self.name)
+                self._fail(_reason(error))
+            finally:
+                self.status.connected = self.status.primary = self.status.in_sync = False
+                self.status.applied = 0
+                self._hooks.lost(self.name)
+            await asyncio.sleep(self._retry_s)
+
+    async def _session(self) -> None:
+        switch = fy.Switch(self.name, self.address, self._options)
+        if self._target.forgets_clones:
+            _delete_clones_before_load(switch)
+        try:
+            async with asyncio.timeout(_HANDSHAKE_S) as limit:
+                async with switch:
+                    limit.reschedule(None)
+                    if switch.is_up:
+                        await switch.ee.event_future(fy.SwitchEvent.CHANNEL_DOWN)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None and task.cancelling():
+                raise
+            # one of finsy's own tasks failed and took its siblings along; it says why in its log only
+            raise RuntimeError(self.status.error or "the session was given up") from None
+
+    def failed(self, error: BaseException) -> None:
+        """A task of finsy's for this switch has failed; its session is ending."""
+        self._fail(_reason(error))
+
+    async def _ready(self, switch: fy.Switch) -> None:
+        """finsy's ready handler: session and pipeline are there; called again when primacy changes."""
+        started = time.monotonic()
+        self.status.connected, self.status.primary = True, switch.is_primary
+        if not switch.is_primary:
+            self.status.in_sync, self.status.applied = False, 0
+            self._fail(f"another controller is primary (election id {switch.primary_id})")
+            self._hooks.unheard(self.name)
+            return
+        self._hooks.opened(self.name)
+        # these belong to the session: they end with it, and if one of them fails, so does the session
+        switch.create_task(self._receive_probes(switch), name="probes in")
+        switch.create_task(self._send_probes(switch), name="probes out")
+        switch.create_task(self._receive_alarms(switch), name="alarms")
+        codec = Codec(switch.p4info)
+        held = await self._audit(switch, codec)
+        self.status.programmed_s = time.monotonic() - started
+        self._hooks.ready(self.name)
+        audit_due = time.monotonic() + self._audit_s
+        while True:
+            try:
+                # not wait_for, which loses a cancellation that comes together with what it waits for
+                async with asyncio.timeout(audit_due - time.monotonic()):
+                    await self._wake.wait()
+            except TimeoutError:
+                held = await self._audit(switch, codec)
+                audit_due = time.monotonic() + self._audit_s
+            else:
+                held = await self._follow(switch, codec, held)
+
+    async def _audit(self, switch: fy.Switch, codec: Codec) -> TableState:
+        """Read what the switch holds and put right what differs; returns what it then holds."""
+        self._wake.clear()
+        generation, want = self._hooks.desired(self.name)
+        have = await read_state(switch, codec, want.digests)
+        steps = plan(have, want)
+        if steps and self.status.applied == generation:
+            self.status.repairs += 1
+            LOG.warning("%s: tables had been changed by somebody else; repairs: %s", self.name, steps[0])
+        await self._write(switch, codec, steps)
+        return self._settle(generation, want)
+
+    async def _follow(self, switch: fy.Switch, codec: Codec, held: TableState) -> TableState:
+        """Write what a change of the desired state asks for, at once: reading first would double the
+        reaction to a failed link. Where tables are not as they were left, writing fails, and they are read
+        after all.
+        """
+        self._wake.clear()
+        generation, want = self._hooks.desired(self.name)
+        try:
+            await self._write(switch, codec, plan(held, want))
+        except fy.P4ClientError as error:
+            if error.code in _SESSION_IS_GONE:
+                raise
+            LOG.warning("%s: tables are not as they were left: %s", self.name, _reason(error))
+            return await self._audit(switch, codec)
+        return self._settle(generation, want)
+
+    async def _write(self, switch: fy.Switch, codec: Codec, steps: list[Step]) -> None:
+        count = await apply(switch, codec, steps)
+        if count:
+            self.status.updates += count
+            LOG.info("%s: %d updates", self.name, count)
+
+    def _settle(self, generation: int, holds: TableState) -> TableState:
+        self.status.held, self.status.applied, self.status.error = len(holds), generation, ""
+        self.status.in_sync = not self._wake.is_set()
+        self._hooks.settled(self.name)
+        return holds
+
+    async def _send_probes(self, switch: fy.Switch) -> None:
+        while True:
+            self._probes_wanted.clear()
+            await self._probes_wanted.wait()
+            probes = self._probes
+            async with self._writing:
+                await switch.write(
+                    [fy.P4PacketOut(encode(p), egress_port=p.origin.port, pad=0) for p in probes]
+                )
+            self._hooks.probed(self.name, probes[0].round)
+
+    async def _receive_probes(self, switch: fy.Switch) -> None:
+        async for packet in switch.read_packets(queue_size=_PROBE_QUEUE, eth_types={ETHER_TYPE}):
+            probe = decode(packet.payload)
+            if probe is not None:
+                self._hooks.probe(End(self.name, int(packet["ingress_port"])), probe)
+
+    async def _receive_alarms(self, switch: fy.Switch) -> None:
+        async for digests in switch.read_digests(ALARMS.name, queue_size=_ALARM_QUEUE):
+            for digest in digests:
+                self._hooks.alarm(self.name, digest)
+            async with self._writing:
+                await switch.write([digests.ack()])
+
+    def _fail(self, reason: str) -> None:
+        if reason != self.status.error:
+            LOG.warning("%s: %s", self.name, reason)
+        self.status.error = reason
+
+
+def _delete_clones_before_load(switch: fy.Switch) -> None:
+    """Have a switch's clone sessions deleted before it gets another program. finsy sends that by itself, at
+    the beginning of a session, and asks nobody."""
+    untyped: Any = switch
+    load = untyped._set_pipeline_config_request
+
+    async def delete_and_load(**arguments: Any) -> Any:
+        try:
+            await switch.delete_many([fy.P4CloneSessionEntry()])
+        except fy.P4ClientError as error:
+            if not error.is_pipeline_missing:
+                raise
+        return await load(**arguments)
+
+    untyped._set_pipeline_config_request = delete_and_load
+
+
+class _Blob:
+    """Device config bytes in the form that finsy takes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def __bytes__(self) -> bytes:
+        return self._data
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, fy.P4ClientError):
+        if error.code == fy.GRPCStatusCode.UNAVAILABLE:
+            return f"cannot be reached: {error.message.rsplit('error: ', 1)[-1]}"
+        return f"{error.code.name.lower()}: {error.message or error}"
+    if isinstance(error, TimeoutError):
+        return f"no answer within {_HANDSHAKE_S:g} s"
+    return str(error) or type(error).__name__
