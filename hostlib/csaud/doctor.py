@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from csaud import addresses
-from csaud.devices import rdma, soft, trial
+from csaud import addresses, trial
+from csaud.devices import rdma, soft
 from csaud.devices.interfaces import Interface, find_interfaces
 from csaud.settings import Settings
 

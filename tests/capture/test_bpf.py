@@ -8,9 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from csaud_topologies.base.errors import RunError
 from csaud_topologies.capture.bpf import compile_filter
 from csaud_topologies.capture.pcapng import Interface, PcapngWriter
-from csaud_topologies.errors import RunError
 from scapy.layers.inet import ICMP, IP, TCP, UDP
 from scapy.layers.l2 import ARP, Dot1Q, Ether
 

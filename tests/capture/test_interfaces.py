@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from csaud_topologies.base.errors import RunError
 from csaud_topologies.capture.interface import InterfaceSource
-from csaud_topologies.errors import RunError
 
 from tests.capture.fabrics import capturing
 from tests.hostlib.wire import Wire

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from csaud import _core, cli, doctor
+from csaud import _core, cli, doctor, trial
 from csaud import settings as settings_table
-from csaud.devices import rdma, trial
+from csaud.devices import rdma
 from typer.testing import CliRunner
 
 CLONE_NEWNET = 0x40000000

@@ -6,8 +6,8 @@ import copy
 import dataclasses
 
 import pytest
-from csaud_topologies.assemble import links_of
-from csaud_topologies.books import CONTROL, DATA, KINDS, LOSS, Books, Crossing, balance
+from csaud_topologies.record.assemble import links_of
+from csaud_topologies.record.books import CONTROL, DATA, KINDS, LOSS, Books, Crossing, balance
 
 from tests.topologies import worlds
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from csaud_topologies import checks
-from csaud_topologies.books import HostCounts
+from csaud_topologies.record import checks
+from csaud_topologies.record.books import HostCounts
 
 
 def test_one_rank_with_other_bits_fails_and_is_named():

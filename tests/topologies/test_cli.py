@@ -7,8 +7,8 @@ import subprocess
 
 import pytest
 from csaud_topologies import cli
-from csaud_topologies.options import RunOptions
-from csaud_topologies.procs import Process
+from csaud_topologies.base.procs import Process
+from csaud_topologies.scenario.options import RunOptions
 from typer.testing import CliRunner
 
 runner = CliRunner()
@@ -20,12 +20,12 @@ def run(*arguments: str):
 
 @pytest.fixture(autouse=True)
 def nothing_starts(monkeypatch):
-    from csaud_topologies import isolation
+    from csaud_topologies.isolation import supervisor
 
     def refuse(options):
         raise AssertionError("a run was started")
 
-    monkeypatch.setattr(isolation, "supervise", refuse)
+    monkeypatch.setattr(supervisor, "supervise", refuse)
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_bmv2_without_its_program_says_what_is_missing(monkeypatch, tmp_path):
 
 
 def test_empty_options_mean_the_scenarios_own(monkeypatch):
-    from csaud_topologies import isolation
+    from csaud_topologies.isolation import supervisor
 
     seen = []
-    monkeypatch.setattr(isolation, "supervise", lambda options: seen.append(options) or 0)
+    monkeypatch.setattr(supervisor, "supervise", lambda options: seen.append(options) or 0)
     result = run("--topo", "", "--scenario", "", "--spray", "", "--loss", "", "--seed", "", "--rate", "")
     assert result.exit_code == 0, result.output
     assert seen[0].overrides == {}
@@ -74,7 +74,7 @@ def test_empty_options_mean_the_scenarios_own(monkeypatch):
 
 
 def test_clean_leaves_runs_of_other_directories_alone_unless_all_are_meant(tmp_path, monkeypatch):
-    from csaud_topologies import isolation, rundir
+    from csaud_topologies.isolation import rundir, supervisor
 
     root = tmp_path / "runs"
     monkeypatch.setattr(rundir, "ROOT", root)
@@ -109,7 +109,7 @@ def test_clean_leaves_runs_of_other_directories_alone_unless_all_are_meant(tmp_p
         for process in sleeping:
             process.kill()
             process.wait()
-    assert isolation.sweep() == []
+    assert supervisor.sweep() == []
 
 
 def test_clean_removes_nothing_but_runs(tmp_path):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from csaud_topologies.cli import app
-from csaud_topologies.report.model import SCHEMA
+from csaud_topologies.record.model import SCHEMA
 from typer.testing import CliRunner
 
 from tests.topologies.test_report import report

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from csaud_controller.run import directory as controllers
 from csaud_softswitch.shell import command as shells
-from csaud_topologies import rundir as runs
-from csaud_topologies.options import RunOptions
-from csaud_topologies.procs import Process
+from csaud_topologies.base.procs import Process
+from csaud_topologies.isolation import rundir as runs
+from csaud_topologies.scenario.options import RunOptions
 
 Find = Callable[[Path], Path]
 

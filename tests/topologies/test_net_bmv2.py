@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from csaud_topologies.report.model import Report
+from csaud_topologies.record.model import Report
 
 from tests.topologies.runs import net_run, small_scenario
 

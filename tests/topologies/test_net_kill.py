@@ -44,7 +44,7 @@ def nothing_is_left(path) -> None:
         ("csaud_softswitch", "softswitch was killed by SIGKILL"),
         ("csaud_controller", "controller was killed by SIGKILL"),
         ("unshare --net", "the run was killed; its processes and namespaces are gone"),
-        ("csaud_topologies.inside", "the run was killed; its processes and namespaces are gone"),
+        ("csaud_topologies.run.init", "the run was killed; its processes and namespaces are gone"),
     ],
 )
 def test_killed_process_ends_the_run_with_a_message(endless, words, says):

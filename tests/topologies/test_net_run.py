@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from csaud_controller.control.client import ask
-from csaud_topologies.report.model import Report
+from csaud_topologies.record.model import Report
 
 from tests.topologies.runs import CSAUD_NET, PATIENCE_S, net_run, processes_of, small_scenario
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 from csaud_controller.inventory import leaf_spine
-from csaud_topologies.background import sources_of
-from csaud_topologies.errors import RunError
-from csaud_topologies.placement import place
-from csaud_topologies.scenario import Incast, Workers
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.job.background import sources_of
+from csaud_topologies.scenario.model import Incast, Workers
+from csaud_topologies.scenario.placement import place
 
 
 def test_spread_puts_ring_neighbours_on_different_leaves():

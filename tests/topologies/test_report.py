@@ -11,15 +11,15 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.switches.counters import BY_PATH
-from csaud_topologies.assemble import Collected, build_report, distribution
-from csaud_topologies.in_force import Demands
-from csaud_topologies.report import model
+from csaud_topologies.job.in_force import Demands
+from csaud_topologies.record import model
+from csaud_topologies.record.assemble import Collected, build_report, distribution
 from csaud_topologies.report.drawing import FORMATS
 from csaud_topologies.report.figures import NAMES, all_figures
 from csaud_topologies.report.html import render_html
 from csaud_topologies.report.terminal import print_summary
 from csaud_topologies.report.write import clear_report, write_report
-from csaud_topologies.scenario import Scenario
+from csaud_topologies.scenario.model import Scenario
 from pydantic import BaseModel
 from rich.console import Console
 

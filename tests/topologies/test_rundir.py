@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from csaud_topologies import isolation, rundir
-from csaud_topologies.errors import RunError
-from csaud_topologies.procs import Process
-from csaud_topologies.rundir import RunDir, find_run
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.base.procs import Process
+from csaud_topologies.isolation import rundir, supervisor
+from csaud_topologies.isolation.rundir import RunDir, find_run
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_ending_a_run_ends_its_processes_and_no_others(root, sleeper):
         run.path.mkdir()
         stale = Process(other.pid, Process.of(other.pid).started - 1)
         run.write_processes({"supervisor": stale, "init": Process.of(sleeper.pid)})
-        assert isolation.end_run(run)
+        assert supervisor.end_run(run)
         assert sleeper.wait() == -signal.SIGKILL
         assert other.poll() is None
         assert not run.path.exists()
@@ -87,11 +87,15 @@ def test_ending_a_run_ends_its_processes_and_no_others(root, sleeper):
 
 def test_output_folder_takes_one_run_at_a_time(tmp_path):
     out = tmp_path / "out"
-    with isolation.locked(out):
-        holder = [sys.executable, "-c", "import sys, pathlib; from csaud_topologies import isolation\n"]
-        holder[2] += f"with isolation.locked(pathlib.Path({str(out)!r})): pass"
+    with supervisor.locked(out):
+        holder = [
+            sys.executable,
+            "-c",
+            "import sys, pathlib; from csaud_topologies.isolation import supervisor\n",
+        ]
+        holder[2] += f"with supervisor.locked(pathlib.Path({str(out)!r})): pass"
         second = subprocess.run(holder, capture_output=True, text=True, check=False)
         assert f"in use by a run of pid {os.getpid()}" in second.stderr
         assert "OUT=" in second.stderr and "--out" in second.stderr
-    with isolation.locked(out):
+    with supervisor.locked(out):
         pass

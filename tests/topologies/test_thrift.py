@@ -14,8 +14,8 @@ from contextlib import contextmanager
 
 import pytest
 from csaud_softswitch.processes import end_process
-from csaud_topologies.errors import RunError
-from csaud_topologies.targets.thrift import SimpleSwitchThrift, encode_call
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.fabric.targets.thrift import SimpleSwitchThrift, encode_call
 
 I32, I64 = 8, 10
 

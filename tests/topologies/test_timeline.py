@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from csaud_topologies.timeline import DATA_HEADERS, Sample, Sampler, series
+from csaud_topologies.job.timeline import DATA_HEADERS, Sample, Sampler, series
 
 from tests.topologies import worlds
 
@@ -38,7 +38,7 @@ def test_without_queues_or_without_a_second_sample():
 
 def test_samples_are_taken_once_a_second(monkeypatch):
     now = 100.0
-    monkeypatch.setattr("csaud_topologies.timeline.time.monotonic", lambda: now)
+    monkeypatch.setattr("csaud_topologies.job.timeline.time.monotonic", lambda: now)
     sampler = Sampler(FABRIC, lambda _fabric, at_s: sample(at_s, 0, 0, 0))
     for now in (100.0, 100.1, 100.9, 101.05, 101.9, 103.0):  # noqa: B007
         sampler.tick()

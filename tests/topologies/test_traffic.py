@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from csaud_topologies.traffic import due_packets
+from csaud_topologies.workloads.traffic import due_packets
 
 
 def test_burst_is_paced_and_then_rests():

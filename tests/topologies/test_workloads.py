@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from csaud.collectives.reference import reference_sum
-from csaud_topologies.checks import equal_results
+from csaud_topologies.record.checks import equal_results
 from csaud_topologies.workloads.allreduce import AllReduceWorkload
 from csaud_topologies.workloads.mlp import Mlp, MomentumSgd
 from csaud_topologies.workloads.specs import AllReduce, TrainDigits

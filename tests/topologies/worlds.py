@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from csaud_controller.inventory import Fabric, leaf_spine
-from csaud_topologies.books import CONTROL, DATA, LOSS, HostCounts, SwitchCounts
+from csaud_topologies.record.books import CONTROL, DATA, LOSS, HostCounts, SwitchCounts
 
 
 def fabric() -> Fabric:

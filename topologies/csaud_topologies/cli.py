@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 from pydantic import ValidationError
 
-from csaud_topologies.errors import RunError
-from csaud_topologies.options import RunOptions
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.scenario.options import RunOptions
 
 app = typer.Typer(
     help="Fabrics under Mininet: run a scenario, enter a running fabric, clean up.",
@@ -96,9 +96,9 @@ def run(
 def _run(options: RunOptions) -> int:
     from csaud_controller.base.yamlfile import ConfigError
 
-    from csaud_topologies.isolation import supervise
-    from csaud_topologies.plan import make_plan
-    from csaud_topologies.targets.check import check_target
+    from csaud_topologies.fabric.targets.check import check_target
+    from csaud_topologies.isolation.supervisor import supervise
+    from csaud_topologies.scenario.plan import make_plan
 
     try:
         make_plan(options)  # mistakes are told before anything is started
@@ -129,8 +129,8 @@ def exec_command(
     ] = None,
 ) -> None:
     """Run a command inside a running fabric: `csaud net exec --host h1 -- ping -c 1 10.0.2.1`."""
-    from csaud_topologies.enter import enter
-    from csaud_topologies.rundir import find_run
+    from csaud_topologies.isolation.enter import enter
+    from csaud_topologies.isolation.rundir import find_run
 
     try:
         enter(find_run(run_dir), host or None, command)
@@ -172,8 +172,8 @@ def clean(
     that are over; nothing else is touched."""
     from csaud_controller.run.directory import started_in
 
-    from csaud_topologies.isolation import end_run, is_over
-    from csaud_topologies.rundir import RunDir, all_runs
+    from csaud_topologies.isolation.rundir import RunDir, all_runs
+    from csaud_topologies.isolation.supervisor import end_run, is_over
 
     if everybodys and run_dir is not None:
         raise _fail(RunError("--all and --run: expected one of them"))

@@ -19,7 +19,7 @@ from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.processes import end_process
-from csaud_topologies.targets.thrift import SimpleSwitchThrift
+from csaud_topologies.fabric.targets.thrift import SimpleSwitchThrift
 
 from tests.p4.rig.client import Client
 from tests.p4.rig.switch import PORTS, Departure

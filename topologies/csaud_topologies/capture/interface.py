@@ -10,10 +10,10 @@ import struct
 import time
 from pathlib import Path
 
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.base.netns import inside_netns_at
 from csaud_topologies.capture.frames import Frame
 from csaud_topologies.capture.pcapng import Direction
-from csaud_topologies.errors import RunError
-from csaud_topologies.netns import inside_netns_at
 
 _ETH_P_ALL = 3
 _SOL_PACKET, _PACKET_STATISTICS, _PACKET_ADD_MEMBERSHIP, _PACKET_MR_PROMISC = 263, 6, 1, 1

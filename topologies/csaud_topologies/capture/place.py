@@ -9,13 +9,13 @@ from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory import End, Fabric, interface, load_fabric
 from csaud_softswitch.taps import SOCKET
 
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.base.procs import start_ticks
 from csaud_topologies.capture.frames import Source
 from csaud_topologies.capture.interface import InterfaceSource
 from csaud_topologies.capture.pcapng import Interface
 from csaud_topologies.capture.tap import TapSource
-from csaud_topologies.errors import RunError
-from csaud_topologies.procs import start_ticks
-from csaud_topologies.rundir import RunDir
+from csaud_topologies.isolation.rundir import RunDir
 
 
 @dataclass(frozen=True)

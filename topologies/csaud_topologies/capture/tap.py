@@ -10,9 +10,9 @@ from pathlib import Path
 
 from csaud_softswitch.taps import DIRECTION, FRAME, PROGRESS, RECORD
 
+from csaud_topologies.base.errors import RunError
 from csaud_topologies.capture.frames import Frame
 from csaud_topologies.capture.pcapng import Direction
-from csaud_topologies.errors import RunError
 
 _PROGRESS = struct.Struct("<QQ")
 _ANSWER_WITHIN_S = 10.0

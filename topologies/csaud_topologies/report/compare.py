@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from csaud_topologies.errors import RunError
-from csaud_topologies.report.model import SCHEMA, Report
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.record.model import SCHEMA, Report
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
+from csaud_topologies.record.model import Report
 from csaud_topologies.report.drawing import (
     BLUE,
     GREEN,
@@ -24,7 +25,6 @@ from csaud_topologies.report.drawing import (
     new_figure,
 )
 from csaud_topologies.report.link_figures import goodput, queues
-from csaud_topologies.report.model import Report
 
 
 def accuracy(report: Report) -> Drawn | None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from csaud_topologies.record.model import Report
 from csaud_topologies.report.drawing import Drawn
 from csaud_topologies.report.in_words import happened, over_time, policy_rows
-from csaud_topologies.report.model import Report
 from csaud_topologies.report.picture import fabric_picture
 
 _TEMPLATE = Path(__file__).with_name("report.html.j2")

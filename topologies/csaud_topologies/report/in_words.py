@@ -8,7 +8,7 @@ from typing import Any
 
 from csaud_controller.policy.model import Policy
 
-from csaud_topologies.report.model import EventRecord, Report
+from csaud_topologies.record.model import EventRecord, Report
 
 _ALWAYS = ("spray", "loss_signal", "ecn")
 """Keys of the policy that are named although they have their defaults."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from csaud_topologies.record.model import LinkSeries, Report
 from csaud_topologies.report.drawing import RED, WIDTH, Column, Drawn, new_figure
-from csaud_topologies.report.model import LinkSeries, Report
 
 _BINS = 60  # most columns of the picture; the CSV has every sample
 _ROW_IN = 0.16

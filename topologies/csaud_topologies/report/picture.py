@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
-from csaud_topologies.report.model import Report
+from csaud_topologies.record.model import Report
 
 _TOP, _ROW, _STEP = 30, 95, 74
 _ROLES = ("core", "spine", "aggregation", "leaf", "edge")

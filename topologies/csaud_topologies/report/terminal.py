@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from csaud_topologies.report.model import Report
+from csaud_topologies.record.model import Report
 
 
 def print_summary(report: Report, page: Path, console: Console) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from csaud_topologies.record.model import Report
 from csaud_topologies.report.drawing import FORMATS
 from csaud_topologies.report.figures import NAMES, all_figures
 from csaud_topologies.report.html import render_html
-from csaud_topologies.report.model import Report
 
 _FIGURES = "figures"
 

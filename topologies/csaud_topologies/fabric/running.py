@@ -1,0 +1,109 @@
+"""Brings a fabric up: nodes and cables, forwarding processes, controller; and takes it down again."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from csaud_controller.control.client import ControlError, ask
+from csaud_controller.desired.store import Stored, save
+from csaud_controller.inventory import Fabric
+from csaud_controller.policy.intent import Intent
+
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.base.interrupt import raise_if_interrupted
+from csaud_topologies.fabric.memory_links import set_memory_link
+from csaud_topologies.fabric.network import build_network, set_cables
+from csaud_topologies.fabric.services import Service
+from csaud_topologies.fabric.targets.base import P4Target, Place, p4runtime_addresses
+from csaud_topologies.isolation.rundir import write_json
+
+_IN_SYNC_WITHIN_S = 60.0
+
+
+@dataclass
+class RunningFabric:
+    """A fabric whose switches hold their tables."""
+
+    fabric: Fabric
+    net: Any
+    place: Place
+    in_sync_s: float
+    """Seconds from the controller's start until every switch held its tables."""
+    links_down: set[frozenset[str]] = field(default_factory=set)
+    """Pairs of nodes whose links `set_link` has taken down and not up again."""
+
+    def check(self) -> None:
+        """RunError when a switch process or the controller has ended."""
+        self.place.services.check()
+
+    def set_link(self, a: str, b: str, up: bool) -> None:
+        """Take all links between two nodes down or up; RunError when there is none."""
+        edges = self.fabric.edges_between(a, b)
+        if not edges:
+            raise RunError(f"{self.fabric.name} has no link {a}-{b}")
+        if self.fabric.links_via == "memory" and {a, b} <= self.fabric.switches.keys():
+            for edge in edges:
+                set_memory_link(self.place.run.path, edge.a, edge.a_port, up)
+        else:
+            set_cables(self.net, a, b, up)
+        if up:
+            self.links_down.discard(frozenset((a, b)))
+        else:
+            self.links_down.add(frozenset((a, b)))
+
+    def control(self, op: str, **arguments: Any) -> dict[str, Any]:
+        """Ask the controller; RunError when it does not answer."""
+        try:
+            return ask(self.place.run.path / "controller.sock", op, **arguments)
+        except ControlError as error:
+            raise RunError(str(error)) from None
+
+
+@contextmanager
+def running(fabric: Fabric, target: P4Target, intent: Intent, place: Place) -> Iterator[RunningFabric]:
+    """A fabric with pipeline and tables in place; down again when the body ends, however it ends."""
+    fabric = fabric.with_addresses(p4runtime_addresses(fabric, place.run))
+    place.run.fabric.write_text(fabric.to_json())
+    net = build_network(fabric, target.switch_class, target.link_class)
+    try:
+        write_json(place.run.nodes, {node.name: node.pid for node in net.values()})
+        target.start(fabric, net, place)
+        in_sync_s = _start_controller(target, intent, place)
+        yield RunningFabric(fabric, net, place, in_sync_s)
+    finally:
+        place.services.stop()
+        net.stop()
+
+
+def _start_controller(target: P4Target, intent: Intent, place: Place) -> float:
+    """Start the controller and wait until every switch holds its tables; the seconds that took."""
+    (place.run.path / "desired.json").unlink(missing_ok=True)
+    save(place.run.path / "desired.json", Stored(intent=intent))
+    command = [sys.executable, "-m", "csaud_controller", "run", "--run", str(place.run.path)]
+    begun = time.monotonic()
+    place.services.add(Service.start("controller", [*command, "--target", target.name], place.logs))
+    pending = "it does not answer"
+    while time.monotonic() - begun < _IN_SYNC_WITHIN_S:
+        raise_if_interrupted()
+        place.services.check()
+        try:
+            status = ask(place.run.path / "controller.sock", "status")["status"]
+        except ControlError:
+            time.sleep(0.1)
+            continue
+        late = {
+            name: switch["error"] or "being programmed"
+            for name, switch in status["switches"].items()
+            if switch["applied"] < status["generation"]
+        }
+        if not late:
+            return time.monotonic() - begun
+        pending = ", ".join(f"{name} ({why})" for name, why in late.items())
+        time.sleep(0.1)
+    log = place.logs / "controller.log"
+    raise RunError(f"not all switches are programmed after {_IN_SYNC_WITHIN_S:.0f} s: {pending}; see {log}")

@@ -1,0 +1,36 @@
+"""Run a command inside a running fabric, or on one of its hosts or switches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.isolation.rundir import ENV, RunDir, with_own_commands
+from csaud_topologies.isolation.supervisor import check_machine
+
+
+def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[str]:
+    """The command, wrapped so that it runs in the namespaces of `run`, or of its node `node`."""
+    init = run.processes().get("init")
+    if init is None or not init.is_alive():
+        raise RunError(f"{run.path}: this run has ended")
+    # As inside the run: the same working folder, CSAUD_RUN, which names the run to csaud, and the csaud and
+    # python of this very installation.
+    path = with_own_commands(os.environ.get("PATH", os.defpath))
+    inside = ["env", "-C", str(Path.cwd()), f"{ENV}={run.path}", f"PATH={path}", *command]
+    if node is not None:
+        pids = run.node_pids()
+        if node not in pids:
+            known = ", ".join(pids) or "none yet, the fabric is still starting"
+            raise RunError(f"--host {node}: no such node in this fabric; expected one of {known}")
+        inside = ["mnexec", "-a", str(pids[node]), *inside]
+    return ["nsenter", f"--target={init.pid}", "--net", "--pid", "--mount", "--", *inside]
+
+
+def enter(run: RunDir, node: str | None, command: Sequence[str]) -> None:
+    """Replace this process by the command inside the run; does not return."""
+    check_machine()
+    line = command_line(run, node, command)
+    os.execvp(line[0], line)

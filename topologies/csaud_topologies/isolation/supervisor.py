@@ -1,0 +1,202 @@
+"""A run inside network, PID and mount namespaces of its own.
+
+The process that the user started stays outside as the supervisor: it holds the lock on the output folder,
+records who runs, passes signals on and removes the run directory. Inside, the runner is the init of a PID
+namespace whose death takes every process, interface and namespace of the run with it. Whichever process is
+killed, nothing is left:
+
+- the supervisor dies: the kernel kills `unshare` (parent death signal), which kills the init (--kill-child);
+- the init dies: PID namespace, network namespaces and their veth pairs are gone, and the supervisor says so;
+- any other process of the run dies: the runner notices and ends the run.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.base.interrupt import ENDING
+from csaud_topologies.base.procs import Process, child_of
+from csaud_topologies.isolation.privileges import NAMESPACES, check_namespaces, check_privileges
+from csaud_topologies.isolation.rundir import ENV, ROOT, RunDir, all_runs
+from csaud_topologies.scenario.options import RunOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_PR_SET_PDEATHSIG = 1
+_TOOLS = {
+    "unshare": "util-linux",
+    "ip": "iproute2",
+    "ifconfig": "net-tools",
+    "mnexec": "mininet",
+    "ethtool": "ethtool",
+    "ping": "iputils-ping",
+    "sysctl": "procps",
+}
+_START_LIMIT_S = 10.0
+_AGAIN_S, _LONG_S = 0.2, 3600.0
+
+
+def check_machine() -> None:
+    """RunError unless we may do what a fabric needs, and the programs that build it are here."""
+    check_privileges()
+    missing = {tool: package for tool, package in _TOOLS.items() if shutil.which(tool) is None}
+    if missing:
+        packages = " ".join(dict.fromkeys(missing.values()))
+        raise RunError(f"not on PATH: {', '.join(missing)}; on Debian: apt-get install {packages}")
+
+
+@contextmanager
+def locked(out: Path) -> Iterator[Callable[[Path], None]]:
+    """Hold the output folder for one run; RunError naming the run that has it. What is given is to be called
+    with the run's directory, so that others can be told of it.
+
+    The lock belongs to the open file, so it is free again the moment its holder is gone, however it went.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        file: TextIO = (out / ".lock").open("a+")
+    except OSError as error:
+        raise RunError(f"--out {out}: cannot be written: {error.strerror}") from None
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            holder, _, run = file.read().strip().partition("\n")
+            end_it = f" end it by `csaud net clean --run {run}`," if run else ""
+            raise RunError(
+                f"{out}: in use by a run of {holder or 'another process'}; wait for it,{end_it} or give this"
+                " run a folder of its own (--out DIR; make mininet OUT=DIR)"
+            ) from None
+
+        def hold(run: Path | None) -> None:
+            file.seek(0)
+            file.truncate()
+            file.write(f"pid {os.getpid()}\n" + (f"{run}\n" if run else ""))
+            file.flush()
+
+        hold(None)
+        yield hold
+
+
+def is_over(run: RunDir) -> bool:
+    """Whether nothing of it runs any more. A directory without pids.json may belong to a run that is just
+    starting: that is given a minute."""
+    return not run.is_live() and (run.pids.exists() or time.time() - run.path.stat().st_mtime > 60)
+
+
+def sweep() -> list[RunDir]:
+    """Remove the directories of runs whose processes are all gone; those that were removed."""
+    dead = [run for run in all_runs() if is_over(run)]
+    for run in dead:
+        run.remove()
+    return dead
+
+
+def end_run(run: RunDir) -> bool:
+    """End a run by its recorded processes and remove its directory; whether anything had to be ended."""
+    processes = run.processes()
+    supervisor, init = processes.get("supervisor"), processes.get("init")
+    ended = False
+    if supervisor is not None and supervisor.kill(signal.SIGTERM):
+        ended = True
+        supervisor.wait_gone(10.0)
+    for process in (supervisor, init):  # init last: killing it alone already ends everything inside
+        if process is not None and process.is_alive():
+            ended = process.kill(signal.SIGKILL) or ended
+            process.wait_gone(5.0)
+    run.remove()
+    return ended
+
+
+def supervise(options: RunOptions) -> int:
+    """Run in fresh namespaces until it ends; the exit status (128 + n when it died by signal n)."""
+    check_machine()
+    check_namespaces()
+    with locked(Path(options.out)) as hold:
+        sweep()
+        run = RunDir.create(ROOT)
+        hold(run.path)
+        try:
+            run.options.write_text(options.model_dump_json(indent=1))
+            return _run_isolated(run)
+        finally:
+            run.remove()
+
+
+def _run_isolated(run: RunDir) -> int:
+    watched = {*ENDING, signal.SIGCHLD}
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def in_child() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        # The init takes these signals when it has handlers for them.
+        signal.pthread_sigmask(signal.SIG_SETMASK, {*old_mask, *ENDING})
+
+    command = [*NAMESPACES, "--", sys.executable, "-m", "csaud_topologies.run.init", str(run.path)]
+    try:
+        child = subprocess.Popen(command, preexec_fn=in_child, env={**os.environ, ENV: str(run.path)})
+        try:
+            init = _record(run, child)
+            status = _forward_signals(child, init, watched)
+        finally:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+    if init is None:
+        raise RunError("no namespaces can be made here; unshare says why above")
+    if not run.ended.exists():  # unshare's own status does not tell: it fails in passing on a SIGKILL
+        print("csaud: the run was killed; its processes and namespaces are gone", file=sys.stderr)
+        return 128 + signal.SIGKILL
+    return status
+
+
+def _record(run: RunDir, child: subprocess.Popen[bytes]) -> Process | None:
+    """Write pids.json as soon as the init exists; None when it ended before that."""
+    deadline = time.monotonic() + _START_LIMIT_S
+    supervisor = Process.of(os.getpid())
+    assert supervisor is not None
+    while child.poll() is None and time.monotonic() < deadline:
+        pid = child_of(child.pid)
+        init = Process.of(pid) if pid is not None else None
+        if init is not None:
+            run.write_processes({"supervisor": supervisor, "init": init})
+            return init
+        time.sleep(0.005)
+    return None
+
+
+def _forward_signals(
+    child: subprocess.Popen[bytes], init: Process | None, watched: set[signal.Signals]
+) -> int:
+    """Pass signals on until the child has ended; its status.
+
+    A signal waits until the init has a handler for it: before, an init would ignore it.
+    """
+    pending: signal.Signals | None = None
+    while child.poll() is None:
+        info = signal.sigtimedwait(watched, _AGAIN_S if pending else _LONG_S)
+        # From a process, not from the terminal: Ctrl-C reaches the whole foreground group by itself.
+        if info is not None and info.si_signo != signal.SIGCHLD and info.si_pid != 0:
+            pending = signal.Signals(info.si_signo)
+        if pending is not None and init is not None and init.catches(pending):
+            init.kill(pending)
+            pending = None
+    status = child.returncode
+    assert status is not None
+    return int(status)

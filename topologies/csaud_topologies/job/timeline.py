@@ -1,0 +1,105 @@
+"""Goodput and queues of the ports between switches over a job's time, sampled while it runs."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from csaud_controller.inventory import Fabric
+from csaud_controller.switches.counters import CountersError, read_counters
+from csaud_controller.switches.queues import read_queues
+
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.record.model import LinkSeries, Timeline
+
+_EVERY_S = 1.0
+DATA_HEADERS = 14 + 20 + 8 + 12 + 8 + 32 + 4
+"""Bytes of a DATA frame that are not payload: Ethernet, IPv4, UDP, BTH, DETH, CSA and the iCRC."""
+
+PortId = tuple[str, int]
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What all ports between switches had counted at one time.
+
+    Attributes:
+        at_s: seconds after the job's begin.
+        packets, octets: of DATA that left the port, by (switch, port).
+        queues: packets that wait for the port; None where the target does not tell.
+    """
+
+    at_s: float
+    packets: Mapping[PortId, int]
+    octets: Mapping[PortId, int]
+    queues: Mapping[PortId, int] | None
+
+
+def read_sample(fabric: Fabric, at_s: float) -> Sample:
+    """Ask all switches; RunError when one does not answer."""
+    ports = [(name, port) for name in fabric.switches for port in fabric.uplinks(name)]
+    try:
+        # Bytes before packets: between the two a port sends more packets, so goodput is never overstated.
+        octets = read_counters(fabric, counters=["egress_kind"], unit="bytes")
+        packets = read_counters(fabric, counters=["egress_kind"])
+        depths = read_queues(fabric)
+    except CountersError as error:
+        raise RunError(str(error)) from None
+    return Sample(
+        at_s,
+        {(name, port): packets[name]["egress_kind"][port]["data"] for name, port in ports},
+        {(name, port): octets[name]["egress_kind"][port]["data"] for name, port in ports},
+        None if depths is None else {(name, port): depths[name][port] for name, port in ports},
+    )
+
+
+def series(fabric: Fabric, samples: list[Sample]) -> Timeline | None:
+    """The rates between samples; None where there are fewer than two."""
+    if len(samples) < 2:
+        return None
+    pairs = list(itertools.pairwise(samples))
+
+    def goodput(port: PortId) -> list[float]:
+        rates = []
+        for before, after in pairs:
+            octets = after.octets[port] - before.octets[port]
+            payload = octets - DATA_HEADERS * (after.packets[port] - before.packets[port])
+            rates.append(max(0.0, 8 * payload / (after.at_s - before.at_s)))
+        return rates
+
+    def queue(port: PortId) -> list[int] | None:
+        depths = [sample.queues[port] for sample in samples[1:] if sample.queues is not None]
+        return depths if len(depths) == len(pairs) else None
+
+    return Timeline(
+        at_s=[round(after.at_s, 3) for _, after in pairs],
+        links=[
+            LinkSeries(
+                switch=name,
+                port=number,
+                peer=fabric.peers[name][number].node,
+                goodput_bps=[round(rate) for rate in goodput((name, number))],
+                queue_packets=queue((name, number)),
+            )
+            for name, number in samples[0].packets
+        ],
+    )
+
+
+class Sampler:
+    """Takes a sample when it is time for one; `tick` is called often, first when the job begins."""
+
+    def __init__(self, fabric: Fabric, read: Callable[[Fabric, float], Sample] = read_sample) -> None:
+        self._fabric, self._read = fabric, read
+        self._begun: float | None = None
+        self.samples: list[Sample] = []
+
+    def tick(self) -> None:
+        """RunError when a switch does not answer."""
+        if self._begun is None:
+            self._begun = time.monotonic()
+        now = time.monotonic() - self._begun
+        if not self.samples or now - self.samples[-1].at_s >= _EVERY_S:
+            self.samples.append(self._read(self._fabric, now))

@@ -1,0 +1,1 @@
+"""One run from the start of its namespaces to its report."""

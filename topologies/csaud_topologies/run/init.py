@@ -1,0 +1,40 @@
+"""The init of a run's namespaces: `python -m csaud_topologies.run.init RUN_DIR`.
+
+`isolation.supervisor` starts it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from csaud_topologies.base.interrupt import Interrupted, end_on_signals
+from csaud_topologies.isolation.rootdir import make_root_of_namespace
+
+
+def main() -> int:
+    """Run what RUN_DIR/options.json asks for; the exit status, also written to RUN_DIR/ended."""
+    if os.getpid() != 1:
+        print("csaud_topologies.run.init is started by `csaud net run`, not by hand", file=sys.stderr)
+        return 2
+    path = Path(sys.argv[1])
+    try:
+        make_root_of_namespace()
+        from csaud_topologies.run.runner import run_session  # heavy, and while it is imported signals wait
+
+        end_on_signals()
+        status = run_session(path)
+    except Interrupted as interrupted:
+        print("\ninterrupted; the fabric is gone", flush=True)
+        status = interrupted.status
+    except Exception:
+        traceback.print_exc()
+        status = 1
+    (path / "ended").write_text(f"{status}\n")
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,287 @@
+"""A scenario: what runs on the fabric, and what goes wrong there. YAML, checked with the file's line in
+every message.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from csaud_controller.base.units import Duration, Rate, at_least
+from csaud_controller.base.yamlfile import ConfigError, FieldError, load_model, mistake
+from csaud_controller.inventory import Fabric
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.places import ports_of
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.workloads.specs import TrainDigits, WorkloadSpec
+
+_PACKAGED = Path(__file__).resolve().parents[1] / "scenarios"
+SCENARIOS = _PACKAGED if _PACKAGED.is_dir() else _PACKAGED.parents[1] / "scenarios"
+"""Shipped with an installed package, else beside it in a checkout."""
+
+LOSS = "loss"
+"""Override that is no key: the probability of every fault rule."""
+
+ORDERED_MODES: frozenset[str] = frozenset({"ecmp", "entropy", "host"})
+"""Modes in which packets of one path_id stay in order, so that hosts may take a gap for a loss."""
+
+_NAME = r"^[A-Za-z][A-Za-z0-9_]{0,7}$"
+NodeName = Annotated[str, Field(pattern=_NAME)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Workers(_Strict):
+    """Who takes part in the job, and which rank is on which host."""
+
+    count: int | None = Field(default=None, ge=1, description="ranks; default: one on every host")
+    placement: Literal["spread", "block"] | list[NodeName] = Field(
+        default="spread",
+        description="spread: consecutive ranks on different leaves; block: hosts in order; or hosts by rank",
+    )
+
+
+class Incast(_Strict):
+    """Plain UDP in bursts from several hosts to one, as other jobs would cause it; the same at any link
+    rate.
+    """
+
+    kind: Literal["incast"] = "incast"
+    to: NodeName
+    sources: list[NodeName] | int = Field(
+        default=3, description="hosts by name, or how many from other leaves"
+    )
+    load: float = Field(default=0.5, gt=0, le=10, description="of each source in a burst; 1 = a host's link")
+    packet: int = Field(default=4000, ge=64, le=4100, description="bytes of UDP payload")
+    burst: int = Field(default=100, ge=1, description="packets of each source in a burst")
+    duty: float = Field(default=0.1, gt=0, le=1, description="share of the time that bursts take")
+
+
+def _link(value: Any) -> Any:
+    """A link as it is printed, l1-s1, or as a list of two nodes; or "uplink"."""
+    names = value.split("-") if isinstance(value, str) and value != "uplink" else value
+    if names == "uplink":
+        return names
+    if isinstance(names, list | tuple) and len(names) == 2 and all(_is_name(name) for name in names):
+        return tuple(names)
+    raise ValueError(f"expected a link as l1-s1 or [l1, s1], or uplink, got {value!r}")
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
+
+
+class LinkEvent(_Strict):
+    """A link that fails or comes back when the job has finished a step."""
+
+    at_step: int = Field(ge=0, description="how many steps all ranks have finished; 0: before the first")
+    link: Annotated[tuple[NodeName, NodeName] | Literal["uplink"], BeforeValidator(_link)] = Field(
+        description="l1-s1, or the two in a list; uplink: the first one of the first host's switch, anywhere"
+    )
+    do: Literal["down", "up"]
+
+    @property
+    def name(self) -> str:
+        return self.link if isinstance(self.link, str) else "-".join(self.link)
+
+    @property
+    def nodes(self) -> tuple[str, str]:
+        """The two that it joins; AttributeError before it was resolved."""
+        if isinstance(self.link, str):
+            raise AttributeError(f"{self.link!r} is not the name of a link yet: see `Scenario.on`")
+        return self.link
+
+    def resolved(self, fabric: Fabric) -> LinkEvent:
+        """The same with the names of two nodes; FieldError when the fabric has no such link."""
+        if not isinstance(self.link, str):
+            return self
+        switch = fabric.attachment(next(iter(fabric.hosts))).node if fabric.hosts else ""
+        ports = fabric.uplinks(switch) if switch else []
+        if not ports:
+            raise FieldError(("link",), f"{fabric.name} has no uplink; expected two nodes that are joined")
+        return self.model_copy(update={"link": (switch, fabric.peers[switch][ports[0]].node)})
+
+
+class Scenario(_Strict):
+    """Everything that `csaud net run` can be told about a run; `--set key=value` overrides any key."""
+
+    name: str = Field(min_length=1)
+    about: str = ""
+    seed: int = Field(default=1, ge=0, lt=2**32)
+    fabric: str = Field(default="leaf-spine-4x4", description="name or YAML file, as --topo")
+    fabric_bmv2: str = Field(default="leaf-spine-2x2", description="the same for TARGET=bmv2")
+    link_rate: Rate | None = Field(
+        default=None, ge=1_000_000, description="of every link; default: what the fabric says"
+    )
+    workers: Workers = Workers()
+    workload: WorkloadSpec = TrainDigits()
+    policy: Policy = Policy(spray="random")
+    faults: list[FaultRule] = Field(default_factory=list)
+    background: list[Incast] = Field(default_factory=list)
+    events: list[LinkEvent] = Field(default_factory=list)
+    host: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="settings of the host library, as `csaud settings` names them"
+    )
+    time_limit: Annotated[Duration, at_least(1_000_000_000)] = 600_000_000_000
+
+    @model_validator(mode="after")
+    def _check(self) -> Scenario:
+        down: set[frozenset[str]] = set()  # a link has no direction, but "uplink" is a name of its own
+        last = 0
+        for index, event in enumerate(self.events):
+            if event.at_step < last:
+                raise FieldError(
+                    ("events", index, "at_step"), f"expected steps in order, got {event.at_step} after {last}"
+                )
+            if event.at_step >= self.workload.steps:
+                steps = self.workload.steps
+                raise FieldError(
+                    ("events", index, "at_step"), f"expected less than the workload's {steps} steps"
+                )
+            link = frozenset([event.link] if isinstance(event.link, str) else event.link)
+            if (event.do == "down") == (link in down):
+                state = "down already" if link in down else "not down"
+                raise FieldError(("events", index, "do"), f"{event.name} is {state} at this point")
+            down ^= {link}
+            last = event.at_step
+        return self
+
+    def intent(self) -> Intent:
+        """What the controller is asked for; the scenario's seed is also that of rules without their own."""
+        policy = self.policy
+        if "seed" not in policy.model_fields_set:
+            policy = policy.model_copy(update={"seed": self.seed})
+        rules = [
+            rule if "seed" in rule.model_fields_set else rule.model_copy(update={"seed": self.seed})
+            for rule in self.faults
+        ]
+        return Intent(policy=policy, faults=Faults(rules=tuple(rules)))
+
+    def check(self, fabric: Fabric) -> None:
+        """FieldError when the scenario names hosts, links or ports that the fabric does not have."""
+        try:
+            self.policy.check(fabric)
+        except FieldError as error:
+            raise FieldError(("policy", *error.loc), str(error)) from None
+        _check_places(self, fabric)
+
+    def on(self, fabric: Fabric) -> Scenario:
+        """The same with the links that this fabric has; FieldError where it has none."""
+        events = []
+        for index, event in enumerate(self.events):
+            try:
+                events.append(event.resolved(fabric))
+            except FieldError as error:
+                raise FieldError(("events", index, *error.loc), str(error)) from None
+        return self.model_copy(update={"events": events})
+
+
+def _check_places(scenario: Scenario, fabric: Fabric) -> None:
+    for index, rule in enumerate(scenario.faults):
+        try:
+            ports_of(fabric, rule.where)
+        except FieldError as error:
+            raise FieldError(("faults", index, "where"), str(error)) from None
+    for index, event in enumerate(scenario.events):
+        if not isinstance(event.link, str) and not fabric.edges_between(*event.link):
+            known = ", ".join(f"{edge.a}-{edge.b}" for edge in fabric.switch_edges())
+            message = f"{fabric.name} has no link {event.name}; expected one of {known}"
+            raise FieldError(("events", index, "link"), message)
+    for index, incast in enumerate(scenario.background):
+        named = [incast.to, *(incast.sources if isinstance(incast.sources, list) else [])]
+        for host in named:
+            if host not in fabric.hosts:
+                message = f"{fabric.name} has no host {host}; expected one of {', '.join(fabric.hosts)}"
+                raise FieldError(("background", index), message)
+
+
+def find_scenario(source: str) -> Path:
+    """A scenario by name (one of this project's) or by path."""
+    path = Path(source)
+    if path.suffix in (".yaml", ".yml") or path.exists():
+        return path
+    named = SCENARIOS / f"{source}.yaml"
+    if not named.exists():
+        known = ", ".join(sorted(file.stem for file in SCENARIOS.glob("*.yaml")))
+        raise ConfigError(source, None, "", f"no such scenario: expected one of {known}, or a YAML file")
+    return named
+
+
+def load_scenario(source: str, overrides: Mapping[str, str] | None = None) -> Scenario:
+    """Read a scenario and apply overrides (dotted key -> YAML text).
+
+    ConfigError names file, line and key; RunError names the option whose value does not fit.
+    """
+    scenario = load_model(find_scenario(source), Scenario)
+    for key, text in (overrides or {}).items():
+        scenario = _override(scenario, key, text)
+    return scenario
+
+
+def _override(scenario: Scenario, key: str, text: str) -> Scenario:
+    # Without what nobody has set, so that it goes on following from the rest (a rule's seed from the
+    # scenario's).
+    values = scenario.model_dump(mode="json", exclude_unset=True)
+    if key == LOSS:
+        values["faults"] = _with_loss(values.get("faults", []), _parse(text))
+    else:
+        _assign(values, scenario.model_dump(mode="json"), key, _parse(text))
+    if key in ("workload.steps", "workload"):  # a shorter run keeps the events that still fit it
+        values["events"] = _events_within(values.get("events", []), values["workload"])
+    try:
+        return Scenario.model_validate(values)
+    except ValidationError as error:
+        raise RunError(f"{key}={text}: {mistake(error, ('train_digits', 'allreduce'), key)}") from None
+
+
+def _parse(text: str) -> Any:
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def _with_loss(rules: list[dict[str, Any]], probability: Any) -> list[dict[str, Any]]:
+    """Every rule with this probability; one for all uplinks where the scenario has none."""
+    return [{**rule, "probability": probability} for rule in rules or [{}]]
+
+
+def _assign(values: dict[str, Any], known: dict[str, Any], key: str, new: Any) -> None:
+    """Set a dotted key in `values`; `known` is the same with every default, to tell which keys there are."""
+    at: Any = values
+    there: Any = known
+    *parents, last = key.split(".")
+    for part in (*parents, last):
+        if isinstance(there, list):
+            if not part.isdigit() or int(part) >= len(there):
+                raise RunError(f"{key}: expected an index from 0 to {len(there) - 1}, got {part!r}")
+            index: Any = int(part)
+        elif isinstance(there, dict) and part in there:
+            index = part
+        else:
+            names = f"; expected one of {', '.join(there)}" if isinstance(there, dict) else ""
+            raise RunError(f"{key}: the scenario has no {part!r} there{names}")
+        there = there[index]
+        if part is last:
+            at[index] = new
+        elif isinstance(at, dict):
+            at = at.setdefault(index, [] if isinstance(there, list) else {})
+        else:
+            at = at[index]
+
+
+def _events_within(events: list[dict[str, Any]], workload: Any) -> list[dict[str, Any]]:
+    """Without the links that would fail or come back after the last step (a link that fails but never comes
+    back stays).
+    """
+    steps = workload.get("steps") if isinstance(workload, dict) else None
+    return [event for event in events if not isinstance(steps, int) or event["at_step"] < steps]

@@ -1,0 +1,58 @@
+"""Which rank runs on which host, and who sends beside the job."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+from csaud_controller.inventory import Fabric
+
+from csaud_topologies.base.errors import RunError
+from csaud_topologies.scenario.model import Incast, Workers
+
+
+def place(fabric: Fabric, workers: Workers) -> list[str]:
+    """The host of each rank, in rank order; RunError when the fabric does not have such hosts."""
+    if isinstance(workers.placement, list):
+        return _listed(fabric, workers.placement, workers.count)
+    hosts = _spread(fabric) if workers.placement == "spread" else list(fabric.hosts)
+    count = workers.count or len(hosts)
+    if count > len(hosts):
+        raise RunError(f"workers.count: {fabric.name} has {len(hosts)} hosts, too few for {count} workers")
+    if not hosts:
+        raise RunError(f"{fabric.name} has no hosts: nothing can run on it")
+    return hosts[:count]
+
+
+def _spread(fabric: Fabric) -> list[str]:
+    """First hosts of all leaves, then second ones, ...: neighbours in the ring are on different leaves."""
+    by_leaf: dict[str, list[str]] = {}
+    for host in fabric.hosts:
+        by_leaf.setdefault(fabric.attachment(host).node, []).append(host)
+    return [host for row in zip_longest(*by_leaf.values()) for host in row if host is not None]
+
+
+def _listed(fabric: Fabric, hosts: list[str], count: int | None) -> list[str]:
+    for host in hosts:
+        if host not in fabric.hosts:
+            raise RunError(
+                f"workers.placement: unknown host {host!r}; expected one of {', '.join(fabric.hosts)}"
+            )
+    if len(set(hosts)) != len(hosts):
+        raise RunError("workers.placement: a host is named twice; each host takes one worker")
+    if count is not None and count != len(hosts):
+        raise RunError(f"workers.count: {count} workers, but workers.placement names {len(hosts)} hosts")
+    return hosts
+
+
+def sources_of(incast: Incast, fabric: Fabric) -> list[str]:
+    """The sending hosts: those named, or so many from other leaves than the receiver's, far ones first."""
+    if isinstance(incast.sources, list):
+        return incast.sources
+    home = fabric.attachment(incast.to).node
+    others = [host for host in reversed(fabric.hosts) if fabric.attachment(host).node != home]
+    others += [host for host in fabric.hosts if fabric.attachment(host).node == home and host != incast.to]
+    if len(others) < incast.sources:
+        raise RunError(
+            f"background.sources: {fabric.name} has {len(others)} other hosts, not {incast.sources}"
+        )
+    return others[: incast.sources]

@@ -1,0 +1,80 @@
+"""Plain UDP that is not the job's: `python -m csaud_topologies.workloads.traffic source|sink` on a host.
+
+A source sends bursts until its stdin ends, or one burst with --once, then prints {"sent": packets}. A sink
+holds the port and never reads: the kernel throws away what comes, and no host answers with ICMP.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import select
+import socket
+import sys
+import time
+
+PORT = 5001
+_TICK_S = 0.0005  # packets that fall due within a tick leave together
+_REST_S = 0.05  # between bursts: how often stdin is looked at
+
+
+def due_packets(elapsed_s: float, rate_pps: float, burst: int, every_s: float) -> int:
+    """Packets that should have left `elapsed_s` after the start, when a burst of packets starts each
+    `every_s`.
+    """
+    bursts, within_s = divmod(elapsed_s, every_s)
+    return int(bursts) * burst + min(burst, int(rate_pps * within_s) + 1)
+
+
+def _stdin_has_ended() -> bool:
+    return bool(select.select([sys.stdin], [], [], 0)[0]) and not sys.stdin.read(1)
+
+
+def source(arguments: argparse.Namespace) -> int:
+    """Send until stdin ends, or one burst."""
+    payload = bytes(arguments.size)
+    sent = 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4 << 20)
+        udp.connect((arguments.to, arguments.port))
+        start = time.monotonic()
+        while sent < arguments.burst if arguments.once else not _stdin_has_ended():
+            elapsed = time.monotonic() - start
+            every = elapsed + 1 if arguments.once else arguments.every
+            due = due_packets(elapsed, arguments.pps, arguments.burst, every)
+            for _ in range(due - sent):
+                udp.send(payload)
+            sent = due
+            rests = due % arguments.burst == 0
+            time.sleep(max(_TICK_S, min(_REST_S, every - elapsed % every)) if rests else _TICK_S)
+    print(json.dumps({"sent": sent}), flush=True)
+    return 0
+
+
+def sink(arguments: argparse.Namespace) -> int:
+    """Hold the port until stdin ends."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as udp:
+        udp.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        udp.bind(("0.0.0.0", arguments.port))
+        print(json.dumps({"ready": arguments.port}), flush=True)
+        sys.stdin.read()
+    return 0
+
+
+def main() -> int:
+    """Parse the command line and run one side."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("side", choices=("source", "sink"))
+    parser.add_argument("--port", type=int, default=PORT)
+    parser.add_argument("--to", help="IPv4 address")
+    parser.add_argument("--size", type=int, default=1400, help="bytes of UDP payload")
+    parser.add_argument("--pps", type=float, default=1000.0, help="packets/s while a burst lasts")
+    parser.add_argument("--burst", type=int, default=1000, help="packets of a burst")
+    parser.add_argument("--every", type=float, default=1.0, help="seconds from a burst's start to the next's")
+    parser.add_argument("--once", action="store_true", help="one burst")
+    arguments = parser.parse_args()
+    return source(arguments) if arguments.side == "source" else sink(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
