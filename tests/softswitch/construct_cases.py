@@ -293,6 +293,50 @@ def idle(rng: random.Random) -> list[Step]:
     ]
 
 
+@case
+def operands(rng: random.Random) -> list[Step]:
+    """What primitives work on: copies of the metadata, elements of stacks at an index that the packet has."""
+    frames = []
+    for number in range(160):
+        op = number % 16
+        count = rng.randrange(5) or int(op == 14)
+        items = b"".join(
+            struct.pack(
+                ">BBH", rng.choice((1, 2)) if at + 1 == count else 0, rng.getrandbits(8), rng.getrandbits(16)
+            )
+            for at in range(count)
+        )
+        # What is read of an element that is not valid is undefined.
+        index = rng.randrange(count) if op == 14 else rng.randrange(4)
+        head = struct.pack(">BBBB", op | (0 if count else 0x80), index, rng.randrange(4), 0)
+        frames.append(head + items + rng.randbytes(20))
+    group_of_one = write(group(1, (4, 1)))
+    return [group_of_one, *send(frames)]
+
+
+@case
+def translated(rng: random.Random) -> list[Step]:
+    """Types that controllers see in another width, where simple_switch_grpc takes their entries."""
+
+    def entry(table: str, port: int, out: int, **more: Any) -> dict[str, Any]:
+        match = {"hdr.port.port": port}
+        body = {"table": table, "match": match, "action": "I.to", "params": {"port": out}, **more}
+        return {"insert": body}
+
+    entries = [
+        entry("I.ports", 2, 3),
+        entry("I.ports", 511, 4),
+        entry("I.choices", 7, 2, priority=1),
+        entry("I.choices", 300, 4, priority=2),
+    ]
+    frames = [
+        rng.randbytes(12) + struct.pack(">HH", kind, port)
+        for kind in (0, 1, 2)
+        for port in (2, 511, 7, 300, 0, 44)
+    ]
+    return [write(*entries), *send(frames)]
+
+
 def all_cases() -> dict[str, Vector]:
     return {
         name: Vector(name, about, PORTS, make(random.Random(SEED))) for name, (about, make) in CASES.items()
