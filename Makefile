@@ -88,7 +88,7 @@ fuzz: build/.developed ## libFuzzer with sanitizers on hosts' and switch's parse
 	@cmake -S hostlib/native/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ >/dev/null
 	@ninja -C build/fuzz
 	@build/fuzz/fuzz_wire -max_len=4400 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-wire
-	@build/fuzz/fuzz_endpoint -max_len=4000 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-endpoint
+	@build/fuzz/fuzz_endpoint -max_len=1024 -len_control=0 -entropic=0 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-endpoint
 	@cmake -S softswitch/native/fuzz -B build/fuzz-switch -G Ninja -DCMAKE_CXX_COMPILER=clang++ >/dev/null
 	@ninja -C build/fuzz-switch
 	@for name in packets program; do \

@@ -1,22 +1,23 @@
-// One endpoint whose peers say anything: packets with the right address, key and iCRC but any header, posts
-// and the passing of time, in any order. The endpoint must stay within its memory, keep its books, complete
-// each post once at most, send only packets that a receiver accepts, and never have endless work at one
-// moment.
-#include <fuzzer/FuzzedDataProvider.h>
-
+// A job of three ranks in one process. All of them are endpoints that mean well, on a network that loses,
+// repeats, delays and reorders; and somebody who has the job's key sends rank 0 packets that it has seen
+// before with some of their fields changed. Rank 0 must stay within its memory, keep its books, complete each
+// post once at most, send only packets that a receiver accepts, and never have endless work at one moment.
+// Where nothing was forged, all posts end well, with the right bytes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <map>
-#include <span>
+#include <memory>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "endpoint.hpp"
 #include "expect.hpp"
+#include "forgery.hpp"
+#include "script.hpp"
 #include "wire.hpp"
 
 namespace {
@@ -24,218 +25,290 @@ namespace {
 namespace wire = csaud::wire;
 using csaud::MessageName;
 using csaud::Nanos;
+using csaud::fuzz::Forgery;
+using csaud::fuzz::Op;
+using csaud::fuzz::Record;
+using csaud::fuzz::Script;
+using Bytes = std::vector<std::byte>;
 
 constexpr std::uint16_t kWorld = 3;
 constexpr std::uint16_t kEpoch = 7;
 constexpr std::uint32_t kQkey = 0x1234567;
 constexpr std::uint16_t kMtu = 128;  // 96 bytes of payload: messages of many packets from few bytes
 constexpr std::size_t kPayload = kMtu - wire::kCsaBytes;
+constexpr std::uint16_t kPaths = 4;
 constexpr std::uint32_t kAddress = 0x0a000100;  // plus the rank
 constexpr std::uint32_t kQpn = 0x40;            // plus the rank
 constexpr int kEnough = 20'000;                 // packets or timers at one moment: more is a loop without end
+constexpr std::size_t kTos = 1;                 // its place in a packet
+constexpr std::byte kEct0{wire::kEct0};
+constexpr std::size_t kSeen = 32;        // packets that a forger remembers
+constexpr std::size_t kUnderWay = 1024;  // more are lost
 
-csaud::EndpointConfig configuration(FuzzedDataProvider& input) {
+// Takes names below those of a few finished messages for finished, too, as documented.
+bool forgetful(const Record& settings) {
+    return (settings.which & 64U) != 0;
+}
+
+csaud::EndpointConfig configuration(const Record& r, std::uint16_t rank) {
     csaud::EndpointConfig config;
-    config.rank = 0;
+    config.rank = rank;
     config.world = kWorld;
     config.epoch = kEpoch;
     config.qkey = kQkey;
-    config.local = {kAddress, kQpn};
+    config.local = {kAddress + rank, kQpn + rank};
     config.path_mtu = kMtu;
-    config.paths = 4;
-    config.window = 8;
-    config.early_pool_packets = 16;
-    config.ordered = input.ConsumeBool();
-    if (input.ConsumeBool()) config.bits = {.path_seq = 8, .tx_ts = 16, .credit = 8};
+    config.paths = kPaths;
+    config.path_policy = static_cast<csaud::PathPolicyName>(r.op % csaud::kPathPolicies);
+    config.window = std::array{8U, 1U, 2U, 32U}[r.which % 4];
+    config.early_pool_packets = std::array{16U, 64U, 2U, 5U}[r.which / 4 % 4];
+    config.shared_window = std::array{128U, 1U, 4U, 8U}[r.which / 16 % 4];
+    config.finished_memory = forgetful(r) ? 2 : 256;
+    config.shaping = (r.which & 128U) == 0;
+    config.ordered = (r.field[0] & 1U) != 0;
+    if ((r.field[0] & 2U) != 0) config.bits = {.path_seq = 8, .tx_ts = 16, .credit = 8, .ecn = 4};
+    if ((r.field[0] & 4U) != 0) config.peer_rest = csaud::kMillisecond;
     return config;
 }
 
-// What was posted.
 struct Post {
     bool send = false;
-    std::size_t size = 0;
+    std::uint16_t peer = 0;
+    MessageName name;
+    Bytes* buffer = nullptr;
 };
 
-class Run {
+struct Rank {
+    explicit Rank(const csaud::EndpointConfig& config) : endpoint(config) {}
+    csaud::Endpoint endpoint;
+    std::map<std::uint64_t, Post> open;  // by the id of its completion, which has not come yet
+};
+
+struct UnderWay {
+    std::uint16_t to = 0;
+    Bytes packet;
+};
+
+// What a rank sends under a name; the same whatever its size.
+std::byte content(const MessageName& name, std::size_t i) {
+    return static_cast<std::byte>(i * 7 + name.coll_seq * 31 + name.src_rank * 101 + name.step * 3);
+}
+
+class Job {
   public:
-    Run(const std::uint8_t* data, std::size_t size) : input_(data, size), endpoint_(configuration(input_)) {
-        for (std::uint16_t rank = 1; rank < kWorld; ++rank)
-            endpoint_.set_peer(rank, kAddress + rank, kQpn + rank);
+    explicit Job(const Record& settings) : honest_(!forgetful(settings)) {
+        for (std::uint16_t rank = 0; rank < kWorld; ++rank) {
+            Rank& r = *ranks_.emplace_back(std::make_unique<Rank>(configuration(settings, rank)));
+            for (std::uint16_t peer = 0; peer < kWorld; ++peer) {
+                if (peer != rank) r.endpoint.set_peer(peer, kAddress + peer, kQpn + peer);
+            }
+        }
     }
 
-    void all() {
-        while (input_.remaining_bytes() > 0) {
-            step();
-            settle();
+    void play(const Script& script) {
+        for (const Record& r : script.records()) {
+            step(r);
+            for (std::uint16_t rank = 0; rank < kWorld; ++rank) settle(rank);
         }
+        if (honest_) end_well();
     }
 
   private:
-    void step() {
-        switch (input_.ConsumeIntegralInRange<int>(0, 5)) {
-            case 0:
-                return post(true);
-            case 1:
-                return post(false);
-            case 2:
-                return deliver(crafted());
-            case 3:
-                return deliver(raw());
-            case 4:
-                now_ += input_.ConsumeIntegralInRange<Nanos>(0, csaud::kSecond);
+    using Key = std::array<std::uint32_t, 4>;  // source, destination, coll_seq, step
+    using Sizes = std::map<Key, std::size_t>;
+
+    void step(const Record& r) {
+        switch (r.what()) {
+            case Op::exchange:
+                post(r, true);
+                return post(r, false);
+            case Op::send:
+                return post(r, true);
+            case Op::receive:
+                return post(r, false);
+            case Op::run:
+                mark_one_in_ = r.which % 4;
+                for (unsigned left = 1 + r.value[0] % 128; left-- > 0 && go_on();) {
+                }
                 return;
-            case 5:
-                echo();
+            case Op::pass:
+                now_ += r.value[0] % csaud::kSecond;
                 return;
+            case Op::arrive:
+                return arrive(r.which);
+            case Op::lose:
+                if (!under_way_.empty()) under_way_.erase(under_way_.begin() + pick(r, under_way_));
+                return;
+            case Op::repeat:
+                if (!seen_.empty()) deliver(seen_[pick(r, seen_)]);
+                return;
+            case Op::cut:
+                return cut(r);
+            case Op::forge:
+                return forge(r);
+            case Op::storm:
+                return storm(r);
+            case Op::damage:
+                return damage(r);
+            case Op::deny:
+                return rank(0).endpoint.deny_path(r.which % kPaths, (r.which & 128U) != 0);
+            case Op::say: {
+                const auto to = static_cast<std::uint16_t>((r.which % kWorld + 1 + r.which / 4 % 2) % kWorld);
+                return rank(r.which % kWorld).endpoint.tell(to, note(r));
+            }
+            case Op::abort:
+                if (r.value[0] != 0) return;
+                honest_ = false;
+                return rank(r.which % kWorld).endpoint.abort(now_, note(r));
         }
     }
 
-    MessageName name(std::uint16_t src) {
-        return {.comm = 0,
-                .epoch = kEpoch,
-                .coll_seq = input_.ConsumeIntegralInRange<std::uint32_t>(0, 3),
-                .step = input_.ConsumeIntegralInRange<std::uint16_t>(0, 1),
-                .src_rank = src,
-                .chunk = input_.ConsumeIntegralInRange<std::uint16_t>(0, 1)};
+    Rank& rank(std::size_t i) { return *ranks_[i]; }
+    static std::string note(const Record& r) { return std::string(r.value[1] % 300, 'n'); }
+    template <class Queue>
+    static std::ptrdiff_t pick(const Record& r, const Queue& of) {
+        return static_cast<std::ptrdiff_t>(r.which % of.size());
     }
 
-    void post(bool send) {
-        const auto peer = input_.ConsumeIntegralInRange<std::uint16_t>(0, kWorld);
-        const auto size = input_.ConsumeIntegralInRange<std::size_t>(0, 12 * kPayload);
-        auto& buffer = buffers_.emplace_back(size);
+    // Name, size and ends of a message are in the same places of every record.
+    void post(const Record& r, bool send) {
+        const auto src = static_cast<std::uint16_t>(r.which % kWorld);
+        const auto dst = static_cast<std::uint16_t>((src + 1 + r.which / 4 % 2) % kWorld);
+        const MessageName name{.epoch = kEpoch,
+                               .coll_seq = r.value[1] % 32,
+                               .step = static_cast<std::uint16_t>(r.value[1] / 32 % 2),
+                               .src_rank = src};
+        const std::size_t size = r.value[0] % (40 * kPayload);
+        csaud::Hints hints;
+        hints.cls = r.more % 5;
+        hints.fan_in = r.more / 5 % 3;
+        post(src, dst, name, size, send, hints);
+    }
+
+    void post(std::uint16_t src, std::uint16_t dst, const MessageName& name, std::size_t size, bool send,
+              const csaud::Hints& hints) {
+        Bytes& buffer = buffers_.emplace_back(size);
+        if (send) {
+            for (std::size_t i = 0; i < size; ++i) buffer[i] = content(name, i);
+        }
+        Rank& by = rank(send ? src : dst);
+        const std::uint16_t peer = send ? dst : src;
         try {
-            const std::uint64_t id = send ? endpoint_.post_send(name(0), peer, buffer, {}, now_)
-                                          : endpoint_.post_recv(name(peer), peer, buffer, {}, now_);
-            CSAUD_EXPECT(open_.emplace(id, Post{send, size}).second);
+            const std::uint64_t id = send ? by.endpoint.post_send(name, peer, buffer, hints, now_)
+                                          : by.endpoint.post_recv(name, peer, buffer, hints, now_);
+            CSAUD_EXPECT(by.open.emplace(id, Post{send, peer, name, &buffer}).second);
+            // A name is good once: who uses it again, of a message that is finished, may well wait for ever.
+            Sizes& sizes = send ? sent_ : awaited_;
+            honest_ &= sizes.emplace(Key{src, dst, name.coll_seq, name.step}, size).second;
         } catch (const std::invalid_argument&) {
-            // a peer or a name that is not to be had: said at once, nothing posted
+            // a name that is not to be had: said at once, nothing posted
         }
     }
 
-    // A packet with every field from the input, mostly within what a peer could mean.
-    std::vector<std::byte> crafted() {
-        const auto peer = input_.ConsumeIntegralInRange<std::uint16_t>(0, kWorld);
-        wire::Route route{.src_ipv4 = kAddress + peer,
-                          .dst_ipv4 = kAddress,
-                          .src_qpn = kQpn + peer,
-                          .dst_qpn = kQpn,
-                          .qkey = kQkey,
-                          .ip_id = 1};
-        wire::CsaHeader csa;
-        csa.type = static_cast<wire::Type>(input_.ConsumeIntegralInRange<int>(0, 9));
-        csa.flags = input_.ConsumeIntegral<std::uint8_t>();
-        csa.spray = input_.ConsumeIntegralInRange<std::uint8_t>(0, 15);
-        csa.cls = input_.ConsumeIntegralInRange<std::uint8_t>(0, 7);
-        csa.ordered = input_.ConsumeBool();
-        csa.attempt = input_.ConsumeIntegral<std::uint8_t>();
-        // What is not from where its rank is would be looked at no further.
-        csa.name = name(input_.ConsumeIntegralInRange<int>(0, 7) != 0
-                            ? peer
-                            : input_.ConsumeIntegralInRange<std::uint16_t>(0, kWorld));
-        if (input_.ConsumeIntegralInRange<int>(0, 15) == 0)
-            csa.name.epoch = input_.ConsumeIntegral<std::uint16_t>();
-        csa.pkt_total = number(12);
-        csa.pkt_idx = number(12);
-        csa.path_id = number(4);
-        csa.path_seq = number(64);
-        csa.tx_ts = input_.ConsumeIntegral<std::uint32_t>();
-
-        route.tos = input_.ConsumeIntegral<std::uint8_t>();
-
-        std::vector<std::byte> body;
-        if (csa.type == wire::Type::data) {
-            body.resize(input_.ConsumeBool() ? kPayload
-                                             : input_.ConsumeIntegralInRange<std::size_t>(0, 2 * kPayload));
-        } else if (csa.type == wire::Type::loss) {
-            if (input_.ConsumeIntegralInRange<int>(0, 7) != 0) csa.flags |= wire::kTrimmed;
-            first_or_second_form(route);
-            body.resize(input_.ConsumeIntegralInRange<std::size_t>(0, kPayload));
-        } else {
-            const bool own = input_.ConsumeIntegralInRange<int>(0, 7) != 0;
-            body = control(csa.pkt_total, own ? peer : number(kWorld));
-            if (input_.ConsumeBool()) csa.name.src_rank = 0;  // about a message of ours
+    // The next thing that happens by itself.
+    bool go_on() {
+        if (!under_way_.empty()) {
+            arrive(0);
+            return true;
         }
-        return assembled(route, csa, body);
+        Nanos next = csaud::kNever;
+        for (const auto& r : ranks_) next = std::min(next, r->endpoint.next_deadline());
+        if (next == csaud::kNever) return false;
+        now_ = std::max(now_, next);
+        for (std::uint16_t r = 0; r < kWorld; ++r) settle(r);
+        return true;
     }
 
-    void first_or_second_form(wire::Route& route) {
-        route.icrc = input_.ConsumeBool();
-        route.dst_port = route.icrc ? 4791 : 49791;
+    void arrive(std::size_t which) {
+        if (under_way_.empty()) return;
+        const auto at = under_way_.begin() + static_cast<std::ptrdiff_t>(which % under_way_.size());
+        UnderWay next = std::move(*at);
+        under_way_.erase(at);
+        if (mark_one_in_ != 0 && ++arrived_ % mark_one_in_ == 0 && next.packet[kTos] == kEct0)
+            mark(next.packet);
+        deliver(next);
+        settle(next.to);
     }
 
-    std::uint16_t number(std::uint16_t small) {
-        return input_.ConsumeIntegralInRange<int>(0, 15) == 0
-                   ? input_.ConsumeIntegral<std::uint16_t>()
-                   : input_.ConsumeIntegralInRange<std::uint16_t>(0, small);
-    }
+    // Congestion experienced; the iCRC does not cover it.
+    static void mark(Bytes& packet) { packet[kTos] = std::byte{wire::kCongestionExperienced}; }
 
-    std::vector<std::byte> control(std::uint16_t total, std::uint16_t from) {
-        wire::ControlPart part;
-        part.reason = static_cast<wire::Reason>(input_.ConsumeIntegralInRange<int>(0, 14));
-        part.flags = input_.ConsumeIntegral<std::uint8_t>();
-        part.ecn_count = input_.ConsumeIntegral<std::uint16_t>();
-        part.newest_tx_ts = input_.ConsumeIntegral<std::uint32_t>();
-        part.echoed_path = number(4);
-        part.path_first = number(64);
-        part.path_count = number(8);
-        part.from_rank = from;
-        part.credit = input_.ConsumeBool() ? input_.ConsumeIntegralInRange<std::uint32_t>(0, 64)
-                                           : input_.ConsumeIntegral<std::uint32_t>();
-        part.cumulative = number(12);
-        part.bitmap_bits = input_.ConsumeBool() ? std::min<std::uint16_t>(total, 512)
-                                                : input_.ConsumeIntegralInRange<std::uint16_t>(0, 512);
-        std::vector<std::byte> body(wire::kControlBytes);
-        wire::encode_control(body, part);
-        for (std::size_t i = 0; i < csaud::Bitmap::wire_bytes(part.bitmap_bits); ++i)
-            body.push_back(static_cast<std::byte>(input_.ConsumeIntegral<std::uint8_t>()));
-        return body;
-    }
-
-    static std::vector<std::byte> assembled(const wire::Route& route, const wire::CsaHeader& csa,
-                                            std::span<const std::byte> body) {
-        std::array<std::byte, wire::kHeaderBytes> head;
-        const std::size_t pad = wire::encode_headers(head, route, csa, body.size());
-        std::vector<std::byte> packet(head.begin(), head.end());
-        packet.insert(packet.end(), body.begin(), body.end());
-        packet.resize(packet.size() + pad);
-        if (route.icrc) {
-            const auto crc = wire::icrc(head, body, pad);
-            packet.insert(packet.end(), crc.begin(), crc.end());
+    // As a switch would: to the receiver, or back to the sender.
+    void cut(const Record& r) {
+        if (seen_.empty()) return;
+        const UnderWay& old = seen_[static_cast<std::size_t>(pick(r, seen_))];
+        Forgery loss(old.packet);
+        if (loss.csa().type != wire::Type::data) return;
+        UnderWay packet{old.to, {}};
+        if ((r.field[0] & 1U) != 0) {
+            packet.to = static_cast<std::uint16_t>(loss.route().src_ipv4 - kAddress);
+            std::swap(loss.route().src_ipv4, loss.route().dst_ipv4);
+            std::swap(loss.route().src_qpn, loss.route().dst_qpn);
         }
+        loss.csa().type = wire::Type::loss;
+        loss.csa().flags |= wire::kTrimmed;
+        loss.loss_form((r.field[0] & 2U) != 0);
+        packet.packet = loss.packet();
+        deliver(packet);
+    }
+
+    // What rank 0 got, or sent itself, comes to it from the other end, changed.
+    Forgery seen_by_rank_0(const UnderWay& old) {
+        Forgery packet(old.packet);
+        wire::Route& route = packet.route();
+        const std::uint32_t other = old.to != 0 ? old.to : route.src_ipv4 - kAddress;
+        route.src_ipv4 = kAddress + other;
+        route.src_qpn = kQpn + other;
+        route.dst_ipv4 = kAddress;
+        route.dst_qpn = kQpn;
+        if (old.to != 0) packet.turn_round(old.to);
         return packet;
     }
 
-    std::vector<std::byte> raw() {
-        const auto bytes =
-            input_.ConsumeBytes<std::uint8_t>(input_.ConsumeIntegralInRange<std::size_t>(0, 200));
-        std::vector<std::byte> packet(bytes.size());
-        if (!bytes.empty()) std::memcpy(packet.data(), bytes.data(), bytes.size());
-        return packet;
+    void forge(const Record& r) {
+        if (seen_.empty()) return;
+        honest_ = false;
+        Forgery packet = seen_by_rank_0(of_type(r.which));
+        packet.change(r.field[0], r.value[0]);
+        packet.change(r.field[1], r.value[1]);
+        if (r.more > 16) packet.change(static_cast<std::uint8_t>(r.more), r.more >> 8);
+        deliver({0, packet.packet()});
     }
 
-    // What the endpoint sent last comes back as a LOSS, as a switch would make it.
-    void echo() {
-        if (last_data_.size() < wire::kHeaderBytes) return;
-        wire::Decoded sent;
-        CSAUD_EXPECT(wire::decode_any(last_data_, sent) == wire::Fault::none);
-        wire::Route route = sent.route;
-        std::swap(route.src_ipv4, route.dst_ipv4);
-        std::swap(route.src_qpn, route.dst_qpn);
-        first_or_second_form(route);
-        sent.csa.type = wire::Type::loss;
-        sent.csa.flags |= wire::kTrimmed;
-        deliver(assembled(route, sent.csa, {}));
+    void storm(const Record& r) {
+        csaud::testing::SplitMix random((std::uint64_t{r.value[0]} << 32) | r.value[1]);
+        for (int left = 64; left-- > 0;) {
+            forge(Script::drawn(random));
+            settle(0);
+        }
     }
 
-    void deliver(const std::vector<std::byte>& packet) {
-        const std::uint64_t before = accounted();
-        endpoint_.on_packet(packet, now_);
-        CSAUD_EXPECT(accounted() == before + 1);
+    // One of a type, so that those of which there are few are forged as often as DATA; or any.
+    const UnderWay& of_type(std::uint8_t which) const {
+        const auto& same = by_type_[which % by_type_.size()];
+        return same.empty() ? seen_[which % seen_.size()] : same[which / by_type_.size() % same.size()];
+    }
+
+    void damage(const Record& r) {
+        if (seen_.empty()) return;
+        honest_ = false;
+        Bytes packet = seen_by_rank_0(seen_[static_cast<std::size_t>(pick(r, seen_))]).packet();
+        for (std::size_t i = 0; i < r.value.size(); ++i)
+            packet[r.value[i] % packet.size()] ^= static_cast<std::byte>(r.field[i]);
+        if (r.more > 16) packet.resize(r.more % (packet.size() + 1));
+        deliver({0, std::move(packet)});
+    }
+
+    void deliver(const UnderWay& packet) {
+        csaud::Endpoint& to = rank(packet.to).endpoint;
+        const std::uint64_t before = accounted(to);
+        to.on_packet(packet.packet, now_);
+        CSAUD_EXPECT(accounted(to) == before + 1);
     }
 
     // Each packet that comes is in exactly one of these.
-    std::uint64_t accounted() const {
-        const csaud::Stats& s = endpoint_.stats();
+    static std::uint64_t accounted(const csaud::Endpoint& endpoint) {
+        const csaud::Stats& s = endpoint.stats();
         CSAUD_EXPECT(s.rx_loss_notices == s.rx_loss_trimmed + s.rx_loss_bounced);
         CSAUD_EXPECT(s.rx_ecn <= s.rx_data + s.rx_bad_index);  // early data may prove wrong later
         return s.rx_data + s.rx_control + s.rx_loss_notices + s.rx_loss_repeats + s.rx_bad_length +
@@ -243,53 +316,134 @@ class Run {
                s.rx_bad_source + s.rx_bad_auth + s.rx_bad_index + s.rx_bad_loss;
     }
 
-    void settle() {
+    void settle(std::uint16_t number) {
+        Rank& r = rank(number);
         int work = 0;
         for (bool busy = true; busy;) {
             CSAUD_EXPECT(++work < kEnough);
             busy = false;
-            if (endpoint_.next_deadline() <= now_) endpoint_.on_timer(now_);
+            if (r.endpoint.next_deadline() <= now_) {
+                r.endpoint.on_timer(now_);
+                busy = true;
+            }
             csaud::TxPacket packet;
-            while (endpoint_.next_tx(packet, now_)) {
+            while (r.endpoint.next_tx(packet, now_)) {
                 CSAUD_EXPECT(++work < kEnough);
-                accept(packet);
+                send(packet);
                 busy = true;
             }
             csaud::Completion completion;
-            while (endpoint_.next_completion(completion)) {
-                const auto post = open_.extract(completion.id);
-                CSAUD_EXPECT(!post.empty());
-                CSAUD_EXPECT(post.mapped().send == (completion.kind == csaud::CompletionKind::send));
-                if (completion.status == csaud::Status::ok)
-                    CSAUD_EXPECT(completion.bytes == post.mapped().size);
+            while (r.endpoint.next_completion(completion)) {
+                complete(r, completion);
                 busy = true;
             }
         }
+        for (const auto& [from, said] : r.endpoint.take_notes())
+            CSAUD_EXPECT(from < kWorld && said.size() <= wire::kMaxNoteBytes);
+        CSAUD_EXPECT(r.endpoint.abort_note().size() <= wire::kMaxNoteBytes);
+    }
+
+    void complete(Rank& r, const csaud::Completion& completion) {
+        const auto found = r.open.extract(completion.id);
+        CSAUD_EXPECT(!found.empty());
+        const Post& post = found.mapped();
+        CSAUD_EXPECT(post.send == (completion.kind == csaud::CompletionKind::send));
+        if (completion.status != csaud::Status::ok) {
+            CSAUD_EXPECT(!honest_ || completion.status != csaud::Status::aborted);
+            failed_ = true;
+            return;
+        }
+        CSAUD_EXPECT(completion.bytes == post.buffer->size());
+        if (post.send || !honest_) return;
+        for (std::size_t i = 0; i < post.buffer->size(); ++i)
+            CSAUD_EXPECT((*post.buffer)[i] == content(post.name, i));
     }
 
     // The packet must be one that its receiver would not refuse.
-    void accept(const csaud::TxPacket& tx) {
-        std::vector<std::byte> packet(tx.head.begin(), tx.head.begin() + tx.head_len);
+    void send(const csaud::TxPacket& tx) {
+        Bytes packet(tx.head.begin(), tx.head.begin() + tx.head_len);
         packet.insert(packet.end(), tx.payload.begin(), tx.payload.end());
         packet.insert(packet.end(), tx.tail.begin(), tx.tail.begin() + tx.tail_len);
         wire::Decoded read;
-        const std::uint32_t rank = tx.dst_ipv4 - kAddress;
-        CSAUD_EXPECT(rank > 0 && rank < kWorld);
-        CSAUD_EXPECT(wire::decode(packet, {.qpn = kQpn + rank, .qkey = kQkey}, read) == wire::Fault::none);
-        if (read.csa.type == wire::Type::data) last_data_ = std::move(packet);
+        const std::uint32_t to = tx.dst_ipv4 - kAddress;
+        CSAUD_EXPECT(to < kWorld);
+        CSAUD_EXPECT(wire::decode(packet, {.qpn = kQpn + to, .qkey = kQkey}, read) == wire::Fault::none);
+        CSAUD_EXPECT(read.csa.path_id < kPaths);
+        const bool of_path =
+            (read.csa.flags & wire::kEcnEcho) != 0 || (read.control.flags & wire::kOfPath) != 0;
+        CSAUD_EXPECT(!of_path || read.control.echoed_path < kPaths);
+        const UnderWay sent{static_cast<std::uint16_t>(to), std::move(packet)};
+        if (to == 0 || tx.head[wire::kIpv4Bytes - 5] == std::byte{0}) {  // from or to rank 0
+            remember(seen_, sent);
+            remember(by_type_[static_cast<std::size_t>(read.csa.type)], sent);
+        }
+        if (under_way_.size() < kUnderWay) under_way_.push_back(sent);
     }
 
-    FuzzedDataProvider input_;
-    std::deque<std::vector<std::byte>> buffers_;  // outlives the endpoint
-    csaud::Endpoint endpoint_;
+    static void remember(std::deque<UnderWay>& packets, const UnderWay& packet) {
+        if (packets.size() == kSeen) packets.pop_front();
+        packets.push_back(packet);
+    }
+
+    // Nobody lied: what was posted at one end only is posted at the other, in whatever order, and ends.
+    void end_well() {
+        for (const auto& [key, size] : sent_) match(key, size, awaited_, false);
+        for (const auto& [key, size] : awaited_) match(key, size, sent_, true);
+        for (int left = 200'000; left-- > 0 && !failed_ && !mismatched_ && unfinished();)
+            CSAUD_EXPECT(go_on());
+        CSAUD_EXPECT(failed_ || mismatched_ || !unfinished());
+    }
+
+    void match(const Key& key, std::size_t size, const Sizes& others, bool send) {
+        const auto other = others.find(key);
+        if (other != others.end()) {
+            mismatched_ |= other->second != size;
+            return;
+        }
+        const auto src = static_cast<std::uint16_t>(key[0]);
+        const MessageName name{
+            .epoch = kEpoch, .coll_seq = key[2], .step = static_cast<std::uint16_t>(key[3]), .src_rank = src};
+        post(src, static_cast<std::uint16_t>(key[1]), name, size, send, {});
+    }
+
+    bool unfinished() const {
+        return std::ranges::any_of(ranks_, [](const auto& r) { return !r->open.empty(); });
+    }
+
+    std::deque<Bytes> buffers_;  // outlive the endpoints
+    std::vector<std::unique_ptr<Rank>> ranks_;
+    std::deque<UnderWay> under_way_;
+    std::deque<UnderWay> seen_;  // what came to rank 0, or left it
+    std::array<std::deque<UnderWay>, 10> by_type_;
+    Sizes sent_, awaited_;
     Nanos now_ = csaud::kSecond;
-    std::map<std::uint64_t, Post> open_;  // by the id of its completion, which has not come yet
-    std::vector<std::byte> last_data_;
+    unsigned mark_one_in_ = 0;  // of the DATA that arrives; 0: none
+    unsigned arrived_ = 0;
+    bool honest_;              // nothing was forged, no name used twice, and nobody gave up
+    bool failed_ = false;      // some post did not end well
+    bool mismatched_ = false;  // both ends hold a name for messages of different sizes
 };
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    Run(data, size).all();
+    const Script script(data, size);
+    if (script.records().empty()) return 0;
+    Job(script.records().front()).play(script);
     return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
+                                               unsigned int seed) {
+    Script script(data, size);
+    script.mutate(seed);
+    return script.write(data, max_size);
+}
+
+extern "C" std::size_t LLVMFuzzerCustomCrossOver(const std::uint8_t* data, std::size_t size,
+                                                 const std::uint8_t* other, std::size_t other_size,
+                                                 std::uint8_t* out, std::size_t max_size, unsigned int seed) {
+    Script script(data, size);
+    script.cross(Script(other, other_size), seed);
+    return script.write(out, max_size);
 }
