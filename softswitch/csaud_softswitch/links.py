@@ -9,13 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from csaud_softswitch import _core
+from csaud_runs.errors import RunError
+
+if TYPE_CHECKING:
+    from csaud_softswitch import _core
 
 SOCKET = "softswitch.control.sock"
 """Its name in the run directory."""
+_ANSWER_WITHIN_S = 5.0
 
 
 class LinkServer:
@@ -57,3 +62,18 @@ class LinkServer:
         except (ValueError, KeyError, TypeError, LookupError) as error:
             return {"ok": False, "error": str(error.args[0] if error.args else error)}
         return {"ok": True}
+
+
+def set_link(run_dir: Path, switch: str, port: int, up: bool) -> None:
+    """Take the link at a port of a switch down or up, in both directions; RunError when that fails."""
+    request = {"op": "link", "switch": switch, "port": port, "up": up}
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_ANSWER_WITHIN_S)
+            connection.connect(str(run_dir / SOCKET))
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            answer = json.loads(connection.makefile("rb").readline())
+    except (OSError, ValueError) as error:
+        raise RunError(f"link at {switch}:{port}: the switch process cannot be asked: {error}") from None
+    if not answer["ok"]:
+        raise RunError(f"link at {switch}:{port}: {answer['error']}")

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
 from csaud_topologies.capture.bpf import compile_filter
 from csaud_topologies.capture.pcapng import Interface, PcapngWriter
 from scapy.layers.inet import ICMP, IP, TCP, UDP

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
 from csaud_topologies.capture.interface import InterfaceSource
 
 from tests.capture.fabrics import capturing

@@ -136,7 +136,7 @@ def fails(*arguments: object) -> str:
 
 def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("CSAUD_RUN", raising=False)
-    monkeypatch.setattr("csaud_softswitch.shell.command.RUNS", tmp_path / "none")
+    monkeypatch.setattr("csaud_runs.directory.ROOT", tmp_path / "none")
     assert "no fabric runs" in fails("l1")
     assert f"{tmp_path} is not the directory of a run" in fails("l1", "--run", tmp_path)
     fabric_file(tmp_path)

@@ -6,8 +6,8 @@ import signal
 import subprocess
 
 import pytest
+from csaud_runs.process import Process
 from csaud_topologies import cli
-from csaud_topologies.base.procs import Process
 from csaud_topologies.scenario.options import RunOptions
 from typer.testing import CliRunner
 
@@ -74,16 +74,18 @@ def test_empty_options_mean_the_scenarios_own(monkeypatch):
 
 
 def test_clean_leaves_runs_of_other_directories_alone_unless_all_are_meant(tmp_path, monkeypatch):
-    from csaud_topologies.isolation import rundir, supervisor
+    from csaud_runs.directory import RunDir
+    from csaud_runs.find import all_runs
+    from csaud_topologies.isolation import supervisor
 
     root = tmp_path / "runs"
-    monkeypatch.setattr(rundir, "ROOT", root)
+    monkeypatch.setattr("csaud_runs.directory.ROOT", root)
     monkeypatch.chdir(tmp_path)
     sleeping = [subprocess.Popen(["sleep", "1000"]) for _ in range(2)]
     try:
         paths = {}
         for name, directory in (("mine", tmp_path), ("theirs", tmp_path / "x"), ("over", tmp_path / "x")):
-            made = rundir.RunDir(root / name)
+            made = RunDir(root / name)
             made.path.mkdir(parents=True)
             made.options.write_text(RunOptions(directory=str(directory)).model_dump_json())
             paths[name] = made
@@ -91,7 +93,7 @@ def test_clean_leaves_runs_of_other_directories_alone_unless_all_are_meant(tmp_p
             paths[name].write_processes({"init": Process.of(process.pid)})
         gone = Process(sleeping[0].pid, Process.of(sleeping[0].pid).started - 1)
         paths["over"].write_processes({"init": gone})
-        assert {run.path.parent for run in rundir.all_runs()} == {root}, "nobody's real runs"
+        assert {run.path.parent for run in all_runs()} == {root}, "nobody's real runs"
         result = runner.invoke(cli.app, ["clean"])
         assert result.exit_code == 0, result.output
         said = dict(line.split(": ", 1) for line in result.output.splitlines())

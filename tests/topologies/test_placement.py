@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from csaud_controller.inventory import leaf_spine
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
 from csaud_topologies.job.background import sources_of
 from csaud_topologies.scenario.model import Incast, Workers
 from csaud_topologies.scenario.placement import place

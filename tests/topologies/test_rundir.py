@@ -8,10 +8,12 @@ import subprocess
 import sys
 
 import pytest
-from csaud_topologies.base.errors import RunError
-from csaud_topologies.base.procs import Process
-from csaud_topologies.isolation import rundir, supervisor
-from csaud_topologies.isolation.rundir import RunDir, find_run
+from csaud_runs import directory
+from csaud_runs.directory import RunDir
+from csaud_runs.errors import RunError
+from csaud_runs.find import find_run
+from csaud_runs.process import Process
+from csaud_topologies.isolation import supervisor
 
 
 @pytest.fixture
@@ -25,7 +27,7 @@ def sleeper():
 @pytest.fixture
 def root(tmp_path, monkeypatch):
     monkeypatch.delenv("CSAUD_RUN", raising=False)
-    monkeypatch.setattr(rundir, "ROOT", tmp_path)
+    monkeypatch.setattr(directory, "ROOT", tmp_path)
     return tmp_path
 
 

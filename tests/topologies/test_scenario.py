@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory import load_fabric
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
 from csaud_topologies.scenario.model import SCENARIOS, load_scenario
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.plan import make_plan

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from csaud_runs.errors import RunError
 from csaud_softswitch.processes import end_process
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.fabric.targets.thrift import SimpleSwitchThrift, encode_call
 
 I32, I64 = 8, 10

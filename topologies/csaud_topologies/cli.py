@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from csaud_runs.errors import RunError
 from pydantic import ValidationError
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.scenario.options import RunOptions
 
 app = typer.Typer(
@@ -129,8 +129,9 @@ def exec_command(
     ] = None,
 ) -> None:
     """Run a command inside a running fabric: `csaud net exec --host h1 -- ping -c 1 10.0.2.1`."""
+    from csaud_runs.find import find_run
+
     from csaud_topologies.isolation.enter import enter
-    from csaud_topologies.isolation.rundir import find_run
 
     try:
         enter(find_run(run_dir), host or None, command)
@@ -170,23 +171,23 @@ def clean(
 ) -> None:
     """End the runs that were started in this directory and remove what they left, and what is left of those
     that are over; nothing else is touched."""
-    from csaud_controller.run.directory import started_in
+    from csaud_runs.directory import RunDir
+    from csaud_runs.find import all_runs
 
-    from csaud_topologies.isolation.rundir import RunDir, all_runs
     from csaud_topologies.isolation.supervisor import end_run, is_over
 
     if everybodys and run_dir is not None:
         raise _fail(RunError("--all and --run: expected one of them"))
     runs = [RunDir(run_dir)] if run_dir is not None else all_runs()
     for each in runs:
-        origin = started_in(each.path)
+        origin = each.started_in()
         if run_dir is None and not everybodys and not is_over(each) and origin != Path.cwd():
             known = f"a run of {origin}" if origin else "a run"
             typer.echo(f"{each.path}: {known}, left alone (--all or --run {each.path} ends it, too)")
             continue
         if run_dir is not None and not each.path.is_dir():
             raise _fail(RunError(f"--run {each.path}: no such directory"))
-        if run_dir is not None and not each.is_one():  # it would be removed with all that is in it
+        if run_dir is not None and not each.was_made():  # it would be removed with all that is in it
             raise _fail(RunError(f"--run {each.path}: not the directory of a run (no pids.json in it)"))
         ended = end_run(each)
         typer.echo(f"{each.path}: {'ended and removed' if ended else 'removed (nothing of it was running)'}")

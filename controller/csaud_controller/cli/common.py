@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import typer
+from csaud_runs.directory import ENVIRONMENT
+from csaud_runs.errors import RunError
 from rich.console import Console
 from rich.table import Table
 
@@ -20,7 +22,7 @@ from csaud_controller.inventory import Fabric
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import GRAMMAR
 from csaud_controller.program.artifacts import ArtifactsError
-from csaud_controller.run.directory import ENVIRONMENT, RunDir, RunError, find_run
+from csaud_controller.run.directory import RunDir, find_run
 from csaud_controller.switches.counters import CountersError
 from csaud_controller.switches.tls import TlsError
 

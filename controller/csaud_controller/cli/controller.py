@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from csaud_runs.directory import is_served
 from pydantic import ValidationError
 
 from csaud_controller.base.units import parse_duration
@@ -20,7 +21,7 @@ from csaud_controller.inventory import ClientTls, Fabric, load_fabric
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
-from csaud_controller.run.directory import RunDir, find_run, is_served
+from csaud_controller.run.directory import RunDir, find_run
 from csaud_controller.targets import TARGETS, target_named
 
 app = typer.Typer(help="The process that programs the switches.", no_args_is_help=True, add_completion=False)

@@ -8,9 +8,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from csaud_runs.directory import is_served
 from pydantic import BaseModel
-
-from csaud_controller.run.directory import is_served
 
 APPLY_TIMEOUT_S = 10.0
 """How long a change may take, where a request says nothing else."""

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from csaud_runs.directory import is_served
 from pydantic import ValidationError
 
 from csaud_controller.base.yamlfile import mistake
@@ -26,7 +27,6 @@ from csaud_controller.paths.host_reports import PathReport, as_json
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
-from csaud_controller.run.directory import is_served
 
 LOG = logging.getLogger("csaud.controller")
 

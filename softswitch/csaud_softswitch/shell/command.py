@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import subprocess
@@ -11,17 +10,15 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from csaud_runs.directory import is_served
+from csaud_runs.errors import RunError
+from csaud_runs.find import find_run
 
 from csaud_softswitch.fabric_file import FabricFileError, read_fabric_file
 from csaud_softswitch.p4runtime.tls import ClientTls, TlsError
 from csaud_softswitch.shell.environment import ShellError, ensure
 
-RUNS = Path("/run/csaud")
-"""Run directories lie here, one a running fabric."""
-
 _PATIENCE_S = 10.0
-
-RUN_ENVIRONMENT = "CSAUD_RUN"
 
 
 @dataclass(frozen=True)
@@ -76,7 +73,7 @@ def shell(
         if tls is not None:
             tls.check()
         python = ensure(lambda text: typer.echo(f"csaud switch shell: {text}", err=True))
-    except (FabricFileError, ShellError, TlsError) as error:
+    except (FabricFileError, RunError, ShellError, TlsError) as error:
         typer.echo(f"csaud switch shell: {' '.join(str(error).split())}", err=True)
         raise typer.Exit(1) from None
     environment = dict(os.environ)
@@ -105,59 +102,24 @@ def at_address(address: str, run: Path | None, device_id: int) -> Target:
     host, _, port = address.rpartition(":")
     if not address.startswith("unix:") and not (host and port.isdecimal() and int(port) < 1 << 16):
         raise ShellError(f"{address}: expected host:port or unix:/path")
-    if not (
-        _listens(address.removeprefix("unix:")) if address.startswith("unix:") else _serves(host, int(port))
-    ):
+    path = Path(address.removeprefix("unix:"))
+    if not (is_served(path) if address.startswith("unix:") else _serves(host, int(port))):
         raise ShellError(f"nobody listens at {address}")
     return Target(device_id, address, None)
 
 
 def find_target(name: str, run: Path | None) -> Target:
-    """The switch of a run. ShellError or FabricFileError says what there is instead."""
-    directory = find_run(run)
-    file = read_fabric_file(directory / "fabric.json")
+    """The switch of a run. RunError, ShellError or FabricFileError says what there is instead."""
+    found = find_run(run)
+    directory, file = found.path, read_fabric_file(found.fabric_file)
     entry = file.switches.get(name)
     if entry is None:
         raise ShellError(f"{directory}: no switch {name!r}; there are {', '.join(sorted(file.switches))}")
-    address = entry.address or f"unix:{directory / name}.sock"
-    if address.startswith("unix:") and not _listens(address.removeprefix("unix:")):
+    address = entry.address or f"unix:{found.switch_socket(name)}"
+    if address.startswith("unix:") and not is_served(Path(address.removeprefix("unix:"))):
         raise ShellError(f"switch {name} does not run: nobody listens at {address}")
     tls = (file.tls_client or ClientTls()) if entry.tls is not None else file.tls_client
     return Target(entry.device_id, address, tls)
-
-
-def find_run(named: Path | None) -> Path:
-    """The directory that was named, that of $CSAUD_RUN, or that of the fabric that runs and was started in
-    this directory, or in the nearest one above it. ShellError: there are several, or only others."""
-    if named is None and (text := os.environ.get(RUN_ENVIRONMENT)):
-        named = Path(text)
-    if named is not None:
-        if not (named / "fabric.json").is_file():
-            raise ShellError(f"{named} is not the directory of a run: it has no fabric.json")
-        return named
-    live = [
-        file.parent
-        for file in sorted(RUNS.glob("*/fabric.json"))
-        if any(map(_listens, file.parent.glob("*.sock")))
-    ]
-    if not live:
-        raise ShellError(f"no fabric runs: nothing live in {RUNS} (name the directory of a run by --run)")
-    for directory in (Path.cwd(), *Path.cwd().parents):
-        if here := [run for run in live if _started_in(run) == str(directory)]:
-            break
-    if len(here) == 1:
-        return here[0]
-    listed = ", ".join(f"{run} (of {_started_in(run) or 'no known directory'})" for run in here or live)
-    said = f"{len(here)} fabrics of {directory} run" if here else f"no fabric of {Path.cwd()} runs"
-    raise ShellError(f"{said}; there is {listed}; name one by --run")
-
-
-def _started_in(run: Path) -> str:
-    """The directory where `csaud net run` was called, as it has written it down; empty: by other means."""
-    try:
-        return str(json.loads((run / "options.json").read_text())["directory"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
 
 
 def _serves(host: str, port: int) -> bool:
@@ -165,13 +127,4 @@ def _serves(host: str, port: int) -> bool:
         socket.create_connection((host.strip("[]"), port), _PATIENCE_S).close()
     except OSError:
         return False
-    return True
-
-
-def _listens(path: str | Path) -> bool:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
     return True

@@ -1,1 +1,1 @@
-"""What knows nothing of fabrics: errors for users, signals that end a run, processes, namespaces."""
+"""What knows nothing of fabrics: signals that end a run, namespaces."""

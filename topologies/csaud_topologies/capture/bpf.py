@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
 
 _LD, _LDX, _ST, _STX, _ALU, _JMP, _RET, _MISC = range(8)
 _SIZES = {0x00: 4, 0x08: 2, 0x10: 1}

@@ -14,14 +14,14 @@ from types import FrameType
 from typing import Annotated
 
 import typer
+from csaud_runs.errors import RunError
+from csaud_runs.find import find_run
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.capture import bpf
 from csaud_topologies.capture.file import STDOUT, CaptureFile
 from csaud_topologies.capture.frames import Frame, Source
 from csaud_topologies.capture.pcapng import Interface, PcapngWriter
 from csaud_topologies.capture.place import Place, find_place
-from csaud_topologies.isolation.rundir import find_run
 
 app = typer.Typer(help="Capture the frames of a switch's port.", add_completion=False)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
 
 STDOUT = Path("-")
 _FLUSH_AT = 1 << 18  # bytes

@@ -7,15 +7,15 @@ from pathlib import Path
 
 from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory import End, Fabric, interface, load_fabric
+from csaud_runs.directory import RunDir
+from csaud_runs.errors import RunError
+from csaud_runs.process import start_ticks
 from csaud_softswitch.taps import SOCKET
 
-from csaud_topologies.base.errors import RunError
-from csaud_topologies.base.procs import start_ticks
 from csaud_topologies.capture.frames import Source
 from csaud_topologies.capture.interface import InterfaceSource
 from csaud_topologies.capture.pcapng import Interface
 from csaud_topologies.capture.tap import TapSource
-from csaud_topologies.isolation.rundir import RunDir
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def find_place(run: RunDir, text: str) -> Place:
     if not colon or not node or not port.isdecimal():
         raise RunError(f"{text}: expected SWITCH:PORT, such as l1:3")
     try:
-        fabric = load_fabric(run.fabric)
+        fabric = load_fabric(run.fabric_file)
     except (ConfigError, OSError) as error:
         raise RunError(f"{run.path}: the fabric is not up yet: {error}") from None
     if node not in fabric.switches:

@@ -8,9 +8,9 @@ import socket
 import struct
 from pathlib import Path
 
+from csaud_runs.errors import RunError
 from csaud_softswitch.taps import DIRECTION, FRAME, PROGRESS, RECORD
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.capture.frames import Frame
 from csaud_topologies.capture.pcapng import Direction
 

@@ -17,9 +17,9 @@ from csaud_controller.policy.congestion import Limits
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.switches.counters import read_counters
+from csaud_runs.errors import RunError
 from rich.console import Console
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.fabric.running import running
 from csaud_topologies.fabric.services import start_on
 from csaud_topologies.fabric.targets.base import P4Target, Place

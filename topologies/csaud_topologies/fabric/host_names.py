@@ -11,9 +11,8 @@ import os
 from pathlib import Path
 
 from csaud_controller.inventory import Fabric
-
-from csaud_topologies.base.errors import RunError
-from csaud_topologies.isolation.rundir import RunDir
+from csaud_runs.directory import RunDir
+from csaud_runs.errors import RunError
 
 _HOSTS = Path("/etc/hosts")
 _MS_BIND = 4096

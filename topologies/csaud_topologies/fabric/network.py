@@ -10,12 +10,11 @@ import subprocess
 from typing import Any
 
 from csaud_controller.inventory import Edge, Fabric, interface
+from csaud_runs.errors import RunError
 from mininet.link import Link
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import Host, Node, Switch
-
-from csaud_topologies.base.errors import RunError
 
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 

@@ -13,14 +13,14 @@ from csaud_controller.control.client import ControlError, ask
 from csaud_controller.desired.store import Stored, save
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.intent import Intent
+from csaud_runs.directory import write_json
+from csaud_runs.errors import RunError
+from csaud_softswitch.links import set_link
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.base.interrupt import raise_if_interrupted
-from csaud_topologies.fabric.memory_links import set_memory_link
 from csaud_topologies.fabric.network import build_network, set_cables
 from csaud_topologies.fabric.services import Service
 from csaud_topologies.fabric.targets.base import P4Target, Place, p4runtime_addresses
-from csaud_topologies.isolation.rundir import write_json
 
 _IN_SYNC_WITHIN_S = 60.0
 
@@ -48,7 +48,7 @@ class RunningFabric:
             raise RunError(f"{self.fabric.name} has no link {a}-{b}")
         if self.fabric.links_via == "memory" and {a, b} <= self.fabric.switches.keys():
             for edge in edges:
-                set_memory_link(self.place.run.path, edge.a, edge.a_port, up)
+                set_link(self.place.run.path, edge.a, edge.a_port, up)
         else:
             set_cables(self.net, a, b, up)
         if up:
@@ -59,7 +59,7 @@ class RunningFabric:
     def control(self, op: str, **arguments: Any) -> dict[str, Any]:
         """Ask the controller; RunError when it does not answer."""
         try:
-            return ask(self.place.run.path / "controller.sock", op, **arguments)
+            return ask(self.place.run.control_socket, op, **arguments)
         except ControlError as error:
             raise RunError(str(error)) from None
 
@@ -68,7 +68,7 @@ class RunningFabric:
 def running(fabric: Fabric, target: P4Target, intent: Intent, place: Place) -> Iterator[RunningFabric]:
     """A fabric with pipeline and tables in place; down again when the body ends, however it ends."""
     fabric = fabric.with_addresses(p4runtime_addresses(fabric, place.run))
-    place.run.fabric.write_text(fabric.to_json())
+    place.run.fabric_file.write_text(fabric.to_json())
     net = build_network(fabric, target.switch_class, target.link_class)
     try:
         write_json(place.run.nodes, {node.name: node.pid for node in net.values()})
@@ -82,8 +82,8 @@ def running(fabric: Fabric, target: P4Target, intent: Intent, place: Place) -> I
 
 def _start_controller(target: P4Target, intent: Intent, place: Place) -> float:
     """Start the controller and wait until every switch holds its tables; the seconds that took."""
-    (place.run.path / "desired.json").unlink(missing_ok=True)
-    save(place.run.path / "desired.json", Stored(intent=intent))
+    place.run.desired_file.unlink(missing_ok=True)
+    save(place.run.desired_file, Stored(intent=intent))
     command = [sys.executable, "-m", "csaud_controller", "run", "--run", str(place.run.path)]
     begun = time.monotonic()
     place.services.add(Service.start("controller", [*command, "--target", target.name], place.logs))
@@ -92,7 +92,7 @@ def _start_controller(target: P4Target, intent: Intent, place: Place) -> float:
         raise_if_interrupted()
         place.services.check()
         try:
-            status = ask(place.run.path / "controller.sock", "status")["status"]
+            status = ask(place.run.control_socket, "status")["status"]
         except ControlError:
             time.sleep(0.1)
             continue

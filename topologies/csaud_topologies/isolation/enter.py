@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from csaud_topologies.base.errors import RunError
-from csaud_topologies.isolation.rundir import ENV, RunDir, with_own_commands
+from csaud_runs.directory import ENVIRONMENT, RunDir
+from csaud_runs.errors import RunError
+
 from csaud_topologies.isolation.supervisor import check_machine
+
+
+def with_own_commands(path: str) -> str:
+    """A search path on which `csaud` and `python` are those of this installation."""
+    return f"{Path(sys.executable).parent}{os.pathsep}{path}"
 
 
 def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[str]:
     """The command, wrapped so that it runs in the namespaces of `run`, or of its node `node`."""
     init = run.processes().get("init")
-    if init is None or not init.is_alive():
+    if init is None:
+        raise RunError(f"{run.path}: it has no namespaces of its own: no `csaud net run` has started it")
+    if not init.is_alive():
         raise RunError(f"{run.path}: this run has ended")
     # As inside the run: the same working folder, CSAUD_RUN, which names the run to csaud, and the csaud and
     # python of this very installation.
     path = with_own_commands(os.environ.get("PATH", os.defpath))
-    inside = ["env", "-C", str(Path.cwd()), f"{ENV}={run.path}", f"PATH={path}", *command]
+    inside = ["env", "-C", str(Path.cwd()), f"{ENVIRONMENT}={run.path}", f"PATH={path}", *command]
     if node is not None:
         pids = run.node_pids()
         if node not in pids:

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
 
 # linux/capability.h
 _CAPABILITIES = {"NET_ADMIN": 12, "NET_RAW": 13, "SYS_CHROOT": 18, "SYS_ADMIN": 21}

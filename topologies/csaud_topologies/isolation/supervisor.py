@@ -24,11 +24,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from csaud_topologies.base.errors import RunError
+from csaud_runs.directory import ENVIRONMENT, RunDir
+from csaud_runs.errors import RunError
+from csaud_runs.find import all_runs
+from csaud_runs.process import Process, child_of
+
 from csaud_topologies.base.interrupt import ENDING
-from csaud_topologies.base.procs import Process, child_of
 from csaud_topologies.isolation.privileges import NAMESPACES, check_namespaces, check_privileges
-from csaud_topologies.isolation.rundir import ENV, ROOT, RunDir, all_runs
 from csaud_topologies.scenario.options import RunOptions
 
 if TYPE_CHECKING:
@@ -127,7 +129,7 @@ def supervise(options: RunOptions) -> int:
     check_namespaces()
     with locked(Path(options.out)) as hold:
         sweep()
-        run = RunDir.create(ROOT)
+        run = RunDir.create()
         hold(run.path)
         try:
             run.options.write_text(options.model_dump_json(indent=1))
@@ -148,7 +150,7 @@ def _run_isolated(run: RunDir) -> int:
 
     command = [*NAMESPACES, "--", sys.executable, "-m", "csaud_topologies.run.init", str(run.path)]
     try:
-        child = subprocess.Popen(command, preexec_fn=in_child, env={**os.environ, ENV: str(run.path)})
+        child = subprocess.Popen(command, preexec_fn=in_child, env={**os.environ, ENVIRONMENT: str(run.path)})
         try:
             init = _record(run, child)
             status = _forward_signals(child, init, watched)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from csaud_controller.inventory import Fabric
+from csaud_runs.errors import RunError
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.fabric.services import start_on
 from csaud_topologies.record.model import Background
 from csaud_topologies.scenario.model import Incast

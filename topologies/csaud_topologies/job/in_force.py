@@ -10,8 +10,8 @@ from typing import Any
 
 from csaud_controller.desired.changes import differences
 from csaud_controller.policy.intent import Intent
+from csaud_runs.errors import RunError
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.fabric.running import RunningFabric
 from csaud_topologies.record.model import ChangeRecord, InForce
 from csaud_topologies.scenario.model import Scenario

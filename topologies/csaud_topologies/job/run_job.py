@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from csaud_controller.switches.counters import BY_PATH, SwitchCounters
+from csaud_runs.errors import RunError
 from rich.console import Console
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.base.interrupt import raise_if_interrupted
 from csaud_topologies.fabric.running import RunningFabric
 from csaud_topologies.fabric.services import tail

@@ -8,8 +8,8 @@ from typing import Any
 
 from csaud_controller.inventory import Fabric
 from csaud_controller.switches.counters import BY_KIND, CountersError, SwitchCounters, read_counters
+from csaud_runs.errors import RunError
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.record.books import KINDS, SwitchCounts
 
 _CSA_KINDS = KINDS[1:]

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from csaud_controller.inventory import Fabric
 from csaud_controller.switches.counters import CountersError, read_counters
 from csaud_controller.switches.queues import read_queues
+from csaud_runs.errors import RunError
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.record.model import LinkSeries, Timeline
 
 _EVERY_S = 1.0

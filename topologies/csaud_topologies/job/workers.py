@@ -18,8 +18,8 @@ from typing import Any
 
 from csaud_controller.inventory import Fabric, LinkDefaults
 from csaud_controller.policy.congestion import thresholds
+from csaud_runs.errors import RunError
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.fabric.services import start_on, tail
 from csaud_topologies.fabric.targets.base import Place
 from csaud_topologies.scenario.model import ORDERED_MODES, Scenario
@@ -146,7 +146,7 @@ class Ranks:
 
     def start(self, net: Any, fabric: Fabric, hosts: list[str], folder: Path, place: Place) -> None:
         """Start one worker on each of `hosts`, in rank order."""
-        control = place.run.path / "controller.sock"
+        control = place.run.control_socket
         secret = job_secret()
         for rank, host in enumerate(hosts):
             log = place.logs / f"rank{rank}.log"

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from csaud_runs.errors import RunError
 from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.record.model import SCHEMA, Report
 
 

@@ -7,10 +7,10 @@ import termios
 from collections.abc import Callable
 from typing import Any
 
+from csaud_runs.errors import RunError
 from mininet.cli import CLI
 from rich.console import Console
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.base.interrupt import ctrl_c_is_the_prompts
 from csaud_topologies.job.events import SetLink
 

@@ -14,16 +14,17 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
+from csaud_runs.directory import RunDir
+from csaud_runs.errors import RunError
 from rich.console import Console
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.fabric.calibrate import measured_pps, paced
 from csaud_topologies.fabric.host_names import name_hosts
 from csaud_topologies.fabric.running import RunningFabric, running
 from csaud_topologies.fabric.services import Services
 from csaud_topologies.fabric.targets import make_target
 from csaud_topologies.fabric.targets.base import P4Target, Place
-from csaud_topologies.isolation.rundir import RunDir, with_own_commands
+from csaud_topologies.isolation.enter import with_own_commands
 from csaud_topologies.job.run_job import prepare, run_job, wait_prepared
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import all_reduce_times, build_report

@@ -17,9 +17,9 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import ports_of
+from csaud_runs.errors import RunError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.workloads.specs import TrainDigits, WorkloadSpec
 
 _PACKAGED = Path(__file__).resolve().parents[1] / "scenarios"

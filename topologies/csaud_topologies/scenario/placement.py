@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import zip_longest
 
 from csaud_controller.inventory import Fabric
+from csaud_runs.errors import RunError
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.scenario.model import Incast, Workers
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text, parse_yaml
 from csaud_controller.inventory import Fabric, load_fabric
+from csaud_runs.errors import RunError
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.scenario.model import Scenario, find_scenario, load_scenario
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.placement import place, sources_of

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from csaud_controller.inventory import Fabric
+from csaud_runs.directory import RunDir
 
 from csaud_topologies.fabric.network import FabricSwitch
 from csaud_topologies.fabric.services import Services
-from csaud_topologies.isolation.rundir import RunDir
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,5 @@ class P4Target(Protocol):
 
 
 def p4runtime_addresses(fabric: Fabric, run: RunDir) -> dict[str, str]:
-    """A unix socket in the run directory for every switch: sockets of the file system cross network
-    namespaces.
-    """
-    return {name: f"unix:{run.path / name}.sock" for name in fabric.switches}
+    """A unix socket in the run directory for every switch."""
+    return {name: f"unix:{run.switch_socket(name)}" for name in fabric.switches}

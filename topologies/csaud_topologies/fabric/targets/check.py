@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
+
 from csaud_topologies.scenario.options import Target
 
 BMV2_PROGRAM = "simple_switch_grpc"

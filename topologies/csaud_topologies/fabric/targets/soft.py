@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from csaud_controller.inventory import Fabric
+from csaud_runs.errors import RunError
 from mininet.link import Link
 
-from csaud_topologies.base.errors import RunError
 from csaud_topologies.fabric.network import SoftSwitch
 from csaud_topologies.fabric.services import Service
 from csaud_topologies.fabric.targets.base import Place
@@ -36,7 +36,7 @@ class SoftTarget:
     def start(self, fabric: Fabric, net: Any, place: Place) -> None:
         """One process for all switches; it reads rates, delays and buffers from fabric.json."""
         command = [sys.executable, "-m", "csaud_softswitch"]
-        command += ["--fabric", str(place.run.fabric), "--run-dir", str(place.run.path)]
+        command += ["--fabric", str(place.run.fabric_file), "--run-dir", str(place.run.path)]
         place.services.add(Service.start(_SERVICE, command, place.logs))
 
     def hidden_drops(self, place: Place) -> dict[str, int]:

@@ -11,7 +11,7 @@ import struct
 import time
 from collections.abc import Callable
 
-from csaud_topologies.base.errors import RunError
+from csaud_runs.errors import RunError
 
 _VERSION_1 = 0x80010000
 _CALL = 1

@@ -1,24 +1,27 @@
-"""The folder of one run, /run/csaud/<id>: who runs, what it started, and where its sockets are."""
+"""The directory of one run, /run/csaud/ID: who runs, what it started, and where its sockets are.
+
+`csaud net run` makes one for each fabric; whoever starts switches and controllers by hand makes one, too, by
+naming it.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-import sys
+import socket
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.run.directory import RunError as NoRun
-from csaud_controller.run.directory import run_here
-
-from csaud_topologies.base.errors import RunError
-from csaud_topologies.base.procs import Process
+from csaud_runs.process import Process
 
 ROOT = Path("/run/csaud")
-ENV = "CSAUD_RUN"  # names the run directory to every process of the run
+"""Run directories lie here."""
+
+ENVIRONMENT = "CSAUD_RUN"
+"""Names the run directory to every process of the run."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +31,29 @@ class RunDir:
     path: Path
 
     @property
+    def fabric_file(self) -> Path:
+        """The inventory as it runs, P4Runtime addresses included."""
+        return self.path / "fabric.json"
+
+    @property
+    def control_socket(self) -> Path:
+        """Where the controller answers."""
+        return self.path / "controller.sock"
+
+    @property
+    def link_socket(self) -> Path:
+        """Where the process of all embedded switches takes links down and up."""
+        return self.path / "softswitch.control.sock"
+
+    @property
+    def desired_file(self) -> Path:
+        """What of the desired state outlives the controller."""
+        return self.path / "desired.json"
+
+    @property
     def pids(self) -> Path:
         """Supervisor and init of the run: {"supervisor": {"pid", "started"}, "init": {...}}, pids of the
-        machine.
+        machine. Missing where no supervisor started it.
         """
         return self.path / "pids.json"
 
@@ -40,24 +63,25 @@ class RunDir:
         return self.path / "nodes.json"
 
     @property
-    def fabric(self) -> Path:
-        """The resolved inventory (csaud_controller.inventory.Fabric)."""
-        return self.path / "fabric.json"
-
-    @property
     def hosts(self) -> Path:
         """Names of the fabric's hosts and of the machine's, as /etc/hosts inside."""
         return self.path / "hosts"
 
     @property
     def options(self) -> Path:
-        """What the user asked for (options.RunOptions)."""
+        """What the user asked for, and in which directory."""
         return self.path / "options.json"
 
     @property
     def ended(self) -> Path:
         """Written by the init when it ends by itself, with its exit status; missing when it was killed."""
         return self.path / "ended"
+
+    def switch_socket(self, name: str) -> Path:
+        """Where a switch serves P4Runtime whose inventory names no address: sockets of the file system cross
+        network namespaces.
+        """
+        return self.path / f"{name}.sock"
 
     @classmethod
     def create(cls, root: Path = ROOT) -> RunDir:
@@ -81,12 +105,24 @@ class RunDir:
         """Mininet node -> pid inside the run's PID namespace."""
         return {name: int(pid) for name, pid in _read_json(self.nodes).items()}
 
+    def started_in(self) -> Path | None:
+        """The directory where the run was asked for, as `csaud net run` has written it down; None: by other
+        means."""
+        directory = _read_json(self.options).get("directory")
+        return Path(directory) if isinstance(directory, str) and directory else None
+
     def is_live(self) -> bool:
-        """Whether any recorded process still runs."""
-        return any(process.is_alive() for process in self.processes().values())
+        """Whether anything of it runs: a recorded process, or one that serves a socket in it."""
+        return any(process.is_alive() for process in self.processes().values()) or any(
+            map(is_served, self.path.glob("*.sock"))
+        )
 
     def is_one(self) -> bool:
         """Whether the directory is that of a run at all, be it one that did not get far."""
+        return self.fabric_file.exists() or self.was_made()
+
+    def was_made(self) -> bool:
+        """Whether it was made for a run, by `create`: all that is in it belongs to the run."""
         return self.pids.exists() or self.options.exists()
 
     def remove(self) -> None:
@@ -94,32 +130,14 @@ class RunDir:
         shutil.rmtree(self.path, ignore_errors=True)
 
 
-def all_runs(root: Path | None = None) -> list[RunDir]:
-    """Every run directory, oldest first."""
-    root = root or ROOT
-    if not root.is_dir():
-        return []
-    return [RunDir(path) for path in sorted(root.iterdir(), key=lambda path: path.name) if path.is_dir()]
-
-
-def find_run(asked: Path | None = None, root: Path | None = None) -> RunDir:
-    """The run that `asked`, or $CSAUD_RUN, or else the live one of this directory; RunError where there is
-    none, or more than one."""
-    named = asked or (Path(os.environ[ENV]) if os.environ.get(ENV) else None)
-    if named is not None:
-        if not RunDir(named).pids.exists():
-            raise RunError(f"{named}: not the directory of a run (no pids.json in it)")
-        return RunDir(named)
-    live = [run.path for run in all_runs(root) if run.is_live()]
-    try:
-        return RunDir(run_here(live, f"no fabric runs: nothing live in {root or ROOT}"))
-    except NoRun as error:
-        raise RunError(str(error)) from None
-
-
-def with_own_commands(path: str) -> str:
-    """A search path on which `csaud` and `python` are those of this installation."""
-    return f"{Path(sys.executable).parent}{os.pathsep}{path}"
+def is_served(path: Path) -> bool:
+    """Whether a process accepts connections at this unix socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
 
 
 def write_json(path: Path, value: object) -> None:
@@ -132,6 +150,6 @@ def write_json(path: Path, value: object) -> None:
 def _read_json(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(path.read_text())
-    except (FileNotFoundError, json.JSONDecodeError):
+    except (OSError, ValueError):
         return {}
     return value if isinstance(value, dict) else {}
