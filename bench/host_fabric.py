@@ -18,7 +18,7 @@ from statistics import median
 
 from csaud_controller.control.client import wait_programmed
 from csaud_controller.inventory import load_fabric
-from csaud_softswitch.processes import end_process
+from csaud_runs.children import end_process
 
 from bench import native
 from bench.host_rig import HostRigError, end

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
-from csaud_softswitch.processes import end_process
+from csaud_runs.children import end_process
 
 ADDRESSES = ("10.7.0.1", "10.7.0.2")
 MTU = 4200

@@ -22,10 +22,11 @@ from types import TracebackType
 from typing import Any
 
 import grpc
+from csaud_runs.children import end_process
+from csaud_softswitch.bmv2.command import command_line
 from csaud_softswitch.exchange.names import Names
 from csaud_softswitch.p4runtime.p4info_index import build_index
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
-from csaud_softswitch.processes import end_process
 from csaud_softswitch.program_file import read_config
 
 from bench import native
@@ -56,7 +57,7 @@ def soft() -> Peer:
 
 
 def bmv2(name: str, binary: str) -> Peer:
-    return Peer(name, (binary, "-L", "off"))
+    return Peer(name, (binary,))
 
 
 @dataclass(frozen=True)
@@ -132,12 +133,17 @@ class Rig:
     def _start(self) -> None:
         directory = Path(self._directory.name)
         address = f"unix:{directory}/p4runtime.sock"
-        argv = [*self.peer.command, "--no-p4", "--device-id", "1"]
-        if self.peer.name != "embedded":
-            argv += ["--notifications-addr", f"ipc://{directory}/notifications.ipc"]
-        for port in (*PATHS, HOST):
-            argv += ["-i", f"{port}@sw{port}"]
-        argv += ["--", "--grpc-server-addr", address, "--cpu-port", "510", "--priority-queues", "8"]
+        ports = {port: f"sw{port}" for port in (*PATHS, HOST)}
+        if self.peer.name == "embedded":
+            argv = [*self.peer.command, "--no-p4", "--device-id", "1"]
+            argv += [f"--interface={port}@{name}" for port, name in ports.items()]
+            argv += ["--grpc-server-addr", address]
+        else:
+            notifications = directory / "notifications.ipc"
+            [program] = self.peer.command
+            argv = command_line(
+                device_id=1, address=address, notifications=notifications, ports=ports, program=program
+            )
         log = directory / "log"
         with log.open("wb") as out:
             self._process = subprocess.Popen(self._inside(self._cores[0], argv), stdout=out, stderr=out)

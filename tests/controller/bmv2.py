@@ -3,8 +3,9 @@ middle."""
 
 from contextlib import ExitStack
 
-from csaud_controller.inventory import CPU_PORT, interface
+from csaud_controller.inventory import interface
 from csaud_controller.run.directory import RunDir
+from csaud_softswitch.bmv2.command import command_line
 
 from tests.controller.soft import Process
 from tests.support.netns import NetworkNamespace
@@ -39,13 +40,14 @@ class Bmv2Switches:
         """(Re)start one switch; it comes up without a program."""
         number = list(self._fabric.switches).index(name)
         spec = self._fabric.switches[name]
-        command = ["simple_switch_grpc", "--no-p4", "--device-id", str(spec.device_id)]
-        for port in self._fabric.peers[name]:
-            command += ["-i", f"{port}@{interface(name, port)}"]
-        command += ["--thrift-port", str(_THRIFT_PORT + number), "--log-console", "--log-level", "error"]
-        command += ["--notifications-addr", f"ipc://{self._run.path}/{name}.ipc", "--"]
-        command += ["--cpu-port", str(CPU_PORT), "--priority-queues", "8"]
-        command += ["--grpc-server-addr", str(spec.p4runtime)]
+        command = command_line(
+            device_id=spec.device_id,
+            address=str(spec.p4runtime),
+            notifications=self._run.path / f"{name}.ipc",
+            ports={port: interface(name, port) for port in self._fabric.peers[name]},
+            thrift_port=_THRIFT_PORT + number,
+            log_level="error",
+        )
         with self.namespace.entered():
             self.processes[name] = Process(*command, log=self._run.path / f"{name}.log")
 

@@ -4,7 +4,6 @@ addresses, so the switch gets a network namespace of its own.
 
 from __future__ import annotations
 
-import re
 import socket
 import subprocess
 import tempfile
@@ -12,31 +11,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from csaud_runs.children import end_process
+from csaud_softswitch.bmv2.command import PROGRAM, command_line
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
-from csaud_softswitch.processes import end_process
-from csaud_topologies.fabric.targets.thrift import SimpleSwitchThrift
 
 from tests.p4.rig.client import Client
 from tests.p4.rig.thrift import Thrift
 from tests.softswitch.p4runtime_support import CONFIG
 from tests.support.netns import NetworkNamespace
 
-BINARY = "simple_switch_grpc"
 DEVICE_ID = 1
 THRIFT_PORT = 9090
-QUEUES = 8
 RECIRCULATION_PORT = 127
 UNBOUNDED = 1_000_000
 """Packets: more than ever wait."""
 START_LIMIT_S = 20.0
-
-
-def version() -> str:
-    """What simple_switch_grpc says of itself."""
-    done = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True)
-    found = re.search(r"\d+\.\d+\S*", done.stdout + done.stderr)
-    return found[0] if found else "unknown"
 
 
 class Bench:
@@ -46,28 +36,19 @@ class Bench:
         self, folder: Path, namespace: NetworkNamespace, config: p4r.ForwardingPipelineConfig = CONFIG
     ) -> None:
         address, self.dataplane = f"unix:{folder}/p4runtime.sock", f"unix:{folder}/dataplane.sock"
-        argv = [
-            *(
-                BINARY,
-                "--no-p4",
-                "--device-id",
-                str(DEVICE_ID),
-                "-L",
-                "off",
-                "--thrift-port",
-                str(THRIFT_PORT),
-            ),
-            *("--notifications-addr", f"ipc://{folder}/notifications.ipc", "--", "--cpu-port", "510"),
-            *("--grpc-server-addr", address, "--dp-grpc-server-addr", self.dataplane),
-            *("--priority-queues", str(QUEUES)),
-        ]
+        argv = command_line(
+            device_id=DEVICE_ID,
+            address=address,
+            notifications=folder / "notifications.ipc",
+            thrift_port=THRIFT_PORT,
+            more=["--dp-grpc-server-addr", self.dataplane],
+        )
         with namespace.entered(), (folder / "log").open("wb") as log:
             self.process = subprocess.Popen(argv, stdout=log, stderr=log)
         try:
             self.client = Client(address, DEVICE_ID, config)
             self.client.load()
-            SimpleSwitchThrift.when_ready(lambda: _connect(namespace), BINARY).close()
-            self.thrift = Thrift(_connect(namespace))
+            self.thrift = Thrift.when_ready(lambda: _connect(namespace), PROGRAM)
         except BaseException:
             self.process.kill()
             raise
@@ -80,8 +61,8 @@ class Bench:
     def set_depths(self, ports: Sequence[int], packets: int = UNBOUNDED) -> None:
         """Of each queue of these ports; clones on their way round have room in any case."""
         for port in ports:
-            self.thrift.set_queue_depth(port, packets)
-        self.thrift.set_queue_depth(RECIRCULATION_PORT, UNBOUNDED)
+            self.thrift.set_depths(port, packets)
+        self.thrift.set_depths(RECIRCULATION_PORT, UNBOUNDED)
 
     def close(self) -> None:
         self.client.close()

@@ -23,7 +23,6 @@ import shutil
 import socket
 import statistics
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -33,11 +32,12 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from csaud_softswitch.bmv2 import command as bmv2
 from csaud_softswitch.exchange.namespace import Namespace
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.program_file import program_digest, read_config
 
-from tests.p4.rig.bmv2 import BINARY, Bmv2Switch
+from tests.p4.rig.bmv2 import Bmv2Switch
 from tests.p4.rig.frames import csa_frame, header_of
 from tests.p4.rig.leaf import DATA, GROUP, HOST_PORT, PROFILES, UPLINKS, Leaf
 from tests.p4.rig.switch import PORTS
@@ -258,16 +258,16 @@ def main() -> int:
     parser.add_argument("--cuts", type=int, default=60)
     parser.add_argument("--out", type=Path, default=OUT)
     asked = parser.parse_args()
-    if shutil.which(BINARY) is None:
-        print(f"{BINARY} is not on PATH", file=sys.stderr)
+    if shutil.which(bmv2.PROGRAM) is None:
+        print(f"{bmv2.PROGRAM} is not on PATH", file=sys.stderr)
         return 1
     config = read_config(PROGRAM, PROGRAM.with_suffix(".p4info.txtpb"))
     with contextlib.closing(Bmv2Switch(config)) as switch:
         carrier_loss = measure(switch, asked.cuts)
     record = {
         "program_sha256": program_digest(PROGRAM),
-        "target": BINARY,
-        "version": _version(),
+        "target": bmv2.PROGRAM,
+        "version": bmv2.version(),
         "kernel": platform.release(),
         "load_average": round(os.getloadavg()[0], 1),
         "carrier_loss": carrier_loss,
@@ -280,10 +280,6 @@ def main() -> int:
     print(json.dumps({key: value for key, value in record.items() if key != "carrier_loss"}, indent=1))
     print({key: value for key, value in carrier_loss.items() if key != "each"})
     return 0
-
-
-def _version() -> str:
-    return subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

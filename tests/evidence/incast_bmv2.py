@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 
+from csaud_softswitch.bmv2.command import version
 from csaud_softswitch.exchange.names import Names
 from csaud_softswitch.exchange.target import counters
 from csaud_softswitch.p4runtime.errors import Code
 
-from tests.evidence.bmv2 import DEVICE_ID, running, version
+from tests.evidence.bmv2 import DEVICE_ID, running
 from tests.evidence.dataplane_grpc import DataplaneStream
 from tests.evidence.incast import (
     ALARM_AT,
@@ -72,7 +73,7 @@ def run(
     captured = Captured(traffic.kinds)
     with running() as bench:
         bench.set_depths(PORTS, queue)
-        bench.thrift.set_queue_rate(RECEIVER, RECEIVER_PACKETS_PER_S)
+        bench.thrift.set_rates(RECEIVER, RECEIVER_PACKETS_PER_S)
         names = Names(bench.index)
         codes = bench.client.write([names.update(item) for item in programming(mode, alarm_at=alarm_at)])
         assert set(codes) == {Code.OK}, codes

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from csaud_softswitch.bmv2.command import PROGRAM
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.program_file import read_config
 
-from tests.p4.rig.bmv2 import BINARY, Bmv2Switch
+from tests.p4.rig.bmv2 import Bmv2Switch
 from tests.p4.rig.leaf import Leaf
 from tests.p4.rig.soft import SoftSwitch
 from tests.p4.rig.switch import Switch
@@ -35,7 +36,7 @@ def config() -> p4r.ForwardingPipelineConfig:
 @pytest.fixture(scope="session")
 def bmv2(config: p4r.ForwardingPipelineConfig) -> Iterator[Bmv2Switch | None]:
     """One process for all tests, each of which loads the program anew."""
-    if shutil.which(BINARY) is None or os.geteuid() != 0:
+    if shutil.which(PROGRAM) is None or os.geteuid() != 0:
         yield None  # its tests are skipped
         return
     with contextlib.closing(Bmv2Switch(config)) as switch:

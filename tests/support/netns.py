@@ -6,8 +6,9 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-CLONE_NEWNET = 0x40000000
+from csaud_runs.netns import CLONE_NEWNET, inside_netns_at
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -26,15 +27,8 @@ class NetworkNamespace:
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Sockets, threads and processes that this thread makes inside the block belong to the namespace."""
-        before = _current()
-        try:
-            _check(_libc.setns(self._descriptor, CLONE_NEWNET), "setns")
-            try:
-                yield
-            finally:
-                _check(_libc.setns(before, CLONE_NEWNET), "setns")
-        finally:
-            os.close(before)
+        with inside_netns_at(Path(f"/proc/self/fd/{self._descriptor}")):
+            yield
 
     def ip(self, command: str) -> str:
         """Run `ip COMMAND` in the namespace; returns its output."""

@@ -4,7 +4,6 @@ BMv2 does while it starts: the port is open before the service is registered.
 
 from __future__ import annotations
 
-import shutil
 import socket
 import struct
 import subprocess
@@ -13,9 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
+from csaud_runs.children import end_process
 from csaud_runs.errors import RunError
-from csaud_softswitch.processes import end_process
-from csaud_topologies.fabric.targets.thrift import SimpleSwitchThrift, encode_call
+from csaud_softswitch.bmv2.command import command_line
+from csaud_softswitch.bmv2.thrift import SimpleSwitchThrift, encode_call
 
 I32, I64 = 8, 10
 
@@ -136,23 +136,15 @@ def test_a_peer_that_says_nothing_is_not_waited_for_without_end():
 @pytest.mark.bmv2
 def test_simple_switch_grpc_is_set_up_as_soon_as_it_can_be(tmp_path):
     """Started and asked at once, several times: connecting and the first call race with its own start."""
-    program = shutil.which("simple_switch_grpc")
-    assert program
     for attempt in range(5):
         with socket.create_server(("127.0.0.1", 0)) as free:
             address = free.getsockname()
-        command = [
-            program,
-            "--no-p4",
-            "--device-id",
-            str(attempt),
-            "-L",
-            "off",
-            "--thrift-port",
-            str(address[1]),
-        ]
-        command += ["--notifications-addr", f"ipc://{tmp_path}/{attempt}.ipc"]
-        command += ["--", "--grpc-server-addr", f"unix:{tmp_path}/{attempt}.sock"]
+        command = command_line(
+            device_id=attempt,
+            address=f"unix:{tmp_path}/{attempt}.sock",
+            notifications=tmp_path / f"{attempt}.ipc",
+            thrift_port=address[1],
+        )
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             with SimpleSwitchThrift.when_ready(

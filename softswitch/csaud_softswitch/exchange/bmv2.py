@@ -19,15 +19,15 @@ from pathlib import Path
 from types import TracebackType
 
 import grpc
+from csaud_runs.children import end_process
 
+from csaud_softswitch.bmv2.command import PROGRAM, command_line
 from csaud_softswitch.exchange.namespace import Namespace
 from csaud_softswitch.exchange.target import Departure
 from csaud_softswitch.p4runtime.errors import Code, codes_of
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, build_index
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
-from csaud_softswitch.processes import end_process
 
-BINARY = "simple_switch_grpc"
 _DEVICE_ID = 1
 _START_LIMIT_S = 20.0
 _QUIET_S = 0.15
@@ -64,7 +64,7 @@ class Bmv2Target:
         self._config = config
         self._index = build_index(config.p4info)
         self._ports = list(ports)
-        self._options = ["--cpu-port", str(cpu_port), "--priority-queues", str(queues)]
+        self._cpu_port, self._queues = cpu_port, queues
         self._directory = Path(tempfile.mkdtemp(prefix="csaud-bmv2-"))
         self._namespace: Namespace | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -89,22 +89,25 @@ class Bmv2Target:
         self.close()
 
     def _start(self) -> None:
-        if shutil.which(BINARY) is None:
-            raise Bmv2Error(f"{BINARY} is not on PATH")
+        if shutil.which(PROGRAM) is None:
+            raise Bmv2Error(f"{PROGRAM} is not on PATH")
         self._namespace = Namespace(f"csaud-x{os.getpid()}", self._ports)
         address = f"unix:{self._directory}/p4runtime.sock"
-        argv = [BINARY, "--no-p4", "--device-id", str(_DEVICE_ID), "-L", "off",
-                "--notifications-addr", f"ipc://{self._directory}/notifications.ipc"]  # fmt: skip
-        for port in self._ports:
-            argv += ["-i", f"{port}@{Namespace.interface(port)}"]
-        argv += ["--", "--grpc-server-addr", address, *self._options]
+        argv = command_line(
+            device_id=_DEVICE_ID,
+            address=address,
+            notifications=self._directory / "notifications.ipc",
+            ports={port: Namespace.interface(port) for port in self._ports},
+            cpu_port=self._cpu_port,
+            priorities=self._queues,
+        )
         log = (self._directory / "log").open("wb")
         self._process = subprocess.Popen(self._namespace.command(argv), stdout=log, stderr=log)
         self._channel = grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)])  # type: ignore[no-untyped-call]
         try:
             grpc.channel_ready_future(self._channel).result(_START_LIMIT_S)  # type: ignore[no-untyped-call]
         except grpc.FutureTimeoutError as error:
-            raise Bmv2Error(f"{BINARY} did not listen within {_START_LIMIT_S:.0f} s") from error
+            raise Bmv2Error(f"{PROGRAM} did not listen within {_START_LIMIT_S:.0f} s") from error
         self._stub = p4r_grpc.P4RuntimeStub(self._channel)
         self._become_primary()
         request = p4r.SetForwardingPipelineConfigRequest(device_id=_DEVICE_ID, config=self._config)
@@ -131,7 +134,7 @@ class Bmv2Target:
         self._outbox.put(hello)
         answer = self._inbox.get(timeout=_START_LIMIT_S)
         if answer.arbitration.status.code != Code.OK:
-            raise Bmv2Error(f"{BINARY} did not make us its primary controller: {answer}")
+            raise Bmv2Error(f"{PROGRAM} did not make us its primary controller: {answer}")
 
     def close(self) -> None:
         """Stop the switch and remove its namespace. Idempotent."""
@@ -148,8 +151,12 @@ class Bmv2Target:
 
     @property
     def identity(self) -> dict[str, str]:
-        printed = subprocess.run([BINARY, "--version"], capture_output=True, text=True, check=True).stdout
-        return {"target": BINARY, "version": printed.strip(), "options": " ".join(self._options)}
+        printed = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True, check=True).stdout
+        return {
+            "target": PROGRAM,
+            "version": printed.strip(),
+            "options": f"--cpu-port {self._cpu_port} --priority-queues {self._queues}",
+        }
 
     def connect(self, port: int) -> socket.socket:
         """A TCP connection to a port of the switch's own 127.0.0.1, such as that of its Thrift service."""
@@ -198,7 +205,7 @@ class Bmv2Target:
         """
         found = list(self._receive(expected))
         if self._process is None or self._process.poll() is not None:
-            raise Bmv2Error(f"{BINARY} has ended; a packet may do that, such as by an index beyond an array")
+            raise Bmv2Error(f"{PROGRAM} has ended; a packet may do that, such as by an index beyond an array")
         return found
 
     def packet_ins(self) -> list[p4r.PacketIn]:
@@ -208,7 +215,7 @@ class Bmv2Target:
             if message.HasField("packet"):
                 found.append(message.packet)
             elif message.HasField("error"):
-                raise Bmv2Error(f"{BINARY}: {message.error}")
+                raise Bmv2Error(f"{PROGRAM}: {message.error}")
         return found
 
     def _receive(self, expected: int) -> Iterator[Departure]:
@@ -238,5 +245,5 @@ class Bmv2Target:
     @property
     def _ns(self) -> Namespace:
         if self._namespace is None:
-            raise Bmv2Error(f"{BINARY} is not running")
+            raise Bmv2Error(f"{PROGRAM} is not running")
         return self._namespace

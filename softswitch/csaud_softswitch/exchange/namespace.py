@@ -4,20 +4,18 @@ root.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import socket
 import struct
 import subprocess
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from csaud_runs.netns import inside_netns_at
+
 _ETH_P_ALL = 3
 _SOL_PACKET = 263
 _PACKET_IGNORE_OUTGOING = 23
-_CLONE_NEWNET = 0x40000000
 _MTU = 9000
 _T = TypeVar("_T")
 
@@ -69,23 +67,9 @@ class Namespace:
         return ["ip", "netns", "exec", self.name, *argv]
 
     def inside(self, call: Callable[[], _T]) -> _T:
-        """Run `call` in a thread that is in the namespace; sockets made there stay in it."""
-        results: list[_T] = []
-        failures: list[BaseException] = []
-
-        def work() -> None:
-            try:
-                _enter(self.name)
-                results.append(call())
-            except BaseException as error:
-                failures.append(error)
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        thread.join()
-        if failures:
-            raise failures[0]
-        return results[0]
+        """Run `call` in the namespace; sockets made there stay in it."""
+        with inside_netns_at(Path("/run/netns", self.name)):
+            return call()
 
     def close(self) -> None:
         """Remove the namespace and all that is in it. Idempotent."""
@@ -101,16 +85,6 @@ class Namespace:
 
 def _ip(*argv: str) -> None:
     subprocess.run(["ip", *argv], check=True)
-
-
-def _enter(name: str) -> None:
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    with contextlib.closing(Path("/run/netns", name).open()) as handle:
-        if libc.setns(handle.fileno(), _CLONE_NEWNET) != 0:
-            number = ctypes.get_errno()
-            raise OSError(number, os.strerror(number), name)
 
 
 def _raw_socket(interface: str) -> socket.socket:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from csaud_softswitch._core import ProgramError
+from csaud_softswitch.bmv2.command import version
 from csaud_softswitch.exchange.bmv2 import Bmv2Target
 from csaud_softswitch.exchange.compare import differences
 from csaud_softswitch.exchange.soft import SoftTarget
@@ -26,7 +27,6 @@ from csaud_softswitch.exchange.vector import Vector
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.program_file import read_config
 
-from tests.evidence.bmv2 import version
 from tests.evidence.hidden_drops import ROOT
 from tests.evidence.tutorials import bursts, programs, runtime
 from tests.evidence.tutorials.programs import EXERCISES, PORTS, Exercise

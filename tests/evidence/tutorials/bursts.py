@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+from csaud_softswitch.bmv2.command import PROGRAM
 from csaud_softswitch.exchange.bmv2 import Bmv2Target
 from csaud_softswitch.exchange.names import Names
 from csaud_softswitch.exchange.soft import SoftTarget
@@ -60,9 +61,9 @@ def _of_simple_switch(
     with Bmv2Target(config, PORTS, more_s=2 / PER_SECOND) as real:
         real.write([Names(real.index).update(update) for update in updates])
         with real.connect(THRIFT_PORT) as connection:
-            thrift = Thrift(connection)
+            thrift = Thrift(connection, PROGRAM)
             for port in PORTS:
-                thrift.set_queue_rate(port, PER_SECOND)
+                thrift.set_rates(port, PER_SECOND)
         real.send(1, sent[0])
         found = real.departures(1)
         for frame in sent[1:]:

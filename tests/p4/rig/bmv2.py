@@ -14,20 +14,18 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from csaud_runs.children import end_process
+from csaud_softswitch.bmv2.command import PROGRAM, command_line
 from csaud_softswitch.exchange.namespace import Namespace
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import p4r
-from csaud_softswitch.processes import end_process
-from csaud_topologies.fabric.targets.thrift import SimpleSwitchThrift
 
 from tests.p4.rig.client import Client
 from tests.p4.rig.switch import PORTS, Departure
 from tests.p4.rig.thrift import Thrift
 
-BINARY = "simple_switch_grpc"
 THRIFT_PORT = 9090
-QUEUES = 8
 QUEUE_DEPTH = 2000
 RECIRCULATION_PORT = 127
 PATIENCE_S = 2.0
@@ -49,7 +47,7 @@ class Bmv2Switch:
     abilities = frozenset({"registers", "links", "rates"})
 
     def __init__(self, config: p4r.ForwardingPipelineConfig) -> None:
-        assert shutil.which(BINARY) is not None
+        assert shutil.which(PROGRAM) is not None
         self._directory = Path(tempfile.mkdtemp(prefix="csaud-p4-"))
         self._process: subprocess.Popen[bytes] | None = None
         self._client: Client | None = None
@@ -72,19 +70,20 @@ class Bmv2Switch:
 
     def _start(self, config: p4r.ForwardingPipelineConfig) -> None:
         address = f"unix:{self._directory}/p4runtime.sock"
-        argv = [BINARY, "--no-p4", "--device-id", "1", "-L", "off", "--thrift-port", str(THRIFT_PORT),
-                "--notifications-addr", f"ipc://{self._directory}/notifications.ipc"]  # fmt: skip
-        for port in PORTS:
-            argv += ["-i", f"{port}@{Namespace.interface(port)}"]
-        argv += ["--", "--grpc-server-addr", address, "--cpu-port", "510", "--priority-queues", str(QUEUES)]
+        argv = command_line(
+            device_id=1,
+            address=address,
+            notifications=self._directory / "notifications.ipc",
+            ports={port: Namespace.interface(port) for port in PORTS},
+            thrift_port=THRIFT_PORT,
+        )
         with (self._directory / "log").open("wb") as log:
             self._process = subprocess.Popen(self.namespace.command(argv), stdout=log, stderr=log)
         self._client = Client(address, 1, config)
         connect = lambda: socket.create_connection(("127.0.0.1", THRIFT_PORT), timeout=10)  # noqa: E731
-        SimpleSwitchThrift.when_ready(lambda: self.namespace.inside(connect), BINARY).close()
-        self._thrift = Thrift(self.namespace.inside(connect))
+        self._thrift = Thrift.when_ready(lambda: self.namespace.inside(connect), PROGRAM)
         for port in (*PORTS, RECIRCULATION_PORT):
-            self._thrift.set_queue_depth(port, QUEUE_DEPTH)
+            self._thrift.set_depths(port, QUEUE_DEPTH)
 
     def close(self) -> None:
         """Stop the switch and remove its namespace. Idempotent."""
@@ -122,11 +121,11 @@ class Bmv2Switch:
         return self.client.index
 
     def reset(self) -> None:
-        assert self.returncode is None, f"{BINARY} ended: {self.returncode}"
+        assert self.returncode is None, f"{PROGRAM} ended: {self.returncode}"
         for port in sorted(self._down):
             self.set_link(port, True)
         for port in self._rates:
-            self.thrift.set_queue_rate(port, 0)
+            self.thrift.set_rates(port, 0)
         self._rates.clear()
         # It keeps replicas of clone sessions that nobody deletes: with the next program there would be two.
         if self._loaded:
@@ -219,7 +218,7 @@ class Bmv2Switch:
         time.sleep(PORT_POLL_S)
 
     def set_rate(self, port: int, frames_per_s: int, frame_bytes: int) -> None:
-        self.thrift.set_queue_rate(port, frames_per_s)
+        self.thrift.set_rates(port, frames_per_s)
         self._rates.add(port)
 
     def register_write(self, name: str, index: int, value: int) -> None:

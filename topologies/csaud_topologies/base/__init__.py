@@ -1,1 +1,1 @@
-"""What knows nothing of fabrics: signals that end a run, namespaces."""
+"""Signals that end a run."""

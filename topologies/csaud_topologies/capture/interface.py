@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 from csaud_runs.errors import RunError
+from csaud_runs.netns import inside_netns_at
 
-from csaud_topologies.base.netns import inside_netns_at
 from csaud_topologies.capture.frames import Frame
 from csaud_topologies.capture.pcapng import Direction
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from csaud_runs.children import end_process
 from csaud_runs.errors import RunError
-from csaud_softswitch.processes import end_process
 
 _LAST_LINES = 5
 _NICENESS = -10

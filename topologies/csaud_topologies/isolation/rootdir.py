@@ -10,7 +10,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from csaud_topologies.base.netns import CLONE_NEWNS, setns
+from csaud_runs.netns import CLONE_NEWNS, setns
 
 _OWN = "/proc/self/ns/mnt"
 _MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import socket
-import subprocess
 from importlib.metadata import version
 from typing import Any
 
 from csaud_controller import targets as controller_targets
 from csaud_controller.inventory import CPU_PORT, Fabric, interface
+from csaud_runs.netns import inside_netns
+from csaud_softswitch.bmv2.command import PRIORITIES, PROGRAM, command_line
+from csaud_softswitch.bmv2.command import version as version_of
+from csaud_softswitch.bmv2.thrift import SimpleSwitchThrift
 
-from csaud_topologies.base.netns import inside_netns
 from csaud_topologies.fabric.cables import Cable
 from csaud_topologies.fabric.network import Bmv2Switch
 from csaud_topologies.fabric.services import Service
 from csaud_topologies.fabric.targets.base import Place
-from csaud_topologies.fabric.targets.check import BMV2_PROGRAM
-from csaud_topologies.fabric.targets.thrift import SimpleSwitchThrift
 
-PRIORITIES = 8
 _THRIFT_PORT = 9090  # the same in every switch's own namespace
 _START_LIMIT_S = 20.0
 
@@ -34,22 +32,23 @@ class Bmv2Target:
 
     def versions(self) -> dict[str, str]:
         """Of BMv2, and of p4c where it is here to ask."""
-        found = {"bmv2": _version_of([BMV2_PROGRAM, "--version"])}
+        found = {"bmv2": version_of(PROGRAM)}
         if shutil.which("p4c-bm2-ss"):
-            found["p4c"] = _version_of(["p4c-bm2-ss", "--version"])
+            found["p4c"] = version_of("p4c-bm2-ss")
         return {**found, "csaud": version("csaud")}
 
     def start(self, fabric: Fabric, net: Any, place: Place) -> None:
         """One process a switch, then queue depths and rates, which only Thrift can set."""
         for name, spec in fabric.switches.items():
-            command = [BMV2_PROGRAM, "--no-p4", "--device-id", str(spec.device_id)]
-            for port in fabric.peers[name]:
-                command += ["-i", f"{port}@{interface(name, port)}"]
-            command += ["--thrift-port", str(_THRIFT_PORT), "--log-console", "--log-level", "error"]
-            # By default in /tmp and named by the device id alone: two runs at once would share it.
-            command += ["--notifications-addr", f"ipc://{place.run.path}/{name}-notifications.ipc"]
-            command += ["--", "--priority-queues", str(PRIORITIES), "--cpu-port", str(CPU_PORT)]
-            command += ["--grpc-server-addr", str(spec.p4runtime)]
+            command = command_line(
+                device_id=spec.device_id,
+                address=str(spec.p4runtime),
+                notifications=place.run.path / f"{name}-notifications.ipc",
+                ports={port: interface(name, port) for port in fabric.peers[name]},
+                thrift_port=_THRIFT_PORT,
+                log_level="error",
+                cpu_port=CPU_PORT,
+            )
             place.services.add(Service.start(name, command, place.logs, net[name]))
         for name in fabric.switches:
             self._set_queues(fabric, name, net[name].pid, place)
@@ -78,9 +77,3 @@ def _connect(pid: int) -> socket.socket:
         connection.close()
         raise
     return connection
-
-
-def _version_of(command: list[str]) -> str:
-    output = subprocess.run(command, capture_output=True, text=True, check=False)
-    found = re.search(r"\d+\.\d+\S*(?: \(SHA: \w+[^)]*\))?", output.stdout + output.stderr)
-    return found[0] if found else "unknown"

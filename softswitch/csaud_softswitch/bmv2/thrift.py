@@ -9,27 +9,42 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Self
 
 from csaud_runs.errors import RunError
 
 _VERSION_1 = 0x80010000
 _CALL = 1
 _REPLY = 2
-_STOP, _I32, _I64, _STRING = 0, 8, 10, 11
-_INTEGERS = {_I32: "!i", _I64: "!q"}
+I32, I64, STRING = 8, 10, 11
+"""Types of arguments."""
+_STOP = 0
+_INTEGERS = {I32: "!i", I64: "!q"}
 _RETRY_S = 0.05
 _ANSWER_LIMIT_S = 20.0
 
 
-def encode_call(method: str, sequence: int, arguments: list[tuple[int, int]]) -> bytes:
-    """One call message; arguments are (Thrift type, value) with field ids from 1."""
-    name = f"simple_switch:{method}".encode()
+Argument = tuple[int, int | str]
+"""Thrift type and value."""
+
+
+def encode_call(
+    method: str, sequence: int, arguments: Sequence[Argument], service: str = "simple_switch"
+) -> bytes:
+    """One call message; the fields of the arguments are numbered from 1."""
+    name = f"{service}:{method}".encode()
     message = struct.pack("!Ii", _VERSION_1 | _CALL, len(name)) + name
     message += struct.pack("!i", sequence)
     for index, (kind, value) in enumerate(arguments, start=1):
-        message += struct.pack("!bh", kind, index) + struct.pack("!q" if kind == _I64 else "!i", value)
+        message += struct.pack("!bh", kind, index) + _encode(kind, value)
     return message + bytes([_STOP])
+
+
+def _encode(kind: int, value: int | str) -> bytes:
+    if isinstance(value, str):
+        return struct.pack("!i", len(value.encode())) + value.encode()
+    return struct.pack(_INTEGERS[kind], value)
 
 
 class SimpleSwitchThrift:
@@ -48,7 +63,7 @@ class SimpleSwitchThrift:
         *,
         limit_s: float = 20.0,
         check: Callable[[], None] = lambda: None,
-    ) -> SimpleSwitchThrift:
+    ) -> Self:
         """A connection whose service has answered a call. While BMv2 starts it listens before the service is
         registered, refuses the first call then and closes the connection.
 
@@ -67,9 +82,7 @@ class SimpleSwitchThrift:
                 time.sleep(_RETRY_S)
 
     @classmethod
-    def _answering(
-        cls, connect: Callable[[], socket.socket], switch: str, deadline: float
-    ) -> SimpleSwitchThrift:
+    def _answering(cls, connect: Callable[[], socket.socket], switch: str, deadline: float) -> Self:
         connection = connect()
         try:
             connection.settimeout(max(deadline - time.monotonic(), _RETRY_S))
@@ -81,7 +94,7 @@ class SimpleSwitchThrift:
             raise
         return client
 
-    def __enter__(self) -> SimpleSwitchThrift:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -93,26 +106,27 @@ class SimpleSwitchThrift:
 
     def uptime_us(self) -> int:
         """Microseconds since the switch started."""
-        return self._call("get_time_elapsed_us", [])
+        return self.call("get_time_elapsed_us")
 
     def set_queue_depth(self, port: int, priority: int, packets: int) -> None:
         """Packets that one priority queue of a port holds."""
-        self._set("set_egress_priority_queue_depth", [(_I32, port), (_I32, priority), (_I32, packets)])
+        self.set("set_egress_priority_queue_depth", (I32, port), (I32, priority), (I32, packets))
 
     def set_queue_rate(self, port: int, priority: int, packets_per_s: int) -> None:
         """Packets/s that leave one priority queue of a port; each priority has a rate of its own."""
-        self._set("set_egress_priority_queue_rate", [(_I32, port), (_I32, priority), (_I64, packets_per_s)])
+        self.set("set_egress_priority_queue_rate", (I32, port), (I32, priority), (I64, packets_per_s))
 
-    def _set(self, method: str, arguments: list[tuple[int, int]]) -> None:
-        if (value := self._call(method, arguments)) != 0:
+    def set(self, method: str, *arguments: Argument) -> None:
+        """A call of simple_switch that returns 0; RunError when it returns something else."""
+        if (value := self.call(method, *arguments)) != 0:
             raise RunError(
                 f"{self._switch}: BMv2 answered {value} to {method}{tuple(v for _, v in arguments)}"
             )
 
-    def _call(self, method: str, arguments: list[tuple[int, int]]) -> int:
-        """The integer that the method returns."""
+    def call(self, method: str, *arguments: Argument, service: str = "simple_switch") -> int:
+        """The integer that a method returns; 0 where it returns nothing. RunError when it is refused."""
         self._sequence += 1
-        self._send(encode_call(method, self._sequence, arguments))
+        self._send(encode_call(method, self._sequence, arguments, service))
         (header,) = struct.unpack("!I", self._read(4))
         self._read_string()  # the method's name again
         self._read(4)  # its sequence number
@@ -128,7 +142,7 @@ class SimpleSwitchThrift:
 
     def _reason(self) -> str:
         """What a TApplicationException says: a struct of which field 1 is the message."""
-        if self._read(1)[0] != _STRING or struct.unpack("!h", self._read(2)) != (1,):
+        if self._read(1)[0] != STRING or struct.unpack("!h", self._read(2)) != (1,):
             return ""
         return f": {self._read_string().decode(errors='replace')}"
 
