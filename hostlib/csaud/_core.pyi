@@ -2,6 +2,7 @@
 
 import builtins
 import enum
+from collections.abc import Sequence
 from typing import Any
 
 class PathPolicy(enum.Enum):
@@ -161,6 +162,83 @@ class PendingMessage:
     @property
     def packets(self) -> int: ...
 
+class Expected:
+    """When a message is expected, ns: start of its first packet (0: not known), deviation of that, and when
+    it should be complete (None: not known)."""
+
+    def __init__(self, start: int = 0, jitter: int = 0, due: int | None = None) -> None: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def jitter(self) -> int: ...
+    @property
+    def due(self) -> int | None: ...
+
+class StepTimes:
+    """When the steps of one schedule end, after its begin: mean and deviation over its runs. Not to be
+    touched while such a run is in flight."""
+
+    def __init__(self) -> None: ...
+    def expect(self, began: int, step: int) -> Expected:
+        """Of a message of `step` in a run that began at `began`: it starts where the step before ends."""
+
+    def learn(self, began: int, ended: Sequence[int]) -> None:
+        """A run is over; `ended` holds when each step did (0: nothing was received in it)."""
+
+class Plan:
+    """A schedule as the executor takes it (csaud.collectives.plan)."""
+
+    def __init__(self, operations: Sequence[tuple[Any, ...]], scratch: int, steps: int) -> None: ...
+
+class Collective:
+    """What the runs of one collective have in common."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        element_bytes: int,
+        ranks: Sequence[int],
+        comm: int = 0,
+        step_mark: int = 0,
+        chunk_mark: int = 0,
+        cls: int = 4,
+        barrier: bool = False,
+        op: str = "",
+        element: str = "",
+        times: StepTimes | None = None,
+    ) -> None: ...
+
+class Execution:
+    """One run of a collective, on the caller's buffers."""
+
+    def __init__(
+        self,
+        collective: Collective,
+        number: int,
+        data: object,
+        source: object = None,
+        scratch: object = None,
+    ) -> None: ...
+    @property
+    def ended(self) -> bool:
+        """Every operation has ended."""
+
+    @property
+    def failure(self) -> Completion | None:
+        """The completion that ended it, of whichever transfer; None: none has."""
+
+    @property
+    def ended_ns(self) -> int:
+        """When it ended, of CLOCK_MONOTONIC."""
+
+    def release(self) -> bool:
+        """Gives the buffers back once nothing works on them; False: something may."""
+
+def combine(
+    op: str, element: str, first: object, second: object, into: object, baseline: bool = False
+) -> None:
+    """into = first (op) second, as executions reduce; `baseline`: by loops for any processor."""
+
 class Device:
     """Carries packets; made by RawDevice, UdpDevice or XdpDevice."""
 
@@ -247,6 +325,10 @@ class Progress:
         hints: Hints,
     ) -> int: ...
     def wait(self, timeout_s: float) -> list[Completion]: ...
+    def start_execution(self, execution: Execution) -> None: ...
+    def wait_for(self, execution: Execution, timeout_s: float) -> bool: ...
+    def awaited(self, execution: Execution) -> list[tuple[int, int]]: ...
+    def flow_times(self) -> list[int]: ...
     def stream(
         self,
         role: StreamRole,

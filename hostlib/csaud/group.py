@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -10,12 +11,13 @@ import numpy.typing as npt
 from csaud.collectives import direct, gather, pairwise, registry, tree
 from csaud.collectives.call import Call, marks
 from csaud.collectives.engine import Handle
-from csaud.collectives.executor import Execution, Name, ReduceFunction, name_of
-from csaud.collectives.reductions import check_array, reduction
+from csaud.collectives.executor import Collective, Execution
+from csaud.collectives.reductions import Reduction, check_array, name_of, reduction
 from csaud.collectives.schedule import Schedule, split
+from csaud.collectives.timing import StepTimes
 from csaud.errors import Aborted, ConfigError, CsaudError
 from csaud.flight import Record
-from csaud.job import DIRECT, LAST_NUMBER, Job, RanksOf
+from csaud.job import DIRECT, LAST_NUMBER, Job
 
 Array = npt.NDArray[Any]
 
@@ -42,7 +44,6 @@ class Group:
         self.ranks = tuple(ranks)
         self._job = job
         self._number = number
-        self._ranks = RanksOf(job.transport, self.ranks)
         self._collectives = 0
         self._sent: defaultdict[int, int] = defaultdict(int)  # messages by rank
         self._received: defaultdict[int, int] = defaultdict(int)
@@ -68,10 +69,10 @@ class Group:
         how = reduction(op, array)
         flat = array.reshape(-1)
         name = f"all_reduce.{self._algorithm(algorithm, flat)}"
-        schedule = registry.build(name, self.rank, self.size, flat.size, self._longest(flat))
         divide = (lambda: np.divide(flat, self.size, out=flat)) if how.average else None
-        call = Call(name, array.dtype.name, flat.size, op)
-        return self._run(call, schedule, flat, array, wait, reduce=how.combine, epilogue=divide)
+        call = Call(name, name_of(array.dtype), flat.size, op)
+        build = partial(registry.build, name, self.rank, self.size, flat.size, self._longest(flat))
+        return self._run(call, build, flat, array, wait, reduce=how, epilogue=divide)
 
     def reduce_scatter(self, array: Array, op: str = "sum", *, wait: bool = True) -> Any:
         """This rank's part of the reduction of all ranks' arrays; the parts are those of numpy.array_split.
@@ -88,7 +89,7 @@ class Group:
         np.copyto(work, array.reshape(-1))
         start, length = split(work.size, self.size)[self.rank]
         mine = np.empty(length, array.dtype)
-        schedule = registry.build("reduce_scatter.ring", self.rank, self.size, work.size, self._longest(work))
+        longest = self._longest(work)
 
         def take_mine() -> None:
             part = work[start : start + length]
@@ -98,8 +99,9 @@ class Group:
                 np.copyto(mine, part)
             self._job.scratch.give_back(block)
 
-        call = Call("reduce_scatter", array.dtype.name, work.size, op)
-        return self._run(call, schedule, work, mine, wait, True, how.combine, epilogue=take_mine)
+        call = Call("reduce_scatter", name_of(array.dtype), work.size, op)
+        build = partial(registry.build, "reduce_scatter.ring", self.rank, self.size, work.size, longest)
+        return self._run(call, build, work, mine, wait, True, how, epilogue=take_mine)
 
     def all_gather(self, array: Array, *, wait: bool = True) -> Any:
         """The arrays of all ranks, of one shape and dtype.
@@ -111,8 +113,11 @@ class Group:
         result = np.empty((self.size, *array.shape), array.dtype)
         result[self.rank] = array
         flat = result.reshape(-1)
-        schedule = registry.build("all_gather.ring", self.rank, self.size, flat.size, self._longest(flat))
-        return self._run(Call("all_gather", array.dtype.name, array.size), schedule, flat, result, wait, True)
+        longest = self._longest(flat)
+        build = partial(registry.build, "all_gather.ring", self.rank, self.size, flat.size, longest)
+        return self._run(
+            Call("all_gather", name_of(array.dtype), array.size), build, flat, result, wait, True
+        )
 
     def all_to_all(self, array: Array, *, wait: bool = True) -> Any:
         """Exchange blocks: `array[r]` goes to rank r, and what rank r had for this one comes in its place.
@@ -129,7 +134,7 @@ class Group:
         result = np.empty_like(array)
         result[self.rank] = array[self.rank]
         counts = [array.size // self.size] * self.size
-        call = Call("all_to_all", array.dtype.name, array.size)
+        call = Call("all_to_all", name_of(array.dtype), array.size)
         return self._exchange(call, array.reshape(-1), counts, result.reshape(-1), counts, result, wait)
 
     def all_to_all_v(self, parts: Sequence[Array], *, wait: bool = True) -> Any:
@@ -153,17 +158,17 @@ class Group:
         flat = np.empty(sum(received), source.dtype)
         results = np.split(flat, np.cumsum(received)[:-1])
         results[self.rank][:] = parts[self.rank]
-        call = Call("all_to_all_v", source.dtype.name)
-        return self._exchange(call, source, sent, flat, received, results, wait)
+        call = Call("all_to_all_v", name_of(source.dtype))
+        return self._exchange(call, source, sent, flat, received, results, wait, fixed=False)
 
     def broadcast(self, array: Array, root: int = 0, *, wait: bool = True) -> Any:
         """Replace `array` on every rank by that of rank `root`, of its shape; returns it, or a Handle."""
         check_array(array)
         self._check_rank(root)
         flat = array.reshape(-1)
-        schedule = tree.broadcast(self.rank, self.size, flat.size, self._longest(flat), root)
-        call = Call("broadcast", array.dtype.name, flat.size, root=root)
-        return self._run(call, schedule, flat, array, wait)
+        build = partial(tree.broadcast, self.rank, self.size, flat.size, self._longest(flat), root)
+        call = Call("broadcast", name_of(array.dtype), flat.size, root=root)
+        return self._run(call, build, flat, array, wait)
 
     def gather(self, array: Array, root: int = 0, *, wait: bool = True) -> Any:
         """The arrays of all ranks, of one shape and dtype, at rank `root`.
@@ -179,9 +184,9 @@ class Group:
         if result is not None:
             result[root] = array
         flat = source[:0] if result is None else result.reshape(-1)
-        schedule = gather.gather(self.rank, self.size, source.size, self._longest(source), root)
-        call = Call("gather", array.dtype.name, source.size, root=root)
-        return self._run(call, schedule, flat, result, wait, True, source=source)
+        build = partial(gather.gather, self.rank, self.size, source.size, self._longest(source), root)
+        call = Call("gather", name_of(array.dtype), source.size, root=root)
+        return self._run(call, build, flat, result, wait, True, source=source)
 
     def barrier(self) -> None:
         """Return once every rank has called it.
@@ -189,8 +194,8 @@ class Group:
         Raises:
             PeerUnreachable, Aborted, Timeout, ProtocolError: a rank will not come.
         """
-        schedule = registry.build("barrier.dissemination", self.rank, self.size, 0, 1)
-        self._run(_BARRIER, schedule, _NOTHING, None, True)
+        build = partial(registry.build, "barrier.dissemination", self.rank, self.size, 0, 1)
+        self._run(_BARRIER, build, _NOTHING, None, True)
 
     # --- from rank to rank
 
@@ -198,15 +203,15 @@ class Group:
         """Send `array` to rank `dst`, which calls `recv`; None once it has it, or a Handle."""
         check_array(array, writable=False)
         flat = array.reshape(-1)
-        schedule = direct.send(dst, flat.size, self._longest(flat))
-        return self._run_direct(schedule, dst, self._sent, flat[:0], None, wait, source=flat)
+        build = partial(direct.send, dst, flat.size, self._longest(flat))
+        return self._run_direct(build, dst, self._sent, flat[:0], None, wait, source=flat)
 
     def recv(self, array: Array, src: int, *, wait: bool = True) -> Any:
         """Receive into `array` what rank `src` sends; of the same size and dtype. Returns it, or a Handle."""
         check_array(array)
         flat = array.reshape(-1)
-        schedule = direct.receive(src, flat.size, self._longest(flat))
-        return self._run_direct(schedule, src, self._received, flat, array, wait)
+        build = partial(direct.receive, src, flat.size, self._longest(flat))
+        return self._run_direct(build, src, self._received, flat, array, wait)
 
     def send_sized(self, array: Array, dst: int) -> None:
         """Send a one-dimensional array whose size rank `dst` does not know; it calls `recv_sized`."""
@@ -255,10 +260,10 @@ class Group:
 
     def _exchange(
         self, call: Call, source: Array, sent: list[int], flat: Array, received: list[int], result: Any,
-        wait: bool,
+        wait: bool, fixed: bool = True,
     ) -> Any:  # fmt: skip
-        schedule = pairwise.all_to_all(self.rank, self.size, sent, received, self._longest(flat))
-        return self._run(call, schedule, flat, result, wait, True, source=source)
+        build = partial(pairwise.all_to_all, self.rank, self.size, sent, received, self._longest(flat))
+        return self._run(call, build, flat, result, wait, True, source=source, fixed=fixed)
 
     def _check_rank(self, rank: int) -> None:
         if not 0 <= rank < self.size:
@@ -267,59 +272,74 @@ class Group:
     def _run(
         self,
         call: Call,
-        schedule: Schedule,
+        build: Callable[[], Schedule],
         flat: Array,
         result: Any,
         wait: bool,
         fresh: bool = False,
-        reduce: ReduceFunction | None = None,
+        reduce: Reduction | None = None,
         *,
         source: Array | None = None,
         epilogue: Callable[[], object] | None = None,
+        fixed: bool = True,
     ) -> Any:
-        """One collective; `fresh`: the result is not the caller's array, so a Handle comes with it."""
-        self._job.check()
-        mark = marks(call, schedule, self._longest(flat))
-        with self._job.lock:
+        """One collective.
+
+        Args:
+            fresh: the result is not the caller's array, so a Handle comes with it.
+            fixed: `call` says all of which the schedule depends.
+        """
+        job = self._job
+        job.check()
+        with job.lock:
+            make = partial(self._make, call, build, flat, self._number, reduce)
+            collective = job.prepared.of((self._number, call), make, fixed=fixed)
             number = self._collectives
             self._collectives += 1
-            name = name_of(self._number, number, schedule, mark)
             record = Record(self._number, number, call, flat.nbytes, self.ranks)
-            execution = self._start(record, schedule, name, flat, reduce, wait, source, epilogue)
+            execution = self._start(record, collective, number, flat, source, epilogue)
         return self._outcome(execution, result, wait, fresh)
 
     def _run_direct(
-        self, schedule: Schedule, peer: int, count: dict[int, int], flat: Array, result: Any, wait: bool,
-        source: Array | None = None,
+        self, build: Callable[[], Schedule], peer: int, count: dict[int, int], flat: Array, result: Any,
+        wait: bool, source: Array | None = None,
     ) -> Any:  # fmt: skip
         self._check_rank(peer)
         if peer == self.rank:
             raise ConfigError("a rank does not send to itself")
-        self._job.check()
+        job = self._job
+        job.check()
+        sends = source is not None
         array = flat if source is None else source
-        call = Call("transfer", array.dtype.name, array.size)
-        mark = marks(call, schedule, self._longest(array))
-        with self._job.lock:
+        call = Call("transfer", name_of(array.dtype), array.size)
+        with job.lock:
+            make = partial(self._make, call, build, array, self._number | DIRECT, None)
+            collective = job.prepared.of((self._number | DIRECT, call, peer, sends), make)
             number = count[peer]
             count[peer] += 1
-            name = name_of(self._number | DIRECT, number, schedule, mark)
-            record = Record(
-                self._number, number, call, array.nbytes, self.ranks, self.ranks[peer], source is not None
-            )
-            execution = self._start(record, schedule, name, flat, None, wait, source, None)
+            record = Record(self._number, number, call, array.nbytes, self.ranks, self.ranks[peer], sends)
+            execution = self._start(record, collective, number, flat, source, None)
         return self._outcome(execution, result, wait, False)
 
+    def _make(
+        self, call: Call, build: Callable[[], Schedule], array: Array, comm: int, reduce: Reduction | None,
+        times: StepTimes,
+    ) -> Collective:  # fmt: skip
+        schedule = build()
+        mark = marks(call, schedule, self._longest(array))
+        return Collective(schedule, array.dtype, reduce, ranks=self.ranks, comm=comm, marks=mark, times=times)
+
     def _start(
-        self, record: Record, schedule: Schedule, name: Name, flat: Array, reduce: ReduceFunction | None,
-        wait: bool, source: Array | None, epilogue: Callable[[], object] | None,
+        self, record: Record, collective: Collective, number: int, flat: Array, source: Array | None,
+        epilogue: Callable[[], object] | None,
     ) -> Execution:  # fmt: skip
         job = self._job
         job.check()
         execution = Execution(
-            schedule, self._ranks, name, flat, reduce, job.timings.of((self._number, record.call)),
+            collective, number, flat,
             source=source, epilogue=epilogue, record=job.recorder.begin(record), scratch=job.scratch,
         )  # fmt: skip
-        job.engine.start(execution, attended=wait)
+        job.engine.start(execution)
         return execution
 
     def _outcome(self, execution: Execution, result: Any, wait: bool, fresh: bool) -> Any:

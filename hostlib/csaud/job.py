@@ -1,18 +1,13 @@
-"""What all groups of one process share, and a transport as the ranks of one group see it."""
+"""What all groups of one process share."""
 
-import dataclasses
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any
-
-import numpy.typing as npt
 
 from csaud.collectives.engine import Engine
-from csaud.collectives.executor import Execution, Name, Transport
+from csaud.collectives.executor import Execution, Prepared, Transport
 from csaud.collectives.schedule import Recv, Send
 from csaud.collectives.scratch import Scratch
-from csaud.collectives.timing import Expected, Timings
 from csaud.errors import CsaudError, Timeout
 from csaud.flight import Recorder, Wait
 
@@ -22,38 +17,6 @@ _RECORDS = 64
 _NAMED = 3  # messages that an error names
 
 log = logging.getLogger(__name__)
-
-Array = npt.NDArray[Any]
-
-
-class RanksOf:
-    """The transport with the ranks of a group instead of those of the job."""
-
-    def __init__(self, transport: Transport, ranks: Sequence[int]) -> None:
-        self._transport = transport
-        self._ranks = ranks
-
-    def post(
-        self, op: Send | Recv, name: Name, buffer: Array, offset: int, length: int, expected: Expected
-    ) -> int:
-        """See `csaud.collectives.executor.Transport`."""
-        if isinstance(op, Send):
-            op = dataclasses.replace(op, dst=self._ranks[op.dst])
-        else:
-            op = dataclasses.replace(op, src=self._ranks[op.src])
-        return self._transport.post(op, name, buffer, offset, length, expected)
-
-    def now(self) -> int:
-        """See `csaud.collectives.executor.Transport`."""
-        return self._transport.now()
-
-    def pending(self) -> dict[int, tuple[int, int]]:
-        """See `csaud.collectives.executor.Transport`."""
-        return self._transport.pending()
-
-    def wait(self, timeout: float) -> list[int]:
-        """See `csaud.collectives.executor.Transport`."""
-        return self._transport.wait(timeout)
 
 
 class Job:
@@ -67,6 +30,7 @@ class Job:
         give_up: ends the job with an error, at all ranks.
         check: raises where the job is over.
         recorder: of this rank's collectives.
+        prepared: collectives that were called before, under (communicator, call and the like).
         scratch: memory of collectives that are over, for those that come.
     """
 
@@ -88,7 +52,7 @@ class Job:
         self._give_up = give_up
         self.check = check
         self.lock = threading.RLock()
-        self.timings = Timings()
+        self.prepared = Prepared()
         self.next_number = 1  # of a communicator; 0 is that of all ranks
         self.recorder = recorder or Recorder(_RECORDS, 0, 1, 0, "")
         self.scratch = Scratch()

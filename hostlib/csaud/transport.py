@@ -1,17 +1,12 @@
-"""The native transport with Python's errors: posts transfers, waits for them, keeps flow times."""
+"""The native transport with Python's errors: starts collectives and waits for them."""
 
 import logging
-import time
-from collections import deque
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from csaud import _core
-from csaud.collectives.executor import Name
-from csaud.collectives.schedule import Recv, Send
-from csaud.collectives.timing import Expected
 from csaud.errors import (
     Aborted,
     CsaudError,
@@ -26,8 +21,6 @@ log = logging.getLogger(__name__)
 
 Array = npt.NDArray[Any]
 _NANO = 1e-9
-FLOW_TIMES = 100_000
-"""Messages whose times are kept."""
 NOTE_BYTES = 200
 """Longest text that one rank tells another one."""
 _CLOSED = "the transport is closed"  # what native/device/progress.cpp says of itself
@@ -40,7 +33,6 @@ class Transport:
     def __init__(self, progress: _core.Progress) -> None:
         self._progress = progress
         self._failure: CsaudError | None = None
-        self._flow_times: deque[float] = deque(maxlen=FLOW_TIMES)
 
     @property
     def failure(self) -> CsaudError | None:
@@ -52,17 +44,17 @@ class Transport:
         """Longest message: 512 packets."""
         return self._progress.max_message_bytes
 
-    def post(
-        self, op: Send | Recv, name: Name, buffer: Array, offset: int, length: int, expected: Expected
-    ) -> int:
+    def start(self, execution: _core.Execution) -> None:
         """See `csaud.collectives.executor.Transport`."""
         self._check()
-        is_send, peer = (True, op.dst) if isinstance(op, Send) else (False, op.src)
-        hints = hints_of(op, name, expected)
-        step, chunk = op.step | name.step_mark, op.chunk | name.chunk_mark
-        return self._progress.post(
-            is_send, peer, name.comm, name.coll_seq, step, chunk, buffer, offset, length, hints
-        )
+        try:
+            self._progress.start_execution(execution)
+        except RuntimeError as error:
+            raise self._fail(_ended(error)) from None
+
+    def awaited(self, execution: _core.Execution) -> list[tuple[int, int]]:
+        """See `csaud.collectives.executor.Transport`."""
+        return self._progress.awaited(execution)
 
     def pending(self) -> dict[int, tuple[int, int]]:
         """See `csaud.collectives.executor.Transport`."""
@@ -76,29 +68,16 @@ class Transport:
         """The latest note of each rank that told one since the last call."""
         return self._progress.take_notes()
 
-    def now(self) -> int:
-        """The native clock, ns."""
-        return time.monotonic_ns()
-
-    def wait(self, timeout: float) -> list[int]:
-        """Ids of the transfers that ended well, waiting up to `timeout` seconds for the first.
-
-        Raises:
-            CsaudError: a transfer failed, which ends the whole transport.
-        """
+    def wait(self, execution: _core.Execution, timeout: float) -> bool:
+        """See `csaud.collectives.executor.Transport`; a failure ends the whole transport."""
         self._check()
         try:
-            completions = self._progress.wait(timeout)
+            over = self._progress.wait_for(execution, timeout)
         except RuntimeError as error:
             raise self._fail(_ended(error)) from None
-        ended: list[int] = []
-        for completion in completions:
-            if completion.status != _core.Status.ok:
-                raise self._fail(self._error_of(completion))
-            ended.append(completion.id)
-            if completion.kind == _core.CompletionKind.recv and completion.bytes:
-                self._flow_times.append((completion.finished_ns - completion.started_ns) * _NANO)
-        return ended
+        if (failed := execution.failure) is not None:
+            raise self._fail(self._error_of(failed))
+        return over
 
     def stream(
         self,
@@ -152,9 +131,9 @@ class Transport:
         return self._progress.stats()
 
     def flow_times(self) -> list[float]:
-        """Seconds from the first packet to the last one of the latest FLOW_TIMES messages received, empty
+        """Seconds from the first packet to the last one of the latest 100,000 messages received, empty
         messages left out."""
-        return list(self._flow_times)
+        return [took * _NANO for took in self._progress.flow_times()]
 
     def stop(self) -> None:
         """End the progress thread; after a failure, only once the peers were told of it."""
@@ -190,14 +169,6 @@ class Transport:
                 return Timeout(f"a message from or to rank {rank} missed its deadline")
             case _:
                 return ProtocolError(f"rank {rank} sent what contradicts the collective, see stats()")
-
-
-def hints_of(op: Send | Recv, name: Name, expected: Expected) -> _core.Hints:
-    """What the schedule knows of a message, as the endpoint takes it."""
-    known = {} if expected.due is None else {"due": expected.due}
-    return _core.Hints(
-        name.cls, name.barrier, op.chain, expected.start, expected.jitter, fan_in=op.fan_in, **known
-    )
 
 
 def given_up(rank: int, note: bytes) -> CsaudError:

@@ -57,6 +57,7 @@ class Watchdog:
         if job.recorder.asked:
             job.recorder.asked = False
             job.write_flight(f"signal {SIGNAL.name}")
+        job.engine.look()
         flying = [execution for execution, _ in job.engine.flying() if execution.record is not None]
         running = [execution.record for execution in flying if execution.record is not None]
         mismatch = self._inquiries.hear()

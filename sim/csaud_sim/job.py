@@ -9,16 +9,15 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-import numpy as np
 import numpy.typing as npt
 from csaud._core import EndpointConfig
-from csaud.collectives.executor import Execution, Name, name_of
+from csaud.collectives.executor import Collective, Execution, Prepared
+from csaud.collectives.reductions import REDUCTIONS
 from csaud.collectives.registry import build
-from csaud.collectives.schedule import Recv, Send
-from csaud.collectives.timing import Expected, Timings
-from csaud.transport import hints_of
+from csaud.collectives.timing import StepTimes
 from csaud_softswitch._core import Fabric
 
 from csaud_sim._core import VirtualFabric
@@ -51,33 +50,6 @@ class Attachment:
     port: int
 
 
-class _Rank:
-    """One rank as the executor sees it; waiting is the job's."""
-
-    def __init__(self, network: VirtualFabric, rank: int) -> None:
-        self._network = network
-        self._rank = rank
-
-    def post(
-        self, op: Send | Recv, name: Name, buffer: Array, offset: int, length: int, expected: Expected
-    ) -> int:
-        is_send, peer = (True, op.dst) if isinstance(op, Send) else (False, op.src)
-        hints = hints_of(op, name, expected)
-        return self._network.post(
-            is_send, self._rank, peer, name.comm, name.coll_seq, op.step, op.chunk,
-            buffer, offset, length, hints,
-        )  # fmt: skip
-
-    def now(self) -> int:
-        return self._network.now
-
-    def pending(self) -> dict[int, tuple[int, int]]:
-        return {}
-
-    def wait(self, timeout: float) -> list[int]:
-        raise NotImplementedError("under virtual time nobody waits; Job.run goes on instead")
-
-
 class Job:
     """Ranks on a fabric whose edges are memory ports.
 
@@ -94,7 +66,7 @@ class Job:
         self.network = VirtualFabric(fabric)
         self.size = len(places)
         self._next_collective = 0
-        self._timings = [Timings() for _ in places]
+        self._prepared = [Prepared() for _ in places]
         addresses = [int(ipaddress.IPv4Address(place.ip)) for place in places]
         for rank, place in enumerate(places):
             config = EndpointConfig()
@@ -116,27 +88,29 @@ class Job:
             Stuck: it took longer than `limit_ns`.
             Failed: an endpoint gave up.
         """
-        longest = self._longest_bytes // arrays[0].itemsize
+        key = arrays[0].size, arrays[0].dtype
         runs = []
         for rank, array in enumerate(arrays):
-            schedule = build("all_reduce.ring", rank, self.size, array.size, longest)
-            name = name_of(0, self._next_collective, schedule)
-            times = self._timings[rank].of((array.size, array.itemsize))
-            runs.append(Execution(schedule, _Rank(self.network, rank), name, array, np.add, times))
+            collective = self._prepared[rank].of(key, partial(self._collective, rank, array))
+            runs.append(Execution(collective, self._next_collective, array))
         self._next_collective += 1
-        for run in runs:
-            run.start()
+        for rank, run in enumerate(runs):
+            self.network.start(rank, run.native)
         deadline = self.network.now + limit_ns
-        while not all(run.done for run in runs):
-            completions = self.network.run(deadline)
-            if not completions:
-                raise Stuck(
-                    f"after {self.network.now} ns: ranks {[r for r, x in enumerate(runs) if not x.done]}"
-                )
-            for rank, transfer, status, other, _, _ in completions:
-                if status != "ok":
-                    raise Failed(rank, status, other)
-                runs[rank].finish(transfer)
+        while not all(run.ended for run in runs):
+            if not self.network.run(deadline):
+                late = [rank for rank, run in enumerate(runs) if not run.ended]
+                raise Stuck(f"after {self.network.now} ns: ranks {late}")
+            for rank, run in enumerate(runs):
+                if (failure := run.native.failure) is not None:
+                    raise Failed(rank, failure.status.name, failure.rank)
+        for run in runs:
+            run.settle()
+
+    def _collective(self, rank: int, array: Array, times: StepTimes) -> Collective:
+        longest = self._longest_bytes // array.itemsize
+        schedule = build("all_reduce.ring", rank, self.size, array.size, longest)
+        return Collective(schedule, array.dtype, REDUCTIONS["sum"], ranks=range(self.size), times=times)
 
     def settle(self, limit_ns: int = 10 * SECOND) -> None:
         """Let everything end that is under way; raises Stuck where it does not within `limit_ns`."""

@@ -2,18 +2,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
-#include <nanobind/stl/tuple.h>
-#include <nanobind/stl/vector.h>
 
-#include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bindings/handles.hpp"
-#include "held_buffers.hpp"
+#include "held_execution.hpp"
 #include "virtual_fabric.hpp"
 
 namespace nb = nanobind;
@@ -24,9 +20,6 @@ using csaud::sim::VirtualFabric;
 using csaud::sw::python::FabricHandle;
 
 namespace {
-
-// (rank, id, status, rank that failed or the peer, started, finished)
-using Done = std::tuple<int, std::uint64_t, std::string, int, Nanos, Nanos>;
 
 class Network {
   public:
@@ -43,32 +36,15 @@ class Network {
                           nic_rate_bps);
     }
 
-    std::uint64_t post(bool is_send, std::uint16_t rank, std::uint16_t peer, std::uint16_t comm,
-                       std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, nb::handle buffer,
-                       std::size_t offset, std::size_t length, const csaud::Hints& hints) {
-        csaud::Endpoint& endpoint = network_.endpoint(rank);
-        csaud::bindings::HeldBuffer held(buffer, !is_send);
-        const auto part = held.part(offset, length);
-        const csaud::MessageName name{comm, endpoint.config().epoch, coll_seq,
-                                      step, is_send ? rank : peer,   chunk};
-        const std::uint64_t id = is_send ? endpoint.post_send(name, peer, part, hints, network_.now())
-                                         : endpoint.post_recv(name, peer, part, hints, network_.now());
-        buffers_.emplace(std::pair{rank, id}, std::move(held));
-        return id;
+    void start(std::uint16_t rank, std::shared_ptr<csaud::bindings::HeldExecution> execution) {
+        std::erase_if(executions_, [](const auto& earlier) { return earlier->release(); });
+        executions_.push_back(execution);
+        network_.start(rank, execution->native());
     }
 
-    std::vector<Done> run(Nanos until) {
-        std::vector<csaud::sim::RankCompletion> completions;
-        {
-            const nb::gil_scoped_release unlocked;
-            completions = network_.run(until);
-        }
-        std::vector<Done> done;
-        for (const auto& [rank, c] : completions) {
-            buffers_.erase({rank, c.id});
-            done.emplace_back(rank, c.id, csaud::to_string(c.status), c.rank, c.started_ns, c.finished_ns);
-        }
-        return done;
+    bool run(Nanos until) {
+        const nb::gil_scoped_release unlocked;
+        return network_.run(until);
     }
 
     nb::dict stats(std::uint16_t rank) {
@@ -83,7 +59,7 @@ class Network {
   private:
     std::shared_ptr<FabricHandle> owner_;
     VirtualFabric network_;
-    std::map<std::pair<std::uint16_t, std::uint64_t>, csaud::bindings::HeldBuffer> buffers_;
+    std::vector<std::shared_ptr<csaud::bindings::HeldExecution>> executions_;  // that may not have settled
 };
 
 }  // namespace
@@ -99,8 +75,7 @@ NB_MODULE(_core, m) {
                 self.native().endpoint(rank).set_peer(peer, ipv4, qpn);
             },
             "rank"_a, "peer"_a, "ipv4"_a, "qpn"_a)
-        .def("post", &Network::post, "is_send"_a, "rank"_a, "peer"_a, "comm"_a, "coll_seq"_a, "step"_a,
-             "chunk"_a, "buffer"_a, "offset"_a, "length"_a, "hints"_a)
+        .def("start", &Network::start, "rank"_a, "execution"_a)
         .def("run", &Network::run, "until"_a)
         .def(
             "kill", [](Network& self, std::uint16_t rank) { self.native().kill(rank); }, "rank"_a)

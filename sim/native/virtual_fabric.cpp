@@ -55,14 +55,31 @@ void VirtualFabric::deliver() {
     }
 }
 
-bool VirtualFabric::collect(std::vector<RankCompletion>& into) {
+void VirtualFabric::start(std::uint16_t rank, collectives::Execution& execution) {
+    Host& host = hosts_.at(rank);
+    collectives::EndpointPort port(*host.endpoint);
+    host.executor.start(execution, port, now_);
+}
+
+// Reductions take no time.
+void VirtualFabric::collect() {
     for (Host& host : hosts_) {
+        collectives::EndpointPort port(*host.endpoint);
         Completion completion;
         while (host.endpoint->next_completion(completion)) {
-            into.push_back({host.endpoint->config().rank, completion});
+            host.executor.on_completion(completion, port, now_);
+            while (const auto piece = host.executor.next_piece()) {
+                piece->work();
+                host.executor.on_piece(port, now_);
+            }
         }
     }
-    return !into.empty();
+}
+
+std::size_t VirtualFabric::running() const {
+    std::size_t all = 0;
+    for (const Host& host : hosts_) all += host.executor.running();
+    return all;
 }
 
 Nanos VirtualFabric::next_event() const {
@@ -76,8 +93,8 @@ Nanos VirtualFabric::next_event() const {
     return next;
 }
 
-std::vector<RankCompletion> VirtualFabric::run(Nanos until) {
-    std::vector<RankCompletion> completions;
+bool VirtualFabric::run(Nanos until) {
+    const std::size_t before = running();
     for (;;) {
         fabric_.advance(now_);
         deliver();
@@ -86,7 +103,9 @@ std::vector<RankCompletion> VirtualFabric::run(Nanos until) {
             if (host.endpoint->next_deadline() <= now_) host.endpoint->on_timer(now_);
             send(host);
         }
-        if (collect(completions) || now_ >= until) return completions;
+        collect();
+        if (running() != before) return true;
+        if (now_ >= until) return false;
         const Nanos next = next_event();
         // What is due at this very moment may ask for another turn; time still has to pass in the end.
         now_ = std::min(until, std::max(next, now_ + 1));

@@ -8,13 +8,10 @@
 
 #include "csaud_switch/fabric/fabric.hpp"
 #include "endpoint.hpp"
+#include "endpoint_port.hpp"
+#include "executor.hpp"
 
 namespace csaud::sim {
-
-struct RankCompletion {
-    std::uint16_t rank = 0;
-    Completion completion;
-};
 
 class VirtualFabric {
   public:
@@ -28,9 +25,11 @@ class VirtualFabric {
     // Nothing more comes from or goes to this rank.
     void kill(std::uint16_t rank) { hosts_.at(rank).alive = false; }
 
-    // Runs until some endpoint completes something, or `until` has come.
-    // Returns the completions of that moment; none where time ran out.
-    std::vector<RankCompletion> run(Nanos until);
+    // Starts a collective of a rank; it must live until it has settled, or as long as this object.
+    void start(std::uint16_t rank, collectives::Execution&);
+
+    // Runs until some execution is over (true), or `until` has come.
+    bool run(Nanos until);
 
     // Nobody has anything unfinished or queued, and nothing is under way.
     bool quiet() const;
@@ -45,11 +44,13 @@ class VirtualFabric {
         Nanos nic_free_at = 0;
         bool alive = true;
         std::vector<std::uint8_t> frame;  // being put together
+        collectives::Executor executor{endpoint->config().rank, endpoint->config().epoch};
     };
 
     void send(Host& host);
     void deliver();
-    bool collect(std::vector<RankCompletion>& into);
+    void collect();
+    std::size_t running() const;
     Nanos next_event() const;
 
     sw::Fabric& fabric_;

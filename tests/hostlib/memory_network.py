@@ -6,33 +6,33 @@ import threading
 from collections.abc import Callable
 
 import numpy as np
-from csaud.collectives.executor import Execution, Name, name_of
-from csaud.collectives.schedule import Recv, Schedule, Send
-from csaud.collectives.timing import Expected
+from csaud import _core
+from csaud.collectives.executor import Collective, Execution
+from csaud.collectives.reductions import Reduction
+from csaud.collectives.schedule import Schedule
 from csaud.errors import CsaudError
+
+_PATIENCE = 20.0  # s
 
 
 class MemoryNetwork:
     """Messages by their name; a send completes when its receive does, as with acknowledgements."""
 
-    def __init__(self, seed: int, patience: float = 20.0) -> None:
+    def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
-        self._patience = patience
         self._changed = threading.Condition()
+        self._executors: dict[int, _core.testing.Executor] = {}
         self._sends: dict[tuple, tuple] = {}
         self._receives: dict[tuple, tuple] = {}
-        self._completed: dict[int, list[int]] = {}
-        self._next_id = 0
         self._failed: BaseException | None = None
         self.messages = 0
 
-    def post(self, side: dict, rank: int, key: tuple, view: memoryview) -> int:
+    def start(self, rank: int, execution: _core.Execution) -> None:
         with self._changed:
-            self._next_id += 1
-            assert key not in side, f"posted twice: {key}"
-            side[key] = (rank, self._next_id, view)
-            self._changed.notify_all()  # another thread of the rank may wait already
-            return self._next_id
+            executor = self._executors.setdefault(rank, _core.testing.Executor(rank))
+            executor.start(execution, 0)
+            self._take(rank)
+            self._changed.notify_all()  # another thread may wait already
 
     def fail(self, failure: BaseException) -> None:
         """Nobody need wait any more."""
@@ -40,33 +40,54 @@ class MemoryNetwork:
             self._failed = failure
             self._changed.notify_all()
 
-    def deliver_and_collect(self, rank: int) -> list[int]:
-        """Deliver one message that is posted on both sides, chosen by the seed; then this rank's
-        completions."""
+    def wait(self, rank: int, execution: _core.Execution) -> bool:
+        """Deliver messages that are posted on both sides, and reduce pieces, in an order chosen by the
+        seed, until `execution` has ended."""
         with self._changed:
-            if self._failed is not None:
-                raise CsaudError(f"another rank failed: {self._failed}")
-            ready = sorted(self._sends.keys() & self._receives.keys())
-            if ready:
-                self._deliver(self._random.choice(ready))
-                self._changed.notify_all()
-            elif not self._completed.get(rank):
-                assert self._changed.wait(self._patience), f"rank {rank} waits for what never comes"
-            return self._completed.pop(rank, [])
+            while not execution.ended:
+                if self._failed is not None:
+                    raise CsaudError(f"another rank failed: {self._failed}")
+                if not self._go_on():
+                    assert self._changed.wait(_PATIENCE), f"rank {rank} waits for what never comes"
+            return True
+
+    def _go_on(self) -> bool:
+        """One message, or one piece of a reduction; False where there is neither."""
+        ready = sorted(self._sends.keys() & self._receives.keys())
+        if not ready or self._random.random() < 0.3:
+            for rank in self._random.sample(sorted(self._executors), len(self._executors)):
+                if self._executors[rank].work(0):
+                    self._take(rank)
+                    self._changed.notify_all()
+                    return True
+        if ready:
+            self._deliver(self._random.choice(ready))
+            self._changed.notify_all()
+        return bool(ready)
 
     def pending(self, rank: int) -> dict[int, tuple[int, int]]:
         with self._changed:
             sides = (self._sends, self._receives)
-            return {id: (0, 1) for side in sides for owner, id, _ in side.values() if owner == rank}
+            return {post.id: (0, 1) for side in sides for owner, post in side.values() if owner == rank}
+
+    def _take(self, rank: int) -> None:
+        for post in self._executors[rank].take():
+            side = self._sends if post.is_send else self._receives
+            ends = (rank, post.peer) if post.is_send else (post.peer, rank)
+            key = (post.comm, post.coll_seq, *ends, post.step, post.chunk)
+            assert key not in side, f"posted twice: {key}"
+            side[key] = (rank, post)
 
     def _deliver(self, key: tuple) -> None:
-        sender, send_id, source = self._sends.pop(key)
-        receiver, receive_id, target = self._receives.pop(key)
-        assert len(source) == len(target), f"{key}: {len(source)} bytes sent, {len(target)} expected"
-        target[:] = source
+        sender, sent = self._sends.pop(key)
+        receiver, received = self._receives.pop(key)
+        assert sent.bytes == received.bytes, f"{key}: {sent.bytes} bytes sent, {received.bytes} expected"
+        received.write(sent.read())
         self.messages += 1
-        self._completed.setdefault(sender, []).append(send_id)
-        self._completed.setdefault(receiver, []).append(receive_id)
+        ends = [(sender, sent), (receiver, received)]
+        for rank, post in self._random.sample(ends, 2):
+            assert self._executors[rank].complete(post.id, post.is_send, _core.Status.ok, post.peer, 0)
+            self._take(rank)
 
 
 class MemoryTransport:
@@ -76,30 +97,17 @@ class MemoryTransport:
         self._network = network
         self._rank = rank
 
-    def post(
-        self, op: Send | Recv, name: Name, buffer: np.ndarray, offset: int, length: int, expected: Expected
-    ) -> int:
-        network, sends = self._network, isinstance(op, Send)
-        ends = (self._rank, op.dst) if isinstance(op, Send) else (op.src, self._rank)
-        key = (name.comm, name.coll_seq, *ends, op.step | name.step_mark, op.chunk | name.chunk_mark)
-        side = network._sends if sends else network._receives
-        return network.post(side, self._rank, key, _part(buffer, offset, length))
+    def start(self, execution: _core.Execution) -> None:
+        self._network.start(self._rank, execution)
 
-    def now(self) -> int:
-        return 0
+    def wait(self, execution: _core.Execution, timeout: float) -> bool:
+        return self._network.wait(self._rank, execution)
+
+    def awaited(self, execution: _core.Execution) -> list[tuple[int, int]]:
+        return []
 
     def pending(self) -> dict[int, tuple[int, int]]:
         return self._network.pending(self._rank)
-
-    def wait(self, timeout: float) -> list[int]:
-        return self._network.deliver_and_collect(self._rank)
-
-
-def _part(buffer: np.ndarray, offset: int, length: int) -> memoryview:
-    if buffer.size == 0:
-        assert length == 0
-        return memoryview(bytearray())
-    return memoryview(buffer).cast("B")[offset : offset + length]
 
 
 def on_every_rank(
@@ -124,14 +132,19 @@ def on_every_rank(
         raise failures[0]
 
 
-def run_everywhere(schedules: list[Schedule], arrays: list[np.ndarray], reduce, seed: int) -> MemoryNetwork:
+def run_everywhere(
+    schedules: list[Schedule], arrays: list[np.ndarray], reduce: Reduction | None, seed: int
+) -> MemoryNetwork:
     """Run one collective on all ranks, each in a thread; `arrays` hold the results afterwards."""
     network = MemoryNetwork(seed)
 
     def work(rank: int) -> None:
-        name = name_of(0, 7, schedules[rank])
+        array = arrays[rank]
+        collective = Collective(schedules[rank], array.dtype, reduce, ranks=range(len(schedules)))
+        execution = Execution(collective, 7, array)
         transport = MemoryTransport(network, rank)
-        assert Execution(schedules[rank], transport, name, arrays[rank], reduce).run(None)
+        transport.start(execution.native)
+        assert transport.wait(execution.native, 0)
 
-    on_every_rank(len(schedules), work)
+    on_every_rank(len(schedules), work, network.fail)
     return network

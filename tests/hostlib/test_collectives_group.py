@@ -1,16 +1,17 @@
 """Groups of ranks over a network in memory: every collective and element type, in any order of arrival."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from csaud import _core
 from csaud.collectives import gather, halving_doubling, registry
 from csaud.collectives.engine import Engine
+from csaud.collectives.executor import Collective, Execution
 from csaud.collectives.reductions import DTYPES, REDUCTIONS
 from csaud.collectives.reference import reference_sum
-from csaud.collectives.schedule import Recv, Send
+from csaud.collectives.schedule import Recv
 from csaud.errors import ConfigError
 from csaud.group import Group
 from csaud.job import Job
@@ -102,7 +103,7 @@ def test_halving_doubling_has_the_same_bits_everywhere(
     inputs = [values(rank, count, "float32", seed) for rank in range(size)]
     arrays = [one.copy() for one in inputs]
     schedules = [halving_doubling.all_reduce(rank, size, count, longest) for rank in range(size)]
-    run_everywhere(schedules, arrays, np.add, seed)
+    run_everywhere(schedules, arrays, REDUCTIONS["sum"], seed)
     for array in arrays:
         assert_bit_equal(array, halving_doubling.reference_sum(inputs))
     exact = np.sum([one.astype(np.float64) for one in inputs], axis=0)
@@ -211,23 +212,16 @@ def test_a_ring_of_more_steps_than_can_be_numbered_is_refused() -> None:
 
 def test_receives_are_posted_before_anything_is_sent() -> None:
     """What a send is answered with may come at once, and must find its receive."""
-    posted: list[type] = []
-
-    class Watched(MemoryTransport):
-        def post(self, op: Any, *rest: Any) -> int:
-            posted.append(type(op))
-            return super().post(op, *rest)
-
     for algorithm in ("ring", "halving_doubling"):
-        posted.clear()
-        network = MemoryNetwork(1)
-        group = Group(
-            Job(Watched(network, 0), LONGEST, None, algorithm, network.fail, lambda: None), 0, range(4), 0
-        )
-        group.all_reduce(np.zeros(400), wait=False)
-        network.fail(ConfigError("over"))
-        first_send = posted.index(Send)
-        assert first_send > 1 and Recv not in posted[first_send:]
+        schedule = registry.build(f"all_reduce.{algorithm}", 0, 4, 400, 50)
+        collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(4))
+        run = Execution(collective, 0, np.zeros(400))
+        executor = _core.testing.Executor(0)
+        executor.start(run.native, 0)
+        sends = [post.is_send for post in executor.take()]
+        first_send = sends.index(True)
+        assert first_send > 1 and all(sends[first_send:])
+        assert first_send == sum(isinstance(op, Recv) for op in schedule.operations)
 
 
 def test_what_collectives_return_holds_no_more_memory_than_it_shows() -> None:
@@ -308,19 +302,6 @@ def test_the_reference_has_the_bits_of_the_algorithm_that_is_taken(algorithm: st
     assert not np.array_equal(reference_sum(inputs, "ring"), reference_sum(inputs, "halving_doubling"))
 
 
-def test_what_nobody_waits_for_goes_on_by_itself() -> None:
-    def work(group: Group) -> Any:
-        array = values(group.rank, 400, "int64")
-        handle = group.all_reduce(array, wait=False)
-        finished = threading.Event()
-        while not handle.done:  # the engine's own thread drives
-            finished.wait(0.002)
-        return array
-
-    for result in everywhere(3, work):
-        assert_bit_equal(result, np.sum([values(rank, 400, "int64") for rank in range(3)], axis=0))
-
-
 def test_groups_of_some_ranks_work_at_the_same_time() -> None:
     def work(group: Group) -> Any:
         color = -1 if group.rank == 6 else group.rank % 2
@@ -344,13 +325,10 @@ def test_groups_of_some_ranks_work_at_the_same_time() -> None:
 
 def test_a_failure_reaches_all_that_wait() -> None:
     class Broken:
-        def now(self) -> int:
-            return 0
+        def start(self, execution: _core.Execution) -> None:
+            pass
 
-        def post(self, *_: Any) -> int:
-            return 1
-
-        def wait(self, timeout: float) -> list[int]:
+        def wait(self, execution: _core.Execution, timeout: float) -> bool:
             raise ConfigError("broken")
 
     job = Job(Broken(), LONGEST, None, "ring", lambda _: None, lambda: None)

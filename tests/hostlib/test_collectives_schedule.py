@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from csaud.collectives import barrier, registry, ring
+from csaud.collectives.reductions import REDUCTIONS
 from csaud.collectives.schedule import Buffer, Recv, Reduce, Region, Send, messages, split
 from csaud.errors import ConfigError
 from csaud.testing import assert_bit_equal
@@ -25,7 +26,7 @@ def gradients(size: int, count: int, dtype: str, seed: int) -> list[np.ndarray]:
 def all_reduce_everywhere(size: int, count: int, longest: int, dtype: str, seed: int) -> list[np.ndarray]:
     arrays = gradients(size, count, dtype, seed)
     schedules = [ring.all_reduce(rank, size, count, longest) for rank in range(size)]
-    run_everywhere(schedules, arrays, np.add, seed)
+    run_everywhere(schedules, arrays, REDUCTIONS["sum"], seed)
     return arrays
 
 

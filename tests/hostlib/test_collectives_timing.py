@@ -1,10 +1,11 @@
 """What the next run of a schedule is told of the earlier ones."""
 
 import numpy as np
-from csaud.collectives.executor import Execution, name_of
+from csaud import _core
+from csaud.collectives.executor import Collective, Execution, Prepared
+from csaud.collectives.reductions import REDUCTIONS
 from csaud.collectives.registry import build
-from csaud.collectives.schedule import Recv
-from csaud.collectives.timing import UNKNOWN, Expected, StepTimes, Timings
+from csaud.collectives.timing import UNKNOWN, Expected, StepTimes
 
 MS = 1_000_000
 
@@ -44,50 +45,103 @@ def test_a_schedule_of_another_length_starts_anew() -> None:
     assert times.expect(0, 1).start == 3 * MS
 
 
-def test_schedules_are_told_apart_and_old_ones_forgotten() -> None:
-    timings = Timings()
-    timings.of("first").learn(0, [MS])
-    assert timings.of("first").expect(0, 0) != UNKNOWN
+def test_collectives_are_told_apart_and_old_ones_forgotten() -> None:
+    def make(times: StepTimes) -> Collective:
+        return Collective(build("all_reduce.ring", 0, 1, 4, 4), np.dtype(float), ranks=[0], times=times)
+
+    prepared = Prepared()
+    first = prepared.of("first", make)
+    first.times.learn(0, [MS])
+    assert prepared.of("first", make) is first
     for other in range(300):
-        assert timings.of(other).expect(0, 0) == UNKNOWN
-    assert timings.of("first").expect(0, 0) == UNKNOWN
+        assert prepared.of(other, make).times.expect(0, 0) == UNKNOWN
+    assert prepared.of("first", make).times.expect(0, 0) == UNKNOWN
 
 
-class Clockwork:
-    """A transport whose receives of step s end s + 1 ms after the begin; keeps what it was told."""
+def test_what_is_not_fixed_keeps_its_times_and_nothing_else() -> None:
+    def make(times: StepTimes) -> Collective:
+        return Collective(build("all_reduce.ring", 0, 1, 4, 4), np.dtype(float), ranks=[0], times=times)
 
-    def __init__(self) -> None:
-        self.time = 0
-        self.told: dict[tuple[str, int], Expected] = {}
-        self._posted: list[tuple[int, int]] = []  # id, time of its end
-
-    def now(self) -> int:
-        return self.time
-
-    def post(self, op, name, buffer, offset, length, expected: Expected) -> int:
-        kind = "recv" if isinstance(op, Recv) else "send"
-        self.told[kind, op.step] = expected
-        self._posted.append((len(self.told) * 1000 + len(self._posted), self.time + (op.step + 1) * MS))
-        return self._posted[-1][0]
-
-    def wait(self, timeout: float) -> list[int]:
-        self._posted.sort(key=lambda entry: entry[1])
-        transfer, at = self._posted.pop(0)
-        self.time = max(self.time, at)
-        return [transfer]
+    prepared = Prepared()
+    first = prepared.of("v", make, fixed=False)
+    second = prepared.of("v", make, fixed=False)
+    assert second is not first
+    assert second.times is first.times
 
 
 def test_an_execution_learns_and_tells() -> None:
-    times = StepTimes()
+    """Receives of step s end s + 1 ms after the begin; what is posted tells when it is expected."""
     schedule = build("all_reduce.ring", 0, 4, 64, 100)
-    for _ in range(50):
-        transport = Clockwork()
-        run = Execution(schedule, transport, name_of(0, 0, schedule), np.zeros(64), np.add, times)
-        assert run.run(None)
-    assert transport.told["recv", 0].start == 0
+    collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(4))
+    executor = _core.testing.Executor(0)
+    for turn in range(50):
+        begin = turn * 100 * MS
+        run = Execution(collective, turn, np.zeros(64))
+        executor.start(run.native, begin)
+        told: dict[tuple[bool, int], _core.Hints] = {}
+        open_ = []
+        while not run.ended:
+            for post in executor.take():
+                told[post.is_send, post.step] = post.hints
+                open_.append(post)
+            open_.sort(key=lambda post: post.step)
+            post = open_.pop(0)
+            now = begin + (post.step + 1) * MS
+            assert executor.complete(post.id, post.is_send, _core.Status.ok, post.peer, now)
+            while executor.work(now):
+                pass
+    assert told[False, 0].expected_start == 0
     for step in range(1, schedule.steps):
-        told = transport.told["recv", step]
-        assert told.start > 0
-        assert told.due is not None
-        assert told.due >= told.start
-        assert transport.told["send", step].due == told.due
+        hints = told[False, step]
+        assert begin < hints.expected_start <= hints.due < begin + 10 * MS
+        assert told[True, step].due == hints.due
+
+
+def test_a_transfer_that_fails_fails_all_that_is_in_flight_and_what_comes_after() -> None:
+    schedule = build("all_reduce.ring", 0, 2, 64, 100)
+    collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(2))
+    runs = [Execution(collective, turn, np.zeros(64)) for turn in range(3)]
+    executor = _core.testing.Executor(0)
+    for run in runs[:2]:
+        executor.start(run.native, 0)
+    posts = executor.take()
+    for post in posts:
+        assert not runs[1].native.release()  # it has transfers under way
+        executor.complete(post.id, post.is_send, _core.Status.peer_unreachable, 1, 5)
+    for run in runs[:2]:
+        assert not run.ended
+        assert run.native.failure.status == _core.Status.peer_unreachable
+        assert run.native.release()  # nothing is under way
+    executor.start(runs[2].native, 9)
+    assert executor.take() == []
+    assert runs[2].native.failure.rank == 1
+
+
+def test_a_long_reduction_is_cut_and_others_go_on_between_its_pieces() -> None:
+    count = 1 << 18
+    schedule = build("all_reduce.ring", 0, 2, count, count)
+    collective = Collective(schedule, np.dtype(np.float32), REDUCTIONS["sum"], ranks=range(2))
+    array = np.ones(count, np.float32)
+    run, small = Execution(collective, 0, array), np.ones(4, np.float32)
+    executor = _core.testing.Executor(0)
+    executor.start(run.native, 0)
+    [coming] = [post for post in executor.take() if not post.is_send and post.step == 0]
+    coming.write(np.full(coming.bytes // 4, 2, np.float32).tobytes())
+    assert executor.complete(coming.id, False, _core.Status.ok, 1, 0)
+    assert executor.take() == []
+    assert executor.work(0)
+    assert 0 < int((array == 3).sum()) < count // 2
+    of_small = Collective(
+        build("all_reduce.ring", 0, 2, 4, 4), small.dtype, REDUCTIONS["sum"], ranks=range(2)
+    )
+    other = Execution(of_small, 1, small)
+    executor.start(other.native, 0)
+    for post in executor.take():
+        assert executor.complete(post.id, post.is_send, _core.Status.ok, 1, 0)
+    for post in executor.take():
+        assert executor.complete(post.id, post.is_send, _core.Status.ok, 1, 0)
+    assert other.ended
+    while executor.work(0):
+        pass
+    assert int((array == 3).sum()) == count // 2
+    assert [post.step for post in executor.take()] == [1]

@@ -148,6 +148,14 @@ def test_a_rank_that_computes_with_pythons_lock_held_causes_no_retransmission():
     assert sum(end["stats"]["tx_probe"] for end in ends) > 0  # it was asked, and its thread answered
 
 
+@pytest.mark.parametrize(("count", "op"), [(1, "sum"), (2_000_000, "sum"), (1000, "average")])
+def test_a_collective_ends_while_python_computes(tmp_path: Path, count: int, op: str):
+    """All its steps and additions, also those of a rank whose Python has not run a line of this library."""
+    flag = tmp_path / "flag"
+    flag.write_bytes(b"\0")
+    run(2, "computes", {"count": count, "op": op, "flag": str(flag)})
+
+
 def test_waiting_burns_no_cpu():
     with Job(2, "wait_for_nobody") as job:
         waiting, idle = job.workers

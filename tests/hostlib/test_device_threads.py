@@ -135,3 +135,30 @@ def test_no_buffer_outlives_its_transfer() -> None:
         assert [array for array in arrays if array() is not None] == []
 
     ranks(work, "udp")
+
+
+def test_what_nobody_waits_for_goes_on_by_itself() -> None:
+    def work(comm: csaud.Communicator) -> None:
+        array = np.full(400, comm.rank, np.int64)
+        handle = comm.all_reduce(array, wait=False)
+        finished = threading.Event()
+        while not handle.done:  # the progress thread drives
+            finished.wait(0.002)
+        assert (array == sum(range(WORLD))).all()
+
+    ranks(work, "udp")
+
+
+def test_a_handle_that_was_dropped_gives_its_buffers_back() -> None:
+    def work(comm: csaud.Communicator) -> None:
+        array = np.ones(8)
+        kept = weakref.ref(array)
+        comm.all_reduce(array, "average", wait=False)
+        del array
+        comm.barrier()
+        comm.quiesce()
+        comm.barrier()  # the first collective after its end
+        gc.collect()
+        assert kept() is None
+
+    ranks(work, "udp")

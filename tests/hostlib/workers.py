@@ -5,6 +5,7 @@ Each case ends with an "end" event, also when a csaud error ends it; the tests r
 
 import contextlib
 import json
+import mmap
 import os
 import sys
 import time
@@ -75,6 +76,28 @@ def busy(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     check_sum(comm, arguments["count"], "float32", 2)
     comm.barrier()
     comm.quiesce()
+    return {}
+
+
+def computes(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Rank 0 computes, and lets no other thread have Python, until rank 1 has what both began."""
+    array = gradient(comm.rank, arguments["count"], "float32", 1)
+    comm.barrier()
+    flag = Path(arguments["flag"])
+    with flag.open("r+b") as file, mmap.mmap(file.fileno(), 1) as shared:
+        if comm.rank == 0:
+            sys.setswitchinterval(3600)
+            handle = comm.all_reduce(array, arguments["op"], wait=False)
+            while not shared[0]:
+                pass
+            while not handle.done:  # which runs nothing
+                pass
+            sys.setswitchinterval(0.005)
+        else:
+            comm.all_reduce(array, arguments["op"])
+            shared[0] = 1
+    total = reference_sum([gradient(rank, arguments["count"], "float32", 1) for rank in range(comm.size)])
+    assert_bit_equal(array, total / np.float32(comm.size) if arguments["op"] == "average" else total)
     return {}
 
 
@@ -276,6 +299,7 @@ CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
         sums,
         endless,
         busy,
+        computes,
         wait_for_nobody,
         part_early,
         goodput,

@@ -1,9 +1,4 @@
-"""Several collectives in flight over one transport.
-
-Whoever waits drives: one thread at a time takes completions from the transport and lets the executions that
-they belong to go on; others that wait sleep until it tells them. While operations are in flight that nobody
-waits for, a thread of the engine's own drives, so they go on while the application computes.
-"""
+"""Several collectives in flight over one transport, which goes on with them by itself."""
 
 import threading
 import time
@@ -17,102 +12,81 @@ _LONG_WAIT = 3600.0  # s; a wait without a limit looks up now and then
 
 
 class Engine:
-    """Runs executions; all calls may come from any thread."""
+    """Starts executions and waits for them; all calls may come from any thread."""
 
     def __init__(self, transport: Transport, failed: Callable[[CsaudError], None] = lambda _: None) -> None:
         """`failed` hears of the error that ends the transport."""
         self._transport = transport
         self._failed = failed
-        self._changed = threading.Condition()
-        self._flying: list[Execution] = []
-        self._driven = False
-        self._failure: BaseException | None = None
-        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+        self._flying: list[Execution] = []  # not settled
+        self._failure: CsaudError | None = None
 
-    def start(self, execution: Execution, *, attended: bool) -> None:
-        """Post what can be posted. attended: the caller will wait for it at once."""
-        with self._changed:
+    def start(self, execution: Execution) -> None:
+        """Post what can be posted."""
+        self._settle_others()
+        with self._lock:
             self._flying.append(execution)
-            execution.start()
-            self._clear()
-            if execution.done or attended:
-                return
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._attend, name="csaud-engine", daemon=True)
-                self._thread.start()
+        self._transport.start(execution.native)
 
     def wait(self, execution: Execution, timeout: float | None) -> bool:
-        """Drive until it has ended; False when it has not within `timeout` seconds (None: no limit).
+        """Wait until it has ended; False when it has not within `timeout` seconds (None: no limit).
 
         Raises:
             CsaudError: a transfer failed, of this execution or of another one: all are over then.
         """
-        return self._drive(lambda: execution.done, timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not self.done(execution):
+            if self._failure is not None:
+                raise self._failure
+            left = _LONG_WAIT if deadline is None else deadline - time.monotonic()
+            if left <= 0:
+                return False
+            self._look_at(execution, left)
+        return True
+
+    def look(self) -> None:
+        """Do what is to be done for executions that ended, or failed, while nobody waited for them."""
+        self._settle_others()
+        for execution in self._flying[:1]:
+            self._look_at(execution, 0.0)
+
+    def done(self, execution: Execution) -> bool:
+        """It has ended, with all that Python has to do then."""
+        if not execution.ended:
+            return False
+        with self._lock:
+            if execution in self._flying:
+                self._flying.remove(execution)
+                execution.settle()
+        return True
 
     def flying(self) -> list[tuple[Execution, list[tuple[int, Send | Recv, int]]]]:
-        """What is not over, each with what it has posted."""
-        with self._changed:
-            return [(execution, execution.awaited()) for execution in self._flying if not execution.done]
+        """What is not over, each with what it has posted: id, operation, bytes."""
+        self._settle_others()
+        with self._lock:
+            flying = list(self._flying)
+        return [(execution, self._awaited(execution)) for execution in flying if not execution.ended]
 
     def fail(self, error: CsaudError) -> None:
         """All that wait get this error."""
-        with self._changed:
-            if self._failure is None:
-                self._failure = error
-            self._changed.notify_all()
+        self._failure = self._failure or error
 
-    def _drive(self, done: Callable[[], bool], timeout: float | None) -> bool:
-        deadline = None if timeout is None else time.monotonic() + timeout
-        with self._changed:
-            while not done():
-                if self._failure is not None:
-                    raise self._failure
-                left = _LONG_WAIT if deadline is None else deadline - time.monotonic()
-                if left <= 0:
-                    return False
-                if self._driven:
-                    self._changed.wait(left)
-                else:
-                    self._take(left)
-            return True
-
-    def _take(self, timeout: float) -> None:
-        """Wait for completions, without the lock, and go on with what they belong to."""
-        self._driven = True
-        self._changed.release()
-        completed: list[int] = []
+    def _look_at(self, execution: Execution, timeout: float) -> None:
         try:
-            completed = self._transport.wait(timeout)
+            self._transport.wait(execution.native, timeout)
         except CsaudError as error:
             self._failed(error)
             self._failure = self._failure or error
-        finally:
-            self._changed.acquire()
-            self._driven = False
-            self._changed.notify_all()
-        for transfer in completed:
-            for execution in self._flying:
-                if execution.finish(transfer):
-                    break
-        self._clear()
 
-    def _clear(self) -> None:
-        self._flying = [execution for execution in self._flying if not execution.done]
+    def _awaited(self, execution: Execution) -> list[tuple[int, Send | Recv, int]]:
+        return [(id, *execution.message(index)) for id, index in self._transport.awaited(execution.native)]
 
-    def _attend(self) -> None:
-        """The engine's own thread: drives while anything is in flight, then ends."""
-        with self._changed:
-            try:
-                while self._flying and self._failure is None:
-                    if self._driven:
-                        self._changed.wait()
-                    else:
-                        self._take(_LONG_WAIT)
-            except BaseException as error:  # whoever waits gets it
-                self._failure = error
-                self._changed.notify_all()
-            finally:
-                self._thread = None
+    def _settle_others(self) -> None:
+        """What ended and nobody has looked at."""
+        if self._flying:
+            for execution in self._flying.copy():
+                self.done(execution)
 
 
 class Handle:
@@ -125,7 +99,7 @@ class Handle:
     @property
     def done(self) -> bool:
         """It has ended."""
-        return self._execution.done
+        return self._engine.done(self._execution)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for its end; False when it has not ended within `timeout` seconds (None: no limit).

@@ -1,17 +1,18 @@
 """Which reductions there are, and on which element types.
 
-Every reduction is a numpy ufunc, so what it means for an element type is what numpy says: "sum" of bool
-is a logical or. "average" is a sum whose result each rank divides by the number of ranks, which gives
-the same bits everywhere.
+What a reduction means for an element type is what numpy's ufunc says: "sum" of bool is a logical or. The
+native loops give the same bits. "average" is a sum whose result each rank divides by the number of ranks,
+which gives the same bits everywhere.
 """
 
 import dataclasses
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from csaud.collectives.executor import ReduceFunction
 from csaud.errors import ConfigError
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -22,23 +23,35 @@ DTYPES = (*_FLOATS, *_INTEGERS, "bool")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reduction:
-    """One operation: `combine(first, second, out=into)`, on elements of `dtypes`."""
+    """One operation, on elements of `dtypes`.
 
-    combine: ReduceFunction
+    Attributes:
+        native: the name of the native loops.
+        combine: numpy's function with the same bits: combine(first, second).
+    """
+
+    native: str
+    combine: Callable[..., Any]
     dtypes: tuple[str, ...] = DTYPES
     average: bool = False
 
 
 REDUCTIONS: dict[str, Reduction] = {
-    "sum": Reduction(np.add),
-    "product": Reduction(np.multiply),
-    "min": Reduction(np.minimum),
-    "max": Reduction(np.maximum),
-    "average": Reduction(np.add, _FLOATS, average=True),
-    "and": Reduction(np.bitwise_and, (*_INTEGERS, "bool")),
-    "or": Reduction(np.bitwise_or, (*_INTEGERS, "bool")),
-    "xor": Reduction(np.bitwise_xor, (*_INTEGERS, "bool")),
+    "sum": Reduction("sum", np.add),
+    "product": Reduction("product", np.multiply),
+    "min": Reduction("min", np.minimum),
+    "max": Reduction("max", np.maximum),
+    "average": Reduction("sum", np.add, _FLOATS, average=True),
+    "and": Reduction("and", np.bitwise_and, (*_INTEGERS, "bool")),
+    "or": Reduction("or", np.bitwise_or, (*_INTEGERS, "bool")),
+    "xor": Reduction("xor", np.bitwise_xor, (*_INTEGERS, "bool")),
 }
+
+
+@lru_cache(maxsize=64)
+def name_of(dtype: np.dtype[Any]) -> str:
+    """`dtype.name`, which numpy puts together anew each time."""
+    return dtype.name
 
 
 def reduction(op: str, array: npt.NDArray[Any]) -> Reduction:
@@ -46,7 +59,7 @@ def reduction(op: str, array: npt.NDArray[Any]) -> Reduction:
     found = REDUCTIONS.get(op)
     if found is None:
         raise ConfigError(f"op={op!r}: expected one of {', '.join(REDUCTIONS)}")
-    if array.dtype.name not in found.dtypes:
+    if name_of(array.dtype) not in found.dtypes:
         raise ConfigError(
             f"op={op!r} is not supported for {array.dtype}; it is for {', '.join(found.dtypes)}"
         )
@@ -57,7 +70,7 @@ def check_array(array: object, *, writable: bool = True) -> None:
     """ConfigError unless `array` can be sent, and where it is `writable` received into."""
     if not isinstance(array, np.ndarray):
         raise ConfigError(f"expected a numpy array, got {type(array).__name__}")
-    if array.dtype.name not in DTYPES or not array.dtype.isnative:
+    if name_of(array.dtype) not in DTYPES or not array.dtype.isnative:
         raise ConfigError(
             f"dtype {array.dtype} is not supported; supported are {', '.join(DTYPES)} in native byte order"
         )

@@ -1,7 +1,8 @@
 """A collective as data: who sends what to whom, after what.
 
 A schedule is one rank's list of operations. It holds no array, no socket and no clock, so the executor runs
-it, the tests compute its result, and a simulator can take its traffic from it. Regions are counted in
+it, the tests compute its result, and a simulator can take its traffic from it. What runs it is native
+(native/collectives); here it is only made. Regions are counted in
 elements, so a schedule depends on the element size only through the longest message.
 """
 

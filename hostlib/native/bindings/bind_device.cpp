@@ -1,6 +1,7 @@
 // Devices and the progress thread for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -17,6 +18,7 @@
 
 #include "bindings.hpp"
 #include "held_buffers.hpp"
+#include "held_execution.hpp"
 #include "progress.hpp"
 #include "qpn_claim.hpp"
 #include "raw_device.hpp"
@@ -59,6 +61,44 @@ class PyProgress {
             progress_.stop();
         }
         buffers_.clear();
+        executions_.clear();
+    }
+
+    void start(std::shared_ptr<HeldExecution> execution) {
+        using State = collectives::Execution::State;
+        if (execution->native().state() != State::ready)
+            throw std::invalid_argument("an execution runs once");
+        std::erase_if(executions_, [](const auto& earlier) { return earlier->release(); });
+        executions_.push_back(execution);
+        try {
+            const nb::gil_scoped_release release;
+            for (HeldBuffer& buffer : execution->buffers()) buffer.keep(progress_.pin(buffer.whole()));
+            progress_.start(execution->native());
+        } catch (...) {
+            if (execution->native().state() == State::ready) std::erase(executions_, execution);
+            throw;
+        }
+    }
+
+    bool wait_for(HeldExecution& execution, double timeout_s) {
+        const bool over =
+            repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait(execution.native(), slice); });
+        if (over && execution.release())
+            std::erase_if(executions_, [&](const auto& held) { return held.get() == &execution; });
+        return over;
+    }
+
+    std::vector<std::pair<std::uint64_t, std::uint32_t>> awaited(const HeldExecution& execution) {
+        const nb::gil_scoped_release release;
+        std::vector<std::pair<std::uint64_t, std::uint32_t>> found;
+        for (const auto& [id, operation] : progress_.awaited(execution.native()))
+            found.emplace_back(id, operation);
+        return found;
+    }
+
+    std::vector<Nanos> flow_times() {
+        const nb::gil_scoped_release release;
+        return progress_.flow_times();
     }
 
     std::uint64_t post(bool is_send, std::uint16_t peer, std::uint16_t comm, std::uint32_t coll_seq,
@@ -174,6 +214,7 @@ class PyProgress {
     const std::uint16_t rank_;
     const std::uint16_t epoch_;
     HeldBuffers buffers_;
+    std::vector<std::shared_ptr<HeldExecution>> executions_;  // that may not have settled; with the GIL only
     device::Progress progress_;
 };
 
@@ -278,6 +319,14 @@ void bind_device(nb::module_& m) {
              "it; returns the transfer's id.")
         .def("wait", &PyProgress::wait, "timeout_s"_a,
              "Completions since the last call, waiting for the first; empty when the time is over.")
+        .def("start_execution", &PyProgress::start, "execution"_a,
+             "Starts a collective; it goes on without Python.")
+        .def("wait_for", &PyProgress::wait_for, "execution"_a, "timeout_s"_a,
+             "Waits until it has ended or failed; False when the time is over.")
+        .def("awaited", &PyProgress::awaited, "execution"_a,
+             "What it has posted that is not over: ids, and indices of the operations.")
+        .def("flow_times", &PyProgress::flow_times,
+             "ns from the first packet to the last one of the latest messages that executions received.")
         .def("stream", &PyProgress::stream, "role"_a, "peer"_a, "comm"_a, "first"_a, "bytes"_a, "messages"_a,
              "depth"_a, "buffer"_a,
              "Messages to or from `peer` without Python: (nanoseconds of each, of all, the completion that "

@@ -93,12 +93,12 @@ void Progress::stop() {
         wake(thread_bed_);
         wake(caller_bed_);
         stand_by_.notify_all();
-        completion_.wait(lock, [this] { return driver_ == Driver::none; });
+        left_.wait(lock, [this] { return driver_ == Driver::none; });
     }
     thread_.join();
     const std::lock_guard lock(mutex_);
     if (failure_.empty()) failure_ = "the transport is closed";
-    completion_.notify_all();
+    tell_waiters();
 }
 
 std::uint64_t Progress::post_send(const MessageName& name, std::uint16_t dst,
@@ -119,25 +119,39 @@ std::uint64_t Progress::post_recv(const MessageName& name, std::uint16_t src, st
 
 bool Progress::wait(std::vector<Completion>& completions, Nanos timeout) {
     Lock lock(mutex_);
-    if (completed_.empty() && failure_.empty() && timeout > 0) {
-        const Nanos until = monotonic_now() + timeout;
-        const auto ended = [this] { return !completed_.empty() || !failure_.empty(); };
-        for (Nanos left = timeout; !ended() && left > 0; left = until - monotonic_now()) {
-            if (driver_ == Driver::none && running_) {
-                drive(lock, until);
-                continue;
-            }
-            ++waiting_;
-            completion_.wait_for(lock, std::chrono::nanoseconds(left),
-                                 [&] { return ended() || (driver_ == Driver::none && running_); });
-            --waiting_;
-        }
-    }
+    await(lock, nullptr, timeout);
     if (completed_.empty() && !failure_.empty()) throw std::runtime_error(failure_);
     if (completed_.empty()) return false;
     std::ranges::move(completed_, std::back_inserter(completions));
     completed_.clear();
     return true;
+}
+
+void Progress::start(collectives::Execution& execution) {
+    Lock lock(mutex_);
+    if (!failure_.empty()) throw std::runtime_error(failure_);
+    executor_.start(execution, port_, monotonic_now());
+    after_post(lock, true);
+}
+
+bool Progress::wait(const collectives::Execution& execution, Nanos timeout) {
+    if (execution.over()) return true;
+    Lock lock(mutex_);
+    await(lock, &execution, timeout);
+    if (execution.over()) return true;
+    if (!failure_.empty()) throw std::runtime_error(failure_);
+    return false;
+}
+
+std::vector<collectives::Execution::Awaited> Progress::awaited(
+    const collectives::Execution& execution) const {
+    const std::lock_guard lock(mutex_);
+    return execution.awaited();
+}
+
+std::vector<Nanos> Progress::flow_times() const {
+    const std::lock_guard lock(mutex_);
+    return executor_.flow_times().all();
 }
 
 bool Progress::wait_quiescent(Nanos timeout) {
@@ -149,9 +163,9 @@ bool Progress::wait_quiescent(Nanos timeout) {
     for (;;) {
         if (!failure_.empty()) throw std::runtime_error(failure_);
         const Nanos now = monotonic_now();
-        if (completed_.empty() && endpoint_.quiescent(now)) return true;
+        if (completed_.empty() && !executor_.has_work() && endpoint_.quiescent(now)) return true;
         if (now >= deadline) return false;
-        completion_.wait_for(lock, kStep);
+        left_.wait_for(lock, kStep);
     }
 }
 
@@ -217,9 +231,11 @@ void Progress::after_post(Lock& lock, bool send) {
     if (!send || driver_ != Driver::none || !running_) return;
     driver_ = Driver::caller;
     try {
-        const std::size_t count = backlog_.packets.empty() ? gather(monotonic_now()) : 0;
-        posted_ = count == outgoing_.size() || !backlog_.packets.empty();
-        collect_completions();
+        const Nanos now = monotonic_now();
+        collect_completions(now);
+        tell_waiters();
+        const std::size_t count = backlog_.packets.empty() ? gather(now) : 0;
+        posted_ = count == outgoing_.size() || !backlog_.packets.empty() || executor_.has_work();
         lock.unlock();
         hand_over(std::span(outgoing_).first(count));
         lock.lock();
@@ -230,7 +246,7 @@ void Progress::after_post(Lock& lock, bool send) {
     leave(lock);
 }
 
-// One round of receive, timers, send.
+// One round of receive, timers, send, reduce.
 Progress::Found Progress::turn() {
     const Received arrivals = device_->receive();
     Found found;
@@ -240,14 +256,14 @@ Progress::Found Progress::turn() {
     {
         const std::lock_guard lock(mutex_);
         const Nanos now = take_arrivals(arrivals);
-        // Completions first: what is gathered afterwards belongs to messages that are still unfinished.
-        collect_completions();
-        found.completed = !completed_.empty();
-        found.wanted = waiting_ != 0;
-        if (found.completed && waiting_ != 0) completion_.notify_all();
-        // A caller goes on with what was completed at once; what it posts then, and what is to be said of
-        // what came, leave together.
-        if (found.completed && driver_ == Driver::caller) {
+        // Completions first: what is gathered afterwards belongs to messages that are still unfinished, and
+        // to those that follow the finished ones.
+        collect_completions(now);
+        tell_waiters();
+        found.wanted = !waiters_.empty();
+        // Who posts one by one goes on with what was completed at once; what it posts then, and what is to be
+        // said of what came, leave together.
+        if (!completed_.empty() && driver_ == Driver::caller) {
             posted_ = true;
             return found;
         }
@@ -259,7 +275,23 @@ Progress::Found Progress::turn() {
     else
         hand_over(backlog_.packets);
     found.more = found.more || (count == outgoing_.size() && backlog_.packets.empty());
+    found.more = reduce_some() || found.more;
     return found;
+}
+
+// A piece of what is to be reduced, without the lock: posts and questions need not wait for it.
+bool Progress::reduce_some() {
+    std::optional<collectives::Piece> piece;
+    {
+        const std::lock_guard lock(mutex_);
+        piece = executor_.next_piece();
+    }
+    if (!piece) return false;
+    piece->work();
+    const std::lock_guard lock(mutex_);
+    executor_.on_piece(port_, monotonic_now());
+    tell_waiters();
+    return true;
 }
 
 Nanos Progress::take_arrivals(const Received& arrivals) {
@@ -324,9 +356,11 @@ void Progress::keep(std::span<const TxPacket> packets, SendResult reason) {
     }
 }
 
-void Progress::collect_completions() {
+void Progress::collect_completions(Nanos now) {
     Completion completion;
-    while (endpoint_.next_completion(completion)) completed_.push_back(completion);
+    while (endpoint_.next_completion(completion)) {
+        if (!executor_.on_completion(completion, port_, now)) completed_.push_back(completion);
+    }
 }
 
 }  // namespace csaud::device

@@ -1,10 +1,11 @@
-// One endpoint, one device, and who runs them: the thread that waits for a completion itself, or else a
-// thread of its own.
+// One endpoint, one device, the collectives over them, and who runs them all: the thread that waits for a
+// completion itself, or else a thread of its own.
 //
 // A thread in wait() drives: it receives, runs timers and sends, so that no other thread has to be woken on
 // the way of a message. It looks for packets without sleeping for a short while first. When nobody waits, the
 // progress thread takes over: it answers the peers whatever the application does and never touches Python, so
-// a rank that computes or holds Python's lock still acknowledges, repeats and proves that it is alive. It
+// a rank that computes or holds Python's lock still goes on with its collectives, acknowledges, repeats and
+// proves that it is alive. It
 // sleeps in ppoll until a packet comes, until the endpoint's next deadline, or until a post wakes it.
 //
 // Between two waits of an application that is busy with messages the progress thread stands by for a moment
@@ -30,6 +31,8 @@
 
 #include "device.hpp"
 #include "endpoint.hpp"
+#include "endpoint_port.hpp"
+#include "executor.hpp"
 #include "file_descriptor.hpp"
 
 namespace csaud::device {
@@ -59,8 +62,18 @@ class Progress {
                             const Hints& hints);
 
     // Appends what was completed since the last call, waiting up to `timeout` for the first. False: nothing
-    // was. Throws std::runtime_error when the thread has ended by an error of the device.
+    // was. Throws std::runtime_error when the thread has ended by an error of the device. Transfers of
+    // executions are not among them.
     bool wait(std::vector<Completion>& completions, Nanos timeout);
+
+    // Starts a collective, which must live until it has settled, or until stop().
+    void start(collectives::Execution&);
+    // Waits until it is over; false: it was not within `timeout`. Throws as the other one.
+    bool wait(const collectives::Execution&, Nanos timeout);
+    // What it has posted that is not over.
+    std::vector<collectives::Execution::Awaited> awaited(const collectives::Execution&) const;
+    // Of messages that executions received, oldest first.
+    std::vector<Nanos> flow_times() const;
 
     // Waits until the endpoint is quiescent; false: it was not within `timeout`.
     bool wait_quiescent(Nanos timeout);
@@ -102,17 +115,27 @@ class Progress {
 
     // What a turn came upon.
     struct Found {
-        bool more = false;       // to be done at once
-        bool arrivals = false;   // packets came
-        bool completed = false;  // somebody's transfer has ended
-        bool wanted = false;     // a caller would rather drive
+        bool more = false;      // to be done at once
+        bool arrivals = false;  // packets came
+        bool wanted = false;    // a caller would rather drive
+    };
+
+    // A caller that waits, while somebody else drives, for the end of an execution, or for any completion.
+    struct Waiter {
+        const collectives::Execution* execution = nullptr;
+        std::condition_variable wakeup;
     };
 
     using Lock = std::unique_lock<std::mutex>;
 
     void run();
     void stand_by(Lock&);
-    void drive(Lock&, Nanos until);
+    bool over(const collectives::Execution*) const;
+    void await(Lock&, const collectives::Execution*, Nanos timeout);
+    void drive(Lock&, const collectives::Execution*, Nanos until);
+    void tell_waiters();
+    void call_next();
+    bool reduce_some();
     bool look_again(const Found&, Nanos now, Nanos& idle_since);
     void leave(Lock&);
     Found turn();
@@ -120,7 +143,7 @@ class Progress {
     std::size_t gather(Nanos now);
     void hand_over(std::span<const TxPacket> packets);
     void keep(std::span<const TxPacket> packets, SendResult reason);
-    void collect_completions();
+    void collect_completions(Nanos now);
     void sleep(Lock&, Bed&, Nanos until);
     void after_post(Lock&, bool send);
     void fail(const char* why);
@@ -139,11 +162,13 @@ class Progress {
 
     mutable std::mutex mutex_;
     Endpoint endpoint_;  // under mutex_, as all below
-    std::vector<Completion> completed_;
-    std::string failure_;  // why nobody drives any more, empty as long as somebody may
+    collectives::EndpointPort port_{endpoint_};
+    collectives::Executor executor_{endpoint_.config().rank, endpoint_.config().epoch};
+    std::vector<Completion> completed_;  // of no execution
+    std::string failure_;                // why nobody drives any more, empty as long as somebody may
     bool running_ = false;
     Driver driver_ = Driver::none;
-    unsigned waiting_ = 0;            // callers that wait for the driver, or for what it finds
+    std::vector<Waiter*> waiters_;
     bool posted_ = false;             // since something was last gathered
     Nanos caller_left_ = 0;           // when a caller last drove
     std::uint64_t caller_turns_ = 0;  // how often callers drove
@@ -153,7 +178,7 @@ class Progress {
     bool standing_by_ = false;  // the progress thread wants to be told when a caller leaves
     Bed thread_bed_;
     Bed caller_bed_;
-    std::condition_variable completion_;
+    std::condition_variable left_;  // nobody drives any more
     std::condition_variable stand_by_;
 
     std::atomic<bool> stopping_ = false;

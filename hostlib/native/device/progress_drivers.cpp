@@ -26,6 +26,8 @@ constexpr unsigned kBusy = 8;  // waits within that time
 constexpr unsigned kPatience = 16;
 // Looks without sleeping between two offers of the processor to others.
 constexpr unsigned kYieldEvery = 16;
+// An offer that was not taken is over sooner.
+constexpr Nanos kTaken = 4 * kSecond;
 
 }  // namespace
 
@@ -38,7 +40,7 @@ void Progress::wake(Bed& bed) {
 void Progress::fail(const char* why) {
     failure_ = why;
     running_ = false;
-    completion_.notify_all();
+    tell_waiters();
 }
 
 void Progress::run() {
@@ -63,14 +65,14 @@ void Progress::run() {
         }
         driver_ = Driver::none;
         if (stopping_ || !failure_.empty()) break;
-        if (waiting_ == 0) {
+        if (waiters_.empty()) {
             sleep(lock, thread_bed_, kNever);
         } else {
             caller_left_ = monotonic_now();  // as if: it takes over when it gets the processor
-            completion_.notify_all();
+            call_next();
         }
     }
-    completion_.notify_all();
+    left_.notify_all();
 }
 
 // Until a caller has been away for a while; longer where callers come and go all the time.
@@ -94,12 +96,48 @@ void Progress::stand_by(Lock& lock) {
     }
 }
 
-// By a caller, who has the lock and gets it back: until something was completed, or the time is over.
-void Progress::drive(Lock& lock, Nanos until) {
+// What a caller waits for has come, or never will.
+bool Progress::over(const collectives::Execution* execution) const {
+    return !failure_.empty() || (execution != nullptr ? execution->over() : !completed_.empty());
+}
+
+// By a caller, who has the lock and gets it back.
+void Progress::await(Lock& lock, const collectives::Execution* execution, Nanos timeout) {
+    if (over(execution) || timeout <= 0) return;
+    const Nanos until = monotonic_now() + timeout;
+    for (Nanos left = timeout; !over(execution) && left > 0; left = until - monotonic_now()) {
+        if (driver_ == Driver::none && running_) {
+            drive(lock, execution, until);
+            continue;
+        }
+        Waiter me{execution, {}};
+        waiters_.push_back(&me);
+        me.wakeup.wait_for(lock, std::chrono::nanoseconds(left),
+                           [&] { return over(execution) || (driver_ == Driver::none && running_); });
+        std::erase(waiters_, &me);
+    }
+    // It may have been called to drive when it had what it wanted.
+    if (driver_ == Driver::none) call_next();
+}
+
+// Under the lock: only those wake whose wait is over.
+void Progress::tell_waiters() {
+    for (Waiter* waiter : waiters_) {
+        if (over(waiter->execution)) waiter->wakeup.notify_one();
+    }
+}
+
+// Under the lock, when nobody drives: one of those that wait does.
+void Progress::call_next() {
+    if (!waiters_.empty()) waiters_.front()->wakeup.notify_one();
+}
+
+// By a caller, who has the lock and gets it back: until what it waits for is over, or the time.
+void Progress::drive(Lock& lock, const collectives::Execution* execution, Nanos until) {
     driver_ = Driver::caller;
     wake(thread_bed_);  // it need not wake with each packet
     Nanos idle_since = monotonic_now();
-    while (completed_.empty() && failure_.empty() && !stopping_) {
+    while (!over(execution) && !stopping_) {
         lock.unlock();
         try {
             const Found found = turn();
@@ -107,7 +145,7 @@ void Progress::drive(Lock& lock, Nanos until) {
             const bool again = look_again(found, now, idle_since);
             lock.lock();
             if (now >= until) break;
-            if (again || !completed_.empty()) continue;
+            if (again || over(execution)) continue;
             sleep(lock, caller_bed_, until);
             idle_since = monotonic_now();
             if (idle_since - now < spin_) spin_now_ = spin_;
@@ -122,7 +160,7 @@ void Progress::drive(Lock& lock, Nanos until) {
 // Whether it is worth looking once more before sleeping. Spinning in vain shortens it; a sleep that was
 // shorter than the longest spin would not have been necessary, and restores it.
 bool Progress::look_again(const Found& found, Nanos now, Nanos& idle_since) {
-    if (found.more || found.completed) return true;
+    if (found.more) return true;
     if (found.arrivals) {
         idle_since = now;
         return true;
@@ -141,13 +179,14 @@ void Progress::leave(Lock&) {
     driver_ = Driver::none;
     ++caller_turns_;
     caller_left_ = monotonic_now();
-    if (waiting_ != 0 || stopping_) completion_.notify_all();
+    call_next();
+    if (stopping_) left_.notify_all();
     if (std::exchange(standing_by_, false)) stand_by_.notify_one();
 }
 
 // With the lock, which is left meanwhile: until a packet, a post, the endpoint's deadline, or `until`.
 void Progress::sleep(Lock& lock, Bed& bed, Nanos until) {
-    if (posted_) return;  // since the last turn
+    if (posted_ || executor_.has_work()) return;  // since the last turn
     const Nanos deadline = endpoint_.next_deadline();
     const bool waiting = !backlog_.packets.empty();
     const bool blocked = waiting && backlog_.reason == SendResult::blocked;

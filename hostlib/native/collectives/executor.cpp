@@ -1,0 +1,137 @@
+#include "executor.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace csaud::collectives {
+
+namespace {
+
+// Reductions of at most so many bytes are done at once: less than a microsecond.
+constexpr std::size_t kAtOnce = 4096;
+// A piece of a longer one: small enough for a cache, and some tens of microseconds.
+constexpr std::size_t kPiece = 128 << 10;
+
+}  // namespace
+
+void Executor::start(Execution& execution, Port& port, Nanos now) {
+    execution.began_ = now;
+    execution.state_.store(Execution::State::running, std::memory_order_release);
+    if (failure_) {
+        execution.failure_ = *failure_;
+        execution.state_.store(Execution::State::failed, std::memory_order_release);
+        execution.settled_.store(true, std::memory_order_release);
+        return;
+    }
+    if (execution.unfinished_ == 0) return end(execution, now);
+    running_.push_back(&execution);
+    for (const std::uint32_t index : execution.plan().begin()) launch(execution, index, port, now);
+}
+
+bool Executor::on_completion(const Completion& completion, Port& port, Nanos now) {
+    const Target* found = transfers_.find({completion.id});
+    if (found == nullptr) return false;
+    Execution& execution = *found->execution;
+    const std::uint32_t index = found->operation;
+    transfers_.erase({completion.id});
+    --execution.open_;
+    if (failure_) {
+        if (execution.open_ == 0) execution.settled_.store(true, std::memory_order_release);
+        return true;
+    }
+    if (completion.status != Status::ok) {
+        fail(completion);
+        return true;
+    }
+    execution.posted_[index].open = false;
+    if (completion.kind == CompletionKind::recv) {
+        execution.step_ended_[execution.operation(index).step] = now;
+        if (completion.bytes != 0) flow_times_.add(completion.finished_ns - completion.started_ns);
+    }
+    finish(execution, index, port, now);
+    return true;
+}
+
+void Executor::launch(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
+    const Operation& op = execution.operation(index);
+    if (op.kind != Kind::reduce) return post(execution, index, port, now);
+    const Work work{&execution, index};
+    if (op.region.count * execution.collective_->element_bytes > kAtOnce) {
+        work_.push_back(work);
+        return;
+    }
+    if (op.region.count != 0) piece(work, op.region.count).work();
+    finish(execution, index, port, now);
+}
+
+void Executor::post(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
+    const Operation& op = execution.operation(index);
+    const MessageName name = execution.name_of(op, rank_, epoch_);
+    const Hints hints = execution.hints_of(op);
+    const std::uint16_t peer = execution.collective_->ranks[op.peer];
+    const std::span<std::byte> bytes = execution.bytes(op.region);
+    const std::uint64_t id = op.kind == Kind::send ? port.post_send(name, peer, bytes, hints, now)
+                                                   : port.post_recv(name, peer, bytes, hints, now);
+    execution.posted_[index] = {id, true};
+    ++execution.open_;
+    transfers_.put({id}, {&execution, index});
+}
+
+// `index` is done; goes on with the operations that waited for nothing else, in the order of the schedule.
+void Executor::finish(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
+    const std::size_t mine = ready_.size();  // launching comes back here for reductions
+    if (--execution.unfinished_ == 0) return end(execution, now);
+    for (const std::uint32_t follower : execution.plan().followers(index)) {
+        if (--execution.waiting_[follower] == 0) ready_.push_back(follower);
+    }
+    for (std::size_t i = mine; i < ready_.size(); ++i) launch(execution, ready_[i], port, now);
+    ready_.resize(mine);
+}
+
+// Its owner may let it go as soon as it is seen to have settled.
+void Executor::end(Execution& execution, Nanos now) {
+    if (execution.collective_->times && !execution.plan().operations().empty())
+        execution.collective_->times->learn(execution.began_, execution.step_ended_);
+    std::erase(running_, &execution);
+    execution.ended_at_ = now;
+    execution.state_.store(Execution::State::ended, std::memory_order_release);
+    execution.settled_.store(true, std::memory_order_release);
+}
+
+void Executor::fail(const Completion& completion) {
+    failure_ = completion;
+    work_.clear();
+    for (Execution* execution : std::exchange(running_, {})) {
+        execution->failure_ = completion;
+        execution->state_.store(Execution::State::failed, std::memory_order_release);
+        if (execution->open_ == 0) execution->settled_.store(true, std::memory_order_release);
+    }
+}
+
+std::optional<Piece> Executor::next_piece() {
+    if (work_.empty()) return std::nullopt;
+    const Work& work = work_.front();
+    const std::uint64_t left = work.execution->operation(work.operation).region.count - work.done;
+    taken_ = std::min<std::uint64_t>(left, kPiece / work.execution->collective_->element_bytes);
+    return piece(work, taken_);
+}
+
+void Executor::on_piece(Port& port, Nanos now) {
+    Work& work = work_.front();
+    work.done += taken_;
+    Execution& execution = *work.execution;
+    const std::uint32_t index = work.operation;
+    if (work.done < execution.operation(index).region.count) return;
+    work_.pop_front();
+    finish(execution, index, port, now);
+}
+
+Piece Executor::piece(const Work& work, std::uint64_t most) {
+    const Execution& execution = *work.execution;
+    const Operation& op = execution.operation(work.operation);
+    const std::size_t offset = work.done * execution.collective_->element_bytes;
+    return {execution.collective_->combine, execution.bytes(op.first).data() + offset,
+            execution.bytes(op.second).data() + offset, execution.bytes(op.region).data() + offset, most};
+}
+
+}  // namespace csaud::collectives

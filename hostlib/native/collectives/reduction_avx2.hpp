@@ -1,0 +1,11 @@
+// Only reduction.cpp asks for these, after a look at the processor.
+#pragma once
+
+#include "reduction.hpp"
+
+namespace csaud::collectives {
+
+// nullptr where they were not compiled.
+Combine avx2_reduction(Operator, Element) noexcept;
+
+}  // namespace csaud::collectives
