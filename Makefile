@@ -68,6 +68,7 @@ lint: build/.developed ## Formatting, types, warnings, and what may include or i
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --cache-dir build/imports >build/imports.log || { cat build/imports.log; exit 1; }
 	@$(BIN)/python -m tools.layers
+	@$(BIN)/python -m tools.references
 	@clang-format --dry-run -Werror $$(git ls-files '*.cpp' '*.hpp')
 
 # Many tests wait for processes more than they compute, so there are more at once than processors.
@@ -134,8 +135,9 @@ bench-host: build/.developed ## Measure the host library beside libfabric, iperf
 	@$(BIN)/python -m bench host --out build/bench $(if $(filter 1 yes true,$(TORCH)),--torch)
 
 .PHONY: p4
-p4: ## Compile p4src with p4c, where it is on PATH
+p4: build/.installed ## Compile p4src and the programs of the switch's tests with p4c, where it is on PATH
 	@$(PYTHON) p4src/compile.py
+	@$(BIN)/python -m tests.softswitch.programs
 
 .PHONY: p4-tofino
 p4-tofino: ## Compile p4src/tna for both Tofinos into build/tofino, where p4c has that backend

@@ -1,10 +1,16 @@
-"""The small P4 programs of the native core's tests: one concern each, committed with their JSON."""
+"""The small P4 programs of the native core's tests: one concern each, committed with what p4c makes of them.
+
+`python -m tests.softswitch.programs [NAME ...]` makes that anew (part of `make p4`).
+"""
 
 from __future__ import annotations
 
 import hashlib
 import random
+import shutil
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 from csaud_softswitch import _core
@@ -103,3 +109,25 @@ def csum16(words: list[int]) -> int:
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF
+
+
+def compile_into(folder: Path, name: str) -> None:
+    """Run p4c on one of them; CalledProcessError when it finds a mistake."""
+    made = ["-o", str(folder / f"{name}.json"), "--p4runtime-files", str(folder / f"{name}.p4info.txtpb")]
+    subprocess.run(["p4c-bm2-ss", "--arch", "v1model", *made, f"{name}.p4"], cwd=FOLDER, check=True)
+
+
+def main(names: list[str]) -> int:
+    if shutil.which("p4c-bm2-ss") is None:
+        print("p4c-bm2-ss is not on PATH; the committed files stay as they are", file=sys.stderr)
+        return 1
+    if unknown := sorted(set(names) - set(NAMES)):
+        print(f"no such program: {', '.join(unknown)}; there are {', '.join(NAMES)}", file=sys.stderr)
+        return 2
+    for name in names or NAMES:
+        compile_into(FOLDER, name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
