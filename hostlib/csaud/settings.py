@@ -135,7 +135,7 @@ class Settings:
     detect_interval: bool = _row(True, "flag", "report holes after the adaptive interval (STATE)")
     detect_probe: bool = _row(True, "flag", "the sender asks after a silent receiver (PROBE)")
     timer_tick: float = _row(
-        0.0001,
+        0.00001,
         "s",
         "what a timer resolves: floor of the adaptive interval",
         low=0.000001,

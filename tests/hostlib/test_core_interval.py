@@ -42,6 +42,15 @@ def test_what_was_learned_is_forgotten_where_nothing_is_late_any_more() -> None:
     assert estimator.delta < 10
 
 
+@pytest.mark.parametrize("apart", [100 * US, 150 * US, 250 * US])
+def test_a_first_message_may_come_slowly(apart: int) -> None:
+    """Its sender has other things to send in between, as in an all-to-all: no reason to ask."""
+    on_the_wire = 96 + 48
+    net = network(timer_tick=US, pace_bps=on_the_wire * 8 * 1_000_000_000 // apart)
+    transfer(net, content(20 * 64))
+    assert net.stats(0)["rx_state"] == 0
+
+
 @pytest.mark.parametrize("hurry", [True, False])
 def test_holes_are_reported_sooner_once_something_was_lost(hurry: bool) -> None:
     """Packets 20 us apart on a round trip of 100 us: much of the interval is the margin for their gaps."""

@@ -19,8 +19,11 @@ std::uint32_t Receiver::open(const MessageName& name, std::size_t total, Nanos n
     m.name = name;
     m.live = true;
     m.reassembly.reset(total);
-    const Nanos gap = ctx_.peers.get(name.src_rank).mean_gap;
-    m.detector.reset(now, gap != 0 ? gap : ctx_.packet_time(), first_wait);
+    const Peer& peer = ctx_.peers.get(name.src_rank);
+    // Of a peer's first message nothing is known. Its packets may come slowly, others' in between: who asks
+    // early takes them for lost.
+    const Nanos guess = std::max(ctx_.packet_time(), peer.rtt.patience() / 3);
+    m.detector.reset(now, peer.mean_gap != 0 ? peer.mean_gap : guess, first_wait);
     by_name_.add(i);
     return i;
 }
@@ -291,7 +294,11 @@ void Receiver::track_path(const wire::Decoded& d, Peer& peer) {
 void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nanos now) {
     Message& m = messages_[i];
     ++ctx_.stats.messages_received;
-    if (m.reassembly.total() > 1) peer.mean_gap = m.detector.mean_gap();
+    if (const auto gaps = static_cast<Nanos>(m.reassembly.total()) - 1; gaps > 0) {
+        // The first time without what was guessed.
+        peer.mean_gap =
+            peer.mean_gap != 0 ? m.detector.mean_gap() : std::max<Nanos>((now - m.started) / gaps, 1);
+    }
     steps_.completed(static_cast<std::uint32_t>(m.reassembly.total()));
     finished_.add(m.name);
     ControlItem ack = answer(wire::Type::ack, wire::Reason::none, m.name,
