@@ -1,7 +1,7 @@
 """Checks what the repository says of its own documents: `python -m tools.references`, part of `make lint`.
 
 - a link in Markdown to a file, or to a heading of a document, leads somewhere;
-- a document that code or another document names (docs/NAME.md) is there;
+- a document in docs/ that code or another document names is there;
 - a section that is quoted after it (a comma, and its title in quotation marks) is a heading of it, or what a
   paragraph of it begins with in bold.
 """
