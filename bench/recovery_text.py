@@ -1,4 +1,4 @@
-"""The figures of `bench recovery` as tables in Markdown, for docs/evaluation-recovery.md."""
+"""The figures of `bench recovery` as tables in Markdown, for docs/evidence/loss-recovery.md."""
 
 from __future__ import annotations
 
