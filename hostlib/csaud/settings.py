@@ -46,7 +46,8 @@ class Settings:
     mode: str = _row(
         "auto",
         "name",
-        "soft device: raw needs CAP_NET_RAW, udp needs nothing and checks less, auto takes raw where it can; "
+        "soft device: raw needs CAP_NET_RAW, udp needs nothing and checks less, auto takes udp on loopback "
+        "and elsewhere raw where it can; "
         "xdp needs root, has an interface's queue to itself and is faster",
         choices=("auto", "raw", "udp", "xdp"),
     )

@@ -7,7 +7,7 @@ import csaud
 import numpy as np
 import pytest
 
-from tests.hostlib.jobs import PATIENCE
+from tests.hostlib.jobs import PATIENCE, loopback_address
 
 
 @pytest.fixture
@@ -104,3 +104,16 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 0, result.stderr
+
+
+def test_auto_takes_udp_on_loopback(comm):
+    assert comm.mode == "udp"
+
+
+@pytest.mark.root
+def test_auto_takes_raw_on_loopback_where_the_port_is_taken_and_without_trains():
+    address = loopback_address()
+    with csaud.init(environ={}, address=address) as first, csaud.init(environ={}, address=address) as second:
+        assert (first.mode, second.mode) == ("udp", "raw")
+    with csaud.init(environ={}, address=address, segmentation="off") as third:
+        assert third.mode == "raw"
