@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "sanitize"
 PACKAGES = {"softswitch": "csaud_softswitch", "hostlib": "csaud"}
 """Folder of the native sources -> the package that their module belongs to."""
+OF_ONE_CORE = {"tests/softswitch/": "softswitch", "tests/hostlib/test_core_": "hostlib"}
+"""Beginning of tests' names -> the folder whose module alone they import; others may import both."""
 LIBRARIES = {"address": "libasan.so", "thread": "libtsan.so"}
 SWITCH, HOST, VERBS = "tests/softswitch", "tests/hostlib", "tests/verbs"
 SLOWER = "5"  # than without a sanitizer: what the time limits of jobs are multiplied by
@@ -68,16 +70,26 @@ def built(kind: str, folder: str) -> Path:
     return module
 
 
-def package(kind: str) -> Path:
-    """A folder with copies of the packages that have the sanitized modules."""
+def reached(selected: list[str]) -> list[str]:
+    """The folders of native sources that these tests reach."""
+    folders = {
+        folder
+        for test in selected
+        for folder in next(([f] for of, f in OF_ONE_CORE.items() if test.startswith(of)), PACKAGES)
+    }
+    return [folder for folder in PACKAGES if folder in folders]
+
+
+def package(kind: str, sanitized: list[str]) -> Path:
+    """A folder with copies of the packages; those of the `sanitized` folders have sanitized modules."""
     out = BUILD / kind
-    for folder, name in PACKAGES.items():
+    shutil.rmtree(out, ignore_errors=True)
+    for folder in sanitized:
+        name = PACKAGES[folder]
         module = built(kind, folder)
-        shutil.copytree(
-            ROOT / folder / name, out / name, dirs_exist_ok=True, ignore=shutil.ignore_patterns("_core*.so")
-        )
+        shutil.copytree(ROOT / folder / name, out / name, ignore=shutil.ignore_patterns("_core*.so"))
         shutil.copy2(module, out / name)
-    shutil.copytree(ROOT / "sim" / "csaud_sim", out / "csaud_sim", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "sim" / "csaud_sim", out / "csaud_sim")
     as_installed = importlib.import_module("csaud_sim._core").__file__  # what only imports need
     assert as_installed is not None
     shutil.copy2(as_installed, out / "csaud_sim")
@@ -92,7 +104,8 @@ def library(name: str) -> str:
 
 def run(kind: str, selected: list[str]) -> int:
     """pytest's status, or 1 when a sanitizer had something to say."""
-    copies = package(kind)
+    sanitized = reached(selected)
+    copies = package(kind, sanitized)
     said = BUILD / f"said-{kind}"
     for old in BUILD.glob(f"said-{kind}.*"):
         old.unlink()
@@ -110,8 +123,8 @@ def run(kind: str, selected: list[str]) -> int:
         "TSAN_OPTIONS": f"exitcode=66:second_deadlock_stack=1:log_path={said}",
     }
     as_they_are = "setarch", "-R"  # addresses, which ThreadSanitizer wants without randomization
-    for name in PACKAGES.values():
-        overlay.check(environment, f"{name}._core", copies, *as_they_are)
+    for folder in sanitized:
+        overlay.check(environment, f"{PACKAGES[folder]}._core", copies, *as_they_are)
     argv = [*as_they_are, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *selected]
     status = subprocess.run(argv, cwd=ROOT, env=environment).returncode
     for report in sorted(BUILD.glob(f"said-{kind}.*")):

@@ -89,6 +89,8 @@ def _decode(note: bytes, rank: int) -> Record | None:
     try:
         comm, number, transfer, sends, name, dtype, count, op, root = json.loads(note)
         call = Call(str(name), str(dtype), int(count), str(op), int(root))
+        if not str(call).isprintable():  # it goes into an error that people read
+            raise ValueError("what it called is no text")
         return Record(int(comm), int(number), call, 0, (), rank if transfer else -1, bool(sends))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         log.warning("what rank %d tells cannot be read: %r", rank, error)

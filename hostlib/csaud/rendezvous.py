@@ -9,10 +9,13 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
+from csaud import addresses
 from csaud.errors import RendezvousError
 
 PROTOCOL = 2  # of the rendezvous and of the packets; ranks of different versions do not mix
 LAST_EPOCH = 65535  # then comes 1 again: 0 is none
+_MTU = 33, 8192  # bytes: what an endpoint can be set to
+_LONGEST_TEXT = 255
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -115,15 +118,17 @@ def table_from_json(message: dict[str, Any]) -> Table:
     """
     try:
         cards = tuple(card_from_json(card) for card in message["cards"])
+        if not cards or [card.rank for card in cards] != list(range(len(cards))):
+            raise ValueError("cards of all ranks, in their order, are expected")
         return Table(
             cards,
-            int(message["epoch"]),
-            int(message["qkey"]),
-            int(message["mtu"]),
-            str(message["job"]),
-            int(message["generation"]),
-            int(message["members"]),
-            str(message["auth_key"]),
+            _number(message, "epoch", 1, LAST_EPOCH),
+            _number(message, "qkey", 0, (1 << 31) - 1),
+            _number(message, "mtu", *_MTU),
+            _text(message, "job"),
+            _number(message, "generation", 0, 1 << 62),
+            _number(message, "members", 0, len(cards)),
+            _key(message, "auth_key"),
         )
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise RendezvousError(f"rank 0 sent a table that cannot be read: {error!r}") from None
@@ -131,15 +136,41 @@ def table_from_json(message: dict[str, Any]) -> Table:
 
 def card_from_json(fields: dict[str, Any]) -> Card:
     """A card out of a message; KeyError, TypeError, ValueError or OverflowError where it is not one."""
+    ipv4 = _text(fields, "ipv4")
+    try:
+        addresses.to_int(ipv4)
+    except ValueError:
+        raise ValueError(f"ipv4 {ipv4!r} is not a dotted address") from None
     return Card(
-        rank=int(fields["rank"]),
-        ipv4=str(fields["ipv4"]),
-        qpn=int(fields["qpn"]),
-        mtu=int(fields["mtu"]),
-        mode=str(fields["mode"]),
-        uid=str(fields["uid"]),
-        door=str(fields["door"]),
+        rank=_number(fields, "rank", 0, 65535),
+        ipv4=ipv4,
+        qpn=_number(fields, "qpn", 2, (1 << 24) - 1),  # 0 and 1 are the subnet manager's
+        mtu=_number(fields, "mtu", *_MTU),
+        mode=_text(fields, "mode"),
+        uid=_text(fields, "uid"),
+        door=_text(fields, "door"),
     )
+
+
+def _number(fields: dict[str, Any], name: str, low: int, high: int) -> int:
+    value = int(fields[name])
+    if not low <= value <= high:
+        raise ValueError(f"{name} {value:.12g} is not from {low} to {high}")
+    return value
+
+
+def _text(fields: dict[str, Any], name: str) -> str:
+    value = str(fields[name])
+    if len(value) > _LONGEST_TEXT or not value.isprintable():
+        raise ValueError(f"{name} {value!r:.40} is not a short text")
+    return value
+
+
+def _key(fields: dict[str, Any], name: str) -> str:
+    value = _text(fields, name)
+    if len(bytes.fromhex(value)) not in (0, 16):
+        raise ValueError(f"{name} does not have 16 bytes")
+    return value
 
 
 def name_ranks(ranks: list[int], world: int) -> str:

@@ -68,7 +68,9 @@ class Guest:
         if reply.get("type") == "refused" and reply.get("kind") == "settings":
             raise ConfigError(str(reply.get("reason")))
         if reply.get("type") == "refused":
-            raise RendezvousError(str(reply.get("reason")), tuple(reply.get("missing", ())))
+            missing = reply.get("missing")
+            ranks = tuple(rank for rank in missing if type(rank) is int) if isinstance(missing, list) else ()
+            raise RendezvousError(str(reply.get("reason")), ranks)
         if reply.get("type") != expected:
             raise RendezvousError(f"rank 0 sent {reply.get('type')!r}, expected {expected!r}")
         return reply

@@ -6,6 +6,7 @@ import logging
 import selectors
 import socket
 import time
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -63,7 +64,7 @@ class Host:
     ) -> None:
         self._world = world
         self._credentials = credentials
-        self._strangers: list[str] = []  # who was refused for its secret, and why
+        self._strangers: deque[str] = deque(maxlen=_NAMED)  # who was refused last for its secret, and why
         self._agreed: dict[int, Mapping[str, Any]] = {0: agreed or {}}
         self._guests: dict[int, _Guest] = {}  # by rank
         self._unknown: dict[_Guest, None] = {}  # that have not handed in a card, the oldest first
@@ -124,7 +125,7 @@ class Host:
         missing = [rank for rank in range(self._world) if rank != 0 and rank not in self._cards]
         text = f"{name_ranks(missing, self._world)} did not come to the rendezvous within {timeout:g} s"
         if self._strangers:
-            text += "; refused: " + "; ".join(self._strangers[-_NAMED:])
+            text += "; refused: " + "; ".join(self._strangers)
         self._tell_all({"type": "refused", "reason": text, "missing": missing})
         return RendezvousError(text, tuple(missing))
 

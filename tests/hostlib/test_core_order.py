@@ -61,6 +61,32 @@ def test_with_nothing_else_to_tell_the_message_with_fewer_holes_is_completed_fir
     assert resent({}, {}, first_holes=2, second_holes=4).startswith("112222")
 
 
+def test_of_many_messages_the_one_with_the_least_slack_goes_first_each_time() -> None:
+    """Twelve messages of a packet each, all lost, heard of together and in another order."""
+    dues = {coll_seq: (coll_seq * 7 % 13) * S + 20 * S for coll_seq in range(1, 13)}
+    order: list[int] = []
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA:
+            return "drop" if p.now < STOP else None
+        if p.attempt == 0:
+            return "drop"
+        order.append(p.coll_seq)
+        return None
+
+    net = network(2, hook=hook, pace_bps=PACE, window=32)
+    for coll_seq, due in dues.items():
+        net.post_recv(1, 0, 64, coll_seq=coll_seq)
+        net.post_send(0, 1, content(64), coll_seq=coll_seq, due=due)
+    net.run_until(STOP)
+    net.stop(0)
+    net.run_until(300 * MS)
+    order.clear()
+    net.resume(0)
+    assert net.settle(100 * S)
+    assert order[:12] == sorted(dues, key=dues.__getitem__)
+
+
 def test_fewer_holes_count_more_than_more_attempts() -> None:
     """The message with more holes has lost its packets several times already."""
     order: list[tuple[int, int]] = []

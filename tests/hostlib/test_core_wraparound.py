@@ -64,6 +64,18 @@ def test_coll_seq_wraps() -> None:
     assert retransmitted(net) == {}
 
 
+@pytest.mark.parametrize("numbers", [1 << 31, (1 << 31) + 50, 3 << 30])
+def test_who_sends_again_after_many_numbers_is_heard(numbers: int) -> None:
+    """A source that was silent while the others' collectives went on, by more than half of all numbers."""
+    net = network(finished_memory=4)
+    for begin in (0, numbers, 2 * numbers):
+        for i in range(begin, begin + 20):
+            transfer(net, MESSAGE[:100], coll_seq=i & 0xFFFFFFFF)
+        with pytest.raises(ValueError, match="posted before"):  # long forgotten by name
+            net.post_recv(1, 0, 100, coll_seq=begin & 0xFFFFFFFF)
+    assert retransmitted(net) == {}
+
+
 def test_tx_ts_wraps_while_packets_are_under_way() -> None:
     """4,096 ticks of 1 us: the clock wraps every 4 ms, messages take several."""
     net = network(window=8, tx_ts_bits=12, link={"latency": 200 * US}, hook=Drop(first_copy(7, 55, 199)))

@@ -1,9 +1,13 @@
 """A member among generations: what it answers those of others, and which tables it takes."""
 
+import dataclasses
+
 import pytest
 from csaud.membership.arbiter import Majority
 from csaud.membership.member import NEXT, Gone, Member
 from csaud.membership.messages import (
+    Accept,
+    Accepted,
     BadMessage,
     Ballot,
     Body,
@@ -13,6 +17,8 @@ from csaud.membership.messages import (
     Later,
     Prepare,
     Promise,
+    from_json,
+    to_json,
 )
 from csaud.rendezvous import Card, Table, next_table
 
@@ -83,3 +89,60 @@ def test_what_was_promised_is_not_begun_anew() -> None:
     one.next((), True, 0.0, 10.0)
     with pytest.raises(ValueError, match="decided once"):
         one.next((), True, 5.0, 10.0)
+
+
+CARD = dataclasses.asdict(Card(3, "10.0.0.9", 7, 4096, "raw", "new", "10.0.0.9:1"))
+NO_CONTRIBUTIONS = [{}, {"admit": 1, "newcomers": []}, {"admit": True, "newcomers": [{**CARD, "ipv4": "x"}]}]
+NO_DECISIONS = [
+    {},
+    {"members": [], "newcomers": []},
+    {"members": [0, 3], "newcomers": []},
+    {"members": [0, 0], "newcomers": []},
+    {"members": [0, 1], "newcomers": [{**CARD, "qpn": 0}]},
+]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        *(Promise(NEXT, Ballot(1, 0), contribution, None) for contribution in NO_CONTRIBUTIONS),
+        *(Promise(NEXT, Ballot(1, 0), {"admit": True, "newcomers": []}, Accepted(Ballot(1, 0), value))
+          for value in NO_DECISIONS),
+        *(Accept(NEXT, Ballot(1, 0), value) for value in NO_DECISIONS),
+        *(Decided(NEXT, value) for value in NO_DECISIONS),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_part_of_a_decision_is_refused(body: Body) -> None:
+    """It would end the service of everyone who takes it, and with it the job."""
+    one = member(rank=0)
+    one.next((), True, 0.0, 10.0)
+    with pytest.raises(BadMessage):
+        answers(one, "p2", 0, body)
+    assert NEXT not in one.outcomes
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        Promise("agree 1", Ballot(1, 0), {"value": "x", "op": "max"}, None),
+        Promise("agree 1", Ballot(1, 0), {"value": 1 << 8192, "op": "max"}, None),
+        Promise("agree 1", Ballot(1, 0), {"value": 1}, None),
+        Accept("agree 1", Ballot(1, 0), {"value": 1, "ranks": [0, 1]}),
+        Decided("agree 1", {"value": None, "ranks": [0, 1], "differs": ""}),
+        Decided("agree 1", {"value": 1, "ranks": [0, 9], "differs": ""}),
+    ],
+)
+def test_what_cannot_be_part_of_an_agreement_is_refused(body: Body) -> None:
+    one = member(rank=0)
+    name = one.agree(3, "max", (), 0.0, 10.0)
+    with pytest.raises(BadMessage):
+        answers(one, "p2", 0, body)
+    assert name not in one.outcomes
+
+
+@pytest.mark.parametrize("number", [10**4299, -(10**4299), 1 << 63], ids=["most", "least", "63 bits"])
+def test_numbers_that_no_member_counts_to_are_refused(number: int) -> None:
+    """The next ballot would have more digits than JSON's writer takes."""
+    message = to_json(Envelope("a job", 0, "p2", ASKS)) | {"ballot": [number, 0]}
+    with pytest.raises(BadMessage):
+        from_json(message)

@@ -10,8 +10,10 @@ import pytest
 from csaud import job_secret
 from csaud.connections import connect
 from csaud.errors import ConfigError, RendezvousError
+from csaud.frames import encode
 from csaud.job_secret import Credentials
 from csaud.membership.links import Links
+from csaud.membership.messages import BadMessage
 from csaud.rendezvous import Card
 from csaud.rendezvous_guest import Guest
 from csaud.rendezvous_host import Host
@@ -148,6 +150,25 @@ def test_a_member_lets_go_of_the_oldest_that_say_nothing() -> None:
             silent.enter_context(socket.create_connection(listener.getsockname(), timeout=PATIENCE))
             list(links.poll(PATIENCE))
         assert links.strangers == 256
+
+
+def test_one_connection_is_one_process() -> None:
+    """Who speaks for many would be many newcomers, and take the messages for others."""
+    listener = socket.create_server((HERE, 0))
+    lost: list[str] = []
+    links = Links(listener, lambda uid: "", lost.append)
+    with contextlib.closing(links), socket.create_connection(listener.getsockname()) as one:
+        one.sendall(encode({"type": "x"}))
+        found = []
+        while not found:
+            found = list(links.poll(PATIENCE))
+        [(link, _)] = found
+        links.belongs_to(link, "a")
+        links.belongs_to(link, "a")
+        with pytest.raises(BadMessage, match="two processes"):
+            links.belongs_to(link, "b")
+        links.drop(link, "")
+    assert lost == ["a"]
 
 
 def test_strangers_that_say_nothing_keep_nobody_waiting(pool: ThreadPoolExecutor) -> None:

@@ -11,6 +11,7 @@ from csaud.channels import Channel, NotAuthenticated, open_channel
 from csaud.connections import begin_connecting
 from csaud.frames import BadFrame, Message
 from csaud.job_secret import Credentials
+from csaud.membership.messages import BadMessage
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +83,13 @@ class Links:
                     yield from ((key.data, message) for message in self._read(key.data))
 
     def belongs_to(self, link: Link, uid: str) -> None:
-        """What comes over this link is from `uid`, and so goes what is sent to it."""
+        """What comes over this link is from `uid`, and so goes what is sent to it.
+
+        Raises:
+            BadMessage: another process was at its other end so far.
+        """
+        if link.uid not in ("", uid):
+            raise BadMessage(f"two processes over one connection, {link.uid!r:.40} and {uid!r:.40}")
         link.uid = uid
         self._by_uid[uid] = link
         self._unknown.pop(link, None)

@@ -9,6 +9,7 @@ from csaud.launch import MAX_WORLD
 from csaud.membership.agreement import OPERATIONS, Agreement
 from csaud.membership.arbiter import Arbiter, Value
 from csaud.membership.arrivals import Arrivals
+from csaud.membership.checks import check_agreement, check_next
 from csaud.membership.decree import Combine, Decree, Missing
 from csaud.membership.messages import (
     Accept,
@@ -228,6 +229,7 @@ class Member:
         elif isinstance(body, OfDecree):
             decree = self._decrees.get(body.decree)
             if decree is not None:
+                (check_next if body.decree == NEXT else check_agreement)(body, len(self.table.cards))
                 decree.receive(sender, body, now)
                 self._collect(now)
             elif isinstance(body, Prepare | Accept):

@@ -13,6 +13,8 @@ from csaud.rendezvous import Card, Table, card_from_json, table_from_json
 
 Json = dict[str, Any]
 
+_BITS = 63  # more than anybody counts to, and far from the digits that JSON's writer does not take
+
 
 class BadMessage(ValueError):
     """What came is not a message of this protocol."""
@@ -217,8 +219,8 @@ def _plain(value: Any) -> Any:
 
 
 def _whole(value: Any) -> int:
-    if type(value) is not int:
-        raise BadMessage(f"expected a whole number, not {value!r:.40}")
+    if type(value) is not int or value.bit_length() >= _BITS:
+        raise BadMessage(f"expected a whole number of less than {_BITS} bits, not {value!r:.40}")
     return value
 
 

@@ -38,7 +38,7 @@ class FinishedMessages {
     std::size_t oldest_ = 0;
     std::vector<MessageName> order_;  // a ring once it is full
     FlatMap<MessageName, Nothing> names_;
-    FlatMap<Stream, std::uint32_t> watermarks_;  // coll_seq up to which all is finished, serial order
+    FlatMap<Stream, std::uint32_t> watermarks_;  // coll_seq up to which all is finished
 };
 
 }  // namespace csaud
