@@ -10,6 +10,7 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.switches.counters import read_counters
+from csaud_controller.switches.port_reader import PortReader
 
 from tests.controller.bmv2 import Bmv2Switches
 from tests.controller.soft import controller, desired, programmed, run_directory
@@ -59,6 +60,9 @@ def test_from_nothing_through_changes_a_failed_link_and_a_killed_switch(switches
                 ("l1-s2", False), ("l1-s2", True), ("s1", False), ("s1", True),
             ]  # fmt: skip
             counts = await asyncio.to_thread(read_counters, run.fabric())
+            with PortReader(run.fabric()) as reader:
+                ports = await asyncio.to_thread(reader.read)
+            assert {count.queue for count in ports.values()} == {None}, "it reads no registers"
             assert counts["l1"]["egress_kind"].keys() == {1, 2, 3}
             assert counts["l1"]["injected"][1]["data"] == 0
 

@@ -1,10 +1,14 @@
 """Counters are read by anybody, without a session, and every cell has its name."""
 
 import asyncio
+from typing import Any
 
 import pytest
+from csaud_controller.inventory import Fabric
 from csaud_controller.program.packets import KINDS
+from csaud_controller.switches import port_reader
 from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, CountersError, read_counters
+from csaud_controller.switches.tls import open_channel
 
 from tests.controller.soft import controller, programmed, run_directory, switches
 
@@ -58,3 +62,44 @@ def test_every_cell_is_read_under_its_name() -> None:
 def test_a_switch_that_does_not_answer_is_named() -> None:
     with run_directory() as run, pytest.raises(CountersError, match="l1: counters cannot be read: "):
         read_counters(run.fabric())
+
+
+def test_ports_are_read_again_and_again_over_one_channel_a_switch(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+
+    def counted(fabric: Fabric, switch: str, address: str) -> Any:
+        opened.append(switch)
+        return open_channel(fabric, switch, address)
+
+    monkeypatch.setattr(port_reader, "open_channel", counted)
+
+    async def main() -> None:
+        with run_directory() as run:
+            fabric = run.fabric()
+            async with switches(run) as host:
+                async with controller(run) as made:
+                    await programmed(made)
+                l1 = host.fabric.switch("l1")
+                sent = next(c["name"] for c in l1.counters() if c["name"].endswith("egress_kind"))
+                queues = next(r["name"] for r in l1.registers() if r["name"].endswith("occupancy"))
+                with port_reader.PortReader(fabric) as reader:
+                    for turn in (1, 2):
+                        for port in fabric.peers["l1"]:
+                            l1.counter_write(sent, port * 4 + KINDS["data"], 100 * turn + port, 5_000 * turn)
+                            l1.register_write(queues, port, 10 * turn + port)
+                        found = await asyncio.to_thread(reader.read)
+                        assert set(found) == {(s, port) for s in fabric.switches for port in fabric.peers[s]}
+                        for port in fabric.peers["l1"]:
+                            assert found["l1", port] == (100 * turn + port, 5_000 * turn, 10 * turn + port)
+        assert opened == list(fabric.switches)
+
+    asyncio.run(main())
+
+
+def test_a_port_reader_names_the_switch_that_does_not_answer() -> None:
+    with (
+        run_directory() as run,
+        port_reader.PortReader(run.fabric()) as reader,
+        pytest.raises(CountersError, match="l1: counters cannot be read: "),
+    ):
+        reader.read()

@@ -39,7 +39,7 @@ def test_without_queues_or_without_a_second_sample():
 def test_samples_are_taken_once_a_second(monkeypatch):
     now = 100.0
     monkeypatch.setattr("csaud_topologies.job.timeline.time.monotonic", lambda: now)
-    sampler = Sampler(FABRIC, lambda _fabric, at_s: sample(at_s, 0, 0, 0))
+    sampler = Sampler(lambda at_s: sample(at_s, 0, 0, 0))
     for now in (100.0, 100.1, 100.9, 101.05, 101.9, 103.0):  # noqa: B007
         sampler.tick()
     assert [round(taken.at_s, 2) for taken in sampler.samples] == [0.0, 1.05, 3.0]

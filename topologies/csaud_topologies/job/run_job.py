@@ -24,7 +24,7 @@ from csaud_topologies.job.events import EventSchedule
 from csaud_topologies.job.in_force import changes_since, demands
 from csaud_topologies.job.progress import JobProgress
 from csaud_topologies.job.telemetry import read, read_quiet, since, switch_counts
-from csaud_topologies.job.timeline import Sampler, series
+from csaud_topologies.job.timeline import Sampler, sampling, series
 from csaud_topologies.job.workers import Event, Ranks, Worker, workload_command, workload_environment
 from csaud_topologies.record.assemble import Collected
 from csaud_topologies.scenario.plan import Plan
@@ -184,9 +184,12 @@ def run_job(
     try:
         begun = time.monotonic()
         ranks.start(running.net, running.fabric, plan.hosts, folder, running.place)
-        with JobProgress(console, plan.scenario.workload.steps) as progress:
+        with (
+            JobProgress(console, plan.scenario.workload.steps) as progress,
+            sampling(running.fabric) as read_sample,
+        ):
             follower = Follower(plan, running, progress, before)
-            sampler = Sampler(running.fabric)
+            sampler = Sampler(read_sample)
 
             def sample() -> None:
                 tick()

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from csaud_controller.inventory import Fabric
-from csaud_controller.switches.counters import CountersError, read_counters
-from csaud_controller.switches.queues import read_queues
+from csaud_controller.switches.counters import CountersError
+from csaud_controller.switches.port_reader import PortReader
 from csaud_runs.errors import RunError
 
 from csaud_topologies.record.model import LinkSeries, Timeline
@@ -37,22 +38,30 @@ class Sample:
     queues: Mapping[PortId, int] | None
 
 
-def read_sample(fabric: Fabric, at_s: float) -> Sample:
-    """Ask all switches; RunError when one does not answer."""
+ReadSample = Callable[[float], Sample]
+"""Asks all switches, at a time of the job; RunError when one does not answer."""
+
+
+@contextmanager
+def sampling(fabric: Fabric) -> Iterator[ReadSample]:
+    """One request a switch and sample, over channels that are open as long as the body runs."""
     ports = [(name, port) for name in fabric.switches for port in fabric.uplinks(name)]
-    try:
-        # Bytes before packets: between the two a port sends more packets, so goodput is never overstated.
-        octets = read_counters(fabric, counters=["egress_kind"], unit="bytes")
-        packets = read_counters(fabric, counters=["egress_kind"])
-        depths = read_queues(fabric)
-    except CountersError as error:
-        raise RunError(str(error)) from None
-    return Sample(
-        at_s,
-        {(name, port): packets[name]["egress_kind"][port]["data"] for name, port in ports},
-        {(name, port): octets[name]["egress_kind"][port]["data"] for name, port in ports},
-        None if depths is None else {(name, port): depths[name][port] for name, port in ports},
-    )
+
+    def read(at_s: float) -> Sample:
+        try:
+            counts = reader.read()
+        except CountersError as error:
+            raise RunError(str(error)) from None
+        queues = {port: depth for port in ports if (depth := counts[port].queue) is not None}
+        return Sample(
+            at_s,
+            {port: counts[port].packets for port in ports},
+            {port: counts[port].octets for port in ports},
+            queues if len(queues) == len(ports) else None,
+        )
+
+    with PortReader(fabric) as reader:
+        yield read
 
 
 def series(fabric: Fabric, samples: list[Sample]) -> Timeline | None:
@@ -91,8 +100,8 @@ def series(fabric: Fabric, samples: list[Sample]) -> Timeline | None:
 class Sampler:
     """Takes a sample when it is time for one; `tick` is called often, first when the job begins."""
 
-    def __init__(self, fabric: Fabric, read: Callable[[Fabric, float], Sample] = read_sample) -> None:
-        self._fabric, self._read = fabric, read
+    def __init__(self, read: ReadSample) -> None:
+        self._read = read
         self._begun: float | None = None
         self.samples: list[Sample] = []
 
@@ -102,4 +111,4 @@ class Sampler:
             self._begun = time.monotonic()
         now = time.monotonic() - self._begun
         if not self.samples or now - self.samples[-1].at_s >= _EVERY_S:
-            self.samples.append(self._read(self._fabric, now))
+            self.samples.append(self._read(now))
