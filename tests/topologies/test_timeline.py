@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from csaud_runs.errors import RunError
 from csaud_topologies.job.timeline import DATA_HEADERS, Sample, Sampler, series
 
 from tests.topologies import worlds
@@ -43,3 +44,18 @@ def test_samples_are_taken_once_a_second(monkeypatch):
     for now in (100.0, 100.1, 100.9, 101.05, 101.9, 103.0):  # noqa: B007
         sampler.tick()
     assert [round(taken.at_s, 2) for taken in sampler.samples] == [0.0, 1.05, 3.0]
+
+
+def test_a_sample_that_a_switch_is_too_slow_for_is_left_out(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("csaud_topologies.job.timeline.time.monotonic", lambda: now)
+
+    def read(at_s):
+        if at_s == 1.0:
+            raise RunError("s1: registers cannot be read: Deadline Exceeded")
+        return sample(at_s, 0, 0, 0)
+
+    sampler = Sampler(read)
+    for now in (100.0, 101.0, 101.5, 102.0):  # noqa: B007
+        sampler.tick()
+    assert [taken.at_s for taken in sampler.samples] == [0.0, 2.0]

@@ -14,6 +14,7 @@ from csaud_topologies.record.books import KINDS, SwitchCounts
 
 _CSA_KINDS = KINDS[1:]
 _READ_EVERY_S = 0.25
+_PATIENCE_S = 60.0  # a switch that is gone is noticed by its process; one that is slow lacks processor time
 
 
 def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
@@ -50,7 +51,7 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
 def read(fabric: Fabric, counters: Iterable[str] | None = None) -> dict[str, SwitchCounters]:
     """The counters of all switches, or those named; RunError when a switch does not answer."""
     try:
-        return read_counters(fabric, counters=counters)
+        return read_counters(fabric, counters=counters, timeout_s=_PATIENCE_S)
     except CountersError as error:
         raise RunError(str(error)) from None
 
@@ -65,7 +66,7 @@ def since(now: Any, before: Any) -> Any:
 
 
 def read_quiet(
-    fabric: Fabric, tick: Callable[[], None], when: str, within_s: float = 15.0
+    fabric: Fabric, tick: Callable[[], None], when: str, within_s: float = _PATIENCE_S
 ) -> dict[str, SwitchCounters]:
     """Counters of all switches once no CSA packet moves any more: two readings that agree.
 
