@@ -109,10 +109,7 @@ def run(kind: str, selected: list[str]) -> int:
     said = BUILD / f"said-{kind}"
     for old in BUILD.glob(f"said-{kind}.*"):
         old.unlink()
-    folders = [
-        copies,
-        *(ROOT / name for name in ("hostlib", "controller", "softswitch", "topologies", "sim")),
-    ]
+    folders = [copies, *overlay.sources(ROOT)]
     environment = {
         **os.environ,
         **overlay.environment(folders),

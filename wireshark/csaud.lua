@@ -14,9 +14,11 @@ local IPV4_BYTES, UDP_BYTES = 20, 8 -- IPv4 without options
 local BTH_BYTES, DETH_BYTES, CSA_BYTES, CONTROL_BYTES, ICRC_BYTES = 12, 8, 32, 24, 4
 local TAG_BYTES = 8
 local MOST_PACKETS = 512 -- of a message
+local MOST_NOTE = 200 -- bytes
 local CUT = "cut short by the capture"
 
-local DATA, LOSS, ABORT = 0, 3, 9
+local DATA, LOSS, PROBE, ABORT = 0, 3, 5, 9
+local PING = 9 -- reason
 local TYPES = {
     [0] = "DATA", "ACK", "STATE", "LOSS", "CREDIT", "PROBE", "PROBE_RSP", "PATH_FEEDBACK", "STEP_DONE",
     "ABORT",
@@ -76,6 +78,7 @@ f.credit = ProtoField.uint32("csaud.control.credit", "Credit (packets granted, c
 f.cumulative = ProtoField.uint16("csaud.control.cumulative", "Cumulative index", base.DEC)
 f.bitmap_bits = ProtoField.uint16("csaud.control.bitmap_bits", "Bitmap length (bits)", base.DEC)
 f.bitmap = ProtoField.bytes("csaud.control.bitmap", "Bitmap")
+f.note = ProtoField.string("csaud.control.note", "Note")
 f.bitmap_row = ProtoField.string("csaud.control.bitmap.row", "Packets")
 f.bitmap_received = ProtoField.uint16("csaud.control.bitmap.received", "Received", base.DEC)
 f.bitmap_missing = ProtoField.uint16("csaud.control.bitmap.missing", "Missing", base.DEC)
@@ -256,7 +259,7 @@ local CONTROL = {
 }
 
 -- Shows the `length` bytes behind the CSA header of a control packet; returns words for the Info column.
-local function dissect_control(range, length, tree)
+local function dissect_control(type, range, length, tree)
     if length < CONTROL_BYTES then
         tree:add_proto_expert_info(e.length, "A control packet has 24 bytes behind the CSA header")
         return "too short"
@@ -274,9 +277,13 @@ local function dissect_control(range, length, tree)
         branch:add(f.tag, range:range(length - TAG_BYTES, TAG_BYTES))
         length = length - TAG_BYTES
     end
-    if bits > MOST_PACKETS or math.floor((bits + 7) / 8) ~= length - CONTROL_BYTES then
-        branch:add_proto_expert_info(e.length, string.format("A bitmap of %d bits in %d bytes", bits,
-            length - CONTROL_BYTES))
+    local may_note = type == ABORT or (type == PROBE and reason == PING)
+    if bits > (may_note and 8 * MOST_NOTE or MOST_PACKETS) or math.floor((bits + 7) / 8) ~= length - CONTROL_BYTES then
+        branch:add_proto_expert_info(e.length, string.format("A %s of %d bits in %d bytes",
+            may_note and "note" or "bitmap", bits, length - CONTROL_BYTES))
+    elseif bits > 0 and may_note then
+        branch:add(f.note, range:range(CONTROL_BYTES, length - CONTROL_BYTES))
+        words[#words + 1] = "a note"
     elseif bits > 0 then
         local missing, which = dissect_bitmap(range:range(CONTROL_BYTES), bits, branch)
         words[#words + 1] = string.format("%d of %d received", bits - missing, bits)
@@ -361,7 +368,7 @@ local function dissect_csa(tvb, size, pad, on_loss_port, pinfo, root)
         tree:add(f.loss_form, on_loss_port and 1 or 2):set_generated()
         type_item:add_proto_expert_info(e.loss)
     elseif TYPES[type] ~= nil then
-        words = dissect_control(body, length, tree) .. ", message " .. name
+        words = dissect_control(type, body, length, tree) .. ", message " .. name
         if type == ABORT then type_item:add_proto_expert_info(e.abort) end
     else
         words = ""

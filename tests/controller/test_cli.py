@@ -1,6 +1,7 @@
 """The commands: tables for people, JSON for programs, one line and an exit status for mistakes."""
 
 import asyncio
+import inspect
 import json
 import signal
 import socket
@@ -48,6 +49,14 @@ def as_json(run: RunDir, *words: str) -> object:
     result = csaud(run, *words, "--json")
     assert result.exit_code == 0, result.output
     return json.loads(result.stdout)
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_commands_speak_to_people_unless_asked_for_json(name: str) -> None:
+    for command in APPS[name].registered_commands:
+        assert command.callback is not None
+        asked = inspect.signature(command.callback).parameters.get("as_json")
+        assert asked is None or asked.default is False, command.callback.__name__
 
 
 def test_fabric_show(run: RunDir) -> None:

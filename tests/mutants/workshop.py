@@ -17,7 +17,6 @@ from tests.support import overlay
 
 PACKAGES = {"hostlib": "csaud", "softswitch": "csaud_softswitch", "sim": "csaud_sim"}
 """Folder -> the package there that has a native module."""
-FOLDERS = ("hostlib", "controller", "softswitch", "topologies", "sim")
 NATIVE = "hostlib/native"
 MEMORY = 16 << 30  # bytes of address space: a mutant may ask for all there is
 PYTEST = ("-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not thorough")
@@ -40,8 +39,7 @@ class Workshop:
         self._limit_s = limit_s
         self._copy(root)
         self._modules()
-        folders = [self.tree / name for name in FOLDERS]
-        self._environ = {**os.environ, **overlay.environment(folders)}
+        self._environ = {**os.environ, **overlay.environment(overlay.sources(self.tree))}
         for package in PACKAGES.values():
             overlay.check(self._environ, f"{package}._core", self.tree)
 

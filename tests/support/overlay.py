@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,13 @@ import sys
 
 sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__name__.startswith("ScikitBuild")]
 """
+
+
+def sources(root: Path) -> list[Path]:
+    """The folders of a tree from which its packages are imported."""
+    project = tomllib.loads((root / "pyproject.toml").read_text())
+    packages = project["tool"]["scikit-build"]["wheel"]["packages"]
+    return [root / Path(package).parent for package in packages]
 
 
 class OverlayError(RuntimeError):

@@ -9,6 +9,7 @@ from csaud import _core
 
 ROCE_PORT, LOSS_PORT = 4791, 49791
 DATA, ACK, STATE, LOSS, CREDIT, PROBE, PROBE_RSP, PATH_FEEDBACK, STEP_DONE, ABORT = range(10)
+PING = 9  # reason of a PROBE
 RTX, LAST, ACK_REQ, NO_TRIM, BARRIER, TRIMMED, ECN_ECHO, DUP = (1 << n for n in range(8))
 
 ROUTE: dict[str, Any] = {

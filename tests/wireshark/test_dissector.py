@@ -85,8 +85,9 @@ def test_every_field_has_the_value_that_the_native_codec_reads(seed: int) -> Non
         assert {name: int(shown[f"csaud.control.{name}"], 0) for name in CONTROL_FIELDS} == {
             name: native[name] for name in CONTROL_FIELDS
         }
-        assert shown.get("csaud.control.bitmap", "") == decoded["bitmap"].hex()
-        if decoded["bitmap_bits"]:
+        note = decoded["type"] == p.ABORT or (decoded["type"] == p.PROBE and decoded["reason"] == p.PING)
+        assert shown.get("csaud.control.bitmap", "") == ("" if note else decoded["bitmap"].hex())
+        if decoded["bitmap_bits"] and not note:
             ones = sum(byte.bit_count() for byte in decoded["bitmap"])
             assert int(shown["csaud.control.bitmap.received"]) == ones
 
@@ -178,6 +179,21 @@ def test_the_bitmap_is_drawn() -> None:
     assert "64  ...###" in lines
 
 
+@pytest.mark.parametrize(("kind", "reason"), [(p.ABORT, 12), (p.PROBE, p.PING)])
+@pytest.mark.parametrize("auth", [b"", bytes(8)], ids=["plain", "authenticated"])
+def test_a_note_is_shown_as_text(kind: int, reason: int, auth: bytes) -> None:
+    """Up to 200 bytes where a STATE has its bitmap; of a PROBE of a message it is a bitmap still."""
+    note = ("MismatchError: " + "x" * 185).encode()
+    packet = p.packet(kind, reason=reason, bitmap_bits=8 * len(note), bitmap=note + auth)
+    shown = dissect(packet, "csaud.control.note", "csaud.control.bitmap", EXPERT)
+    assert shown["csaud.control.note"] == note.decode()
+    assert "csaud.control.bitmap" not in shown
+    assert shown.get(EXPERT) == ("The job is aborted" if kind == p.ABORT else None)
+    assert "note" in dissect(packet, "_ws.col.Info")["_ws.col.Info"]
+    state = dissect(p.control(p.PROBE, {0}, 9, reason=0), "csaud.control.note", "csaud.control.bitmap")
+    assert set(state) == {"csaud.control.bitmap"}
+
+
 def test_what_the_experts_say() -> None:
     def message(packet: bytes) -> str | None:
         return dissect(packet, EXPERT).get(EXPERT)
@@ -198,6 +214,8 @@ def test_what_the_experts_say() -> None:
     assert message(p.control(p.ABORT, reason=11)) == "The job is aborted"
     state = p.control(p.STATE, {0}, 9)
     assert message(patched(state, 80 + 22, b"\x00\x20")) == "A bitmap of 32 bits in 2 bytes"
+    ping = p.packet(p.PROBE, reason=p.PING, bitmap_bits=8 * 201, bitmap=bytes(201))
+    assert message(ping) == "A note of 1608 bits in 201 bytes"
     assert message(patched(data, 50, b"\x02")) == "A control packet has 24 bytes behind the CSA header"
 
 
