@@ -95,7 +95,10 @@ def test_all_reduce_of_every_kind(op: str, name: str, algorithm: str) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(
-    size=st.integers(1, 9), count=st.integers(0, 70), longest=st.integers(1, 12), seed=st.integers(0, 1 << 30)
+    size=st.integers(1, 9),
+    count=st.integers(0, 70),
+    longest=st.one_of(st.integers(1, 12), st.just(512 * 35)),  # by halves; up to 70 elements are two packets
+    seed=st.integers(0, 1 << 30),
 )
 def test_halving_doubling_has_the_same_bits_everywhere(
     size: int, count: int, longest: int, seed: int
@@ -116,6 +119,8 @@ def test_halving_doubling_takes_two_logarithms_of_steps(size: int) -> None:
     power = 1 << (size.bit_length() - 1)
     steps = halving_doubling.all_reduce(0, size, 64, 100).steps
     assert steps == 2 * (power.bit_length() - 1) + (0 if power == size else 2)
+    whole = halving_doubling.all_reduce(0, size, 64, 512 * 32).steps
+    assert whole == power.bit_length() - 1 + (0 if power == size else 2)
 
 
 def test_small_arrays_take_few_steps_and_large_ones_few_bytes() -> None:

@@ -7,6 +7,10 @@ power of two, the first ranks fold in pairs before it and unfold after it. What 
 holds is the first operand, so every chunk is summed in one order, at one rank, and has the same bits
 everywhere. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
 in MPICH", 2005.
+
+Of an array of a packet or two, halves cost as much as the whole. Such arrays are exchanged whole, over the
+same distances, in half the steps; every rank then adds the same operands in the same order, and gets the
+same bits as by halves.
 """
 
 from collections.abc import Sequence
@@ -27,6 +31,9 @@ from csaud.collectives.schedule import (
     messages,
     split,
 )
+
+_WHOLE = 256
+"""A message of this part of the longest one, which is 512 packets, is two packets."""
 
 
 class _Builder:
@@ -57,8 +64,7 @@ class _Builder:
         for index, local in enumerate(messages(received, self._longest) if received else ()):
             arrived = local
             if reduce:
-                arrived = Region(Buffer.SCRATCH, self.scratch, local.count)
-                self.scratch += local.count
+                arrived = self._room(local.count)
             self.operations.append(Recv(peer, self._step, index, arrived, chain))
             if reduce:
                 first, second = (local, arrived) if ours_first else (arrived, local)
@@ -67,6 +73,36 @@ class _Builder:
             finished.append(len(self.operations) - 1)
         self._done = tuple(finished) if reduce and finished else (*self._done, *finished)
         self._step += 1
+
+    def exchange_whole(self, place: int, power: int, extra: int, data: Region) -> None:
+        """A step for each distance: all of `data`, as summed so far, goes both ways and is added.
+
+        Sums lie in scratch until the last one, since what is sent must stay as it is until it has arrived.
+        """
+        have = data
+        distance = power // 2
+        reads_data: tuple[int, ...] = ()
+        while distance:
+            peer, chain = _rank_of(place ^ distance, extra), self.steps - 1 - self._step
+            self.operations.append(Send(peer, self._step, 0, have, self._done, chain))
+            if have is data:
+                reads_data = (len(self.operations) - 1,)
+            arrived = self._room(data.count)
+            self.operations.append(Recv(peer, self._step, 0, arrived, chain))
+            after = (*self._done, len(self.operations) - 1)
+            into = data if distance == 1 else self._room(data.count)
+            first, second = (arrived, have) if place & distance else (have, arrived)
+            last = reads_data if into is data else ()
+            self.operations.append(Reduce(first, second, into, (*after, *last)))
+            self._done = (len(self.operations) - 1,)
+            have = into
+            self._step += 1
+            distance //= 2
+
+    def _room(self, count: int) -> Region:
+        room = Region(Buffer.SCRATCH, self.scratch, count)
+        self.scratch += count
+        return room
 
     def skip(self) -> None:
         """A step in which this rank has no part."""
@@ -83,11 +119,13 @@ def all_reduce(rank: int, size: int, count: int, longest: int) -> Schedule:
     rounds = power.bit_length() - 1
     extra = size - power  # ranks beyond the power of two
     folds = 1 if extra else 0
-    build = _Builder(longest, 2 * rounds + 2 * folds)
+    whole = count <= longest // _WHOLE
+    between = rounds if whole else 2 * rounds
+    build = _Builder(longest, between + 2 * folds)
     everything = Region(Buffer.DATA, 0, count)
     if rank < 2 * extra and rank % 2:
         build.exchange(rank - 1, everything, None, reduce=False)
-        for _ in range(2 * rounds):
+        for _ in range(between):
             build.skip()
         build.exchange(rank - 1, None, everything, reduce=False)
         return build.schedule()
@@ -95,7 +133,11 @@ def all_reduce(rank: int, size: int, count: int, longest: int) -> Schedule:
         build.exchange(rank + 1, None, everything, reduce=True)
     elif folds:
         build.skip()
-    _halve_and_double(build, rank // 2 if rank < 2 * extra else rank - extra, power, extra, count)
+    place = rank // 2 if rank < 2 * extra else rank - extra
+    if whole:
+        build.exchange_whole(place, power, extra, everything)
+    else:
+        _halve_and_double(build, place, power, extra, count)
     if rank < 2 * extra:
         build.exchange(rank + 1, everything, None, reduce=False)
     return build.schedule()
@@ -108,9 +150,6 @@ def _halve_and_double(build: _Builder, place: int, power: int, extra: int, count
     def region(low: int, high: int) -> Region:
         return Region(Buffer.DATA, starts[low], starts[high] - starts[low])
 
-    def rank_of(other: int) -> int:
-        return 2 * other if other < extra else other + extra
-
     low, high = 0, power
     kept = []
     distance = power // 2
@@ -119,13 +158,22 @@ def _halve_and_double(build: _Builder, place: int, power: int, extra: int, count
         upper = bool(place & distance)
         mine, theirs = ((middle, high), (low, middle)) if upper else ((low, middle), (middle, high))
         build.exchange(
-            rank_of(place ^ distance), region(*theirs), region(*mine), reduce=True, ours_first=not upper
+            _rank_of(place ^ distance, extra),
+            region(*theirs),
+            region(*mine),
+            reduce=True,
+            ours_first=not upper,
         )
         kept.append((distance, theirs, mine))
         low, high = mine
         distance //= 2
     for distance, theirs, mine in reversed(kept):
-        build.exchange(rank_of(place ^ distance), region(*mine), region(*theirs), reduce=False)
+        peer = _rank_of(place ^ distance, extra)
+        build.exchange(peer, region(*mine), region(*theirs), reduce=False)
+
+
+def _rank_of(place: int, extra: int) -> int:
+    return 2 * place if place < extra else place + extra
 
 
 def reference_sum(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
