@@ -189,7 +189,13 @@ def check_a_group_goes_on(schedule: Schedule) -> None:
         assert process.state == "dead" or isinstance(process.ends[0], Table | Gone)
 
 
-@pytest.mark.parametrize("batch", range(max(1, (SCHEDULES - LIVELY) // A_BATCH)))
+@pytest.mark.parametrize(
+    "batch",
+    [
+        pytest.param(batch, marks=pytest.mark.thorough if batch > 1 else ())
+        for batch in range(max(1, (SCHEDULES - LIVELY) // A_BATCH))
+    ],
+)
 def test_at_most_one_group_goes_on(batch: int) -> None:
     drawn(batch, min(A_BATCH, SCHEDULES), schedules(), check_one_group)
 
