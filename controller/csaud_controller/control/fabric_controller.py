@@ -26,7 +26,7 @@ from csaud_controller.paths.live import LiveView
 from csaud_controller.policy.intent import Intent
 from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.entities import TableState
-from csaud_controller.switches import finsylog
+from csaud_controller.switches.failures import listening
 from csaud_controller.switches.task import Hooks, SwitchTask
 from csaud_controller.switches.tls import credentials
 from csaud_controller.targets import Target
@@ -108,12 +108,10 @@ class FabricController:
 
     async def run(self) -> None:
         """Until cancelled."""
-        handler = finsylog.attach(lambda name, error: self.tasks[name].failed(error))
         try:
-            with _shared_schema():
+            with listening(), _shared_schema():
                 await self._run()
         finally:
-            finsylog.detach(handler)
             self._stop_waiting()
 
     async def _run(self) -> None:

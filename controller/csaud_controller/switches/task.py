@@ -17,6 +17,7 @@ from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.digests import ALARMS
 from csaud_controller.program.entities import TableState
 from csaud_controller.switches.codec import Codec
+from csaud_controller.switches.failures import heard_by
 from csaud_controller.switches.reconcile import Step, apply, plan, read_state
 from csaud_controller.targets import Target
 
@@ -143,8 +144,8 @@ class SwitchTask:
         if self._target.forgets_clones:
             _delete_clones_before_load(switch)
         try:
-            async with asyncio.timeout(_HANDSHAKE_S) as limit:
-                async with switch:
+            with heard_by(self._failed):
+                async with asyncio.timeout(_HANDSHAKE_S) as limit, switch:
                     limit.reschedule(None)
                     if switch.is_up:
                         await switch.ee.event_future(fy.SwitchEvent.CHANNEL_DOWN)
@@ -152,12 +153,15 @@ class SwitchTask:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            # one of finsy's own tasks failed and took its siblings along; it says why in its log only
+            # one of finsy's tasks failed and took its siblings along; `_failed` has heard why
             raise RuntimeError(self.status.error or "the session was given up") from None
 
-    def failed(self, error: BaseException) -> None:
-        """A task of finsy's for this switch has failed; its session is ending."""
-        self._fail(_reason(error))
+    def _failed(self, error: BaseException) -> None:
+        """A task of the session has failed: the session is ending."""
+        if (
+            getattr(error, "code", None) != fy.GRPCStatusCode.UNAVAILABLE
+        ):  # that the switch is gone shows anyway
+            self._fail(_reason(error))
 
     async def _ready(self, switch: fy.Switch) -> None:
         """finsy's ready handler: session and pipeline are there; called again when primacy changes."""
