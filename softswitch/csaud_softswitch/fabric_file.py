@@ -49,6 +49,10 @@ class LinkSpec:
     buffer_packets: int = 1024
 
 
+UNSAID = LinkSpec(rate_bps=200_000_000, buffer_packets=256)
+"""A link of which the file says nothing; the controller computes its thresholds for the same."""
+
+
 @dataclass(frozen=True)
 class EdgeEntry:
     """One link. A node that is not a switch is a host."""
@@ -153,7 +157,7 @@ def _fabric(top: _Node, path: Path) -> FabricFile:
     if not switches:
         raise top.need("switches").fail("at least one switch")
     hosts = set() if (node := top.get("hosts")) is None else set(node.items())
-    link = _link(top.get("link"), LinkSpec())
+    link = _link(top.get("link"), UNSAID)
     edges_node = top.get("edges")
     edges = (
         [] if edges_node is None else [_edge(node, switches, hosts, link) for node in edges_node.elements()]

@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from functools import partial
 from typing import Any
 
+_Work = Coroutine[Any, Any, Any] | Generator[Any, None, Any]
 OnFailure = Callable[[BaseException], None]
 
 _hears: ContextVar[OnFailure | None] = ContextVar("csaud_hears_of_failures", default=None)
@@ -21,8 +22,8 @@ _hears: ContextVar[OnFailure | None] = ContextVar("csaud_hears_of_failures", def
 
 @contextmanager
 def heard_by(on_failure: OnFailure) -> Iterator[None]:
-    """Within `listening`: tasks that are started in the body, or by one of those, tell of what they failed of.
-    A task that is cancelled does not."""
+    """Within `listening`: tasks that are started in the body, or by one of those, tell of what they failed
+    of. A task that is cancelled does not."""
     token = _hears.set(on_failure)
     try:
         yield
@@ -47,9 +48,7 @@ def listening() -> Iterator[None]:
         logger.propagate = propagates
 
 
-def _start(
-    loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any] | Generator[Any, None, Any], **how: Any
-) -> asyncio.Task[Any]:
+def _start(loop: asyncio.AbstractEventLoop, work: _Work, **how: Any) -> asyncio.Task[Any]:
     task = asyncio.Task(work, loop=loop, **how)
     if (on_failure := _hears.get()) is not None:
         task.add_done_callback(partial(_tell, on_failure))

@@ -158,9 +158,7 @@ class SwitchTask:
 
     def _failed(self, error: BaseException) -> None:
         """A task of the session has failed: the session is ending."""
-        if (
-            getattr(error, "code", None) != fy.GRPCStatusCode.UNAVAILABLE
-        ):  # that the switch is gone shows anyway
+        if getattr(error, "code", None) != fy.GRPCStatusCode.UNAVAILABLE:  # it is gone, which shows anyway
             self._fail(_reason(error))
 
     async def _ready(self, switch: fy.Switch) -> None:
@@ -264,8 +262,12 @@ class SwitchTask:
 
 
 def _delete_clones_before_load(switch: fy.Switch) -> None:
-    """Have a switch's clone sessions deleted before it gets another program. finsy sends that by itself, at
-    the beginning of a session, and asks nobody."""
+    """Have a switch's clone sessions deleted before it gets another program.
+
+    finsy (0.30) sends the program between handshake and ready handler, and has no hook there: its options are
+    data, its events are not waited for, and Switch is final. To load it ourselves would need a second
+    connection; to delete them in a session before would take LOSS packets away at each restart.
+    """
     untyped: Any = switch
     load = untyped._set_pipeline_config_request
 

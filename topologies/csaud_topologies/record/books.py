@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-OTHER, DATA, CONTROL, LOSS = range(4)
-KINDS = ("other", "data", "control", "loss")
+from csaud_controller.program import packets
+
+KINDS = tuple(sorted(packets.KINDS, key=lambda kind: packets.KINDS[kind]))
 """Names of the P4 program's packet kinds, by number."""
-CSA = (DATA, CONTROL, LOSS)
+OTHER, DATA, CONTROL, LOSS = (packets.KINDS[kind] for kind in ("other", "data", "control", "loss"))
+CSA = tuple(packets.KINDS[kind] for kind in packets.CSA)
 
 
 class End(NamedTuple):
