@@ -42,6 +42,7 @@ TESTS = {
             "bitmap", "detectors", "drops", "flow", "liveness", "malformed", "memory", "order", "paths",
             "signals", "wire", "wraparound",
         )),
+        *(f"{HOST}/test_collectives_{name}.py" for name in ("group", "reductions", "schedule", "timing")),
         f"{HOST}/test_malformed_packets.py",
         f"{HOST}/test_device_xdp.py",
         # In guests, whose ranks have the sanitizer, too.

@@ -111,7 +111,7 @@ void bind_executor(nb::module_& m) {
             "write",
             [](const Posted& p, const nb::bytes& payload) {
                 if (payload.size() != p.buffer.size()) throw std::invalid_argument("write: another size");
-                std::memcpy(p.buffer.data(), payload.c_str(), payload.size());
+                if (!p.buffer.empty()) std::memcpy(p.buffer.data(), payload.c_str(), payload.size());
             },
             "payload"_a, "What it receives.");
     nb::class_<TestExecutor>(testing, "Executor", "Runs executions over messages that its owner delivers.")
