@@ -33,4 +33,4 @@ def test_a_program_links_the_installed_core(tmp_path: Path) -> None:
     assert {path.name for path in (prefix / "include").iterdir()} == {"csaud_switch"}
     build(HERE / "switch_user", user, f"-DCMAKE_PREFIX_PATH={prefix}")
     said = run(user / "switch_user", programs.FOLDER / "truncates.json")
-    assert said == "2 1012 64\n"
+    assert said == "s1 2 1012 64\ns2 2 1012 64\n"

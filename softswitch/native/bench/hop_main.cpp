@@ -6,6 +6,7 @@
 #include <ctime>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -89,9 +90,10 @@ struct Row {
     std::vector<Switch*> switches;
 
     Row(const Options& options, const std::string& json) {
+        const std::unique_ptr<Program> program = load_program(json);
         for (std::size_t i = 0; i < options.hops; ++i) {
             Switch& added = fabric.add_switch({"s" + std::to_string(i), i + 1}, false);
-            added.install(load_program(json));
+            added.install(program->copy());
             switches.push_back(&added);
         }
         for (std::size_t i = 0; i < options.hops; ++i) {

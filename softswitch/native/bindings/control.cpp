@@ -12,7 +12,7 @@
 
 #include "convert.hpp"
 #include "csaud_switch/base/error.hpp"
-#include "csaud_switch/load/load_program.hpp"
+#include "csaud_switch/load/loaded_programs.hpp"
 #include "handles.hpp"
 
 namespace csaud::sw::python {
@@ -257,6 +257,12 @@ void bind_replication(nb::class_<SwitchHandle>& cls) {
         "group"_a);
 }
 
+// Of the process: all its switches may share them.
+LoadedPrograms& loaded_programs() {
+    static LoadedPrograms programs;
+    return programs;
+}
+
 }  // namespace
 
 void bind_control(nb::class_<SwitchHandle>& cls) {
@@ -271,7 +277,7 @@ void bind_control(nb::class_<SwitchHandle>& cls) {
             std::unique_ptr<Program> program;
             {
                 nb::gil_scoped_release release;
-                program = load_program(bmv2_json);
+                program = loaded_programs().load(bmv2_json);
             }
             self.locked([&] { self.target->install(std::move(program)); });
         },

@@ -57,10 +57,10 @@ nb::list tables(const Program& program) {
         nb::list actions;
         for (const std::uint32_t index : table->actions) {
             nb::list parameters;
-            for (const ActionParameter& p : program.actions[index].parameters)
+            for (const ActionParameter& p : program.logic->actions[index].parameters)
                 parameters.append(nb::make_tuple(p.name, p.width));
             nb::dict item;
-            item["name"] = program.actions[index].name;
+            item["name"] = program.logic->actions[index].name;
             item["params"] = parameters;
             actions.append(item);
         }

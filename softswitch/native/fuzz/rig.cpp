@@ -126,7 +126,7 @@ ActionSpec Rig::action(FuzzedDataProvider& input, const std::vector<std::uint32_
     ActionSpec spec;
     if (among.empty()) return spec;
     const std::size_t chosen = input.ConsumeIntegralInRange<std::size_t>(0, among.size() - 1);
-    const Action& action = switch_.program().actions[among[chosen]];
+    const Action& action = switch_.program().logic->actions[among[chosen]];
     spec.name = action.name;
     for (std::size_t i = 0; i < action.parameters.size(); ++i) {
         Bytes value = bytes_of(input, 4);

@@ -7,7 +7,7 @@ namespace csaud::sw {
 std::uint32_t Control::find_action(const std::vector<std::uint32_t>& among, const std::string& name,
                                    const std::string& owner) const {
     for (const std::uint32_t action : among)
-        if (program_.actions[action].name == name) return action;
+        if (program_.logic->actions[action].name == name) return action;
     throw UnknownName(owner + " has no action '" + name + "'");
 }
 
@@ -33,7 +33,7 @@ Binding Control::bind(const Table& table, const ActionSpec& action) {
             throw InvalidArgument("table '" + table.name + "' takes members and groups of action profile '" +
                                   program_.profiles[*table.profile]->name + "', not actions");
         binding.action = find_action(table.actions, action.name, "table '" + table.name + "'");
-        binding.parameters = parameters(program_.actions[binding.action], action.parameters);
+        binding.parameters = parameters(program_.logic->actions[binding.action], action.parameters);
         return binding;
     }
     if (!table.profile) throw InvalidArgument("table '" + table.name + "' has no action profile");
@@ -54,7 +54,7 @@ void Control::release(const Binding& binding) {
 }
 
 ActionSpec Control::describe(std::uint32_t index, const Words& words) const {
-    const Action& action = program_.actions[index];
+    const Action& action = program_.logic->actions[index];
     ActionSpec spec;
     spec.name = action.name;
     for (const ActionParameter& parameter : action.parameters)
@@ -168,13 +168,13 @@ Count& Control::direct_counter_default(const std::string& name) {
 void Control::member_insert(const std::string& name, std::uint32_t id, const ActionSpec& action) {
     ActionProfile& profile = program_.profile(name);
     const std::uint32_t index = find_action(profile.actions, action.name, "action profile '" + name + "'");
-    profile.insert_member(id, index, parameters(program_.actions[index], action.parameters));
+    profile.insert_member(id, index, parameters(program_.logic->actions[index], action.parameters));
 }
 
 void Control::member_modify(const std::string& name, std::uint32_t id, const ActionSpec& action) {
     ActionProfile& profile = program_.profile(name);
     const std::uint32_t index = find_action(profile.actions, action.name, "action profile '" + name + "'");
-    profile.modify_member(id, index, parameters(program_.actions[index], action.parameters));
+    profile.modify_member(id, index, parameters(program_.logic->actions[index], action.parameters));
 }
 
 void Control::member_delete(const std::string& name, std::uint32_t id) {

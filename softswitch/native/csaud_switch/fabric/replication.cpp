@@ -14,17 +14,17 @@ void Switch::replicate(Packet* packet, const std::vector<Replica>& replicas, std
                        std::uint32_t truncate, Nanos now) {
     for (const Replica& replica : replicas) {
         Packet* copy = wire_.pool().copy(*packet);
-        Interpreter::set(*copy, program_->target.egress_rid, replica.rid);
-        Interpreter::set(*copy, program_->target.instance_type, instance_type);
+        Interpreter::set(*copy, program_->logic->target.egress_rid, replica.rid);
+        Interpreter::set(*copy, program_->logic->target.instance_type, instance_type);
         if (truncate > 0) copy->truncate_to = truncate;
         enqueue(copy, replica.port, now);
     }
 }
 
 void Switch::reset_metadata(Packet& packet) const {
-    for (std::size_t i = 0; i < program_->headers.size(); ++i) {
-        if (!program_->layout.headers[i].metadata) continue;
-        const HeaderCode& header = program_->headers[i];
+    for (std::size_t i = 0; i < program_->logic->headers.size(); ++i) {
+        if (!program_->logic->layout.headers[i].metadata) continue;
+        const HeaderCode& header = program_->logic->headers[i];
         for (std::uint32_t slot = 0; slot < header.slot_count; ++slot)
             packet.slots[header.first_slot + slot] = 0;
     }
@@ -33,7 +33,7 @@ void Switch::reset_metadata(Packet& packet) const {
 void Switch::send_clone(Packet* clone, const CloneSession& session, const Packet& original,
                         std::uint32_t instance_type, Nanos now) {
     reset_metadata(*clone);
-    for (const FieldRef& field : program_->field_lists[original.clone_fields].fields)
+    for (const FieldRef& field : program_->logic->field_lists[original.clone_fields].fields)
         for (std::uint32_t word = 0; word < words_for(field.width); ++word)
             clone->slots[field.slot + word] = original.slots[field.slot + word];
     figures_.copies += session.replicas.size();
@@ -53,7 +53,7 @@ void Switch::clone_ingress(const Packet& original, std::uint32_t frame_start, Na
     clone->passes = original.passes;
     interpreter_->begin(*clone);
     // The parser may look at it.
-    Interpreter::set(*clone, program_->target.ingress_port, original.ingress_port);
+    Interpreter::set(*clone, program_->logic->target.ingress_port, original.ingress_port);
     interpreter_->parse(*clone);
     send_clone(clone, session->second, original, kIngressClone, now);
 }

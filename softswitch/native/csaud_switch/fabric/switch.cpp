@@ -119,9 +119,9 @@ void Switch::receive(Packet* packet, PortId port, Nanos now) {
         return;
     }
     interpreter_->begin(*packet);
-    Interpreter::set(*packet, program_->target.ingress_port, port);
-    Interpreter::set(*packet, program_->target.packet_length, packet->length);
-    Interpreter::set(*packet, program_->target.ingress_timestamp, microseconds(now));
+    Interpreter::set(*packet, program_->logic->target.ingress_port, port);
+    Interpreter::set(*packet, program_->logic->target.packet_length, packet->length);
+    Interpreter::set(*packet, program_->logic->target.ingress_timestamp, microseconds(now));
     busy_ = true;
     ingress(packet, now);
     run_again(now);
@@ -129,7 +129,7 @@ void Switch::receive(Packet* packet, PortId port, Nanos now) {
 
 // The packet's metadata are set; its start is that of the frame.
 void Switch::ingress(Packet* packet, Nanos now) {
-    const TargetFields& target = program_->target;
+    const TargetFields& target = program_->logic->target;
     const std::uint32_t frame_start = packet->start;
     interpreter_->set_time(now, microseconds(now));
     interpreter_->parse(*packet);
@@ -184,7 +184,7 @@ void Switch::restart(Packet* packet, std::uint32_t fields, std::uint32_t instanc
         stop(packet, figures_.looped);
         return;
     }
-    const std::vector<FieldRef>& list = program_->field_lists[fields].fields;
+    const std::vector<FieldRef>& list = program_->logic->field_lists[fields].fields;
     preserved_.clear();
     for (const FieldRef& field : list)
         for (std::uint32_t word = 0; word < words_for(field.width); ++word)
@@ -197,8 +197,8 @@ void Switch::restart(Packet* packet, std::uint32_t fields, std::uint32_t instanc
     for (const FieldRef& field : list)
         for (std::uint32_t word = 0; word < words_for(field.width); ++word)
             packet->slots[field.slot + word] = preserved_[at++];
-    Interpreter::set(*packet, program_->target.instance_type, instance_type);
-    Interpreter::set(*packet, program_->target.packet_length, packet->length);
+    Interpreter::set(*packet, program_->logic->target.instance_type, instance_type);
+    Interpreter::set(*packet, program_->logic->target.packet_length, packet->length);
     again_.push(packet);
 }
 
@@ -239,7 +239,7 @@ std::vector<DigestSample> Switch::take_digests() {
 }
 
 void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
-    const TargetFields& target = program_->target;
+    const TargetFields& target = program_->logic->target;
     const std::uint64_t priority = Interpreter::get(*packet, target.priority);
     packet->egress_port = to;
     if (priority >= config_.priority_queues) {
@@ -308,7 +308,7 @@ void Switch::serve(Port& port, Nanos now) {
 }
 
 Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
-    const TargetFields& target = program_->target;
+    const TargetFields& target = program_->logic->target;
     interpreter_->set_time(now, microseconds(now));
     Interpreter::set(*packet, target.egress_timestamp, microseconds(now));
     if (target.queueing) {

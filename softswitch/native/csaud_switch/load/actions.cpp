@@ -16,8 +16,8 @@ std::string name_of(const Json& argument, const char* type, const std::string& w
 void Loader::load_actions() {
     for (const Json& json : array_member(root_, "actions", "program")) {
         Action action = load_action(json);
-        action_by_id_.emplace(action.id, static_cast<std::uint32_t>(program_->actions.size()));
-        program_->actions.push_back(std::move(action));
+        action_by_id_.emplace(action.id, static_cast<std::uint32_t>(logic_->actions.size()));
+        logic_->actions.push_back(std::move(action));
     }
 }
 
@@ -50,7 +50,7 @@ void Loader::copied(const std::vector<std::uint32_t>& to, const std::vector<std:
                     const std::string& where) {
     bool same = to.size() == from.size();
     for (std::size_t i = 0; same && i < to.size(); ++i)
-        same = program_->layout.headers[to[i]].type == program_->layout.headers[from[i]].type;
+        same = logic_->layout.headers[to[i]].type == logic_->layout.headers[from[i]].type;
     if (!same) fail(where, "headers of different types");
     for (const std::uint32_t index : to) use_whole(index);
     for (const std::uint32_t index : from) use_whole(index);
@@ -126,7 +126,7 @@ void Loader::header_operation(Primitive& out, const std::string& op, const Json&
     out.to = headers_among(arguments[0], out.a, scope);
     if (copies) out.from = headers_among(arguments[1], out.b, scope);
     if (copies) {
-        if (program_->layout.headers[out.to[0]].type != program_->layout.headers[out.from[0]].type)
+        if (logic_->layout.headers[out.to[0]].type != logic_->layout.headers[out.from[0]].type)
             fail(scope.where, "headers of different types");
         for (const std::uint32_t index : out.to) use_whole(index);
         for (const std::uint32_t index : out.from) use_whole(index);
@@ -146,7 +146,7 @@ void Loader::header_operation(Primitive& out, const std::string& op, const Json&
 void Loader::mark_to_drop(Primitive& out, const Json& arguments, const Scope& scope) {
     out.op = PrimitiveOp::kMarkToDrop;
     const std::string name = name_of(arguments[0], "header", scope.where);
-    const Header& metadata = program_->layout.headers[header(name, scope.where)];
+    const Header& metadata = logic_->layout.headers[header(name, scope.where)];
     out.target = write(Json::array({name, "egress_spec"}), scope.where);
     if (!metadata.find("mcast_grp")) return;
     const FieldRef group = write(Json::array({name, "mcast_grp"}), scope.where);
@@ -187,16 +187,15 @@ Primitive Loader::primitive(const Json& json, const Scope& action) {
         p.op = PrimitiveOp::kAssignStack;
         p.index = stack(member(arguments[0], "value", scope.where), scope.where);
         p.other = stack(member(arguments[1], "value", scope.where), scope.where);
-        const HeaderStack& to = program_->layout.stacks[p.index];
-        const HeaderStack& from = program_->layout.stacks[p.other];
+        const HeaderStack& to = logic_->layout.stacks[p.index];
+        const HeaderStack& from = logic_->layout.stacks[p.other];
         copied(to.headers, from.headers, scope.where);
     } else if (op == "assign_union") {
         expect(2);
         p.op = PrimitiveOp::kAssignUnion;
         p.index = header_union(member(arguments[0], "value", scope.where), scope.where);
         p.other = header_union(member(arguments[1], "value", scope.where), scope.where);
-        copied(program_->layout.unions[p.index].headers, program_->layout.unions[p.other].headers,
-               scope.where);
+        copied(logic_->layout.unions[p.index].headers, logic_->layout.unions[p.other].headers, scope.where);
     } else if (op == "push" || op == "pop") {
         expect(2);
         p.op = op == "push" ? PrimitiveOp::kPush : PrimitiveOp::kPop;

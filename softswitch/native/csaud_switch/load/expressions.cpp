@@ -70,7 +70,7 @@ ExpressionBuilder::Node Loader::build_operation(ExpressionBuilder& builder, cons
     if (op == "last_stack_index" || op == "size_stack") {
         const Json& owner = member(member(json, "right", scope.where), "value", scope.where);
         const std::uint32_t index = stack(owner, scope.where);
-        const FieldRef next{0, program_->layout.stacks[index].next_slot, 32, false};
+        const FieldRef next{0, logic_->layout.stacks[index].next_slot, 32, false};
         return op == "size_stack" ? builder.field(next) : last_index(builder, index);
     }
     if (op == "d2b") return builder.make(Op::kToBool, operand("right"));
@@ -112,8 +112,8 @@ ExpressionBuilder::Node Loader::build_header_equality(ExpressionBuilder& builder
 
 ExpressionBuilder::Node Loader::headers_equal(ExpressionBuilder& builder, std::uint32_t left,
                                               std::uint32_t right) {
-    Header& a = program_->layout.headers[left];
-    Header& b = program_->layout.headers[right];
+    Header& a = logic_->layout.headers[left];
+    Header& b = logic_->layout.headers[right];
     if (a.type != b.type) return builder.constant(0);
     Node same = builder.make(Op::kBoth, builder.field({0, a.valid_slot, 1, false}),
                              builder.field({0, b.valid_slot, 1, false}));

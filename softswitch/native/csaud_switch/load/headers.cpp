@@ -51,7 +51,7 @@ void Loader::load_headers() {
         types.emplace(name, std::move(type));
     }
 
-    Layout& layout = program_->layout;
+    Layout& layout = logic_->layout;
     for (const Json& json : array_member(root_, "headers", "program")) {
         Header header;
         header.name = text_member(json, "name", "headers");
@@ -76,7 +76,7 @@ void Loader::load_headers() {
 }
 
 void Loader::place_fields(Header& header) {
-    Layout& layout = program_->layout;
+    Layout& layout = logic_->layout;
     header.first_slot = layout.slot_count;
     std::uint32_t bits = 0;
     for (Field& field : header.fields) {
@@ -100,8 +100,8 @@ void Loader::place_fields(Header& header) {
 
 std::uint32_t Loader::header(const Json& name, const std::string& where) const {
     if (!name.is_string()) fail(where, "expected the name of a header");
-    const auto found = program_->layout.by_name.find(name.get<std::string>());
-    if (found == program_->layout.by_name.end()) fail(where, "no header '" + name.get<std::string>() + "'");
+    const auto found = logic_->layout.by_name.find(name.get<std::string>());
+    if (found == logic_->layout.by_name.end()) fail(where, "no header '" + name.get<std::string>() + "'");
     return found->second;
 }
 
@@ -109,7 +109,7 @@ FieldRef Loader::field(const Json& path, const std::string& where, bool write) {
     if (!path.is_array() || path.size() != 2 || !path[1].is_string())
         fail(where, "a field is [header, field]");
     const std::uint32_t index = header(path[0], where);
-    Header& owner = program_->layout.headers[index];
+    Header& owner = logic_->layout.headers[index];
     const std::string name = path[1].get<std::string>();
     if (name == "$valid$") {
         if (write) fail(where, "'" + owner.name + ".$valid$' cannot be written");
@@ -131,9 +131,9 @@ FieldRef Loader::field(const Json& path, const std::string& where, bool write) {
 
 bool Loader::is_varbit(const Json& path) const {
     if (!path.is_array() || path.size() != 2 || !path[0].is_string() || !path[1].is_string()) return false;
-    const auto owner = program_->layout.by_name.find(path[0].get<std::string>());
-    if (owner == program_->layout.by_name.end()) return false;
-    const Header& header = program_->layout.headers[owner->second];
+    const auto owner = logic_->layout.by_name.find(path[0].get<std::string>());
+    if (owner == logic_->layout.by_name.end()) return false;
+    const Header& header = logic_->layout.headers[owner->second];
     const auto found = header.find(path[1].get<std::string>());
     return found && header.fields[*found].varbit;
 }
@@ -141,12 +141,12 @@ bool Loader::is_varbit(const Json& path) const {
 FieldRef Loader::varbit(const Json& path, const std::string& where) const {
     if (!is_varbit(path)) fail(where, "expected a field of variable length");
     const std::uint32_t index = header(path[0], where);
-    const Header& owner = program_->layout.headers[index];
+    const Header& owner = logic_->layout.headers[index];
     return {index, owner.fields[*owner.varbit].slot, 0, false};
 }
 
 void Loader::use_whole(std::uint32_t index) {
-    for (Field& field : program_->layout.headers[index].fields)
+    for (Field& field : logic_->layout.headers[index].fields)
         field.used = field.written = !field.varbit && !field.opaque;
 }
 
@@ -156,20 +156,20 @@ void Loader::load_aliases() {
         if (!alias.is_array() || alias.size() != 2 || !alias[0].is_string())
             fail("field_aliases", "an alias is [name, [header, field]]");
         const std::string name = alias[0].get<std::string>();
-        program_->layout.aliases.emplace(name, write(alias[1], "field alias '" + name + "'"));
+        logic_->layout.aliases.emplace(name, write(alias[1], "field alias '" + name + "'"));
     }
 }
 
 void Loader::find_target_fields() {
     const auto find = [this](const std::string& header, const std::string& name) -> std::optional<FieldRef> {
-        const auto alias = program_->layout.aliases.find(header + "." + name);
-        if (alias != program_->layout.aliases.end()) return alias->second;
-        const auto found = program_->layout.by_name.find(header);
-        if (found == program_->layout.by_name.end()) return std::nullopt;
-        if (!program_->layout.headers[found->second].find(name)) return std::nullopt;
+        const auto alias = logic_->layout.aliases.find(header + "." + name);
+        if (alias != logic_->layout.aliases.end()) return alias->second;
+        const auto found = logic_->layout.by_name.find(header);
+        if (found == logic_->layout.by_name.end()) return std::nullopt;
+        if (!logic_->layout.headers[found->second].find(name)) return std::nullopt;
         return write(Json::array({header, name}), "standard metadata");
     };
-    TargetFields& t = program_->target;
+    TargetFields& t = logic_->target;
     t.ingress_port = find("standard_metadata", "ingress_port");
     t.egress_spec = find("standard_metadata", "egress_spec");
     t.egress_port = find("standard_metadata", "egress_port");
@@ -208,14 +208,14 @@ void Loader::load_field_lists() {
                 unsupported(where, "an element that is not a field");
             list.fields.push_back(write(member(element, "value", where), where));
         }
-        field_lists_.emplace(id, static_cast<std::uint32_t>(program_->field_lists.size()));
-        program_->field_lists.push_back(std::move(list));
+        field_lists_.emplace(id, static_cast<std::uint32_t>(logic_->field_lists.size()));
+        logic_->field_lists.push_back(std::move(list));
     }
 }
 
 void Loader::finish_headers() {
     share_uses();
-    for (const Header& header : program_->layout.headers) {
+    for (const Header& header : logic_->layout.headers) {
         HeaderCode code;
         code.valid_slot = header.valid_slot;
         code.first_slot = header.first_slot;
@@ -232,13 +232,13 @@ void Loader::finish_headers() {
             if (field.used) code.extract.push_back(move);
             if (field.written) code.deposit.push_back(move);
         }
-        program_->headers.push_back(std::move(code));
+        logic_->headers.push_back(std::move(code));
     }
-    for (const HeaderUnion& owner : program_->layout.unions)
+    for (const HeaderUnion& owner : logic_->layout.unions)
         for (const std::uint32_t one : owner.headers)
             for (const std::uint32_t other : owner.headers)
                 if (one != other)
-                    program_->headers[one].siblings.push_back(program_->layout.headers[other].valid_slot);
+                    logic_->headers[one].siblings.push_back(logic_->layout.headers[other].valid_slot);
 }
 
 }  // namespace csaud::sw

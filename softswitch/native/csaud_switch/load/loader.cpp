@@ -31,6 +31,7 @@ std::unique_ptr<Program> Loader::load() {
     load_checksums();
     load_deparser();
     finish_headers();
+    program_->logic = std::move(logic_);
     return std::move(program_);
 }
 
@@ -49,7 +50,7 @@ CalculationInput Loader::calculation_input(const Json& json, const std::string& 
     CalculationInput input;
     if (type == "field" && is_varbit(member(json, "value", where))) {
         const FieldRef ref = varbit(json["value"], where);
-        const Header& owner = program_->layout.headers[ref.header];
+        const Header& owner = logic_->layout.headers[ref.header];
         input.kind = CalculationInput::Kind::kVarbit;
         input.slot = ref.slot;
         input.width = 8 * owner.varbit_bytes;  // at most
@@ -57,7 +58,7 @@ CalculationInput Loader::calculation_input(const Json& json, const std::string& 
         input.always = owner.metadata;
     } else if (type == "field") {
         const FieldRef ref = read(member(json, "value", where), where);
-        const Header& owner = program_->layout.headers[ref.header];
+        const Header& owner = logic_->layout.headers[ref.header];
         input.slot = ref.slot;
         input.width = ref.width;
         input.valid_slot = owner.valid_slot;
@@ -92,7 +93,7 @@ void Loader::load_calculations() {
             // A whole header is all of its fields.
             if (optional_text(input_json, "type") == "header") {
                 const Header& whole =
-                    program_->layout.headers[header(member(input_json, "value", where), where)];
+                    logic_->layout.headers[header(member(input_json, "value", where), where)];
                 for (const Field& field : whole.fields) {
                     const Json path = Json::array({whole.name, field.name});
                     calculation.inputs.push_back(
@@ -110,8 +111,8 @@ void Loader::load_calculations() {
             calculation.inputs.push_back(input);
         }
         calculation.prepare();
-        calculations_.emplace(calculation.name, static_cast<std::uint32_t>(program_->calculations.size()));
-        program_->calculations.push_back(std::move(calculation));
+        calculations_.emplace(calculation.name, static_cast<std::uint32_t>(logic_->calculations.size()));
+        logic_->calculations.push_back(std::move(calculation));
     }
 }
 
@@ -124,8 +125,8 @@ void Loader::load_checksums() {
             unsupported(where, "checksum type '" + type + "'");
         checksum.target = write(member(json, "target", where), where);
         if (checksum.target.width > 64) unsupported(where, "a checksum of more than 64 bits");
-        checksum.target_valid_slot = program_->layout.headers[checksum.target.header].valid_slot;
-        checksum.target_metadata = program_->layout.headers[checksum.target.header].metadata;
+        checksum.target_valid_slot = logic_->layout.headers[checksum.target.header].valid_slot;
+        checksum.target_metadata = logic_->layout.headers[checksum.target.header].metadata;
         const std::string calculation = text_member(json, "calculation", where);
         const auto found = calculations_.find(calculation);
         if (found == calculations_.end()) fail(where, "no calculation '" + calculation + "'");
@@ -134,10 +135,10 @@ void Loader::load_checksums() {
             checksum.conditional = true;
             checksum.condition = expression(json["if_cond"], 0, {where});
         }
-        const auto index = static_cast<std::uint32_t>(program_->checksums.size());
-        if (flag_member(json, "verify", true)) program_->verified.push_back(index);
-        if (flag_member(json, "update", true)) program_->deparser.checksums.push_back(index);
-        program_->checksums.push_back(std::move(checksum));
+        const auto index = static_cast<std::uint32_t>(logic_->checksums.size());
+        if (flag_member(json, "verify", true)) logic_->verified.push_back(index);
+        if (flag_member(json, "update", true)) logic_->deparser.checksums.push_back(index);
+        logic_->checksums.push_back(std::move(checksum));
     }
 }
 
@@ -149,14 +150,14 @@ void Loader::load_deparser() {
         unsupported("deparser", "a primitive");
     std::uint32_t bytes = 0;
     for (const Json& name : array_member(deparsers[0], "order", "deparser")) {
-        program_->deparser.order.push_back(header(name, "deparser"));
-        const Header& last = program_->layout.headers[program_->deparser.order.back()];
+        logic_->deparser.order.push_back(header(name, "deparser"));
+        const Header& last = logic_->layout.headers[logic_->deparser.order.back()];
         bytes += last.bytes + last.varbit_bytes;
     }
     if (bytes > kMaxHeaderBytes)
         unsupported("deparser", std::to_string(bytes) + " bytes of headers (at most " +
                                     std::to_string(kMaxHeaderBytes) + ")");
-    program_->layout.header_bytes = bytes;
+    logic_->layout.header_bytes = bytes;
 }
 
 }  // namespace csaud::sw

@@ -15,7 +15,8 @@ namespace csaud::sw {
 
 class Loader {
   public:
-    explicit Loader(const Json& root) : root_(root), program_(std::make_unique<Program>()) {}
+    explicit Loader(const Json& root)
+        : root_(root), logic_(std::make_shared<Logic>()), program_(std::make_unique<Program>()) {}
     std::unique_ptr<Program> load();
 
   private:
@@ -140,6 +141,7 @@ class Loader {
     void load_deparser();
 
     const Json& root_;
+    std::shared_ptr<Logic> logic_;
     std::unique_ptr<Program> program_;
     std::unordered_map<std::uint32_t, std::uint32_t> action_by_id_;
     std::unordered_map<std::string, std::uint32_t> calculations_, counters_, meters_, registers_, profiles_,

@@ -13,7 +13,7 @@ std::uint32_t Loader::error_code(const std::string& name, std::uint32_t otherwis
 }
 
 void Loader::load_parser() {
-    Parser& parser = program_->parser;
+    Parser& parser = logic_->parser;
     parser.no_error = error_code("NoError", 0);
     parser.packet_too_short = error_code("PacketTooShort", 1);
     parser.stack_out_of_bounds = error_code("StackOutOfBounds", 3);
@@ -166,7 +166,7 @@ ParserOp Loader::parser_extract(const Json& parameters, bool variable, const std
     } else if (type == "stack" || type == "union_stack") {
         op.kind = ParserOp::Kind::kExtractStack;
         op.stack = stack(type == "stack" ? value : value.at(0), where);
-        const HeaderStack& of = program_->layout.stacks[op.stack];
+        const HeaderStack& of = logic_->layout.stacks[op.stack];
         if (of.of_unions != (type == "union_stack"))
             fail(where, "'" + of.name + "' is another kind of stack");
         if (of.of_unions) op.member = union_member(of, value.at(1), where);
@@ -174,7 +174,7 @@ ParserOp Loader::parser_extract(const Json& parameters, bool variable, const std
     } else {
         unsupported(where, "extract into a " + type);
     }
-    op.varbit = program_->layout.headers[into].varbit.has_value();
+    op.varbit = logic_->layout.headers[into].varbit.has_value();
     if (op.varbit != variable)
         fail(where, std::string(
                         "'extract_VL' is for headers with a field of variable length, 'extract' for others"));
@@ -207,8 +207,8 @@ ParserOp Loader::parser_op(const Json& json, const std::string& where) {
         Action action;
         action.name = where;
         action.primitives.push_back(primitive(parameters.at(0), {where}));
-        op.action = static_cast<std::uint32_t>(program_->actions.size());
-        program_->actions.push_back(std::move(action));
+        op.action = static_cast<std::uint32_t>(logic_->actions.size());
+        logic_->actions.push_back(std::move(action));
         return op;
     }
     unsupported(where, "parser operation '" + name + "'");

@@ -38,7 +38,7 @@ void Loader::load_pipelines() {
     for (const Json& json : array_member(root_, "pipelines", "program")) {
         const std::string name = text_member(json, "name", "pipelines");
         if (name != "ingress" && name != "egress") unsupported("pipelines", "a pipeline '" + name + "'");
-        (name == "ingress" ? program_->ingress : program_->egress) = load_pipeline(json);
+        (name == "ingress" ? logic_->ingress : logic_->egress) = load_pipeline(json);
     }
 }
 
@@ -184,7 +184,7 @@ void Loader::load_table_flow(Table& table, const Json& json,
                              const std::unordered_map<std::string, std::uint32_t>& nodes) {
     const std::string where = "table '" + table.name + "'";
     table.base_next = node_of(member_or_null(json, "base_default_next"), nodes, where);
-    table.next_by_action.assign(program_->actions.size(), table.base_next);
+    table.next_by_action.assign(logic_->actions.size(), table.base_next);
     const Json& next = member(json, "next_tables", where);
     if (next.contains("__HIT__") || next.contains("__MISS__")) {
         table.by_hit = true;
@@ -193,7 +193,7 @@ void Loader::load_table_flow(Table& table, const Json& json,
         return;
     }
     for (const std::uint32_t action : table.actions) {
-        const auto found = next.find(program_->actions[action].name);
+        const auto found = next.find(logic_->actions[action].name);
         if (found != next.end()) table.next_by_action[action] = node_of(*found, nodes, where);
     }
 }
@@ -204,7 +204,7 @@ Binding Loader::action_entry(const Table& table, const Json& json, const std::st
         std::find(table.actions.begin(), table.actions.end(), found->second) == table.actions.end())
         fail(where,
              "action " + std::to_string(number_member(json, "action_id", where)) + " is none of the table's");
-    const Action& action = program_->actions[found->second];
+    const Action& action = logic_->actions[found->second];
     Binding binding;
     binding.action = found->second;
     binding.parameters.resize(action.words);

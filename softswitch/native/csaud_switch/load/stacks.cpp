@@ -28,16 +28,16 @@ void Loader::load_unions() {
         HeaderUnion out;
         out.name = text_member(json, "name", "header_unions");
         const std::string where = "header union '" + out.name + "'";
-        if (number_member(json, "id", where) != program_->layout.unions.size())
+        if (number_member(json, "id", where) != logic_->layout.unions.size())
             unsupported(where, "an id that is not its place in the list");
-        out.headers = ids(json, "header_ids", where, program_->layout.headers.size());
-        unions_.emplace(out.name, static_cast<std::uint32_t>(program_->layout.unions.size()));
-        program_->layout.unions.push_back(std::move(out));
+        out.headers = ids(json, "header_ids", where, logic_->layout.headers.size());
+        unions_.emplace(out.name, static_cast<std::uint32_t>(logic_->layout.unions.size()));
+        logic_->layout.unions.push_back(std::move(out));
     }
 }
 
 void Loader::load_stacks() {
-    Layout& layout = program_->layout;
+    Layout& layout = logic_->layout;
     for (const char* key : {"header_stacks", "header_union_stacks"}) {
         if (!root_.contains(key)) continue;
         const bool of_unions = std::string(key) == "header_union_stacks";
@@ -72,7 +72,7 @@ void Loader::load_stacks() {
 
 // Those of a stack come one after the other.
 std::vector<std::uint32_t> Loader::order_of_headers() const {
-    const Layout& layout = program_->layout;
+    const Layout& layout = logic_->layout;
     std::vector<bool> stacked(layout.headers.size(), false);
     for (const HeaderStack& stack : layout.stacks)
         for (const std::uint32_t index : stack.headers) {
@@ -89,7 +89,7 @@ std::vector<std::uint32_t> Loader::order_of_headers() const {
 }
 
 void Loader::place_stacks() {
-    Layout& layout = program_->layout;
+    Layout& layout = logic_->layout;
     for (HeaderStack& stack : layout.stacks) {
         stack.next_slot = layout.slot_count++;
         for (std::uint32_t member = 0; member < stack.members; ++member)
@@ -99,7 +99,7 @@ void Loader::place_stacks() {
 
 // The words of elements move from one to another, so all have the same ones in use.
 void Loader::share_uses() {
-    Layout& layout = program_->layout;
+    Layout& layout = logic_->layout;
     for (const HeaderStack& stack : layout.stacks)
         for (std::uint32_t member = 0; member < stack.members; ++member)
             for (std::size_t f = 0; f < layout.headers[stack.header(0, member)].fields.size(); ++f) {
@@ -143,7 +143,7 @@ Loader::Named Loader::named_header(ExpressionBuilder& builder, const Json& json,
     }
     if (type == "header_union") {
         out.is_union = true;
-        out.headers = program_->layout.unions[header_union(value, scope.where)].headers;
+        out.headers = logic_->layout.unions[header_union(value, scope.where)].headers;
         return out;
     }
     if (type != "expression") unsupported(scope.where, "'" + type + "' where a header is expected");
@@ -163,7 +163,7 @@ Loader::Named Loader::named_header(ExpressionBuilder& builder, const Json& json,
     const Json& owner = member(value, "left", scope.where);
     out.stack = stack(member(owner, "value", scope.where), scope.where);
     out.dynamic = true;
-    const HeaderStack& of = program_->layout.stacks[out.stack];
+    const HeaderStack& of = logic_->layout.stacks[out.stack];
     out.is_union = of.of_unions;
     out.headers.assign(of.headers.begin(), of.headers.begin() + of.members);
     out.index = build(builder, member(value, "right", scope.where), scope);
@@ -176,12 +176,12 @@ std::vector<std::uint32_t> Loader::headers_among(const Json& json, Expression& i
     if (named.is_union) unsupported(scope.where, "a header union where a header is expected");
     std::vector<std::uint32_t> all = named.headers;
     if (named.dynamic) {
-        const HeaderStack& of = program_->layout.stacks[named.stack];
+        const HeaderStack& of = logic_->layout.stacks[named.stack];
         for (std::uint32_t element = 1; element < of.size; ++element)
             all.push_back(of.header(element, named.member));
     }
     for (const std::uint32_t header : all)
-        if (program_->layout.headers[header].type != program_->layout.headers[all[0]].type)
+        if (logic_->layout.headers[header].type != logic_->layout.headers[all[0]].type)
             fail(scope.where, "headers of different types");
     index = builder.finish(named.dynamic ? named.index : builder.constant(0), 0, scope.where);
     return all;
@@ -189,9 +189,9 @@ std::vector<std::uint32_t> Loader::headers_among(const Json& json, Expression& i
 
 FieldRef Loader::element_field(std::uint32_t index, std::uint32_t member, std::uint32_t field, bool write,
                                const std::string& where) {
-    const HeaderStack& of = program_->layout.stacks[index];
+    const HeaderStack& of = logic_->layout.stacks[index];
     const std::uint32_t first = of.header(0, member);
-    Header& owner = program_->layout.headers[first];
+    Header& owner = logic_->layout.headers[first];
     if (field >= owner.fields.size()) fail(where, "no such field in header '" + owner.name + "'");
     Field& found = owner.fields[field];
     if (found.varbit || found.opaque)
@@ -208,10 +208,10 @@ ExpressionBuilder::Node Loader::build_access(ExpressionBuilder& builder, const J
     if (owner.is_union) fail(scope.where, "a field of a union");
     if (owner.dynamic) {
         const FieldRef first = element_field(owner.stack, owner.member, field, false, scope.where);
-        const HeaderStack& of = program_->layout.stacks[owner.stack];
+        const HeaderStack& of = logic_->layout.stacks[owner.stack];
         return builder.element(first, owner.index, of.stride, of.size);
     }
-    const Header& header = program_->layout.headers[owner.headers[0]];
+    const Header& header = logic_->layout.headers[owner.headers[0]];
     if (field >= header.fields.size()) fail(scope.where, "no such field in header '" + header.name + "'");
     return builder.field(read(Json::array({header.name, header.fields[field].name}), scope.where));
 }
@@ -221,10 +221,10 @@ ExpressionBuilder::Node Loader::build_valid(ExpressionBuilder& builder, const Js
     const Named owner = named_header(builder, member(json, "right", scope.where), scope);
     Node any = builder.constant(0);
     for (const std::uint32_t index : owner.headers) {
-        const FieldRef valid{0, program_->layout.headers[index].valid_slot, 1, false};
+        const FieldRef valid{0, logic_->layout.headers[index].valid_slot, 1, false};
         Node one = builder.field(valid);
         if (owner.dynamic) {
-            const HeaderStack& of = program_->layout.stacks[owner.stack];
+            const HeaderStack& of = logic_->layout.stacks[owner.stack];
             one = builder.element(valid, owner.index, of.members, of.size);
         }
         any = owner.headers.size() == 1 ? one : builder.make(Op::kEither, any, one);
@@ -234,14 +234,14 @@ ExpressionBuilder::Node Loader::build_valid(ExpressionBuilder& builder, const Js
 
 // The element that was filled last; its index is beyond the end while there is none.
 ExpressionBuilder::Node Loader::last_index(ExpressionBuilder& builder, std::uint32_t index) const {
-    const FieldRef next{0, program_->layout.stacks[index].next_slot, 32, false};
+    const FieldRef next{0, logic_->layout.stacks[index].next_slot, 32, false};
     return builder.make(Op::kSub, builder.field(next), builder.constant(1));
 }
 
 ExpressionBuilder::Node Loader::build_last_field(ExpressionBuilder& builder, const Json& path,
                                                  const std::string& where) {
     const auto [index, member, first] = last_field(path, false, where);
-    const HeaderStack& of = program_->layout.stacks[index];
+    const HeaderStack& of = logic_->layout.stacks[index];
     return builder.element(first, last_index(builder, index), of.stride, of.size);
 }
 
@@ -250,9 +250,9 @@ Loader::LastField Loader::last_field(const Json& path, bool write, const std::st
     if (!path.is_array() || path.size() < 2 || path.size() > 3 || !path.back().is_string())
         fail(where, "a field of a stack is [stack, field] or [stack, header, field]");
     const std::uint32_t index = stack(path[0], where);
-    const HeaderStack& of = program_->layout.stacks[index];
+    const HeaderStack& of = logic_->layout.stacks[index];
     const std::uint32_t which = path.size() == 3 ? union_member(of, path[1], where) : 0;
-    const auto found = program_->layout.headers[of.header(0, which)].find(path.back().get<std::string>());
+    const auto found = logic_->layout.headers[of.header(0, which)].find(path.back().get<std::string>());
     if (!found) fail(where, "no field '" + path.back().get<std::string>() + "' in stack '" + of.name + "'");
     return {index, which, element_field(index, which, *found, write, where)};
 }

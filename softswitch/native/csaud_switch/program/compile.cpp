@@ -25,7 +25,8 @@ constexpr std::size_t kLengthAt = offsetof(Packet, ingress_length);
 
 class Compiler {
   public:
-    Compiler(Program& program, const CompiledProgram::Hooks& hooks) : program_(program), hooks_(hooks) {}
+    Compiler(const Program& program, const CompiledProgram::Hooks& hooks)
+        : program_(program), logic_(*program.logic), hooks_(hooks) {}
 
     // Where in the code it begins.
     std::size_t action(const Action& action) {
@@ -42,7 +43,7 @@ class Compiler {
         for (const FlowNode& node : pipeline.nodes) {
             if (node.kind == FlowNode::Kind::kCondition) words = std::max(words, words_of(node.condition));
             if (node.kind == FlowNode::Kind::kCall)
-                words = std::max(words, words_of(program_.actions[node.index]));
+                words = std::max(words, words_of(logic_.actions[node.index]));
         }
         out_.enter(words);
         nodes_.clear();
@@ -107,13 +108,13 @@ class Compiler {
                 go_to(node.next_true);
                 return;
             case FlowNode::Kind::kCall:
-                body(program_.actions[node.index]);
-                if (may_exit(program_.actions[node.index])) out_.jump_if_exit(kExitAt, end_);
+                body(logic_.actions[node.index]);
+                if (may_exit(logic_.actions[node.index])) out_.jump_if_exit(kExitAt, end_);
                 go_to(node.next_true);
                 return;
             case FlowNode::Kind::kTable: {
-                Table& table = *program_.tables[node.index];
-                out_.call(std::bit_cast<const void*>(hooks_.apply), &table, 0);
+                const Table& table = *program_.tables[node.index];
+                out_.call(std::bit_cast<const void*>(hooks_.apply), nullptr, node.index);
                 out_.jump_if_exit(kExitAt, end_);
                 std::set<std::uint32_t> next{table.base_next, table.next_hit, table.next_miss};
                 next.insert(table.next_by_action.begin(), table.next_by_action.end());
@@ -161,7 +162,7 @@ class Compiler {
 
     void mark_dirty(const Primitive& p) {
         // Nothing is made of a metadata header when the packet leaves.
-        if (!program_.layout.headers[p.target.header].metadata)
+        if (!logic_.layout.headers[p.target.header].metadata)
             out_.mark_dirty(static_cast<std::uint32_t>(p.target.header * sizeof(HeaderState) +
                                                        offsetof(HeaderState, dirty)));
     }
@@ -199,7 +200,7 @@ class Compiler {
                 if (array.width > 64 || p.target.width > 64) break;
                 value(p.a, 1);
                 out_.jump_unless_below(array.size, places[at + 1]);
-                out_.load_element(array.words.data());  // arrays of a loaded program stay where they are
+                out_.load_element(p.index);
                 assign(p);
                 return;
             }
@@ -211,14 +212,14 @@ class Compiler {
                 out_.store({Assembler::Base::kStack, 0});
                 value(p.b, 1);
                 out_.alu_constant(Alu::kAnd, mask64(array.width));
-                out_.store_element(array.words.data(), {Assembler::Base::kStack, 0});
+                out_.store_element(p.index, {Assembler::Base::kStack, 0});
                 return;
             }
             case PrimitiveOp::kCount: {
                 const CounterArray& counter = program_.counters[p.index];
                 value(p.a, 1);
                 out_.jump_unless_below(counter.cells.size(), places[at + 1]);
-                out_.count_element(counter.cells.data(), kLengthAt);
+                out_.count_element(program_.registers.size() + p.index, kLengthAt);
                 return;
             }
             case PrimitiveOp::kJump:
@@ -240,7 +241,8 @@ class Compiler {
         out_.call(std::bit_cast<const void*>(hooks_.execute), &action, at);
     }
 
-    Program& program_;
+    const Program& program_;
+    const Logic& logic_;
     const CompiledProgram::Hooks& hooks_;
     Assembler out_;
     std::vector<Label> nodes_;
@@ -255,23 +257,32 @@ constexpr bool kHasAssembler = false;
 
 }  // namespace
 
-std::unique_ptr<CompiledProgram> CompiledProgram::make(Program& program, const Hooks& hooks) {
+// Registers first, then counters.
+std::vector<void*> CompiledProgram::arrays_of(Program& program) {
+    std::vector<void*> arrays;
+    for (RegisterArray& array : program.registers) arrays.push_back(array.words.data());
+    for (CounterArray& counter : program.counters) arrays.push_back(counter.cells.data());
+    return arrays;
+}
+
+std::unique_ptr<const CompiledProgram> CompiledProgram::make(const Program& program, const Hooks& hooks) {
+    const Logic& logic = *program.logic;
     static_assert(sizeof(Count) == 16 && offsetof(Count, bytes) == 8);
-    if (!kHasAssembler || !std::all_of(program.actions.begin(), program.actions.end(), Compiler::is_plain))
+    if (!kHasAssembler || !std::all_of(logic.actions.begin(), logic.actions.end(), Compiler::is_plain))
         return nullptr;
     Compiler compiler(program, hooks);
     std::vector<std::size_t> actions, extracts, deposits, selects, conditions;
-    for (const Action& action : program.actions)
+    for (const Action& action : logic.actions)
         actions.push_back(action.primitives.empty() ? SIZE_MAX : compiler.action(action));
-    const std::size_t ingress = compiler.pipeline(program.ingress);
-    const std::size_t egress = compiler.pipeline(program.egress);
-    for (const HeaderCode& header : program.headers) {
+    const std::size_t ingress = compiler.pipeline(logic.ingress);
+    const std::size_t egress = compiler.pipeline(logic.egress);
+    for (const HeaderCode& header : logic.headers) {
         extracts.push_back(compiler.leaf(write_extract, header));
         deposits.push_back(compiler.leaf(write_deposit, header));
     }
-    for (const ParserState& state : program.parser.states)
+    for (const ParserState& state : logic.parser.states)
         selects.push_back(compiler.leaf(write_select, state));
-    for (const Checksum& checksum : program.checksums)
+    for (const Checksum& checksum : logic.checksums)
         conditions.push_back(checksum.conditional ? compiler.condition(checksum.condition) : SIZE_MAX);
 
     auto made = std::make_unique<CompiledProgram>();

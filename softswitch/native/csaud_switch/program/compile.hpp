@@ -20,19 +20,20 @@ class Interpreter;
 class CompiledProgram {
   public:
     using Code = void (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
-                          Interpreter* interpreter, HeaderState* headers);
+                          Interpreter* interpreter, HeaderState* headers, void* const* arrays);
 
     // A header's fields from or to its bytes.
     using Move = void (*)(std::uint64_t* slots, std::uint8_t* bytes);
     // The state of the parser that comes next.
     using Select = std::uint32_t (*)(std::uint64_t* slots, std::uint8_t* bytes);
     using Condition = std::uint64_t (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
-                                        Interpreter* interpreter, HeaderState* headers);
+                                        Interpreter* interpreter, HeaderState* headers, void* const* arrays);
 
     // What the code calls.
     struct Hooks {
-        // Applies a table; which node comes next.
-        std::uint32_t (*apply)(Interpreter*, Table*, std::uint64_t, const std::uint64_t* parameters, Packet*);
+        // Applies a table of the program; which node comes next.
+        std::uint32_t (*apply)(Interpreter*, const void*, std::uint64_t table,
+                               const std::uint64_t* parameters, Packet*);
         // One primitive of an action.
         void (*execute)(Interpreter*, const Action*, std::uint64_t at, const std::uint64_t* parameters,
                         Packet*);
@@ -40,8 +41,11 @@ class CompiledProgram {
                               Packet*);
     };
 
-    // nullptr where code cannot be made. The program stays where it is as long as the code is used.
-    static std::unique_ptr<CompiledProgram> make(Program& program, const Hooks& hooks);
+    // nullptr where code cannot be made. For all copies of the program, whose logic stays as long as the code
+    // is used.
+    static std::unique_ptr<const CompiledProgram> make(const Program& program, const Hooks& hooks);
+    // The arrays of one of these copies, for its code; they stay where they are.
+    static std::vector<void*> arrays_of(Program& program);
 
     Code action(std::uint32_t index) const { return actions_[index]; }
     Code ingress() const { return ingress_; }

@@ -29,31 +29,35 @@ std::string format_message(const LogMessage& message, const Frame& frame) {
 }  // namespace
 
 Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& random, bool machine_code)
-    : program_(program), drop_port_(drop_port), random_(random) {
+    : program_(program), logic_(*program.logic), drop_port_(drop_port), random_(random) {
     CompiledProgram::Hooks hooks{};
-    hooks.apply = [](Interpreter* self, Table* table, std::uint64_t, const std::uint64_t*, Packet* packet) {
-        return self->apply(*table, *packet);
-    };
+    hooks.apply = [](Interpreter* self, const void*, std::uint64_t table, const std::uint64_t*,
+                     Packet* packet) { return self->apply(*self->program_.tables[table], *packet); };
     hooks.execute = [](Interpreter* self, const Action* action, std::uint64_t at,
                        const std::uint64_t* parameters,
                        Packet* packet) { self->execute(*action, parameters, *packet, at, at + 1); };
     hooks.eval = [](Interpreter*, const Expression* expression, std::uint64_t,
                     const std::uint64_t* parameters,
                     Packet* packet) { return expression->eval(frame_of(*packet, parameters)); };
-    if (machine_code) compiled_ = CompiledProgram::make(program, hooks);
-    for (std::size_t i = 0; i < program.headers.size(); ++i)
-        if (program.layout.headers[i].metadata) metadata_.push_back(program.headers[i].valid_slot);
+    if (machine_code) {
+        Logic::Compiled& compiled = logic_.compiled;
+        std::call_once(compiled.made, [&] { compiled.code = CompiledProgram::make(program, hooks); });
+        compiled_ = compiled.code.get();
+        arrays_ = CompiledProgram::arrays_of(program);
+    }
+    for (std::size_t i = 0; i < logic_.headers.size(); ++i)
+        if (logic_.layout.headers[i].metadata) metadata_.push_back(logic_.headers[i].valid_slot);
 }
 
 void Interpreter::begin(Packet& packet) const {
-    packet.slots.assign(program_.layout.slot_count, 0);
-    packet.headers.assign(program_.headers.size(), HeaderState{});
+    packet.slots.assign(logic_.layout.slot_count, 0);
+    packet.headers.assign(logic_.headers.size(), HeaderState{});
     for (const std::uint32_t slot : metadata_) packet.slots[slot] = 1;
 }
 
 void Interpreter::run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet) {
     if (code != nullptr) {
-        code(packet.slots.data(), nullptr, &packet, this, packet.headers.data());
+        code(packet.slots.data(), nullptr, &packet, this, packet.headers.data(), arrays_.data());
         packet.exit = false;
         return;
     }
@@ -68,7 +72,7 @@ void Interpreter::run(const Pipeline& pipeline, CompiledProgram::Code code, Pack
                 at = node.condition.eval(frame_of(packet)) != 0 ? node.next_true : node.next_false;
                 break;
             case FlowNode::Kind::kCall:
-                execute(program_.actions[node.index], nullptr, packet);
+                execute(logic_.actions[node.index], nullptr, packet);
                 at = node.next_true;
                 break;
         }
@@ -121,9 +125,9 @@ void Interpreter::watch_hit(const Table& table, Entry& entry, Packet& packet) {
 
 void Interpreter::call(std::uint32_t action, const std::uint64_t* parameters, Packet& packet) {
     if (!compiled_) {
-        execute(program_.actions[action], parameters, packet);
+        execute(logic_.actions[action], parameters, packet);
     } else if (const CompiledProgram::Code code = compiled_->action(action)) {
-        code(packet.slots.data(), parameters, &packet, this, packet.headers.data());
+        code(packet.slots.data(), parameters, &packet, this, packet.headers.data(), arrays_.data());
     }
 }
 
@@ -144,7 +148,7 @@ void Interpreter::execute(const Action& action, const std::uint64_t* parameters,
                 break;
             case PrimitiveOp::kHash: {
                 const std::uint64_t size = std::max<std::uint64_t>(p.b.eval(frame), 1);
-                assign(p, program_.calculations[p.index].compute(packet) % size + p.a.eval(frame), packet);
+                assign(p, logic_.calculations[p.index].compute(packet) % size + p.a.eval(frame), packet);
                 break;
             }
             case PrimitiveOp::kRegisterRead: {
@@ -271,7 +275,7 @@ void Interpreter::assign_wide(const FieldRef& target, Wide value, Packet& packet
 }
 
 void Interpreter::add_header(std::uint32_t index, Packet& packet) const {
-    const HeaderCode& header = program_.headers[index];
+    const HeaderCode& header = logic_.headers[index];
     if (packet.slots[header.valid_slot] != 0) return;
     std::fill_n(packet.slots.begin() + header.first_slot, header.slot_count, 0);
     mark_valid(header, packet);
@@ -280,14 +284,14 @@ void Interpreter::add_header(std::uint32_t index, Packet& packet) const {
 }
 
 void Interpreter::remove_header(std::uint32_t index, Packet& packet) const {
-    const HeaderCode& header = program_.headers[index];
+    const HeaderCode& header = logic_.headers[index];
     if (packet.slots[header.valid_slot] != 0) packet.program_length -= length_of(header, packet);
     packet.slots[header.valid_slot] = 0;
 }
 
 void Interpreter::copy_header(std::uint32_t to, std::uint32_t from, Packet& packet) const {
-    const HeaderCode& target = program_.headers[to];
-    const HeaderCode& source = program_.headers[from];
+    const HeaderCode& target = logic_.headers[to];
+    const HeaderCode& source = logic_.headers[from];
     if (packet.slots[source.valid_slot] == 0) {
         packet.slots[target.valid_slot] = 0;
         return;

@@ -30,10 +30,8 @@ class Interpreter {
     void begin(Packet& packet) const;
     // Sets parser_error and checksum_error; moves the packet's start behind what was parsed.
     void parse(Packet& packet);
-    void ingress(Packet& packet) {
-        run(program_.ingress, compiled_ ? compiled_->ingress() : nullptr, packet);
-    }
-    void egress(Packet& packet) { run(program_.egress, compiled_ ? compiled_->egress() : nullptr, packet); }
+    void ingress(Packet& packet) { run(logic_.ingress, compiled_ ? compiled_->ingress() : nullptr, packet); }
+    void egress(Packet& packet) { run(logic_.egress, compiled_ ? compiled_->egress() : nullptr, packet); }
     // Checksums are updated, headers are put before the payload.
     void deparse(Packet& packet);
 
@@ -105,13 +103,15 @@ class Interpreter {
     void log(std::string message);
 
     Program& program_;
+    const Logic& logic_;
     PortId drop_port_;
     std::mt19937_64& random_;
     Nanos now_ = 0;
     std::uint64_t now_us_ = 0;
     std::vector<std::string> log_;
-    std::unique_ptr<CompiledProgram> compiled_;
-    std::vector<std::uint32_t> metadata_;  // validity slots of metadata headers
+    const CompiledProgram* compiled_ = nullptr;  // of the logic
+    std::vector<void*> arrays_;                  // of the program, for its code
+    std::vector<std::uint32_t> metadata_;        // validity slots of metadata headers
 };
 
 }  // namespace csaud::sw

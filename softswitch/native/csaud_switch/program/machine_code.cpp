@@ -66,9 +66,9 @@ void Assembler::address(int reg, Word word) {
 }
 
 void Assembler::enter(std::size_t stack_words) {
-    // push rbx, rbp, r12, r13, r14: with the return address 48 bytes, so the stack stays aligned.
-    bytes({0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56});
-    stack_bytes_ = (stack_words * 8 + 15) / 16 * 16;
+    // push rbx, rbp, r12, r13, r14, r15: with the return address 56 bytes, and 8 more keep the stack aligned.
+    bytes({0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});
+    stack_bytes_ = (stack_words * 8 + 15) / 16 * 16 + 8;
     bytes({0x48, 0x81, 0xEC});  // sub rsp, n
     number32(stack_bytes_);
     bytes({0x48, 0x89, 0xFB});  // mov rbx, rdi: slots
@@ -76,12 +76,13 @@ void Assembler::enter(std::size_t stack_words) {
     bytes({0x49, 0x89, 0xD5});  // mov r13, rdx: packet
     bytes({0x49, 0x89, 0xCE});  // mov r14, rcx: interpreter
     bytes({0x4D, 0x89, 0xC4});  // mov r12, r8: headers
+    bytes({0x4D, 0x89, 0xCF});  // mov r15, r9: arrays
 }
 
 void Assembler::leave() {
     bytes({0x48, 0x81, 0xC4});  // add rsp, n
     number32(stack_bytes_);
-    bytes({0x41, 0x5E, 0x41, 0x5D, 0x41, 0x5C, 0x5D, 0x5B, 0xC3});
+    bytes({0x41, 0x5F, 0x41, 0x5E, 0x41, 0x5D, 0x41, 0x5C, 0x5D, 0x5B, 0xC3});
 }
 
 void Assembler::enter_leaf() {
@@ -274,23 +275,25 @@ void Assembler::jump_unless_below(std::uint64_t limit, Label to) {
     jump_if(If::kAboveEqual, to);
 }
 
-void Assembler::load_element(const void* array) {
-    bytes({0x48, 0xB9});
-    number64(std::bit_cast<std::uint64_t>(array));
+void Assembler::load_array(std::size_t array) {
+    bytes({0x49, 0x8B, 0x8F});  // mov rcx, [r15 + d]
+    number32(8 * array);
+}
+
+void Assembler::load_element(std::size_t array) {
+    load_array(array);
     bytes({0x48, 0x8B, 0x04, 0xC1});  // mov rax, [rcx + 8 * rax]
 }
 
-void Assembler::store_element(const void* array, Word index) {
+void Assembler::store_element(std::size_t array, Word index) {
     load_other(kRdx, index);
-    bytes({0x48, 0xB9});
-    number64(std::bit_cast<std::uint64_t>(array));
+    load_array(array);
     bytes({0x48, 0x89, 0x04, 0xD1});  // mov [rcx + 8 * rdx], rax
 }
 
-void Assembler::count_element(const void* array, std::size_t bytes_offset) {
+void Assembler::count_element(std::size_t array, std::size_t bytes_offset) {
     bytes({0x48, 0xC1, 0xE0, 0x04});  // shl rax, 4: two words an element
-    bytes({0x48, 0xB9});
-    number64(std::bit_cast<std::uint64_t>(array));
+    load_array(array);
     bytes({0x48, 0xFF, 0x04, 0x01});  // inc qword [rcx + rax]
     bytes({0x41, 0x8B, 0x95});        // mov edx, [r13 + d]
     number32(bytes_offset);

@@ -29,7 +29,8 @@ class CodePages {
 
 class Assembler {
   public:
-    // Where words lie: the packet's slots (rbx), the action's parameters (rbp), the stack (rsp).
+    // Where words lie: the packet's slots (rbx), the action's parameters (rbp), the stack (rsp). The switch's
+    // arrays, which code for several switches cannot know, are found in a list (r15).
     enum class Base : std::uint8_t { kSlots, kParameters, kStack };
     struct Word {
         Base base;
@@ -89,9 +90,9 @@ class Assembler {
 
     // rax is an index: jump when it is not below the limit; then load or store the word of an array.
     void jump_unless_below(std::uint64_t limit, Label to);
-    void load_element(const void* array);
-    void store_element(const void* array, Word index);
-    void count_element(const void* array, std::size_t bytes_offset);  // packets and bytes of a counter
+    void load_element(std::size_t array);
+    void store_element(std::size_t array, Word index);
+    void count_element(std::size_t array, std::size_t bytes_offset);  // packets and bytes of a counter
 
     void mark_dirty(std::uint32_t offset);  // a byte of the packet's header states
     void set_exit(std::size_t offset);
@@ -116,6 +117,7 @@ class Assembler {
     void number64(std::uint64_t value);
     void address(int reg, Word word);
     void load_other(int reg, Word from);
+    void load_array(std::size_t array);
     static bool is_small(std::uint64_t value);
 
     struct Fixup {

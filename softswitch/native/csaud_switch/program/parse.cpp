@@ -34,9 +34,9 @@ bool is_member(const ValueSet& set, const std::vector<std::uint64_t>& masks, con
 bool Interpreter::extract(const ParserOp& op, std::uint32_t index, Packet& packet, std::uint32_t& parsed,
                           std::uint32_t& error) const {
     if (op.varbit) return extract_varbit(op, index, packet, parsed, error);
-    const HeaderCode& header = program_.headers[index];
+    const HeaderCode& header = logic_.headers[index];
     if (packet.length - parsed < header.bytes) {
-        error = program_.parser.packet_too_short;
+        error = logic_.parser.packet_too_short;
         return false;
     }
     std::uint8_t* here = packet.data() + parsed;
@@ -53,7 +53,7 @@ bool Interpreter::extract(const ParserOp& op, std::uint32_t index, Packet& packe
 }
 
 bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed, std::uint32_t& error) {
-    const Parser& parser = program_.parser;
+    const Parser& parser = logic_.parser;
     const Frame frame = frame_of(packet);
     const std::uint32_t left = packet.length - parsed;
     const std::uint8_t* here = packet.data() + parsed;
@@ -61,7 +61,7 @@ bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed
         case ParserOp::Kind::kExtract:
             return extract(op, op.header, packet, parsed, error);
         case ParserOp::Kind::kExtractStack: {
-            const HeaderStack& stack = program_.layout.stacks[op.stack];
+            const HeaderStack& stack = logic_.layout.stacks[op.stack];
             const auto element = static_cast<std::uint32_t>(packet.slots[stack.next_slot]);
             if (element >= stack.size) {
                 error = parser.stack_out_of_bounds;
@@ -110,7 +110,7 @@ bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed
             return true;
         }
         case ParserOp::Kind::kPrimitive:
-            execute(program_.actions[op.action], nullptr, packet);
+            execute(logic_.actions[op.action], nullptr, packet);
             return true;
     }
     return true;
@@ -144,12 +144,12 @@ std::uint32_t Interpreter::next_state(const ParserState& state, const Packet& pa
 }
 
 std::uint32_t Interpreter::walk(Packet& packet, std::uint32_t& parsed) {
-    std::uint32_t error = program_.parser.no_error;
+    std::uint32_t error = logic_.parser.no_error;
     // A loop that consumes nothing would never end; no packet needs this many states.
     constexpr int kMaxStates = 4096;
-    std::uint32_t at = program_.parser.start;
+    std::uint32_t at = logic_.parser.start;
     for (int steps = 0; at != kAccept && steps < kMaxStates; ++steps) {
-        const ParserState& state = program_.parser.states[at];
+        const ParserState& state = logic_.parser.states[at];
         for (const ParserOp& op : state.ops)
             if (!step(op, packet, parsed, error)) return error;
         const auto select = compiled_ ? compiled_->select(at) : nullptr;
@@ -164,27 +164,27 @@ void Interpreter::parse(Packet& packet) {
     const std::uint32_t error = walk(packet, parsed);
     packet.start += parsed;
     packet.length -= parsed;
-    set(packet, program_.target.parser_error, error);
-    set(packet, program_.target.checksum_error, verify_checksums(packet) ? 0 : 1);
+    set(packet, logic_.target.parser_error, error);
+    set(packet, logic_.target.checksum_error, verify_checksums(packet) ? 0 : 1);
 }
 
 bool Interpreter::verify_checksums(Packet& packet) {
     bool good = true;
-    for (const std::uint32_t index : program_.verified) {
-        const Checksum& checksum = program_.checksums[index];
+    for (const std::uint32_t index : logic_.verified) {
+        const Checksum& checksum = logic_.checksums[index];
         if (!checksum.target_metadata && packet.slots[checksum.target_valid_slot] == 0) continue;
         if (!holds(index, packet)) continue;
         good &=
-            program_.calculations[checksum.calculation].compute(packet) == packet.slots[checksum.target.slot];
+            logic_.calculations[checksum.calculation].compute(packet) == packet.slots[checksum.target.slot];
     }
     return good;
 }
 
 void Interpreter::update_checksums(Packet& packet) {
-    for (const std::uint32_t index : program_.deparser.checksums) {
-        const Checksum& checksum = program_.checksums[index];
+    for (const std::uint32_t index : logic_.deparser.checksums) {
+        const Checksum& checksum = logic_.checksums[index];
         if (!holds(index, packet)) continue;
-        const std::uint64_t value = program_.calculations[checksum.calculation].compute(packet);
+        const std::uint64_t value = logic_.calculations[checksum.calculation].compute(packet);
         packet.slots[checksum.target.slot] = value & mask64(checksum.target.width);
         packet.headers[checksum.target.header].dirty = true;
     }
@@ -195,15 +195,15 @@ void Interpreter::deposit(std::uint32_t index, Packet& packet, std::uint8_t* to)
         code(packet.slots.data(), to);
         return;
     }
-    for (const FieldMove& move : program_.headers[index].deposit)
+    for (const FieldMove& move : logic_.headers[index].deposit)
         deposit_words(to, move.bit_offset, move.width, &packet.slots[move.slot]);
 }
 
 bool Interpreter::holds(std::uint32_t index, Packet& packet) {
-    const Checksum& checksum = program_.checksums[index];
+    const Checksum& checksum = logic_.checksums[index];
     if (!checksum.conditional) return true;
     if (const auto code = compiled_ ? compiled_->condition(index) : nullptr)
-        return code(packet.slots.data(), nullptr, &packet, this, packet.headers.data()) != 0;
+        return code(packet.slots.data(), nullptr, &packet, this, packet.headers.data(), arrays_.data()) != 0;
     return checksum.condition.eval(frame_of(packet)) != 0;
 }
 
@@ -211,8 +211,8 @@ bool Interpreter::holds(std::uint32_t index, Packet& packet) {
 void Interpreter::put_together(Packet& packet, std::uint32_t first) const {
     std::array<std::uint8_t, kHeadroom + kSlack> whole;
     std::uint8_t* out = whole.data();
-    for (const std::uint32_t index : program_.deparser.order) {
-        const HeaderCode& header = program_.headers[index];
+    for (const std::uint32_t index : logic_.deparser.order) {
+        const HeaderCode& header = logic_.headers[index];
         if (packet.slots[header.valid_slot] == 0) continue;
         if (header.varbit) {
             out = deparse_varbit(header, packet, out);
@@ -232,8 +232,8 @@ void Interpreter::put_together(Packet& packet, std::uint32_t first) const {
 void Interpreter::deparse(Packet& packet) {
     update_checksums(packet);
     std::uint32_t total = 0;
-    for (const std::uint32_t index : program_.deparser.order)
-        if (const HeaderCode& header = program_.headers[index]; packet.slots[header.valid_slot] != 0)
+    for (const std::uint32_t index : logic_.deparser.order)
+        if (const HeaderCode& header = logic_.headers[index]; packet.slots[header.valid_slot] != 0)
             total += length_of(header, packet);
 
     // Headers that still lie where they will be sent from are patched in place; else all are put together
@@ -241,16 +241,16 @@ void Interpreter::deparse(Packet& packet) {
     const std::uint32_t first = packet.start - total;
     std::uint32_t at = first;
     bool in_place = true;
-    for (const std::uint32_t index : program_.deparser.order) {
-        if (packet.slots[program_.headers[index].valid_slot] == 0) continue;
-        in_place &= packet.headers[index].bytes_at == at && !program_.headers[index].varbit;
-        at += program_.headers[index].bytes;
+    for (const std::uint32_t index : logic_.deparser.order) {
+        if (packet.slots[logic_.headers[index].valid_slot] == 0) continue;
+        in_place &= packet.headers[index].bytes_at == at && !logic_.headers[index].varbit;
+        at += logic_.headers[index].bytes;
     }
     if (!in_place) put_together(packet, first);
 
     at = first;
-    for (const std::uint32_t index : program_.deparser.order) {
-        const HeaderCode& header = program_.headers[index];
+    for (const std::uint32_t index : logic_.deparser.order) {
+        const HeaderCode& header = logic_.headers[index];
         if (packet.slots[header.valid_slot] == 0) continue;
         if (packet.headers[index].dirty && !header.varbit) deposit(index, packet, packet.buffer.get() + at);
         at += length_of(header, packet);

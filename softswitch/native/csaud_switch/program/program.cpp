@@ -1,8 +1,25 @@
 #include "csaud_switch/program/program.hpp"
 
 #include "csaud_switch/base/error.hpp"
+#include "csaud_switch/program/compile.hpp"
 
 namespace csaud::sw {
+
+Logic::Logic() = default;
+Logic::~Logic() = default;
+
+std::unique_ptr<Program> Program::copy() const {
+    auto made = std::make_unique<Program>();
+    made->logic = logic;
+    for (const auto& table : tables) made->tables.push_back(table->copy());
+    for (const auto& profile : profiles) made->profiles.push_back(profile->copy());
+    made->counters = counters;
+    made->meters = meters;
+    made->registers = registers;
+    made->value_sets = value_sets;
+    made->digests = digests;
+    return made;
+}
 
 Table& Program::table(const std::string& name) {
     for (const auto& table : tables)

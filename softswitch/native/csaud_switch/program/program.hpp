@@ -1,4 +1,4 @@
-// A loaded program: its code, its tables and its state.
+// A loaded program on one switch: what it does, which others may share, and tables and state of its own.
 #pragma once
 
 #include <cstdint>
@@ -6,41 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "csaud_switch/model/calculation.hpp"
-#include "csaud_switch/model/layout.hpp"
 #include "csaud_switch/model/state.hpp"
-#include "csaud_switch/program/action.hpp"
-#include "csaud_switch/program/checksum.hpp"
-#include "csaud_switch/program/parser.hpp"
+#include "csaud_switch/program/logic.hpp"
 #include "csaud_switch/tables/action_profile.hpp"
 #include "csaud_switch/tables/table.hpp"
 
 namespace csaud::sw {
-
-// A step of a pipeline: apply a table, take a branch, or call an action.
-struct FlowNode {
-    enum class Kind : std::uint8_t { kTable, kCondition, kCall };
-    Kind kind = Kind::kTable;
-    std::uint32_t index = 0;  // table or action
-    Expression condition;
-    std::uint32_t next_true = kEnd;  // of a call: what follows
-    std::uint32_t next_false = kEnd;
-};
-
-struct Pipeline {
-    std::string name;
-    std::vector<FlowNode> nodes;
-    std::uint32_t start = kEnd;
-};
-
-struct Deparser {
-    std::vector<std::uint32_t> order;      // headers
-    std::vector<std::uint32_t> checksums;  // updated first
-};
-
-struct FieldList {
-    std::vector<FieldRef> fields;
-};
 
 // A message to the control plane: fields, or constants where `name` is empty.
 struct Digest {
@@ -55,18 +26,8 @@ struct Digest {
 };
 
 struct Program {
-    Layout layout;
-    std::vector<HeaderCode> headers;
-    TargetFields target;
+    std::shared_ptr<const Logic> logic;
 
-    Parser parser;
-    std::vector<std::uint32_t> verified;  // checksums that the parser verifies
-    Pipeline ingress, egress;
-    Deparser deparser;
-
-    std::vector<Action> actions;
-    std::vector<Calculation> calculations;
-    std::vector<Checksum> checksums;
     std::vector<std::unique_ptr<Table>> tables;
     std::vector<std::unique_ptr<ActionProfile>> profiles;
     std::vector<CounterArray> counters;
@@ -74,7 +35,9 @@ struct Program {
     std::vector<RegisterArray> registers;
     std::vector<ValueSet> value_sets;
     std::vector<Digest> digests;
-    std::vector<FieldList> field_lists;  // by id
+
+    // The same program for another switch, as it was loaded. Of one that no switch runs yet.
+    std::unique_ptr<Program> copy() const;
 
     Table& table(const std::string& name);
     ActionProfile& profile(const std::string& name);

@@ -11,8 +11,8 @@ void Interpreter::swap_elements(const HeaderStack& stack, std::uint32_t a, std::
     for (std::uint32_t member = 0; member < stack.members; ++member) {
         const std::uint32_t left = stack.header(a, member);
         const std::uint32_t right = stack.header(b, member);
-        const HeaderCode& one = program_.headers[left];
-        const HeaderCode& other = program_.headers[right];
+        const HeaderCode& one = logic_.headers[left];
+        const HeaderCode& other = logic_.headers[right];
         std::swap(packet.slots[one.valid_slot], packet.slots[other.valid_slot]);
         std::swap_ranges(packet.slots.begin() + one.first_slot,
                          packet.slots.begin() + one.first_slot + one.slot_count,
@@ -24,7 +24,7 @@ void Interpreter::swap_elements(const HeaderStack& stack, std::uint32_t a, std::
 void Interpreter::invalidate(const HeaderStack& stack, std::uint32_t element, Packet& packet) const {
     // On the reference a union of a stack keeps its valid header when the union is to become invalid.
     if (stack.of_unions) return;
-    packet.slots[program_.headers[stack.header(element, 0)].valid_slot] = 0;
+    packet.slots[logic_.headers[stack.header(element, 0)].valid_slot] = 0;
 }
 
 void Interpreter::push(const HeaderStack& stack, std::uint64_t count, Packet& packet) const {
@@ -44,7 +44,7 @@ void Interpreter::pop(const HeaderStack& stack, std::uint64_t count, Packet& pac
 }
 
 void Interpreter::assign_element(const Primitive& p, const Frame& frame, Packet& packet) const {
-    const HeaderStack& stack = program_.layout.stacks[p.index];
+    const HeaderStack& stack = logic_.layout.stacks[p.index];
     const std::uint64_t element = p.b.eval(frame);
     if (element >= stack.size) return;
     FieldRef target = p.target;  // in element 0
@@ -54,7 +54,7 @@ void Interpreter::assign_element(const Primitive& p, const Frame& frame, Packet&
 }
 
 void Interpreter::execute_stack(const Primitive& p, const Frame& frame, Packet& packet) {
-    const Layout& layout = program_.layout;
+    const Layout& layout = logic_.layout;
     switch (p.op) {
         case PrimitiveOp::kPush:
             push(layout.stacks[p.index], p.a.eval(frame), packet);
@@ -84,7 +84,7 @@ void Interpreter::execute_stack(const Primitive& p, const Frame& frame, Packet& 
             if (from < p.from.size())
                 copy_header(p.to[to], p.from[from], packet);
             else  // an element beyond the stack is not valid
-                packet.slots[program_.headers[p.to[to]].valid_slot] = 0;
+                packet.slots[logic_.headers[p.to[to]].valid_slot] = 0;
             break;
         }
         case PrimitiveOp::kAddAmong:

@@ -10,8 +10,8 @@ namespace csaud::sw {
 
 bool Interpreter::extract_varbit(const ParserOp& op, std::uint32_t index, Packet& packet,
                                  std::uint32_t& parsed, std::uint32_t& error) const {
-    const Parser& parser = program_.parser;
-    const HeaderCode& header = program_.headers[index];
+    const Parser& parser = logic_.parser;
+    const HeaderCode& header = logic_.headers[index];
     const std::uint64_t bits = op.a.eval(frame_of(packet));
     if (bits % 8 != 0) {
         error = parser.invalid_argument;

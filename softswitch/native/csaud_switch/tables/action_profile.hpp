@@ -52,14 +52,24 @@ struct Group {
 
 using PortIsUp = std::function<bool(PortId)>;
 
-class ActionProfile {
-  public:
+// What a program says of an action profile.
+struct ActionProfileSpec {
     std::string name;
     std::uint32_t size = 0;
     bool has_selector = false;
     Calculation selector;
     std::vector<std::uint32_t> actions;  // of the tables that use it, in the program
     std::vector<std::string> tables;
+};
+
+class ActionProfile : public ActionProfileSpec {
+  public:
+    // The same profile for another switch; of one without members.
+    std::unique_ptr<ActionProfile> copy() const {
+        auto made = std::make_unique<ActionProfile>();
+        static_cast<ActionProfileSpec&>(*made) = *this;
+        return made;
+    }
 
     void insert_member(std::uint32_t id, std::uint32_t action, std::vector<std::uint64_t> parameters);
     void modify_member(std::uint32_t id, std::uint32_t action, std::vector<std::uint64_t> parameters);

@@ -41,6 +41,16 @@ void Table::prepare() {
     tuples_ = TupleSpace(key_words, first_range);
 }
 
+std::unique_ptr<Table> Table::copy() const {
+    auto made = std::make_unique<Table>();
+    static_cast<TableSpec&>(*made) = *this;
+    made->default_entry = default_entry;
+    made->prepare();
+    for (const Entry* entry : entries())
+        made->insert(entry->match, entry->priority, entry->binding, entry->constant);
+    return made;
+}
+
 Entry* Table::lookup(const std::uint64_t* slots) {
     if (entries_.all().empty()) return nullptr;
     std::array<std::uint64_t, kMaxKeyWords> key;

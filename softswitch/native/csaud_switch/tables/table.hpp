@@ -27,8 +27,8 @@ struct DefaultEntry {
 inline constexpr std::uint32_t kEnd = UINT32_MAX;  // no next node
 inline constexpr std::uint32_t kMaxKeyWords = 32;
 
-class Table {
-  public:
+// What a program says of a table.
+struct TableSpec {
     std::string name;
     std::vector<KeyField> keys;
     std::uint32_t key_words = 0;
@@ -43,7 +43,6 @@ class Table {
     bool const_entries = false;
     bool const_default = false;
     DefaultEntry program_default;  // what set_default(nothing) goes back to
-    DefaultEntry default_entry;
 
     // Control flow. With hit/miss the action does not matter.
     bool by_hit = false;
@@ -51,6 +50,14 @@ class Table {
     std::uint32_t next_miss = kEnd;
     std::vector<std::uint32_t> next_by_action;  // indexed by action of the program
     std::uint32_t base_next = kEnd;
+};
+
+class Table : public TableSpec {
+  public:
+    DefaultEntry default_entry;
+
+    // The same table for another switch, with the entries that the program has put into it. No others yet.
+    std::unique_ptr<Table> copy() const;
 
     void prepare();  // once the keys are known
     bool needs_priority() const { return kind_ == Kind::kPriority; }
