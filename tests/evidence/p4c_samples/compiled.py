@@ -30,7 +30,7 @@ def compile_sample(source: Path, folder: Path) -> tuple[Path, Path]:
         raise NotCompilable(refused.read_text())
     if program.exists() and info.exists():
         return program, info
-    made = folder / "made.json"
+    made = folder / f"{source.stem}.made.json"
     command = [COMPILER, "--p4v", "16", "--p4runtime-files", str(info), "-o", str(made), str(source)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)

@@ -12,7 +12,7 @@ from csaud_softswitch.p4runtime.errors import Code, codes_of
 from csaud_softswitch.p4runtime.p4info_index import P4InfoIndex, build_index
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
 
-CONNECT_LIMIT_S = 20.0
+CONNECT_LIMIT_S = 60.0
 PATIENCE_S = 3.0
 
 
