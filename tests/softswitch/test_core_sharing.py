@@ -93,6 +93,24 @@ def test_each_has_its_own_entries() -> None:
     assert [(b.table_entries(name), b.table_get_default(name)) for name in tables] == before
 
 
+def test_each_has_its_own_value_sets() -> None:
+    fabric, a, b = pair("values")
+    [kinds] = [each["name"] for each in b.value_sets() if each["name"].endswith("kinds")]
+    before = answers(fabric, "b")
+    assert answers(fabric, "a") == before
+    a.value_set_insert(kinds, [b"\2"])
+    assert b.value_set_members(kinds) == []
+    assert answers(fabric, "b") == before
+    assert answers(fabric, "a") != before
+
+
+def answers(fabric: _core.Fabric, switch: str) -> list[tuple[int, bytes]]:
+    """What values.p4 makes of a few frames."""
+    for kind in range(4):
+        fabric.inject(switch, 1, struct.pack(">HHB", kind, 2, 0).ljust(20, b"\0"), fabric.now)
+    return [(port, frame) for name, port, frame, _ in fabric.poll() if name == switch]
+
+
 def test_one_goes_on_when_the_other_is_gone() -> None:
     """What is shared belongs to both."""
     kept = programs.loaded("arith")

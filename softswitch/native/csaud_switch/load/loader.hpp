@@ -111,7 +111,7 @@ class Loader {
     ParserOp parser_op(const Json& json, const std::string& where);
     ParserOp parser_extract(const Json& parameters, bool variable, const std::string& where);
     ParserOp parser_set(const Json& parameters, const std::string& where);
-    const ValueSet& value_set(const Json& transition, const ParserState& state, const std::string& where);
+    std::uint32_t value_set(const Json& transition, const ParserState& state, const std::string& where);
     void transitions(ParserState& state, const Json& json,
                      const std::unordered_map<std::string, std::uint32_t>& states, const std::string& where);
     std::uint32_t error_code(const std::string& name, std::uint32_t otherwise) const;

@@ -66,8 +66,7 @@ ParserState Loader::load_state(const Json& json,
     return state;
 }
 
-const ValueSet& Loader::value_set(const Json& transition, const ParserState& state,
-                                  const std::string& where) {
+std::uint32_t Loader::value_set(const Json& transition, const ParserState& state, const std::string& where) {
     const std::string name = text_member(transition, "value", where);
     const auto found = value_sets_.find(name);
     if (found == value_sets_.end()) fail(where, "no value set '" + name + "'");
@@ -80,7 +79,7 @@ const ValueSet& Loader::value_set(const Json& transition, const ParserState& sta
         unsupported(where, "a second use of value set '" + name + "' with a key of other parts");
     set.widths = std::move(widths);
     set.used = true;
-    return set;
+    return found->second;
 }
 
 void Loader::transitions(ParserState& state, const Json& json,
@@ -113,7 +112,7 @@ void Loader::transitions(ParserState& state, const Json& json,
         Transition out;
         out.next = next;
         if (type == "parse_vset") {
-            out.set = &value_set(transition, state, where);
+            out.set = value_set(transition, state, where);
             if (const Json& mask = member(transition, "mask", where); !mask.is_null())
                 out.masks = split(parse_hex_bytes(mask, bytes, where));
             state.transitions.push_back(std::move(out));

@@ -54,7 +54,7 @@ bool write_select(Assembler& out, const ParserState& state) {
         if (part.lookahead || part.computed)
             return false;  // of the packet's bytes, of a stack's last element
     for (const Transition& transition : state.transitions)
-        if (transition.set != nullptr || transition.values.size() != state.key.size() ||
+        if (transition.set || transition.values.size() != state.key.size() ||
             transition.masks.size() != state.key.size())
             return false;
     out.enter_leaf();

@@ -132,8 +132,8 @@ std::uint32_t Interpreter::next_state(const ParserState& state, const Packet& pa
     }
     for (const Transition& transition : state.transitions) {
         bool match = true;
-        if (transition.set != nullptr) {
-            match = is_member(*transition.set, transition.masks, key.data());
+        if (transition.set) {
+            match = is_member(program_.value_sets[*transition.set], transition.masks, key.data());
         } else {
             for (std::size_t i = 0; i < parts; ++i)
                 match &= (key[i] & transition.masks[i]) == transition.values[i];

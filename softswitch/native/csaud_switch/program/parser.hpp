@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +52,7 @@ struct Transition {
     // one per part of the key
     std::vector<std::uint64_t> values;
     std::vector<std::uint64_t> masks;
-    const ValueSet* set = nullptr;  // instead of values
+    std::optional<std::uint32_t> set;  // of the value sets of the program, instead of values
     std::uint32_t next = 0;
 };
 
