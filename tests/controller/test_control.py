@@ -1,6 +1,7 @@
 """The control socket: what each request changes, and above all what it leaves alone."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -50,6 +51,22 @@ def with_controller(body: Callable[[Any, Ask], Awaitable[None]]) -> None:
                 await body(made, request)
 
     asyncio.run(main())
+
+
+def test_a_client_that_says_no_more_is_let_go() -> None:
+    """Its answers come first, also those to lines that are no requests."""
+
+    async def main() -> bytes:
+        with run_directory() as run:
+            async with served(run), asyncio.timeout(PATIENCE_S):
+                reader, writer = await asyncio.open_unix_connection(run.control_socket)
+                writer.write(b'{"op": "intent"}\nno JSON\n')
+                writer.write_eof()
+                answers = await reader.read()
+                writer.close()
+                return answers
+
+    assert [json.loads(answer)["ok"] for answer in asyncio.run(main()).splitlines()] == [True, False]
 
 
 UPLINKS, ONE_LINK = BEFORE.faults.rules

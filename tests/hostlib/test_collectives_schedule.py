@@ -3,8 +3,19 @@
 import numpy as np
 import pytest
 from csaud.collectives import barrier, registry, ring
+from csaud.collectives.call import Call, marks
 from csaud.collectives.reductions import REDUCTIONS
-from csaud.collectives.schedule import Buffer, Recv, Reduce, Region, Send, messages, split
+from csaud.collectives.schedule import (
+    MAX_STEPS,
+    Buffer,
+    Recv,
+    Reduce,
+    Region,
+    Schedule,
+    Send,
+    messages,
+    split,
+)
 from csaud.errors import ConfigError
 from csaud.testing import assert_bit_equal
 from hypothesis import given, settings
@@ -146,3 +157,16 @@ def test_a_reference_of_unlike_arrays_is_refused():
         ring.reference_sum([np.zeros(2), np.zeros(3)])
     with pytest.raises(ValueError, match="no arrays"):
         ring.reference_sum([])
+
+
+def test_steps_and_messages_that_can_be_numbered_are_taken_and_no_more() -> None:
+    call = Call("barrier")
+    region = Region(Buffer.DATA, 0, 1)
+    last = Send(0, MAX_STEPS - 1, 65_535, region)
+    for schedule in (Schedule((), 0, MAX_STEPS), Schedule((last,), 0, MAX_STEPS)):
+        step, chunk = marks(call, schedule, 1)
+        assert step < MAX_STEPS and chunk < MAX_STEPS
+    beyond = Send(0, 0, 65_536, region)
+    for schedule in (Schedule((), 0, MAX_STEPS + 1), Schedule((beyond,), 0, 1)):
+        with pytest.raises(ConfigError, match="65536 each can be numbered"):
+            marks(call, schedule, 1)

@@ -11,11 +11,13 @@ from tests.hostlib.core_support import (
     DATA,
     EPOCH,
     LOSS,
+    MS,
     PROBE,
     PROBE_RSP,
     QKEY,
     STATE,
     US,
+    S,
     content,
     network,
     transfer,
@@ -229,3 +231,21 @@ def test_more_marks_than_a_report_can_tell() -> None:
     for coll_seq in range(1, 4):
         transfer(net, content(PACKETS * 64), src=1, dst=0, coll_seq=coll_seq)
     assert net.path_stats(0)["rx_path_ecn"] == net.path_stats(1)["tx_path_ecn"] == [0, 0, 0, 1 << 16]
+
+
+def test_a_report_names_a_packet_of_the_message_that_was_posted() -> None:
+    """What came before the post was of a larger message, and reached further than this one has packets."""
+    reports: list[tuple[int, int]] = []
+
+    def hook(p: Any) -> str | None:
+        if p.type == STATE:
+            reports.append((p.pkt_idx, p.pkt_total))
+        return "drop" if p.type == DATA and p.pkt_idx in (1, 2) else None
+
+    net = network(2, hook=hook)
+    net.post_send(0, 1, content(20 * 64), coll_seq=1)
+    net.run_until(MS)
+    reports.clear()
+    net.post_recv(1, 0, 3 * 64, coll_seq=1)
+    net.run_until(3 * S)
+    assert reports and all(index < total == 3 for index, total in reports)

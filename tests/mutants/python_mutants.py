@@ -1,6 +1,7 @@
 """Mutants of a Python file, by mutmut's operators and one that leaves a call out.
 
-Left alone: texts (what a message says is tested where it matters), annotations, decorators, imports.
+Left alone: texts (what a message says is tested where it matters), what is logged, annotations, decorators,
+imports.
 """
 
 from __future__ import annotations
@@ -54,12 +55,22 @@ class _Finder(cst.CSTVisitor):
         return False  # what an error says
 
     def on_visit(self, node: cst.CSTNode) -> bool:
+        if _logs(node):
+            return False
         for kind, operator in OPERATORS:
             if isinstance(node, kind):
                 for made in operator(node):
                     line = self.get_metadata(PositionProvider, node).start.line
                     self.found.append((line, operator.__name__.removeprefix("operator_"), node, made))
         return super().on_visit(node)
+
+
+def _logs(node: cst.CSTNode) -> bool:
+    """A call of the module's logger, by itself."""
+    match node:
+        case cst.Expr(cst.Call(cst.Attribute(cst.Name("log" | "LOG")))):
+            return True
+    return False
 
 
 class PythonFile:

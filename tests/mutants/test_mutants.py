@@ -38,6 +38,14 @@ def test_a_cpp_file_is_changed_where_it_has_code() -> None:
     assert {mutant.line for mutant in mutants if mutant is not None} == {5, 6, 7, 8}
 
 
+def test_what_python_logs_is_left_alone() -> None:
+    made = pytest.importorskip("tests.mutants.python_mutants", reason="mutmut comes with make mutants")
+    file = made.PythonFile("x.py", 'log.info("so", 1)\nlog.clear(2)\nwrite(3)\n')
+    mutants = [file.make(number) for number in range(len(file))]
+    changed = {mutant.change[0] for mutant in mutants if mutant is not None}
+    assert changed == {"write(3)"}
+
+
 def test_a_sample_is_a_function_of_its_seed() -> None:
     files = sample.sources(ROOT, ["hostlib/native/core"])
     first, again, other = (sample.draw(ROOT, files, 10, seed) for seed in (3, 3, 4))
