@@ -279,6 +279,23 @@ def test_posts_that_cannot_be() -> None:
         net.post_recv(1, 0, 1, coll_seq=1)
 
 
+@pytest.mark.parametrize("later", [0, 100, 3000])
+def test_the_name_of_a_finished_send_is_refused(later: int) -> None:
+    """However many messages ended since, whose names displace it where names are remembered."""
+    net = network(finished_memory=64)
+    for coll_seq in range(1, later + 2):
+        transfer(net, b"x", coll_seq=coll_seq)
+    with pytest.raises(ValueError, match="post_send: a message of this name was sent to this rank before"):
+        net.post_send(0, 1, b"y", coll_seq=1)
+    transfer(net, b"z", coll_seq=later + 2)  # nothing is half done
+
+
+def test_one_name_goes_to_several_ranks() -> None:
+    net = network(3)
+    for dst in (1, 2):
+        transfer(net, b"x", dst=dst)
+
+
 def test_deadline() -> None:
     net = network()
     net.post_recv(1, 0, 10, coll_seq=1, deadline=50 * MS)

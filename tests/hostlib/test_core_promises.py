@@ -67,7 +67,7 @@ def test_new_data_never_waits_for_recovery() -> None:
     assert len(lost) == 12
     assert disturbed[1] > max(disturbed[number] for number in range(2, messages + 1))
     for number in range(2, messages + 1):
-        assert disturbed[number] <= 1.15 * undisturbed[number]  # one place in sixteen is taken meanwhile
+        assert disturbed[number] <= 1.2 * undisturbed[number]  # one place in sixteen is taken meanwhile
 
 
 @pytest.mark.parametrize("path_mtu", [1024, 4096])
@@ -90,3 +90,34 @@ def test_packets_have_no_ack_of_their_own(path_mtu: int) -> None:
     data_bytes = data * (48 + path_mtu + 4)
     control_bytes = total(net, "tx_bytes") - data_bytes
     assert control_bytes / data_bytes <= {1024: 0.02, 4096: 0.005}[path_mtu]
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_receives_that_wait_ask_seldom(lost: int) -> None:
+    """Each asks its sender less and less often; when that begins at last, losses heal as fast as ever."""
+    receives, wait = 20, 1_000 * MS
+    dropped = []
+
+    def hook(p: Any) -> str | None:
+        if p.type == DATA and len(dropped) < lost:
+            dropped.append(p.pkt_idx)
+            return "drop"
+        return None
+
+    net = network(hook=hook, timer_tick=10 * US)
+    net.post_recv(1, 0, 1, coll_seq=1000)
+    net.post_send(0, 1, b"x", coll_seq=1000)
+    dropped.extend([0] * lost)  # not this one
+    assert net.settle(net.now + wait)
+    dropped.clear()
+    before, begun = net.stats(1)["tx_state"], net.now
+    waiting = [net.post_recv(1, 0, 1, coll_seq=number) for number in range(1, receives + 1)]
+    net.run_until(begun + wait)
+    assert net.stats(1)["tx_state"] - before <= 8 * receives
+    net.run_until(begun + 10 * wait)
+    assert net.stats(1)["tx_state"] - before <= (8 + 9 * 3) * receives
+    for number in range(1, receives + 1):
+        net.post_send(0, 1, b"y", coll_seq=number)
+    net.run_until(net.now + 20 * ROUND_TRIP)
+    assert [net.received(1, receive) for receive in waiting] == [b"y"] * receives
+    assert total(net, "rx_duplicates") == 0

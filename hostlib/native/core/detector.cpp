@@ -7,7 +7,8 @@
 namespace csaud {
 namespace {
 constexpr Nanos kBatchGap = 1;  // packets read in one batch arrive "together"
-constexpr unsigned kMaxRounds = 16;
+constexpr unsigned kMaxRounds = 32;
+constexpr unsigned kNotStarted = 2;  // rounds that such an answer counts for, beside the question's own
 
 // Gaps and spacings of more than four seconds are four seconds.
 std::uint32_t narrow(Nanos time) noexcept {
@@ -50,6 +51,12 @@ void IntervalDetector::sender_says(Nanos now, const Reassembly& r, std::uint16_t
         return;  // we have it all: the sender is slow, not the path
     // The word was sent after these packets, but may have overtaken them in a queue.
     word_ = {now + std::min(t.queueing, t.queue_max), tx_ts, sent};
+}
+
+void IntervalDetector::not_started() noexcept {
+    if (history_.any()) return;
+    rounds_ = static_cast<std::uint8_t>(
+        std::min(std::max<unsigned>(rounds_, kLostInARow) + kNotStarted, kMaxRounds));
 }
 
 void IntervalDetector::set_spacing(Nanos spacing) noexcept {

@@ -57,6 +57,9 @@ class IntervalDetector {
     void sender_says(Nanos now, const Reassembly&, std::uint16_t sent, std::uint32_t tx_ts,
                      const IntervalTerms&) noexcept;
 
+    // The sender said that it has not begun. It asks itself once it has: we need not hurry.
+    void not_started() noexcept;
+
     // A report if one is due; it counts as made.
     std::optional<Report> poll(const Serial&, Nanos now, const Reassembly&, const IntervalTerms&) noexcept;
     // The caller was stopped and may have unread packets: nothing is due before another interval. Works once

@@ -1,6 +1,6 @@
-// Messages received completely, remembered after their state is gone: the latest ones by name, older ones by
-// a watermark per (source, communicator). So a late PROBE is answered DONE and a late copy is known for a
-// duplicate.
+// Messages received completely, or acknowledged, remembered after their state is gone: the latest ones by
+// name, older ones by a watermark per (source, communicator). So a late PROBE is answered DONE, a late copy
+// is known for a duplicate, and no name is used again.
 #pragma once
 
 #include <cstdint>

@@ -99,7 +99,7 @@ void Receiver::report(MemoryUse& use) const noexcept {
     use.receives = messages_.bytes() + by_name_.bytes();
     use.arrivals = arrivals_.bytes();
     use.early = early_.bytes_taken();
-    use.finished = finished_.bytes();
+    use.finished += finished_.bytes();
     use.notices = notices_.bytes();
 }
 
@@ -136,6 +136,7 @@ void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
     Message& m = messages_[found];
     Peer& peer = ctx_.peers.get(d.csa.name.src_rank);
     if (d.control.reason == wire::Reason::gone && m.posted) return contradicted(found, now);
+    if (d.control.reason == wire::Reason::not_started) return m.detector.not_started();
     if (d.control.reason != wire::Reason::sent) return;
     m.detector.sender_says(now, m.reassembly, d.control.cumulative, d.csa.tx_ts, terms(m, peer));
     arm(found, m, peer);

@@ -17,6 +17,9 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     if (by_key_.find(Key{name, dst}) != kNone) {
         throw std::invalid_argument("post_send: a message of this name is under way to this rank");
     }
+    if (acknowledged_.contains(sent_to(name, dst))) {
+        throw std::invalid_argument("post_send: a message of this name was sent to this rank before");
+    }
     Peer& peer = ctx_.peers.get(dst);
     const std::uint32_t i = messages_.take();
     SendMessage& m = messages_[i];

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "acknowledged.hpp"
 #include "context.hpp"
+#include "finished.hpp"
 #include "index_map.hpp"
 #include "liveness.hpp"
 #include "memory.hpp"
@@ -25,6 +25,7 @@ class Sender {
           liveness_(l),
           rtx_by_{&c.stats.rtx_loss, &c.stats.rtx_gap, &c.stats.rtx_interval, &c.stats.rtx_probe},
           by_key_(KeyOf{&messages_}),
+          acknowledged_(c.config.finished_memory),
           rtx_(c.config.repair_order) {}
 
     std::uint64_t post(const MessageName&, std::uint16_t dst, std::span<const std::byte>, const Hints&,
@@ -74,7 +75,8 @@ class Sender {
     std::size_t unfinished() const noexcept { return messages_.in_use(); }
     void list(std::vector<PendingMessage>&) const;
     void report(MemoryUse& use) const noexcept {
-        use.sends = messages_.bytes() + by_key_.bytes() + acknowledged_.bytes();
+        use.sends = messages_.bytes() + by_key_.bytes();
+        use.finished += acknowledged_.bytes();
         use.copies = records_.bytes();
     }
 
@@ -103,6 +105,10 @@ class Sender {
     };
 
     SendMessage* find(const MessageName& name, std::uint16_t dst, std::uint32_t* index = nullptr);
+    static MessageName sent_to(MessageName name, std::uint16_t dst) noexcept {
+        name.src_rank = dst;
+        return name;
+    }
     bool fits(const SendMessage&, const wire::Decoded&) const noexcept;
     bool was_sent(const SendMessage&, std::uint16_t idx, std::uint8_t attempt) noexcept;
     void merge(SendMessage&, const wire::Decoded&, Nanos now);
@@ -136,7 +142,7 @@ class Sender {
     Pool<SendMessage> messages_;
     RecordPool records_;
     IndexMap<KeyOf> by_key_;
-    Acknowledged acknowledged_;
+    FinishedMessages acknowledged_;  // names with the destination for a source, which is ourselves
     HeldUp held_up_;
     HeldUp giving_;  // copies given out, not yet known to have left
     RetransmitQueue rtx_;

@@ -90,7 +90,7 @@ void Sender::on_ack(const wire::Decoded& d, Nanos now) {
     const SendMessage* m = find(d.csa.name, d.control.from_rank, &i);
     if (m == nullptr) return;  // a repeated ACK
     ++ctx_.stats.messages_sent;
-    acknowledged_.add(m->name, m->dst);
+    acknowledged_.add(sent_to(m->name, m->dst));
     finish(i, Status::ok, m->dst, now);
 }
 
@@ -264,7 +264,7 @@ void Sender::answer_interval(const SendMessage* m, const wire::Decoded& d) {
     ControlItem item;
     item.type = wire::Type::probe_rsp;
     item.reason = m == nullptr || m->next == 0 ? wire::Reason::not_started : wire::Reason::sent;
-    if (m == nullptr && acknowledged_.contains(d.csa.name, d.control.from_rank))
+    if (m == nullptr && acknowledged_.contains(sent_to(d.csa.name, d.control.from_rank)))
         item.reason = wire::Reason::gone;
     item.name = d.csa.name;
     item.pkt_total = d.csa.pkt_total;
