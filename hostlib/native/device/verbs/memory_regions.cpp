@@ -15,27 +15,32 @@ constexpr std::size_t kPage = 4096;
 
 }  // namespace
 
-std::shared_ptr<const Region> MemoryRegions::pin(std::span<const std::byte> memory) {
+std::shared_ptr<const Pin> MemoryRegions::pin(std::span<const std::byte> memory) {
     if (memory.size() < kWorthPinning) return nullptr;
-    if (std::shared_ptr<const Region> known = find(memory)) return known;
+    if (std::shared_ptr<const Pin> known = pinned(memory)) return known;
     // The library's interface has no const; without IBV_ACCESS_LOCAL_WRITE the device only reads.
     auto* start = const_cast<std::byte*>(memory.data());
     MemoryRegion mr(library().reg_mr(domain_->pd.get(), start, memory.size(), 0));
     if (!mr) return nullptr;
-    auto region = std::make_shared<const Region>(domain_, std::move(mr), memory);
+    auto pin = std::make_shared<const Pin>(std::make_shared<const Region>(domain_, std::move(mr), memory));
     const std::lock_guard lock(mutex_);
-    std::erase_if(regions_, [](const auto& entry) { return entry.second.expired(); });
-    regions_.emplace(memory.data(), region);
-    return region;
+    std::erase_if(pins_, [](const auto& entry) { return entry.second.expired(); });
+    pins_.emplace(memory.data(), pin);
+    return pin;
 }
 
 std::shared_ptr<const Region> MemoryRegions::find(std::span<const std::byte> part) {
+    const std::shared_ptr<const Pin> pin = pinned(part);
+    return pin ? pin->region : nullptr;
+}
+
+std::shared_ptr<const Pin> MemoryRegions::pinned(std::span<const std::byte> part) {
     const std::lock_guard lock(mutex_);
     // Those that begin at or before it; few are alive at a time.
-    for (auto entry = regions_.upper_bound(part.data()); entry != regions_.begin();) {
+    for (auto entry = pins_.upper_bound(part.data()); entry != pins_.begin();) {
         --entry;
-        std::shared_ptr<const Region> region = entry->second.lock();
-        if (region && region->holds(part)) return region;
+        std::shared_ptr<const Pin> pin = entry->second.lock();
+        if (pin && pin->region->holds(part)) return pin;
     }
     return nullptr;
 }

@@ -1,8 +1,9 @@
 // Registered memory: what the device may read from or write to by itself.
 //
 // A buffer of the application is registered while anything that is posted holds it, and by then nobody can
-// free or move it; so a registration can never be of memory that has become something else. A collective
-// holds its arrays from its first post to its last completion and so registers each of them once.
+// free or move it. A collective holds its arrays from its first post to its last completion and so registers
+// each of them once. The device may read a moment longer, until what was sent has completed: by then the
+// registration is of pages whose address may hold something else, so nobody finds it any more.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +34,11 @@ class Region {
     std::span<const std::byte> memory_;
 };
 
+// What those who hold a buffer share: as long as one of them does, its registration may be used.
+struct Pin {
+    std::shared_ptr<const Region> region;
+};
+
 // Calls are from any thread.
 class MemoryRegions {
   public:
@@ -40,15 +46,17 @@ class MemoryRegions {
 
     // Registers `memory` for sending until the last holder of the result lets go. Nothing: it is small, and
     // copied faster than registered, or the device refuses (memory lock limit).
-    std::shared_ptr<const Region> pin(std::span<const std::byte> memory);
+    std::shared_ptr<const Pin> pin(std::span<const std::byte> memory);
 
-    // The registration that covers `part`, or nothing.
+    // The registration of a pinned buffer that covers `part`, or nothing. It lasts as long as the result.
     std::shared_ptr<const Region> find(std::span<const std::byte> part);
 
   private:
+    std::shared_ptr<const Pin> pinned(std::span<const std::byte> part);
+
     std::shared_ptr<Domain> domain_;
     std::mutex mutex_;
-    std::multimap<const std::byte*, std::weak_ptr<const Region>> regions_;  // by first byte
+    std::multimap<const std::byte*, std::weak_ptr<const Pin>> pins_;  // by first byte
 };
 
 // Registered memory of our own, zeroed; the device may write to it where `writable`.
