@@ -7,12 +7,9 @@ all (`make nightly` draws a million); the number of a batch is its seed.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 
 import pytest
 from csaud import _core
-from hypothesis import HealthCheck, given, seed, settings
-from hypothesis import strategies as st
 
 from tests.hostlib.core_support import EPOCH, S
 from tests.hostlib.fault_schedules import (
@@ -23,34 +20,19 @@ from tests.hostlib.fault_schedules import (
     play,
     schedules,
 )
+from tests.support.drawn import drawn
 
 Status = _core.Status
 SCHEDULES = int(os.environ.get("CSAUD_SCHEDULES", "12000"))
 A_BATCH = 1_000
 BATCHES = range(max(1, SCHEDULES // (3 * A_BATCH)))
+A_CHECK = min(A_BATCH, max(1, SCHEDULES // 3))
+"""Schedules of a batch for each of the three properties."""
 ANEW = 1_000
 """Number of the first message of a job that begins again."""
 batches = pytest.mark.parametrize(
     "batch", [pytest.param(batch, marks=pytest.mark.thorough if batch else ()) for batch in BATCHES]
 )
-
-
-def drawn(batch: int, strategy: st.SearchStrategy[Schedule], check: Callable[[Schedule], None]) -> None:
-    """Check a batch of schedules; the first that fails is shrunk and raised."""
-
-    @seed(batch)
-    @settings(
-        max_examples=min(A_BATCH, max(1, SCHEDULES // 3)),
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-    )
-    @given(strategy)
-    def each(schedule: Schedule) -> None:
-        check(schedule)
-
-    each()
 
 
 def check_received(outcome: Outcome, schedule: Schedule, first: int = 0) -> None:
@@ -107,14 +89,14 @@ def check_begins_again(schedule: Schedule) -> None:
 
 @batches
 def test_all_data_arrives_exactly(batch: int) -> None:
-    drawn(batch, schedules(), check_exact)
+    drawn(batch, A_CHECK, schedules(), check_exact)
 
 
 @batches
 def test_a_dead_rank_is_named_by_all_that_wait_for_it(batch: int) -> None:
-    drawn(batch, schedules(kills=True), check_named)
+    drawn(batch, A_CHECK, schedules(kills=True), check_named)
 
 
 @batches
 def test_a_job_that_begins_again_takes_nothing_of_the_one_before(batch: int) -> None:
-    drawn(batch, schedules(kills=True), check_begins_again)
+    drawn(batch, A_CHECK, schedules(kills=True), check_begins_again)

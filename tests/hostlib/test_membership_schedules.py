@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
 
 import pytest
 from csaud.membership.agreement import Agreement
@@ -17,7 +16,6 @@ from csaud.membership.arbiter import is_quorum
 from csaud.membership.decree import Missing
 from csaud.membership.member import Gone
 from csaud.rendezvous import Table
-from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.hostlib.membership_network import (
@@ -31,31 +29,12 @@ from tests.hostlib.membership_network import (
     Schedule,
     Strike,
 )
+from tests.support.drawn import drawn
 
 SCHEDULES = int(os.environ.get("CSAUD_MEMBERSHIP_SCHEDULES", "10000"))
 A_BATCH = 1_000
 LIVELY = 1_000
 """Of those schedules, the ones that ask whether a group goes on at all."""
-
-
-def drawn(
-    batch: int, count: int, strategy: st.SearchStrategy[Schedule], check: Callable[[Schedule], None]
-) -> None:
-    """Check a batch of schedules; the first that fails is shrunk and raised."""
-
-    @seed(batch)
-    @settings(
-        max_examples=count,
-        deadline=None,
-        database=None,
-        suppress_health_check=list(HealthCheck),
-        print_blob=False,
-    )
-    @given(strategy)
-    def each(schedule: Schedule) -> None:
-        check(schedule)
-
-    each()
 
 
 # Strategies are made once: to make one takes longer than to draw from it.

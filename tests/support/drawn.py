@@ -1,0 +1,31 @@
+"""Schedules that hypothesis draws, in batches that can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+Schedule = TypeVar("Schedule")
+
+
+def drawn(
+    batch: int, count: int, strategy: st.SearchStrategy[Schedule], check: Callable[[Schedule], None]
+) -> None:
+    """Check `count` schedules, whose seed is the batch; the first that fails is shrunk and raised."""
+
+    @seed(batch)
+    @settings(
+        max_examples=count,
+        deadline=None,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+        print_blob=False,
+    )
+    @given(strategy)
+    def each(schedule: Schedule) -> None:
+        check(schedule)
+
+    each()
