@@ -1,7 +1,7 @@
 """The settings table: where values come from, and what a wrong one is told."""
 
 import pytest
-from csaud import settings
+from csaud import _core, settings
 from csaud.errors import ConfigError
 
 
@@ -54,3 +54,13 @@ def test_the_display_names_the_source_of_each_value():
     rows = {row[0]: row for row in settings.sources({"CSAUD_MTU": "1024"})}
     assert rows["mtu"][1:3] == (1024, "CSAUD_MTU")
     assert rows["window"][1:3] == (32, "default")
+
+
+def test_the_core_begins_with_what_a_job_has_that_sets_nothing() -> None:
+    """What is measured of the core alone is so that of a job."""
+    core, chosen = _core.EndpointConfig(), settings.Settings()
+    same = "window", "shared_window", "paths", "spray", "ordered", "ecn"
+    same += tuple(f"detect_{name}" for name in ("loss", "gap", "interval", "probe"))
+    assert {name: getattr(core, name) for name in same} == {name: getattr(chosen, name) for name in same}
+    assert core.path_policy == _core.PathPolicy[chosen.path_policy]
+    assert (core.queue_max, core.dead_after) == (chosen.queue_max * 1e9, chosen.dead_after * 1e9)
