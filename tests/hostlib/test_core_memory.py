@@ -82,6 +82,14 @@ def test_a_peer_rests_and_goes_on_where_it_stopped() -> None:
     assert net.unbalanced() == ""
 
 
+def test_what_comes_early_is_reported_with_its_payload() -> None:
+    net = network(2)
+    net.post_send(0, 1, MESSAGE, coll_seq=1)
+    net.run_until(5 * MS)
+    early = net.stats(1)["rx_early"]
+    assert early > 16 and used(net, 1, "early") >= early * 64
+
+
 def test_a_path_tracker_that_rested_takes_the_first_number_as_it_comes() -> None:
     tracker = testing.PathTracker(known=False)
     tracker.on_loss(16, 900)  # says nothing to who does not know where the path is
