@@ -69,7 +69,9 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--frames", type=int, default=FRAMES, help="of each sample")
     parser.add_argument("--jobs", type=int, default=4, help="samples at a time")
-    parser.add_argument("--only", action="append", default=[], metavar="SAMPLE", help="do not record then")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="SAMPLE", help="do these anew in --out"
+    )
     parser.add_argument("--keep", type=Path, metavar="DIR", help="compiled samples, for the next time")
     parser.add_argument("--out", type=Path, default=OUT)
     given = parser.parse_args()
@@ -88,8 +90,14 @@ def main() -> int:
         found = run(chosen, kept, given.seed, given.frames, given.jobs, lambda line: print(line, flush=True))
     counts = Counter(outcome.result for outcome in found.values())
     print(dict(counts))
-    if not given.only:
-        record(given, found, counts, round(time.monotonic() - begun))
+    took_s = round(time.monotonic() - begun)
+    if given.only and given.out.exists():
+        before = json.loads(given.out.read_text())
+        took_s += before["took_s"]
+        found = {name: Outcome(**entry) for name, entry in before["programs"].items()} | found
+        counts = Counter(outcome.result for outcome in found.values())
+    if not given.only or given.out.exists():
+        record(given, found, counts, took_s)
     return 1 if counts["differed"] else 0
 
 

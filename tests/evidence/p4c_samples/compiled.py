@@ -48,5 +48,6 @@ def compile_sample(source: Path, folder: Path) -> tuple[Path, Path]:
 
 def _first_error(printed: str) -> str:
     lines = printed.splitlines()
-    found = next((line for line in lines if "error:" in line or "BUG" in line), lines[0] if lines else "")
+    wanted = re.compile(r"error: (?!\d+ errors)|syntax error|BUG")
+    found = next((line for line in lines if wanted.search(line)), lines[0] if lines else "")
     return found.partition("error: ")[2] or found
