@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "csaud_host/endpoint/endpoint.hpp"
 #include "csaud_switch/fabric/fabric.hpp"
-#include "endpoint.hpp"
 #include "endpoint_port.hpp"
 #include "executor.hpp"
 

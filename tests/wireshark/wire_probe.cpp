@@ -7,8 +7,8 @@
 #include <map>
 #include <string>
 
-#include "crc32.hpp"
-#include "wire.hpp"
+#include "csaud_host/base/crc32.hpp"
+#include "csaud_host/wire/wire.hpp"
 
 namespace csaud {
 // Headers have no checksum that matters here.

@@ -9,12 +9,12 @@
 #include <string>
 
 #include "bindings.hpp"
-#include "completion.hpp"
-#include "config.hpp"
-#include "pending_message.hpp"
+#include "csaud_host/contract/completion.hpp"
+#include "csaud_host/contract/config.hpp"
+#include "csaud_host/contract/pending_message.hpp"
+#include "csaud_host/contract/stats.hpp"
+#include "csaud_host/wire/wire.hpp"
 #include "siphash.hpp"
-#include "stats.hpp"
-#include "wire.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "path_gap.hpp"
-#include "reassembly.hpp"
-#include "reorder.hpp"
+#include "csaud_host/loss/path_gap.hpp"
+#include "csaud_host/loss/reorder.hpp"
+#include "csaud_host/messages/reassembly.hpp"
 #include "soak.hpp"
 #include "virtual_network.hpp"
 #include "workload.hpp"

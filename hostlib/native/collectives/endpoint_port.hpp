@@ -1,7 +1,7 @@
 // An endpoint as the executor's port.
 #pragma once
 
-#include "endpoint.hpp"
+#include "csaud_host/endpoint/endpoint.hpp"
 #include "port.hpp"
 
 namespace csaud::collectives {

@@ -11,8 +11,9 @@
 #include <span>
 #include <vector>
 
-#include "completion.hpp"
-#include "message_name.hpp"
+#include "csaud_host/base/time.hpp"
+#include "csaud_host/contract/completion.hpp"
+#include "csaud_host/wire/message_name.hpp"
 #include "plan.hpp"
 #include "reduction.hpp"
 #include "step_times.hpp"

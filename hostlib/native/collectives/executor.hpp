@@ -14,8 +14,8 @@
 #include <optional>
 #include <vector>
 
+#include "csaud_host/base/flat_map.hpp"
 #include "execution.hpp"
-#include "flat_map.hpp"
 #include "flow_times.hpp"
 #include "port.hpp"
 

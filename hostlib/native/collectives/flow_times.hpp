@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "message_name.hpp"
+#include "csaud_host/base/time.hpp"
 
 namespace csaud::collectives {
 

@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "completion.hpp"
-#include "message_name.hpp"
+#include "csaud_host/base/time.hpp"
+#include "csaud_host/contract/completion.hpp"
+#include "csaud_host/wire/message_name.hpp"
 
 namespace csaud::collectives {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "message_name.hpp"
+#include "csaud_host/base/time.hpp"
 
 namespace csaud::collectives {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "endpoint.hpp"
+#include "csaud_host/endpoint/endpoint.hpp"
 
 namespace csaud::device {
 

@@ -2,8 +2,8 @@
 
 #include <netinet/in.h>
 
-#include "byte_order.hpp"
-#include "wire.hpp"
+#include "csaud_host/base/byte_order.hpp"
+#include "csaud_host/wire/wire.hpp"
 
 namespace csaud::device {
 

@@ -29,8 +29,8 @@
 #include <thread>
 #include <vector>
 
+#include "csaud_host/endpoint/endpoint.hpp"
 #include "device.hpp"
-#include "endpoint.hpp"
 #include "endpoint_port.hpp"
 #include "executor.hpp"
 #include "file_descriptor.hpp"

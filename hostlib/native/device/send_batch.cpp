@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "csaud_host/wire/wire.hpp"
 #include "sockets.hpp"
-#include "wire.hpp"
 
 namespace csaud::device {
 namespace {

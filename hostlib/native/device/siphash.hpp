@@ -1,7 +1,7 @@
 // SipHash-2-4 of libsodium, which is found at run time; without it everything else works.
 #pragma once
 
-#include "authentication.hpp"
+#include "csaud_host/wire/authentication.hpp"
 
 namespace csaud::device {
 

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "csaud_host/wire/wire.hpp"
 #include "ip_headers.hpp"
 #include "sockets.hpp"
-#include "wire.hpp"
 
 namespace csaud::device {
 namespace {

@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "csaud_host/wire/wire.hpp"
 #include "expect.hpp"
-#include "wire.hpp"
 
 namespace csaud::fuzz {
 

@@ -14,11 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "endpoint.hpp"
+#include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_host/wire/wire.hpp"
 #include "expect.hpp"
 #include "forgery.hpp"
 #include "script.hpp"
-#include "wire.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "csaud_host/wire/wire.hpp"
 #include "expect.hpp"
-#include "wire.hpp"
 
 namespace {
 

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "endpoint.hpp"
+#include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_host/wire/wire.hpp"
 #include "siphash.hpp"
-#include "wire.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "stats.hpp"
+#include "csaud_host/contract/stats.hpp"
 
 namespace csaud::testing {
 

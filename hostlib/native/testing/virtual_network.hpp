@@ -12,9 +12,9 @@
 #include <unordered_set>
 #include <vector>
 
-#include "endpoint.hpp"
+#include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_host/wire/wire.hpp"
 #include "splitmix.hpp"
-#include "wire.hpp"
 
 namespace csaud::testing {
 

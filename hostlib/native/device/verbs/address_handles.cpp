@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "byte_order.hpp"
 #include "clock.hpp"
+#include "csaud_host/base/byte_order.hpp"
 
 namespace csaud::device::verbs {
 namespace {

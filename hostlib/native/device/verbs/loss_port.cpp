@@ -6,11 +6,11 @@
 #include <cerrno>
 #include <string>
 
+#include "csaud_host/wire/wire.hpp"
 #include "ip_headers.hpp"
 #include "packet_filter.hpp"
 #include "port_sink.hpp"
 #include "sockets.hpp"
-#include "wire.hpp"
 
 namespace csaud::device::verbs {
 namespace {

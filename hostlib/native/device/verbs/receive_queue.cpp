@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <string>
 
-#include "byte_order.hpp"
 #include "cache_line.hpp"
+#include "csaud_host/base/byte_order.hpp"
+#include "csaud_host/wire/wire.hpp"
 #include "ip_headers.hpp"
 #include "sockets.hpp"
-#include "wire.hpp"
 
 namespace csaud::device::verbs {
 namespace {

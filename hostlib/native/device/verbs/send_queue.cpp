@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "cache_line.hpp"
-#include "wire.hpp"
+#include "csaud_host/wire/wire.hpp"
 
 namespace csaud::device::verbs {
 namespace {

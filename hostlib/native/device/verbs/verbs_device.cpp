@@ -4,7 +4,7 @@
 #include <fstream>
 
 #include "clock.hpp"
-#include "wire.hpp"
+#include "csaud_host/wire/wire.hpp"
 
 namespace csaud::device::verbs {
 namespace {

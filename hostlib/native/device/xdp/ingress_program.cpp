@@ -8,8 +8,8 @@
 #include <algorithm>
 
 #include "assembler.hpp"
+#include "csaud_host/wire/wire.hpp"
 #include "sockets.hpp"
-#include "wire.hpp"
 
 namespace csaud::device::xdp {
 namespace {

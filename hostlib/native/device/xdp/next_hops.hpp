@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <unordered_map>
 
-#include "endpoint.hpp"
+#include "csaud_host/endpoint/endpoint.hpp"
 #include "interface.hpp"
 #include "netlink.hpp"
 

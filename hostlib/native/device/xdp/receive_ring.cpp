@@ -7,8 +7,8 @@
 #include <bit>
 
 #include "bpf_calls.hpp"
-#include "byte_order.hpp"
-#include "wire.hpp"
+#include "csaud_host/base/byte_order.hpp"
+#include "csaud_host/wire/wire.hpp"
 
 namespace csaud::device::xdp {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <string>
 
-#include "byte_order.hpp"
 #include "clock.hpp"
+#include "csaud_host/base/byte_order.hpp"
 #include "sockets.hpp"
 
 namespace csaud::device::xdp {

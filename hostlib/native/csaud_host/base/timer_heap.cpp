@@ -1,0 +1,84 @@
+#include "csaud_host/base/timer_heap.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace csaud {
+
+std::uint32_t& TimerHeap::place(TimerKind kind, std::uint32_t index) {
+    auto& places = places_[static_cast<std::size_t>(kind)];
+    if (index >= places.size()) places.resize(std::max<std::size_t>(index + 1, places.size() * 2), 0);
+    return places[index];
+}
+
+void TimerHeap::put(std::size_t i, const Timer& t) {
+    heap_[i] = t;
+    place(t.kind, t.index) = static_cast<std::uint32_t>(i + 1);
+}
+
+void TimerHeap::rise(std::size_t i) {
+    const Timer t = heap_[i];
+    while (i > 0 && t.due < heap_[(i - 1) / 2].due) {
+        put(i, heap_[(i - 1) / 2]);
+        i = (i - 1) / 2;
+    }
+    put(i, t);
+}
+
+void TimerHeap::sink(std::size_t i) {
+    const Timer t = heap_[i];
+    for (;;) {
+        std::size_t child = 2 * i + 1;
+        if (child >= heap_.size()) break;
+        if (child + 1 < heap_.size() && heap_[child + 1].due < heap_[child].due) ++child;
+        if (t.due <= heap_[child].due) break;
+        put(i, heap_[child]);
+        i = child;
+    }
+    put(i, t);
+}
+
+void TimerHeap::remove(std::size_t i) {
+    place(heap_[i].kind, heap_[i].index) = 0;
+    const Timer last = heap_.back();
+    heap_.pop_back();
+    if (i == heap_.size()) return;
+    put(i, last);
+    rise(i);
+    sink(place(last.kind, last.index) - 1);
+}
+
+void TimerHeap::arm(TimerKind kind, std::uint32_t index, Nanos due) {
+    const std::uint32_t at = place(kind, index);
+    if (due == kNever) {
+        if (at != 0) remove(at - 1);
+        return;
+    }
+    if (at == 0) {
+        heap_.push_back({due, kind, index});
+        rise(heap_.size() - 1);
+        return;
+    }
+    heap_[at - 1].due = due;
+    rise(at - 1);
+    sink(place(kind, index) - 1);
+}
+
+void TimerHeap::arm_earlier(TimerKind kind, std::uint32_t index, Nanos due) {
+    const std::uint32_t at = place(kind, index);
+    if (at == 0 || due < heap_[at - 1].due) arm(kind, index, due);
+}
+
+std::size_t TimerHeap::bytes() const noexcept {
+    std::size_t n = heap_.capacity() * sizeof(Timer);
+    for (const auto& places : places_) n += places.capacity() * sizeof(std::uint32_t);
+    return n;
+}
+
+Timer TimerHeap::pop() {
+    const Timer top = heap_.front();
+    remove(0);
+    return top;
+}
+
+}  // namespace csaud

@@ -1,0 +1,222 @@
+#include "csaud_host/endpoint/transmitter.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace csaud {
+namespace {
+// Control packets sent late by at most this much of pace may be caught up in a burst.
+constexpr Nanos kBurst = 100 * kMicrosecond;
+
+// What must not be cut again: control, what is urgent, and what was lost twice.
+constexpr std::uint8_t kLastUrgentClass = 2;
+constexpr std::uint8_t kStubborn = 2;  // attempts
+
+std::uint8_t trimming(std::uint8_t cls, std::uint8_t attempt) noexcept {
+    return static_cast<std::uint8_t>(cls <= kLastUrgentClass || attempt >= kStubborn ? wire::kNoTrim : 0);
+}
+}  // namespace
+
+wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t path,
+                               std::uint8_t ecn) noexcept {
+    const EndpointConfig& c = ctx_.config;
+    const PeerTable::Address& to = ctx_.peers.address(dst);
+    out.dst_ipv4 = to.ipv4;
+    out.dst_qpn = to.qpn;
+    out.dst_rank = dst;
+    out.path_id = path;
+    if (++ip_id_ == 0) ip_id_ = 1;
+    psn_ = (psn_ + 1) & 0xFF'FFFF;
+    wire::Route r;
+    r.src_ipv4 = c.local.ipv4;
+    r.dst_ipv4 = to.ipv4;
+    r.src_qpn = c.local.qpn;
+    r.dst_qpn = to.qpn;
+    r.qkey = c.qkey;
+    r.src_port =
+        c.udp_source_port != 0 ? c.udp_source_port : static_cast<std::uint16_t>(0xC000 | (path & 0x3FFF));
+    r.dst_port = c.roce_port;
+    r.ip_id = c.zero_ip_id ? 0 : ip_id_;
+    r.tos = c.tos | ecn;
+    r.ttl = c.ttl;
+    r.psn = psn_;
+    return r;
+}
+
+void Transmitter::seal(TxPacket& out, std::size_t pad) noexcept {
+    const EndpointConfig& c = ctx_.config;
+    const std::size_t end = c.auth.bytes() + pad;  // of what the iCRC covers
+    out.tail_len = static_cast<std::uint8_t>(end + wire::kIcrcBytes);
+    std::memset(out.tail.data(), 0, out.tail_len);
+    if (c.auth.on()) {
+        const auto headers = std::span(out.head).first(out.head_len).subspan(wire::kCsaOffset);
+        const auto tag = tag_of(c.auth, {c.local.ipv4, out.dst_ipv4, c.local.qpn, out.dst_qpn}, headers,
+                                out.payload.size());
+        std::memcpy(out.tail.data(), tag.data(), tag.size());
+    }
+    if (c.make_icrc) {
+        const auto crc =
+            wire::icrc(std::span(out.head).first(out.head_len), out.payload, std::span(out.tail).first(end));
+        std::memcpy(out.tail.data() + end, crc.data(), crc.size());
+    }
+    ctx_.stats.tx_bytes += out.size();
+}
+
+void Transmitter::build_data(const Sender::Copy& copy, TxPacket& out, Nanos) {
+    const SendMessage& m = *copy.message;
+    const EndpointConfig& c = ctx_.config;
+    wire::CsaHeader h;
+    h.type = wire::Type::data;
+    h.flags = static_cast<std::uint8_t>((copy.record.attempt != 0 ? wire::kRtx : 0) |
+                                        (copy.pkt_idx + 1 == m.total ? wire::kLast : 0) |
+                                        (m.barrier ? wire::kBarrier : 0) | (copy.asks ? wire::kAckReq : 0) |
+                                        trimming(copy.cls, copy.record.attempt));
+    h.spray = c.spray;
+    h.cls = copy.cls;
+    h.ordered = c.ordered;
+    h.attempt = copy.record.attempt;
+    h.name = m.name;
+    h.pkt_idx = copy.pkt_idx;
+    h.pkt_total = m.total;
+    h.path_id = copy.record.path;
+    h.path_seq = copy.record.path_seq;
+    h.tx_ts = copy.record.tx_ts;
+    out.payload = m.payload(copy.pkt_idx, ctx_.payload_bytes);
+    const std::size_t pad =
+        wire::encode_headers(out.head, route(out, m.dst, h.path_id, c.ecn ? wire::kEct0 : std::uint8_t{0}), h,
+                             out.payload.size() + c.auth.bytes());
+    out.head_len = wire::kHeaderBytes;
+    seal(out, pad);
+}
+
+// False: what it would have said is void by now.
+bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos now) {
+    Peer& peer = ctx_.peers.get(item.peer);
+    wire::CsaHeader h;
+    h.type = item.type;
+    h.spray = ctx_.config.spray;
+    h.cls = 0;
+    h.flags = trimming(h.cls, 0);
+    h.attempt = item.attempt;
+    h.name = item.name;
+    h.pkt_idx = item.pkt_idx;
+    h.pkt_total = item.pkt_total;
+    h.path_id = item.via != kAnyPath ? item.via : peer.paths.next_control();
+    h.tx_ts = ctx_.ticks(now);
+
+    wire::ControlPart c;
+    c.reason = item.reason;
+    c.flags = item.flags;
+    c.newest_tx_ts = item.newest_ts;
+    c.echoed_path = item.path;
+    c.path_first = item.path_first;
+    c.path_count = item.path_count;
+    c.from_rank = ctx_.config.rank;
+    c.cumulative = item.cumulative;
+    const Reassembly* arrived = nullptr;
+    if (item.type == wire::Type::state) {
+        const Receiver::View view = receiver_.view(item.name);
+        if (view.finished && item.reason == wire::Reason::loss) return false;
+        if (view.finished && item.reason != wire::Reason::gap) {
+            h.type = wire::Type::ack;
+            c.reason = wire::Reason::done;
+        }
+        if (view.awaited) c.flags |= wire::kAwaited;
+        arrived = view.reassembly;
+    }
+    if (item.type == wire::Type::credit && peer.echo_ts != 0) {
+        c.flags = wire::kSeen | wire::kEcho;
+        c.newest_tx_ts = peer.echo_ts;
+    }
+    if (peer.ecn != nullptr) {
+        const bool of_path = item.reason == wire::Reason::gap || (item.flags & wire::kOfPath) != 0;
+        EcnMarks& marks = peer.ecn->from;
+        if (const EcnReport m =
+                of_path ? marks.tell(ctx_.ecn_serial, item.path) : marks.tell(ctx_.ecn_serial);
+            m.any) {
+            h.flags |= wire::kEcnEcho;
+            c.echoed_path = m.path;
+            c.ecn_count = m.count;
+        }
+    }
+    c.credit = peer.grant.tell(ctx_.credit_serial);
+    if (item.path_count == 0) {
+        const WindowNews news = peer.arrivals.tell(ctx_.window_serial);
+        c.flags |= wire::kWindow;
+        c.path_first = news.size;
+        c.path_count = news.arrived;
+    }
+    peer.credit_queued = false;
+    if (arrived != nullptr) {
+        c.cumulative = static_cast<std::uint16_t>(arrived->first_missing());
+        c.bitmap_bits = static_cast<std::uint16_t>(arrived->total());
+    }
+    std::string_view note;
+    if (item.type == wire::Type::abort) note = ctx_.abort_note;
+    if (item.noted) note = ctx_.notes_to[item.peer];
+    if (!note.empty()) c.bitmap_bits = static_cast<std::uint16_t>(8 * note.size());
+    const std::size_t body = wire::kControlBytes + Bitmap::wire_bytes(c.bitmap_bits);
+    const std::size_t pad = wire::encode_headers(out.head, route(out, item.peer, h.path_id, 0), h,
+                                                 body + ctx_.config.auth.bytes());
+    const std::span<std::byte> part = std::span(out.head).subspan(wire::kHeaderBytes);
+    wire::encode_control(part, c);
+    if (arrived != nullptr) arrived->bitmap().write(part.subspan(wire::kControlBytes), arrived->total());
+    if (!note.empty()) std::memcpy(part.data() + wire::kControlBytes, note.data(), note.size());
+    out.head_len = static_cast<std::uint16_t>(wire::kHeaderBytes + body);
+    out.payload = {};
+    seal(out, pad);
+
+    Stats& s = ctx_.stats;
+    ++s.tx_control;
+    switch (h.type) {
+        case wire::Type::ack:
+            ++s.tx_ack;
+            break;
+        case wire::Type::state:
+            ++s.tx_state;
+            break;
+        case wire::Type::credit:
+            ++s.tx_credit;
+            break;
+        case wire::Type::probe:
+            ++s.tx_probe;
+            break;
+        case wire::Type::probe_rsp:
+            ++s.tx_probe_rsp;
+            break;
+        default:
+            ++s.tx_abort;
+    }
+    return true;
+}
+
+bool Transmitter::next_control(TxPacket& out, Nanos now) {
+    while (!ctx_.control.empty()) {
+        const ControlItem item = ctx_.control.pop();
+        // Credit went with another packet meanwhile.
+        if (item.type == wire::Type::credit && !ctx_.peers.get(item.peer).credit_queued) continue;
+        if (build_control(item, out, now)) return true;
+    }
+    return false;
+}
+
+bool Transmitter::next(TxPacket& out, Nanos now) {
+    if (next_control(out, now)) return true;
+    const std::uint64_t pace = ctx_.config.pace_bps;
+    if (pace != 0 && now < next_data_) return false;
+    Sender::Copy copy;
+    if (!sender_.next_copy(copy, now)) return false;
+    build_data(copy, out, now);
+    if (pace != 0) {
+        const auto time = static_cast<Nanos>(out.size() * 8 * static_cast<std::uint64_t>(kSecond) / pace);
+        next_data_ = std::max(next_data_, now - kBurst) + time;
+    }
+    return true;
+}
+
+Nanos Transmitter::deadline() const noexcept {
+    return ctx_.config.pace_bps != 0 && sender_.has_copies() ? next_data_ : kNever;
+}
+
+}  // namespace csaud

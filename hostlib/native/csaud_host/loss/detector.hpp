@@ -1,0 +1,111 @@
+// The adaptive interval: when a receiver should tell a sender which packets of a message are missing.
+//
+//   T_det = clamp(delta + 2 sigma + 3 g (1 - 0.75 kappa), T_min, max(T_min, T_max))   in a hurry
+//   T_det = clamp(delta + 4 sigma + 3 g, T_min, max(T_min, T_max))                    while nothing is lost
+//
+// A report is due when a hole is older than T_det (a packet sent after it arrived that long ago), when the
+// message has been idle for T_det, or when nothing at all came for the time that a first packet needs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "csaud_host/base/sequence.hpp"
+#include "csaud_host/base/time.hpp"
+#include "csaud_host/loss/arrival_history.hpp"
+#include "csaud_host/loss/reorder.hpp"
+#include "csaud_host/messages/reassembly.hpp"
+
+namespace csaud {
+
+// What the interval depends on beside the message itself.
+struct IntervalTerms {
+    Nanos fixed = 0;  // an interval that does not adapt; 0: none
+    Nanos rtt_base = 0;
+    Nanos rtt_smoothed = 0;
+    Nanos rtt_patience = 0;  // what a round trip hardly exceeds
+    Nanos delta = 0;
+    Nanos sigma = 0;
+    double barrier = 0;  // kappa
+    bool hurry = false;  // something was lost of late
+    Nanos t_min = 0;
+    Nanos queue_max = 0;          // Q_max
+    Nanos queueing = 0;           // what DATA stands in queues beyond control packets, hardly exceeded
+    Nanos longest_wait = 0;       // between two reports of one message
+    std::uint32_t answer_ts = 0;  // the sender's clock when it hears a report made now: answers are not older
+};
+
+class IntervalDetector {
+  public:
+    // What a STATE shall say. seen: newest_ts holds the newest tx_ts and highest_idx the highest packet that
+    // arrived at least T_det ago.
+    struct Report {
+        bool seen = false;
+        std::uint16_t highest_idx = 0;
+        std::uint32_t newest_ts = 0;
+    };
+
+    // A new message. `gap`: the first guess of g. First report `first_wait` from now if nothing arrives.
+    void reset(Nanos now, Nanos gap, Nanos first_wait) noexcept;
+
+    // A new packet of the message arrived (already marked in the reassembly).
+    void arrived(const Serial&, ArrivalStore&, Nanos now, const Reassembly&, std::uint32_t tx_ts);
+    // The message goes.
+    void close(ArrivalStore& store) noexcept { history_.reset(store); }
+
+    // The sender said that it has sent the first `sent` packets by its time `tx_ts`.
+    void sender_says(Nanos now, const Reassembly&, std::uint16_t sent, std::uint32_t tx_ts,
+                     const IntervalTerms&) noexcept;
+
+    // The sender said that it has not begun. It asks itself once it has: we need not hurry.
+    void not_started() noexcept;
+
+    // A report if one is due; it counts as made.
+    std::optional<Report> poll(const Serial&, Nanos now, const Reassembly&, const IntervalTerms&) noexcept;
+    // The caller was stopped and may have unread packets: nothing is due before another interval. Works once
+    // between two polls, so that a caller who is always late still reports.
+    bool postpone(Nanos now, const IntervalTerms&) noexcept;
+
+    // Nothing is due before `until`.
+    void defer(Nanos until) noexcept { not_before_ = until; }
+
+    Nanos deadline(const Serial&, const Reassembly&, const IntervalTerms&) const noexcept;
+
+    Nanos interval(const IntervalTerms&) const noexcept;
+
+    // How finely the history is kept: a quarter of the present interval. Set now and then, not with each
+    // packet.
+    void set_spacing(Nanos spacing) noexcept;
+
+    // How late the packet `idx`, arriving now, is behind the first that was sent after it; negative: it is
+    // not late.
+    Nanos lateness(Nanos now, std::size_t idx) const noexcept;
+
+    Nanos mean_gap() const noexcept { return mean_gap_; }
+
+  private:
+    // The sender's word that it has sent so many packets: as if a later packet had arrived at `at`.
+    struct Word {
+        Nanos at = kNever;  // kNever: none
+        std::uint32_t ts = 0;
+        std::uint16_t sent = 0;
+    };
+
+    Nanos hole_due(const Serial&, const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
+    Nanos word_due(const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
+    Nanos idle_due(Nanos interval, const IntervalTerms&) const noexcept;
+
+    ArrivalHistory history_;
+    Nanos reported_at_ = kNever;  // kNever: no report yet
+    Nanos first_due_ = 0;
+    Nanos not_before_ = 0;
+    Word word_;
+    std::uint32_t spacing_ = 0;        // ns
+    std::uint32_t mean_gap_ = 0;       // g, ns
+    std::uint32_t answer_ts_ = 0;      // of the last report
+    std::uint16_t reported_high_ = 0;  // holes below it were reported
+    std::uint8_t rounds_ = 0;          // reports since the last arrival
+    bool postponed_ = false;
+};
+
+}  // namespace csaud
