@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/endpoint_port.hpp"
+#include "collectives/executor.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
 #include "csaud_switch/fabric/fabric.hpp"
-#include "endpoint_port.hpp"
-#include "executor.hpp"
 
 namespace csaud::sim {
 

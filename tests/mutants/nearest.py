@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PARTS = {
-    "hostlib/native/core": ("tests/hostlib",),
+    "hostlib/native/csaud_host": ("tests/hostlib",),
     "hostlib/csaud": ("tests/hostlib",),
     "controller/csaud_controller": ("tests/controller", "tests/topologies"),
 }

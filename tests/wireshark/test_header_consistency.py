@@ -24,7 +24,8 @@ DOCUMENT = ROOT / "docs" / "protocol.md"
 P4_HEADERS = ROOT / "p4src" / "shared" / "headers.p4"
 P4_CONSTANTS = ROOT / "p4src" / "shared" / "constants.p4"
 P4_COMPILED = ROOT / "p4src" / "artifacts" / "csaud.json"
-NATIVE = ROOT / "hostlib" / "native" / "core"
+NATIVE = ROOT / "hostlib" / "native"
+CORE = NATIVE / "csaud_host"
 PROBE = Path(__file__).with_name("wire_probe.cpp")
 
 ETHERNET, CSA_AT, CONTROL_AT = 14, 48, 80
@@ -206,7 +207,7 @@ def test_transport_headers_are_the_same_everywhere() -> None:
 @needs_tshark
 def test_numbers_are_the_same_everywhere() -> None:
     described = numbers.of_document(DOCUMENT.read_text())
-    codec = numbers.of_codec_header((NATIVE / "wire.hpp").read_text())
+    codec = numbers.of_codec_header((CORE / "wire/wire.hpp").read_text())
     program = numbers.of_p4(P4_CONSTANTS.read_text())
     values = run(["-G", "values"])
     assert described["type"] == codec["type"] == numbers.of_listing(values, "csaud.type")
@@ -360,11 +361,11 @@ def test_an_altered_control_part_of_the_dissector_is_noticed(tmp_path: Path) -> 
 )  # fmt: skip
 def test_an_altered_codec_is_noticed(old: str, new: str, fields: set[str], tmp_path: Path) -> None:
     """The codec is compiled anew, with an alteration in it or none."""
-    text = (NATIVE / "wire.cpp").read_text()
+    text = (CORE / "wire/wire.cpp").read_text()
     (tmp_path / "wire.cpp").write_text(replaced(text, old, new) if old else text)
     probe = tmp_path / "probe"
     compiler = ["g++", "-std=c++20", "-O0", f"-I{NATIVE}", "-o", str(probe)]
-    parts = [tmp_path / "wire.cpp", NATIVE / "bitmap.cpp", PROBE]
+    parts = [tmp_path / "wire.cpp", CORE / "base/bitmap.cpp", PROBE]
     subprocess.run([*compiler, *map(str, parts)], check=True, timeout=120)
 
     def encode(values: Mapping[str, int]) -> bytes:

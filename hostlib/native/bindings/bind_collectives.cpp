@@ -19,8 +19,8 @@
 #include <vector>
 
 #include "bindings.hpp"
+#include "collectives/reduction.hpp"
 #include "held_execution.hpp"
-#include "reduction.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;

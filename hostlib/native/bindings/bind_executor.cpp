@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "bindings.hpp"
-#include "executor.hpp"
+#include "collectives/executor.hpp"
 #include "held_execution.hpp"
 
 namespace nb = nanobind;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "execution.hpp"
+#include "collectives/execution.hpp"
 #include "held_buffers.hpp"
 
 namespace csaud::bindings {

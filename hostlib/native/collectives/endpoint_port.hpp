@@ -1,8 +1,8 @@
 // An endpoint as the executor's port.
 #pragma once
 
+#include "collectives/port.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
-#include "port.hpp"
 
 namespace csaud::collectives {
 

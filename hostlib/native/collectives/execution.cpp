@@ -1,4 +1,4 @@
-#include "execution.hpp"
+#include "collectives/execution.hpp"
 
 #include <stdexcept>
 #include <string>

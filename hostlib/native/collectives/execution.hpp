@@ -11,12 +11,12 @@
 #include <span>
 #include <vector>
 
+#include "collectives/plan.hpp"
+#include "collectives/reduction.hpp"
+#include "collectives/step_times.hpp"
 #include "csaud_host/base/time.hpp"
 #include "csaud_host/contract/completion.hpp"
 #include "csaud_host/wire/message_name.hpp"
-#include "plan.hpp"
-#include "reduction.hpp"
-#include "step_times.hpp"
 
 namespace csaud::collectives {
 

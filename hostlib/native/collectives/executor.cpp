@@ -1,4 +1,4 @@
-#include "executor.hpp"
+#include "collectives/executor.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -14,10 +14,10 @@
 #include <optional>
 #include <vector>
 
+#include "collectives/execution.hpp"
+#include "collectives/flow_times.hpp"
+#include "collectives/port.hpp"
 #include "csaud_host/base/flat_map.hpp"
-#include "execution.hpp"
-#include "flow_times.hpp"
-#include "port.hpp"
 
 namespace csaud::collectives {
 

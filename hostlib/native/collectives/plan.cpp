@@ -1,4 +1,4 @@
-#include "plan.hpp"
+#include "collectives/plan.hpp"
 
 #include <algorithm>
 #include <stdexcept>

@@ -1,9 +1,9 @@
-#include "reduction.hpp"
+#include "collectives/reduction.hpp"
 
-#include "reduction_avx2.hpp"
+#include "collectives/reduction_avx2.hpp"
 
 #define CSAUD_LOOPS baseline
-#include "reduction_loops.hpp"
+#include "collectives/reduction_loops.hpp"
 
 namespace csaud::collectives {
 

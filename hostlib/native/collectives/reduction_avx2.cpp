@@ -1,9 +1,9 @@
 // The loops for processors with AVX2 and F16C; compiled with those instructions on x86-64 (CMakeLists.txt).
-#include "reduction_avx2.hpp"
+#include "collectives/reduction_avx2.hpp"
 
 #if defined(__AVX2__) && defined(__F16C__)
 #define CSAUD_LOOPS avx2
-#include "reduction_loops.hpp"
+#include "collectives/reduction_loops.hpp"
 
 namespace csaud::collectives {
 

@@ -1,7 +1,7 @@
 // Only reduction.cpp asks for these, after a look at the processor.
 #pragma once
 
-#include "reduction.hpp"
+#include "collectives/reduction.hpp"
 
 namespace csaud::collectives {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "reduction.hpp"
+#include "collectives/reduction.hpp"
 #if defined(__F16C__)
 #include <immintrin.h>
 #endif

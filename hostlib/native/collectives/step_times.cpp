@@ -1,4 +1,4 @@
-#include "step_times.hpp"
+#include "collectives/step_times.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -29,10 +29,10 @@
 #include <thread>
 #include <vector>
 
+#include "collectives/endpoint_port.hpp"
+#include "collectives/executor.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
 #include "device.hpp"
-#include "endpoint_port.hpp"
-#include "executor.hpp"
 #include "file_descriptor.hpp"
 
 namespace csaud::device {
