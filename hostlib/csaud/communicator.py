@@ -184,7 +184,8 @@ class Communicator(Group):
                 it are left out. Longer than it takes all survivors to notice the failure (`dead_after`).
 
         Raises:
-            NoQuorum: too few ranks were met in time.
+            NoQuorum: too few ranks were met in time. This communicator is closed then, too; whoever wants to
+                go on joins those that have (`csaud.join`), or starts a new job.
             Evicted: the others have gone on without this rank.
             ConfigError: the communicator is closed.
         """
