@@ -85,6 +85,24 @@ def test_a_lost_ack_is_healed_by_the_probe_and_costs_no_data() -> None:
     assert net.unbalanced() == ""
 
 
+@pytest.mark.parametrize("late", [10 * MS, 100 * MS, 1_000 * MS])
+def test_a_lost_ack_of_what_waited_for_its_receive_costs_its_sender_nothing(late: int) -> None:
+    """By then the sender asks so seldom that it would stand for a quarter of the time that it waited."""
+
+    whole = content(100)  # so it has all come when its receive is posted
+
+    def finished(lost: int) -> int:
+        net = network(hook=Drop(lambda p: p.type == ACK, lost))
+        net.post_send(0, 1, whole, coll_seq=1)
+        net.run_until(late)
+        net.post_recv(1, 0, len(whole), coll_seq=1)
+        assert net.settle(late + 2_000 * MS)
+        assert net.unbalanced() == ""
+        return int(net.completions(0)[0].finished_ns)
+
+    assert finished(1) - finished(0) < MS
+
+
 def test_acks_lost_in_a_row_each_cost_one_wait() -> None:
     """A sender that gets no answer does not back off at once: what is silent is the network."""
 

@@ -4,6 +4,10 @@
 #include <stdexcept>
 
 namespace csaud {
+namespace {
+// A receive that is posted so long after its first packet came is late.
+constexpr Nanos kLatePost = kMillisecond;
+}  // namespace
 
 Receiver::Receiver(Context& c, Liveness& l)
     : ctx_(c),
@@ -69,7 +73,12 @@ std::uint64_t Receiver::post(const MessageName& name, std::uint16_t src, std::sp
     take_early(m, peer);
     const std::uint64_t id = m.id;
     if (m.reassembly.complete()) {
+        // Its sender has asked ever more seldom meanwhile, and would not ask again for as long if this ACK
+        // were lost: two go, by two paths.
+        const bool late = now - m.started > kLatePost;
+        const std::size_t total = m.reassembly.total();
         complete(i, peer, 0, now);
+        if (late) acknowledge(name, total, peer, 0);
     } else {
         arm(i, m, peer);
     }
@@ -301,15 +310,20 @@ void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nano
     }
     steps_.completed(static_cast<std::uint32_t>(m.reassembly.total()));
     finished_.add(m.name);
-    ControlItem ack = answer(wire::Type::ack, wire::Reason::none, m.name,
-                             static_cast<std::uint16_t>(m.reassembly.total()), peer.rank);
+    acknowledge(m.name, m.reassembly.total(), peer, echo_ts);
+    finish(m, Status::ok, peer.rank, now);
+    close(i, peer);
+}
+
+void Receiver::acknowledge(const MessageName& name, std::size_t total, const Peer& peer,
+                           std::uint32_t echo_ts) {
+    ControlItem ack =
+        answer(wire::Type::ack, wire::Reason::none, name, static_cast<std::uint16_t>(total), peer.rank);
     if (echo_ts != 0) {
         ack.flags = wire::kEcho | wire::kSeen;
         ack.newest_ts = echo_ts;
     }
     ctx_.control.push(ack);
-    finish(m, Status::ok, peer.rank, now);
-    close(i, peer);
 }
 
 void Receiver::finish(Message& m, Status status, std::uint16_t rank, Nanos now) {

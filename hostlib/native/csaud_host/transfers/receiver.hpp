@@ -87,6 +87,7 @@ class Receiver {
     std::uint32_t open(const MessageName&, std::size_t total, Nanos now, Nanos first_wait);
     void close(std::uint32_t index, Peer&);
     void complete(std::uint32_t index, Peer&, std::uint32_t echo_ts, Nanos now);
+    void acknowledge(const MessageName&, std::size_t total, const Peer&, std::uint32_t echo_ts);
     void finish(Message&, Status, std::uint16_t rank, Nanos now);
     void take_early(Message&, Peer&);
     void drop_early(Message&, Peer&);
