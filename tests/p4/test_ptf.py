@@ -49,6 +49,7 @@ def wires(tmp_path: Path) -> Iterator[Namespace]:
         namespace.close()
 
 
+@pytest.mark.thorough
 def test_ptf_passes_on_the_embedded_switch(wires: Namespace, tmp_path: Path) -> None:
     argv = [sys.executable, str(PTF), "--test-dir", str(ROOT / "tests" / "ptf"), "--pypath", str(ROOT),
             "--log-dir", str(tmp_path / "logs"), "--qlen", "10000",

@@ -136,6 +136,7 @@ class Fuzzer:
             rpc(message, timeout=PATIENCE_S)
 
 
+@pytest.mark.thorough
 def test_ten_thousand_damaged_requests(tmp_path: Path) -> None:
     """Each is answered with a code that P4Runtime knows; the switch works as before, with no more memory."""
     print(f"seed {SEED}")

@@ -42,8 +42,12 @@ def nothing_is_left(path) -> None:
     ("words", "says"),
     [
         ("csaud_softswitch", "softswitch was killed by SIGKILL"),
-        ("csaud_controller", "controller was killed by SIGKILL"),
-        ("unshare --net", "the run was killed; its processes and namespaces are gone"),
+        pytest.param("csaud_controller", "controller was killed by SIGKILL", marks=pytest.mark.thorough),
+        pytest.param(
+            "unshare --net",
+            "the run was killed; its processes and namespaces are gone",
+            marks=pytest.mark.thorough,
+        ),
         ("csaud_topologies.run.init", "the run was killed; its processes and namespaces are gone"),
     ],
 )
@@ -93,7 +97,7 @@ def test_killed_supervisor_takes_everything_with_it_and_clean_removes_the_rest(e
 
 
 @pytest.mark.parametrize("at_once", [False, True], ids=["while the job runs", "while it starts"])
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signum", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
 def test_ctrl_c_and_kill_are_quiet_and_clean(endless, signum, at_once):
     if not at_once:
         the_job_runs(endless)

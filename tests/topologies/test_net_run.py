@@ -110,6 +110,7 @@ def test_a_job_at_the_prompt_has_books_of_its_own_whatever_went_before(tmp_path)
     assert status == 0
 
 
+@pytest.mark.thorough
 def test_the_report_tells_what_ran_not_what_the_scenario_says(tmp_path):
     """Changes before a job and in it; the books balance in any case."""
     status, output = at_prompt(

@@ -26,7 +26,9 @@ events: [{at_step: 1, link: uplink, do: down}]
         pytest.param(
             ("--signal", "bounce", "--spray", "least-queue"), {"senders"}, marks=pytest.mark.thorough
         ),
-        (("--signal", "both", "--icrc", "true"), {"receivers", "senders"}),
+        pytest.param(
+            ("--signal", "both", "--icrc", "true"), {"receivers", "senders"}, marks=pytest.mark.thorough
+        ),
         pytest.param(
             ("--signal", "trim", "--icrc", "true", "--spray", "weighted"),
             {"receivers"},

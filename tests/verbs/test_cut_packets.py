@@ -71,7 +71,7 @@ def check_receive(pair: RxeQueuePair, header: CsaHeader, src_qpn: int) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 61, 4064])
-@pytest.mark.parametrize("signal", ["trim", "both"])
+@pytest.mark.parametrize("signal", ["trim", pytest.param("both", marks=pytest.mark.thorough)])
 def test_trimmed_packet_completes_as_a_receive_of_32_bytes(
     rxe_guest: RxeGuest, pair: RxeQueuePair, leaf: Leaf, signal: str, size: int
 ) -> None:

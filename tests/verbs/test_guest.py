@@ -94,6 +94,7 @@ def test_namespace_is_this_process_alone() -> None:
         network.close()
 
 
+@pytest.mark.thorough
 @pytest.mark.qemu
 @pytest.mark.root
 def test_guest_that_cannot_run_its_program_says_so(tmp_path: Path) -> None:

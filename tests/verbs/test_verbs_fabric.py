@@ -60,7 +60,13 @@ def guests(rxe_guest: rxe.RxeGuest, tmp_path_factory: pytest.TempPathFactory) ->
 
 @pytest.mark.parametrize(
     ("signal", "icrc", "each"),
-    [("trim", True, 1), ("bounce", True, 1), ("trim", False, 1), ("trim", False, 2), ("bounce", False, 2)],
+    [
+        ("trim", True, 1),
+        pytest.param("bounce", True, 1, marks=pytest.mark.thorough),
+        pytest.param("trim", False, 1, marks=pytest.mark.thorough),
+        pytest.param("trim", False, 2, marks=pytest.mark.thorough),
+        ("bounce", False, 2),
+    ],
     ids=["trim", "bounce", "no-icrc", "no-icrc-shared", "bounce-no-icrc-shared"],
 )
 def test_all_reduce_across_the_fabric(

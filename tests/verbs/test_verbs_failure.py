@@ -10,7 +10,7 @@ import pytest
 from tests.support import rxe
 from tests.support.ranks import InGuest, Rank, run_job
 
-pytestmark = [pytest.mark.qemu, pytest.mark.root]
+pytestmark = [pytest.mark.qemu, pytest.mark.root, pytest.mark.thorough]
 
 HERE = Path(__file__).parent / "guest"
 TASK = {"seed": 71, "length": 5_000}

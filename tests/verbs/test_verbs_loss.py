@@ -12,7 +12,7 @@ from tests.support.ranks import InGuest, Rank, run_job
 from tests.verbs.compare import COUNT, MESSAGE, RECEIVER, SEED, SENDER, SETUP, dropped, ours, reliable
 from tests.verbs.guest.runner import digest, part_of
 
-pytestmark = [pytest.mark.qemu, pytest.mark.root]
+pytestmark = [pytest.mark.qemu, pytest.mark.root, pytest.mark.thorough]
 
 LOSS = "1%"
 
