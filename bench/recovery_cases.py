@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from csaud import _core
-from csaud.settings import Settings
+from csaud.config.settings import Settings
 
 RTT_US = 10.0
 RANKS = 64

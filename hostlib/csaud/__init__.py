@@ -24,9 +24,9 @@ from csaud.errors import (
 
 if TYPE_CHECKING:
     from csaud.collectives.engine import Handle
-    from csaud.communicator import Communicator
-    from csaud.group import Group
-    from csaud.session import init, join
+    from csaud.groups.communicator import Communicator
+    from csaud.groups.group import Group
+    from csaud.start.init import init, join
 
 __all__ = [
     "Aborted",
@@ -51,19 +51,19 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # These need numpy and the native module; the command line and the error types do not.
     if name == "init":
-        from csaud.session import init
+        from csaud.start.init import init
 
         return init
     if name == "join":
-        from csaud.session import join
+        from csaud.start.init import join
 
         return join
     if name == "Communicator":
-        from csaud.communicator import Communicator
+        from csaud.groups.communicator import Communicator
 
         return Communicator
     if name == "Group":
-        from csaud.group import Group
+        from csaud.groups.group import Group
 
         return Group
     if name == "Handle":

@@ -15,7 +15,7 @@ from csaud.membership.arbiter import Arbiter, ByStore, Majority
 from csaud.membership.decree import Missing
 from csaud.membership.member import Gone, Member
 from csaud.membership.messages import Current, Envelope, Join, Waiting, from_json, to_json
-from csaud.rendezvous import Card, Table
+from csaud.rendezvous.table import Card, Table
 
 STORE = "store"
 JOB = "a job"

@@ -91,7 +91,7 @@ class MemoryNetwork:
 
 
 class MemoryTransport:
-    """One rank's access; `csaud.collectives.executor.Transport`."""
+    """One rank's access; `csaud.collectives.executor.Runner`."""
 
     def __init__(self, network: MemoryNetwork, rank: int) -> None:
         self._network = network

@@ -5,10 +5,11 @@ from typing import Any
 
 import csaud
 import pytest
-from csaud import _core, session
+from csaud import _core
+from csaud.config.settings import Settings
 from csaud.errors import ConfigError
-from csaud.rendezvous import Card, Table, make_table
-from csaud.settings import Settings
+from csaud.rendezvous.table import Card, Table, make_table
+from csaud.start import init as session
 
 ON = Settings(auth="headers", secret="correct horse battery staple")
 

@@ -6,11 +6,11 @@ import ssl
 from pathlib import Path
 
 import pytest
-from csaud import channels, job_secret
-from csaud.channels import Channel, NotAuthenticated, open_channel
+from csaud.config.settings import Settings
 from csaud.errors import ConfigError
-from csaud.frames import BadFrame, Message
-from csaud.settings import Settings
+from csaud.network import channels, job_secret
+from csaud.network.channels import Channel, NotAuthenticated, open_channel
+from csaud.network.frames import BadFrame, Message
 
 SECRET = "correct horse battery staple"
 HELLO: Message = {"type": "hello", "qkey": 0x13572468}
@@ -169,7 +169,7 @@ def test_what_cannot_be_a_secret(given: dict[str, str], words: str) -> None:
 
 
 def test_a_secret_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    from csaud.settings import sources
+    from csaud.config.settings import sources
 
     assert SECRET not in repr(Settings(secret=SECRET))
     assert SECRET not in repr(sources({"CSAUD_SECRET": SECRET}))

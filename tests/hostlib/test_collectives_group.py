@@ -13,8 +13,8 @@ from csaud.collectives.reductions import DTYPES, REDUCTIONS
 from csaud.collectives.reference import reference_sum
 from csaud.collectives.schedule import Recv
 from csaud.errors import ConfigError
-from csaud.group import Group
-from csaud.job import Job
+from csaud.groups.group import Group
+from csaud.groups.job_state import JobState
 from csaud.testing import assert_bit_equal
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ def everywhere(
 
     def run(rank: int) -> None:
         transport = MemoryTransport(network, rank)
-        job = Job(transport, LONGEST, None, all_reduce, network.fail, lambda: None)
+        job = JobState(transport, LONGEST, None, all_reduce, network.fail, lambda: None)
         results[rank] = work(Group(job, 0, range(size), rank))
 
     on_every_rank(size, run, network.fail)
@@ -336,7 +336,7 @@ def test_a_failure_reaches_all_that_wait() -> None:
         def wait(self, execution: _core.Execution, timeout: float) -> bool:
             raise ConfigError("broken")
 
-    job = Job(Broken(), LONGEST, None, "ring", lambda _: None, lambda: None)
+    job = JobState(Broken(), LONGEST, None, "ring", lambda _: None, lambda: None)
     assert isinstance(job.engine, Engine)
     group = Group(job, 0, range(2), 0)
     handle = group.all_reduce(np.zeros(4), wait=False)

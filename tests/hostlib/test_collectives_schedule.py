@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from csaud.collectives import barrier, registry, ring
-from csaud.collectives.call import Call, marks
 from csaud.collectives.reductions import REDUCTIONS
 from csaud.collectives.schedule import (
     MAX_STEPS,
@@ -16,7 +15,9 @@ from csaud.collectives.schedule import (
     messages,
     split,
 )
+from csaud.collectives.signature import marks
 from csaud.errors import ConfigError
+from csaud.flight.record import Call
 from csaud.testing import assert_bit_equal
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -6,7 +6,7 @@ import sys
 from importlib import metadata
 
 import pytest
-from csaud import cli
+from csaud.cli import command as cli
 from typer.testing import CliRunner
 
 

@@ -14,7 +14,7 @@ ASLEEP = ["sleep", 0, "int8", ""]
 
 
 def report(folder: Path, *options: str) -> str:
-    from csaud.cli import app
+    from csaud.cli.command import app
 
     result = CliRunner().invoke(app, ["flight", str(folder), *options])
     assert result.exit_code == 0, result.output
@@ -91,7 +91,7 @@ def test_a_warning_says_what_a_collective_waits_for() -> None:
 
 
 def test_a_folder_without_records_is_named(tmp_path: Path) -> None:
-    from csaud.cli import app
+    from csaud.cli.command import app
 
     for folder in (tmp_path, tmp_path / "none"):
         result = CliRunner().invoke(app, ["flight", str(folder)])

@@ -1,7 +1,7 @@
 """Which RDMA device, port and GID a rank takes, and what it says where there is none. Devices are records."""
 
 import pytest
-from csaud import settings as settings_table
+from csaud.config import settings as settings_table
 from csaud.devices import rdma, verbs
 from csaud.errors import ConfigError
 

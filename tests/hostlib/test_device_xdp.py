@@ -11,8 +11,10 @@ from ipaddress import IPv4Address
 import csaud
 import numpy as np
 import pytest
-from csaud import _core, cli, doctor
+from csaud import _core
+from csaud.cli import command as cli
 from csaud.devices.interfaces import Interface, find_interfaces
+from csaud.doctor import examine as doctor
 from typer.testing import CliRunner
 
 from tests.hostlib.jobs import Job, run

@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from csaud import _core, cli, doctor, trial
-from csaud import settings as settings_table
+from csaud import _core
+from csaud.cli import command as cli
+from csaud.config import settings as settings_table
 from csaud.devices import rdma
+from csaud.doctor import examine as doctor
+from csaud.doctor import trial
 from typer.testing import CliRunner
 
 CLONE_NEWNET = 0x40000000

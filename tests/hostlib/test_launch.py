@@ -1,7 +1,7 @@
 """Ranks and meeting point from what torchrun and Open MPI set."""
 
 import pytest
-from csaud import launch
+from csaud.config import launch
 from csaud.errors import ConfigError
 
 TORCHRUN = {"RANK": "3", "WORLD_SIZE": "8", "MASTER_ADDR": "10.0.1.1", "MASTER_PORT": "12345"}

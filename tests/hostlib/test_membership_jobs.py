@@ -140,7 +140,7 @@ def test_with_a_store_that_outlives_them_one_of_four_goes_on(store, tmp_path: Pa
 
 def wait_for(arbiter: str) -> None:
     """Until it answers."""
-    from csaud.connections import connect
+    from csaud.network.connections import connect
 
     host, _, port = arbiter.partition("://")[2].partition(":")
     connect(host, int(port), 30.0).close()

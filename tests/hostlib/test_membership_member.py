@@ -20,7 +20,7 @@ from csaud.membership.messages import (
     from_json,
     to_json,
 )
-from csaud.rendezvous import Card, Table, next_table
+from csaud.rendezvous.table import Card, Table, next_table
 
 CARDS = tuple(
     Card(rank, f"10.0.0.{rank}", 7, 4096, "raw", f"p{rank}", f"10.0.0.{rank}:1") for rank in range(3)

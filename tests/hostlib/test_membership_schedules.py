@@ -15,7 +15,7 @@ from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import is_quorum
 from csaud.membership.decree import Missing
 from csaud.membership.member import Gone
-from csaud.rendezvous import Table
+from csaud.rendezvous.table import Table
 from hypothesis import strategies as st
 
 from tests.hostlib.membership_network import (

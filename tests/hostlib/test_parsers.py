@@ -8,14 +8,14 @@ import socket
 from typing import Any
 
 import pytest
-from csaud.collectives.call import Call
 from csaud.errors import RendezvousError
-from csaud.flight import Record, Recorder
-from csaud.frames import BadFrame, FrameReader, encode
-from csaud.inquiries import Inquiries
-from csaud.path_reports import PathReports
-from csaud.rendezvous import Card, card_from_json, make_table, table_from_json, table_to_json
-from csaud.rendezvous_guest import Guest
+from csaud.flight.record import Call, Record
+from csaud.flight.recorder import Recorder
+from csaud.groups.inquiries import Inquiries
+from csaud.groups.path_reports import PathReports
+from csaud.network.frames import BadFrame, FrameReader, encode
+from csaud.rendezvous.guest import Guest
+from csaud.rendezvous.table import Card, card_from_json, make_table, table_from_json, table_to_json
 from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from csaud.errors import ConfigError
-from csaud.path_reports import PathReports, parse_address
+from csaud.groups.path_reports import PathReports, parse_address
 
 SOON = 0.01  # s between two reports
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import pytest
-from csaud import cli
+from csaud.cli import command as cli
 
 from tests.hostlib.jobs import ROOT, free_port, loopback_address
 

@@ -5,10 +5,12 @@ import socket
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import pytest
-from csaud.connections import connect
 from csaud.errors import ConfigError, RendezvousError
-from csaud.frames import BadFrame, FrameReader, encode
-from csaud.rendezvous import (
+from csaud.network.connections import connect
+from csaud.network.frames import BadFrame, FrameReader, encode
+from csaud.rendezvous.guest import Guest
+from csaud.rendezvous.host import Host
+from csaud.rendezvous.table import (
     LAST_EPOCH,
     PROTOCOL,
     Card,
@@ -18,8 +20,6 @@ from csaud.rendezvous import (
     table_from_json,
     table_to_json,
 )
-from csaud.rendezvous_guest import Guest
-from csaud.rendezvous_host import Host
 
 HOST = "127.0.0.1"
 PATIENCE = 60.0

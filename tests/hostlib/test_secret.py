@@ -7,16 +7,16 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from csaud import job_secret
-from csaud.connections import connect
 from csaud.errors import ConfigError, RendezvousError
-from csaud.frames import encode
-from csaud.job_secret import Credentials
 from csaud.membership.links import Links
 from csaud.membership.messages import BadMessage
-from csaud.rendezvous import Card
-from csaud.rendezvous_guest import Guest
-from csaud.rendezvous_host import Host
+from csaud.network import job_secret
+from csaud.network.connections import connect
+from csaud.network.frames import encode
+from csaud.network.job_secret import Credentials
+from csaud.rendezvous.guest import Guest
+from csaud.rendezvous.host import Host
+from csaud.rendezvous.table import Card
 
 HERE = "127.0.0.1"
 PATIENCE = 60.0

@@ -1,7 +1,8 @@
 """The settings table: where values come from, and what a wrong one is told."""
 
 import pytest
-from csaud import _core, settings
+from csaud import _core
+from csaud.config import settings
 from csaud.errors import ConfigError
 
 

@@ -4,7 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from csaud.collectives.executor import Execution, Transport
+from csaud.collectives.executor import Execution, Runner
 from csaud.collectives.schedule import Recv, Send
 from csaud.errors import CsaudError
 
@@ -14,7 +14,7 @@ _LONG_WAIT = 3600.0  # s; a wait without a limit looks up now and then
 class Engine:
     """Starts executions and waits for them; all calls may come from any thread."""
 
-    def __init__(self, transport: Transport, failed: Callable[[CsaudError], None] = lambda _: None) -> None:
+    def __init__(self, transport: Runner, failed: Callable[[CsaudError], None] = lambda _: None) -> None:
         """`failed` hears of the error that ends the transport."""
         self._transport = transport
         self._failed = failed

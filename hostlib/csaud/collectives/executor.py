@@ -17,7 +17,7 @@ from csaud.collectives.reductions import Reduction
 from csaud.collectives.schedule import Recv, Reduce, Schedule, Send
 from csaud.collectives.scratch import Scratch
 from csaud.collectives.timing import StepTimes
-from csaud.flight import Record
+from csaud.flight.record import Record
 
 Array = npt.NDArray[Any]
 
@@ -27,8 +27,8 @@ _NUMBERS = 1 << 32  # of collectives; then they begin again
 _REMEMBERED = 256  # collectives
 
 
-class Transport(Protocol):
-    """What runs executions; `csaud.transport.Transport` is the real one."""
+class Runner(Protocol):
+    """What runs executions; `csaud.groups.transport.Transport` is the real one."""
 
     def start(self, execution: _core.Execution) -> None:
         """Post what waits for nothing; goes on by itself."""
@@ -56,7 +56,7 @@ class Collective:
         reduce: None where the schedule has no Reduce.
         ranks: of the group's members in the job.
         comm: communicator.
-        marks: added to each message's step and chunk (csaud.collectives.call).
+        marks: added to each message's step and chunk (csaud.collectives.signature).
         times: what earlier runs took; learns from each run.
     """
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from csaud.config.settings import Settings
 from csaud.devices import soft, verbs
 from csaud.devices.opened import Opened
-from csaud.settings import Settings
 
 Opener = Callable[[Settings, str], Opened]
 

@@ -7,10 +7,10 @@ import logging
 import secrets
 
 from csaud import _core
-from csaud.addresses import is_loopback, to_int
+from csaud.config.settings import Settings
 from csaud.devices.opened import Opened
 from csaud.errors import ConfigError
-from csaud.settings import Settings
+from csaud.network.addresses import is_loopback, to_int
 
 log = logging.getLogger(__name__)
 

@@ -4,11 +4,11 @@ import errno
 import logging
 
 from csaud import _core
-from csaud.addresses import to_int
+from csaud.config.settings import Settings
 from csaud.devices import rdma
 from csaud.devices.opened import Opened
 from csaud.errors import ConfigError
-from csaud.settings import Settings
+from csaud.network.addresses import to_int
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from csaud.membership.messages import Accept, BadMessage, Body, Decided, Promise
-from csaud.rendezvous import card_from_json
+from csaud.rendezvous.table import card_from_json
 
 _MOST_BITS = 8192  # of a value that ranks agree on; JSON's reader takes 4,300 digits
 

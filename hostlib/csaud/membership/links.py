@@ -7,11 +7,11 @@ import selectors
 import socket
 from collections.abc import Callable, Iterator
 
-from csaud.channels import Channel, NotAuthenticated, open_channel
-from csaud.connections import begin_connecting
-from csaud.frames import BadFrame, Message
-from csaud.job_secret import Credentials
 from csaud.membership.messages import BadMessage
+from csaud.network.channels import Channel, NotAuthenticated, open_channel
+from csaud.network.connections import begin_connecting
+from csaud.network.frames import BadFrame, Message
+from csaud.network.job_secret import Credentials
 
 log = logging.getLogger(__name__)
 

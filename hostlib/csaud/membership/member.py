@@ -5,7 +5,8 @@ import logging
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from csaud.launch import MAX_WORLD
+from csaud.config.launch import MAX_WORLD
+from csaud.config.settings import differing
 from csaud.membership.agreement import OPERATIONS, Agreement
 from csaud.membership.arbiter import Arbiter, Value
 from csaud.membership.arrivals import Arrivals
@@ -28,8 +29,7 @@ from csaud.membership.messages import (
     Release,
     Waiting,
 )
-from csaud.rendezvous import Card, Table, card_from_json, next_table
-from csaud.settings import differing
+from csaud.rendezvous.table import Card, Table, card_from_json, next_table
 
 log = logging.getLogger(__name__)
 

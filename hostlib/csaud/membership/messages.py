@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from csaud.membership.arbiter import Value
-from csaud.rendezvous import Card, Table, card_from_json, table_from_json
+from csaud.rendezvous.table import Card, Table, card_from_json, table_from_json
 
 Json = dict[str, Any]
 

@@ -6,11 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from csaud.channels import NotAuthenticated, open_channel
-from csaud.connections import connect
 from csaud.errors import ConfigError, RendezvousError
-from csaud.frames import BadFrame, Message
-from csaud.job_secret import Credentials
 from csaud.membership.messages import (
     BadMessage,
     Current,
@@ -21,7 +17,11 @@ from csaud.membership.messages import (
     from_json,
     to_json,
 )
-from csaud.rendezvous import Card, Table
+from csaud.network.channels import NotAuthenticated, open_channel
+from csaud.network.connections import connect
+from csaud.network.frames import BadFrame, Message
+from csaud.network.job_secret import Credentials
+from csaud.rendezvous.table import Card, Table
 
 log = logging.getLogger(__name__)
 

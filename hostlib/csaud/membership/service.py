@@ -10,15 +10,15 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from csaud.errors import Evicted, NoQuorum, ProtocolError, RendezvousError
-from csaud.frames import Message
-from csaud.job_secret import Credentials
 from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import Arbiter, StoreError
 from csaud.membership.decree import Missing
 from csaud.membership.links import Link, Links
 from csaud.membership.member import Gone, Member, Mixed, Outcome
 from csaud.membership.messages import BadMessage, from_json, to_json
-from csaud.rendezvous import Table, name_ranks
+from csaud.network.frames import Message
+from csaud.network.job_secret import Credentials
+from csaud.rendezvous.table import Table, name_ranks
 
 log = logging.getLogger(__name__)
 

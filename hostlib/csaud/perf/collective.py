@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from csaud.communicator import Communicator
 from csaud.errors import ConfigError
+from csaud.groups.communicator import Communicator
 from csaud.perf.plan import Plan
 from csaud.perf.row import Row, make_row
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from csaud.launch import DEFAULT_PORT
+from csaud.config.launch import DEFAULT_PORT
 from csaud.perf.plan import Plan, Test, parse_sizes
 
 app = typer.Typer(

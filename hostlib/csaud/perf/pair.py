@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from csaud._core import StreamRole
-from csaud.communicator import Communicator
+from csaud.groups.communicator import Communicator
 from csaud.perf.plan import Plan
 from csaud.perf.row import Row, make_row
 

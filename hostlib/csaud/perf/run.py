@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 import csaud
-from csaud.communicator import Communicator
 from csaud.errors import ConfigError
+from csaud.groups.communicator import Communicator
 from csaud.perf import collective, pair, report
 from csaud.perf.plan import PAIRS, Plan
 from csaud.perf.row import Row

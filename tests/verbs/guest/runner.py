@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import csaud
-import csaud.session
+import csaud.start.init
 import numpy as np
 import numpy.typing as npt
 from csaud.collectives.reference import reference_sum
@@ -177,7 +177,8 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
 
 def diagnose() -> dict[str, Any]:
     """What `csaud doctor --json` prints; no rank of a job."""
-    from csaud import doctor, settings
+    from csaud.config import settings
+    from csaud.doctor import examine as doctor
 
     findings = doctor.examine(settings.load({"rx_buffer": 4 << 20}, {}))
     return {"works": doctor.works(findings), "findings": [dataclasses.asdict(one) for one in findings]}

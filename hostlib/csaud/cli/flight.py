@@ -13,7 +13,7 @@ def flight(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
     """Which rank lags, what each waits for, and where ranks called different collectives."""
-    from csaud import flight_report
+    from csaud.flight import report as flight_report
 
     dumps = flight_report.read(folder)
     found, absent = flight_report.findings(dumps), flight_report.missing(dumps)

@@ -45,7 +45,7 @@ class Transport:
         return self._progress.max_message_bytes
 
     def start(self, execution: _core.Execution) -> None:
-        """See `csaud.collectives.executor.Transport`."""
+        """See `csaud.collectives.executor.Runner`."""
         self._check()
         try:
             self._progress.start_execution(execution)
@@ -53,11 +53,11 @@ class Transport:
             raise self._fail(_ended(error)) from None
 
     def awaited(self, execution: _core.Execution) -> list[tuple[int, int]]:
-        """See `csaud.collectives.executor.Transport`."""
+        """See `csaud.collectives.executor.Runner`."""
         return self._progress.awaited(execution)
 
     def pending(self) -> dict[int, tuple[int, int]]:
-        """See `csaud.collectives.executor.Transport`."""
+        """See `csaud.collectives.executor.Runner`."""
         return {message.id: (message.arrived, message.packets) for message in self._progress.pending()}
 
     def tell(self, rank: int, note: bytes) -> None:
@@ -69,7 +69,7 @@ class Transport:
         return self._progress.take_notes()
 
     def wait(self, execution: _core.Execution, timeout: float) -> bool:
-        """See `csaud.collectives.executor.Transport`; a failure ends the whole transport."""
+        """See `csaud.collectives.executor.Runner`; a failure ends the whole transport."""
         self._check()
         try:
             over = self._progress.wait_for(execution, timeout)

@@ -9,8 +9,8 @@ import ssl
 import stat
 from pathlib import Path
 
+from csaud.config.settings import Settings
 from csaud.errors import ConfigError
-from csaud.settings import Settings
 
 log = logging.getLogger(__name__)
 

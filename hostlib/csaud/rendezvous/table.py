@@ -9,8 +9,8 @@ import secrets
 from collections.abc import Sequence
 from typing import Any
 
-from csaud import addresses
 from csaud.errors import RendezvousError
+from csaud.network import addresses
 
 PROTOCOL = 2  # of the rendezvous and of the packets; ranks of different versions do not mix
 LAST_EPOCH = 65535  # then comes 1 again: 0 is none

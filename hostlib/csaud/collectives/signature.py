@@ -1,45 +1,22 @@
-"""What a rank asked for, and its signature, which goes into the names of the collective's messages.
+"""The signature of what a rank asked for, which goes into the names of the collective's messages.
 
 Ranks that ask for different things under one number must not take each other's messages for their own: of
 another operation or element type they have the right length and are wrong all the same. So the bits of step
 and chunk that a schedule leaves free hold a signature: messages of unlike calls have unlike names and never
-meet. What is left is a wait, of which csaud.watchdog finds the cause.
+meet. What is left is a wait, of which csaud.groups.watchdog finds the cause.
 """
 
-import dataclasses
 import zlib
 from functools import lru_cache
 
 from csaud.collectives.reductions import DTYPES, REDUCTIONS
 from csaud.collectives.schedule import Schedule
 from csaud.errors import ConfigError
+from csaud.flight.record import Call
 
 _FIELD = 16  # bits of step, and of chunk
 _CODE = 8  # bits that tell collective, operation and element type apart, exactly
 _CODES = 1 << _CODE
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Call:
-    """A collective as its caller asked for it; equal on all ranks.
-
-    Attributes:
-        name: of collective and algorithm, such as "all_reduce.ring".
-        dtype, count: of the array's elements; count is -1 where ranks' may differ.
-        op: reduction, "" where there is none.
-        root: -1 where there is none.
-    """
-
-    name: str
-    dtype: str = ""
-    count: int = -1
-    op: str = ""
-    root: int = -1
-
-    def __str__(self) -> str:
-        size = f"{self.count} x {self.dtype}" if self.count >= 0 else self.dtype
-        root = f"root {self.root}" if self.root >= 0 else ""
-        return f"{self.name}({', '.join(part for part in (self.op, size, root) if part)})"
 
 
 _REDUCING = ("all_reduce.ring", "all_reduce.halving_doubling", "reduce_scatter")

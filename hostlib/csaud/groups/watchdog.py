@@ -10,8 +10,8 @@ import time
 import weakref
 from types import FrameType
 
-from csaud.inquiries import ASK_AFTER, Inquiries
-from csaud.job import Job, waits_in_words
+from csaud.groups.inquiries import ASK_AFTER, Inquiries
+from csaud.groups.job_state import JobState, waits_in_words
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Watchdog:
             as long, and so on. 0: never.
     """
 
-    def __init__(self, job: Job, inquiries: Inquiries, warn_after: float) -> None:
+    def __init__(self, job: JobState, inquiries: Inquiries, warn_after: float) -> None:
         self._job = job
         self._inquiries = inquiries
         self._warn_after = warn_after

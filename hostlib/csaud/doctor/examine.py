@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from csaud import addresses, trial
+from csaud.config.settings import Settings
 from csaud.devices import rdma, soft
 from csaud.devices.interfaces import Interface, find_interfaces
-from csaud.settings import Settings
+from csaud.doctor import trial
+from csaud.network import addresses
 
 Level = Literal["ok", "note", "missing"]
 

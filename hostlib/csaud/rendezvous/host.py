@@ -10,12 +10,13 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from csaud.channels import Channel, NotAuthenticated, open_channel
-from csaud.connections import listen
+from csaud.config.settings import differing
 from csaud.errors import ConfigError, RendezvousError
-from csaud.frames import BadFrame, Message
-from csaud.job_secret import Credentials
-from csaud.rendezvous import (
+from csaud.network.channels import Channel, NotAuthenticated, open_channel
+from csaud.network.connections import listen
+from csaud.network.frames import BadFrame, Message
+from csaud.network.job_secret import Credentials
+from csaud.rendezvous.table import (
     PROTOCOL,
     Card,
     Table,
@@ -24,7 +25,6 @@ from csaud.rendezvous import (
     name_ranks,
     table_to_json,
 )
-from csaud.settings import differing
 
 log = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from csaud.errors import CsaudError
-from csaud.session import init
+from csaud.start.init import init
 
 _LENGTH = 20_000  # floats, several packets each way
 _PATIENCE = {"store_timeout": 5.0, "timeout": 20.0, "dead_after": 10.0, "close_timeout": 2.0}

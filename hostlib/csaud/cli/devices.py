@@ -43,8 +43,8 @@ def list_devices(as_json: AsJson = False) -> None:
 
 def doctor(as_json: AsJson = False) -> None:
     """What is there, what is missing and how to mend it; exit status 1 where no device works."""
-    from csaud import settings as settings_table
-    from csaud.doctor import examine, works
+    from csaud.config import settings as settings_table
+    from csaud.doctor.examine import examine, works
 
     findings = examine(settings_table.load({}, os.environ))
     if as_json:
@@ -64,7 +64,7 @@ def doctor(as_json: AsJson = False) -> None:
 def _modes(interface: "Interface") -> str:
     """The modes of the soft device that work at an interface, as the setting would be."""
     from csaud.devices.soft import xdp_refusal
-    from csaud.doctor import raw_refusal
+    from csaud.doctor.examine import raw_refusal
 
     modes = ["udp"]
     if not raw_refusal():
@@ -76,9 +76,9 @@ def _modes(interface: "Interface") -> str:
 
 def _rows() -> tuple[list[dict[str, Any]], str]:
     """Devices as records, and why there are no verbs devices among them ("": there are, or just none)."""
-    from csaud.addresses import PACKET_OVERHEAD, largest_path_mtu
     from csaud.devices import rdma
     from csaud.devices.interfaces import find_interfaces
+    from csaud.network.addresses import PACKET_OVERHEAD, largest_path_mtu
 
     rows: list[dict[str, Any]] = [
         {

@@ -7,15 +7,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from csaud.channels import NotAuthenticated, open_channel
 from csaud.errors import ConfigError, RendezvousError
-from csaud.frames import BadFrame, Message
-from csaud.job_secret import Credentials
-from csaud.rendezvous import PROTOCOL, Card, Table, table_from_json
+from csaud.network.channels import NotAuthenticated, open_channel
+from csaud.network.frames import BadFrame, Message
+from csaud.network.job_secret import Credentials
+from csaud.rendezvous.table import PROTOCOL, Card, Table, table_from_json
 
 
 class Guest:
-    """`connection` comes from `csaud.connections.connect`; `join` gets the table."""
+    """`connection` comes from `csaud.network.connections.connect`; `join` gets the table."""
 
     def __init__(self, connection: socket.socket, credentials: Credentials | None = None) -> None:
         self._sock = connection

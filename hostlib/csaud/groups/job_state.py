@@ -5,11 +5,12 @@ import threading
 from collections.abc import Callable, Sequence
 
 from csaud.collectives.engine import Engine
-from csaud.collectives.executor import Execution, Prepared, Transport
+from csaud.collectives.executor import Execution, Prepared, Runner
 from csaud.collectives.schedule import Recv, Send
 from csaud.collectives.scratch import Scratch
 from csaud.errors import CsaudError, Timeout
-from csaud.flight import Recorder, Wait
+from csaud.flight.record import Wait
+from csaud.flight.recorder import Recorder
 
 DIRECT = 0x8000  # of a communicator number: messages from rank to rank, counted by pair
 LAST_NUMBER = DIRECT - 1  # of a communicator
@@ -19,7 +20,7 @@ _NAMED = 3  # messages that an error names
 log = logging.getLogger(__name__)
 
 
-class Job:
+class JobState:
     """What all groups of one process share.
 
     Attributes:
@@ -36,7 +37,7 @@ class Job:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: Runner,
         max_message_bytes: int,
         timeout: float | None,
         all_reduce: str,

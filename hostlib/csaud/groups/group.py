@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from csaud.collectives import direct, gather, pairwise, registry, tree
-from csaud.collectives.call import Call, marks
 from csaud.collectives.engine import Handle
 from csaud.collectives.executor import Collective, Execution
 from csaud.collectives.reductions import Reduction, check_array, name_of, reduction
 from csaud.collectives.schedule import Schedule, split
+from csaud.collectives.signature import marks
 from csaud.collectives.timing import StepTimes
 from csaud.errors import Aborted, ConfigError, CsaudError
-from csaud.flight import Record
-from csaud.job import DIRECT, LAST_NUMBER, Job
+from csaud.flight.record import Call, Record
+from csaud.groups.job_state import DIRECT, LAST_NUMBER, JobState
 
 Array = npt.NDArray[Any]
 
@@ -38,7 +38,7 @@ class Group:
         ranks: the members' ranks in the job.
     """
 
-    def __init__(self, job: Job, number: int, ranks: Sequence[int], rank: int) -> None:
+    def __init__(self, job: JobState, number: int, ranks: Sequence[int], rank: int) -> None:
         self.rank = rank
         self.size = len(ranks)
         self.ranks = tuple(ranks)

@@ -7,8 +7,8 @@ and nobody else can read or change what they say (TLS 1.3; docs/security.md).
 import ssl
 from typing import Protocol
 
-from csaud.frames import MAX_FRAME, BadFrame, FrameReader, Message, encode
-from csaud.job_secret import Credentials
+from csaud.network.frames import MAX_FRAME, BadFrame, FrameReader, Message, encode
+from csaud.network.job_secret import Credentials
 
 _TLS_FIRST_BYTES = b"\x14\x15\x16\x17"  # types of TLS records; a frame of ours begins with 0 or 1
 _NO_SECRET = "refused-without-secret"

@@ -9,76 +9,14 @@ import os
 import socket
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from csaud.collectives.call import Call
+from csaud.flight.record import Record, Wait
 
 VERSION = 1
 _NANO = 1e-9
-
-
-@dataclasses.dataclass(slots=True, eq=False)
-class Record:
-    """One collective, or one transfer from rank to rank.
-
-    Attributes:
-        comm, number: communicator, and running number in it; of a transfer: with this peer.
-        nbytes: of this rank's array.
-        ranks: of the communicator, as numbered in the job.
-        peer: rank in the job, -1 for a collective.
-        sends: a transfer's direction.
-        started, ended: ns of time.monotonic_ns(); ended is 0 while it is not over.
-        error: what ended it, where it did not end well.
-    """
-
-    comm: int
-    number: int
-    call: "Call"
-    nbytes: int
-    ranks: Sequence[int]
-    peer: int = -1
-    sends: bool = False
-    started: int = 0
-    ended: int = 0
-    error: str = ""
-
-    def matches(self, other: "Record") -> bool:
-        """Whether `other`, of rank `other.peer` where it is a transfer, has the same number there."""
-        if (self.comm, self.number, self.peer) != (other.comm, other.number, other.peer):
-            return False
-        return self.peer < 0 or self.sends != other.sends
-
-    def __str__(self) -> str:
-        if self.peer >= 0:
-            way = f"to rank {self.peer}" if self.sends else f"from rank {self.peer}"
-            return f"{self.call} {way} (number {self.number} of communicator {self.comm})"
-        return f"{self.call} (number {self.number} of communicator {self.comm})"
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Wait:
-    """A message that a collective waits for.
-
-    Attributes:
-        rank: who has to send it, or to take it.
-        arrived, packets: how much of it has come, as far as this rank knows.
-    """
-
-    rank: int
-    sends: bool
-    step: int
-    chunk: int
-    nbytes: int
-    arrived: int
-    packets: int
-
-    def __str__(self) -> str:
-        what = "to" if self.sends else "from"
-        missing = f"{self.packets - self.arrived} of {self.packets} packets missing"
-        return f"{what} rank {self.rank} (step {self.step}, message {self.chunk}: {missing})"
 
 
 class Recorder:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from csaud.collectives.call import Call
 from csaud.errors import ConfigError
-from csaud.flight import VERSION, Wait
+from csaud.flight.record import Call, Wait
+from csaud.flight.recorder import VERSION
 
 Row = dict[str, Any]
 

@@ -7,17 +7,17 @@ from types import TracebackType
 from typing import Any, Self
 
 from csaud.collectives.reductions import check_array
+from csaud.config.settings import Settings
 from csaud.errors import Aborted, ConfigError, CsaudError, PeerUnreachable, RendezvousError, Timeout
-from csaud.flight import Recorder
-from csaud.group import Group
-from csaud.inquiries import Inquiries
-from csaud.job import Job
+from csaud.flight.recorder import Recorder
+from csaud.groups.group import Group
+from csaud.groups.inquiries import Inquiries
+from csaud.groups.job_state import JobState
+from csaud.groups.path_reports import PathReports
+from csaud.groups.transport import Transport
+from csaud.groups.watchdog import Watchdog, write_on_signal
 from csaud.membership.agreement import OPERATIONS, Agreement
 from csaud.membership.service import Service
-from csaud.path_reports import PathReports
-from csaud.settings import Settings
-from csaud.transport import Transport
-from csaud.watchdog import Watchdog, write_on_signal
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +48,7 @@ class Communicator(Group):
         again: Callable[[], "Communicator"],
         epoch: int = 0,
     ) -> None:
-        job = Job(
+        job = JobState(
             transport,
             transport.max_message_bytes,
             settings.timeout or None,

@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
-from csaud import device_commands, flight_command
-from csaud import settings as settings_table
+from csaud.cli import devices as device_commands
+from csaud.cli import flight as flight_command
+from csaud.config import settings as settings_table
 from csaud.errors import CsaudError
 from csaud.perf.command import app as perf_app
 

@@ -1,9 +1,9 @@
 """How ranks find out that they called different collectives.
 
-Messages of unlike calls never meet (csaud.collectives.call), so ranks that disagree wait for each other. A
-rank that has waited for a while tells those that it waits for what it is at, again and again, less and less
-often. Who is told compares that with what it called under the same number itself; where the two differ it
-ends the job with an error that has both. While collectives end in time nothing of this happens.
+Messages of unlike calls never meet (csaud.collectives.signature), so ranks that disagree wait for each
+other. A rank that has waited for a while tells those that it waits for what it is at, again and again, less
+and less often. Who is told compares that with what it called under the same number itself; where the two
+differ it ends the job with an error that has both. While collectives end in time nothing of this happens.
 """
 
 import json
@@ -11,9 +11,9 @@ import logging
 from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
-from csaud.collectives.call import Call
 from csaud.errors import MismatchError
-from csaud.flight import Record, Recorder, Wait
+from csaud.flight.record import Call, Record, Wait
+from csaud.flight.recorder import Recorder
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ _NAME_BYTES = 60  # a registered algorithm's name may be of any length; a note h
 
 
 class Notes(Protocol):
-    """Short texts between ranks, which may get lost; `csaud.transport.Transport` has them."""
+    """Short texts between ranks, which may get lost; `csaud.groups.transport.Transport` has them."""
 
     def tell(self, rank: int, note: bytes) -> None:
         """Send a note to another rank."""

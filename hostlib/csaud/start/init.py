@@ -12,23 +12,25 @@ import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from csaud import _core, addresses, job_secret, launch
-from csaud import settings as settings_table
-from csaud.communicator import Communicator
-from csaud.connections import connect, listen
+from csaud import _core
+from csaud.config import launch
+from csaud.config import settings as settings_table
+from csaud.config.launch import Launch
+from csaud.config.settings import Settings
 from csaud.devices import Opened, open_device
 from csaud.errors import ConfigError
-from csaud.launch import Launch
+from csaud.groups.communicator import Communicator
+from csaud.groups.path_reports import parse_address
+from csaud.groups.transport import Transport
 from csaud.membership.arbiter import Arbiter
 from csaud.membership.newcomer import Newcomer, read_doors
 from csaud.membership.service import Service
 from csaud.membership.stores import open_arbiter
-from csaud.path_reports import parse_address
-from csaud.rendezvous import Card, Table, make_table
-from csaud.rendezvous_guest import Guest
-from csaud.rendezvous_host import Host
-from csaud.settings import Settings
-from csaud.transport import Transport
+from csaud.network import addresses, job_secret
+from csaud.network.connections import connect, listen
+from csaud.rendezvous.guest import Guest
+from csaud.rendezvous.host import Host
+from csaud.rendezvous.table import Card, Table, make_table
 
 log = logging.getLogger(__name__)
 

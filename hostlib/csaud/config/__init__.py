@@ -1,0 +1,1 @@
+"""What a user and a launcher say: settings, ranks and the meeting point."""

@@ -1,0 +1,1 @@
+"""From the environment to a communicator."""
