@@ -100,6 +100,10 @@ class MemoryTransport:
     def start(self, execution: _core.Execution) -> None:
         self._network.start(self._rank, execution)
 
+    def run(self, execution: _core.Execution, timeout: float) -> bool:
+        self.start(execution)
+        return self.wait(execution, timeout)
+
     def wait(self, execution: _core.Execution, timeout: float) -> bool:
         return self._network.wait(self._rank, execution)
 

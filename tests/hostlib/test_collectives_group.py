@@ -97,7 +97,9 @@ def test_all_reduce_of_every_kind(op: str, name: str, algorithm: str) -> None:
 @given(
     size=st.integers(1, 9),
     count=st.integers(0, 70),
-    longest=st.one_of(st.integers(1, 12), st.just(512 * 35)),  # by halves; up to 70 elements are two packets
+    longest=st.one_of(
+        st.integers(1, 12), st.just(512 * 35)
+    ),  # by halves; up to 105 elements are three packets
     seed=st.integers(0, 1 << 30),
 )
 def test_halving_doubling_has_the_same_bits_everywhere(

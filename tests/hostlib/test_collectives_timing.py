@@ -7,6 +7,7 @@ from csaud.collectives.reductions import REDUCTIONS
 from csaud.collectives.registry import build
 from csaud.collectives.timing import UNKNOWN, Expected, StepTimes
 
+LONG = 1 << 13  # elements of an array whose halves are no short messages
 MS = 1_000_000
 
 
@@ -98,9 +99,9 @@ def test_an_execution_learns_and_tells() -> None:
 
 
 def test_a_transfer_that_fails_fails_all_that_is_in_flight_and_what_comes_after() -> None:
-    schedule = build("all_reduce.ring", 0, 2, 64, 100)
+    schedule = build("all_reduce.ring", 0, 2, LONG, LONG)
     collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(2))
-    runs = [Execution(collective, turn, np.zeros(64)) for turn in range(3)]
+    runs = [Execution(collective, turn, np.zeros(LONG)) for turn in range(3)]
     executor = _core.testing.Executor(0)
     for run in runs[:2]:
         executor.start(run.native, 0)
@@ -115,6 +116,46 @@ def test_a_transfer_that_fails_fails_all_that_is_in_flight_and_what_comes_after(
     executor.start(runs[2].native, 9)
     assert executor.take() == []
     assert runs[2].native.failure.rank == 1
+
+
+def test_a_short_all_reduce_is_over_before_its_messages_are_acknowledged() -> None:
+    """They are sent from copies, so its caller may change the array; if one fails, what comes after hears of
+    it."""
+    schedule = build("all_reduce.halving_doubling", 0, 2, 4, 1 << 20)
+    collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(2))
+    executor = _core.testing.Executor(0)
+    array = np.ones(4)
+    first, second = Execution(collective, 0, array), Execution(collective, 1, np.ones(4))
+    executor.start(first.native, 0)
+    received, sent = executor.take()
+    assert sent.is_send and not received.is_send
+    received.write(np.full(4, 2.0).tobytes())
+    assert executor.complete(received.id, False, _core.Status.ok, 1, 1)
+    assert first.ended and first.native.release()
+    array[:] = 0
+    assert sent.read() == np.ones(4).tobytes()
+    executor.start(second.native, 2)
+    assert executor.complete(sent.id, True, _core.Status.peer_unreachable, 1, 3)
+    assert first.ended and second.native.failure.status == _core.Status.peer_unreachable
+
+
+def test_copies_that_are_not_acknowledged_yet_are_limited() -> None:
+    schedule = build("all_reduce.halving_doubling", 0, 2, 1, 1 << 20)
+    collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(2))
+    executor = _core.testing.Executor(0)
+    runs = [Execution(collective, turn, np.ones(1)) for turn in range(1000)]
+    sent = []
+    for run in runs:
+        executor.start(run.native, 0)
+        posts = executor.take()
+        sent += [post for post in posts if post.is_send]
+        for post in posts:
+            assert post.is_send or executor.complete(post.id, False, _core.Status.ok, 1, 1)
+    ended = sum(run.ended for run in runs)
+    assert 0 < ended < 100
+    for post in sent:
+        assert executor.complete(post.id, True, _core.Status.ok, 1, 2)
+    assert all(run.ended for run in runs)
 
 
 def test_a_long_reduction_is_cut_and_others_go_on_between_its_pieces() -> None:

@@ -49,8 +49,8 @@ def test_the_path_mtu_follows_the_link_and_one_that_does_not_fit_is_named():
     with Wire(mtu=1500) as wire:
         options = {"master": wire.addresses[0], "port": PORT, "spawn": wire.host_of}
         ends = run(2, "sums", {"sums": [[1000, "float32", 1]]}, **options)
-        # 2000 bytes of payload each way, twice, in packets of 1024 - 32 bytes
-        assert ends[0]["stats"]["tx_data"] == 2 * 3 + 1  # and one for the barrier
+        # 4000 bytes of payload each way, in packets of 1440 - 32 bytes
+        assert ends[0]["stats"]["tx_data"] == 3 + 1  # and one for the barrier
         with Job(2, "sums", {"sums": [], "settings": {"mtu": 4096}}, **options) as job:
             for end in job.ends():
                 assert end["error"] == "ConfigError"

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from csaud import _core
 from csaud.collectives.executor import Execution, Runner
 from csaud.collectives.schedule import Recv, Send
 from csaud.errors import CsaudError
@@ -29,27 +30,44 @@ class Engine:
             self._flying.append(execution)
         self._transport.start(execution.native)
 
+    def run(self, execution: Execution, timeout: float | None) -> bool:
+        """`start` and `wait` in one."""
+        self._settle_others()
+        with self._lock:
+            self._flying.append(execution)
+        return self._wait(execution, timeout, self._transport.run)
+
     def wait(self, execution: Execution, timeout: float | None) -> bool:
         """Wait until it has ended; False when it has not within `timeout` seconds (None: no limit).
 
         Raises:
             CsaudError: a transfer failed, of this execution or of another one: all are over then.
         """
+        if self.done(execution):
+            return True
+        return self._wait(execution, timeout, self._transport.wait)
+
+    def _wait(
+        self, execution: Execution, timeout: float | None, first: Callable[[_core.Execution, float], bool]
+    ) -> bool:
+        """Until it has ended; `first` is what the transport does before it only waits."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        while not self.done(execution):
+        look, left = first, _LONG_WAIT if timeout is None else timeout
+        while True:
+            self._look_at(execution, left, look)
+            if self.done(execution):
+                return True
             if self._failure is not None:
                 raise self._failure
-            left = _LONG_WAIT if deadline is None else deadline - time.monotonic()
-            if left <= 0:
+            if deadline is not None and (left := deadline - time.monotonic()) <= 0:
                 return False
-            self._look_at(execution, left)
-        return True
+            look = self._transport.wait
 
     def look(self) -> None:
         """Do what is to be done for executions that ended, or failed, while nobody waited for them."""
         self._settle_others()
         for execution in self._flying[:1]:
-            self._look_at(execution, 0.0)
+            self._look_at(execution, 0.0, self._transport.wait)
 
     def done(self, execution: Execution) -> bool:
         """It has ended, with all that Python has to do then."""
@@ -72,9 +90,11 @@ class Engine:
         """All that wait get this error."""
         self._failure = self._failure or error
 
-    def _look_at(self, execution: Execution, timeout: float) -> None:
+    def _look_at(
+        self, execution: Execution, timeout: float, look: Callable[[_core.Execution, float], bool]
+    ) -> None:
         try:
-            self._transport.wait(execution.native, timeout)
+            look(execution.native, timeout)
         except CsaudError as error:
             self._failed(error)
             self._failure = self._failure or error

@@ -33,6 +33,9 @@ class Runner(Protocol):
     def start(self, execution: _core.Execution) -> None:
         """Post what waits for nothing; goes on by itself."""
 
+    def run(self, execution: _core.Execution, timeout: float) -> bool:
+        """`start` and `wait` in one."""
+
     def wait(self, execution: _core.Execution, timeout: float) -> bool:
         """Wait for its end; False when it has not ended within `timeout` seconds.
 
@@ -90,10 +93,12 @@ class Prepared:
     def of(self, key: Hashable, make: Callable[[StepTimes], Collective], *, fixed: bool = True) -> Collective:
         """The collective that `key` names, made where it is not there; each time where it is not `fixed`,
         that is, where the same name has schedules of other sizes."""
-        found = self._of.pop(key, None)
-        if found is None or not fixed:
-            found = make(found.times if found else StepTimes())
-        self._of[key] = found
+        found = self._of.get(key)
+        if found is not None and fixed:
+            self._of.move_to_end(key)
+            return found
+        found = self._of[key] = make(found.times if found else StepTimes())
+        self._of.move_to_end(key)
         if len(self._of) > _REMEMBERED:
             self._of.popitem(last=False)
         return found

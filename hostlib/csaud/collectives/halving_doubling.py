@@ -8,8 +8,8 @@ holds is the first operand, so every chunk is summed in one order, at one rank, 
 everywhere. Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations
 in MPICH", 2005.
 
-Of an array of a packet or two, halves cost as much as the whole. Such arrays are exchanged whole, over the
-same distances, in half the steps; every rank then adds the same operands in the same order, and gets the
+Of an array of up to three packets, halves cost as much as the whole. Such arrays are exchanged whole, over
+the same distances, in half the steps; every rank then adds the same operands in the same order, and gets the
 same bits as by halves.
 """
 
@@ -32,8 +32,8 @@ from csaud.collectives.schedule import (
     split,
 )
 
-_WHOLE = 256
-"""A message of this part of the longest one, which is 512 packets, is two packets."""
+_WHOLE = 170
+"""A message of this part of the longest one, which is 512 packets, is three packets."""
 
 
 class _Builder:

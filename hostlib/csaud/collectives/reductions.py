@@ -11,7 +11,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from csaud.errors import ConfigError
 
@@ -49,32 +48,35 @@ REDUCTIONS: dict[str, Reduction] = {
 
 
 @lru_cache(maxsize=64)
-def name_of(dtype: np.dtype[Any]) -> str:
-    """`dtype.name`, which numpy puts together anew each time."""
-    return dtype.name
+def _supported(dtype: np.dtype[Any]) -> str:
+    """The name of an element type that collectives take, which numpy would put together anew each time; "" of
+    another one."""
+    return dtype.name if dtype.name in DTYPES and dtype.isnative else ""
 
 
-def reduction(op: str, array: npt.NDArray[Any]) -> Reduction:
-    """The reduction `op`; ConfigError where there is none, or none for the array's elements."""
+def reduction(op: str, dtype: str) -> Reduction:
+    """The reduction `op`; ConfigError where there is none, or none for elements of that type."""
     found = REDUCTIONS.get(op)
     if found is None:
         raise ConfigError(f"op={op!r}: expected one of {', '.join(REDUCTIONS)}")
-    if name_of(array.dtype) not in found.dtypes:
-        raise ConfigError(
-            f"op={op!r} is not supported for {array.dtype}; it is for {', '.join(found.dtypes)}"
-        )
+    if dtype not in found.dtypes:
+        raise ConfigError(f"op={op!r} is not supported for {dtype}; it is for {', '.join(found.dtypes)}")
     return found
 
 
-def check_array(array: object, *, writable: bool = True) -> None:
-    """ConfigError unless `array` can be sent, and where it is `writable` received into."""
+def check_array(array: object, *, writable: bool = True) -> str:
+    """The name of the array's element type; ConfigError unless it can be sent, and where it is `writable`
+    received into."""
     if not isinstance(array, np.ndarray):
         raise ConfigError(f"expected a numpy array, got {type(array).__name__}")
-    if name_of(array.dtype) not in DTYPES or not array.dtype.isnative:
+    dtype = _supported(array.dtype)
+    if not dtype:
         raise ConfigError(
             f"dtype {array.dtype} is not supported; supported are {', '.join(DTYPES)} in native byte order"
         )
-    if not array.flags.c_contiguous:
+    flags = array.flags
+    if not flags.c_contiguous:
         raise ConfigError("the array is not C-contiguous; use a copy made by numpy.ascontiguousarray")
-    if writable and not array.flags.writeable:
+    if writable and not flags.writeable:
         raise ConfigError("the array is read-only, and the result goes into it")
+    return dtype

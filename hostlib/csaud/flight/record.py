@@ -2,11 +2,11 @@
 
 import dataclasses
 from collections.abc import Sequence
+from typing import NamedTuple
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Call:
-    """A collective as its caller asked for it; equal on all ranks.
+class Call(NamedTuple):
+    """A collective as its caller asked for it; equal on all ranks. A tuple: each call is looked up by it.
 
     Attributes:
         name: of collective and algorithm, such as "all_reduce.ring".
@@ -17,7 +17,7 @@ class Call:
 
     name: str
     dtype: str = ""
-    count: int = -1
+    count: int = -1  # type: ignore[assignment]  # nobody counts in a tuple of different things
     op: str = ""
     root: int = -1
 

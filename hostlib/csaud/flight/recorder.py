@@ -80,7 +80,7 @@ class Recorder:
         return {
             "communicator": record.comm,
             "number": record.number,
-            "call": dataclasses.asdict(record.call),
+            "call": record.call._asdict(),
             "bytes": record.nbytes,
             "ranks": list(record.ranks),
             "peer": record.peer,

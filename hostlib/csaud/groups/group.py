@@ -11,7 +11,7 @@ import numpy.typing as npt
 from csaud.collectives import direct, gather, pairwise, registry, tree
 from csaud.collectives.engine import Handle
 from csaud.collectives.executor import Collective, Execution
-from csaud.collectives.reductions import Reduction, check_array, name_of, reduction
+from csaud.collectives.reductions import Reduction, check_array, reduction
 from csaud.collectives.schedule import Schedule, split
 from csaud.collectives.signature import marks
 from csaud.collectives.timing import StepTimes
@@ -65,14 +65,18 @@ class Group:
             ConfigError: an array or op that is not supported; nothing was sent.
             PeerUnreachable, Aborted, Timeout, ProtocolError: the collective failed; `array` holds garbage.
         """
-        check_array(array)
-        how = reduction(op, array)
+        dtype = check_array(array)
+        how = reduction(op, dtype)
         flat = array.reshape(-1)
         name = f"all_reduce.{self._algorithm(algorithm, flat)}"
+
+        def build() -> Schedule:
+            return registry.build(name, self.rank, self.size, flat.size, self._longest(flat))
+
         divide = (lambda: np.divide(flat, self.size, out=flat)) if how.average else None
-        call = Call(name, name_of(array.dtype), flat.size, op)
-        build = partial(registry.build, name, self.rank, self.size, flat.size, self._longest(flat))
-        return self._run(call, build, flat, array, wait, reduce=how, epilogue=divide)
+        return self._run(
+            Call(name, dtype, flat.size, op), build, flat, array, wait, reduce=how, epilogue=divide
+        )
 
     def reduce_scatter(self, array: Array, op: str = "sum", *, wait: bool = True) -> Any:
         """This rank's part of the reduction of all ranks' arrays; the parts are those of numpy.array_split.
@@ -80,8 +84,8 @@ class Group:
         Returns:
             A new one-dimensional array, or (array, Handle). `array` keeps its values.
         """
-        check_array(array, writable=False)
-        how = reduction(op, array)
+        dtype = check_array(array, writable=False)
+        how = reduction(op, dtype)
         block = self._job.scratch.take(
             array.nbytes
         )  # of all ranks' parts; only this rank's outlives the call
@@ -99,7 +103,7 @@ class Group:
                 np.copyto(mine, part)
             self._job.scratch.give_back(block)
 
-        call = Call("reduce_scatter", name_of(array.dtype), work.size, op)
+        call = Call("reduce_scatter", dtype, work.size, op)
         build = partial(registry.build, "reduce_scatter.ring", self.rank, self.size, work.size, longest)
         return self._run(call, build, work, mine, wait, True, how, epilogue=take_mine)
 
@@ -109,15 +113,13 @@ class Group:
         Returns:
             A new array of shape (size, *array.shape), or (array, Handle).
         """
-        check_array(array, writable=False)
+        dtype = check_array(array, writable=False)
         result = np.empty((self.size, *array.shape), array.dtype)
         result[self.rank] = array
         flat = result.reshape(-1)
         longest = self._longest(flat)
         build = partial(registry.build, "all_gather.ring", self.rank, self.size, flat.size, longest)
-        return self._run(
-            Call("all_gather", name_of(array.dtype), array.size), build, flat, result, wait, True
-        )
+        return self._run(Call("all_gather", dtype, array.size), build, flat, result, wait, True)
 
     def all_to_all(self, array: Array, *, wait: bool = True) -> Any:
         """Exchange blocks: `array[r]` goes to rank r, and what rank r had for this one comes in its place.
@@ -128,13 +130,13 @@ class Group:
         Returns:
             A new array of the same shape, or (array, Handle). `array` must not change before that has ended.
         """
-        check_array(array, writable=False)
+        dtype = check_array(array, writable=False)
         if array.ndim == 0 or array.shape[0] != self.size:
             raise ConfigError(f"all_to_all: shape {array.shape}, expected ({self.size}, ...)")
         result = np.empty_like(array)
         result[self.rank] = array[self.rank]
         counts = [array.size // self.size] * self.size
-        call = Call("all_to_all", name_of(array.dtype), array.size)
+        call = Call("all_to_all", dtype, array.size)
         return self._exchange(call, array.reshape(-1), counts, result.reshape(-1), counts, result, wait)
 
     def all_to_all_v(self, parts: Sequence[Array], *, wait: bool = True) -> Any:
@@ -149,7 +151,7 @@ class Group:
         if len(parts) != self.size:
             raise ConfigError(f"all_to_all_v: {len(parts)} parts for {self.size} ranks")
         for part in parts:
-            check_array(part, writable=False)
+            dtype = check_array(part, writable=False)
             if part.ndim != 1 or part.dtype != parts[0].dtype:
                 raise ConfigError("all_to_all_v: the parts are one-dimensional and of one dtype")
         sent = [part.size for part in parts]
@@ -158,16 +160,16 @@ class Group:
         flat = np.empty(sum(received), source.dtype)
         results = np.split(flat, np.cumsum(received)[:-1])
         results[self.rank][:] = parts[self.rank]
-        call = Call("all_to_all_v", name_of(source.dtype))
+        call = Call("all_to_all_v", dtype)
         return self._exchange(call, source, sent, flat, received, results, wait, fixed=False)
 
     def broadcast(self, array: Array, root: int = 0, *, wait: bool = True) -> Any:
         """Replace `array` on every rank by that of rank `root`, of its shape; returns it, or a Handle."""
-        check_array(array)
+        dtype = check_array(array)
         self._check_rank(root)
         flat = array.reshape(-1)
         build = partial(tree.broadcast, self.rank, self.size, flat.size, self._longest(flat), root)
-        call = Call("broadcast", name_of(array.dtype), flat.size, root=root)
+        call = Call("broadcast", dtype, flat.size, root=root)
         return self._run(call, build, flat, array, wait)
 
     def gather(self, array: Array, root: int = 0, *, wait: bool = True) -> Any:
@@ -177,7 +179,7 @@ class Group:
             There a new array of shape (size, *array.shape), elsewhere None; or (that, Handle). `array`
             must not change before it has ended.
         """
-        check_array(array, writable=False)
+        dtype = check_array(array, writable=False)
         self._check_rank(root)
         source = array.reshape(-1)
         result = np.empty((self.size, *array.shape), array.dtype) if self.rank == root else None
@@ -185,7 +187,7 @@ class Group:
             result[root] = array
         flat = source[:0] if result is None else result.reshape(-1)
         build = partial(gather.gather, self.rank, self.size, source.size, self._longest(source), root)
-        call = Call("gather", name_of(array.dtype), source.size, root=root)
+        call = Call("gather", dtype, source.size, root=root)
         return self._run(call, build, flat, result, wait, True, source=source)
 
     def barrier(self) -> None:
@@ -201,17 +203,19 @@ class Group:
 
     def send(self, array: Array, dst: int, *, wait: bool = True) -> Any:
         """Send `array` to rank `dst`, which calls `recv`; None once it has it, or a Handle."""
-        check_array(array, writable=False)
+        dtype = check_array(array, writable=False)
         flat = array.reshape(-1)
         build = partial(direct.send, dst, flat.size, self._longest(flat))
-        return self._run_direct(build, dst, self._sent, flat[:0], None, wait, source=flat)
+        call = Call("transfer", dtype, flat.size)
+        return self._run_direct(call, build, dst, self._sent, flat[:0], None, wait, source=flat)
 
     def recv(self, array: Array, src: int, *, wait: bool = True) -> Any:
         """Receive into `array` what rank `src` sends; of the same size and dtype. Returns it, or a Handle."""
-        check_array(array)
+        dtype = check_array(array)
         flat = array.reshape(-1)
         build = partial(direct.receive, src, flat.size, self._longest(flat))
-        return self._run_direct(build, src, self._received, flat, array, wait)
+        call = Call("transfer", dtype, flat.size)
+        return self._run_direct(call, build, src, self._received, flat, array, wait)
 
     def send_sized(self, array: Array, dst: int) -> None:
         """Send a one-dimensional array whose size rank `dst` does not know; it calls `recv_sized`."""
@@ -290,35 +294,38 @@ class Group:
             fixed: `call` says all of which the schedule depends.
         """
         job = self._job
-        job.check()
         with job.lock:
+            job.check()
             make = partial(self._make, call, build, flat, self._number, reduce)
             collective = job.prepared.of((self._number, call), make, fixed=fixed)
             number = self._collectives
             self._collectives += 1
             record = Record(self._number, number, call, flat.nbytes, self.ranks)
-            execution = self._start(record, collective, number, flat, source, epilogue)
+            execution = self._execution(record, collective, number, flat, source, epilogue)
+            if not wait:
+                job.engine.start(execution)
         return self._outcome(execution, result, wait, fresh)
 
     def _run_direct(
-        self, build: Callable[[], Schedule], peer: int, count: dict[int, int], flat: Array, result: Any,
-        wait: bool, source: Array | None = None,
+        self, call: Call, build: Callable[[], Schedule], peer: int, count: dict[int, int], flat: Array,
+        result: Any, wait: bool, source: Array | None = None,
     ) -> Any:  # fmt: skip
         self._check_rank(peer)
         if peer == self.rank:
             raise ConfigError("a rank does not send to itself")
         job = self._job
-        job.check()
         sends = source is not None
         array = flat if source is None else source
-        call = Call("transfer", name_of(array.dtype), array.size)
         with job.lock:
+            job.check()
             make = partial(self._make, call, build, array, self._number | DIRECT, None)
             collective = job.prepared.of((self._number | DIRECT, call, peer, sends), make)
             number = count[peer]
             count[peer] += 1
             record = Record(self._number, number, call, array.nbytes, self.ranks, self.ranks[peer], sends)
-            execution = self._start(record, collective, number, flat, source, None)
+            execution = self._execution(record, collective, number, flat, source, None)
+            if not wait:
+                job.engine.start(execution)
         return self._outcome(execution, result, wait, False)
 
     def _make(
@@ -329,26 +336,24 @@ class Group:
         mark = marks(call, schedule, self._longest(array))
         return Collective(schedule, array.dtype, reduce, ranks=self.ranks, comm=comm, marks=mark, times=times)
 
-    def _start(
+    def _execution(
         self, record: Record, collective: Collective, number: int, flat: Array, source: Array | None,
         epilogue: Callable[[], object] | None,
     ) -> Execution:  # fmt: skip
         job = self._job
-        job.check()
-        execution = Execution(
+        return Execution(
             collective, number, flat,
             source=source, epilogue=epilogue, record=job.recorder.begin(record), scratch=job.scratch,
         )  # fmt: skip
-        job.engine.start(execution)
-        return execution
 
     def _outcome(self, execution: Execution, result: Any, wait: bool, fresh: bool) -> Any:
+        """What the caller gets of an execution that was started, or is to be run where it waits."""
         job = self._job
         if not wait:
             handle = Handle(job.engine, execution)
             return (result, handle) if fresh else handle
         try:
-            ended = job.engine.wait(execution, job.timeout)
+            ended = job.engine.run(execution, job.timeout)
         except CsaudError:
             raise
         except BaseException as error:

@@ -1,6 +1,7 @@
 """The native transport with Python's errors: starts collectives and waits for them."""
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -68,11 +69,20 @@ class Transport:
         """The latest note of each rank that told one since the last call."""
         return self._progress.take_notes()
 
+    def run(self, execution: _core.Execution, timeout: float) -> bool:
+        """See `csaud.collectives.executor.Runner`; a failure ends the whole transport."""
+        return self._until_over(self._progress.run, execution, timeout)
+
     def wait(self, execution: _core.Execution, timeout: float) -> bool:
         """See `csaud.collectives.executor.Runner`; a failure ends the whole transport."""
+        return self._until_over(self._progress.wait_for, execution, timeout)
+
+    def _until_over(
+        self, wait: Callable[[_core.Execution, float], bool], execution: _core.Execution, timeout: float
+    ) -> bool:
         self._check()
         try:
-            over = self._progress.wait_for(execution, timeout)
+            over = wait(execution, timeout)
         except RuntimeError as error:
             raise self._fail(_ended(error)) from None
         if (failed := execution.failure) is not None:

@@ -10,7 +10,8 @@ _ANY_PORT = 9
 
 # IPv4 20, UDP 8, BTH 12, DETH 8, iCRC 4: what a packet carries around the path MTU, bytes
 PACKET_OVERHEAD = 52
-_PATH_MTUS = (4096, 2048, 1024, 512, 256)  # those that RDMA knows
+_SMALLEST_PATH_MTU, _LARGEST_PATH_MTU = 256, 4096
+_PATH_MTU_UNIT = 32  # keeps elements of any type whole
 
 
 def resolve(name: str, source: str) -> str:
@@ -59,12 +60,15 @@ def link_mtu(local: str, remote: str) -> int:
 
 
 def largest_path_mtu(link: int) -> int:
-    """The largest RDMA path MTU whose packets fit a link of MTU `link`.
+    """The largest path MTU whose packets fit a link of MTU `link`.
+
+    It need not be one of RDMA's (1024, 2048...): those are for devices that cut messages, and here a packet
+    is a message of its own. A port's own path MTU holds besides.
 
     Raises:
         ConfigError: not even the smallest fits.
     """
-    for mtu in _PATH_MTUS:
-        if mtu + PACKET_OVERHEAD <= link:
-            return mtu
-    raise ConfigError(f"the link's MTU of {link} bytes is too small for packets")
+    room = link - PACKET_OVERHEAD
+    if room < _SMALLEST_PATH_MTU:
+        raise ConfigError(f"the link's MTU of {link} bytes is too small for packets")
+    return min(_LARGEST_PATH_MTU, room // _PATH_MTU_UNIT * _PATH_MTU_UNIT)

@@ -64,27 +64,33 @@ class PyProgress {
         executions_.clear();
     }
 
-    void start(std::shared_ptr<HeldExecution> execution) {
-        using State = collectives::Execution::State;
-        if (execution->native().state() != State::ready)
-            throw std::invalid_argument("an execution runs once");
-        std::erase_if(executions_, [](const auto& earlier) { return earlier->release(); });
-        executions_.push_back(execution);
-        try {
+    void start(const std::shared_ptr<HeldExecution>& execution) {
+        begin(execution, [&] {
             const nb::gil_scoped_release release;
-            for (HeldBuffer& buffer : execution->buffers()) buffer.keep(progress_.pin(buffer.whole()));
+            pin(*execution);
             progress_.start(execution->native());
-        } catch (...) {
-            if (execution->native().state() == State::ready) std::erase(executions_, execution);
-            throw;
-        }
+        });
+    }
+
+    bool run(const std::shared_ptr<HeldExecution>& execution, double timeout_s) {
+        bool over = false;
+        begin(execution, [&] {
+            bool started = false;
+            over = repeat_until(timeout_s, [&](Nanos slice) {
+                if (started) return progress_.wait(execution->native(), slice);
+                pin(*execution);
+                started = true;
+                return progress_.run(execution->native(), slice);
+            });
+        });
+        if (over) let_go(*execution);
+        return over;
     }
 
     bool wait_for(HeldExecution& execution, double timeout_s) {
         const bool over =
             repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait(execution.native(), slice); });
-        if (over && execution.release())
-            std::erase_if(executions_, [&](const auto& held) { return held.get() == &execution; });
+        if (over) let_go(execution);
         return over;
     }
 
@@ -197,6 +203,31 @@ class PyProgress {
     }
 
   private:
+    // `start` starts it; its buffers are held until it has settled.
+    template <class Start>
+    void begin(const std::shared_ptr<HeldExecution>& execution, Start start) {
+        using State = collectives::Execution::State;
+        if (execution->native().state() != State::ready)
+            throw std::invalid_argument("an execution runs once");
+        std::erase_if(executions_, [](const auto& earlier) { return earlier->release(); });
+        executions_.push_back(execution);
+        try {
+            start();
+        } catch (...) {
+            if (execution->native().state() == State::ready) std::erase(executions_, execution);
+            throw;
+        }
+    }
+
+    void pin(HeldExecution& execution) {
+        for (HeldBuffer& buffer : execution.buffers()) buffer.keep(progress_.pin(buffer.whole()));
+    }
+
+    void let_go(HeldExecution& execution) {
+        if (execution.release())
+            std::erase_if(executions_, [&](const auto& held) { return held.get() == &execution; });
+    }
+
     // Calls `wait(slice)` without Python's lock until it returns true, the time is over, or a signal raises.
     template <class Wait>
     bool repeat_until(double timeout_s, Wait wait) {
@@ -321,6 +352,8 @@ void bind_device(nb::module_& m) {
              "Completions since the last call, waiting for the first; empty when the time is over.")
         .def("start_execution", &PyProgress::start, "execution"_a,
              "Starts a collective; it goes on without Python.")
+        .def("run", &PyProgress::run, "execution"_a, "timeout_s"_a,
+             "Starts a collective and waits, as wait_for; False when the time is over.")
         .def("wait_for", &PyProgress::wait_for, "execution"_a, "timeout_s"_a,
              "Waits until it has ended or failed; False when the time is over.")
         .def("awaited", &PyProgress::awaited, "execution"_a,

@@ -31,9 +31,15 @@ void Executor::start(Execution& execution, Port& port, Nanos now) {
 bool Executor::on_completion(const Completion& completion, Port& port, Nanos now) {
     const Target* found = transfers_.find({completion.id});
     if (found == nullptr) return false;
-    Execution& execution = *found->execution;
     const std::uint32_t index = found->operation;
+    Execution* const owner = found->execution;
     transfers_.erase({completion.id});
+    if (owner == nullptr) {
+        send_buffers_.give_back(index);
+        if (!failure_ && completion.status != Status::ok) fail(completion);
+        return true;
+    }
+    Execution& execution = *owner;
     --execution.open_;
     if (failure_) {
         if (execution.open_ == 0) execution.settled_.store(true, std::memory_order_release);
@@ -54,6 +60,8 @@ bool Executor::on_completion(const Completion& completion, Port& port, Nanos now
 
 void Executor::launch(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
     const Operation& op = execution.operation(index);
+    if (op.kind == Kind::send && post_copy(execution, index, port, now))
+        return finish(execution, index, port, now);
     if (op.kind != Kind::reduce) return post(execution, index, port, now);
     const Work work{&execution, index};
     if (op.region.count * execution.collective_->element_bytes > kAtOnce) {
@@ -75,6 +83,19 @@ void Executor::post(Execution& execution, std::uint32_t index, Port& port, Nanos
     execution.posted_[index] = {id, true};
     ++execution.open_;
     transfers_.put({id}, {&execution, index});
+}
+
+// False: it has to be posted as it is.
+bool Executor::post_copy(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
+    if (!execution.plan().reduces()) return false;
+    const Operation& op = execution.operation(index);
+    const auto copy = send_buffers_.copy(execution.bytes(op.region));
+    if (!copy) return false;
+    const std::uint64_t id =
+        port.post_send(execution.name_of(op, rank_, epoch_), execution.collective_->ranks[op.peer],
+                       copy->bytes, execution.hints_of(op), now);
+    transfers_.put({id}, {nullptr, copy->place});
+    return true;
 }
 
 // `index` is done; goes on with the operations that waited for nothing else, in the order of the schedule.

@@ -5,6 +5,10 @@
 // which message came first. Those of few bytes are done at once; longer ones wait as work, of which the
 // caller takes a piece after the other, without a lock if it likes, so that packets need not wait for them.
 //
+// A short message of a plan that reduces is sent from a copy and counts as done once it is posted: whoever
+// reduces also receives, so it cannot be ahead of the others by more than a collective, and it need not wait
+// for acknowledgements. If such a message fails, it is what comes after its collective that hears of it.
+//
 // Not thread-safe: the caller serialises all but the work on a piece.
 #pragma once
 
@@ -12,11 +16,13 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "collectives/execution.hpp"
 #include "collectives/flow_times.hpp"
 #include "collectives/port.hpp"
+#include "collectives/send_buffers.hpp"
 #include "csaud_host/base/flat_map.hpp"
 
 namespace csaud::collectives {
@@ -51,6 +57,9 @@ class Executor {
     std::optional<Piece> next_piece();
     void on_piece(Port&, Nanos now);
 
+    // From where copies of short messages are sent.
+    std::span<const std::byte> send_memory() const noexcept { return send_buffers_.memory(); }
+
     // Executions that are not over.
     std::size_t running() const noexcept { return running_.size(); }
     // The completion that failed.
@@ -65,8 +74,8 @@ class Executor {
         friend std::uint64_t hash_value(Id id) noexcept { return id.value; }  // they count up
     };
     struct Target {
-        Execution* execution = nullptr;
-        std::uint32_t operation = 0;
+        Execution* execution = nullptr;  // nothing: a copy was sent, which is no execution's any more
+        std::uint32_t operation = 0;     // or place of the copy
     };
     struct Work {
         Execution* execution;
@@ -76,6 +85,7 @@ class Executor {
 
     void launch(Execution&, std::uint32_t index, Port&, Nanos now);
     void post(Execution&, std::uint32_t index, Port&, Nanos now);
+    bool post_copy(Execution&, std::uint32_t index, Port&, Nanos now);
     void finish(Execution&, std::uint32_t index, Port&, Nanos now);
     void end(Execution&, Nanos now);
     void fail(const Completion&);
@@ -89,6 +99,7 @@ class Executor {
     std::uint64_t taken_ = 0;  // elements of the piece that is being worked on
     std::vector<std::uint32_t> ready_;
     std::optional<Completion> failure_;
+    SendBuffers send_buffers_;
     FlowTimes flow_times_;
 };
 

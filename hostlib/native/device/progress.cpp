@@ -134,6 +134,21 @@ void Progress::start(collectives::Execution& execution) {
     after_post(lock, true);
 }
 
+bool Progress::run(collectives::Execution& execution, Nanos timeout) {
+    Lock lock(mutex_);
+    if (!failure_.empty()) throw std::runtime_error(failure_);
+    const Nanos now = monotonic_now();
+    executor_.start(execution, port_, now);
+    posted_ = true;
+    if (driver_ == Driver::none && running_)
+        drive(lock, &execution, now + timeout);
+    else
+        wake(caller_bed_);
+    await(lock, &execution, timeout);
+    if (!execution.over() && !failure_.empty()) throw std::runtime_error(failure_);
+    return execution.over();
+}
+
 bool Progress::wait(const collectives::Execution& execution, Nanos timeout) {
     if (execution.over()) return true;
     Lock lock(mutex_);
@@ -230,6 +245,12 @@ void Progress::after_post(Lock& lock, bool send) {
     wake(caller_bed_);
     if (!send || driver_ != Driver::none || !running_) return;
     driver_ = Driver::caller;
+    push(lock);
+    leave(lock);
+}
+
+// By the driver, with the lock, which is left meanwhile: what was posted leaves before anything is received.
+void Progress::push(Lock& lock) {
     try {
         const Nanos now = monotonic_now();
         collect_completions(now);
@@ -243,7 +264,6 @@ void Progress::after_post(Lock& lock, bool send) {
         if (!lock.owns_lock()) lock.lock();
         fail(error.what());
     }
-    leave(lock);
 }
 
 // One round of receive, timers, send, reduce.

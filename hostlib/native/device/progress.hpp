@@ -68,6 +68,8 @@ class Progress {
 
     // Starts a collective, which must live until it has settled, or until stop().
     void start(collectives::Execution&);
+    // Starts it and waits, as start() and wait(), but without leaving the device in between.
+    bool run(collectives::Execution&, Nanos timeout);
     // Waits until it is over; false: it was not within `timeout`. Throws as the other one.
     bool wait(const collectives::Execution&, Nanos timeout);
     // What it has posted that is not over.
@@ -129,6 +131,7 @@ class Progress {
     using Lock = std::unique_lock<std::mutex>;
 
     void run();
+    bool takes_over() const;
     void stand_by(Lock&);
     bool over(const collectives::Execution*) const;
     void await(Lock&, const collectives::Execution*, Nanos timeout);
@@ -146,6 +149,7 @@ class Progress {
     void collect_completions(Nanos now);
     void sleep(Lock&, Bed&, Nanos until);
     void after_post(Lock&, bool send);
+    void push(Lock&);
     void fail(const char* why);
     static void wake(Bed&);
 
@@ -164,6 +168,7 @@ class Progress {
     Endpoint endpoint_;  // under mutex_, as all below
     collectives::EndpointPort port_{endpoint_};
     collectives::Executor executor_{endpoint_.config().rank, endpoint_.config().epoch};
+    const std::shared_ptr<const void> send_memory_ = device_->pin(executor_.send_memory());
     std::vector<Completion> completed_;  // of no execution
     std::string failure_;                // why nobody drives any more, empty as long as somebody may
     bool running_ = false;
@@ -172,9 +177,10 @@ class Progress {
     bool posted_ = false;             // since something was last gathered
     Nanos caller_left_ = 0;           // when a caller last drove
     std::uint64_t caller_turns_ = 0;  // how often callers drove
-    // How long a caller must be away before the progress thread takes over.
+    // How long a caller must be away before the progress thread takes over, unless it left work behind.
     static constexpr Nanos kStandBy = 200 * kMicrosecond;
     Nanos away_ = kStandBy;
+    bool left_work_ = false;    // a caller went away while collectives run
     bool standing_by_ = false;  // the progress thread wants to be told when a caller leaves
     Bed thread_bed_;
     Bed caller_bed_;

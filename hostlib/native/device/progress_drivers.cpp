@@ -21,7 +21,8 @@ constexpr unsigned long kTimerSlackNs = 1'000;
 // A caller that comes back to wait within this time finds nobody in its place: the shorter one, or the longer
 // one where callers come and go all the time. The peers see it as delay of what it left undone, and ask.
 constexpr Nanos kLongestStandBy = kMillisecond;
-constexpr unsigned kBusy = 8;  // waits within that time
+// What it takes to get up from a sleep, with little to spare: a peer that answered meanwhile was not slow.
+constexpr Nanos kGettingUp = 100 * kMicrosecond;
 // A progress thread that found a caller driving so many times asks to be told instead.
 constexpr unsigned kPatience = 16;
 // Looks without sleeping between two offers of the processor to others.
@@ -48,11 +49,12 @@ void Progress::run() {
     ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
     Lock lock(mutex_);
     while (!stopping_ && failure_.empty()) {
-        if (driver_ != Driver::none || monotonic_now() - caller_left_ < away_) {
+        if (!takes_over()) {
             stand_by(lock);
             continue;
         }
         driver_ = Driver::thread;
+        left_work_ = false;
         lock.unlock();
         Found found;
         try {
@@ -75,23 +77,26 @@ void Progress::run() {
     left_.notify_all();
 }
 
-// Until a caller has been away for a while; longer where callers come and go all the time.
+// Under the lock, of the progress thread.
+bool Progress::takes_over() const {
+    return driver_ == Driver::none && (left_work_ || monotonic_now() - caller_left_ >= away_);
+}
+
+// Until the progress thread takes over. Where callers come and go all the time it looks up more seldom: each
+// look would take the processor from one of them.
 void Progress::stand_by(Lock& lock) {
     std::uint64_t seen = caller_turns_;
-    for (unsigned rounds = 0; !stopping_;) {
-        const bool nobody = driver_ == Driver::none;
-        const Nanos away = nobody ? monotonic_now() - caller_left_ : 0;
-        if (nobody && away >= away_) return;
+    for (unsigned rounds = 0; !stopping_ && !takes_over();) {
         if (driver_ == Driver::none || rounds++ < kPatience) {
-            stand_by_.wait_for(lock, std::chrono::nanoseconds(away_ - away));
+            const Nanos away = driver_ == Driver::none ? monotonic_now() - caller_left_ : 0;
+            stand_by_.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(away_ - away, 0)));
         } else {
             standing_by_ = true;
             stand_by_.wait(lock, [this] { return !standing_by_ || stopping_.load(); });
             standing_by_ = false;
             rounds = 0;
         }
-        const bool busy = caller_turns_ - seen >= kBusy;
-        away_ = busy ? std::min(kLongestStandBy, 2 * away_) : kStandBy;
+        away_ = caller_turns_ != seen ? std::min(kLongestStandBy, 2 * away_) : kStandBy;
         seen = caller_turns_;
     }
 }
@@ -136,6 +141,7 @@ void Progress::call_next() {
 void Progress::drive(Lock& lock, const collectives::Execution* execution, Nanos until) {
     driver_ = Driver::caller;
     wake(thread_bed_);  // it need not wake with each packet
+    if (posted_) push(lock);
     Nanos idle_since = monotonic_now();
     while (!over(execution) && !stopping_) {
         lock.unlock();
@@ -148,7 +154,7 @@ void Progress::drive(Lock& lock, const collectives::Execution* execution, Nanos 
             if (again || over(execution)) continue;
             sleep(lock, caller_bed_, until);
             idle_since = monotonic_now();
-            if (idle_since - now < spin_) spin_now_ = spin_;
+            if (idle_since - now < spin_ + kGettingUp) spin_now_ = spin_;
         } catch (const std::exception& error) {
             if (!lock.owns_lock()) lock.lock();
             fail(error.what());
@@ -157,8 +163,8 @@ void Progress::drive(Lock& lock, const collectives::Execution* execution, Nanos 
     leave(lock);
 }
 
-// Whether it is worth looking once more before sleeping. Spinning in vain shortens it; a sleep that was
-// shorter than the longest spin would not have been necessary, and restores it.
+// Whether it is worth looking once more before sleeping. Spinning in vain shortens it; a sleep that took
+// little longer than getting up does would not have been necessary, and restores it.
 bool Progress::look_again(const Found& found, Nanos now, Nanos& idle_since) {
     if (found.more) return true;
     if (found.arrivals) {
@@ -181,7 +187,8 @@ void Progress::leave(Lock&) {
     caller_left_ = monotonic_now();
     call_next();
     if (stopping_) left_.notify_all();
-    if (std::exchange(standing_by_, false)) stand_by_.notify_one();
+    left_work_ = executor_.running() != 0 && waiters_.empty();
+    if (std::exchange(standing_by_, false) || left_work_) stand_by_.notify_one();
 }
 
 // With the lock, which is left meanwhile: until a packet, a post, the endpoint's deadline, or `until`.
