@@ -96,6 +96,7 @@ class MemoryTransport:
     def __init__(self, network: MemoryNetwork, rank: int) -> None:
         self._network = network
         self._rank = rank
+        self.pinned = 0  # times
 
     def start(self, execution: _core.Execution) -> None:
         self._network.start(self._rank, execution)
@@ -106,6 +107,10 @@ class MemoryTransport:
 
     def wait(self, execution: _core.Execution, timeout: float) -> bool:
         return self._network.wait(self._rank, execution)
+
+    def pin(self, memory: np.ndarray) -> object:
+        self.pinned += 1
+        return None
 
     def awaited(self, execution: _core.Execution) -> list[tuple[int, int]]:
         return []

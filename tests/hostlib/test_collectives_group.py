@@ -232,19 +232,20 @@ def test_receives_are_posted_before_anything_is_sent() -> None:
 
 
 def test_what_collectives_return_holds_no_more_memory_than_it_shows() -> None:
-    """And the room that reductions take is reused: ten calls keep what one does."""
+    """And the room that reductions take is reused: ten calls keep, and register, what one does."""
 
-    def work(group: Group) -> tuple[Any, int, int]:
+    def work(group: Group) -> tuple[Any, int, int, int]:
         array = np.ones(10_000)
         first = group.reduce_scatter(array)
         group.all_reduce(array)
-        kept = group._job.scratch.nbytes
+        kept, pinned = group._job.scratch.nbytes, group._job.transport.pinned
         for _ in range(10):
             group.reduce_scatter(array)
             group.all_reduce(array)
-        return first.base, kept, group._job.scratch.nbytes
+        return first.base, kept, group._job.scratch.nbytes, group._job.transport.pinned - pinned
 
-    for base, kept, after in everywhere(4, work):
+    for base, kept, after, pinned in everywhere(4, work):
+        assert pinned == 0
         assert base is None
         assert 0 < kept == after <= 4 * 131_072
 
@@ -332,6 +333,8 @@ def test_groups_of_some_ranks_work_at_the_same_time() -> None:
 
 def test_a_failure_reaches_all_that_wait() -> None:
     class Broken:
+        def pin(self, memory: np.ndarray) -> object: ...
+
         def start(self, execution: _core.Execution) -> None:
             pass
 

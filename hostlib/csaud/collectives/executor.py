@@ -43,6 +43,9 @@ class Runner(Protocol):
             CsaudError: a transfer failed, of this one or of another; all are over then.
         """
 
+    def pin(self, memory: npt.NDArray[np.uint8]) -> object:
+        """Register memory with the device for as long as somebody holds the result."""
+
     def awaited(self, execution: _core.Execution) -> Sequence[tuple[int, int]]:
         """Ids of the transfers that it has posted and that are not over, and the indices of their
         operations."""
@@ -130,16 +133,14 @@ class Execution:
         self.record = record
         self._collective = collective
         self._epilogue = epilogue
-        self._scratch = scratch
+        self._scratch = scratch or Scratch()
         nbytes = collective.schedule.scratch * collective.dtype.itemsize
-        block = None
-        if nbytes:
-            block = scratch.take(nbytes) if scratch else np.empty(nbytes, np.uint8)
-        self._block = block
+        self._block = self._scratch.take(nbytes) if nbytes else None
         # Bytes, since not every element type has a buffer of its own (bfloat16).
         self.native = _core.Execution(
             collective.native, number % _NUMBERS, data.view(np.uint8),
-            None if source is None else source.view(np.uint8), block,
+            None if source is None else source.view(np.uint8),
+            None if self._block is None else self._block.memory,
         )  # fmt: skip
 
     @property
@@ -152,9 +153,9 @@ class Execution:
         self.native.release()
         if self.record is not None:
             self.record.ended = self.native.ended_ns
-        if self._scratch is not None and self._block is not None:
+        if self._block is not None:
             self._scratch.give_back(self._block)
-        self._block = None
+            self._block = None
         if self._epilogue is not None:
             epilogue, self._epilogue = self._epilogue, None
             epilogue()

@@ -86,10 +86,8 @@ class Group:
         """
         dtype = check_array(array, writable=False)
         how = reduction(op, dtype)
-        block = self._job.scratch.take(
-            array.nbytes
-        )  # of all ranks' parts; only this rank's outlives the call
-        work = block[: array.nbytes].view(array.dtype)
+        block = self._job.scratch.take(array.nbytes)  # all ranks' parts; only this rank's outlives the call
+        work = block.memory[: array.nbytes].view(array.dtype)
         np.copyto(work, array.reshape(-1))
         start, length = split(work.size, self.size)[self.rank]
         mine = np.empty(length, array.dtype)

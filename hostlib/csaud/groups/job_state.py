@@ -56,7 +56,7 @@ class JobState:
         self.prepared = Prepared()
         self.next_number = 1  # of a communicator; 0 is that of all ranks
         self.recorder = recorder or Recorder(_RECORDS, 0, 1, 0, "")
-        self.scratch = Scratch()
+        self.scratch = Scratch(transport.pin)
 
     def give_up(self, error: CsaudError) -> None:
         """This rank cannot go on: ends the job with `error`, here and, as far as they can be told, at all

@@ -53,6 +53,10 @@ class Transport:
         except RuntimeError as error:
             raise self._fail(_ended(error)) from None
 
+    def pin(self, memory: npt.NDArray[np.uint8]) -> object:
+        """See `csaud.collectives.executor.Runner`."""
+        return self._progress.pin(memory)
+
     def awaited(self, execution: _core.Execution) -> list[tuple[int, int]]:
         """See `csaud.collectives.executor.Runner`."""
         return self._progress.awaited(execution)

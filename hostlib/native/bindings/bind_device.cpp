@@ -67,7 +67,7 @@ class PyProgress {
     void start(const std::shared_ptr<HeldExecution>& execution) {
         begin(execution, [&] {
             const nb::gil_scoped_release release;
-            pin(*execution);
+            pin_all(*execution);
             progress_.start(execution->native());
         });
     }
@@ -78,7 +78,7 @@ class PyProgress {
             bool started = false;
             over = repeat_until(timeout_s, [&](Nanos slice) {
                 if (started) return progress_.wait(execution->native(), slice);
-                pin(*execution);
+                pin_all(*execution);
                 started = true;
                 return progress_.run(execution->native(), slice);
             });
@@ -92,6 +92,13 @@ class PyProgress {
             repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait(execution.native(), slice); });
         if (over) let_go(execution);
         return over;
+    }
+
+    HeldBuffer pin(nb::handle buffer) {
+        HeldBuffer held(buffer, false);
+        const nb::gil_scoped_release release;
+        held.keep(progress_.pin(held.whole()));
+        return held;
     }
 
     std::vector<std::pair<std::uint64_t, std::uint32_t>> awaited(const HeldExecution& execution) {
@@ -219,7 +226,7 @@ class PyProgress {
         }
     }
 
-    void pin(HeldExecution& execution) {
+    void pin_all(HeldExecution& execution) {
         for (HeldBuffer& buffer : execution.buffers()) buffer.keep(progress_.pin(buffer.whole()));
     }
 
@@ -331,6 +338,8 @@ void bind_device(nb::module_& m) {
         .value("ping", perf::Role::ping)
         .value("pong", perf::Role::pong);
 
+    nb::class_<HeldBuffer>(m, "Pin", "Memory that is registered with the device for as long as this exists.");
+
     nb::class_<PyProgress>(m, "Progress",
                            "An endpoint, a device and the thread that runs them without Python.")
         .def(nb::init<const EndpointConfig&, std::shared_ptr<device::Device>, std::size_t, double>(),
@@ -350,6 +359,8 @@ void bind_device(nb::module_& m) {
              "it; returns the transfer's id.")
         .def("wait", &PyProgress::wait, "timeout_s"_a,
              "Completions since the last call, waiting for the first; empty when the time is over.")
+        .def("pin", &PyProgress::pin, "buffer"_a,
+             "Registers memory with the device until the result goes; transfers from it find that.")
         .def("start_execution", &PyProgress::start, "execution"_a,
              "Starts a collective; it goes on without Python.")
         .def("run", &PyProgress::run, "execution"_a, "timeout_s"_a,
