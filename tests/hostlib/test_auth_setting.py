@@ -9,7 +9,7 @@ from csaud import _core
 from csaud.config.settings import Settings
 from csaud.errors import ConfigError
 from csaud.rendezvous.table import Card, Table, make_table
-from csaud.start import init as session
+from csaud.start.endpoint import authenticate
 
 ON = Settings(auth="headers", secret="correct horse battery staple")
 
@@ -30,7 +30,7 @@ def test_a_job_of_one_may_have_it() -> None:
 
 def test_an_rdma_device_is_refused() -> None:
     with pytest.raises(ConfigError, match="auth=headers needs device=soft at every rank; rank 0 uses verbs"):
-        session._authenticate(_core.EndpointConfig(), ON, table("verbs"))
+        authenticate(_core.EndpointConfig(), ON, table("verbs"))
 
 
 @pytest.mark.parametrize("key", ["", "00", "no hexadecimal number at all"])
@@ -38,13 +38,13 @@ def test_a_key_that_is_none_is_refused(key: str) -> None:
     broken = SimpleNamespace(cards=table("raw").cards, auth_key=key)
     unchecked: Any = broken
     with pytest.raises(ConfigError, match="auth=headers: "):
-        session._authenticate(_core.EndpointConfig(), ON, unchecked)
+        authenticate(_core.EndpointConfig(), ON, unchecked)
 
 
 def test_each_job_has_a_key_of_its_own_and_keeps_it() -> None:
     first, second = table("raw"), table("raw")
     assert first.auth_key != second.auth_key
     config = _core.EndpointConfig()
-    session._authenticate(config, ON, first)
+    authenticate(config, ON, first)
     assert config.auth_key == bytes.fromhex(first.auth_key)
     assert first.auth_key not in repr(first)

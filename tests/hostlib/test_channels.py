@@ -169,7 +169,7 @@ def test_what_cannot_be_a_secret(given: dict[str, str], words: str) -> None:
 
 
 def test_a_secret_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    from csaud.config.settings import sources
+    from csaud.config.reading import sources
 
     assert SECRET not in repr(Settings(secret=SECRET))
     assert SECRET not in repr(sources({"CSAUD_SECRET": SECRET}))

@@ -1,7 +1,7 @@
 """Which RDMA device, port and GID a rank takes, and what it says where there is none. Devices are records."""
 
 import pytest
-from csaud.config import settings as settings_table
+from csaud.config import reading
 from csaud.devices import rdma, verbs
 from csaud.errors import ConfigError
 
@@ -17,7 +17,7 @@ def device(name: str, *gids: rdma.Gid, active: bool = True, error: str = "") -> 
 
 
 def choose(found: list[rdma.RdmaDevice], address: str, **settings: object) -> tuple[str, int]:
-    chosen, _, gid = verbs.choose(found, settings_table.load({"device": "verbs", **settings}, {}), address)
+    chosen, _, gid = verbs.choose(found, reading.load({"device": "verbs", **settings}, {}), address)
     return chosen.name, gid.index
 
 

@@ -14,7 +14,7 @@ import pytest
 from csaud import _core
 from csaud.cli import command as cli
 from csaud.devices.interfaces import Interface, find_interfaces
-from csaud.doctor import examine as doctor
+from csaud.doctor import soft as doctor_soft
 from typer.testing import CliRunner
 
 from tests.hostlib.jobs import Job, run
@@ -128,7 +128,7 @@ def with_carrier() -> list[Interface]:
 def test_doctor_and_the_list_of_devices_say_where_it_works(wire: Wire) -> None:
     with wire.ends[0].entered():
         interfaces = with_carrier()
-        [free] = doctor._xdp(interfaces)
+        [free] = doctor_soft._xdp(interfaces)
         assert (free.level, free.what, free.mend) == ("ok", "AF_XDP at eth0", "")
         listed = json.loads(CliRunner().invoke(cli.app, ["device", "list", "--json"]).output)["devices"]
         assert {row["name"]: row["limits"]["modes"] for row in listed if row["kind"] == "soft"} == {
@@ -136,7 +136,7 @@ def test_doctor_and_the_list_of_devices_say_where_it_works(wire: Wire) -> None:
             "eth0": "udp raw xdp",
         }
         held = device()
-        [taken] = doctor._xdp(interfaces)
+        [taken] = doctor_soft._xdp(interfaces)
         assert taken.level == "note" and "are taken" in taken.text and taken.mend
         del held
 

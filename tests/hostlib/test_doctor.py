@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 from csaud import _core
 from csaud.cli import command as cli
-from csaud.config import settings as settings_table
+from csaud.config import reading
 from csaud.devices import rdma
 from csaud.doctor import examine as doctor
 from csaud.doctor import trial
+from csaud.doctor.finding import Finding
 from typer.testing import CliRunner
 
 CLONE_NEWNET = 0x40000000
@@ -36,7 +37,7 @@ def device(*ports: rdma.Port, error: str = "") -> rdma.RdmaDevice:
 def verbs(monkeypatch: pytest.MonkeyPatch):
     """The findings about RDMA devices where these are the machine's, or there is no library."""
 
-    def findings(found: list[rdma.RdmaDevice] | rdma.NoVerbs, trial_says: str = "") -> list[doctor.Finding]:
+    def findings(found: list[rdma.RdmaDevice] | rdma.NoVerbs, trial_says: str = "") -> list[Finding]:
         def find() -> list[rdma.RdmaDevice]:
             if isinstance(found, rdma.NoVerbs):
                 raise found
@@ -46,7 +47,7 @@ def verbs(monkeypatch: pytest.MonkeyPatch):
         monkeypatch.setattr(
             trial, "try_device", lambda *_, **settings: trial_says if settings["device"] == "verbs" else "no"
         )
-        everything = doctor.examine(settings_table.load({}, {}))
+        everything = doctor.examine(reading.load({}, {}))
         return [finding for finding in everything if finding.kind == "verbs"]
 
     return findings

@@ -2,13 +2,13 @@
 
 import pytest
 from csaud import _core
-from csaud.config import settings
+from csaud.config import reading, settings
 from csaud.errors import ConfigError
 
 
 def test_an_argument_wins_over_the_environment_and_that_over_the_default():
     environ = {"CSAUD_WINDOW": "64", "CSAUD_PATHS": "4"}
-    values = settings.load({"window": 128}, environ)
+    values = reading.load({"window": 128}, environ)
     assert (values.window, values.paths, values.spray) == (128, 4, 0)
 
 
@@ -16,7 +16,7 @@ def test_an_argument_wins_over_the_environment_and_that_over_the_default():
     ("text", "expected"), [("1", True), ("yes", True), ("off", False), ("False", False), ("0", False)]
 )
 def test_flags_are_read_as_words(text, expected):
-    assert settings.load({}, {"CSAUD_DETECT_LOSS": text}).detect_loss is expected
+    assert reading.load({}, {"CSAUD_ORDERED": text}).ordered is expected
 
 
 @pytest.mark.parametrize(
@@ -39,11 +39,11 @@ def test_flags_are_read_as_words(text, expected):
 )
 def test_a_wrong_value_is_named_with_what_was_expected(overrides, environ, message):
     with pytest.raises(ConfigError, match=message):
-        settings.load(overrides, environ)
+        reading.load(overrides, environ)
 
 
 def test_variables_of_other_programs_with_the_prefix_are_left_alone():
-    assert settings.load({}, {"CSAUD_RUN": "/run/csaud/x"}) == settings.Settings()
+    assert reading.load({}, {"CSAUD_RUN": "/run/csaud/x"}) == settings.Settings()
 
 
 def test_every_row_has_a_unit_and_help():
@@ -52,7 +52,7 @@ def test_every_row_has_a_unit_and_help():
 
 
 def test_the_display_names_the_source_of_each_value():
-    rows = {row[0]: row for row in settings.sources({"CSAUD_MTU": "1024"})}
+    rows = {row[0]: row for row in reading.sources({"CSAUD_MTU": "1024"})}
     assert rows["mtu"][1:3] == (1024, "CSAUD_MTU")
     assert rows["window"][1:3] == (32, "default")
 
@@ -61,7 +61,7 @@ def test_the_core_begins_with_what_a_job_has_that_sets_nothing() -> None:
     """What is measured of the core alone is so that of a job."""
     core, chosen = _core.EndpointConfig(), settings.Settings()
     same = "window", "shared_window", "paths", "spray", "ordered", "ecn"
-    same += tuple(f"detect_{name}" for name in ("loss", "gap", "interval", "probe"))
     assert {name: getattr(core, name) for name in same} == {name: getattr(chosen, name) for name in same}
+    assert core.detect_loss and core.detect_gap and core.detect_interval and core.detect_probe
     assert core.path_policy == _core.PathPolicy[chosen.path_policy]
     assert (core.queue_max, core.dead_after) == (chosen.queue_max * 1e9, chosen.dead_after * 1e9)

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from csaud.cli import devices as device_commands
 from csaud.cli import flight as flight_command
-from csaud.config import settings as settings_table
+from csaud.config import reading
 from csaud.errors import CsaudError
 from csaud.perf.command import app as perf_app
 
@@ -94,10 +94,10 @@ def settings(
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
 ) -> None:
     """The library's settings: values in force, where they come from, units and meaning."""
-    rows = settings_table.sources(os.environ)
+    rows = reading.sources(os.environ)
     if as_json:
         keys = ("name", "value", "source", "unit", "help")
-        variables = [settings_table.variable(row[0]) for row in rows]
+        variables = [reading.variable(row[0]) for row in rows]
         records = [
             {**dict(zip(keys, row, strict=True)), "variable": variable}
             for row, variable in zip(rows, variables, strict=True)

@@ -43,10 +43,10 @@ def list_devices(as_json: AsJson = False) -> None:
 
 def doctor(as_json: AsJson = False) -> None:
     """What is there, what is missing and how to mend it; exit status 1 where no device works."""
-    from csaud.config import settings as settings_table
+    from csaud.config import reading
     from csaud.doctor.examine import examine, works
 
-    findings = examine(settings_table.load({}, os.environ))
+    findings = examine(reading.load({}, os.environ))
     if as_json:
         records = [dataclasses.asdict(finding) for finding in findings]
         typer.echo(json.dumps({"works": works(findings), "findings": records}, indent=2))
@@ -64,7 +64,7 @@ def doctor(as_json: AsJson = False) -> None:
 def _modes(interface: "Interface") -> str:
     """The modes of the soft device that work at an interface, as the setting would be."""
     from csaud.devices.soft import xdp_refusal
-    from csaud.doctor.examine import raw_refusal
+    from csaud.doctor.soft import raw_refusal
 
     modes = ["udp"]
     if not raw_refusal():

@@ -177,10 +177,10 @@ TASKS: dict[str, Callable[..., dict[str, Any]]] = {
 
 def diagnose() -> dict[str, Any]:
     """What `csaud doctor --json` prints; no rank of a job."""
-    from csaud.config import settings
+    from csaud.config import reading
     from csaud.doctor import examine as doctor
 
-    findings = doctor.examine(settings.load({"rx_buffer": 4 << 20}, {}))
+    findings = doctor.examine(reading.load({"rx_buffer": 4 << 20}, {}))
     return {"works": doctor.works(findings), "findings": [dataclasses.asdict(one) for one in findings]}
 
 

@@ -1,0 +1,77 @@
+"""The endpoint of a rank that has met the others: what the native core is told."""
+
+from csaud import _core
+from csaud.config.settings import Settings
+from csaud.devices import Opened
+from csaud.errors import ConfigError
+from csaud.network import addresses
+from csaud.rendezvous.table import Card, Table
+
+
+def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened) -> _core.EndpointConfig:
+    """Who the rank is, how packets look on its device, and the settings in the core's units.
+
+    Raises:
+        ConfigError: the device cannot have what a setting asks for.
+    """
+    config = _core.EndpointConfig()
+    config.rank, config.world = rank, len(table.cards)
+    config.epoch, config.qkey = table.epoch, table.qkey
+    config.local_ipv4, config.local_qpn = addresses.to_int(opened.ipv4), opened.qpn
+    config.path_mtu = table.mtu
+    if opened.mode == "udp":
+        # What the kernel writes for a UDP socket. Packets of raw senders have ids that it does not show.
+        config.udp_source_port = config.roce_port
+        config.zero_ip_id = True
+        config.verify_icrc = all(card.mode == "udp" for card in table.cards)
+    elif opened.mode == "verbs":
+        # The device makes it and checks it.
+        config.make_icrc = config.verify_icrc = False
+    authenticate(config, settings, table)
+    config.window, config.paths = settings.window, settings.paths
+    config.shared_window = settings.shared_window
+    config.ecn = settings.ecn
+    config.path_policy = _core.PathPolicy[settings.path_policy]
+    config.spray, config.ordered = settings.spray, settings.ordered
+    if settings.rate_bps:
+        config.pace_bps = config.rate_bps = settings.rate_bps
+    config.queue_max = round(settings.queue_max * 1e9)
+    config.dead_after = round(settings.dead_after * 1e9)
+    config.timer_tick = round(settings.timer_tick * 1e9)
+    return config
+
+
+def authenticate(config: _core.EndpointConfig, settings: Settings, table: Table) -> None:
+    """Give the core the job's key, where setting auth asks for it."""
+    if settings.auth == "off":
+        return
+    other = next((card for card in table.cards if card.mode == "verbs"), None)
+    if other is not None:
+        raise ConfigError(
+            f"auth={settings.auth} needs device=soft at every rank; rank {other.rank} uses verbs"
+        )
+    try:
+        config.auth_key = bytes.fromhex(table.auth_key)
+    except (ValueError, RuntimeError) as error:
+        raise ConfigError(f"auth={settings.auth}: {error}") from None
+
+
+def check_segmentation(table: Table, opened: Opened, settings: Settings) -> None:
+    """Raw sockets and RDMA devices would get trains as they are: those need udp mode everywhere."""
+    other = next((card for card in table.cards if card.mode != "udp"), None)
+    if other is None:
+        return
+    if settings.segmentation == "on":
+        raise ConfigError(
+            f"segmentation=on needs mode=udp at every rank; rank {other.rank} uses {other.mode}"
+        )
+    if isinstance(opened.native, _core.UdpDevice):
+        opened.native.set_segmentation(False)
+
+
+def set_peer(progress: _core.Progress, card: Card) -> None:
+    """Where a rank is reached."""
+    try:
+        progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
+    except RuntimeError as error:  # the device has no way to it
+        raise ConfigError(f"rank {card.rank}: {error}") from None

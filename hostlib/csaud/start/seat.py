@@ -1,0 +1,114 @@
+"""How a rank takes its seat: with a device, a card that names it, a door for later, and the table of all."""
+
+import contextlib
+import dataclasses
+import secrets
+import socket
+
+from csaud.config import settings as settings_table
+from csaud.config.launch import Launch
+from csaud.config.settings import Settings
+from csaud.devices import Opened, open_device
+from csaud.errors import ConfigError
+from csaud.network import addresses, job_secret
+from csaud.network.connections import connect, listen
+from csaud.rendezvous.guest import Guest
+from csaud.rendezvous.host import Host
+from csaud.rendezvous.table import Card, Table, make_table
+
+_SMALLEST_MTU = 256  # bytes
+_BACKLOG = 128
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Seat:
+    """What a rank has when it has met the others.
+
+    Attributes:
+        uid: this process's name.
+        listener: for its membership service.
+    """
+
+    opened: Opened
+    table: Table
+    uid: str
+    listener: socket.socket
+
+
+def meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> Seat:
+    """Open the device, whose address and QP number go onto this rank's card, and meet the others."""
+    master = addresses.resolve(place.master_addr, "MASTER_ADDR")
+    given = own_address(settings)
+    uid = secrets.token_hex(8)
+    agreed = settings_table.agreed(settings)
+    secret = job_secret.credentials(settings)
+    if place.world == 1:
+        opened = open_device(settings, given or "127.0.0.1")
+        listener = open_door(opened.ipv4, settings, cleanup)
+        table = make_table([make_card(0, settings, opened, opened.ipv4, uid, listener)], settings.epoch)
+        return Seat(opened, table, uid, listener)
+    if place.rank == 0:
+        with contextlib.closing(Host(master, place.master_port, place.world, agreed, secret)) as host:
+            if addresses.is_unspecified(master):  # no address to send to: the others know one that leads here
+                master = host.reached_at(settings.store_timeout)
+            listener = open_door(master, settings, cleanup)
+            opened = open_device(settings, given or master)
+            card = make_card(0, settings, opened, master, uid, listener)
+            table = host.gather(card, settings.epoch, settings.store_timeout)
+        return Seat(opened, table, uid, listener)
+    connection = connect(master, place.master_port, settings.store_timeout)
+    with contextlib.closing(Guest(connection, secret)) as guest:
+        listener = open_door(guest.local_address, settings, cleanup)
+        opened = open_device(settings, given or guest.local_address)
+        card = make_card(place.rank, settings, opened, master, uid, listener)
+        table = guest.join(card, place.world, settings.store_timeout, agreed)
+    return Seat(opened, table, uid, listener)
+
+
+def own_address(settings: Settings) -> str:
+    """The address that the user gave, "" where none was."""
+    return addresses.resolve(settings.address, "address") if settings.address else ""
+
+
+def open_door(address: str, settings: Settings, cleanup: contextlib.ExitStack) -> socket.socket:
+    """Where this rank listens for the other members, and for newcomers."""
+    listener = listen(address, settings.member_port, _BACKLOG, "member_port")
+    cleanup.callback(listener.close)
+    return listener
+
+
+def make_card(
+    rank: int, settings: Settings, opened: Opened, other: str, uid: str, listener: socket.socket
+) -> Card:
+    """What the others are told of this rank; `other`: an address of the job, for the MTU of the way there."""
+    link = addresses.link_mtu(opened.ipv4, other)
+    if settings.mtu == 0:
+        mtu = min(addresses.largest_path_mtu(link), opened.max_mtu)
+    elif settings.mtu < _SMALLEST_MTU:
+        raise ConfigError(f"mtu={settings.mtu}: expected 0 or {_SMALLEST_MTU} to 4096 (bytes)")
+    else:
+        mtu = settings.mtu
+    address, port = listener.getsockname()
+    return Card(rank, opened.ipv4, opened.qpn, mtu, opened.mode, uid, f"{address}:{port}")
+
+
+def start_device(opened: Opened, table: Table) -> None:
+    """A queue pair of an RDMA device receives from here on; nobody sends before all such can receive."""
+    if opened.start is not None:
+        try:
+            opened.start(table.qkey)
+        except OSError as error:
+            raise ConfigError(f"cannot start the device: {error}") from None
+
+
+def check_routes(table: Table, opened: Opened) -> None:
+    """ConfigError where the way to a rank does not carry the packets: else they would vanish without a
+    word."""
+    needed = table.mtu + addresses.PACKET_OVERHEAD
+    for card in table.cards:
+        link = addresses.link_mtu(opened.ipv4, card.ipv4)
+        if link < needed:
+            raise ConfigError(
+                f"the route from {opened.ipv4} to rank {card.rank} at {card.ipv4} has an MTU of "
+                f"{link} bytes, mtu={table.mtu} needs {needed}"
+            )
