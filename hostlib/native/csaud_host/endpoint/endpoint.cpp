@@ -117,10 +117,10 @@ PathState Endpoint::path_state(std::uint16_t rank, std::uint16_t path) const {
 }
 void Endpoint::abort(Nanos now, std::string_view note) {
     if (!aborted()) impl_->ctx.abort_note = note.substr(0, wire::kMaxNoteBytes);
-    impl_->fail(Status::aborted, config().rank, true, now);
+    impl_->end.fail(Status::aborted, config().rank, true, now);
 }
 void Endpoint::abort_peer(std::uint16_t rank, Nanos now) {
-    impl_->fail(Status::peer_unreachable, rank, true, now);
+    impl_->end.fail(Status::peer_unreachable, rank, true, now);
 }
 void Endpoint::tell(std::uint16_t rank, std::string_view note) {
     Context& ctx = impl_->ctx;
@@ -140,7 +140,7 @@ std::map<std::uint16_t, std::string> Endpoint::take_notes() {
     return std::exchange(impl_->ctx.notes_from, {});
 }
 bool Endpoint::aborted() const {
-    return impl_->aborting.active();
+    return impl_->end.come();
 }
 const std::string& Endpoint::abort_note() const {
     return impl_->ctx.abort_note;
@@ -151,6 +151,13 @@ bool Endpoint::quiescent(Nanos now) const {
 
 Nanos Endpoint::last_contact(std::uint16_t rank) const {
     return impl_->ctx.peers.last_heard(rank);
+}
+
+std::vector<PendingMessage> Endpoint::pending() const {
+    std::vector<PendingMessage> all;
+    impl_->receiver.list(all);
+    impl_->sender.list(all);
+    return all;
 }
 
 const Stats& Endpoint::stats() const {

@@ -1,14 +1,16 @@
-// The endpoint's parts put together, and the way of a packet to the part that it concerns.
+// The endpoint's parts put together: posts, packets and timers each to the part that they concern.
 #pragma once
 
 #include "csaud_host/base/time.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_host/endpoint/gate.hpp"
+#include "csaud_host/endpoint/inbound.hpp"
+#include "csaud_host/endpoint/job_end.hpp"
 #include "csaud_host/endpoint/transmitter.hpp"
-#include "csaud_host/peers/abort.hpp"
 #include "csaud_host/peers/context.hpp"
 #include "csaud_host/peers/liveness.hpp"
-#include "csaud_host/transfers/receiver.hpp"
-#include "csaud_host/transfers/sender.hpp"
+#include "csaud_host/receiving/receiver.hpp"
+#include "csaud_host/sending/sender.hpp"
 
 namespace csaud {
 
@@ -23,7 +25,6 @@ class EndpointImpl {
     void on_timer(Nanos);
     Nanos next_deadline() const noexcept;
     bool next_completion(Completion&);
-    void fail(Status, std::uint16_t rank, bool flood, Nanos);
     bool quiescent(Nanos) const;
 
     Context ctx;
@@ -31,25 +32,20 @@ class EndpointImpl {
     Receiver receiver;
     Sender sender;
     Transmitter transmitter;
-    AbortState aborting;
+    JobEnd end;
 
   private:
     void check_post(const MessageName&, const char* what, std::uint16_t peer, std::uint16_t src,
                     std::size_t) const;
-    std::uint64_t refused(const MessageName&, CompletionKind, std::size_t bytes, Nanos);
-    void expect_rest(Nanos now);
-    void count(wire::Fault) noexcept;
-    bool from_its_rank(const wire::Decoded&) const noexcept;
-    bool authentic(const wire::Decoded&) const noexcept;
-    bool sane_control(const wire::Decoded&) const noexcept;
-    bool accept_control(const wire::Decoded&, Nanos);
-    void on_loss(const wire::Decoded&, Nanos);
-    void on_control(const wire::Decoded&, Nanos);
-    void on_probe(const wire::Decoded&, Nanos);
-    void on_abort(const wire::Decoded&, Peer&, Nanos);
-    void after_abort(const wire::Decoded&, Nanos);
+    void on_timer_of(const Timer&, bool late, Nanos);
+    // Looks for idle peers now and then, as long as any are active.
+    void expect_rest(Nanos now) {
+        if (!resting_ && ctx.peers.active() != 0) arm_rest(now);
+    }
+    void arm_rest(Nanos now);
 
-    wire::Expect expect_;
+    Gate gate_;
+    Inbound inbound_;
     Nanos last_packet_ = 0;
     bool resting_ = false;  // the timer that lays idle peers to rest is armed
 };

@@ -63,7 +63,7 @@ void Transmitter::seal(TxPacket& out, std::size_t pad) noexcept {
     ctx_.stats.tx_bytes += out.size();
 }
 
-void Transmitter::build_data(const Sender::Copy& copy, TxPacket& out, Nanos) {
+void Transmitter::build_data(const Copy& copy, TxPacket& out, Nanos) {
     const SendMessage& m = *copy.message;
     const EndpointConfig& c = ctx_.config;
     wire::CsaHeader h;
@@ -205,7 +205,7 @@ bool Transmitter::next(TxPacket& out, Nanos now) {
     if (next_control(out, now)) return true;
     const std::uint64_t pace = ctx_.config.pace_bps;
     if (pace != 0 && now < next_data_) return false;
-    Sender::Copy copy;
+    Copy copy;
     if (!sender_.next_copy(copy, now)) return false;
     build_data(copy, out, now);
     if (pace != 0) {

@@ -5,8 +5,8 @@
 #include "csaud_host/base/time.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
 #include "csaud_host/peers/context.hpp"
-#include "csaud_host/transfers/receiver.hpp"
-#include "csaud_host/transfers/sender.hpp"
+#include "csaud_host/receiving/receiver.hpp"
+#include "csaud_host/sending/sender.hpp"
 
 namespace csaud {
 
@@ -22,7 +22,7 @@ class Transmitter {
     wire::Route route(TxPacket&, std::uint16_t dst, std::uint16_t path, std::uint8_t ecn) noexcept;
     bool next_control(TxPacket&, Nanos now);
     bool build_control(const ControlItem&, TxPacket&, Nanos now);
-    void build_data(const Sender::Copy&, TxPacket&, Nanos now);
+    void build_data(const Copy&, TxPacket&, Nanos now);
     void seal(TxPacket&, std::size_t pad) noexcept;
 
     Context& ctx_;

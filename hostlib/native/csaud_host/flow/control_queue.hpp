@@ -27,6 +27,18 @@ struct ControlItem {
     MessageName name;
 };
 
+// `about`: the message, or with src_rank as the type has it; total: packets of the message, 0: of none.
+inline ControlItem control_item(wire::Type type, wire::Reason reason, std::uint16_t peer,
+                                const MessageName& about, std::uint16_t total = 0) noexcept {
+    ControlItem item;
+    item.type = type;
+    item.reason = reason;
+    item.peer = peer;
+    item.name = about;
+    item.pkt_total = total;
+    return item;
+}
+
 class ControlQueue {
   public:
     // A queue this long is a flood; every control packet may be lost, so the newest is.

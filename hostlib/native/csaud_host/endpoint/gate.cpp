@@ -1,0 +1,76 @@
+#include "csaud_host/endpoint/gate.hpp"
+
+namespace csaud {
+
+Gate::Gate(Context& c)
+    : ctx_(c), expect_{c.config.local.qpn, c.config.qkey,        c.config.roce_port,
+                       c.config.loss_port, c.config.verify_icrc, c.config.auth.bytes()} {}
+
+void Gate::count(wire::Fault fault) noexcept {
+    switch (fault) {
+        case wire::Fault::none:
+            break;
+        case wire::Fault::length:
+            ++ctx_.stats.rx_bad_length;
+            break;
+        case wire::Fault::icrc:
+            ++ctx_.stats.rx_bad_icrc;
+            break;
+        case wire::Fault::magic:
+            ++ctx_.stats.rx_bad_magic;
+            break;
+        case wire::Fault::qkey:
+            ++ctx_.stats.rx_bad_qkey;
+            break;
+        case wire::Fault::qpn:
+            ++ctx_.stats.rx_bad_qpn;
+            break;
+    }
+}
+
+// Does a packet come from where the rank that it names is? A switch that cuts DATA leaves the sender's
+// address and queue pair, one that sends it back swaps them with the receiver's, whom the packet does not
+// name: so it may come from any peer. Ranks that cannot be are counted where they are used.
+bool Gate::from_its_rank(const wire::Decoded& d) const noexcept {
+    const PeerTable::Address source{d.route.src_ipv4, d.route.src_qpn};
+    const bool control = wire::has_control_part(d.csa.type);
+    const std::uint16_t rank = control ? d.control.from_rank : d.csa.name.src_rank;
+    if (d.csa.type == wire::Type::loss && rank == ctx_.config.rank)
+        return ctx_.peers.rank_at(source.ipv4, source.qpn) >= 0;
+    return !ctx_.peers.known(rank) || ctx_.peers.address(rank) == source;
+}
+
+// Was it made by a rank of the job? What a switch has cut cannot show it any more.
+bool Gate::authentic(const wire::Decoded& d) const noexcept {
+    if (d.csa.type == wire::Type::loss) return true;
+    const LocalAddress& own = ctx_.config.local;
+    const auto tag = tag_of(ctx_.config.auth, {d.route.src_ipv4, own.ipv4, d.route.src_qpn, own.qpn},
+                            d.headers, d.payload.size());
+    std::byte differs{0};  // all bytes are compared, so that the time taken tells nothing
+    for (std::size_t i = 0; i < tag.size(); ++i) differs |= tag[i] ^ d.tag[i];
+    return differs == std::byte{0};
+}
+
+bool Gate::admit(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
+    Stats& s = ctx_.stats;
+    if (const wire::Fault fault = wire::decode(packet, expect_, d); fault != wire::Fault::none) {
+        count(fault);
+        return false;
+    }
+    if (d.csa.name.epoch != ctx_.config.epoch) {
+        ++s.rx_stale_epoch;
+        return false;
+    }
+    if (!from_its_rank(d)) {
+        ++s.rx_bad_source;
+        return false;
+    }
+    if (ctx_.config.auth.on() && !authentic(d)) {
+        ++s.rx_bad_auth;
+        return false;
+    }
+    s.rx_bytes += packet.size();
+    return true;
+}
+
+}  // namespace csaud

@@ -1,0 +1,44 @@
+// What senders may send to us: credit, as their packets leave the early pool, and the window, as the network
+// bears them. Both are kept with the peer; this decides when they move and when a peer is told.
+#pragma once
+
+#include <cstdint>
+
+#include "csaud_host/base/time.hpp"
+#include "csaud_host/peers/context.hpp"
+#include "csaud_host/receiving/receives.hpp"
+
+namespace csaud {
+
+class Allowance {
+  public:
+    explicit Allowance(Context& c) : ctx_(c) {}
+
+    // A DATA copy came that stood in queues for `late`, marked or not.
+    void delivered(Peer&, std::uint16_t path, bool marked, Nanos late);
+    // A switch cut one.
+    void cut(Peer&);
+
+    // New packets of a posted receive lie in its buffer.
+    void consumed(Peer& peer, std::uint32_t packets) {
+        peer.grant.consumed(packets, ctx_.config.window, ctx_.credit_budget);
+    }
+    // May the peer be ahead of what we have posted by one more packet?
+    static bool early(const Peer& peer) noexcept { return peer.early < peer.grant.open(); }
+    // This receive's sender gets its share of what may be under way to us.
+    void share(const Receive&, Peer&) noexcept;
+
+    // Tells the peer if there is news enough; `echo_ts`: tx_ts of what brought it, 0: nothing did.
+    void tell_if_due(Peer&, std::uint32_t echo_ts);
+    void tell(Peer&);
+
+  private:
+    // Longest time that a peer's packets may stand in queues before marks shrink its window.
+    Nanos queueing_target(const Peer& p) const noexcept {
+        return std::max(p.rtt.base(), ctx_.config.timer_tick);
+    }
+
+    Context& ctx_;
+};
+
+}  // namespace csaud

@@ -1,0 +1,78 @@
+#include "csaud_host/receiving/interval_reports.hpp"
+
+#include <algorithm>
+
+namespace csaud {
+
+Nanos IntervalReports::first_wait(const Peer& peer, const Hints& hints, Nanos now) const noexcept {
+    const Nanos expected = hints.expected_start != 0 ? hints.expected_start + 4 * hints.jitter - now
+                                                     : peer.first_wait_mean + 4 * peer.first_wait_dev;
+    const Nanos least = std::max({2 * peer.rtt.base(), peer.rtt.patience(), ctx_.config.timer_tick});
+    return std::clamp(expected, least, std::max(least, ctx_.longest_wait()));
+}
+
+IntervalTerms IntervalReports::terms(const Receive& m, const Peer& peer) const noexcept {
+    IntervalTerms t;
+    const IntervalSwitches& on = ctx_.config.interval_terms;
+    const StepProgress& steps = receives_.steps();
+    t.fixed = ctx_.config.fixed_interval;
+    t.rtt_base = peer.rtt.base();
+    t.rtt_smoothed = peer.rtt.smoothed();
+    t.rtt_patience = peer.rtt.patience();
+    t.delta = on.reorder ? peer.reorder.delta() : 0;
+    t.sigma = on.reorder ? peer.reorder.sigma(t.rtt_base) : ReorderEstimator().sigma(t.rtt_base);
+    t.hurry = on.hurry && steps.lossy();
+    t.barrier = on.barrier && t.hurry && m.posted ? steps.fraction(m.name) : 0;
+    t.t_min = std::max(ctx_.config.timer_tick, 2 * ctx_.packet_time());
+    t.queue_max = ctx_.config.queue_max;
+    t.queueing = peer.queueing.allowance();
+    t.longest_wait = ctx_.longest_wait();
+    return t;
+}
+
+void IntervalReports::arm(std::uint32_t i, Receive& m, Peer& peer) {
+    Nanos due = m.posted ? m.deadline : kNever;
+    if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
+        const IntervalTerms t = terms(m, peer);
+        m.detector.set_spacing(m.detector.interval(t) / 4);
+        due = std::min(due, m.detector.deadline(ctx_.ts_serial, m.reassembly, t));
+    }
+    if (due != kNever) ctx_.timers.arm_earlier(TimerKind::recv, i, due);
+}
+
+void IntervalReports::on_timer(std::uint32_t i, Receive& m, Peer& peer, Nanos now, bool late) {
+    if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
+        IntervalTerms t = terms(m, peer);
+        const auto trip = static_cast<std::uint32_t>(t.rtt_smoothed / ctx_.config.tx_ts_unit_ns);
+        t.answer_ts =
+            ctx_.ts_serial.wrap(peer.clock.sent_at(ctx_.ts_serial, ctx_.ticks(now)) + std::uint64_t{trip});
+        const bool due = m.detector.deadline(ctx_.ts_serial, m.reassembly, t) <= now;
+        if (due && m.held_notices > 0) {
+            m.detector.defer(now + t.rtt_patience);  // its holes are known, and wait for their turn
+        } else if (due && !(late && m.detector.postpone(now, t))) {
+            if (const auto report = m.detector.poll(ctx_.ts_serial, now, m.reassembly, t))
+                ask(m, peer, *report);
+        }
+    }
+    arm(i, m, peer);
+}
+
+void IntervalReports::ask(const Receive& m, const Peer& peer, const IntervalDetector::Report& report) {
+    const auto total = static_cast<std::uint16_t>(m.reassembly.total());
+    ControlItem item = control_item(wire::Type::state, wire::Reason::interval, peer.rank, m.name, total);
+    if (report.seen) {
+        item.flags = wire::kSeen;
+        item.newest_ts = report.newest_ts;
+        item.pkt_idx =
+            std::min<std::uint16_t>(report.highest_idx, static_cast<std::uint16_t>(m.reassembly.total() - 1));
+    }
+    ctx_.control.push(item);
+}
+
+void IntervalReports::sender_says(std::uint32_t i, Receive& m, Peer& peer, std::uint16_t sent,
+                                  std::uint32_t tx_ts, Nanos now) {
+    m.detector.sender_says(now, m.reassembly, sent, tx_ts, terms(m, peer));
+    arm(i, m, peer);
+}
+
+}  // namespace csaud

@@ -1,0 +1,37 @@
+// Asks senders for what is missing of posted receives when the adaptive interval runs out
+// (loss/detector.hpp), and keeps the timer of each receive.
+#pragma once
+
+#include <cstdint>
+
+#include "csaud_host/base/time.hpp"
+#include "csaud_host/loss/detector.hpp"
+#include "csaud_host/peers/context.hpp"
+#include "csaud_host/receiving/receives.hpp"
+
+namespace csaud {
+
+class IntervalReports {
+  public:
+    IntervalReports(Context& c, Receives& r) : ctx_(c), receives_(r) {}
+
+    // How long a receive posted now may wait for its first packet before its sender is asked.
+    Nanos first_wait(const Peer&, const Hints&, Nanos now) const noexcept;
+
+    // Sets the timer of a receive for its next report, or its deadline.
+    void arm(std::uint32_t index, Receive&, Peer&);
+    // Its timer fired: asks, if that is due. `late`: our own process was stopped.
+    void on_timer(std::uint32_t index, Receive&, Peer&, Nanos now, bool late);
+    // Its sender has sent the first `sent` packets by its time `tx_ts`.
+    void sender_says(std::uint32_t index, Receive&, Peer&, std::uint16_t sent, std::uint32_t tx_ts,
+                     Nanos now);
+
+  private:
+    IntervalTerms terms(const Receive&, const Peer&) const noexcept;
+    void ask(const Receive&, const Peer&, const IntervalDetector::Report&);
+
+    Context& ctx_;
+    Receives& receives_;
+};
+
+}  // namespace csaud

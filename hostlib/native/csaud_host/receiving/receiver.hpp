@@ -1,0 +1,93 @@
+// The receiving half of an endpoint: takes DATA, owns loss detection, answers probes, grants credit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "csaud_host/base/time.hpp"
+#include "csaud_host/contract/memory.hpp"
+#include "csaud_host/contract/pending_message.hpp"
+#include "csaud_host/peers/context.hpp"
+#include "csaud_host/peers/liveness.hpp"
+#include "csaud_host/receiving/allowance.hpp"
+#include "csaud_host/receiving/interval_reports.hpp"
+#include "csaud_host/receiving/loss_reports.hpp"
+#include "csaud_host/receiving/receives.hpp"
+
+namespace csaud {
+
+// What it is given has passed Plausibility.
+class Receiver {
+  public:
+    Receiver(Context& c, Liveness& l)
+        : ctx_(c),
+          liveness_(l),
+          receives_(c, l),
+          allowance_(c),
+          intervals_(c, receives_),
+          losses_(c, receives_) {}
+
+    std::uint64_t post(const MessageName&, std::uint16_t src, std::span<std::byte>, const Hints&, Nanos now);
+
+    void on_data(const wire::Decoded&, Nanos now);
+    // A switch trimmed a packet that was for us.
+    void on_loss(const wire::Decoded&, Nanos now);
+    // Held notices waited for DATA that did not come.
+    void on_notices_timer(Nanos now) { losses_.on_timer(now); }
+    // Do a PROBE or a PROBE_RSP and what is known of its message fit together? False: it is counted as bad.
+    bool fits(const wire::Decoded&, Nanos now);
+    // A sender asks for a message of its own.
+    void on_probe(const wire::Decoded&);
+    // A sender's answer to our STATE.
+    void on_probe_rsp(const wire::Decoded&, Nanos now);
+
+    void on_timer(std::uint32_t index, Nanos now, bool late);
+
+    // Every posted receive ends like this; early data is dropped.
+    void fail_all(Status, std::uint16_t rank, Nanos now);
+
+    // What a control packet can say of a message when it goes.
+    struct View {
+        const Reassembly* reassembly = nullptr;  // nullptr: nothing known of it (or finished)
+        bool finished = false;
+        bool awaited = false;  // its receive is posted
+    };
+    View view(const MessageName&) const noexcept;
+
+    std::size_t unfinished() const noexcept { return receives_.posted(); }
+    void report(MemoryUse& use) const noexcept {
+        receives_.report(use);
+        losses_.report(use);
+    }
+    void list(std::vector<PendingMessage>& out) const { receives_.list(out); }
+    bool first_notice(const CopyName& copy) { return losses_.first_notice(copy); }
+
+  private:
+    // Can the packet be one of what is known under its name? kNone: nothing is.
+    bool belongs(const wire::Decoded&, std::uint32_t found, Nanos now);
+    // What any DATA copy tells of its peer and path, even if the packet is here already.
+    void learn(const wire::Decoded&, Peer&, Nanos now);
+    // To its place, in the posted buffer or among what is early; false: there is none.
+    bool place(const wire::Decoded&, std::uint32_t index, Peer&);
+    // Whether it was overtaken, or had to be sent again.
+    void judge_order(const wire::CsaHeader&, const Receive&, Peer&, Nanos now);
+    void duplicate(const wire::CsaHeader&, const Peer&, bool finished);
+    // What came before the post turned out to be of another message.
+    void disown_early(Receive&, Peer&);
+    void complete(std::uint32_t index, Peer&, std::uint32_t echo_ts, Nanos now);
+    void acknowledge(const MessageName&, std::size_t total, const Peer&, std::uint32_t echo_ts);
+    // The sender holds this message for one of another size than the receive that was posted.
+    void contradicted(std::uint32_t index, Nanos now);
+    // Ends a receive before it is complete.
+    void give_up(std::uint32_t index, Status, Nanos now);
+
+    Context& ctx_;
+    Liveness& liveness_;
+    Receives receives_;
+    Allowance allowance_;
+    IntervalReports intervals_;
+    LossReports losses_;
+};
+
+}  // namespace csaud

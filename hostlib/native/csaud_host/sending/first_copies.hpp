@@ -1,0 +1,44 @@
+// Packets that never went: in the order of their messages, peers in turn, as credit, window and turns allow.
+#pragma once
+
+#include <cstdint>
+
+#include "csaud_host/base/ring_queue.hpp"
+#include "csaud_host/base/time.hpp"
+#include "csaud_host/peers/context.hpp"
+#include "csaud_host/sending/copy.hpp"
+#include "csaud_host/sending/departures.hpp"
+#include "csaud_host/sending/probes.hpp"
+#include "csaud_host/sending/sends.hpp"
+
+namespace csaud {
+
+class FirstCopies {
+  public:
+    FirstCopies(Context& c, Sends& s, Departures& d, Probes& p)
+        : ctx_(c), sends_(s), departures_(d), probes_(p) {}
+
+    // A message waits to be sent from now on.
+    void add(std::uint32_t index, Peer&, const Hints&, Nanos now);
+    // There may be work for the peer, and room.
+    void consider(Peer&, Nanos now);
+    // The receive is posted: what is left of the message needs no credit.
+    void awaited(std::uint32_t index, Peer&, Nanos now);
+
+    // The first message to the peer of which something never went; nullptr: there is none.
+    SendMessage* first(Peer&) noexcept;
+    bool may_send(Peer&) noexcept;
+
+    bool empty() const noexcept { return ready_.empty(); }
+    bool next(Copy&, Nanos now);
+    void clear() noexcept { ready_.clear(); }
+
+  private:
+    Context& ctx_;
+    Sends& sends_;
+    Departures& departures_;
+    Probes& probes_;
+    RingQueue<std::uint16_t> ready_;  // ranks with packets that never went and credit for them
+};
+
+}  // namespace csaud

@@ -1,0 +1,34 @@
+#include "csaud_host/sending/probes.hpp"
+
+#include <algorithm>
+
+#include "csaud_host/loss/backoff.hpp"
+
+namespace csaud {
+namespace {
+constexpr std::uint8_t kMostProbes = 32;
+}
+
+Nanos Probes::wait(const Peer& peer, unsigned rounds) const noexcept {
+    const Nanos least = std::max(2 * peer.rtt.patience(), 4 * ctx_.config.timer_tick);
+    return backed_off(least, rounds, std::max(ctx_.longest_wait(), ctx_.config.timer_tick));
+}
+
+void Probes::on_timer(std::uint32_t i, SendMessage& m, const Peer& peer, Nanos now) {
+    Nanos due = m.last_news + wait(peer, m.probe_rounds);
+    if (now >= due) {
+        ControlItem item = control_item(wire::Type::probe, wire::Reason::none, m.dst, m.name, m.total);
+        item.cumulative = m.next;
+        ctx_.control.push(item);
+        if (m.probe_rounds < kMostProbes) ++m.probe_rounds;
+        m.last_news = now;
+        due = now + wait(peer, m.probe_rounds);
+    }
+    ctx_.timers.arm(TimerKind::send, i, std::min(due, m.deadline));
+}
+
+void Probes::answered(SendMessage& m) noexcept {
+    m.probe_rounds = std::max<std::uint8_t>(m.probe_rounds, kLostInARow);
+}
+
+}  // namespace csaud
