@@ -12,6 +12,7 @@ from csaud.network.channels import Channel, NotAuthenticated, open_channel
 from csaud.network.connections import begin_connecting
 from csaud.network.frames import BadFrame, Message
 from csaud.network.job_secret import Credentials
+from csaud.network.strangers import Strangers
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ class Links:
         self._listener = listener
         listener.setblocking(False)
         self._by_uid: dict[str, Link] = {}
-        self._unknown: dict[Link, None] = {}  # of which nothing has come, the oldest first
+        self._strangers = Strangers[Link](listener, _MOST_UNKNOWN, self._drop_silent)
         self._selector = selectors.DefaultSelector()
         self._selector.register(listener, selectors.EVENT_READ)
         self._bell, self._rope = socket.socketpair()
@@ -92,7 +93,7 @@ class Links:
             raise BadMessage(f"two processes over one connection, {link.uid!r:.40} and {uid!r:.40}")
         link.uid = uid
         self._by_uid[uid] = link
-        self._unknown.pop(link, None)
+        self._strangers.forget(link)
 
     def send(self, uid: str, message: Message) -> None:
         """Send, over the connection that there is, or a new one."""
@@ -112,7 +113,7 @@ class Links:
         if link.sock.fileno() >= 0:
             self._selector.unregister(link.sock)
             link.sock.close()
-        self._unknown.pop(link, None)
+        self._strangers.forget(link)
         if link.uid and self._by_uid.get(link.uid) is link:
             del self._by_uid[link.uid]
             self._lost(link.uid)
@@ -120,7 +121,7 @@ class Links:
     @property
     def strangers(self) -> int:
         """Connections of which nothing has come."""
-        return len(self._unknown)
+        return len(self._strangers)
 
     @property
     def idle(self) -> bool:
@@ -137,20 +138,15 @@ class Links:
         self._rope.close()
 
     def _accept(self) -> None:
-        try:
-            sock, peer = self._listener.accept()
-        except OSError as error:  # it has gone again, or there are too many
-            log.debug("membership: cannot accept: %s", error)
-            self._drop_oldest(0)
+        if (came := self._strangers.accept()) is None:
             return
-        link = Link(sock, f"{peer[0]}:{peer[1]}", open_channel(self._credentials, listening=True))
+        sock, name = came
+        link = Link(sock, name, open_channel(self._credentials, listening=True))
         self._add(link, selectors.EVENT_READ)
-        self._unknown[link] = None
-        self._drop_oldest(_MOST_UNKNOWN)
+        self._strangers.keep(link)
 
-    def _drop_oldest(self, most: int) -> None:
-        if len(self._unknown) > most:
-            self.drop(next(iter(self._unknown)), "too many that do not say who they are")
+    def _drop_silent(self, link: Link) -> None:
+        self.drop(link, "too many that do not say who they are")
 
     def _connect(self, uid: str) -> Link | None:
         where = self._address_of(uid)

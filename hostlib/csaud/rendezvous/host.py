@@ -16,6 +16,7 @@ from csaud.network.channels import Channel, NotAuthenticated, open_channel
 from csaud.network.connections import listen
 from csaud.network.frames import BadFrame, Message
 from csaud.network.job_secret import Credentials
+from csaud.network.strangers import Strangers
 from csaud.rendezvous.table import (
     PROTOCOL,
     Card,
@@ -64,13 +65,13 @@ class Host:
     ) -> None:
         self._world = world
         self._credentials = credentials
-        self._strangers: deque[str] = deque(maxlen=_NAMED)  # who was refused last for its secret, and why
+        self._refused: deque[str] = deque(maxlen=_NAMED)  # who was refused last for its secret, and why
         self._agreed: dict[int, Mapping[str, Any]] = {0: agreed or {}}
         self._guests: dict[int, _Guest] = {}  # by rank
-        self._unknown: dict[_Guest, None] = {}  # that have not handed in a card, the oldest first
         self._cards: dict[int, Card] = {}
         self._selector = selectors.DefaultSelector()
         self._listener = listen(address, port, backlog=min(world + 16, 4096))
+        self._strangers = Strangers[_Guest](self._listener, world + _SPARE, self._drop)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self.port: int = self._listener.getsockname()[1]  # the one in use, where 0 was asked for
         self.table: Table
@@ -124,8 +125,8 @@ class Host:
         """Those who have not come, told to those who have."""
         missing = [rank for rank in range(self._world) if rank != 0 and rank not in self._cards]
         text = f"{name_ranks(missing, self._world)} did not come to the rendezvous within {timeout:g} s"
-        if self._strangers:
-            text += "; refused: " + "; ".join(self._strangers)
+        if self._refused:
+            text += "; refused: " + "; ".join(self._refused)
         self._tell_all({"type": "refused", "reason": text, "missing": missing})
         return RendezvousError(text, tuple(missing))
 
@@ -146,24 +147,14 @@ class Host:
         return True
 
     def _accept(self) -> None:
-        try:
-            sock, peer = self._listener.accept()
-        except OSError as error:  # it has gone again, or there are too many
-            log.warning("rendezvous: cannot accept a connection: %s", error)
-            self._drop_oldest(0)
+        if (came := self._strangers.accept()) is None:
             return
+        sock, name = came
         # A table of many ranks may not fit into the socket's buffer at once: bounded blocking writes.
         sock.settimeout(10.0)
-        channel = open_channel(self._credentials, listening=True, limit=_CARD)
-        guest = _Guest(sock, f"{peer[0]}:{peer[1]}", channel)
+        guest = _Guest(sock, name, open_channel(self._credentials, listening=True, limit=_CARD))
         self._selector.register(sock, selectors.EVENT_READ, guest)
-        self._unknown[guest] = None
-        self._drop_oldest(self._world + _SPARE)
-
-    def _drop_oldest(self, most: int) -> None:
-        """Of those that do not say who they are, if they are more than `most`: a rank has room to come."""
-        if len(self._unknown) > most:
-            self._drop(next(iter(self._unknown)))
+        self._strangers.keep(guest)
 
     def _read(self, guest: _Guest) -> None:
         try:
@@ -173,7 +164,7 @@ class Host:
         except (OSError, BadFrame) as error:
             log.warning("rendezvous: dropped the connection from %s: %s", guest.name, error)
             if isinstance(error, NotAuthenticated):
-                self._strangers.append(f"{guest.name}: {error}")
+                self._refused.append(f"{guest.name}: {error}")
                 self._last_words(guest)
             self._drop(guest)
             return
@@ -213,7 +204,7 @@ class Host:
             return f"rank {card.rank} has joined already: another job on the same port?"
         guest.rank = card.rank
         self._guests[card.rank] = guest
-        self._unknown.pop(guest, None)
+        self._strangers.forget(guest)
         self._cards[card.rank] = card
         self._agreed[card.rank] = agreed
         return ""
@@ -221,7 +212,7 @@ class Host:
     def _drop(self, guest: _Guest) -> None:
         self._selector.unregister(guest.sock)
         guest.sock.close()
-        self._unknown.pop(guest, None)
+        self._strangers.forget(guest)
         if self._guests.get(guest.rank) is guest:  # it may be started again while the others are still coming
             del self._guests[guest.rank], self._cards[guest.rank], self._agreed[guest.rank]
 
