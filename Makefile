@@ -123,9 +123,9 @@ bench-recovery: build/.developed ## Loss recovery in virtual time beside fixed i
 	@$(BIN)/python -m bench recovery --out build/bench
 
 # Peers of the host library, wanted by nothing else. Without root what is missing stays so, and its rows are left out.
-APT_PEERS := libfabric-bin iperf3 valgrind
+APT_PEERS := libfabric-bin iperf3 valgrind openmpi-bin libopenmpi-dev
 .PHONY: bench-host
-bench-host: build/.developed ## Measure the host library beside libfabric, iperf3 and gloo (TORCH=1 installs PyTorch for it)
+bench-host: build/.developed ## Measure the host library beside libfabric, iperf3, Open MPI and gloo (TORCH=1 installs PyTorch for it)
 	@missing=$$(for p in $(APT_PEERS); do dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
 	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ]; then \
 	  echo "Installing" $$missing; \

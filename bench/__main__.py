@@ -32,7 +32,7 @@ from bench import (
     tables,
 )
 from bench import host as host_bench
-from bench.host_fabric import TORCH
+from bench.host_collectives import TORCH
 from bench.recovery_cases import Case, Contender
 from bench.results import Result, save, show
 from bench.rig import Peer, RigError, bmv2, soft

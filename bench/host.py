@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ import typer
 from csaud_controller.control.client import ControlError
 from rich.console import Console
 
-from bench import host_core, host_fabric, host_pair, host_state, machine, native
+from bench import host_collectives, host_core, host_fabric, host_pair, host_state, machine, native
 from bench.host_peers import Effort
 from bench.host_rig import HostRigError
 from bench.results import Result, save, show
@@ -29,6 +30,7 @@ class Part(StrEnum):
     CORE = "core"
     PEERS = "peers"
     MEMORY = "memory"
+    COLLECTIVES = "collectives"
     ALL_REDUCE = "all-reduce"
     INSTRUCTIONS = "instructions"
 
@@ -94,6 +96,14 @@ def _measure(
         console.print(f"bench: {text}", style="yellow", markup=False)
         circumstances[f"failed: {text.split(':')[0]}"] = text
 
+    left_out = []
+    if host_collectives.torch_python(install=torch) is None:
+        left_out.append("gloo (PyTorch: make bench-host TORCH=1 installs it into build/torch-venv)")
+    if not (shutil.which("mpicc") and shutil.which("mpirun")):
+        left_out.append("Open MPI (Debian: openmpi-bin, libopenmpi-dev)")
+    if left_out:
+        circumstances["left out"] = ", ".join(left_out)
+
     results: list[Result] = []
     for part in parts:
         console.print(f"[dim]{part} …[/]")
@@ -120,10 +130,17 @@ def _measure_part(
     if part is Part.MEMORY:
         rows = host_core.memory()
         return rows + host_state.rows(rows[0].value)
+    if part is Part.COLLECTIVES:
+        return host_collectives.measure(
+            cores,
+            rounds=min(extent.rounds, 3),
+            quick=extent is QUICK,
+            torch=host_collectives.torch_python(install=torch),
+            pairs=os.geteuid() == 0,
+            say=say,
+        )
     if part is Part.ALL_REDUCE:
-        python = host_fabric.torch_python(install=torch)
-        if python is None:
-            say("gloo: PyTorch is not there; `make bench-host TORCH=1` installs it into build/torch-venv")
+        python = host_collectives.torch_python(install=torch)
         return host_fabric.measure(
             rounds=min(extent.rounds, 3),
             iterations=extent.all_reduces,

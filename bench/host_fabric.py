@@ -1,7 +1,7 @@
 """All-reduce of eight ranks in a fabric of P4 switches that loses packets: CSA-UD beside PyTorch's gloo.
 
 Eight hosts in namespaces of their own around a leaf-spine of the embedded switch, as `make mininet` has it:
-links of 200 Mbit/s, offloads off. PyTorch lives in an environment of its own.
+offloads off; links of the highest rate that the machine carries. PyTorch lives in an environment of its own.
 """
 
 from __future__ import annotations
@@ -20,48 +20,32 @@ from csaud_controller.control.client import wait_programmed
 from csaud_controller.inventory import load_fabric
 from csaud_runs.children import end_process
 
-from bench import native
+from bench.host_collectives import WORKER
 from bench.host_rig import HostRigError, end
 from bench.results import Result, result
 
 FABRIC = "leaf-spine-2x2x4"
 BYTES = 16 << 20
+RATES = (50_000_000, 100_000_000, 200_000_000, 400_000_000, 800_000_000, 1_600_000_000, 3_200_000_000)
 LOSSES = (0.0, 0.001, 0.01)
-TORCH = "torch==2.13.0"
 _PORT = 29500
 _LIMIT_S = 300.0
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 
 
-def torch_python(install: bool) -> Path | None:
-    """Python of the environment with PyTorch, made where that is asked for; None: there is none.
-
-    Raises:
-        HostRigError: pip failed.
-    """
-    folder = native.ROOT / "build/torch-venv"
-    python = folder / "bin/python"
-    if not python.exists() and install:
-        for argv in ([sys.executable, "-m", "venv", str(folder)],
-                     [str(python), "-m", "pip", "install", "-q", TORCH, "numpy"]):  # fmt: skip
-            done = subprocess.run(argv, capture_output=True, text=True, check=False)
-            if done.returncode != 0:
-                raise HostRigError(f"{TORCH} cannot be installed: {done.stderr.strip()[-300:]}")
-    return python if python.exists() else None
-
-
 def measure(*, rounds: int, iterations: int, size: int = BYTES, torch: Path | None) -> list[Result]:
-    """Seconds of one all-reduce at each loss rate; CSA-UD's speed over gloo's, which must be above 1."""
-    rows = []
-    with Fabric(FABRIC) as fabric:
+    """Speed of one all-reduce at each loss rate; CSA-UD's over gloo's must be above 1."""
+    rate = highest_rate(size)
+    rows = [result("8 ranks in a fabric: rate of the links", rate / 1e6, "Mbit/s")]
+    with Fabric(FABRIC, rate) as fabric:
         for loss in LOSSES:
             fabric.lose(loss)
             ours: list[float] = []
             theirs: list[float] = []
             for _ in range(rounds):
-                ours.append(fabric.csaud(size, iterations))
+                ours.append(fabric.all_reduce("csaud", sys.executable, size, iterations))
                 if torch is not None:
-                    theirs.append(fabric.gloo(torch, size, iterations))
+                    theirs.append(fabric.all_reduce("gloo", str(torch), size, iterations))
             name = f"8-rank all-reduce of {size >> 20 or size / (1 << 20):g} MB, {loss:.1%} loss"
             speed = size / median(ours) / 1e6
             if not theirs:
@@ -73,11 +57,32 @@ def measure(*, rounds: int, iterations: int, size: int = BYTES, torch: Path | No
     return rows
 
 
-class Fabric:
-    """A context manager: switches, controller and hosts' namespaces. Needs root."""
+def highest_rate(size: int) -> int:
+    """The highest rate of links, bit/s, that this machine carries: an all-reduce without loss uses half of
+    it."""
+    carried = RATES[0]
+    for rate in RATES:
+        with Fabric(FABRIC, rate) as fabric:
+            took = fabric.all_reduce("csaud", sys.executable, size, 1)
+            ranks = len(fabric.hosts)
+        if 2 * (ranks - 1) / ranks * size * 8 / took < rate / 2:
+            break
+        carried = rate
+    return carried
 
-    def __init__(self, name: str) -> None:
+
+class Fabric:
+    """A context manager: switches, controller and hosts' namespaces. Needs root.
+
+    Attributes:
+        hosts: their names.
+    """
+
+    def __init__(self, name: str, rate: int) -> None:
+        """rate: of each link, bit/s."""
         self._inventory = load_fabric(name)
+        self.hosts = list(self._inventory.hosts)
+        self._rate = rate
         self._prefix = f"csaud-bench{os.getpid()}"
         self._directory = tempfile.TemporaryDirectory(prefix="csaud-bench-")
         self._run_dir = Path(self._directory.name)
@@ -110,18 +115,10 @@ class Fabric:
         if probability:
             self._csaud("fault", "set", str(probability), "--kinds", "other,data,control", "--silent")
 
-    def csaud(self, size: int, iterations: int) -> float:
-        """Seconds of an all-reduce by `csaud perf`."""
-        out = self._run_dir / "rows.json"
-        self._job([sys.executable, "-m", "csaud", "perf", "allreduce", "--sizes", str(size), "--warmup", "1",
-                   "--iterations", str(iterations), "--no-check", "--json", str(out)])  # fmt: skip
-        return float(json.loads(out.read_text())[0]["time"]) * 1e-6
-
-    def gloo(self, python: Path, size: int, iterations: int) -> float:
-        """Seconds of an all-reduce by PyTorch's gloo, over the fabric's interface."""
-        worker = Path(__file__).with_name("gloo_worker.py")
-        text = self._job([str(python), str(worker), str(size), str(iterations)])
-        return float(json.loads(text.strip().splitlines()[-1])["seconds"])
+    def all_reduce(self, library: str, python: str, size: int, iterations: int) -> float:
+        """Seconds of one, by a library of collective_worker.py."""
+        text = self._job([python, str(WORKER), library, json.dumps([["all-reduce", size, iterations]])])
+        return float(json.loads(text.strip().splitlines()[-1])[0]["us"]) * 1e-6
 
     def _job(self, argv: list[str]) -> str:
         """One rank a host; what rank 0 printed."""
@@ -187,6 +184,7 @@ class Fabric:
     def _start(self) -> None:
         document = json.loads(self._inventory.to_json())
         document["links_via"] = "memory"
+        document["link"]["rate"] = self._rate
         (self._run_dir / "fabric.json").write_text(json.dumps(document))
         inside = ["ip", "netns", "exec", f"{self._prefix}-switches", sys.executable, "-m"]
         with (self._run_dir / "log").open("wb") as log:

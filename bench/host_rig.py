@@ -28,16 +28,17 @@ class Pair:
         cores: processor of each end.
     """
 
-    def __init__(self, cores: tuple[int, int]) -> None:
+    def __init__(self, cores: tuple[int, int], mtu: int = MTU) -> None:
         self.cores = cores
+        self._mtu = str(mtu)
         self._names = tuple(f"csaud-bench{os.getpid()}-{end}" for end in (0, 1))
 
     def __enter__(self) -> Pair:
         try:
             for name in self._names:
                 _run("ip", "netns", "add", name)
-            _run("ip", "-n", self._names[0], "link", "add", "eth0", "mtu", str(MTU), "type", "veth",
-                 "peer", "name", "eth0", "mtu", str(MTU), "netns", self._names[1])  # fmt: skip
+            _run("ip", "-n", self._names[0], "link", "add", "eth0", "mtu", self._mtu, "type", "veth",
+                 "peer", "name", "eth0", "mtu", self._mtu, "netns", self._names[1])  # fmt: skip
             for name, address in zip(self._names, ADDRESSES, strict=True):
                 _run("ip", "-n", name, "address", "add", f"{address}/24", "dev", "eth0")
                 _run("ip", "-n", name, "link", "set", "lo", "up")
@@ -92,12 +93,16 @@ class Pair:
         ]
 
     def start(
-        self, end: int, argv: Sequence[str], environ: Mapping[str, str] | None = None
+        self,
+        end: int,
+        argv: Sequence[str],
+        environ: Mapping[str, str] | None = None,
+        errors: int = subprocess.STDOUT,
     ) -> subprocess.Popen[str]:
-        """A process at one end; the caller ends it."""
+        """A process at one end; the caller ends it. `errors`: where its second output goes."""
         return subprocess.Popen(
             self.command(end, argv), text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, env={**os.environ, **(environ or {})},
+            stderr=errors, env={**os.environ, **(environ or {})},
         )  # fmt: skip
 
     def run(self, end: int, argv: Sequence[str], environ: Mapping[str, str] | None = None) -> str:

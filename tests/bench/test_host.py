@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import host_rig, host_state
+from bench import host_collectives, host_rig, host_state
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +59,26 @@ def test_a_pair_of_hosts_and_loss(tmp_path: Path) -> None:
             pair.run(1, ["ping", "-c", "1", "-W", "0.2", host_rig.ADDRESSES[0]])
         pair.lose(0.0)
         assert "1 received" in pair.run(1, ["ping", "-c", "1", host_rig.ADDRESSES[0]])
+
+
+@with_programs
+def test_collectives_without_peers(tmp_path: Path) -> None:
+    """Who is not installed is left out, and said to be; that is no failure."""
+    alone = tmp_path / "bin"
+    alone.mkdir()
+    for program in ("taskset", "chrt", "ip", "git", "cmake", "ninja", "c++", "cc"):
+        if (found := shutil.which(program)) is not None:
+            (alone / program).symlink_to(found)
+    torch = host_collectives.torch_python(install=False)
+    argv = [sys.executable, "-m", "bench", "host", "--quick", "--only", "collectives", "--out", str(tmp_path)]
+    done = subprocess.run(
+        argv, cwd=ROOT, capture_output=True, text=True, timeout=280, env={"PATH": str(alone)}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Open MPI (Debian: openmpi-bin" in done.stdout
+    rows = json.loads((tmp_path / "host.json").read_text())
+    assert any(row["name"] == "all-reduce, 4 B, 2 ranks, loopback" for row in rows)
+    assert {row["peer"] for row in rows} <= {None, *([host_collectives.GLOO] if torch else [])}
 
 
 def test_queue_pairs_do_not_grow_with_peers() -> None:

@@ -42,7 +42,9 @@ def test_between_two_ranks(test, mode, tmp_path):
     assert len(lines.splitlines()) == 2 + 3
 
 
-@pytest.mark.parametrize("test", ["allreduce", "alltoall", "incast", "permutation"])
+@pytest.mark.parametrize(
+    "test", ["allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "incast", "permutation"]
+)
 def test_collectives(test, tmp_path):
     table, picture = tmp_path / "new" / "rows.csv", tmp_path / "plot.svg"
     plot = ["--plot", picture] if test == "allreduce" else []
@@ -52,7 +54,7 @@ def test_collectives(test, tmp_path):
     with table.open() as file:
         rows = list(csv.DictReader(file))
     # an all-to-all has as many elements for each of the three ranks
-    sizes = [96, 40_956] if test == "alltoall" else [100, 40_960]
+    sizes = [96, 40_956] if test in ("alltoall", "reducescatter", "allgather") else [100, 40_960]
     assert [int(row["size"]) for row in rows] == sizes
     assert {row["wrong"] for row in rows} == {"0"}
     assert not plot or picture.read_text().startswith("<?xml")

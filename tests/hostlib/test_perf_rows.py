@@ -29,7 +29,7 @@ def test_a_wrong_size_is_named(text):
 
 def test_bus_bandwidth_is_what_a_link_carries():
     assert bus_factor("allreduce", 8) == 1.75
-    assert bus_factor("alltoall", 8) == 0.875
+    assert bus_factor("alltoall", 8) == bus_factor("allgather", 8) == 0.875
     assert bus_factor("permutation", 8) == 1.0
     row = make_row("allreduce", 4, 8_000_000, [1000.0, 3000.0], 4000.0, type="float32", width=4)
     assert (row.time, row.algbw, row.busbw, row.count) == (2000.0, 4.0, 6.0, 2_000_000)

@@ -60,8 +60,8 @@ def measure(comm: Communicator, plan: Plan, show: Callable[[Row], None]) -> list
 
 
 def _elements(plan: Plan, size: int, dtype: np.dtype[Any], ranks: int) -> int:
-    """What fits into `size`; for all-to-all a multiple of the ranks. At least one a rank."""
-    unit = ranks if plan.test == "alltoall" else 1
+    """What fits into `size`: at least one a rank; where each has a part of it, a multiple of the ranks."""
+    unit = ranks if plan.test in ("alltoall", "reducescatter", "allgather") else 1
     return max(1, size // (dtype.itemsize * unit)) * unit
 
 
@@ -86,7 +86,7 @@ def _measure_size(comm: Communicator, plan: Plan, dtype: np.dtype[Any], kind: _K
     longest = float(comm.all_gather(total).max())
     if wrong is not None:
         wrong = int(comm.all_reduce(np.array([wrong], np.int64))[0])
-    op = plan.op if plan.test == "allreduce" else "none"
+    op = {"allreduce": plan.op, "reducescatter": "sum"}.get(plan.test, "none")
     return make_row(
         plan.test, comm.size, size, (worst * 1e6).tolist(), longest * 1e6,
         type=plan.dtype, width=dtype.itemsize, op=op, wrong=wrong,
@@ -128,6 +128,43 @@ class _AllReduce(_Kind):
         parts = [self.pattern(rank).astype(np.float64) for rank in range(self.comm.size)]
         combine = {"sum": np.add, "min": np.minimum, "max": np.maximum}[self.plan.op]
         return int(np.count_nonzero(array.astype(np.float64) != combine.reduce(parts)))
+
+
+class _ReduceScatter(_Kind):
+    def __init__(self, comm: Communicator, plan: Plan, dtype: np.dtype[Any], elements: int) -> None:
+        super().__init__(comm, plan, dtype, elements)
+        self._array = self.pattern(comm.rank)
+
+    def run(self) -> None:
+        self._result = self.comm.reduce_scatter(self._array)
+
+    def wrong(self) -> int:
+        total = np.sum([self.pattern(rank).astype(np.float64) for rank in range(self.comm.size)], axis=0)
+        return int(np.count_nonzero(self._result != np.split(total, self.comm.size)[self.comm.rank]))
+
+
+class _AllGather(_Kind):
+    def __init__(self, comm: Communicator, plan: Plan, dtype: np.dtype[Any], elements: int) -> None:
+        super().__init__(comm, plan, dtype, elements)
+        self._array = np.split(self.pattern(0), comm.size)[comm.rank].copy()
+
+    def run(self) -> None:
+        self._result = self.comm.all_gather(self._array)
+
+    def wrong(self) -> int:
+        return int(np.count_nonzero(self._result.reshape(-1) != self.pattern(0)))
+
+
+class _Broadcast(_Kind):
+    def __init__(self, comm: Communicator, plan: Plan, dtype: np.dtype[Any], elements: int) -> None:
+        super().__init__(comm, plan, dtype, elements)
+        self._array = self.pattern(comm.rank)
+
+    def run(self) -> None:
+        self.comm.broadcast(self._array, ROOT)
+
+    def wrong(self) -> int:
+        return int(np.count_nonzero(self._array != self.pattern(ROOT)))
 
 
 class _AllToAll(_Kind):
@@ -192,7 +229,10 @@ class _Permutation(_Kind):
 
 _KINDS: dict[str, type[_Kind]] = {
     "allreduce": _AllReduce,
+    "reducescatter": _ReduceScatter,
+    "allgather": _AllGather,
     "alltoall": _AllToAll,
+    "broadcast": _Broadcast,
     "incast": _Incast,
     "permutation": _Permutation,
 }

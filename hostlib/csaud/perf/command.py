@@ -126,7 +126,7 @@ def allreduce(
 
 
 def _exchange(test: Test, text: str) -> None:
-    """alltoall, incast and permutation have the same options."""
+    """All but allreduce have the same options."""
 
     @app.command(name=test, help=text)
     def command(
@@ -143,6 +143,11 @@ def _exchange(test: Test, text: str) -> None:
         _run(Plan(test, parse_sizes(sizes), iterations, warmup, dtype, check=check), ranks, json, csv, plot)
 
 
+_exchange("reducescatter", "Reduce-scatter (sum) of arrays of that size; busbw is algbw times (n-1)/n.")
+_exchange(
+    "allgather", "All-gather; the size is that of what each rank then has, busbw is algbw times (n-1)/n."
+)
+_exchange("broadcast", "Rank 0's array of that size to all.")
 _exchange("alltoall", "All-to-all; the size is all that a rank sends, busbw is algbw times (n-1)/n.")
 _exchange("incast", "All ranks send an array of that size to rank 0 at once.")
 _exchange("permutation", "Each rank sends an array of that size to the one half the ranks further on.")

@@ -8,7 +8,10 @@ from typing import Any, Literal
 
 from csaud.errors import ConfigError
 
-Test = Literal["bandwidth", "latency", "allreduce", "alltoall", "incast", "permutation"]
+Test = Literal[
+    "bandwidth", "latency", "allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "incast",
+    "permutation",
+]  # fmt: skip
 PAIRS: tuple[Test, ...] = ("bandwidth", "latency")
 
 _SUFFIXES = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}

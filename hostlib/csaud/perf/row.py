@@ -18,7 +18,8 @@ class Row:
 
     Attributes:
         test, ranks: what was measured, among how many.
-        size: bytes. bandwidth, latency: of a message; allreduce: of each rank's array; alltoall: that a rank
+        size: bytes. bandwidth, latency: of a message; allreduce, reducescatter, broadcast: of each
+            rank's array; allgather: of all ranks' arrays together; alltoall: that a rank
             sends to all others and itself; incast: that each rank sends to rank 0; permutation: that each
             rank sends to another.
         count, type, op: elements of `size`, their type, how they are combined ("none": they are not).
@@ -26,7 +27,7 @@ class Row:
         time: mean. latency: half a round trip. Others: what one iteration took all ranks.
         algbw: `size` (incast: what rank 0 got) by `time`.
         busbw: algbw times what the algorithm moves over each link for a byte, so that it compares with the
-            link's rate (all-reduce 2(n-1)/n, all-to-all (n-1)/n).
+            link's rate (all-reduce 2(n-1)/n; reduce-scatter, all-gather, all-to-all (n-1)/n).
         rate: messages a second.
         t_min, t_max, p50 to p99_99: of single iterations. A percentile for which there are too few
             iterations is None. bandwidth: from a message's post to its acknowledgement.
@@ -58,7 +59,7 @@ def bus_factor(test: Test, ranks: int) -> float:
     """busbw / algbw, see nccl-tests' PERFORMANCE.md."""
     if test == "allreduce":
         return 2 * (ranks - 1) / ranks
-    if test == "alltoall":
+    if test in ("alltoall", "reducescatter", "allgather"):
         return (ranks - 1) / ranks
     return 1.0
 
