@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import math
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -121,6 +122,8 @@ class Process:
     agreements: dict[tuple[int, str], Agreement] = field(default_factory=dict)
     """by generation and name"""
     asked: set[str] = field(default_factory=set)
+    wakes: float = math.inf
+    """when it looks next at what is due"""
     tables: list[Table] = field(default_factory=list)
     ends: list[Any] = field(default_factory=list)
 
@@ -225,9 +228,7 @@ class Network:
             assert isinstance(outcome, Table)
             self._goes_on(process, outcome)
         if process.state == "calling":
-            wake = member.wake
-            assert wake is not None
-            self._at(max(wake, self.now), lambda: self._tick(process))
+            self._wake(process, member)
 
     def _goes_on(self, process: Process, table: Table) -> None:
         process.state = "idle"
@@ -236,14 +237,27 @@ class Network:
         if table.generation - 1 < len(self.schedule.gaps):
             self._at(self.now + self.schedule.gaps[table.generation - 1], lambda: self._call(process, set()))
 
-    def _tick(self, process: Process) -> None:
-        if process.state != "calling" or not self._runs(process, lambda: self._tick(process)):
-            return
-        member = process.member
-        assert member is not None and member.wake is not None
-        if self.now >= member.wake:
-            member.tick(self.now)
-            self._after(process)
+    def _wake(self, process: Process, member: Member) -> None:
+        """When something is due, unless it looks before that anyway."""
+        due = member.wake
+        assert due is not None
+        when = max(due, self.now)
+        if when < process.wakes:
+            process.wakes = when
+            self._at(when, lambda: self._tick(process, when))
+
+    def _tick(self, process: Process, when: float) -> None:
+        if process.state != "calling":
+            process.wakes = math.inf
+        elif when == process.wakes and self._runs(process, lambda: self._tick(process, when)):
+            process.wakes = math.inf
+            member = process.member
+            assert member is not None and member.wake is not None
+            if self.now >= member.wake:
+                member.tick(self.now)
+                self._after(process)
+            else:
+                self._wake(process, member)
 
     def _knock(self, process: Process) -> None:
         """A newcomer asks everybody, again and again."""
@@ -260,6 +274,8 @@ class Network:
     # --- messages
 
     def _separated(self, one: str, other: str) -> bool:
+        if not self._apart:
+            return False
         bits = self._bit[one], self._bit[other]
         return any(
             self.now < until and (side >> bits[0] & 1) != (side >> bits[1] & 1) for until, side in self._apart
@@ -283,7 +299,7 @@ class Network:
         self._sent[step] += 1
         if self._triggers:
             self._strike()
-        struck = [
+        struck = self._strikes and [
             strike
             for strike in self._strikes
             if strike.step == step and 0 < self._sent[step] - strike.at <= strike.count

@@ -348,3 +348,34 @@ def test_a_failure_reaches_all_that_wait() -> None:
     for _ in range(2):
         with pytest.raises(ConfigError, match="broken"):
             handle.wait(60)
+
+
+def test_a_wait_ends_with_its_time_and_one_without_a_limit_does_not() -> None:
+    class Never:
+        """Nothing ever ends on it, until its patience is over."""
+
+        def __init__(self) -> None:
+            self.waits: list[float] = []
+            self.patience = 3
+
+        def pin(self, memory: np.ndarray) -> object: ...
+
+        def start(self, execution: _core.Execution) -> None:
+            pass
+
+        def wait(self, execution: _core.Execution, timeout: float) -> bool:
+            self.waits.append(timeout)
+            self.patience -= 1
+            if self.patience == 0:
+                raise ConfigError("out of patience")
+            return False
+
+    runner = Never()
+    job = JobState(runner, LONGEST, None, "ring", lambda _: None, lambda: None)
+    handle = Group(job, 0, range(2), 0).all_reduce(np.zeros(4), wait=False)
+    assert handle.wait(0.0) is False
+    assert runner.waits in ([], [0.0])
+    runner.waits.clear()
+    with pytest.raises(ConfigError, match="out of patience"):
+        handle.wait()
+    assert runner.waits and min(runner.waits) >= 60, "it looks up now and then, not all the time"

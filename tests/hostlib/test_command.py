@@ -5,7 +5,10 @@ import subprocess
 import sys
 from importlib import metadata
 
+import csaud
 import pytest
+import typer
+from csaud import errors
 from csaud.cli import command as cli
 from typer.testing import CliRunner
 
@@ -66,3 +69,30 @@ def test_the_command_needs_neither_numpy_nor_the_native_module():
         "import sys, csaud.cli; sys.exit(int(any(name in sys.modules for name in ('numpy', 'csaud._core'))))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def _commands(command, words=("csaud",)):
+    yield words, command
+    if hasattr(command, "list_commands"):
+        context = typer.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            if not found.hidden:
+                yield from _commands(found, (*words, name))
+
+
+def test_every_command_argument_and_option_says_what_it_is():
+    """Those of all packages."""
+    found = dict(_commands(typer.main.get_command(cli.app)))
+    assert {"fabric", "path", "net", "switch", "perf"} <= {words[1] for words in found if len(words) > 1}
+    for words, command in found.items():
+        assert command.help, " ".join(words)
+        for parameter in command.params:
+            assert getattr(parameter, "help", None), f"{' '.join(words)}: {parameter.name}"
+
+
+def test_every_error_is_a_public_name_and_every_public_name_is_there():
+    raised = {name for name, thing in vars(errors).items() if isinstance(thing, type)}
+    assert raised | {"init", "join", "Communicator", "Group", "Handle"} == set(csaud.__all__)
+    for name in csaud.__all__:
+        assert getattr(csaud, name).__doc__, name

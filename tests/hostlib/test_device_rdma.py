@@ -1,6 +1,9 @@
 """Which RDMA device, port and GID a rank takes, and what it says where there is none. Devices are records."""
 
+from typing import Any
+
 import pytest
+from csaud import _core
 from csaud.config import reading
 from csaud.devices import rdma, verbs
 from csaud.errors import ConfigError
@@ -52,3 +55,36 @@ def test_nothing_to_choose_is_explained(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         choose(found, "10.0.1.2", **settings)
+
+
+@pytest.mark.parametrize("asked", [0, 2048])
+def test_what_opens_is_known_by_its_address_number_and_mtu(
+    asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rank's card is made of it, and `start` gives it the job's Q_Key."""
+
+    class Device:
+        qpn, has_loss_port = 0x123, True
+
+        def __init__(self, **made_with: Any) -> None:
+            self.made_with = made_with
+
+        def start(self, qkey: int) -> None:
+            self.qkey = qkey
+
+    monkeypatch.setattr(rdma, "find_devices", lambda: [device("first", LINK_LOCAL, RIGHT)])
+    monkeypatch.setattr(_core, "VerbsDevice", Device)
+    opened = verbs.open_device(reading.load({"device": "verbs", "mtu": asked}, {}), "10.0.1.2")
+    native: Any = opened.native
+    assert (opened.ipv4, opened.qpn, opened.mode, opened.max_mtu) == (
+        "10.0.1.2",
+        0x123,
+        "verbs",
+        asked or 4096,
+    )
+    made = native.made_with
+    assert (made["device"], made["port"], made["gid_index"], made["ipv4"]) == ("first", 1, 2, 0x0A000102)
+    assert made["path_mtu"] == (asked or 4096)
+    assert opened.start is not None
+    opened.start(0x80010001)
+    assert native.qkey == 0x80010001
