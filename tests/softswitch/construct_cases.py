@@ -337,6 +337,20 @@ def translated(rng: random.Random) -> list[Step]:
     return [write(*entries), *send(frames)]
 
 
+@case
+def unwritten(rng: random.Random) -> list[Step]:
+    """What is read before it is written: metadata and temporaries on one way of several, in loops of the
+    parser, after resubmit and recirculation, in clones.
+    """
+    frames = []
+    for _ in range(80):
+        # 9 and 11 read a header that never was there, which has what other packets had on simple_switch_grpc.
+        op = rng.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 10])
+        count = rng.randrange(4) if op in (2, 4) else 0
+        frames.append(struct.pack(">BBH", op, count, rng.getrandbits(16)) + rng.randbytes(30))
+    return [write(session(1, (3, 0))), *send(frames)]
+
+
 def all_cases() -> dict[str, Vector]:
     return {
         name: Vector(name, about, PORTS, make(random.Random(SEED))) for name, (about, make) in CASES.items()

@@ -18,6 +18,7 @@ from csaud_softswitch.exchange.target import play
 from csaud_softswitch.exchange.vector import load_vector
 from csaud_softswitch.program_file import read_config
 
+from tests.softswitch import dirt
 from tests.softswitch.construct_cases import all_cases
 from tests.softswitch.inputs import csa
 
@@ -105,10 +106,12 @@ def run(bmv2_json: str, kept: list[bytes]) -> tuple[object, ...]:
     switch.load(json.dumps(document))
     for port in PORTS:
         fabric.add_memory_port("s", port)
+    dirt.add(fabric, bmv2_json)
     randomness = random.Random(SEED)
     for number, frame in enumerate(frames(randomness, kept)):
         if number % 25 == 24:
             change_defaults(switch, randomness)
+        dirt.spread(fabric)
         fabric.inject("s", randomness.choice(PORTS), frame, number * 1000)
     fabric.advance(FRAMES * 1_000_000)
     counters = [switch.counter_read_all(c["name"]) for c in switch.counters() if c["table"] is None]

@@ -7,6 +7,7 @@
 
 #include "csaud_switch/program/expression_code.hpp"
 #include "csaud_switch/program/header_code.hpp"
+#include "csaud_switch/program/liveness.hpp"
 
 namespace csaud::sw {
 
@@ -65,6 +66,13 @@ class Compiler {
         out_.enter(words_of(expression));
         value(expression, 0);
         out_.leave();
+        return begin;
+    }
+
+    std::size_t clear(const std::vector<std::uint32_t>& words) {
+        const std::size_t begin = out_.size();
+        out_.clear_words(words);
+        out_.leave_plain();
         return begin;
     }
 
@@ -274,6 +282,7 @@ std::unique_ptr<const CompiledProgram> CompiledProgram::make(const Program& prog
     std::vector<std::size_t> actions, extracts, deposits, selects, conditions;
     for (const Action& action : logic.actions)
         actions.push_back(action.primitives.empty() ? SIZE_MAX : compiler.action(action));
+    const std::size_t clear = compiler.clear(words_to_clear(program));
     const std::size_t ingress = compiler.pipeline(logic.ingress);
     const std::size_t egress = compiler.pipeline(logic.egress);
     for (const HeaderCode& header : logic.headers) {
@@ -296,6 +305,7 @@ std::unique_ptr<const CompiledProgram> CompiledProgram::make(const Program& prog
     place(deposits, made->deposits_);
     place(selects, made->selects_);
     place(conditions, made->conditions_);
+    made->clear_ = std::bit_cast<Clear>(made->pages_.at(clear));
     made->ingress_ = std::bit_cast<Code>(made->pages_.at(ingress));
     made->egress_ = std::bit_cast<Code>(made->pages_.at(egress));
     return made;

@@ -22,6 +22,8 @@ class CompiledProgram {
     using Code = void (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
                           Interpreter* interpreter, HeaderState* headers, void* const* arrays);
 
+    // Sets the words to 0 that have to be before a packet is parsed.
+    using Clear = void (*)(std::uint64_t* slots);
     // A header's fields from or to its bytes.
     using Move = void (*)(std::uint64_t* slots, std::uint8_t* bytes);
     // The state of the parser that comes next.
@@ -48,6 +50,7 @@ class CompiledProgram {
     static std::vector<void*> arrays_of(Program& program);
 
     Code action(std::uint32_t index) const { return actions_[index]; }
+    Clear clear() const { return clear_; }
     Code ingress() const { return ingress_; }
     Code egress() const { return egress_; }
     // These are nullptr where the interpreter must do it.
@@ -62,6 +65,7 @@ class CompiledProgram {
     std::vector<Move> extracts_, deposits_;
     std::vector<Select> selects_;
     std::vector<Condition> conditions_;
+    Clear clear_ = nullptr;
     Code ingress_ = nullptr;
     Code egress_ = nullptr;
 };

@@ -252,6 +252,24 @@ Expression ExpressionBuilder::finish(Node root, unsigned bits, const std::string
     return out;
 }
 
+bool Expression::reads(std::vector<std::uint32_t>& words) const {
+    if (code_ == nullptr) return true;
+    const auto look = [&](const Operand& operand) {
+        if (operand.source == Source::kSlot) words.push_back(operand.index);
+    };
+    look(code_->result);
+    for (const Instruction& instruction : code_->instructions) {
+        if (instruction.op == Op::kLoad || instruction.op == Op::kLoadWide || instruction.op == Op::kSameBits)
+            return false;
+        look(instruction.a);
+        look(instruction.b);
+        look(instruction.c);
+        if (instruction.op == Op::kWide && instruction.a.source == Source::kSlot)
+            words.push_back(instruction.a.index + 1);
+    }
+    return true;
+}
+
 void Expression::find_shape(bool wide) {
     const Code& code = *code_;
     shape_ = wide ? Shape::kWideCode : Shape::kCode;

@@ -103,6 +103,9 @@ class Expression {
     }
     Wide eval_wide(const Frame& frame) const;
 
+    // Adds the words that it looks at; false where that depends on the packet.
+    bool reads(std::vector<std::uint32_t>& words) const;
+
     bool is_constant() const { return shape_ == Shape::kConstant; }
     bool is_slot() const { return shape_ == Shape::kSlot; }
     std::uint64_t constant() const { return value_; }

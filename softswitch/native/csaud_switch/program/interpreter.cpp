@@ -45,13 +45,20 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
         compiled_ = compiled.code.get();
         arrays_ = CompiledProgram::arrays_of(program);
     }
+    no_headers_.resize(logic_.headers.size());
     for (std::size_t i = 0; i < logic_.headers.size(); ++i)
         if (logic_.layout.headers[i].metadata) metadata_.push_back(logic_.headers[i].valid_slot);
 }
 
 void Interpreter::begin(Packet& packet) const {
-    packet.slots.assign(logic_.layout.slot_count, 0);
-    packet.headers.assign(logic_.headers.size(), HeaderState{});
+    if (compiled_) {
+        packet.slots.resize(logic_.layout.slot_count);
+        compiled_->clear()(packet.slots.data());
+    } else {
+        packet.slots.assign(logic_.layout.slot_count, 0);
+    }
+    packet.headers.resize(no_headers_.size());
+    std::memcpy(packet.headers.data(), no_headers_.data(), no_headers_.size() * sizeof(HeaderState));
     for (const std::uint32_t slot : metadata_) packet.slots[slot] = 1;
 }
 

@@ -26,7 +26,7 @@ class Interpreter {
         now_ = now;
         now_us_ = since_start_us;
     }
-    // Fields all zero, headers all invalid.
+    // Fields all zero, headers all invalid: as far as the program can tell where it is machine code.
     void begin(Packet& packet) const;
     // Sets parser_error and checksum_error; moves the packet's start behind what was parsed.
     void parse(Packet& packet);
@@ -111,6 +111,7 @@ class Interpreter {
     std::vector<std::string> log_;
     const CompiledProgram* compiled_ = nullptr;  // of the logic
     std::vector<void*> arrays_;                  // of the program, for its code
+    std::vector<HeaderState> no_headers_;        // of a packet that is not parsed yet
     std::vector<std::uint32_t> metadata_;        // validity slots of metadata headers
 };
 

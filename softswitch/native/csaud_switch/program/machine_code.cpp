@@ -93,6 +93,23 @@ void Assembler::leave_leaf() {
     bytes({0x5B, 0xC3});
 }
 
+void Assembler::clear_words(const std::vector<std::uint32_t>& words) {
+    bytes({0x0F, 0x57, 0xC0});  // xorps xmm0, xmm0
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        if (i + 1 < words.size() && words[i + 1] == words[i] + 1) {
+            bytes({0x0F, 0x11, 0x87});  // movups [rdi + d], xmm0
+            number32(8 * std::uint64_t{words[i++]});
+        } else {
+            bytes({0x66, 0x0F, 0xD6, 0x87});  // movq [rdi + d], xmm0
+            number32(8 * std::uint64_t{words[i]});
+        }
+    }
+}
+
+void Assembler::leave_plain() {
+    bytes({0xC3});
+}
+
 void Assembler::load_field(std::uint32_t bit_offset, unsigned width) {
     const std::uint32_t at = bit_offset / 8;
     const unsigned shift = bit_offset % 8;

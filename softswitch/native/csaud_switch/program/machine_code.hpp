@@ -67,6 +67,9 @@ class Assembler {
     // The short form, for code that calls nothing: slots and bytes of the packet (rsi) are its arguments.
     void enter_leaf();
     void leave_leaf();
+    // Of code that has words alone: sets the words given, in ascending order, to 0.
+    void clear_words(const std::vector<std::uint32_t>& words);
+    void leave_plain();
     // A field of 1 to 64 bits of the packet's bytes, big-endian, within 8 bytes from its first one.
     void load_field(std::uint32_t bit_offset, unsigned width);
     void store_field(std::uint32_t bit_offset, unsigned width);
