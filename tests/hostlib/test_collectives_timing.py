@@ -139,6 +139,17 @@ def test_a_short_all_reduce_is_over_before_its_messages_are_acknowledged() -> No
     assert first.ended and second.native.failure.status == _core.Status.peer_unreachable
 
 
+def test_who_only_sends_hears_that_it_has_arrived() -> None:
+    schedule = build("broadcast.tree", 0, 2, 4, 1 << 20)
+    run = Execution(Collective(schedule, np.dtype(float), ranks=range(2)), 0, np.ones(4))
+    executor = _core.testing.Executor(0)
+    executor.start(run.native, 0)
+    [sent] = executor.take()
+    assert not run.ended
+    assert executor.complete(sent.id, True, _core.Status.ok, 1, 1)
+    assert run.ended
+
+
 def test_copies_that_are_not_acknowledged_yet_are_limited() -> None:
     schedule = build("all_reduce.halving_doubling", 0, 2, 1, 1 << 20)
     collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(2))

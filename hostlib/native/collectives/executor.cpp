@@ -87,7 +87,7 @@ void Executor::post(Execution& execution, std::uint32_t index, Port& port, Nanos
 
 // False: it has to be posted as it is.
 bool Executor::post_copy(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
-    if (!execution.plan().reduces()) return false;
+    if (!execution.plan().receives()) return false;
     const Operation& op = execution.operation(index);
     const auto copy = send_buffers_.copy(execution.bytes(op.region));
     if (!copy) return false;

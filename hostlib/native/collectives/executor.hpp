@@ -5,9 +5,10 @@
 // which message came first. Those of few bytes are done at once; longer ones wait as work, of which the
 // caller takes a piece after the other, without a lock if it likes, so that packets need not wait for them.
 //
-// A short message of a plan that reduces is sent from a copy and counts as done once it is posted: whoever
-// reduces also receives, so it cannot be ahead of the others by more than a collective, and it need not wait
-// for acknowledgements. If such a message fails, it is what comes after its collective that hears of it.
+// A short message of a plan that also receives is sent from a copy and counts as done once it is posted: this
+// rank is over when it has what it needs, and waits for no acknowledgement. Of one that only sends, which
+// says to its caller that the others have it, it does not. If such a message fails, it is what comes after
+// its collective that hears of it.
 //
 // Not thread-safe: the caller serialises all but the work on a piece.
 #pragma once

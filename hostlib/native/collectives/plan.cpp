@@ -56,6 +56,7 @@ void Plan::check(std::size_t index) {
     if (op.kind == Kind::receive && op.region.place == Place::source)
         impossible(index, "it writes what is only read");
     ranks_ = std::max(ranks_, std::uint32_t{op.peer} + 1);
+    receives_ = receives_ || op.kind == Kind::receive;
 }
 
 void Plan::reach(const Region& region, std::size_t index) {

@@ -53,6 +53,7 @@ class Plan {
     std::uint32_t steps() const noexcept { return steps_; }
     std::uint32_t ranks() const noexcept { return ranks_; }  // one more than the highest peer
     bool reduces() const noexcept { return reduces_; }
+    bool receives() const noexcept { return receives_; }
     bool writes() const noexcept { return writes_; }  // to the user's array
     // Elements that a place must have.
     std::uint64_t extent(Place place) const noexcept { return extents_[static_cast<std::size_t>(place)]; }
@@ -70,6 +71,7 @@ class Plan {
     std::uint32_t steps_;
     std::uint32_t ranks_ = 0;
     bool reduces_ = false;
+    bool receives_ = false;
     bool writes_ = false;
 };
 
