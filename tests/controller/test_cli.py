@@ -306,9 +306,10 @@ def test_without_a_controller(words: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize("words", [("fabric", "show"), ("counter", "show"), ("controller", "status")])
 def test_without_a_run(words: tuple[str, ...]) -> None:
-    result = csaud("/nonexistent", *words)
+    nowhere = "/nonexistent/" + "x" * 200  # one line of output, however long
+    result = csaud(nowhere, *words)
     assert result.exit_code == 1
-    assert "csaud: /nonexistent is not the directory of a run" in result.output
+    assert f"csaud: {nowhere} is not the directory of a run" in result.output
 
 
 @pytest.mark.parametrize("name", APPS)

@@ -42,6 +42,24 @@ def test_a_wrong_value_is_named_with_what_was_expected(overrides, environ, messa
         reading.load(overrides, environ)
 
 
+@pytest.mark.parametrize(
+    ("name", "least", "most"),
+    [
+        ("window", 1, 512),
+        ("shared_window", 1, 65535),
+        ("paths", 1, 16384),
+        ("batch", 1, 256),
+        ("mtu", 0, 4096),
+    ],
+)
+def test_packets_may_go_one_by_one_and_by_the_most_that_there_can_be(name, least, most):
+    for value in (least, most):
+        assert getattr(reading.load({name: value}, {}), name) == value
+    for value in (least - 1, most + 1):
+        with pytest.raises(ConfigError, match=f"{name}={value}: expected {least} to {most}"):
+            reading.load({name: value}, {})
+
+
 def test_variables_of_other_programs_with_the_prefix_are_left_alone():
     assert reading.load({}, {"CSAUD_RUN": "/run/csaud/x"}) == settings.Settings()
 
