@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.hostlib.core_support import DATA, MS, S, content, network
+from tests.hostlib.core_support import ACK, DATA, MS, S, content, network, transfer
 
 SIZE = 4 * 64
 PACE = 1_000_000  # bit/s: about 1.5 ms a packet, so that what was found waits in the queue
 
 STOP = 30 * MS
+
+SEEN, ECHO = 0x01, 0x02  # flags of the control part
 
 # Pairs of messages: what the one that must go first says of itself, and the other.
 RULES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -188,3 +190,26 @@ def test_an_urgent_message_does_not_wait_for_what_was_posted_before_it() -> None
     ends = {seq: done[receive] for seq, receive in receives.items()}
     assert ends[3] < ends[1] < ends[2]
     assert net.unbalanced() == ""
+
+
+def test_an_ack_gives_its_sender_a_round_trip() -> None:
+    """It echoes the packet that completed the message; one that answers no packet echoes none."""
+    sent: list[int] = []
+    acks: list[tuple[int, int]] = []
+
+    def hook(p: Any) -> None:
+        if p.type == DATA:
+            sent.append(p.tx_ts)
+        if p.type == ACK:
+            acks.append((p.control_flags & (SEEN | ECHO), p.newest_tx_ts))
+
+    net = network(2, hook=hook)
+    net.run_until(MS)
+    transfer(net, content(SIZE), coll_seq=1)
+    assert acks == [(SEEN | ECHO, sent[-1])]
+    acks.clear()
+    net.post_send(0, 1, content(64), coll_seq=2)
+    net.run_until(net.now + MS // 2)
+    net.post_recv(1, 0, 64, coll_seq=2)
+    assert net.settle(net.now + 60 * S)
+    assert [flags for flags, _ in acks] == [0]

@@ -197,6 +197,7 @@ void bind_models(nb::module_& t) {
         .def_prop_ro("coll_seq", [](const PacketView& v) { return v.csa.name.coll_seq; })
         .def_prop_ro("src_rank", [](const PacketView& v) { return v.csa.name.src_rank; })
         .def_prop_ro("reason", [](const PacketView& v) { return static_cast<int>(v.control.reason); })
+        .def_prop_ro("control_flags", control(&wire::ControlPart::flags))
         .def_prop_ro("credit", control(&wire::ControlPart::credit))
         .def_prop_ro("cumulative", control(&wire::ControlPart::cumulative))
         .def_prop_ro("newest_tx_ts", control(&wire::ControlPart::newest_tx_ts));

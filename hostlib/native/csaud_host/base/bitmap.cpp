@@ -1,18 +1,6 @@
 #include "csaud_host/base/bitmap.hpp"
 
-#include <algorithm>
-
 namespace csaud {
-
-std::size_t Bitmap::first_clear(std::size_t from, std::size_t end) const noexcept {
-    std::size_t i = from;
-    while (i < end) {
-        const std::uint64_t clear = ~words_[i / 64] >> (i % 64);
-        if (clear != 0) return std::min(end, i + static_cast<std::size_t>(std::countr_zero(clear)));
-        i = (i / 64 + 1) * 64;
-    }
-    return end;
-}
 
 namespace {
 // The wire counts bits from the most significant one of each byte, words here from the least significant.

@@ -1,6 +1,7 @@
 // The packets of a message that have arrived: at most 512 bits, in place.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
@@ -30,7 +31,13 @@ class Bitmap {
     }
 
     // The first clear bit at or after `from`, at most `end`.
-    std::size_t first_clear(std::size_t from, std::size_t end) const noexcept;
+    std::size_t first_clear(std::size_t from, std::size_t end) const noexcept {
+        for (std::size_t i = from; i < end; i = (i / 64 + 1) * 64) {
+            const std::uint64_t clear = ~words_[i / 64] >> (i % 64);
+            if (clear != 0) return std::min(end, i + static_cast<std::size_t>(std::countr_zero(clear)));
+        }
+        return end;
+    }
 
     void clear() noexcept { words_.fill(0); }
 

@@ -8,6 +8,9 @@
 
 namespace csaud {
 
+// Clocks drift by 1 ms in it at 100 ppm, routes change in it.
+inline constexpr Nanos kRttWindow = 10 * kSecond;
+
 class RttEstimator {
   public:
     explicit RttEstimator(Nanos initial = 0) noexcept
@@ -52,6 +55,25 @@ class ClockOffset {
     Nanos window_began_ = 0;
     bool known_ = false;
 };
+
+inline std::uint32_t ClockOffset::sample(const Serial& serial, std::uint32_t ours, std::uint32_t theirs,
+                                         Nanos now) noexcept {
+    const std::uint32_t offset = serial.wrap(ours - theirs);
+    if (!known_) {
+        known_ = true;
+        least_ = coming_least_ = offset;
+        window_began_ = now;
+    }
+    if (serial.distance(least_, offset) < 0) least_ = offset;
+    if (serial.distance(coming_least_, offset) < 0) coming_least_ = offset;
+    if (now - window_began_ > kRttWindow) {
+        least_ = coming_least_;
+        coming_least_ = offset;
+        window_began_ = now;
+    }
+    const std::int32_t late = serial.distance(least_, offset);
+    return late > 0 ? static_cast<std::uint32_t>(late) : 0;
+}
 
 // How much longer than control packets the DATA of a peer stands in queues.
 class QueueingEstimator {

@@ -1,8 +1,10 @@
 // One message being put together: each packet at its place in the posted buffer, guided by a bitmap.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "csaud_host/base/bitmap.hpp"
@@ -33,13 +35,25 @@ constexpr bool plausible_cut(std::size_t payload, std::size_t idx, std::size_t t
 // Arrival state of a message of a known number of packets. Knows no buffer until attach().
 class Reassembly {
   public:
-    void reset(std::size_t total) noexcept;
+    void reset(std::size_t total) noexcept {
+        arrived_.clear();
+        total_ = static_cast<std::uint16_t>(total);
+        received_ = cumulative_ = high_ = 0;
+    }
 
     // Marks packet `idx`; true if it is new.
-    bool mark(std::size_t idx) noexcept;
+    bool mark(std::size_t idx) noexcept {
+        if (!arrived_.set(idx)) return false;
+        ++received_;
+        high_ = std::max(high_, static_cast<std::uint16_t>(idx + 1));
+        if (idx == cumulative_) cumulative_ = static_cast<std::uint16_t>(arrived_.first_clear(idx, total_));
+        return true;
+    }
     // Copies a packet to its place. The buffer is attached, the length was checked against the cut.
     void place(const Cut& cut, std::span<std::byte> buffer, std::size_t idx,
-               std::span<const std::byte> payload) const noexcept;
+               std::span<const std::byte> payload) const noexcept {
+        if (!payload.empty()) std::memcpy(buffer.data() + idx * cut.payload, payload.data(), payload.size());
+    }
 
     bool has(std::size_t idx) const noexcept { return arrived_.test(idx); }
     bool complete() const noexcept { return received_ == total_; }

@@ -6,28 +6,27 @@
 #include <cstdint>
 
 #include "csaud_host/base/flat_map.hpp"
+#include "csaud_host/base/pool.hpp"
 #include "csaud_host/wire/message_name.hpp"
 
 namespace csaud {
 
 class StepProgress {
   public:
-    void posted(const MessageName& n, std::uint32_t packets) {
-        Step* step = steps_.find(key(n));
-        if (step == nullptr) {
-            steps_.put(key(n), {});
-            step = steps_.find(key(n));
-        }
-        step->expected += packets;
-        ++step->open;
+    // A receive of so many packets is posted; returns its step, which it names in what follows.
+    std::uint32_t posted(const MessageName& n, std::uint32_t packets) {
+        const std::uint32_t* found = by_name_.find(key(n));
+        const std::uint32_t i = found != nullptr ? *found : open(key(n));
+        steps_[i].expected += packets;
+        ++steps_[i].open;
+        return i;
     }
-    void arrived(const MessageName& n, std::uint32_t packets) noexcept {
-        if (Step* step = steps_.find(key(n))) step->arrived += packets;
-    }
+    void arrived(std::uint32_t step, std::uint32_t packets) noexcept { steps_[step].arrived += packets; }
     // The receive is over; with the last one the step is forgotten.
-    void closed(const MessageName& n) noexcept {
-        Step* step = steps_.find(key(n));
-        if (step != nullptr && --step->open == 0) steps_.erase(key(n));
+    void closed(std::uint32_t step, const MessageName& n) {
+        if (--steps_[step].open != 0) return;
+        by_name_.erase(key(n));
+        steps_.release(step);
     }
 
     // A packet came that was missing until it was sent again.
@@ -36,10 +35,9 @@ class StepProgress {
     void completed(std::uint32_t packets) noexcept { loss_memory_ -= std::min(packets, loss_memory_); }
     bool lossy() const noexcept { return loss_memory_ != 0; }
 
-    double fraction(const MessageName& n) const noexcept {
-        const Step* step = steps_.find(key(n));
-        return step == nullptr || step->expected == 0 ? 0.0
-                                                      : static_cast<double>(step->arrived) / step->expected;
+    double fraction(std::uint32_t step) const noexcept {
+        const Step& s = steps_[step];
+        return s.expected == 0 ? 0.0 : static_cast<double>(s.arrived) / s.expected;
     }
 
   private:
@@ -54,9 +52,17 @@ class StepProgress {
         return n;
     }
 
+    std::uint32_t open(const MessageName& step) {
+        const std::uint32_t i = steps_.take();
+        steps_[i] = {};
+        by_name_.put(step, i);
+        return i;
+    }
+
     static constexpr std::uint32_t kLossMemory = 8192;  // packets
 
-    FlatMap<MessageName, Step> steps_;
+    Pool<Step> steps_;
+    FlatMap<MessageName, std::uint32_t> by_name_;
     std::uint32_t loss_memory_ = 0;
 };
 

@@ -33,16 +33,14 @@ std::int32_t PeerTable::rank_at(std::uint32_t ipv4, std::uint32_t qpn) const noe
     return rank == kNone ? -1 : static_cast<std::int32_t>(rank);
 }
 
-Peer& PeerTable::get(std::uint16_t rank) {
+Peer& PeerTable::activate(std::uint16_t rank) {
     Entry& e = entries_[rank];
-    if (e.active == kNone) {
-        e.active = pool_.take();
-        Peer& p = pool_[e.active];
-        p = Peer();
-        p.rank = rank;
-        wake(p, e);
-    }
-    return pool_[e.active];
+    e.active = pool_.take();
+    Peer& p = pool_[e.active];
+    p = Peer();
+    p.rank = rank;
+    wake(p, e);
+    return p;
 }
 
 void PeerTable::wake(Peer& p, Entry& e) {

@@ -106,7 +106,10 @@ class PeerTable {
     std::int32_t rank_at(std::uint32_t ipv4, std::uint32_t qpn) const noexcept;
 
     // The peer's record; made, or brought back from its rest, when there is none. The rank is known.
-    Peer& get(std::uint16_t rank);
+    Peer& get(std::uint16_t rank) {
+        const std::uint32_t active = entries_[rank].active;
+        return active != kNone ? pool_[active] : activate(rank);
+    }
     Peer* find(std::uint16_t rank) noexcept {
         return known(rank) && entries_[rank].active != kNone ? &pool_[entries_[rank].active] : nullptr;
     }
@@ -140,6 +143,7 @@ class PeerTable {
         const Address& operator()(std::uint32_t rank) const noexcept { return (*entries)[rank].at; }
     };
 
+    Peer& activate(std::uint16_t rank);
     void wake(Peer&, Entry&);
     CreditAccount credit_at_rest(const Entry&) const noexcept;
 

@@ -22,7 +22,7 @@ IntervalTerms IntervalReports::terms(const Receive& m, const Peer& peer) const n
     t.delta = on.reorder ? peer.reorder.delta() : 0;
     t.sigma = on.reorder ? peer.reorder.sigma(t.rtt_base) : ReorderEstimator().sigma(t.rtt_base);
     t.hurry = on.hurry && steps.lossy();
-    t.barrier = on.barrier && t.hurry && m.posted ? steps.fraction(m.name) : 0;
+    t.barrier = on.barrier && t.hurry && m.posted ? steps.fraction(m.step) : 0;
     t.t_min = std::max(ctx_.config.timer_tick, 2 * ctx_.packet_time());
     t.queue_max = ctx_.config.queue_max;
     t.queueing = peer.queueing.allowance();

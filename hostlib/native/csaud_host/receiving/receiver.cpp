@@ -74,7 +74,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     peer.arrivals.arrived(1);
     allowance_.share(m, peer);
     if (m.posted) {
-        receives_.steps().arrived(m.name, 1);
+        receives_.steps().arrived(m.step, 1);
         allowance_.consumed(peer, 1);
     }
     allowance_.tell_if_due(peer, h.tx_ts);

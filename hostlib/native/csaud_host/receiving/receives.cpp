@@ -41,7 +41,7 @@ void Receives::post(Receive& m, Peer& peer, std::span<std::byte> buffer, const H
     m.deadline = hints.deadline;
     m.buffer = buffer;
     ++posted_;
-    steps_.posted(m.name, static_cast<std::uint32_t>(m.cut(ctx_.payload_bytes).packets()));
+    m.step = steps_.posted(m.name, static_cast<std::uint32_t>(m.cut(ctx_.payload_bytes).packets()));
     liveness_.wait(peer, now);
 }
 
@@ -81,7 +81,7 @@ void Receives::close(std::uint32_t i, Peer& peer) {
     m.detector.close(arrivals_);
     if (m.begun && --peer.incoming == 0) --ctx_.senders;
     if (m.posted) {
-        steps_.closed(m.name);
+        steps_.closed(m.step, m.name);
         liveness_.release(peer);
         --posted_;
         if (--peer.awaited == 0) --ctx_.awaited;
@@ -116,7 +116,7 @@ std::uint32_t Receives::take_early(Receive& m, Peer& peer) {
         --peer.early;
         ++taken;
     }
-    if (taken != 0) steps_.arrived(m.name, taken);
+    if (taken != 0) steps_.arrived(m.step, taken);
     return taken;
 }
 

@@ -30,6 +30,7 @@ struct Receive {
     Nanos started = 0;  // posted, until its first packet arrived
     Nanos deadline = kNever;
     std::uint32_t early = kNone;     // packets in the early pool
+    std::uint32_t step = kNone;      // of the collective, once it is posted
     std::uint16_t held_notices = 0;  // of it, in the pacer
     std::uint16_t fan_in = 0;        // as the schedule knows it
     std::uint8_t contradictions = 0;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 
 namespace csaud {
@@ -17,14 +18,29 @@ struct MessageName {
     std::uint16_t src_rank = 0;
     std::uint16_t chunk = 0;
 
-    friend bool operator==(const MessageName&, const MessageName&) = default;
+    // Its bytes in two words: names are compared and hashed with every packet.
+    struct Words {
+        std::uint64_t first = 0;  // comm, epoch, coll_seq
+        std::uint64_t last = 0;   // the second half of coll_seq, step, src_rank, chunk
+    };
+    Words words() const noexcept {
+        static_assert(offsetof(MessageName, chunk) == 12, "14 bytes without a gap");
+        Words w;
+        std::memcpy(&w.first, this, sizeof w.first);
+        std::memcpy(&w.last, reinterpret_cast<const std::byte*>(this) + 6, sizeof w.last);
+        return w;
+    }
+
+    friend bool operator==(const MessageName& a, const MessageName& b) noexcept {
+        const Words x = a.words(), y = b.words();
+        return ((x.first ^ y.first) | (x.last ^ y.last)) == 0;
+    }
 };
 
 // Two rounds of a 64-bit finaliser over the name's 14 bytes: neighbouring names land far apart.
 inline std::uint64_t hash_value(const MessageName& n) noexcept {
-    const std::uint64_t low = (std::uint64_t{n.coll_seq} << 32) | (std::uint64_t{n.step} << 16) | n.chunk;
-    const std::uint64_t high = (std::uint64_t{n.comm} << 32) | (std::uint64_t{n.epoch} << 16) | n.src_rank;
-    std::uint64_t x = low ^ (high * 0x9e3779b97f4a7c15ULL);
+    const MessageName::Words w = n.words();
+    std::uint64_t x = w.last ^ (w.first * 0x9e3779b97f4a7c15ULL);
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
     x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
     return x ^ (x >> 31);
