@@ -65,6 +65,17 @@ def test_nonzero_leaves_out_what_counted_nothing():
     assert not any(line.startswith("s4") for line in shown(120, nonzero=True))
 
 
+def test_nonzero_keeps_a_switch_that_only_took_packets_in():
+    counts = reading()
+    port = min(counts["s4"]["ingress_kind"])
+    counts["s4"]["ingress_kind"][port] = {**counts["s4"]["ingress_kind"][port], next(iter(KINDS)): 1}
+    console = Console(width=120, highlight=False, force_terminal=False)
+    with console.capture() as text:
+        console.print(CounterTables(FABRIC, counts, Shown(False, True)))
+    by_switch = [line.split() for line in text.get().splitlines() if line.startswith("s4 ")]
+    assert by_switch[0][:3] == ["s4", "1", "0"]
+
+
 def test_watching_reaches_every_switch_on_a_small_terminal():
     lines = shown(80, before=reading(egress=LARGE - 50), interval=0.5, height=23)
     assert len(lines) <= 23

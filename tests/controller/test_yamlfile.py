@@ -96,6 +96,7 @@ def test_a_misspelt_key_is_told_rather_than_the_key_that_is_missing_for_it() -> 
         ("a: &x [*x]\n", "fabric.yaml:1: a[0]: an alias to what it is part of"),
         ("[1]: 2\n", "fabric.yaml:1: expected a name as key, got [1]"),
         ("when: !!python/name:os.system\n", "fabric.yaml:1: when: not a YAML value"),
+        ("edges: !!seq l1\n", "fabric.yaml:1: edges: not a YAML value: expected a sequence node"),
     ],
 )
 def test_what_is_no_mapping_is_told(text: str, expected: str) -> None:

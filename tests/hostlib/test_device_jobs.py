@@ -186,6 +186,7 @@ def test_ctrl_c_ends_a_wait_and_tells_the_others():
         job.workers[0].kill(signal.SIGINT)
         (end,) = job.ends([0])
         assert end["error"] == "KeyboardInterrupt"
+        assert job.workers[0].wait_for("after")["rank"] == 0, "what it calls then names itself"
         (told,) = job.ends([1])
         assert (told["error"], told["rank"]) == ("Aborted", 0)
 

@@ -81,6 +81,21 @@ def test_what_keeps_an_rdma_device_from_working(verbs, found, text: str, mend: s
     assert not doctor.works(findings)
 
 
+@pytest.mark.parametrize(
+    ("uverbs", "text", "mend"),
+    [(False, "ib_uverbs is not loaded", "modprobe ib_uverbs"), (True, "no provider", "rdma link add")],
+)
+def test_without_an_rdma_device_it_says_whether_the_kernel_could_have_one(
+    verbs, uverbs: bool, text: str, mend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exists = Path.exists
+    monkeypatch.setattr(
+        Path, "exists", lambda path: uverbs if path.name == "infiniband_verbs" else exists(path)
+    )
+    [missing] = [finding for finding in verbs([]) if finding.level == "missing"]
+    assert text in missing.text and mend in missing.mend
+
+
 def test_a_device_that_works_and_one_whose_trial_fails(verbs) -> None:
     assert doctor.works(verbs([device(port(RIGHT))]))
     findings = verbs([device(port(RIGHT))], trial_says="rank 1 did not come")

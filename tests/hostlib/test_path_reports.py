@@ -8,9 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import csaud
 import pytest
 from csaud.errors import ConfigError
 from csaud.groups.path_reports import PathReports, parse_address
+
+from tests.hostlib.jobs import loopback_address
 
 SOON = 0.01  # s between two reports
 
@@ -80,6 +83,19 @@ def test_a_report_says_what_became_of_each_path(tmp_path: Path) -> None:
         "tx": [10, 20, 30, 0], "lost": [0, 7, 1, 0], "ecn": [0, 0, 2, 0],
     }  # fmt: skip
     assert len(told) >= 3, "one more when it is stopped"
+
+
+def test_a_job_with_a_controller_tells_it_of_its_paths_when_it_ends(tmp_path: Path) -> None:
+    """Even where it ends before a report is due."""
+    settings = {"controller": f"unix:{tmp_path / 'c'}", "paths": 8, "report_interval": 3600.0}
+    address = loopback_address()
+    with (
+        controller(tmp_path / "c", [denying()]) as told,
+        csaud.init(environ={}, address=address, **settings) as comm,
+    ):
+        comm.barrier()
+        comm.close()
+        assert [(one["rank"], one["host"], len(one["tx"])) for one in told] == [(0, address, 8)]
 
 
 def test_denied_paths_are_those_of_the_newest_answer(tmp_path: Path) -> None:

@@ -109,7 +109,14 @@ def wait_for_nobody(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         sys.stdin.readline()
     else:
         tell("waiting")
-    comm.barrier()
+    try:
+        comm.barrier()
+    except KeyboardInterrupt:
+        try:
+            comm.barrier()
+        except csaud.Aborted as after:
+            tell("after", rank=after.rank)
+        raise
     return {}
 
 
