@@ -9,12 +9,20 @@ namespace csaud::sw {
 
 namespace {
 
-// Writes bits from the left; the last byte is padded with zeros on its right.
+// Writes bits from the left; the last byte is padded with zeros on its right. Whole bytes are written eight
+// at a time, so that there must be room for eight more.
 class BitWriter {
   public:
     explicit BitWriter(std::uint8_t* out) : out_(out) {}
 
+    static constexpr std::size_t kRoom = 8;
+
     void put(std::uint64_t value, unsigned width) {
+        if (held_ == 0 && width % 8 == 0) {
+            store_be64(out_, value << (64 - width));
+            out_ += width / 8;
+            return;
+        }
         if (width > 56) {
             put_some(value >> 32 & mask64(width - 32), width - 32);
             put_some(value & 0xFFFFFFFFU, 32);
@@ -106,12 +114,13 @@ std::uint64_t Calculation::compute(const Packet& packet) const {
         while (sum >> 16 != 0) sum = (sum & 0xFFFF) + (sum >> 16);
         return ~sum & 0xFFFF;
     }
-    std::array<std::uint8_t, 512> small;
-    if (!payload && bits <= 8 * small.size()) {
+    constexpr std::size_t kSmall = 512;
+    std::array<std::uint8_t, kSmall + BitWriter::kRoom> small;
+    if (!payload && bits <= 8 * kSmall) {
         const std::uint8_t* end = pack(*this, packet, small.data());
         return hash_bytes(algorithm, small.data(), static_cast<std::size_t>(end - small.data()));
     }
-    std::vector<std::uint8_t> bytes(bits / 8 + 1 + packet.length);
+    std::vector<std::uint8_t> bytes(bits / 8 + 1 + packet.length + BitWriter::kRoom);
     std::uint8_t* end = pack(*this, packet, bytes.data());
     if (payload) {
         std::memcpy(end, packet.data(), packet.visible_length());

@@ -59,7 +59,8 @@ bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed
     const std::uint8_t* here = packet.data() + parsed;
     switch (op.kind) {
         case ParserOp::Kind::kExtract:
-            return extract(op, op.header, packet, parsed, error);
+        case ParserOp::Kind::kSet:
+            break;  // see walk
         case ParserOp::Kind::kExtractStack: {
             const HeaderStack& stack = logic_.layout.stacks[op.stack];
             const auto element = static_cast<std::uint32_t>(packet.slots[stack.next_slot]);
@@ -73,10 +74,6 @@ bool Interpreter::step(const ParserOp& op, Packet& packet, std::uint32_t& parsed
         }
         case ParserOp::Kind::kSetVarbit:
             std::copy_n(&packet.slots[op.slot], 2, &packet.slots[op.target.slot]);
-            return true;
-        case ParserOp::Kind::kSet:
-            packet.slots[op.target.slot] = op.a.eval(frame) & op.mask;
-            packet.headers[op.target.header].dirty = true;
             return true;
         case ParserOp::Kind::kSetWide:
             assign_wide(op.target, op.a.eval_wide(frame), packet);
@@ -150,8 +147,17 @@ std::uint32_t Interpreter::walk(Packet& packet, std::uint32_t& parsed) {
     std::uint32_t at = logic_.parser.start;
     for (int steps = 0; at != kAccept && steps < kMaxStates; ++steps) {
         const ParserState& state = logic_.parser.states[at];
-        for (const ParserOp& op : state.ops)
-            if (!step(op, packet, parsed, error)) return error;
+        for (const ParserOp& op : state.ops) {
+            // The two that nearly every packet needs, without a call in between.
+            if (op.kind == ParserOp::Kind::kExtract) {
+                if (!extract(op, op.header, packet, parsed, error)) return error;
+            } else if (op.kind == ParserOp::Kind::kSet) {
+                packet.slots[op.target.slot] = op.a.eval(frame_of(packet)) & op.mask;
+                packet.headers[op.target.header].dirty = true;
+            } else if (!step(op, packet, parsed, error)) {
+                return error;
+            }
+        }
         const auto select = compiled_ ? compiled_->select(at) : nullptr;
         at = select != nullptr ? select(packet.slots.data(), packet.data())
                                : next_state(state, packet, parsed);
@@ -231,32 +237,32 @@ void Interpreter::put_together(Packet& packet, std::uint32_t first) const {
 
 void Interpreter::deparse(Packet& packet) {
     update_checksums(packet);
-    std::uint32_t total = 0;
-    for (const std::uint32_t index : logic_.deparser.order)
-        if (const HeaderCode& header = logic_.headers[index]; packet.slots[header.valid_slot] != 0)
-            total += length_of(header, packet);
-
     // Headers that still lie where they will be sent from are patched in place; else all are put together
-    // anew.
-    const std::uint32_t first = packet.start - total;
-    std::uint32_t at = first;
+    // anew. From the last one back, as the payload is what they end at.
+    const std::vector<std::uint32_t>& order = logic_.deparser.order;
+    const std::uint32_t end = packet.start;
+    std::uint32_t first = end;
     bool in_place = true;
-    for (const std::uint32_t index : logic_.deparser.order) {
-        if (packet.slots[logic_.headers[index].valid_slot] == 0) continue;
-        in_place &= packet.headers[index].bytes_at == at && !logic_.headers[index].varbit;
-        at += logic_.headers[index].bytes;
+    bool dirty = false;
+    for (auto index = order.rbegin(); index != order.rend(); ++index) {
+        const HeaderCode& header = logic_.headers[*index];
+        if (packet.slots[header.valid_slot] == 0) continue;
+        first -= length_of(header, packet);
+        in_place &= packet.headers[*index].bytes_at == first && !header.varbit;
+        dirty |= packet.headers[*index].dirty;
     }
     if (!in_place) put_together(packet, first);
+    packet.start = first;
+    packet.length += end - first;
+    if (!dirty) return;
 
-    at = first;
-    for (const std::uint32_t index : logic_.deparser.order) {
+    std::uint32_t at = first;
+    for (const std::uint32_t index : order) {
         const HeaderCode& header = logic_.headers[index];
         if (packet.slots[header.valid_slot] == 0) continue;
         if (packet.headers[index].dirty && !header.varbit) deposit(index, packet, packet.buffer.get() + at);
         at += length_of(header, packet);
     }
-    packet.start = first;
-    packet.length += total;
 }
 
 }  // namespace csaud::sw
