@@ -53,6 +53,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 SHARED = {
     "rxe_guest": "the guest",
     "shell_venv": "the environment of p4runtime-shell",
+    "wheel": "build/wheel",
     "bmv2": "simple_switch_grpc",  # processes of it with the same device id share a socket
 }
 """Fixture or marker -> what its tests share."""

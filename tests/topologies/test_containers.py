@@ -10,10 +10,11 @@ from tests.topologies.runs import small_scenario
 
 pytestmark = pytest.mark.root
 
+ROOT = Path(__file__).parents[2]
 CSAUD = str(Path(sys.executable).with_name("csaud"))
 # A root file system made of this machine's folders, with /proc and /dev as containers have them.
 ENTER = """
-folder=$1 how=$2 root=$1/root/files; shift 2
+folder=$1 how=$2 repository=$3 root=$1/root/files; shift 3
 mkdir "$folder/root"; mount -t tmpfs tmpfs "$folder/root"; mkdir "$root"
 for each in /*; do
   if [ -L "$each" ]; then cp -a "$each" "$root"; continue; fi
@@ -22,6 +23,7 @@ for each in /*; do
   case $each in /proc | /run | /tmp) continue ;; esac
   mount --rbind "$each" "$root$each"
 done
+if [ ! -e "$root$repository" ]; then mkdir -p "$root$repository"; mount --rbind "$repository" "$root$repository"; fi
 mount -t proc proc "$root/proc"; cp "$folder/small.yaml" "$root/run"
 if [ "$how" = chroot ]; then exec chroot "$root" "$@"; fi
 mount --rbind "$root" "$root"; cd "$root"; mkdir before; pivot_root . before; umount -l before; exec "$@"
@@ -42,7 +44,7 @@ def test_a_run_in_a_root_file_system_of_its_own(how: str, tmp_path: Path) -> Non
     alone = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-euc", ENTER, "bash")
     small_scenario(tmp_path, sizes=(1021,), repeats=1)
     done = subprocess.run(
-        [*alone, str(tmp_path), how, *RUN, "--scenario", "/run/small.yaml"],
+        [*alone, str(tmp_path), how, str(ROOT), *RUN, "--scenario", "/run/small.yaml"],
         capture_output=True,
         text=True,
         check=False,
