@@ -32,7 +32,8 @@ TESTS = {
     "address": [
         *(f"{SWITCH}/test_core_{name}.py" for name in (
             "bursts", "compiled", "expressions", "externs", "fabric", "fuzz", "parser", "profiles",
-            "program_errors", "queueing", "replication", "tables", "threads", "veth",
+            "program_errors", "queueing", "replication", "tables", "threads", "unwritten",
+            "veth",
         )),
         *(f"{SWITCH}/test_{name}.py" for name in (
             "construct_exchanges", "stf", "taps", "p4runtime_digests", "p4runtime_idle", "p4runtime_meters",
