@@ -67,7 +67,8 @@ def test_new_data_never_waits_for_recovery() -> None:
     assert len(lost) == 12
     assert disturbed[1] > max(disturbed[number] for number in range(2, messages + 1))
     for number in range(2, messages + 1):
-        assert disturbed[number] <= 1.2 * undisturbed[number]  # one place in sixteen is taken meanwhile
+        # One place in sixteen is taken meanwhile, and what that costs is whole round trips, of few.
+        assert disturbed[number] <= 1.2 * undisturbed[number]
 
 
 @pytest.mark.parametrize("path_mtu", [1024, 4096])
