@@ -23,7 +23,9 @@ for each in /*; do
   case $each in /proc | /run | /tmp) continue ;; esac
   mount --rbind "$each" "$root$each"
 done
-if [ ! -e "$root$repository" ]; then mkdir -p "$root$repository"; mount --rbind "$repository" "$root$repository"; fi
+if [ ! -e "$root$repository" ]; then
+  mkdir -p "$root$repository"; mount --rbind "$repository" "$root$repository"
+fi
 mount -t proc proc "$root/proc"; cp "$folder/small.yaml" "$root/run"
 if [ "$how" = chroot ]; then exec chroot "$root" "$@"; fi
 mount --rbind "$root" "$root"; cd "$root"; mkdir before; pivot_root . before; umount -l before; exec "$@"
