@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -21,7 +20,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from bench import native
-from bench.host_rig import ADDRESSES, HostRigError, Pair, end
+from bench.host_rig import ADDRESSES, HostRigError, Pair, first_output
 from bench.results import Result, result
 
 Case = tuple[str, int, int]  # kind, bytes, iterations
@@ -32,7 +31,6 @@ WORKER = Path(__file__).with_name("collective_worker.py")
 GLOO, MPI = "gloo, TCP", "Open MPI, TCP"
 _MTU = 1500  # of the veth pair: what a veth has by itself
 _PORT = 29600
-_LIMIT_S = 300.0
 _NAMES = {4: "4 B", 4096: "4 KB", 1 << 20: "1 MB", 1 << 24: "16 MB", 1 << 26: "64 MB"}
 _OTHERS = ("reduce-scatter", "all-gather", "all-to-all", "broadcast")
 _LIMITS = {4: 0.25, 4096: 0.5, 1 << 20: 1.25, 1 << 26: 1.25}  # of gloo's time, all-reduce on the veth pair
@@ -87,8 +85,8 @@ class Worker:
         words = {"WORLD_SIZE": place.ranks, "MASTER_ADDR": place.master, "MASTER_PORT": _PORT,
                  "OPENBLAS_NUM_THREADS": 1, "GLOO_SOCKET_IFNAME": "eth0" if place.pair else "lo"}  # fmt: skip
         common = {key: str(value) for key, value in words.items()}
-        ranks = [place.start(rank, argv, common | {"RANK": str(rank)}) for rank in range(place.ranks)]
-        return _last_line(self.name, ranks)
+        ranks = (place.start(rank, argv, common | {"RANK": str(rank)}) for rank in range(place.ranks))
+        return _last_line(first_output(self.name, ranks))
 
 
 class OpenMpi:
@@ -110,7 +108,7 @@ class OpenMpi:
         argv = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
                 "-n", str(place.ranks), "--mca", "btl", "tcp,self", *self._hosts(place), str(self._program),
                 *(str(word) for case in known for word in case)]  # fmt: skip
-        found = iter(_last_line(self.name, [place.start(0, argv, {})]))
+        found = iter(_last_line(first_output(self.name, [place.start(0, argv, {})])))
         return [None if case[0] == "overlap" else next(found) for case in cases]
 
     def _hosts(self, place: Place) -> list[str]:
@@ -126,20 +124,8 @@ class OpenMpi:
                 "--mca", "btl_tcp_if_include", network, "--mca", "oob_tcp_if_include", network]  # fmt: skip
 
 
-def _last_line(name: str, ranks: list[subprocess.Popen[str]]) -> list[Found]:
-    """What the first of the processes printed last, as JSON; all have ended."""
-    deadline = time.monotonic() + _LIMIT_S
-    try:
-        told = [one.communicate(timeout=max(1.0, deadline - time.monotonic())) for one in ranks]
-    except subprocess.TimeoutExpired:
-        raise HostRigError(f"{name}: not done within {_LIMIT_S:g} s") from None
-    finally:
-        for process in ranks:
-            end(process)
-    for process, (_, errors) in zip(ranks, told, strict=True):
-        if process.returncode != 0:
-            raise HostRigError(f"{name}: {errors.strip()[-300:]}")
-    found: list[Found] = json.loads(told[0][0].strip().splitlines()[-1])
+def _last_line(printed: str) -> list[Found]:
+    found: list[Found] = json.loads(printed.strip().splitlines()[-1])
     return found
 
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from statistics import median
 
@@ -21,7 +21,7 @@ from csaud_controller.inventory import load_fabric
 from csaud_runs.children import end_process
 
 from bench.host_collectives import WORKER
-from bench.host_rig import HostRigError, end
+from bench.host_rig import HostRigError, first_output
 from bench.results import Result, result
 
 FABRIC = "leaf-spine-2x2x4"
@@ -29,7 +29,6 @@ BYTES = 16 << 20
 RATES = (50_000_000, 100_000_000, 200_000_000, 400_000_000, 800_000_000, 1_600_000_000, 3_200_000_000)
 LOSSES = (0.0, 0.001, 0.01)
 _PORT = 29500
-_LIMIT_S = 300.0
 _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 
 
@@ -124,23 +123,14 @@ class Fabric:
         """One rank a host; what rank 0 printed."""
         names = list(self._inventory.hosts)
         master = self._inventory.hosts[names[0]].ip
-        ranks: list[subprocess.Popen[str]] = []
-        try:
+        job = {"WORLD_SIZE": len(names), "MASTER_ADDR": master, "MASTER_PORT": _PORT}
+
+        def ranks() -> Iterator[subprocess.Popen[str]]:
             for rank, host in enumerate(names):
-                place = {"RANK": rank, "WORLD_SIZE": len(names), "MASTER_ADDR": master, "MASTER_PORT": _PORT,
-                         "GLOO_SOCKET_IFNAME": f"{host}-eth0"}  # fmt: skip
-                ranks.append(self._inside(host, argv, {key: str(value) for key, value in place.items()}))
-            deadline = time.monotonic() + _LIMIT_S
-            told = [process.communicate(timeout=max(1.0, deadline - time.monotonic())) for process in ranks]
-        except subprocess.TimeoutExpired:
-            raise HostRigError(f"{argv[0]}: not done within {_LIMIT_S:g} s") from None
-        finally:
-            for process in ranks:
-                end(process)
-        for process, (_, errors) in zip(ranks, told, strict=True):
-            if process.returncode != 0:
-                raise HostRigError(f"{Path(argv[0]).name}: {errors.strip()[-300:]}")
-        return told[0][0]
+                place = job | {"RANK": rank, "GLOO_SOCKET_IFNAME": f"{host}-eth0"}
+                yield self._inside(host, argv, {key: str(value) for key, value in place.items()})
+
+        return first_output(Path(argv[0]).name, ranks())
 
     def _inside(self, host: str, argv: list[str], environ: Mapping[str, str]) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 
 from csaud_runs.children import end_process
@@ -14,6 +15,7 @@ ADDRESSES = ("10.7.0.1", "10.7.0.2")
 MTU = 4200
 _FEATURES = ("rx", "tx", "sg", "tso", "gso", "gro")
 _LIMIT_S = 60.0
+_RANKS_LIMIT_S = 300.0
 _GRACE_S = 5.0
 
 
@@ -125,6 +127,31 @@ def end(process: subprocess.Popen[str]) -> None:
     for stream in (process.stdout, process.stderr):
         if stream is not None:
             stream.close()
+
+
+def first_output(name: str, processes: Iterable[subprocess.Popen[str]]) -> str:
+    """What the first of a job's processes printed; all have ended.
+
+    Args:
+        processes: whose two outputs are pipes; those started so far end, too, where one cannot be started.
+
+    Raises:
+        HostRigError: one failed, or took too long; it names `name`.
+    """
+    ranks: list[subprocess.Popen[str]] = []
+    try:
+        ranks.extend(processes)
+        deadline = time.monotonic() + _RANKS_LIMIT_S
+        told = [process.communicate(timeout=max(1.0, deadline - time.monotonic())) for process in ranks]
+    except subprocess.TimeoutExpired:
+        raise HostRigError(f"{name}: not done within {_RANKS_LIMIT_S:g} s") from None
+    finally:
+        for process in ranks:
+            end(process)
+    for process, (_, errors) in zip(ranks, told, strict=True):
+        if process.returncode != 0:
+            raise HostRigError(f"{name}: {errors.strip()[-300:]}")
+    return told[0][0]
 
 
 def need(program: str, package: str) -> None:
