@@ -18,7 +18,7 @@ from csaud.membership.messages import (
     to_json,
 )
 from csaud.network.channels import NotAuthenticated, open_channel
-from csaud.network.connections import connect
+from csaud.network.connections import connect, receive
 from csaud.network.frames import BadFrame, Message
 from csaud.network.job_secret import Credentials
 from csaud.rendezvous.table import Card, Table
@@ -97,20 +97,10 @@ class Newcomer:
         self._sock.settimeout(max(0.05, self._deadline - time.monotonic()))
         while True:
             self._sock.sendall(channel.outgoing())
-            for message in channel.feed(self._receive()):
+            for message in channel.feed(receive(self._sock, self._deadline)):
                 table = self._read(message)
                 if table is not None and any(card.uid == uid for card in table.cards):
                     return table
-
-    def _receive(self) -> bytes:
-        left = self._deadline - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self._sock.settimeout(left)
-        data = self._sock.recv(1 << 16)
-        if not data:
-            raise ConnectionResetError("it closed the connection")
-        return data
 
     def _read(self, message: Message) -> Table | None:
         match from_json(message).body:

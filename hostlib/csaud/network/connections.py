@@ -70,3 +70,23 @@ def begin_connecting(address: str, port: int) -> socket.socket:
         sock.close()
         raise OSError(number, "cannot connect")
     return sock
+
+
+def receive(sock: socket.socket, deadline: float) -> bytes:
+    """What comes next, at least a byte.
+
+    Args:
+        deadline: by time.monotonic(), s.
+
+    Raises:
+        TimeoutError: nothing came until then.
+        OSError: the connection is closed or broken.
+    """
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    sock.settimeout(left)
+    data = sock.recv(1 << 20)
+    if not data:
+        raise ConnectionResetError("it closed the connection")
+    return data

@@ -9,6 +9,7 @@ from typing import Any
 
 from csaud.errors import ConfigError, RendezvousError
 from csaud.network.channels import NotAuthenticated, open_channel
+from csaud.network.connections import receive
 from csaud.network.frames import BadFrame, Message
 from csaud.network.job_secret import Credentials
 from csaud.rendezvous.table import PROTOCOL, Card, Table, table_from_json
@@ -77,13 +78,7 @@ class Guest:
 
     def _next(self, deadline: float) -> Message:
         while not self._ready:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            self._sock.settimeout(left)
-            data = self._sock.recv(1 << 20)
-            if not data:
-                raise ConnectionResetError("it closed the connection")
+            data = receive(self._sock, deadline)
             try:
                 self._ready += self._channel.feed(data)
             finally:
