@@ -1,13 +1,16 @@
 """Counters are read by anybody, without a session, and every cell has its name."""
 
 import asyncio
+import signal
+import threading
 from typing import Any
 
 import pytest
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.packets import KINDS
-from csaud_controller.switches import port_reader
-from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, CountersError, read_counters
+from csaud_controller.switches import port_reader, readings
+from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, read_counters
+from csaud_controller.switches.readings import CountersError
 from csaud_controller.switches.tls import open_channel
 
 from tests.controller.soft import controller, programmed, run_directory, switches
@@ -71,7 +74,7 @@ def test_ports_are_read_again_and_again_over_one_channel_a_switch(monkeypatch: p
         opened.append(switch)
         return open_channel(fabric, switch, address)
 
-    monkeypatch.setattr(port_reader, "open_channel", counted)
+    monkeypatch.setattr(readings, "open_channel", counted)
 
     async def main() -> None:
         with run_directory() as run:
@@ -103,3 +106,47 @@ def test_a_port_reader_names_the_switch_that_does_not_answer() -> None:
         pytest.raises(CountersError, match="l1: counters cannot be read: "),
     ):
         reader.read()
+
+
+def test_what_a_signal_raises_goes_through_no_call_of_grpc(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that it goes through is lost, and closing the channel then waits for ever."""
+
+    class Stop(BaseException):
+        pass
+
+    class Channel:
+        """Signals come while it calls; its calls end when it is closed."""
+
+        def __init__(self) -> None:
+            self.closed = threading.Event()
+            self.went_through = False
+
+        def _call(self, request: object, timeout: float) -> list[Any]:
+            try:
+                signal.raise_signal(signal.SIGUSR1)
+                assert self.closed.wait(30)
+            except Stop:
+                self.went_through = True
+            return []
+
+        def _method(self, *name: object, **how: object) -> Any:
+            return self._call
+
+        unary_unary = unary_stream = stream_stream = _method
+
+        def close(self) -> None:
+            self.closed.set()
+
+    def stop(number: int, frame: object) -> None:
+        raise Stop
+
+    channel = Channel()
+    monkeypatch.setattr(readings, "open_channel", lambda *_: channel)
+    before = signal.signal(signal.SIGUSR1, stop)
+    try:
+        with run_directory() as run, pytest.raises(Stop):
+            read_counters(run.fabric(), switches=["l1"])
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert channel.closed.is_set()
+    assert not channel.went_through

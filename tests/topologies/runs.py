@@ -44,10 +44,12 @@ def wait_for(condition, what: str, within_s: float = PATIENCE_S):
 class NetRun:
     """One `csaud net run` in a session of its own (Ctrl-C goes to its whole group, as from a terminal)."""
 
-    def __init__(self, out: Path, *options: str, stdin=subprocess.DEVNULL) -> None:
+    def __init__(
+        self, out: Path, *options: str, stdin=subprocess.DEVNULL, prefix: tuple[str, ...] = ()
+    ) -> None:
         self.out = out
         self.process = subprocess.Popen(
-            [*CSAUD_NET, "run", "--out", str(out), *options],
+            [*prefix, *CSAUD_NET, "run", "--out", str(out), *options],
             stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -123,3 +124,30 @@ def test_clean_ends_a_live_run(endless):
     assert endless.wait() != 0
     nothing_is_left(path)
     assert not path.exists()
+
+
+@pytest.mark.thorough
+def test_a_run_that_does_not_come_down_is_killed(endless):
+    the_job_runs(endless)
+    path = endless.path
+    init = json.loads((path / "pids.json").read_text())["init"]["pid"]
+    os.kill(init, signal.SIGSTOP)
+    os.kill(endless.process.pid, signal.SIGTERM)
+    assert endless.wait() == 128 + signal.SIGTERM
+    assert "interrupted; the fabric did not end within 20 s and was killed" in endless.output
+    nothing_is_left(path)
+    assert not path.exists()
+
+
+@pytest.mark.thorough
+def test_a_signal_from_outside_its_container_ends_a_run(tmp_path):
+    """Where its sender has no pid, as with `docker stop`."""
+    scenario = small_scenario(tmp_path, sizes=(262_144,), repeats=100_000)
+    own_run = ("sh", "-c", 'mount -t tmpfs none /run && exec "$@"', "sh")
+    container = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--", *own_run)
+    with net_run(tmp_path / "out", "--scenario", str(scenario), prefix=container) as run:
+        the_job_runs(run)
+        [inside] = Path(f"/proc/{run.process.pid}/task/{run.process.pid}/children").read_text().split()
+        os.kill(int(inside), signal.SIGTERM)
+        run.wait()
+        assert "interrupted; the fabric is gone" in run.output

@@ -23,7 +23,7 @@ from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import GRAMMAR
 from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.run.directory import RunDir, find_run
-from csaud_controller.switches.counters import CountersError
+from csaud_controller.switches.readings import CountersError
 from csaud_controller.switches.tls import TlsError
 
 T = TypeVar("T")

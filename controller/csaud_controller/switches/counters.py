@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, cast
 
 import grpc
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4r
 
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.program.packets import KINDS, KindName
-from csaud_controller.switches.tls import open_channel
+from csaud_controller.switches.readings import CountersError, Readings
 
 BY_KIND = ("ingress_kind", "egress_kind", "injected", "trimmed", "bounced", "both", "congestion_dropped")
 """Indexed port * 4 + kind; {port: {kind: packets}}. `both` counts DATA that is in `trimmed` and `bounced`."""
@@ -55,10 +55,6 @@ same packets, `discarded_kind` {kind: packets}. All ports of the inventory are t
 """
 
 
-class CountersError(RuntimeError):
-    """A switch could not be read; the text names it."""
-
-
 def read_counters(
     fabric: Fabric,
     artifacts: Artifacts | None = None,
@@ -81,25 +77,20 @@ def read_counters(
     if unknown:
         raise CountersError(f"the program in {artifacts.p4info} has no counter {', '.join(unknown)}")
     names = {ids[name]: name for name in wanted}
-    channels: list[Any] = []
-    try:
+
+    def read(readings: Readings) -> dict[str, SwitchCounters]:
         calls = []
-        for switch in fabric.switches if switches is None else switches:
-            spec = fabric.switches[switch]
-            if spec.p4runtime is None:
-                raise CountersError(f"no P4Runtime address is known for {switch}")
-            channel = open_channel(fabric, switch, spec.p4runtime)
-            channels.append(channel)
-            request = p4r.ReadRequest(device_id=spec.device_id)
+        for switch, stub in readings.stubs.items():
+            request = p4r.ReadRequest(device_id=fabric.switches[switch].device_id)
             for name in wanted:
                 for cell in _cells(name, fabric.peers[switch]):
                     entry = request.entities.add().counter_entry
                     entry.counter_id, entry.index.index = ids[name], cell
-            calls.append((switch, p4r_grpc.P4RuntimeStub(channel).Read(request, timeout=timeout_s)))
+            calls.append((switch, stub.Read(request, timeout=timeout_s)))
         return {switch: _switch_counters(fabric, switch, names, replies, unit) for switch, replies in calls}
-    finally:
-        for channel in channels:
-            channel.close()
+
+    with Readings(fabric, switches) as readings:
+        return readings.call(lambda: read(readings))
 
 
 def _cells(counter: str, ports: Iterable[int]) -> Iterable[int]:

@@ -5,17 +5,15 @@ that stay open.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from types import TracebackType
 from typing import Any, NamedTuple, cast
 
 import grpc
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4r
 
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.program.packets import KINDS
-from csaud_controller.switches.counters import CountersError
-from csaud_controller.switches.tls import open_channel
+from csaud_controller.switches.readings import CountersError, Readings
 
 _SENT, _QUEUES = "egress_kind", "occupancy"
 
@@ -33,7 +31,7 @@ class PortCounts(NamedTuple):
     """
 
 
-class PortReader:
+class PortReader(Readings):
     """Use as a context manager. CountersError, here and below: the text names the switch and says why."""
 
     def __init__(self, fabric: Fabric, artifacts: Artifacts | None = None) -> None:
@@ -42,35 +40,15 @@ class PortReader:
         self._queues = next(r.id for r in schema.registers if r.name.rsplit(".", 1)[-1] == _QUEUES)
         self._reads_registers = True
         self._fabric = fabric
-        self._channels: dict[str, Any] = {}
-        try:
-            for name, spec in fabric.switches.items():
-                if spec.p4runtime is None:
-                    raise CountersError(f"no P4Runtime address is known for {name}")
-                self._channels[name] = open_channel(fabric, name, spec.p4runtime)
-        except BaseException:
-            self.close()
-            raise
-
-    def __enter__(self) -> PortReader:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Idempotent."""
-        for channel in self._channels.values():
-            channel.close()
-        self._channels.clear()
+        super().__init__(fabric)
 
     def read(self, timeout_s: float = 10.0) -> dict[tuple[str, int], PortCounts]:
         """All ports of all switches, by switch and port; all switches are asked at once."""
+        return self.call(lambda: self._read(timeout_s))
+
+    def _read(self, timeout_s: float) -> dict[tuple[str, int], PortCounts]:
         calls = [
-            (name, p4r_grpc.P4RuntimeStub(channel).Read(self._request(name), timeout=timeout_s))
-            for name, channel in self._channels.items()
+            (name, stub.Read(self._request(name), timeout=timeout_s)) for name, stub in self.stubs.items()
         ]
         found: dict[tuple[str, int], PortCounts] = {}
         for name, replies in calls:
@@ -80,7 +58,7 @@ class PortReader:
                 call = cast(Any, error)
                 if self._reads_registers and call.code() == grpc.StatusCode.UNIMPLEMENTED:
                     self._reads_registers = False
-                    return self.read(timeout_s)
+                    return self._read(timeout_s)
                 raise CountersError(f"{name}: counters cannot be read: {call.details()}") from None
         return found
 

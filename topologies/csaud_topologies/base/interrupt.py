@@ -39,10 +39,17 @@ def end_on_signals() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
+def interruption() -> Interrupted | None:
+    """What a signal has raised by now: for those who meet another error, as between two steps of a lock it
+    comes out as one of that lock's.
+    """
+    return Interrupted(_received[0]) if _received else None
+
+
 def raise_if_interrupted() -> None:
     """For loops that wait: what a signal raises inside a finalizer or a callback, Python swallows."""
-    if _received:
-        raise Interrupted(_received[0])
+    if (received := interruption()) is not None:
+        raise received
 
 
 @contextmanager

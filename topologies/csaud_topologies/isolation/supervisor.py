@@ -7,7 +7,8 @@ killed, nothing is left:
 
 - the supervisor dies: the kernel kills `unshare` (parent death signal), which kills the init (--kill-child);
 - the init dies: PID namespace, network namespaces and their veth pairs are gone, and the supervisor says so;
-- any other process of the run dies: the runner notices and ends the run.
+- any other process of the run dies: the runner notices and ends the run;
+- a signal asks for the end: the init takes down what it built, and is killed when that takes too long.
 """
 
 from __future__ import annotations
@@ -48,6 +49,8 @@ _TOOLS = {
 }
 _START_LIMIT_S = 10.0
 _AGAIN_S, _LONG_S = 0.2, 3600.0
+_UNWIND_S = 20.0  # to take down 80 switches on a busy machine; what is left then goes with the namespaces
+_SI_KERNEL = 0x80
 
 
 def check_machine() -> None:
@@ -133,12 +136,12 @@ def supervise(options: RunOptions) -> int:
         hold(run.path)
         try:
             run.options.write_text(options.model_dump_json(indent=1))
-            return _run_isolated(run)
+            return _run_isolated(run, ctrl_c_ends=not options.cli)
         finally:
             run.remove()
 
 
-def _run_isolated(run: RunDir) -> int:
+def _run_isolated(run: RunDir, *, ctrl_c_ends: bool) -> int:
     watched = {*ENDING, signal.SIGCHLD}
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -153,7 +156,7 @@ def _run_isolated(run: RunDir) -> int:
         child = subprocess.Popen(command, preexec_fn=in_child, env={**os.environ, ENVIRONMENT: str(run.path)})
         try:
             init = _record(run, child)
-            status = _forward_signals(child, init, watched)
+            status, asked = _forward_signals(child, init, watched, ctrl_c_ends=ctrl_c_ends)
         finally:
             if child.poll() is None:
                 child.kill()
@@ -163,6 +166,11 @@ def _run_isolated(run: RunDir) -> int:
     if init is None:
         raise RunError("no namespaces can be made here; unshare says why above")
     if not run.ended.exists():  # unshare's own status does not tell: it fails in passing on a SIGKILL
+        if asked is not None:
+            print(
+                f"\ninterrupted; the fabric did not end within {_UNWIND_S:.0f} s and was killed", flush=True
+            )
+            return 128 + asked
         print("csaud: the run was killed; its processes and namespaces are gone", file=sys.stderr)
         return 128 + signal.SIGKILL
     return status
@@ -184,21 +192,31 @@ def _record(run: RunDir, child: subprocess.Popen[bytes]) -> Process | None:
 
 
 def _forward_signals(
-    child: subprocess.Popen[bytes], init: Process | None, watched: set[signal.Signals]
-) -> int:
-    """Pass signals on until the child has ended; its status.
+    child: subprocess.Popen[bytes],
+    init: Process | None,
+    watched: set[signal.Signals],
+    *,
+    ctrl_c_ends: bool,
+) -> tuple[int, signal.Signals | None]:
+    """Pass signals on until the child has ended; its status, and the signal that asked for the end.
 
-    A signal waits until the init has a handler for it: before, an init would ignore it.
+    A signal waits until the init has a handler for it: before, an init would ignore it. Ctrl-C from the
+    terminal reaches the whole foreground group by itself, which at the prompt is not asking for the end.
     """
-    pending: signal.Signals | None = None
+    asked: signal.Signals | None = None
+    asked_at, told = 0.0, False
     while child.poll() is None:
-        info = signal.sigtimedwait(watched, _AGAIN_S if pending else _LONG_S)
-        # From a process, not from the terminal: Ctrl-C reaches the whole foreground group by itself.
-        if info is not None and info.si_signo != signal.SIGCHLD and info.si_pid != 0:
-            pending = signal.Signals(info.si_signo)
-        if pending is not None and init is not None and init.catches(pending):
-            init.kill(pending)
-            pending = None
+        info = signal.sigtimedwait(watched, _AGAIN_S if asked else _LONG_S)
+        if info is not None and info.si_signo != signal.SIGCHLD and asked is None:
+            by_terminal = info.si_code == _SI_KERNEL
+            if ctrl_c_ends or not by_terminal:
+                asked, asked_at, told = signal.Signals(info.si_signo), time.monotonic(), by_terminal
+        if asked is None or init is None:
+            continue
+        if not told and init.catches(asked):
+            told = init.kill(asked)
+        if time.monotonic() - asked_at > _UNWIND_S:
+            init.kill(signal.SIGKILL)
     status = child.returncode
     assert status is not None
-    return int(status)
+    return int(status), asked

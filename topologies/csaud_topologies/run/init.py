@@ -10,7 +10,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from csaud_topologies.base.interrupt import Interrupted, end_on_signals
+from csaud_topologies.base.interrupt import Interrupted, end_on_signals, interruption
 from csaud_topologies.isolation.rootdir import make_root_of_namespace
 
 
@@ -26,12 +26,14 @@ def main() -> int:
 
         end_on_signals()
         status = run_session(path)
-    except Interrupted as interrupted:
-        print("\ninterrupted; the fabric is gone", flush=True)
-        status = interrupted.status
-    except Exception:
-        traceback.print_exc()
-        status = 1
+    except (Interrupted, Exception):
+        interrupted = interruption()
+        if interrupted is None:
+            traceback.print_exc()
+            status = 1
+        else:
+            print("\ninterrupted; the fabric is gone", flush=True)
+            status = interrupted.status
     (path / "ended").write_text(f"{status}\n")
     return status
 
