@@ -1,10 +1,15 @@
 """Three lost probes make a link down, one that passes makes it up, a busy controller does neither."""
 
+from collections import Counter
 from collections.abc import Callable
+from ipaddress import IPv4Address
 
 import pytest
-from csaud_controller.inventory import End, Fabric, leaf_spine
+import scapy.all as scapy
+from csaud_controller.inventory import End, Fabric, fat_tree, leaf_spine
 from csaud_controller.links.monitor import Change, LinkMonitor
+from csaud_controller.links.trials import Shot, frame
+from csaud_controller.paths.equal_cost import next_ports
 from csaud_controller.paths.live import LiveView
 
 MS = 1_000_000
@@ -22,8 +27,12 @@ class World:
         self.silent: set[str] = set()
         self.changes: list[Change] = []
         self.wiring: Callable[[End], End] = lambda end: fabric.peers[end.node][end.port]
+        self.forwards_nothing: set[str] = set()
+        self.leaf_of = {host.ip.packed: fabric.attachment(name).node for name, host in fabric.hosts.items()}
+        self.ports = {leaf: next_ports(fabric, leaf) for leaf in set(self.leaf_of.values())}
+        self.come_in: Counter[End] = Counter()
+        """Packets of trials, as the switches count them."""
         for name in fabric.switches:
-            self.monitor.switch_opened(name, 0)
             self.monitor.switch_ready(name, 0)
 
     def rounds(self, count: int, missing: set[str] = frozenset()) -> list[Change]:  # type: ignore[assignment]
@@ -33,6 +42,14 @@ class World:
             self.now += 150 * MS
             self.round += 1
             self.monitor.round_begins(self.round)
+            orders = self.monitor.trials(self.now)
+            for shots in orders.shots.values():
+                for shot in shots:
+                    self.forward(shot)
+            for name, ports in orders.readings.items():
+                for port in ports if name not in self.silent else ():
+                    at = End(name, port)
+                    self.changes += self.monitor.counted(at, self.come_in[at])
             for name in self.fabric.switches:
                 if name in missing:
                     continue
@@ -45,6 +62,18 @@ class World:
                         self.changes += self.monitor.received(at, origin, self.round)
             self.changes += self.monitor.judge(self.now)
         return self.changes[before:]
+
+    def forward(self, shot: Shot) -> None:
+        """Through the switch on trial, as its tables stand, to the one behind it."""
+        if shot.out_of.node in self.silent:
+            return
+        at = self.fabric.peers[shot.out_of.node][shot.out_of.port]
+        leaf = self.leaf_of[shot.frame[30:34]]
+        ports = self.ports[leaf][at.node]
+        out = End(at.node, ports[int.from_bytes(shot.frame[34:36]) % len(ports)])
+        beyond = self.fabric.peers[out.node][out.port]
+        if at.node not in self.forwards_nothing and not {shot.out_of, at, out, beyond} & self.cut:
+            self.come_in[beyond] += 1
 
 
 @pytest.fixture
@@ -130,7 +159,6 @@ def test_control_channels_of_different_speed_do_not_prove_that_probes_are_lost()
     monitor = LinkMonitor(fabric)
     monitor.start(0)
     for name in fabric.switches:
-        monitor.switch_opened(name, 0)
         monitor.switch_ready(name, 0)
     heard: dict[int, list[tuple[End, End, int]]] = {}
     changes: list[Change] = []
@@ -173,18 +201,110 @@ def test_a_single_link_is_noticed_without_proof() -> None:
     assert [(c.what, c.up) for c in world.rounds(40)] == [("l1-s1", False)]
 
 
-def test_a_lost_switch_is_avoided_after_the_grace_time_and_used_again_when_it_holds_its_tables(
-    world: World,
-) -> None:
+def lose(world: World, *names: str) -> None:
+    for name in names:
+        world.monitor.switch_lost(name, world.now)
+
+
+@pytest.mark.parametrize("fabric", [leaf_spine(3, 3), leaf_spine(2, 2), fat_tree(4)], ids=lambda f: f.name)
+@pytest.mark.parametrize("role", ["spine", "core", "aggregation", "leaf", "edge", "all"])
+def test_switches_without_a_session_that_forward_keep_their_links(fabric: Fabric, role: str) -> None:
+    world = World(fabric)
+    names = {name for name, spec in fabric.switches.items() if role in (spec.role, "all")}
     world.rounds(5)
-    world.monitor.switch_lost("s1", world.now)
-    assert world.rounds(6, missing={"s1"}) == []
-    assert [(c.what, c.up) for c in world.rounds(1, missing={"s1"})] == [("s1", False)]
-    assert world.monitor.live().dead_switches == {"s1"}
-    assert world.monitor.live().dead_links == frozenset(), "its links are not judged while nobody could hear"
+    lose(world, *names)
+    assert world.rounds(100, missing=names) == []
+    assert world.monitor.live() == LiveView()
+    for name in names:
+        assert world.monitor.switch_ready(name, world.round) == []
+    assert world.rounds(40) == []
+
+
+@pytest.mark.parametrize("fabric", [leaf_spine(3, 3), fat_tree(4)], ids=lambda f: f.name)
+def test_a_switch_that_died_is_avoided_until_it_holds_its_tables(fabric: Fabric) -> None:
+    world = World(fabric)
+    victim = next(name for name in fabric.switches if name not in fabric.edge_switches)
+    world.rounds(5)
+    lose(world, victim)
+    world.forwards_nothing = {victim}
+    assert [(c.what, c.up) for c in world.rounds(20, missing={victim})] == [(victim, False)]
+    assert world.monitor.live() == LiveView(dead_switches=frozenset({victim}))
+    assert world.rounds(100, missing={victim}) == []
+    world.forwards_nothing = set()
+    assert [(c.what, c.up) for c in world.monitor.switch_ready(victim, world.round)] == [(victim, True)]
+    assert world.rounds(40) == []
+
+
+def test_a_switch_that_forwards_again_is_used_again_without_a_session(world: World) -> None:
+    world.rounds(5)
+    lose(world, "s1")
+    world.forwards_nothing = {"s1"}
+    world.rounds(20, missing={"s1"})
+    world.forwards_nothing = set()
+    assert [(c.what, c.up) for c in world.rounds(5, missing={"s1"})] == [("s1", True)]
+    assert world.monitor.live() == LiveView()
+
+
+def test_a_link_of_a_switch_without_a_session_is_noticed(world: World) -> None:
+    world.rounds(5)
+    lose(world, "s1")
+    world.rounds(20, missing={"s1"})
+    world.cut = {End("l2", 1)}
+    assert [(c.what, c.up) for c in world.rounds(20, missing={"s1"})] == [("l2-s1", False)]
+    world.cut = set()
+    assert [(c.what, c.up) for c in world.rounds(5, missing={"s1"})] == [("l2-s1", True)]
+    world.cut = {End("l2", 1)}
+    assert [(c.what, c.up) for c in world.rounds(20, missing={"s1"})] == [("l2-s1", False)]
+    assert world.monitor.switch_ready("s1", world.round) == [], "it is probed now"
+    assert world.rounds(20) == []
+    world.cut = set()
+    assert [(c.what, c.up) for c in world.rounds(1)] == [("l2-s1", True)]
+
+
+def test_a_neighbour_that_does_not_send_what_it_is_told_proves_nothing(world: World) -> None:
+    """Its control channel is stuck; s1 forwards."""
+    world.rounds(5)
+    lose(world, "s1")
+    world.silent = {"l1", "l3"}
     assert world.rounds(30, missing={"s1"}) == []
-    assert [(c.what, c.up) for c in world.monitor.switch_ready("s1", world.round)] == [("s1", True)]
-    assert world.rounds(30) == []
+
+
+def test_a_dead_switch_is_noticed_where_nothing_else_is_left_to_prove_what_was_sent() -> None:
+    """No spine has a session: no probe is heard at all, but the leaves answer."""
+    world = World(leaf_spine(2, 2))
+    world.rounds(5)
+    lose(world, "s1", "s2")
+    world.forwards_nothing = {"s2"}
+    assert [(c.what, c.up) for c in world.rounds(100, missing={"s1", "s2"})] == [("s2", False)]
+
+
+def test_a_packet_of_a_trial_ends_behind_the_switch_on_trial() -> None:
+    packet = scapy.Ether(frame(int(IPv4Address("10.0.2.1")), 3))
+    assert (packet[scapy.IP].dst, packet[scapy.IP].ttl) == ("10.0.2.1", 2)
+    assert bytes(packet[scapy.UDP].payload) == bytes(18)
+    told = packet[scapy.IP].chksum
+    del packet[scapy.IP].chksum
+    assert scapy.Ether(bytes(packet))[scapy.IP].chksum == told
+    assert len({frame(1, turn) for turn in range(8)}) == 8
+
+
+def test_a_leaf_is_never_avoided(world: World) -> None:
+    """There is no other way to its hosts: to give it up could only do harm."""
+    world.rounds(5)
+    lose(world, "l1")
+    world.forwards_nothing = {"l1"}
+    assert world.rounds(100, missing={"l1"}) == []
+
+
+def test_probes_that_pass_do_not_bring_a_switch_back_that_has_no_routes_yet(world: World) -> None:
+    world.rounds(5)
+    world.cut = {End("l1", 1)}
+    world.rounds(5)
+    lose(world, "s1")
+    world.cut = set()
+    origin = End("l1", 1)
+    assert world.monitor.received(world.wiring(origin), origin, world.round) == []
+    assert world.monitor.live().dead_links == {origin}
 
 
 def test_links_of_a_switch_that_another_controller_took_keep_their_state(world: World) -> None:
@@ -198,35 +318,24 @@ def test_links_of_a_switch_that_another_controller_took_keep_their_state(world: 
 
 def test_a_session_that_comes_back_at_once_changes_nothing(world: World) -> None:
     world.rounds(5)
-    world.monitor.switch_lost("s1", world.now)
+    lose(world, "s1")
     world.rounds(2, missing={"s1"})
     assert world.monitor.switch_ready("s1", world.round) == []
     assert world.rounds(20) == []
 
 
-def test_a_controller_that_was_cut_off_from_all_gives_everybody_time_to_come_back(world: World) -> None:
-    world.rounds(5)
-    everybody = set(world.fabric.switches)
-    for name in everybody:
-        world.monitor.switch_lost(name, world.now)
-    assert len(world.rounds(20, missing=everybody)) == 6
-    world.monitor.switch_opened("l1", world.now)
-    assert world.monitor.live() == LiveView(), "or l1 would be told to use no spine at all"
-    world.monitor.switch_opened("s1", world.now)
-    world.monitor.switch_ready("l1", world.round)
-    world.monitor.switch_ready("s1", world.round)
-    away = everybody - {"l1", "s1"}
-    assert world.rounds(20, missing=away) == []
-    assert {c.what for c in world.rounds(1, missing=away)} == away
-
-
-def test_failing_attempts_to_connect_do_not_prolong_the_grace_time(world: World) -> None:
-    world.rounds(1)
-    world.monitor.switch_lost("s1", world.now)
-    for _ in range(6):
-        world.rounds(1, missing={"s1"})
-        world.monitor.switch_lost("s1", world.now)
-    assert [c.what for c in world.rounds(1, missing={"s1"})] == ["s1"]
+def test_a_controller_that_has_just_begun_gives_switches_time() -> None:
+    """They hold no tables yet, and forward nothing."""
+    fabric = leaf_spine(3, 3)
+    world = World(fabric)
+    world.monitor = LinkMonitor(fabric)
+    world.monitor.start(0)
+    world.forwards_nothing = {"s1"}
+    for name in fabric.switches.keys() - {"s1"}:
+        world.monitor.switch_ready(name, 0)
+    lose(world, "s1")  # an attempt to open a session
+    assert world.rounds(20, missing={"s1"}) == []
+    assert [(c.what, c.up) for c in world.rounds(20, missing={"s1"})] == [("s1", False)]
 
 
 def test_links_known_to_be_dead_stay_so_until_a_probe_passes() -> None:

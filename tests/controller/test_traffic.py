@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.inventory import Fabric, leaf_spine
+from csaud_controller.paths.live import LiveView
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.signals import SIGNALS
@@ -137,6 +138,62 @@ def test_no_change_of_mode_weights_or_exceptions_loses_a_packet() -> None:
             assert sum(found["no_path"].values()) == 0, name
             assert sum(found["discarded"].values()) == 0, name
         assert all(taken["l1"]["egress_kind"][port]["data"] for port in (1, 2, 3)), "all paths were used"
+
+    asyncio.run(main())
+
+
+async def end_sessions(host: SwitchHost, *names: str) -> None:
+    """The control connections of these switches end and cannot be opened again; they forward as before."""
+    for name, server in zip(host.addresses, host._servers, strict=True):
+        if name in names:
+            await server.stop()
+
+
+async def rounds_passed(made: FabricController, count: int) -> None:
+    until = made.status()["probes"]["rounds"] + count
+    while made.status()["probes"]["rounds"] < until:
+        await asyncio.sleep(0.01)
+
+
+def test_a_fabric_whose_spines_cannot_be_reached_loses_nothing() -> None:
+    """For as many rounds of probes as there are in a minute. Then one spine forwards no more: it is avoided,
+    without a session, and used again when it forwards again."""
+
+    async def main() -> None:
+        with run_directory(leaf_spine(2, 3)) as run:
+            async with switches(run) as host, controller(run, probe_interval_s=0.02) as made:
+                await programmed(made)
+                with traffic(host) as sender:
+                    await sent_more(sender)
+                    await end_sessions(host, "s1", "s2", "s3")
+                    assert await made.wait_until(
+                        lambda: not any(made.tasks[s].status.connected for s in ("s1", "s2", "s3")),
+                        PATIENCE_S,
+                    )
+                    await rounds_passed(made, 400)
+                    await sent_more(sender)
+                await arrived(sender)
+                assert sender.received == {("l2", 4): sender.sent}
+                assert made.live == LiveView()
+                assert made.events == []
+
+                switch, table = host.fabric.switch("s2"), "CsaudIngress.route.ipv4_lpm"
+                held = switch.table_entries(table)
+                for match, priority, _ in held:
+                    switch.table_delete(table, match, priority)
+                dead = LiveView(dead_switches=frozenset({"s2"}))
+                leaves = made.tasks["l1"].status, made.tasks["l2"].status
+                assert await made.wait_until(
+                    lambda: made.live == dead and all(leaf.applied == made.generation for leaf in leaves),
+                    PATIENCE_S,
+                ), made.events
+                with traffic(host) as sender:
+                    await sent_more(sender)
+                await arrived(sender)
+                assert sender.received == {("l2", 4): sender.sent}
+                for entry in held:
+                    switch.table_insert(table, *entry)
+                assert await made.wait_until(lambda: made.live == LiveView(), PATIENCE_S), made.events
 
     asyncio.run(main())
 

@@ -78,13 +78,13 @@ class FabricController:
         self._settled = asyncio.Event()
         hooks = Hooks(
             desired=lambda name: (self._desired_generation, self._desired[name]),
-            opened=self._on_opened,
             ready=self._on_ready,
             lost=self._on_lost,
             unheard=self._on_unheard,
             settled=self._on_settled,
             probed=self._monitor.sent,
             probe=self._on_probe,
+            counted=self._on_counted,
             alarm=self._on_alarm,
         )
         self.tasks = {
@@ -205,12 +205,19 @@ class FabricController:
             self._changed(self._monitor.judge(time.monotonic_ns()))
             self._round += 1
             self._monitor.round_begins(self._round)
+            trials = self._monitor.trials(time.monotonic_ns())
             for name in filter(ends.get, self.tasks):
-                self.tasks[name].send_probes([Probe(end, self._instance, self._round) for end in ends[name]])
+                probes = [Probe(end, self._instance, self._round) for end in ends[name]]
+                self.tasks[name].send_probes(probes, trials.shots.get(name, ()))
+            for name, ports in trials.readings.items():
+                self.tasks[name].count_packets(ports)
 
     def _on_probe(self, at: End, probe: Probe) -> None:
         if probe.instance == self._instance:
             self._changed(self._monitor.received(at, probe.origin, probe.round))
+
+    def _on_counted(self, at: End, packets: int) -> None:
+        self._changed(self._monitor.counted(at, packets))
 
     def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
         LOG.warning("alarm: %s", self.alarms.add(name, self.target.alarm(digest)))
@@ -219,10 +226,6 @@ class FabricController:
     def _on_settled(self, _name: str) -> None:
         self.changes.settle(lambda generation: not self._pending(generation))
         self._settled.set()
-
-    def _on_opened(self, name: str) -> None:
-        self._monitor.switch_opened(name, time.monotonic_ns())
-        self._changed([])
 
     def _on_ready(self, name: str) -> None:
         status = self.tasks[name].status

@@ -1,1 +1,1 @@
-"""Whether links live: probes, and what follows from those that come in or do not. No I/O, no clock."""
+"""Whether links live: probes, trials of switches without a session, and what follows. No I/O, no clock."""

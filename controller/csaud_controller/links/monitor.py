@@ -7,6 +7,9 @@ the same switch over another link, and what was sent after that has come in at t
 switch tells comes in order, so a control channel that is busy, or slower than others, never looks like a dead
 link; nor do rounds that were left out. Where there is no such proof (a switch with one link, or none left)
 many more must be missed; nothing can be routed around such a switch anyway.
+
+A switch without a session is not a dead switch: its tables stand, and its links keep the state they had until
+trials (`trials`) find that nothing comes through it.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from csaud_controller.inventory import Edge, End, Fabric
+from csaud_controller.links.trials import MISSES, Orders, Trials
 from csaud_controller.paths.live import LiveView
 
 
@@ -54,13 +58,12 @@ _ROUNDS_KEPT = 64
 
 @dataclass
 class _Switch:
-    open: bool = False
-    """There is a session."""
     ready: bool = False
     """Its tables are in place and its probes are sent and heard."""
-    lost_at: int | None = None
-    """ns; None once it is given up or ready."""
+    on_trial_from: int | None = None
+    """ns; it has no session. None: it has one, or somebody else has."""
     alive: bool = True
+    """False: it has no session, and trials found that it forwards nothing."""
     sent: int = 0
     """Newest round in which its probes were sent."""
     rounds: deque[int] = field(default_factory=lambda: deque(maxlen=_ROUNDS_KEPT))
@@ -85,15 +88,14 @@ class LinkMonitor:
     """Keeps the state of every link between switches.
 
     `misses`: lost probes in a row that make a link down; `misses_unproven`: the same without proof;
-    `grace_ns`: how long a switch may be without a session before its neighbours avoid it, and
-    `first_grace_ns` when all were without; `stall_ns`: when the controller itself was held up for longer
-    than this between two judgements, the rounds before count for nothing.
+    `first_grace_ns`: how long switches are left in peace at first, as they have had no session yet;
+    `stall_ns`: when the controller itself was held up for longer than this between two judgements, the rounds
+    before count for nothing.
     """
 
     fabric: Fabric
     misses: int = 3
     misses_unproven: int = 40
-    grace_ns: int = 1_000_000_000
     first_grace_ns: int = 3_000_000_000
     stall_ns: int = 500_000_000
     miswired: dict[End, End] = field(default_factory=dict)
@@ -115,6 +117,10 @@ class LinkMonitor:
         self._out_of_same = {d: [o for o in leaving[d.origin.node] if o != d] for d in self._heard}
         self._into_same = {d: [o for o in entering[d.at.node] if o != d] for d in self._heard}
         """The other directions that begin, or end, at the same switch."""
+        self._out_of: dict[str, list[Direction]] = {name: leaving.get(name, []) for name in self._switches}
+        self._trials = Trials(self.fabric)
+        self._lost_on_trial: set[Direction] = set()
+        """Directions that are down because of trials, not of probes."""
         self._round = 0
         self._judged_at: int | None = None
 
@@ -123,24 +129,16 @@ class LinkMonitor:
         dead = set(dead_links)
         for direction, edge in self._edge_of.items():
             self._heard[direction].up = edge.ends[0] not in dead
-        self._give_everybody_time(now)
-
-    def switch_opened(self, name: str, now: int) -> None:
-        """A session with the switch stands; its tables may not be in place yet."""
-        if not any(switch.open for switch in self._switches.values()):
-            # there was no session at all: that tells nothing of the switches that have none yet
-            self._give_everybody_time(now)
-        self._switches[name].open = True
-
-    def _give_everybody_time(self, now: int) -> None:
         for switch in self._switches.values():
-            switch.alive, switch.lost_at = True, now + self.first_grace_ns - self.grace_ns
+            switch.on_trial_from = now + self.first_grace_ns
 
     def switch_ready(self, name: str, round_: int) -> list[Change]:
         """The switch holds its tables and can send and receive probes from round `round_` + 1 on."""
         switch = self._switches[name]
         was_alive = switch.alive
-        switch.ready, switch.alive, switch.lost_at, switch.sent = True, True, None, round_
+        switch.ready, switch.alive, switch.on_trial_from, switch.sent = True, True, None, round_
+        self._trials.forget(name)
+        self._lost_on_trial.difference_update(self._out_of[name])
         for direction, heard in self._heard.items():
             if name in (direction.origin.node, direction.at.node):
                 heard.since = round_
@@ -149,18 +147,77 @@ class LinkMonitor:
     def switch_lost(self, name: str, now: int) -> None:
         """The session with the switch has ended, or could still not be opened."""
         switch = self._switches[name]
-        if switch.ready:
-            switch.lost_at = now
-        switch.open = switch.ready = False
+        if switch.ready or switch.on_trial_from is None:
+            switch.ready, switch.on_trial_from = False, now
+            self._trials.forget(name)
 
     def switch_unheard(self, name: str) -> None:
         """It forwards as before, but somebody else controls it: its links keep the state they have."""
         switch = self._switches[name]
-        switch.ready, switch.lost_at = False, None
+        switch.ready, switch.on_trial_from = False, None
+        self._trials.forget(name)
 
     def round_begins(self, round_: int) -> None:
         """Switches may be told to send probes of this round from now on."""
         self._round = round_
+
+    def trials(self, now: int) -> Orders:
+        """What is to be sent before the probes of this round, and what is to be read, for the sake of
+        switches without a session."""
+        away = {
+            name
+            for name, switch in self._switches.items()
+            if switch.on_trial_from is not None and now >= switch.on_trial_from
+        }
+        if not away:
+            return Orders()
+        ready = {name for name, switch in self._switches.items() if switch.ready}
+        return self._trials.round(self._round, away, ready, self._newest_heard)
+
+    def counted(self, at: End, packets: int) -> list[Change]:
+        """So many packets have come in at a port since its switch began to count; returns what follows from a
+        trial that ends with it."""
+        end = self._trials.counted(at, packets)
+        return [] if end is None else self._tried(end.node)
+
+    def _tried(self, name: str) -> list[Change]:
+        """What the trials of a switch say by now. A link without packets tells of the link where others have
+        some, and of the switch where none has."""
+        switch, found, changes = self._switches[name], self._trials.missed(name), list[Change]()
+        missed = {
+            d: found[d.origin]
+            for d in self._out_of[name]
+            if d.origin in found and (self._heard[d].up or d in self._lost_on_trial)
+        }
+        passing = [d for d, times in missed.items() if times == 0]
+        lost = [d for d, times in missed.items() if times is not None and times >= MISSES]
+        if passing and not switch.alive:
+            switch.alive = True
+            self._trials.forget(name)  # what the others missed, they missed before
+            return [Change(name, True, "forwards again, without a session")]
+        for direction in passing:
+            if direction in self._lost_on_trial:
+                self._lost_on_trial.remove(direction)
+                changes += self._turn(direction, True, f"packets come through {name} again")
+        if passing:
+            for direction in lost:
+                if self._heard[direction].up:
+                    self._lost_on_trial.add(direction)
+                    changes += self._turn(direction, False, f"nothing comes through {name} to {direction.at}")
+        elif switch.alive and lost and len(lost) == len(missed) and name not in self.fabric.edge_switches:
+            switch.alive = False
+            changes.append(Change(name, False, "forwards nothing, and has no session"))
+        return changes
+
+    def _turn(self, direction: Direction, up: bool, why: str) -> list[Change]:
+        edge = self._edge_of[direction]
+        was_up = self._edge_up(edge)
+        self._heard[direction].up = up
+        return [] if self._edge_up(edge) == was_up else [Change(_name(edge), up, why)]
+
+    def _newest_heard(self, name: str, but: str) -> int:
+        """The newest round of whose probes one from this switch was heard, of those not sent to `but`."""
+        return max((self._heard[d].last for d in self._out_of[name] if d.at.node != but), default=0)
 
     def sent(self, name: str, round_: int) -> None:
         """The switch was told to send its probes of this round."""
@@ -179,34 +236,23 @@ class LinkMonitor:
             return []
         self.miswired.pop(at, None)
         heard = self._heard[direction]
-        edge = self._edge_of[direction]
-        was_up = self._edge_up(edge)
         if round_ > heard.last:
             heard.last = round_
             heard.history.append((round_, self._round))
-        heard.up = True
-        if self._edge_up(edge) and not was_up:
-            return [Change(_name(edge), True, "probes pass again in both directions")]
-        return []
+        if not all(self._switches[end.node].ready for end in direction):
+            return []  # it passes probes, but has no routes yet
+        return self._turn(direction, True, "probes pass again in both directions")
 
     def judge(self, now: int) -> list[Change]:
-        """Links whose probes are missing, and switches that have been away too long."""
+        """Links whose probes are missing."""
         changes: list[Change] = []
-        for name, switch in self._switches.items():
-            if switch.lost_at is not None and now - switch.lost_at > self.grace_ns:
-                switch.alive, switch.lost_at = False, None
-                changes.append(Change(name, False, "has no session with the controller"))
         if self._judged_at is not None and now - self._judged_at > self.stall_ns:
             self._forget()
         self._judged_at = now
         newest = max((heard.last for heard in self._heard.values()), default=0)
         for direction, heard in self._heard.items():
             if heard.up and (why := self._is_lost(direction, heard, newest)):
-                edge = self._edge_of[direction]
-                was_up = self._edge_up(edge)
-                heard.up = False
-                if was_up:
-                    changes.append(Change(_name(edge), False, why))
+                changes += self._turn(direction, False, why)
         return changes
 
     def live(self) -> LiveView:
@@ -219,7 +265,8 @@ class LinkMonitor:
         return self._heard[Direction(a, b)].up and self._heard[Direction(b, a)].up
 
     def _forget(self) -> None:
-        """Probes of past rounds are not expected any more."""
+        """Probes of past rounds are not expected any more, nor do trials that were under way count."""
+        self._trials.forget_all()
         for direction, heard in self._heard.items():
             heard.since = self._switches[direction.origin.node].sent
 

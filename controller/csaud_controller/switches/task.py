@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,11 @@ import finsy as fy
 
 from csaud_controller.inventory import End
 from csaud_controller.links.probes import ETHER_TYPE, Probe, decode, encode
+from csaud_controller.links.trials import Shot
 from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.digests import ALARMS
 from csaud_controller.program.entities import TableState
+from csaud_controller.switches.arrivals import packets_in
 from csaud_controller.switches.codec import Codec
 from csaud_controller.switches.failures import heard_by
 from csaud_controller.switches.reconcile import Step, apply, plan, read_state
@@ -57,8 +59,6 @@ class Hooks:
 
     desired: Callable[[str], tuple[int, TableState]]
     """Generation and contents of the desired state of a switch."""
-    opened: Callable[[str], None]
-    """A session as primary controller stands."""
     ready: Callable[[str], None]
     """Tables are in place after a session was opened."""
     lost: Callable[[str], None]
@@ -71,6 +71,8 @@ class Hooks:
     """The probes of a round were sent."""
     probe: Callable[[End, Probe], None]
     """A probe came in at a port."""
+    counted: Callable[[End, int], None]
+    """So many packets have come in at a port by now."""
     alarm: Callable[[str, Mapping[str, Any]], None]
     """The switch sent a digest of an alarm."""
 
@@ -108,7 +110,10 @@ class SwitchTask:
         )
         self._wake = asyncio.Event()
         self._probes: list[Probe] = []
+        self._shots: list[Shot] = []
         self._probes_wanted = asyncio.Event()
+        self._counted_ports: list[int] = []
+        self._counts_wanted = asyncio.Event()
         self._writing = asyncio.Lock()
         """Of whoever writes to the stream: gRPC breaks a stream that is written to while it is held back."""
 
@@ -117,10 +122,17 @@ class SwitchTask:
         self.status.in_sync = False
         self._wake.set()
 
-    def send_probes(self, probes: list[Probe]) -> None:
-        """Send these when the session allows; a round that could not be sent is replaced by the next."""
+    def send_probes(self, probes: list[Probe], shots: Iterable[Shot] = ()) -> None:
+        """Send these when the session allows, `shots` first; probes of a round that could not be sent are
+        replaced by the next."""
         self._probes = probes
+        self._shots = [*self._shots, *shots][-_PROBE_QUEUE:]
         self._probes_wanted.set()
+
+    def count_packets(self, ports: Iterable[int]) -> None:
+        """Say how many packets have come in at these ports."""
+        self._counted_ports += ports
+        self._counts_wanted.set()
 
     async def run(self) -> None:
         """Open a session and serve it until it ends, again and again."""
@@ -136,6 +148,7 @@ class SwitchTask:
             finally:
                 self.status.connected = self.status.primary = self.status.in_sync = False
                 self.status.applied = 0
+                self._shots, self._counted_ports = [], []
                 self._hooks.lost(self.name)
             await asyncio.sleep(self._retry_s)
 
@@ -170,11 +183,11 @@ class SwitchTask:
             self._fail(f"another controller is primary (election id {switch.primary_id})")
             self._hooks.unheard(self.name)
             return
-        self._hooks.opened(self.name)
         # these belong to the session: they end with it, and if one of them fails, so does the session
         switch.create_task(self._receive_probes(switch), name="probes in")
         switch.create_task(self._send_probes(switch), name="probes out")
         switch.create_task(self._receive_alarms(switch), name="alarms")
+        switch.create_task(self._count_packets(switch), name="counts")
         codec = Codec(switch.p4info)
         held = await self._audit(switch, codec)
         self.status.programmed_s = time.monotonic() - started
@@ -235,11 +248,13 @@ class SwitchTask:
         while True:
             self._probes_wanted.clear()
             await self._probes_wanted.wait()
-            probes = self._probes
+            probes, shots, self._shots = self._probes, self._shots, []
+            frames = [
+                *((s.frame, s.out_of.port) for s in shots),
+                *((encode(p), p.origin.port) for p in probes),
+            ]
             async with self._writing:
-                await switch.write(
-                    [fy.P4PacketOut(encode(p), egress_port=p.origin.port, pad=0) for p in probes]
-                )
+                await switch.write([fy.P4PacketOut(frame, egress_port=port, pad=0) for frame, port in frames])
             self._hooks.probed(self.name, probes[0].round)
 
     async def _receive_probes(self, switch: fy.Switch) -> None:
@@ -247,6 +262,15 @@ class SwitchTask:
             probe = decode(packet.payload)
             if probe is not None:
                 self._hooks.probe(End(self.name, int(packet["ingress_port"])), probe)
+
+    async def _count_packets(self, switch: fy.Switch) -> None:
+        """Answers a request for counts after all the requests before it."""
+        while True:
+            await self._counts_wanted.wait()
+            self._counts_wanted.clear()
+            ports, self._counted_ports = self._counted_ports, []
+            for port, packets in (await packets_in(switch, ports)).items():
+                self._hooks.counted(End(self.name, port), packets)
 
     async def _receive_alarms(self, switch: fy.Switch) -> None:
         async for digests in switch.read_digests(ALARMS.name, queue_size=_ALARM_QUEUE):
