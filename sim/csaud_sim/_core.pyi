@@ -1,29 +1,165 @@
-"""Host endpoints attached to P4 switches under virtual time (C++20, built from sim/native). Times are ns."""
+"""Hosts on P4 switches under virtual time (C++20, built from sim/native). Times are ns since the begin."""
 
-from csaud._core import EndpointConfig, Execution
+from typing import TypedDict
+
+import numpy as np
+import numpy.typing as npt
+from csaud._core import Collective, EndpointConfig, Execution
 from csaud_softswitch._core import Fabric
 
-class VirtualFabric:
-    def __init__(self, fabric: Fabric) -> None:
-        """ValueError where the fabric runs in real time."""
+class FlowColumns(TypedDict):
+    """One row a flow, in the order in which they were added."""
 
-    def add_rank(self, config: EndpointConfig, switch: str, port: int, nic_rate_bps: int = 0) -> None:
-        """A rank at a memory port, in rank order; its NIC sends at most `nic_rate_bps` (0: no limit)."""
+    src: npt.NDArray[np.uint16]
+    dst: npt.NDArray[np.uint16]
+    bytes: npt.NDArray[np.uint64]
+    start_ns: npt.NDArray[np.int64]
+    finished_ns: npt.NDArray[np.float64]
+    """When the last byte had arrived; nan: it has not."""
+    acked_ns: npt.NDArray[np.float64]
+    """When its sender knew; nan: it does not."""
+    status: npt.NDArray[np.uint8]
+    """0: nothing went wrong so far; otherwise as `csaud._core.Status`."""
 
-    def set_peer(self, rank: int, peer: int, ipv4: int, qpn: int) -> None: ...
-    def start(self, rank: int, execution: Execution) -> None:
-        """Start a collective of a rank."""
+class TraceColumns(TypedDict):
+    """One row an event on a link."""
 
+    time_ns: npt.NDArray[np.int64]
+    """Of a frame's last bit."""
+    place: npt.NDArray[np.uint32]
+    """Number of the direction of a link."""
+    kind: npt.NDArray[np.uint8]
+    """0: sent, 1: arrived, 2: lost with its link."""
+    bytes: npt.NDArray[np.uint32]
+
+class Simulation:
+    """Hosts, the fabric that they are attached to, and what they do.
+
+    The fabric's switches are programmed as ever, before and between runs; while this object lives, their
+    packets are carried here, and the fabric's time is that of the latest run's end.
+    """
+
+    def __init__(
+        self,
+        fabric: Fabric,
+        *,
+        overhead_bytes: int = 24,
+        pipeline_ns: int = 0,
+        payloads: bool = True,
+        trace: int | None = None,
+    ) -> None:
+        """
+        Args:
+            overhead_bytes: of a frame on a link beside those that the switch sees: preamble, FCS, gap.
+            pipeline_ns: from a frame's last bit at a switch until it can be queued.
+            payloads: carried. Otherwise frames are as long and hold nothing: iCRCs are neither made nor
+                checked, and what is received is not what was sent.
+            trace: of how many events to keep rows, 0 for the digest alone; None: no trace.
+
+        Raises:
+            ValueError: the fabric runs in real time, has ports at interfaces, or is simulated already.
+        """
+
+    def add_host(
+        self,
+        config: EndpointConfig,
+        switch: str,
+        port: int,
+        *,
+        nic_rate_bps: int = 0,
+        delay_ns: int = 0,
+        drift_ppm: float = 0.0,
+        clock_offset_ns: int = 0,
+    ) -> None:
+        """A host at a memory port. Rank n of the job is host n: they are added in their order.
+
+        Args:
+            nic_rate_bps: of its link to the switch, 0 for no limit; the way back has the port's rate.
+            delay_ns: propagation delay of the link, each way.
+            drift_ppm: microseconds that its clock gains in a second.
+            clock_offset_ns: what its clock shows at the begin.
+
+        Raises:
+            ValueError: not its turn, no memory port, taken already, or authenticated without payloads.
+            KeyError: no such switch.
+        """
+
+    def connect(self) -> None:
+        """Everybody gets everybody's address; once all are added."""
+
+    @property
+    def hosts(self) -> int: ...
+    def start(self, host: int, execution: Execution, at: int | None = None) -> None:
+        """A host starts a collective at a time, or now."""
+
+    def follow(self, host: int, execution: Execution, delay_ns: int) -> None:
+        """A host starts a collective so long after all that it was given before are over."""
+
+    def add_flows(
+        self,
+        src: npt.NDArray[np.uint16],
+        dst: npt.NDArray[np.uint16],
+        bytes: npt.NDArray[np.uint64],
+        start_ns: npt.NDArray[np.int64],
+        cls: int = 4,
+    ) -> None:
+        """Flows, a row each, in any order; hosts have to be connected.
+
+        A flow is as many messages as its bytes need, all posted at its start, when its receiver posts its
+        receives, too. Their communicator is 65535.
+
+        Args:
+            cls: criticality class, as of `csaud._core.Hints`.
+
+        Raises:
+            ValueError: a host that there is not, bytes of 0 or too many, or a start in the past; none of the
+                flows is added.
+        """
+
+    def flows(self) -> FlowColumns: ...
     def run(self, until: int) -> bool:
-        """Run until some execution is over, or until the time `until`: False."""
+        """Run until all that was asked for is over or something fails: True; or until the time `until`: False.
 
-    def kill(self, rank: int) -> None:
-        """Nothing more comes from or goes to this rank."""
+        What a host does that was killed counts as over.
+        """
 
-    def stats(self, rank: int) -> dict[str, int]: ...
+    def advance(self, until: int) -> None:
+        """Run until a time, whatever is over."""
+
+    def kill(self, host: int) -> None:
+        """Nothing more comes from or goes to this host."""
+
+    def stats(self, host: int) -> dict[str, int]: ...
     @property
     def quiet(self) -> bool:
         """Nobody has anything unfinished or queued, and nothing is under way."""
 
     @property
     def now(self) -> int: ...
+    @property
+    def open(self) -> int:
+        """Collectives of hosts, and flows, that are not over."""
+
+    @property
+    def failures(self) -> int:
+        """Flows that failed, and hosts whose collectives did."""
+
+    @property
+    def hops(self) -> int:
+        """Packets that switches received from links and hosts."""
+
+    def trace(self) -> TraceColumns:
+        """The first events; ValueError without a trace."""
+
+    @property
+    def trace_digest(self) -> int:
+        """Of all events so far: equal only where runs did the same; ValueError without a trace."""
+
+def length_only(bytes: int) -> npt.NDArray[np.uint8]:
+    """An array over little memory that is used again and again, for buffers whose content is of no concern.
+
+    What is written to one place changes others.
+    """
+
+def without_reduction(collective: Collective) -> Collective:
+    """The same collective, whose reductions leave their results as they are: for `length_only` buffers."""

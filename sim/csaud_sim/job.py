@@ -20,7 +20,7 @@ from csaud.collectives.registry import build
 from csaud.collectives.timing import StepTimes
 from csaud_softswitch._core import Fabric
 
-from csaud_sim._core import VirtualFabric
+from csaud_sim._core import Simulation
 
 Array = npt.NDArray[Any]
 SECOND = 1_000_000_000  # ns
@@ -63,7 +63,7 @@ class Job:
     def __init__(
         self, fabric: Fabric, places: Sequence[Attachment], nic_rate_bps: int = 0, **settings: Any
     ) -> None:
-        self.network = VirtualFabric(fabric)
+        self.network = Simulation(fabric)
         self.size = len(places)
         self._next_collective = 0
         self._prepared = [Prepared() for _ in places]
@@ -74,12 +74,9 @@ class Job:
             config.local_ipv4, config.local_qpn = addresses[rank], FIRST_QPN + rank
             for name, value in settings.items():
                 setattr(config, name, value)
-            self.network.add_rank(config, place.switch, place.port, nic_rate_bps)
+            self.network.add_host(config, place.switch, place.port, nic_rate_bps=nic_rate_bps)
             self._longest_bytes = (config.path_mtu - 32) * PACKETS_PER_MESSAGE
-        for rank in range(self.size):
-            for peer, address in enumerate(addresses):
-                if peer != rank:
-                    self.network.set_peer(rank, peer, address, FIRST_QPN + peer)
+        self.network.connect()
 
     def all_reduce(self, arrays: Sequence[Array], limit_ns: int = 60 * SECOND) -> None:
         """Sum the ranks' arrays (one-dimensional, of one size and dtype) in place by the ring.
@@ -97,13 +94,12 @@ class Job:
         for rank, run in enumerate(runs):
             self.network.start(rank, run.native)
         deadline = self.network.now + limit_ns
-        while not all(run.ended for run in runs):
-            if not self.network.run(deadline):
-                late = [rank for rank, run in enumerate(runs) if not run.ended]
-                raise Stuck(f"after {self.network.now} ns: ranks {late}")
-            for rank, run in enumerate(runs):
-                if (failure := run.native.failure) is not None:
-                    raise Failed(rank, failure.status.name, failure.rank)
+        self.network.run(deadline)
+        for rank, run in enumerate(runs):
+            if (failure := run.native.failure) is not None:
+                raise Failed(rank, failure.status.name, failure.rank)
+        if late := [rank for rank, run in enumerate(runs) if not run.ended]:
+            raise Stuck(f"after {self.network.now} ns: ranks {late}")
         for run in runs:
             run.settle()
 
@@ -118,7 +114,7 @@ class Job:
         while not self.network.quiet:
             if self.network.now >= deadline:
                 raise Stuck("the network does not become quiet")
-            self.network.run(min(deadline, self.network.now + SECOND // 100))
+            self.network.advance(min(deadline, self.network.now + SECOND // 100))
 
     def total(self, counter: str) -> int:
         """Sum of one of the endpoints' counters over all ranks."""

@@ -96,7 +96,7 @@ void Switch::finish_queued(Nanos now) {
                     finish_queue(*port, priority, last, now);
         if (!last) run_again(now);
     }
-    for (; again_.count > 0; ++figures_.flushed) wire_.pool().give(again_.pop());
+    for (; again_.count > 0; ++figures_.flushed) wire_->pool().give(again_.pop());
     for (const auto& port : ports_)
         if (port) port->serving = false;
 }
@@ -107,7 +107,7 @@ void Switch::finish_queue(Port& port, std::uint32_t priority, bool last, Nanos n
         Packet* packet = queue.pop();
         if (!packet->finished && last) {
             ++figures_.flushed;
-            wire_.pool().give(packet);
+            wire_->pool().give(packet);
             packet = nullptr;
         } else if (!packet->finished) {
             packet = egress(packet, queue.count, now);

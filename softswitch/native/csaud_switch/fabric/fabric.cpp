@@ -35,8 +35,17 @@ Switch& Fabric::add_switch(SwitchConfig config, bool own_seed) {
                                 other->config().name + "'");
     }
     if (!own_seed) config.seed = mix_seed(seed_, config.device_id);
-    switches_.push_back(std::make_unique<Switch>(std::move(config), *this, now_));
+    switches_.push_back(std::make_unique<Switch>(std::move(config), *carrier_, now_));
     return *switches_.back();
+}
+
+void Fabric::carried_by(Wire* other) {
+    if (!events_.empty() || !ready_.empty())
+        throw FailedPrecondition("packets of the fabric are under way");
+    if (other != nullptr && carrier_ != this)
+        throw FailedPrecondition("the fabric's packets are carried by something else already");
+    carrier_ = other != nullptr ? other : this;
+    for (const auto& found : switches_) found->set_wire(*carrier_);
 }
 
 Switch& Fabric::switch_at(const std::string& name) const {

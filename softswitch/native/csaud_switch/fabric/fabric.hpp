@@ -81,6 +81,11 @@ class Fabric : public Wire {
     void check_interfaces();
     void check_interface(int index, const std::string& name);
 
+    // Another wire carries what switches send, under a clock of its own; nullptr: this fabric does again. The
+    // present then moves as advance() says, with nothing to happen here. FailedPrecondition where something is
+    // under way, or another wire has the switches already.
+    void carried_by(Wire* other);
+
     // --- Wire
     void transmit(Switch& from, Port& port, Packet* packet, Nanos end) override;
     void wake(Switch& from, Port& port, Nanos at) override;
@@ -115,6 +120,7 @@ class Fabric : public Wire {
     void check_interface(InterfacePort& entry);
 
     PacketPool pool_;
+    Wire* carrier_ = this;
     std::uint64_t seed_;
     Nanos now_ = 0;
     std::uint64_t next_serial_ = 0;

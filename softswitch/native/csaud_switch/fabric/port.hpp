@@ -56,6 +56,7 @@ struct Port {
     bool removed = false;
     std::uint64_t rate_bps = 0;   // 0: unlimited
     std::uint32_t buffer = 1024;  // packets in each priority queue
+    std::uint32_t overhead_bytes = 0;  // that a frame costs on the link beside its own: preamble, FCS, gap
 
     // Strict priorities, the greatest number first.
     std::array<PacketQueue, kMaxPriorities> queues;
@@ -71,6 +72,8 @@ struct Port {
     Nanos delay = 0;
     std::uint64_t epoch = 0;  // one more each time that the link goes down
 
+    std::uint32_t channel = 0;  // what the wire knows this port by, 0: not at all
+
     int interface = -1;  // a network interface: index into the fabric's
     std::string ifname;
 
@@ -83,7 +86,7 @@ struct Port {
 
     Nanos transmission_time(std::uint32_t bytes) const {
         if (rate_bps == 0) return 0;
-        const auto bits = static_cast<UWide>(bytes) * 8U * 1'000'000'000U;
+        const auto bits = (static_cast<UWide>(bytes) + overhead_bytes) * 8U * 1'000'000'000U;
         return static_cast<Nanos>((bits + rate_bps - 1) / rate_bps);
     }
 };

@@ -13,7 +13,7 @@ constexpr std::uint32_t kEgressClone = 2;
 void Switch::replicate(Packet* packet, const std::vector<Replica>& replicas, std::uint32_t instance_type,
                        std::uint32_t truncate, Nanos now) {
     for (const Replica& replica : replicas) {
-        Packet* copy = wire_.pool().copy(*packet);
+        Packet* copy = wire_->pool().copy(*packet);
         Interpreter::set(*copy, program_->logic->target.egress_rid, replica.rid);
         Interpreter::set(*copy, program_->logic->target.instance_type, instance_type);
         if (truncate > 0) copy->truncate_to = truncate;
@@ -38,14 +38,14 @@ void Switch::send_clone(Packet* clone, const CloneSession& session, const Packet
             clone->slots[field.slot + word] = original.slots[field.slot + word];
     figures_.copies += session.replicas.size();
     replicate(clone, session.replicas, instance_type, session.truncate, now);
-    wire_.pool().give(clone);
+    wire_->pool().give(clone);
 }
 
 // The packet as it arrived, parsed again.
 void Switch::clone_ingress(const Packet& original, std::uint32_t frame_start, Nanos now) {
     const auto session = clone_sessions.find(original.clone_request - 1);
     if (session == clone_sessions.end()) return;
-    Packet* clone = wire_.pool().copy(original);
+    Packet* clone = wire_->pool().copy(original);
     clone->length += clone->start - frame_start;
     clone->start = frame_start;
     clone->reset(original.ingress_port);
@@ -62,7 +62,7 @@ void Switch::clone_ingress(const Packet& original, std::uint32_t frame_start, Na
 void Switch::clone_egress(const Packet& original, Nanos now) {
     const auto session = clone_sessions.find(original.clone_request - 1);
     if (session == clone_sessions.end()) return;
-    Packet* clone = wire_.pool().copy(original);
+    Packet* clone = wire_->pool().copy(original);
     if (++clone->passes >= kMaxPasses) {
         // Each clone is cloned again, for ever.
         ++figures_.copies;

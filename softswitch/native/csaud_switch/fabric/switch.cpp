@@ -18,7 +18,7 @@ constexpr std::uint32_t kResubmitted = 6;
 }  // namespace
 
 Switch::Switch(SwitchConfig config, Wire& wire, Nanos start)
-    : config_(std::move(config)), wire_(wire), start_(start), random_(config_.seed) {
+    : config_(std::move(config)), wire_(&wire), start_(start), random_(config_.seed) {
     if (config_.priority_queues < 1 || config_.priority_queues > kMaxPriorities)
         throw InvalidArgument("switch '" + config_.name + "': " + std::to_string(config_.priority_queues) +
                               " priority queues, expected 1 to " + std::to_string(kMaxPriorities));
@@ -92,7 +92,7 @@ void Switch::set_port_up(Port& port, bool up) {
 void Switch::flush(Port& port) {
     for (PacketQueue& queue : port.queues) {
         while (queue.count > 0) {
-            wire_.pool().give(queue.pop());
+            wire_->pool().give(queue.pop());
             ++figures_.flushed;
         }
     }
@@ -158,7 +158,7 @@ void Switch::ingress(Packet* packet, Nanos now) {
             figures_.copies += found->second.size() - 1;
             replicate(packet, found->second, kReplication, 0, now);
         }
-        wire_.pool().give(packet);
+        wire_->pool().give(packet);
         return;
     }
     const auto to = static_cast<PortId>(Interpreter::get(*packet, target.egress_spec));
@@ -229,7 +229,7 @@ void Switch::learn(const Packet& packet, Nanos now) {
     }
     digests_.push_back(std::move(sample));
     ++figures_.digests;
-    wire_.packet_in(*this);
+    wire_->packet_in(*this);
 }
 
 std::vector<DigestSample> Switch::take_digests() {
@@ -244,7 +244,7 @@ void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
     packet->egress_port = to;
     if (priority >= config_.priority_queues) {
         ++figures_.bad_priority;
-        wire_.pool().give(packet);
+        wire_->pool().give(packet);
         return;
     }
     packet->priority = static_cast<std::uint8_t>(priority);
@@ -263,14 +263,14 @@ void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
             return;
         }
         ++figures_.no_such_port;
-        wire_.pool().give(packet);
+        wire_->pool().give(packet);
         return;
     }
     PacketQueue& queue = port->queues[priority];
     if (queue.count >= port->buffer) {
         ++figures_.queue_full;
         ++port->figures.queue_full;
-        wire_.pool().give(packet);
+        wire_->pool().give(packet);
         return;
     }
     packet->enqueued_at = now;
@@ -287,7 +287,7 @@ void Switch::serve(Port& port, Nanos now) {
         if (port.free_at > now) {
             if (!port.wake_scheduled) {
                 port.wake_scheduled = true;
-                wire_.wake(*this, port, port.free_at);
+                wire_->wake(*this, port, port.free_at);
             }
             break;
         }
@@ -301,7 +301,7 @@ void Switch::serve(Port& port, Nanos now) {
         if (!packet->finished) packet = egress(packet, queue.count, now);
         if (packet == nullptr) continue;
         port.free_at = begin + port.transmission_time(packet->visible_length());
-        wire_.transmit(*this, port, packet, port.free_at);
+        wire_->transmit(*this, port, packet, port.free_at);
     }
     port.serving = false;
     if (!busy_ && again_.count > 0) run_again(now);
@@ -327,7 +327,7 @@ Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
     if (packet->asserted) ++figures_.assertions;
     if (packet->asserted || Interpreter::get(*packet, target.egress_spec) == config_.drop_port) {
         ++figures_.dropped_egress;
-        wire_.pool().give(packet);
+        wire_->pool().give(packet);
         return nullptr;
     }
     interpreter_->deparse(*packet);
@@ -345,9 +345,9 @@ void Switch::deliver(Packet* packet) {
         ++figures_.packet_in;
         const auto frame = packet->frame();
         packet_ins_.emplace_back(frame.begin(), frame.end());
-        wire_.packet_in(*this);
+        wire_->packet_in(*this);
     }
-    wire_.pool().give(packet);
+    wire_->pool().give(packet);
 }
 
 std::vector<std::vector<std::uint8_t>> Switch::take_packet_ins() {

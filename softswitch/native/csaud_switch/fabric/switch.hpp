@@ -83,6 +83,8 @@ class Switch {
     // Take over the program of a switch that has no traffic, with its entries, sessions and groups. Packets
     // see the one program or the other, and none is lost. keep_state: what both have goes on as it is.
     void adopt(Switch& filled, bool keep_state, Nanos now);
+    // What leaves goes to another wire from now on; nothing of this switch is under way.
+    void set_wire(Wire& wire) { wire_ = &wire; }
     // What the program's clock counts from.
     void set_start(Nanos start) { start_ = start; }
     bool loaded() const { return program_ != nullptr; }
@@ -154,7 +156,7 @@ class Switch {
     void learn(const Packet& packet, Nanos now);
     void stop(Packet* packet, std::uint64_t& figure) {
         ++figure;
-        wire_.pool().give(packet);
+        wire_->pool().give(packet);
     }
     void enqueue(Packet* packet, PortId to, Nanos now);
     // Egress pipeline and deparser; nullptr when the packet ended here.
@@ -172,7 +174,7 @@ class Switch {
     void finish_queue(Port& port, std::uint32_t priority, bool last, Nanos now);
 
     SwitchConfig config_;
-    Wire& wire_;
+    Wire* wire_;
     Nanos start_;
     std::mt19937_64 random_;
     std::unique_ptr<Program> program_;

@@ -1,0 +1,237 @@
+// The Python module csaud_sim._core; csaud_sim/_core.pyi is its reference. Fabrics and endpoint configurations
+// come from the modules that own them.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bindings/handles.hpp"
+#include "csaud_sim/engine/event_heap.hpp"
+#include "csaud_sim/simulation/simulation.hpp"
+#include "csaud_switch/base/error.hpp"
+#include "held_execution.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace csaud::sim {
+namespace {
+
+using bindings::HeldExecution;
+using sw::python::FabricHandle;
+
+template <class T>
+using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Made = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+// An array of Python's own of what `of` says of each row.
+template <class T, class Rows, class Of>
+Made<T> column(const Rows& rows, Of of) {
+    auto values = std::make_unique<std::vector<T>>();
+    values->reserve(rows.size());
+    for (const auto& row : rows) values->push_back(static_cast<T>(of(row)));
+    nb::capsule owner(values.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    std::vector<T>& made = *values.release();
+    return Made<T>(made.data(), {made.size()}, owner);
+}
+
+double when(Nanos time) {
+    return time < 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(time);
+}
+
+// A simulation with the Python objects that it works on.
+class Held {
+  public:
+    Held(std::shared_ptr<FabricHandle> fabric, const Settings& settings) : owner_(std::move(fabric)) {
+        if (owner_->runner.running()) throw nb::value_error("the fabric runs in real time already");
+        try {
+            owner_->locked(
+                [&] { native_.emplace(owner_->fabric, std::make_unique<EventHeap>(), settings); });
+        } catch (const sw::FailedPrecondition& error) {
+            throw nb::value_error(error.what());
+        }
+    }
+    ~Held() {
+        owner_->locked([&] { native_.reset(); });
+    }
+    Held(const Held&) = delete;
+    Held& operator=(const Held&) = delete;
+
+    template <class F>
+    auto locked(F&& f) {
+        return owner_->locked([&] { return f(*native_); });
+    }
+    Simulation& native() { return *native_; }
+    sw::Switch& switch_at(const std::string& name) {
+        try {
+            return owner_->fabric.switch_at(name);
+        } catch (const sw::UnknownName& error) {
+            throw nb::key_error(error.what());
+        }
+    }
+    Host& host(std::size_t index) {
+        if (index >= native_->hosts())
+            throw nb::index_error(("there is no host " + std::to_string(index)).c_str());
+        return native_->host(index);
+    }
+
+    collectives::Execution& hold(std::shared_ptr<HeldExecution> execution) {
+        // Now and then, so that many are not looked at many times.
+        if (executions_.size() >= look_at_) {
+            std::erase_if(executions_, [](const auto& earlier) { return earlier->release(); });
+            look_at_ = 2 * executions_.size() + 64;
+        }
+        executions_.push_back(std::move(execution));
+        return executions_.back()->native();
+    }
+
+  private:
+    std::shared_ptr<FabricHandle> owner_;
+    std::vector<std::shared_ptr<HeldExecution>> executions_;  // that may not have settled
+    std::size_t look_at_ = 64;
+    std::optional<Simulation> native_;
+};
+
+void add_host(Held& self, const EndpointConfig& config, const std::string& at, std::uint32_t port,
+              std::uint64_t nic_rate_bps, Nanos delay_ns, double drift_ppm, Nanos clock_offset_ns) {
+    if (!(std::abs(drift_ppm) < 1e6)) throw nb::value_error("drift_ppm lies between -1e6 and 1e6");
+    const Clock clock(std::llround(drift_ppm * 1000), clock_offset_ns);
+    self.native().add_host(config, clock, self.switch_at(at), port, {nic_rate_bps, delay_ns});
+}
+
+void add_flows(Held& self, const Column<std::uint16_t>& src, const Column<std::uint16_t>& dst,
+               const Column<std::uint64_t>& bytes, const Column<std::int64_t>& start_ns, std::uint8_t cls) {
+    const std::size_t count = src.size();
+    if (dst.size() != count || bytes.size() != count || start_ns.size() != count)
+        throw nb::value_error("columns of different lengths");
+    if (cls > 4) throw nb::value_error("cls lies between 0 and 4");
+    std::vector<Flow> flows(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        flows[i].src = src(i);
+        flows[i].dst = dst(i);
+        flows[i].bytes = bytes(i);
+        flows[i].start = start_ns(i);
+        flows[i].cls = cls;
+    }
+    self.native().add_flows(flows);
+}
+
+nb::dict flows_of(Held& self) {
+    const std::vector<Flow>& flows = self.native().flows();
+    nb::dict columns;
+    columns["src"] = column<std::uint16_t>(flows, [](const Flow& f) { return f.src; });
+    columns["dst"] = column<std::uint16_t>(flows, [](const Flow& f) { return f.dst; });
+    columns["bytes"] = column<std::uint64_t>(flows, [](const Flow& f) { return f.bytes; });
+    columns["start_ns"] = column<std::int64_t>(flows, [](const Flow& f) { return f.start; });
+    columns["finished_ns"] = column<double>(flows, [](const Flow& f) { return when(f.finished); });
+    columns["acked_ns"] = column<double>(flows, [](const Flow& f) { return when(f.acked); });
+    columns["status"] = column<std::uint8_t>(flows, [](const Flow& f) { return f.status; });
+    return columns;
+}
+
+nb::dict trace_of(Held& self) {
+    if (!self.native().trace()) throw nb::value_error("the simulation was made without a trace");
+    const std::vector<TraceEntry>& entries = self.native().trace()->entries();
+    nb::dict columns;
+    columns["time_ns"] = column<std::int64_t>(entries, [](const TraceEntry& e) { return e.time; });
+    columns["place"] = column<std::uint32_t>(entries, [](const TraceEntry& e) { return e.place; });
+    columns["kind"] = column<std::uint8_t>(entries, [](const TraceEntry& e) { return e.kind; });
+    columns["bytes"] = column<std::uint32_t>(entries, [](const TraceEntry& e) { return e.bytes; });
+    return columns;
+}
+
+nb::dict stats_of(Held& self, std::size_t host) {
+    nb::dict values;
+    self.host(host).endpoint().stats().for_each(
+        [&](const char* name, std::uint64_t value) { values[name] = value; });
+    return values;
+}
+
+nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> length_only(std::size_t bytes) {
+    auto memory = std::make_unique<RepeatedMemory>(bytes);
+    std::byte* const begin = memory->bytes().data();
+    nb::capsule owner(memory.release(), [](void* p) noexcept { delete static_cast<RepeatedMemory*>(p); });
+    return {begin, {bytes}, owner};
+}
+
+std::shared_ptr<collectives::Collective> without_reduction(const collectives::Collective& collective) {
+    auto made = std::make_shared<collectives::Collective>(collective);
+    if (made->combine != nullptr)
+        made->combine = [](const std::byte*, const std::byte*, std::byte*, std::size_t) noexcept {};
+    return made;
+}
+
+void bind(nb::module_& m) {
+    nb::class_<Held>(m, "Simulation")
+        .def(
+            "__init__",
+            [](Held* self, std::shared_ptr<FabricHandle> fabric, std::uint32_t overhead_bytes,
+               Nanos pipeline_ns, bool payloads, std::optional<std::size_t> trace) {
+                if (pipeline_ns < 0) throw nb::value_error("pipeline_ns cannot be negative");
+                new (self) Held(std::move(fabric), {{overhead_bytes, pipeline_ns}, payloads, trace});
+            },
+            "fabric"_a, nb::kw_only(), "overhead_bytes"_a = LinkModel{}.overhead_bytes,
+            "pipeline_ns"_a = LinkModel{}.pipeline, "payloads"_a = true, "trace"_a = nb::none())
+        .def("add_host", &add_host, "config"_a, "switch"_a, "port"_a, nb::kw_only(), "nic_rate_bps"_a = 0,
+             "delay_ns"_a = 0, "drift_ppm"_a = 0.0, "clock_offset_ns"_a = 0)
+        .def("connect", [](Held& self) { self.native().connect(); })
+        .def_prop_ro("hosts", [](Held& self) { return self.native().hosts(); })
+        .def(
+            "start",
+            [](Held& self, std::size_t host, std::shared_ptr<HeldExecution> execution,
+               std::optional<Nanos> at) {
+                self.host(host);
+                self.native().start(host, self.hold(std::move(execution)), at.value_or(self.native().now()));
+            },
+            "host"_a, "execution"_a, "at"_a = nb::none())
+        .def(
+            "follow",
+            [](Held& self, std::size_t host, std::shared_ptr<HeldExecution> execution, Nanos delay_ns) {
+                if (delay_ns < 0) throw nb::value_error("delay_ns cannot be negative");
+                self.host(host).follow(self.hold(std::move(execution)), delay_ns);
+            },
+            "host"_a, "execution"_a, "delay_ns"_a)
+        .def("add_flows", &add_flows, "src"_a, "dst"_a, "bytes"_a, "start_ns"_a, "cls"_a = 4)
+        .def("flows", &flows_of)
+        .def(
+            "run",
+            [](Held& self, Nanos until) { return self.locked([&](Simulation& s) { return s.run(until); }); },
+            "until"_a)
+        .def(
+            "advance",
+            [](Held& self, Nanos until) { self.locked([&](Simulation& s) { s.advance(until); }); },
+            "until"_a)
+        .def(
+            "kill", [](Held& self, std::size_t host) { self.host(host).kill(); }, "host"_a)
+        .def("stats", &stats_of, "host"_a)
+        .def_prop_ro("quiet", [](Held& self) { return self.native().quiet(); })
+        .def_prop_ro("now", [](Held& self) { return self.native().now(); })
+        .def_prop_ro("open", [](Held& self) { return self.native().open(); })
+        .def_prop_ro("failures", [](Held& self) { return self.native().failures(); })
+        .def_prop_ro("hops", [](Held& self) { return self.native().hops(); })
+        .def("trace", &trace_of)
+        .def_prop_ro("trace_digest", [](Held& self) -> std::uint64_t {
+            if (!self.native().trace()) throw nb::value_error("the simulation was made without a trace");
+            return self.native().trace()->digest();
+        });
+    m.def("length_only", &length_only, "bytes"_a);
+    m.def("without_reduction", &without_reduction, "collective"_a);
+}
+
+}  // namespace
+}  // namespace csaud::sim
+
+NB_MODULE(_core, m) {
+    m.doc() = "Hosts on P4 switches under virtual time";
+    csaud::sim::bind(m);
+}

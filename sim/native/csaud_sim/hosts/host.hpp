@@ -1,0 +1,111 @@
+// A host on a link: the host core with its executor of collectives, a NIC and a clock.
+//
+// Whatever comes to it, a frame or a time, is its turn: completions are taken, what follows them is posted,
+// and packets leave as fast as the NIC sends. It has one timer, for the core's next deadline.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+
+#include "collectives/endpoint_port.hpp"
+#include "collectives/executor.hpp"
+#include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_sim/hosts/clock.hpp"
+#include "csaud_sim/hosts/frames.hpp"
+#include "csaud_sim/hosts/progress.hpp"
+#include "csaud_sim/network/network.hpp"
+
+namespace csaud::sim {
+
+// Messages of this communicator are flows, and no collective's.
+inline constexpr std::uint16_t kFlowComm = 0xFFFF;
+
+// Who is told of completions of flows.
+class FlowSink {
+  public:
+    virtual void completed(const Completion& completion, Nanos now) = 0;
+
+  protected:
+    ~FlowSink() = default;
+};
+
+struct Nic {
+    std::uint64_t rate_bps = 0;  // 0: unlimited
+    Nanos delay = 0;             // propagation to the switch, and back
+};
+
+class Host final : public Actor, public Station {
+  public:
+    struct Place {
+        Engine& engine;
+        Network& network;
+        Frames& frames;
+        Progress& progress;
+        FlowSink& flows;
+    };
+
+    Host(const Place& place, const EndpointConfig& config, const Clock& clock, sw::Switch& at,
+         sw::PortId port, const Nic& nic);
+    Host(const Host&) = delete;
+    Host& operator=(const Host&) = delete;
+
+    Endpoint& endpoint() { return endpoint_; }
+    const Endpoint& endpoint() const { return endpoint_; }
+    const Clock& clock() const { return clock_; }
+    bool alive() const { return alive_; }
+
+    // Executions must live until they have settled, or as long as this object. At a time, now or later:
+    void start(collectives::Execution& execution, Nanos at);
+    // So long after all that were given before are over.
+    void follow(collectives::Execution& execution, Nanos delay);
+
+    // To be called after something was posted.
+    void turn(Nanos now);
+    // Nothing more comes from or goes to it.
+    void kill();
+    // Nothing is unfinished or queued.
+    bool quiet(Nanos now) const { return !alive_ || endpoint_.quiescent(clock_.local(now)); }
+
+    void frame(sw::Packet* packet, Nanos now) override;
+    void act(std::uint32_t what, Nanos now) override;
+
+  private:
+    enum What : std::uint32_t { kTimer, kNicFree, kStart, kFollow };
+    struct Follower {
+        collectives::Execution* execution;
+        Nanos delay;
+    };
+    // Where a core that has something due says so without an own time for it (a paced sender whose window is
+    // closed), it is asked again after this.
+    static constexpr Nanos kAgain = kMicrosecond;
+
+    void start_due(Nanos now);
+    void start_now(collectives::Execution& execution, Nanos now);
+    bool collect(Nanos now, Nanos local);
+    void send(Nanos now, Nanos local);
+    void arm(Nanos now);
+    void report();
+    Nanos sending_time(std::uint32_t bytes) const;
+
+    Place place_;
+    Endpoint endpoint_;
+    collectives::EndpointPort port_{endpoint_};
+    collectives::Executor executor_;
+    Clock clock_;
+    Channel& uplink_;
+    std::uint64_t nic_rate_bps_;
+    Nanos nic_free_at_ = 0;
+    Nanos armed_for_ = kNever;  // the timer
+    EventId timer_ = kNoEvent;
+    bool alive_ = true;
+    bool failed_ = false;
+    TxPacket packet_;  // being sent
+
+    std::multimap<Nanos, collectives::Execution*> starts_;
+    std::deque<Follower> followers_;
+    bool follower_armed_ = false;
+    std::size_t reported_ = 0;  // executions that are not over
+};
+
+}  // namespace csaud::sim

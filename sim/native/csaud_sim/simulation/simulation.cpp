@@ -1,0 +1,72 @@
+#include "csaud_sim/simulation/simulation.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace csaud::sim {
+
+Simulation::Simulation(sw::Fabric& fabric, std::unique_ptr<Engine> engine, const Settings& settings)
+    : fabric_(fabric),
+      engine_(std::move(engine)),
+      network_(fabric, *engine_, settings.links),
+      frames_(settings.payloads) {
+    if (!settings.trace) return;
+    trace_.emplace(*settings.trace);
+    network_.trace(&*trace_);
+}
+
+void Simulation::add_host(EndpointConfig config, const Clock& clock, sw::Switch& at, sw::PortId port,
+                          const Nic& nic) {
+    if (config.rank != hosts_.size())
+        throw std::invalid_argument("rank " + std::to_string(config.rank) + " is added as host " +
+                                    std::to_string(hosts_.size()) + ": ranks are added in their order");
+    if (!frames_.real()) {
+        if (config.auth.on())
+            throw std::invalid_argument("packets are authenticated, but payloads are not carried");
+        config.make_icrc = config.verify_icrc = false;
+    }
+    hosts_.push_back(std::make_unique<Host>(Host::Place{*engine_, network_, frames_, progress_, flows_},
+                                            config, clock, at, port, nic));
+}
+
+void Simulation::connect() {
+    for (const auto& host : hosts_)
+        for (const auto& peer : hosts_) {
+            const EndpointConfig& config = peer->endpoint().config();
+            if (peer != host)
+                host->endpoint().set_peer(config.rank, config.local.ipv4, config.local.qpn);
+        }
+}
+
+void Simulation::start(std::size_t host, collectives::Execution& execution, Nanos at) {
+    if (at < now())
+        throw std::invalid_argument("time " + std::to_string(at) + " lies before the present, " +
+                                    std::to_string(now()));
+    hosts_.at(host)->start(execution, at);
+}
+
+bool Simulation::run(Nanos until) {
+    const std::size_t failures = progress_.failures();
+    const auto over = [&] { return progress_.open() == 0 || progress_.failures() != failures; };
+    if (!over() && until > now()) {
+        progress_.watch(true);
+        engine_->run(until);
+        progress_.watch(false);
+        fabric_.advance(now());
+    }
+    return over();
+}
+
+void Simulation::advance(Nanos until) {
+    if (until > now()) engine_->run(until);
+    fabric_.advance(now());
+}
+
+bool Simulation::quiet() const {
+    return network_.empty() &&
+           std::ranges::all_of(hosts_, [&](const auto& host) { return host->quiet(now()); });
+}
+
+}  // namespace csaud::sim

@@ -1,0 +1,59 @@
+// Hosts on a fabric of P4 switches under one engine's time, and what they are asked to do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "csaud_sim/hosts/flows.hpp"
+
+namespace csaud::sim {
+
+struct Settings {
+    LinkModel links;
+    bool payloads = true;  // carried; otherwise frames are only as long as with them
+    std::optional<std::size_t> trace;  // entries that are kept; nothing: no trace
+};
+
+class Simulation {
+  public:
+    // The fabric outlives this object; its time becomes this one's.
+    Simulation(sw::Fabric& fabric, std::unique_ptr<Engine> engine, const Settings& settings);
+
+    // Rank n of the job is host n. std::invalid_argument where it is not its turn.
+    void add_host(EndpointConfig config, const Clock& clock, sw::Switch& at, sw::PortId port, const Nic& nic);
+    // Everybody gets everybody's address.
+    void connect();
+    Host& host(std::size_t index) { return *hosts_.at(index); }
+    std::size_t hosts() const { return hosts_.size(); }
+
+    void start(std::size_t host, collectives::Execution& execution, Nanos at);
+    void add_flows(std::span<const Flow> flows) { flows_.add(flows); }
+    const std::vector<Flow>& flows() const { return flows_.all(); }
+
+    // Until all that was asked for is over or something failed (true), or `until` has come.
+    bool run(Nanos until);
+    // Until that time.
+    void advance(Nanos until);
+
+    Nanos now() const { return engine_->now(); }
+    bool quiet() const;
+    std::size_t failures() const { return progress_.failures(); }
+    std::size_t open() const { return progress_.open(); }
+    std::uint64_t hops() const { return network_.hops(); }
+    const std::optional<Trace>& trace() const { return trace_; }
+
+  private:
+    sw::Fabric& fabric_;
+    std::unique_ptr<Engine> engine_;
+    std::optional<Trace> trace_;
+    Network network_;
+    Frames frames_;
+    Progress progress_{*engine_};
+    Hosts hosts_;
+    Flows flows_{*engine_, progress_, hosts_};
+};
+
+}  // namespace csaud::sim
