@@ -118,7 +118,7 @@ class Simulation:
 
     def flows(self) -> FlowColumns: ...
     def run(self, until: int) -> bool:
-        """Run until all that was asked for is over or something fails: True; or until the time `until`: False.
+        """Run until all that was asked for is over or something fails: True; or until this time: False.
 
         What a host does that was killed counts as over.
         """

@@ -1,5 +1,5 @@
-// The Python module csaud_sim._core; csaud_sim/_core.pyi is its reference. Fabrics and endpoint configurations
-// come from the modules that own them.
+// The Python module csaud_sim._core; csaud_sim/_core.pyi is its reference. Fabrics and endpoint
+// configurations come from the modules that own them.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -55,8 +55,7 @@ class Held {
     Held(std::shared_ptr<FabricHandle> fabric, const Settings& settings) : owner_(std::move(fabric)) {
         if (owner_->runner.running()) throw nb::value_error("the fabric runs in real time already");
         try {
-            owner_->locked(
-                [&] { native_.emplace(owner_->fabric, std::make_unique<EventHeap>(), settings); });
+            owner_->locked([&] { native_.emplace(owner_->fabric, std::make_unique<EventHeap>(), settings); });
         } catch (const sw::FailedPrecondition& error) {
             throw nb::value_error(error.what());
         }
@@ -208,8 +207,7 @@ void bind(nb::module_& m) {
             [](Held& self, Nanos until) { return self.locked([&](Simulation& s) { return s.run(until); }); },
             "until"_a)
         .def(
-            "advance",
-            [](Held& self, Nanos until) { self.locked([&](Simulation& s) { s.advance(until); }); },
+            "advance", [](Held& self, Nanos until) { self.locked([&](Simulation& s) { s.advance(until); }); },
             "until"_a)
         .def(
             "kill", [](Held& self, std::size_t host) { self.host(host).kill(); }, "host"_a)

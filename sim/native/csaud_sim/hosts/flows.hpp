@@ -21,14 +21,15 @@ struct Flow {
     bool over = false;
     std::uint64_t bytes = 0;
     Nanos start = 0;
-    Nanos finished = -1;  // the last byte has arrived
-    Nanos acked = -1;     // and its sender knows
+    Nanos finished = -1;                       // the last byte has arrived
+    Nanos acked = -1;                          // and its sender knows
     std::uint32_t receiving = 0, sending = 0;  // messages that are not over
 };
 
 class Flows final : public Actor, public FlowSink {
   public:
-    Flows(Engine& engine, Progress& progress, Hosts& hosts) : engine_(engine), progress_(progress), hosts_(hosts) {}
+    Flows(Engine& engine, Progress& progress, Hosts& hosts)
+        : engine_(engine), progress_(progress), hosts_(hosts) {}
 
     // std::invalid_argument, and nothing is added, where a flow cannot be.
     void add(std::span<const Flow> flows);

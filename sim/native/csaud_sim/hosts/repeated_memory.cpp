@@ -26,11 +26,12 @@ RepeatedMemory::RepeatedMemory(std::size_t bytes) : bytes_(bytes) {
     mapped_ = (std::max<std::size_t>(bytes, 1) + once - 1) / once * once;
     const int file = ::memfd_create("csaud-sim-payloads", MFD_CLOEXEC);
     if (file < 0) fail("memory for payloads");
-    void* const range = ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const range =
+        ::mmap(nullptr, mapped_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     bool made = range != MAP_FAILED && ::ftruncate(file, static_cast<off_t>(once)) == 0;
     for (std::size_t at = 0; made && at < mapped_; at += once)
-        made = ::mmap(static_cast<std::byte*>(range) + at, once, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                      file, 0) != MAP_FAILED;
+        made = ::mmap(static_cast<std::byte*>(range) + at, once, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_FIXED, file, 0) != MAP_FAILED;
     const int error = errno;
     ::close(file);
     if (!made) {

@@ -35,8 +35,7 @@ void Simulation::connect() {
     for (const auto& host : hosts_)
         for (const auto& peer : hosts_) {
             const EndpointConfig& config = peer->endpoint().config();
-            if (peer != host)
-                host->endpoint().set_peer(config.rank, config.local.ipv4, config.local.qpn);
+            if (peer != host) host->endpoint().set_peer(config.rank, config.local.ipv4, config.local.qpn);
         }
 }
 

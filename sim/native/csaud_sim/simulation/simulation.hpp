@@ -13,7 +13,7 @@ namespace csaud::sim {
 
 struct Settings {
     LinkModel links;
-    bool payloads = true;  // carried; otherwise frames are only as long as with them
+    bool payloads = true;              // carried; otherwise frames are only as long as with them
     std::optional<std::size_t> trace;  // entries that are kept; nothing: no trace
 };
 

@@ -40,8 +40,7 @@ Switch& Fabric::add_switch(SwitchConfig config, bool own_seed) {
 }
 
 void Fabric::carried_by(Wire* other) {
-    if (!events_.empty() || !ready_.empty())
-        throw FailedPrecondition("packets of the fabric are under way");
+    if (!events_.empty() || !ready_.empty()) throw FailedPrecondition("packets of the fabric are under way");
     if (other != nullptr && carrier_ != this)
         throw FailedPrecondition("the fabric's packets are carried by something else already");
     carrier_ = other != nullptr ? other : this;

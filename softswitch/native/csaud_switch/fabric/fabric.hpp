@@ -82,8 +82,8 @@ class Fabric : public Wire {
     void check_interface(int index, const std::string& name);
 
     // Another wire carries what switches send, under a clock of its own; nullptr: this fabric does again. The
-    // present then moves as advance() says, with nothing to happen here. FailedPrecondition where something is
-    // under way, or another wire has the switches already.
+    // present then moves as advance() says, with nothing to happen here. FailedPrecondition where something
+    // is under way, or another wire has the switches already.
     void carried_by(Wire* other);
 
     // --- Wire

@@ -54,8 +54,8 @@ struct Port {
     PortKind kind = PortKind::kMemory;
     bool up = true;
     bool removed = false;
-    std::uint64_t rate_bps = 0;   // 0: unlimited
-    std::uint32_t buffer = 1024;  // packets in each priority queue
+    std::uint64_t rate_bps = 0;        // 0: unlimited
+    std::uint32_t buffer = 1024;       // packets in each priority queue
     std::uint32_t overhead_bytes = 0;  // that a frame costs on the link beside its own: preamble, FCS, gap
 
     // Strict priorities, the greatest number first.
