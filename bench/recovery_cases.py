@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+import csaud_testnet
 import numpy as np
 import numpy.typing as npt
 from csaud import _core
@@ -156,7 +157,6 @@ def run(case: Case, by: Contender, seeds: int, iterations: int) -> Outcome:
 
 
 def _run(case: Case, by: Contender, seed: int, iterations: int) -> dict[str, Any]:
-    testing = _core.testing
     config = _core.EndpointConfig()
     settings = {
         "epoch": 1,
@@ -170,7 +170,7 @@ def _run(case: Case, by: Contender, seed: int, iterations: int) -> dict[str, Any
         "queue_max": _QUEUE_MAX_NS,
         **dict(by.config),
     }
-    link = testing.LinkModel()
+    link = csaud_testnet.LinkModel()
     links = {
         "latency": _LATENCY_NS,
         "rate_bps": _RATE,
@@ -181,11 +181,11 @@ def _run(case: Case, by: Contender, seed: int, iterations: int) -> dict[str, Any
         **dict(case.link),
         **dict(by.link),
     }
-    chance = testing.Chance()
+    chance = csaud_testnet.Chance()
     chances = {"drop_data": case.loss, "drop_control": case.loss, "burst": case.burst, "seed": seed}
-    work = testing.Workload()
+    work = csaud_testnet.Workload()
     works = {
-        "pattern": getattr(testing.Pattern, case.pattern),
+        "pattern": getattr(csaud_testnet.Pattern, case.pattern),
         "ranks": case.ranks,
         "packets": case.packets,
         "iterations": iterations + 1,
@@ -197,7 +197,7 @@ def _run(case: Case, by: Contender, seed: int, iterations: int) -> dict[str, Any
             if not hasattr(thing, name):
                 raise AttributeError(f"{type(thing).__name__} has no {name}")
             setattr(thing, name, value)
-    found: dict[str, Any] = testing.run(work, config, link, chance)
+    found: dict[str, Any] = csaud_testnet.run(work, config, link, chance)
     found["flows"] = np.array(found["flows"], dtype=np.float64)
     found["completions"] = np.array(found["completions"], dtype=np.float64)
     return found

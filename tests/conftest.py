@@ -1,5 +1,6 @@
 """What a test needs of the machine, said once: a test that cannot run here says why instead of failing."""
 
+import importlib.util
 import os
 import platform
 import re
@@ -40,6 +41,8 @@ NEEDS = {
     "xdp": (_has_xdp, "needs root and Linux 6.6 or newer with CONFIG_XDP_SOCKETS"),
 }
 
+if importlib.util.find_spec("csaud_testnet") is None:
+    raise pytest.UsageError("csaud_testnet, the native module of the tests, is missing: `make dev` builds it")
 
 # Without this gRPC starts threads in a forked child before that becomes another program; one of them crashed.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build" / "sanitize"
 PACKAGES = {"softswitch": "csaud_softswitch", "hostlib": "csaud"}
 """Folder of the native sources -> the package that their module belongs to."""
+TESTNET = "csaud_testnet"
+"""Module of the host's native sources that belongs to no package: tests use it in place of a network."""
 OF_ONE_CORE = {"tests/softswitch/": "softswitch", "tests/hostlib/test_core_": "hostlib"}
 """Beginning of tests' names -> the folder whose module alone they import; others may import both."""
 LIBRARIES = {"address": "libasan.so", "thread": "libtsan.so"}
@@ -60,16 +62,17 @@ TESTS = {
 }  # fmt: skip
 
 
-def built(kind: str, folder: str) -> Path:
-    """The module of a native folder, built with the sanitizer."""
+def built(kind: str, folder: str) -> dict[str, Path]:
+    """The modules of a native folder, built with the sanitizer; by where they belong beside packages."""
     out = BUILD / f"{folder}-{kind}"
     configure = ["cmake", "-S", str(ROOT / folder / "native"), "-B", str(out), "-G", "Ninja",
                  f"-DPython_EXECUTABLE={sys.executable}", f"-DCSAUD_SANITIZE={kind}",
                  "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]  # fmt: skip
     subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["ninja", "-C", str(out)], check=True)
-    [module] = out.glob("_core*.so")
-    return module
+    of_tests = [TESTNET] if folder == "hostlib" else []
+    subprocess.run(["ninja", "-C", str(out), "all", *of_tests], check=True)
+    places = {PACKAGES[folder]: out} | ({".": out / "testing"} if of_tests else {})
+    return {place: next(built_in.glob("*.so")) for place, built_in in places.items()}
 
 
 def reached(selected: list[str]) -> list[str]:
@@ -88,9 +91,9 @@ def package(kind: str, sanitized: list[str]) -> Path:
     shutil.rmtree(out, ignore_errors=True)
     for folder in sanitized:
         name = PACKAGES[folder]
-        module = built(kind, folder)
         shutil.copytree(ROOT / folder / name, out / name, ignore=shutil.ignore_patterns("_core*.so"))
-        shutil.copy2(module, out / name)
+        for place, module in built(kind, folder).items():
+            shutil.copy2(module, out / place)
     shutil.copytree(ROOT / "sim" / "csaud_sim", out / "csaud_sim")
     as_installed = importlib.import_module("csaud_sim._core").__file__  # what only imports need
     assert as_installed is not None
@@ -122,8 +125,9 @@ def run(kind: str, selected: list[str]) -> int:
         "TSAN_OPTIONS": f"exitcode=66:second_deadlock_stack=1:log_path={said}",
     }
     as_they_are = "setarch", "-R"  # addresses, which ThreadSanitizer wants without randomization
-    for folder in sanitized:
-        overlay.check(environment, f"{PACKAGES[folder]}._core", copies, *as_they_are)
+    modules = [f"{PACKAGES[folder]}._core" for folder in sanitized]
+    for module in [*modules, TESTNET] if "hostlib" in sanitized else modules:
+        overlay.check(environment, module, copies, *as_they_are)
     argv = [*as_they_are, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *selected]
     status = subprocess.run(argv, cwd=ROOT, env=environment).returncode
     for report in sorted(BUILD.glob(f"said-{kind}.*")):

@@ -361,5 +361,4 @@ class Progress:
 def claim_qpn(ipv4: int, qpn: int) -> QpnClaim | None: ...
 
 STATS_HELP: dict[str, str]
-testing: Any
 wire: Any

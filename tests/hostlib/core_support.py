@@ -4,9 +4,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import csaud_testnet
 from csaud import _core
-
-testing = _core.testing
 
 DATA, ACK, STATE, LOSS, CREDIT, PROBE, PROBE_RSP = 0, 1, 2, 3, 4, 5, 6
 ABORT = 9
@@ -41,10 +40,10 @@ def network(
     world: int = 2, *, link: dict[str, Any] | None = None, hook: Hook | None = None, **settings: Any
 ) -> Any:
     """A virtual network of `world` ranks; `link` sets fields of LinkModel, the rest is EndpointConfig."""
-    model = testing.LinkModel()
+    model = csaud_testnet.LinkModel()
     for name, value in {"latency": 50 * US, **(link or {})}.items():
         setattr(model, name, value)
-    net = testing.VirtualNetwork(world, config(**settings), model, testing.Chance())
+    net = csaud_testnet.VirtualNetwork(world, config(**settings), model, csaud_testnet.Chance())
     if hook is not None:
         net.set_hook(hook)
     return net
@@ -102,9 +101,9 @@ def first_copy(*indices: int) -> Callable[[Any], bool]:
 
 
 def work(pattern: str, ranks: int, packets: int, **fields: Any) -> Any:
-    """A collective for `testing.run`; `fields` are those of Workload."""
-    w = testing.Workload()
-    w.pattern, w.ranks, w.packets = getattr(testing.Pattern, pattern), ranks, packets
+    """A collective for `csaud_testnet.run`; `fields` are those of Workload."""
+    w = csaud_testnet.Workload()
+    w.pattern, w.ranks, w.packets = getattr(csaud_testnet.Pattern, pattern), ranks, packets
     for name, value in fields.items():
         assert hasattr(w, name), name
         setattr(w, name, value)
@@ -113,7 +112,7 @@ def work(pattern: str, ranks: int, packets: int, **fields: Any) -> Any:
 
 def link_model(**fields: Any) -> Any:
     """A LinkModel with these fields."""
-    model = testing.LinkModel()
+    model = csaud_testnet.LinkModel()
     for name, value in fields.items():
         assert hasattr(model, name), name
         setattr(model, name, value)

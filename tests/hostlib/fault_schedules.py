@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import csaud_testnet
 from csaud import _core
 from hypothesis import strategies as st
 
@@ -222,7 +223,7 @@ def play(schedule: Schedule) -> Outcome:
     """Post everything and let every fault happen; what is unfinished then is the caller's to wait for."""
     fates = _Fates(schedule)
     net = network(schedule.world, link=schedule.link, hook=fates if fates else None, **schedule.settings)
-    chance = _core.testing.Chance()
+    chance = csaud_testnet.Chance()
     for name, value in schedule.chance.items():
         setattr(chance, name, value)
     chance.seed = schedule.seed

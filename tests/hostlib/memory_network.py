@@ -5,6 +5,7 @@ import random
 import threading
 from collections.abc import Callable
 
+import csaud_testnet
 import numpy as np
 from csaud import _core
 from csaud.collectives.executor import Collective, Execution
@@ -21,7 +22,7 @@ class MemoryNetwork:
     def __init__(self, seed: int) -> None:
         self._random = random.Random(seed)
         self._changed = threading.Condition()
-        self._executors: dict[int, _core.testing.Executor] = {}
+        self._executors: dict[int, csaud_testnet.Executor] = {}
         self._sends: dict[tuple, tuple] = {}
         self._receives: dict[tuple, tuple] = {}
         self._failed: BaseException | None = None
@@ -29,7 +30,7 @@ class MemoryNetwork:
 
     def start(self, rank: int, execution: _core.Execution) -> None:
         with self._changed:
-            executor = self._executors.setdefault(rank, _core.testing.Executor(rank))
+            executor = self._executors.setdefault(rank, csaud_testnet.Executor(rank))
             executor.start(execution, 0)
             self._take(rank)
             self._changed.notify_all()  # another thread may wait already

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import csaud_testnet
 import numpy as np
 import pytest
 from csaud import _core
@@ -223,7 +224,7 @@ def test_receives_are_posted_before_anything_is_sent() -> None:
         schedule = registry.build(f"all_reduce.{algorithm}", 0, 4, 400, 50)
         collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(4))
         run = Execution(collective, 0, np.zeros(400))
-        executor = _core.testing.Executor(0)
+        executor = csaud_testnet.Executor(0)
         executor.start(run.native, 0)
         sends = [post.is_send for post in executor.take()]
         first_send = sends.index(True)

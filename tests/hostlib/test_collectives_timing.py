@@ -1,5 +1,6 @@
 """What the next run of a schedule is told of the earlier ones."""
 
+import csaud_testnet
 import numpy as np
 from csaud import _core
 from csaud.collectives.executor import Collective, Execution, Prepared
@@ -74,7 +75,7 @@ def test_an_execution_learns_and_tells() -> None:
     """Receives of step s end s + 1 ms after the begin; what is posted tells when it is expected."""
     schedule = build("all_reduce.ring", 0, 4, 64, 100)
     collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(4))
-    executor = _core.testing.Executor(0)
+    executor = csaud_testnet.Executor(0)
     for turn in range(50):
         begin = turn * 100 * MS
         run = Execution(collective, turn, np.zeros(64))
@@ -102,7 +103,7 @@ def test_a_transfer_that_fails_fails_all_that_is_in_flight_and_what_comes_after(
     schedule = build("all_reduce.ring", 0, 2, LONG, LONG)
     collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(2))
     runs = [Execution(collective, turn, np.zeros(LONG)) for turn in range(3)]
-    executor = _core.testing.Executor(0)
+    executor = csaud_testnet.Executor(0)
     for run in runs[:2]:
         executor.start(run.native, 0)
     posts = executor.take()
@@ -123,7 +124,7 @@ def test_a_short_all_reduce_is_over_before_its_messages_are_acknowledged() -> No
     it."""
     schedule = build("all_reduce.halving_doubling", 0, 2, 4, 1 << 20)
     collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(2))
-    executor = _core.testing.Executor(0)
+    executor = csaud_testnet.Executor(0)
     array = np.ones(4)
     first, second = Execution(collective, 0, array), Execution(collective, 1, np.ones(4))
     executor.start(first.native, 0)
@@ -142,7 +143,7 @@ def test_a_short_all_reduce_is_over_before_its_messages_are_acknowledged() -> No
 def test_who_only_sends_hears_that_it_has_arrived() -> None:
     schedule = build("broadcast.tree", 0, 2, 4, 1 << 20)
     run = Execution(Collective(schedule, np.dtype(float), ranks=range(2)), 0, np.ones(4))
-    executor = _core.testing.Executor(0)
+    executor = csaud_testnet.Executor(0)
     executor.start(run.native, 0)
     [sent] = executor.take()
     assert not run.ended
@@ -153,7 +154,7 @@ def test_who_only_sends_hears_that_it_has_arrived() -> None:
 def test_copies_that_are_not_acknowledged_yet_are_limited() -> None:
     schedule = build("all_reduce.halving_doubling", 0, 2, 1, 1 << 20)
     collective = Collective(schedule, np.dtype(float), REDUCTIONS["sum"], ranks=range(2))
-    executor = _core.testing.Executor(0)
+    executor = csaud_testnet.Executor(0)
     runs = [Execution(collective, turn, np.ones(1)) for turn in range(1000)]
     sent = []
     for run in runs:
@@ -175,7 +176,7 @@ def test_a_long_reduction_is_cut_and_others_go_on_between_its_pieces() -> None:
     collective = Collective(schedule, np.dtype(np.float32), REDUCTIONS["sum"], ranks=range(2))
     array = np.ones(count, np.float32)
     run, small = Execution(collective, 0, array), np.ones(4, np.float32)
-    executor = _core.testing.Executor(0)
+    executor = csaud_testnet.Executor(0)
     executor.start(run.native, 0)
     [coming] = [post for post in executor.take() if not post.is_send and post.step == 0]
     coming.write(np.full(coming.bytes // 4, 2, np.float32).tobytes())

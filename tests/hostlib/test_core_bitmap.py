@@ -1,16 +1,15 @@
 """Bitmap and reassembly against sets of integers."""
 
-from csaud import _core
+import csaud_testnet
 from hypothesis import given
 from hypothesis import strategies as st
 
-testing = _core.testing
 indices = st.lists(st.integers(0, 511), max_size=300)
 
 
 @given(indices)
 def test_bitmap_is_a_set(marks: list[int]) -> None:
-    bitmap, model = testing.Bitmap(), set()
+    bitmap, model = csaud_testnet.Bitmap(), set()
     for i in marks:
         assert bitmap.set(i) == (i not in model)
         model.add(i)
@@ -20,7 +19,7 @@ def test_bitmap_is_a_set(marks: list[int]) -> None:
 
 @given(indices, st.integers(0, 512), st.integers(0, 512))
 def test_first_clear(marks: list[int], start: int, end: int) -> None:
-    bitmap = testing.Bitmap()
+    bitmap = csaud_testnet.Bitmap()
     for i in marks:
         bitmap.set(i)
     start = min(start, end)
@@ -30,7 +29,7 @@ def test_first_clear(marks: list[int], start: int, end: int) -> None:
 
 @given(st.integers(1, 512), indices)
 def test_wire_form_is_most_significant_bit_first(bits: int, marks: list[int]) -> None:
-    bitmap = testing.Bitmap()
+    bitmap = csaud_testnet.Bitmap()
     for i in marks:
         if i < bits:
             bitmap.set(i)
@@ -42,7 +41,7 @@ def test_wire_form_is_most_significant_bit_first(bits: int, marks: list[int]) ->
 @given(st.integers(1, 512), st.data())
 def test_merge_takes_only_the_bits_of_the_message(bits: int, data: st.DataObject) -> None:
     form = data.draw(st.binary(min_size=(bits + 7) // 8, max_size=(bits + 7) // 8))
-    bitmap = testing.Bitmap()
+    bitmap = csaud_testnet.Bitmap()
     bitmap.set(0)
     expected = {i for i in range(bits) if form[i // 8] & 0x80 >> i % 8}
     assert bitmap.merge(form, bits) == len(expected - {0})
@@ -53,7 +52,7 @@ def test_merge_takes_only_the_bits_of_the_message(bits: int, data: st.DataObject
 @given(st.integers(1, 512), st.data())
 def test_reassembly_in_any_order(packets: int, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(packets)))
-    message, model = testing.Reassembly(packets), set()
+    message, model = csaud_testnet.Reassembly(packets), set()
     for i in order:
         assert not message.complete
         assert message.mark(i)

@@ -4,8 +4,8 @@ packets, what both ends have posted completes."""
 import random
 from typing import Any
 
+import csaud_testnet
 import pytest
-from csaud import _core
 
 from tests.hostlib.core_support import S, content, network, retransmitted, total
 
@@ -42,7 +42,7 @@ def test_any_order_of_posting(seed: int) -> None:
     """Ten messages between each pair, sends posted in one order, each receive only when the ones before it in
     another order have completed, some data and control lost."""
     chance = random.Random(seed)
-    loss = _core.testing.Chance()
+    loss = csaud_testnet.Chance()
     loss.drop_data = loss.drop_control = chance.choice([0.0, 0.05])
     loss.seed = seed
     world, size = 4, 20 * 64

@@ -3,6 +3,7 @@
 import itertools
 from typing import Any
 
+import csaud_testnet
 import pytest
 from csaud import _core
 
@@ -158,7 +159,7 @@ def test_a_second_notice_of_the_same_copy_does_nothing() -> None:
     receive = net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
     net.post_send(0, 1, MESSAGE, coll_seq=1)
     fields = _core.wire.decode_any(net.last_packet(0, DATA))[1]
-    again = _core.testing.cut(
+    again = csaud_testnet.cut(
         _core.wire.encode({**fields, "pkt_idx": 11, "attempt": 0, "payload": bytes(64)})
     )
     net.run_until(60 * US)

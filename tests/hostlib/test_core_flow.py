@@ -3,6 +3,7 @@
 import random
 from typing import Any
 
+import csaud_testnet
 import pytest
 from csaud import _core
 
@@ -26,9 +27,9 @@ FABRIC = {"latency": 20 * US, "rate_bps": 1_000_000_000, "nic_queue": 2}
 
 
 def incast(link: dict[str, Any], **settings: Any) -> dict[str, Any]:
-    chance = _core.testing.Chance()
+    chance = csaud_testnet.Chance()
     settings = {"shared_window": SHARED, "timer_tick": 10 * US, **settings}
-    outcome: dict[str, Any] = _core.testing.run(
+    outcome: dict[str, Any] = csaud_testnet.run(
         work("incast", SENDERS + 1, 100), config(**settings), link_model(**FABRIC, **link), chance
     )
     assert outcome["finished"]
@@ -54,8 +55,8 @@ TURNS = {"shared_window": SHARED, "timer_tick": 10 * US, "path_mtu": 4096, "rate
 def test_more_senders_than_packets_that_may_be_under_way_take_turns(senders: int) -> None:
     """From the first packet on, and without letting the link idle: within 6 % of what its bytes take."""
     packets = 6
-    outcome = _core.testing.run(
-        work("incast", senders + 1, packets), config(**TURNS), link_model(**FAST), _core.testing.Chance()
+    outcome = csaud_testnet.run(
+        work("incast", senders + 1, packets), config(**TURNS), link_model(**FAST), csaud_testnet.Chance()
     )
     assert outcome["finished"]
     assert outcome["fabric"]["deepest_queue"] < SHARED
@@ -137,10 +138,10 @@ def test_lost_credit_heals(lost: float) -> None:
 @pytest.mark.parametrize("pattern", ["ring", "all_to_all", "incast"])
 @pytest.mark.parametrize("shared", [1, 5])
 def test_the_smallest_windows_under_loss_end(pattern: str, shared: int) -> None:
-    chance = _core.testing.Chance()
+    chance = csaud_testnet.Chance()
     chance.drop_data = chance.drop_control = 0.1
     chance.seed = 7
-    outcome = _core.testing.run(
+    outcome = csaud_testnet.run(
         work(pattern, 6, 40, limit=60_000 * MS),
         config(shared_window=shared, window=4),
         link_model(**FABRIC),

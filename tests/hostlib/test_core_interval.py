@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import csaud_testnet
 import pytest
 
-from tests.hostlib.core_support import DATA, MS, US, Drop, content, first_copy, network, testing, transfer
+from tests.hostlib.core_support import DATA, MS, US, Drop, content, first_copy, network, transfer
 
 RTT = 10 * US
 PATHS = 16
@@ -13,7 +14,7 @@ MESSAGE = content(40 * 64)
 
 def learned(late: dict[int, int], periods: int = 1) -> tuple[int, int]:
     """delta and sigma after so many periods in which first copies came late on these paths, by so much."""
-    estimator = testing.ReorderEstimator()
+    estimator = csaud_testnet.ReorderEstimator()
     for period in range(1, periods + 1):
         for path, time in late.items():
             estimator.filled(time, path, PATHS)
@@ -33,7 +34,7 @@ def test_what_is_late_on_most_paths_is_learned() -> None:
 
 
 def test_what_was_learned_is_forgotten_where_nothing_is_late_any_more() -> None:
-    estimator = testing.ReorderEstimator()
+    estimator = csaud_testnet.ReorderEstimator()
     for path in range(PATHS):
         estimator.filled(5 * US, path, PATHS)
     for period in range(1, 12):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import csaud_testnet
 import pytest
 from csaud import _core
 
@@ -126,7 +127,7 @@ def test_a_dead_rank_is_named_by_every_survivor_within_5_s(dead: int, when: int)
 
 
 def chance(**probabilities: float) -> Any:
-    c = _core.testing.Chance()
+    c = csaud_testnet.Chance()
     for name, value in probabilities.items():
         setattr(c, name, value)
     return c

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import csaud_testnet
 import pytest
 
 from tests.hostlib.core_support import (
@@ -11,7 +12,6 @@ from tests.hostlib.core_support import (
     content,
     network,
     retransmitted,
-    testing,
     total,
     transfer,
 )
@@ -91,7 +91,7 @@ def test_what_comes_early_is_reported_with_its_payload() -> None:
 
 
 def test_a_path_tracker_that_rested_takes_the_first_number_as_it_comes() -> None:
-    tracker = testing.PathTracker(known=False)
+    tracker = csaud_testnet.PathTracker(known=False)
     tracker.on_loss(16, 900)  # says nothing to who does not know where the path is
     assert tracker.on_data(16, 1_000, True) == (0, 0)
     assert tracker.on_data(16, 1_001, True) == (0, 0)

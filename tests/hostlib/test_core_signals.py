@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import csaud_testnet
 import pytest
 from csaud import _core
 
@@ -156,7 +157,7 @@ def test_a_repeated_bounce_does_nothing(icrc: bool) -> None:
     net.post_send(0, 1, MESSAGE, coll_seq=1)
     fields = _core.wire.decode_any(net.last_packet(0, DATA))[1]
     copy = _core.wire.encode({**fields, "pkt_idx": 9, "payload": bytes(64)})
-    again = _core.testing.cut(copy, "bounce", icrc=icrc)
+    again = csaud_testnet.cut(copy, "bounce", icrc=icrc)
     net.run_until(60_000)
     for _ in range(5):
         net.inject(0, again)
@@ -188,7 +189,7 @@ def test_what_a_switch_makes_is_read_back(signal: str, icrc: bool) -> None:
         "path_seq": 6,
     }
     data = _core.wire.encode({**route, **name, "type": DATA, "payload": bytes(61)})
-    loss = _core.testing.cut(data, signal, icrc=icrc)
+    loss = csaud_testnet.cut(data, signal, icrc=icrc)
     ends = (1, 2, 3, 4) if signal == "trim" else (2, 1, 4, 3)
     fault, fields = _core.wire.decode(loss, ends[3], 5)
     assert fault == "none"

@@ -1,6 +1,6 @@
 """Random networks and random messages, by seed: all data arrives exactly and the books balance."""
 
-from csaud import _core
+import csaud_testnet
 
 from tests.hostlib.core_support import content, network, retransmitted
 
@@ -9,10 +9,10 @@ DETECTORS = ("rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe")
 
 
 def test_every_seed_holds() -> None:
-    """To repeat one: `_core.testing.soak(seed)`."""
+    """To repeat one: `csaud_testnet.soak(seed)`."""
     failures, sums = [], dict.fromkeys(DETECTORS, 0)
     for seed in SEEDS:
-        failure, totals = _core.testing.soak(seed)
+        failure, totals = csaud_testnet.soak(seed)
         if failure:
             failures.append(f"seed {seed}: {failure}")
         for name in DETECTORS:
@@ -23,14 +23,14 @@ def test_every_seed_holds() -> None:
 
 
 def test_the_same_seed_is_the_same_run() -> None:
-    assert all(_core.testing.soak(seed) == _core.testing.soak(seed) for seed in (3, 14, 159))
+    assert all(csaud_testnet.soak(seed) == csaud_testnet.soak(seed) for seed in (3, 14, 159))
 
 
 def test_a_ring_of_eight_under_five_per_cent_loss() -> None:
     """As an all-reduce sends: each rank to the next, step after step, every kind of loss at once."""
     world, steps, size = 8, 14, 64 * 37 + 5
     net = network(world, link={"jitter": 20_000})
-    chance = _core.testing.Chance()
+    chance = csaud_testnet.Chance()
     chance.drop_data, chance.drop_control, chance.trim, chance.seed = 0.05, 0.05, 0.05, 11
     net.set_chance(chance)
     for step in range(steps):

@@ -3,6 +3,7 @@
 import random
 import struct
 
+import csaud_testnet
 import pytest
 from csaud import _core
 from hypothesis import given
@@ -151,7 +152,7 @@ def test_every_other_bit_is_covered_by_the_icrc_or_a_check() -> None:
 
 def test_a_trimmed_packet_is_94_bytes_with_ethernet() -> None:
     packet = wire.encode({**ROUTE, **HEADER, "payload": bytes(100)})
-    cut = _core.testing.cut(packet)
+    cut = csaud_testnet.cut(packet)
     assert len(cut) == 94 - 14
     ip = IP(cut)
     assert (ip.len, ip[UDP].len, ip[UDP].dport) == (80, 60, 49791)

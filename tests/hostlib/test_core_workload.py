@@ -2,17 +2,17 @@
 
 from typing import Any
 
+import csaud_testnet
 import pytest
-from csaud import _core
 
 from tests.hostlib.core_support import MS, config, link_model, work
 
 
 def outcome(pattern: str, loss: float, **settings: Any) -> dict[str, Any]:
-    chance = _core.testing.Chance()
+    chance = csaud_testnet.Chance()
     chance.drop_data = chance.drop_control = loss
     chance.seed = 3
-    found: dict[str, Any] = _core.testing.run(
+    found: dict[str, Any] = csaud_testnet.run(
         work(pattern, 8, 8, iterations=3, pause=40 * MS, limit=60_000 * MS),
         config(**settings),
         link_model(rate_bps=1_000_000_000, nic_queue=2),

@@ -3,8 +3,8 @@
 import random
 from typing import Any
 
+import csaud_testnet
 import pytest
-from csaud import _core
 
 from tests.hostlib.core_support import (
     DATA,
@@ -107,7 +107,7 @@ def test_attempts_beyond_255() -> None:
 
 @pytest.mark.parametrize("bits", [3, 4, 8, 16])
 def test_path_tracker(bits: int) -> None:
-    tracker, size = _core.testing.PathTracker(), 1 << bits
+    tracker, size = csaud_testnet.PathTracker(), 1 << bits
     for seq in range(3 * size):
         if seq % 5 == 3:
             continue  # lost
@@ -116,7 +116,7 @@ def test_path_tracker(bits: int) -> None:
 
 
 def test_path_tracker_reported_holes_are_no_gaps() -> None:
-    tracker = _core.testing.PathTracker()
+    tracker = csaud_testnet.PathTracker()
     assert tracker.on_data(16, 0, True)[1] == 0
     for seq in (1, 2, 4):
         tracker.on_loss(16, seq)

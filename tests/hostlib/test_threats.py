@@ -3,6 +3,7 @@
 import itertools
 from typing import Any
 
+import csaud_testnet
 import pytest
 from csaud import _core
 
@@ -243,7 +244,7 @@ def authenticated(world: int = 2, **settings: Any) -> Any:
 
 @pytest.mark.parametrize("signal", ["trim", "bounce", "both"])
 def test_authenticated_packets_are_exchanged_and_recovered_as_ever(signal: str) -> None:
-    chance = _core.testing.Chance()
+    chance = csaud_testnet.Chance()
     chance.drop_data, chance.trim, chance.drop_control, chance.duplicate = 0.05, 0.1, 0.05, 0.05
     net = authenticated(3, link={"signal": signal}, ordered=True)
     net.set_chance(chance)

@@ -18,6 +18,8 @@ from tests.support import overlay
 PACKAGES = {"hostlib": "csaud", "softswitch": "csaud_softswitch", "sim": "csaud_sim"}
 """Folder -> the package there that has a native module."""
 NATIVE = "hostlib/native"
+TESTNET = "csaud_testnet"
+"""Native module of the tests; it has the core in it, too."""
 MEMORY = 16 << 30  # bytes of address space: a mutant may ask for all there is
 PYTEST = ("-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not thorough")
 
@@ -40,26 +42,28 @@ class Workshop:
         self._copy(root)
         self._modules()
         self._environ = {**os.environ, **overlay.environment(overlay.sources(self.tree))}
-        for package in PACKAGES.values():
-            overlay.check(self._environ, f"{package}._core", self.tree)
+        for module in (*(f"{package}._core" for package in PACKAGES.values()), TESTNET):
+            overlay.check(self._environ, module, self.tree)
 
     def write(self, path: str, text: str) -> None:
         (self.tree / path).write_text(text)
 
     def build(self) -> str | None:
-        """Build the host's native module from the copy; the compiler's words where that fails."""
+        """Build the host's native modules from the copy; the compiler's words where that fails."""
         if not (self._native / "build.ninja").exists():
             launcher = ["-DCMAKE_CXX_COMPILER_LAUNCHER=ccache"] if shutil.which("ccache") else []
             configure = ["cmake", "-S", self.tree / NATIVE, "-B", self._native, "-G", "Ninja", *launcher,
                          f"-DPython_EXECUTABLE={sys.executable}", "-DCSAUD_WERROR=OFF",
                          "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1"]  # fmt: skip
             subprocess.run(configure, check=True, stdout=subprocess.DEVNULL)
-        command = ["ninja", "-C", self._native, "-j", "2", "csaud_core_module"]
+        command = ["ninja", "-C", self._native, "-j", "2", "csaud_core_module", TESTNET]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode != 0:
             return done.stdout[-2000:]
         [module] = self._native.glob("_core*.so")
         shutil.copy2(module, self.tree / "hostlib" / "csaud")
+        [testnet] = self._native.glob(f"testing/{TESTNET}*.so")
+        shutil.copy2(testnet, self.tree / "hostlib")
         return None
 
     def ask(self, tests: list[str], limit_s: float | None = None) -> Answer:
@@ -99,10 +103,11 @@ class Workshop:
             shutil.copy(source, target)
 
     def _modules(self) -> None:
-        for folder, package in PACKAGES.items():
-            module = importlib.import_module(f"{package}._core")
+        places = {f"{package}._core": f"{folder}/{package}" for folder, package in PACKAGES.items()}
+        for name, place in {**places, TESTNET: "hostlib"}.items():
+            module = importlib.import_module(name)
             assert module.__file__ is not None
-            shutil.copy2(module.__file__, self.tree / folder / package)
+            shutil.copy2(module.__file__, self.tree / place)
 
 
 def _limited() -> None:

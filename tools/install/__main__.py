@@ -1,4 +1,4 @@
-"""python -m tools.install run: what running needs, native code compiled; test: what tests need, too."""
+"""python -m tools.install run: what running needs, native code compiled; test: then, what tests need, too."""
 
 from __future__ import annotations
 
@@ -56,6 +56,8 @@ def install(root: Path, purpose: str) -> None:
         if native:
             environment.add()
             progress.line("csaud is installed")
+        if not native or environment.has_testnet():
+            environment.build_testnet()
 
 
 def main() -> int:

@@ -17,6 +17,8 @@ from tools.install.progress import Progress
 _PIP_LOG, _BUILD_LOG = "pip.log", "install.log"
 # Without build isolation, what comes as an sdist is built by the setuptools that stands here.
 _SETUPTOOLS = "setuptools>=70.1"
+# Target and folder of the native module that only tests and benchmarks import.
+_TESTNET = "csaud_testnet", "hostlib/native/testing"
 
 
 class Environment:
@@ -90,7 +92,23 @@ class Environment:
     def build(self) -> None:
         """Compile the native code, and make the wheel through which the package is used where it lies."""
         shutil.rmtree(self._wheels, ignore_errors=True)
-        step = self._progress.begin("native code")
+        hook = f"from scikit_build_core.build import build_editable; build_editable({str(self._wheels)!r})"
+        self._compile("native code", [self._python, "-c", hook])
+
+    def build_testnet(self) -> None:
+        """Compile the native module of the tests, against what `build` left, and install it."""
+        target, folder = _TESTNET
+        build = self._root / "build/cmake"
+        self._compile("native code of the tests", ["cmake", "--build", build, "--target", target])
+        (packages,) = self._path.glob("lib/python3*/site-packages")
+        self._commands.run(_BUILD_LOG, ["cmake", "--install", build / folder, "--prefix", packages])
+
+    def has_testnet(self) -> bool:
+        """Whether it was installed: then it has to fit to the package that is."""
+        return any(self._path.glob(f"lib/python3*/site-packages/{_TESTNET[0]}.*"))
+
+    def _compile(self, what: str, command: list[str | Path]) -> None:
+        step = self._progress.begin(what)
         begun = 0.0
 
         def watch(line: str) -> None:
@@ -106,8 +124,7 @@ class Environment:
                 done / count,
             )
 
-        hook = f"from scikit_build_core.build import build_editable; build_editable({str(self._wheels)!r})"
-        self._commands.run(_BUILD_LOG, [self._python, "-c", hook], watch)
+        self._commands.run(_BUILD_LOG, command, watch)
         self._progress.end(step, "compiled")
 
     def add(self) -> None:

@@ -9,10 +9,8 @@
 namespace csaud::bindings {
 
 void bind_core(nanobind::module_& m);         // the protocol core: configuration, endpoint, wire format
-void bind_testing(nanobind::module_& m);      // the virtual network of the tests
 void bind_device(nanobind::module_& m);       // devices and the progress thread
 void bind_collectives(nanobind::module_& m);  // plans, executions, reductions
-void bind_executor(nanobind::module_& m);     // an executor without an endpoint, for tests
 void bind_verbs(nanobind::module_& m);        // RDMA devices; nothing where it was built without their header
 
 inline nanobind::bytes to_bytes(std::span<const std::byte> b) {

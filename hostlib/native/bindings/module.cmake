@@ -10,7 +10,7 @@ target_include_directories(csaud_core_module PRIVATE ${CMAKE_CURRENT_SOURCE_DIR}
 # Warnings are for our own code, not for what its headers include.
 target_include_directories(csaud_core_module SYSTEM PRIVATE ${NB_DIR}/include ${Python_INCLUDE_DIRS})
 target_link_libraries(csaud_core_module PRIVATE csaud_host_core csaud_host_options)
-foreach(part csaud_host_testing csaud_host_device csaud_host_perf)
+foreach(part csaud_host_device csaud_host_perf)
   if(TARGET ${part})
     target_link_libraries(csaud_core_module PRIVATE ${part})
   endif()

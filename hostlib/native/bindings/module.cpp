@@ -7,8 +7,6 @@ NB_MODULE(_core, m) {
     m.doc() = "Native part of csaud: protocol core, devices, progress thread.";
     csaud::bindings::bind_core(m);
     csaud::bindings::bind_collectives(m);
-    csaud::bindings::bind_testing(m);
-    csaud::bindings::bind_executor(m);
     csaud::bindings::bind_device(m);
     csaud::bindings::bind_verbs(m);
 }

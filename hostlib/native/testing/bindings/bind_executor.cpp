@@ -1,5 +1,4 @@
-// An executor whose messages a test delivers itself, in any order and at any time:
-// csaud._core.testing.Executor.
+// An executor whose messages a test delivers itself, in any order and at any time.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/vector.h>
@@ -12,9 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "bindings.hpp"
 #include "collectives/executor.hpp"
 #include "held_execution.hpp"
+#include "testnet.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -94,8 +93,7 @@ class TestExecutor {
 }  // namespace
 
 void bind_executor(nb::module_& m) {
-    nb::module_ testing = m.attr("testing");
-    nb::class_<Posted>(testing, "Posted", "A message that an executor posted.")
+    nb::class_<Posted>(m, "Posted", "A message that an executor posted.")
         .def_ro("id", &Posted::id)
         .def_ro("is_send", &Posted::is_send)
         .def_ro("peer", &Posted::peer)
@@ -114,7 +112,7 @@ void bind_executor(nb::module_& m) {
                 if (!p.buffer.empty()) std::memcpy(p.buffer.data(), payload.c_str(), payload.size());
             },
             "payload"_a, "What it receives.");
-    nb::class_<TestExecutor>(testing, "Executor", "Runs executions over messages that its owner delivers.")
+    nb::class_<TestExecutor>(m, "Executor", "Runs executions over messages that its owner delivers.")
         .def(nb::init<std::uint16_t, std::uint16_t>(), "rank"_a, "epoch"_a = 0)
         .def("start", &TestExecutor::start, "execution"_a, "now"_a)
         .def("complete", &TestExecutor::complete, "id"_a, "is_send"_a, "status"_a, "rank"_a, "now"_a,

@@ -1,24 +1,15 @@
-// The virtual network and the core's small parts for the tests: csaud._core.testing.
+// The virtual network: links, what befalls packets on them, and the endpoints at their ends.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/function.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
-#include <optional>
-#include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "bindings.hpp"
-#include "csaud_host/loss/path_gap.hpp"
-#include "csaud_host/loss/reorder.hpp"
-#include "csaud_host/messages/reassembly.hpp"
-#include "soak.hpp"
+#include "testnet.hpp"
 #include "virtual_network.hpp"
-#include "workload.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -31,39 +22,9 @@ using testing::Fate;
 using testing::LinkModel;
 using testing::LossSignal;
 using testing::PacketView;
-using testing::Pattern;
 using testing::TierModel;
 using testing::Verdict;
 using testing::VirtualNetwork;
-using testing::Workload;
-
-std::vector<std::byte> vector_of(const nb::bytes& b) {
-    const auto* p = static_cast<const std::byte*>(b.data());
-    return {p, p + b.size()};
-}
-
-nb::dict stats_of(const Stats& stats) {
-    nb::dict d;
-    stats.for_each([&](const char* name, std::uint64_t value) { d[name] = value; });
-    return d;
-}
-
-nb::dict counts_of(const testing::FabricCounts& c) {
-    nb::dict d;
-    d["data_dropped"] = c.data_dropped;
-    d["data_cut"] = c.data_cut;
-    d["data_trimmed"] = c.data_trimmed;
-    d["data_bounced"] = c.data_bounced;
-    d["data_marked"] = c.data_marked;
-    d["data_duplicated"] = c.data_duplicated;
-    d["data_corrupted"] = c.data_corrupted;
-    d["control_dropped"] = c.control_dropped;
-    d["control_duplicated"] = c.control_duplicated;
-    d["loss_dropped"] = c.loss_dropped;
-    d["queue_dropped"] = c.queue_dropped;
-    d["deepest_queue"] = c.deepest_queue;
-    return d;
-}
 
 // What a hook may answer: None, "drop", "trim", "corrupt", "mark", ("delay", ns) or ("duplicate", ns).
 Verdict verdict_of(const nb::object& answer) {
@@ -203,7 +164,7 @@ void bind_models(nb::module_& t) {
         .def_prop_ro("newest_tx_ts", control(&wire::ControlPart::newest_tx_ts));
 }
 
-void bind_network(nb::module_& t) {
+void bind_endpoints(nb::module_& t) {
     nb::class_<VirtualNetwork>(t, "VirtualNetwork", "Endpoints of one job under virtual time.")
         .def(nb::init<std::uint16_t, const EndpointConfig&, const LinkModel&, const Chance&>(), "world"_a,
              "config"_a, "link"_a, "chance"_a)
@@ -315,123 +276,28 @@ void bind_network(nb::module_& t) {
              "What does not balance between ranks and fabric; '' if all does.");
 }
 
-void bind_workload(nb::module_& t) {
-    nb::enum_<Pattern>(t, "Pattern", "Who sends to whom.")
-        .value("ring", Pattern::ring)
-        .value("all_to_all", Pattern::all_to_all)
-        .value("incast", Pattern::incast)
-        .value("urgent", Pattern::urgent);
-    nb::class_<Workload>(t, "Workload", "Collectives on a virtual network; times in nanoseconds.")
-        .def(nb::init<>())
-        .def_rw("pattern", &Workload::pattern)
-        .def_rw("ranks", &Workload::ranks)
-        .def_rw("packets", &Workload::packets)
-        .def_rw("urgent_packets", &Workload::urgent_packets)
-        .def_rw("iterations", &Workload::iterations)
-        .def_rw("warm_up", &Workload::warm_up)
-        .def_rw("pause", &Workload::pause)
-        .def_rw("limit", &Workload::limit);
-    t.def(
-        "run",
-        [](const Workload& load, const EndpointConfig& config, const LinkModel& link, const Chance& chance) {
-            const testing::WorkloadResult r = [&] {
-                const nb::gil_scoped_release release;
-                return testing::run(load, config, link, chance);
-            }();
-            nb::dict d;
-            d["flows"] = r.flows;
-            d["completions"] = r.completions;
-            d["finished"] = r.finished;
-            d["sends"] = r.sends;
-            d["sends_open"] = r.sends_open;
-            d["stats"] = stats_of(r.totals);
-            d["fabric"] = counts_of(r.counts);
-            return d;
-        },
-        "workload"_a, "config"_a, "link"_a, "chance"_a,
-        "What flows and iterations took (ns), and the counters of ranks and fabric.");
-}
-
-void bind_parts(nb::module_& t) {
-    nb::class_<Reassembly>(t, "Reassembly", "Arrival state of one message.")
-        .def(
-            "__init__",
-            [](Reassembly* self, std::size_t total) {
-                new (self) Reassembly();
-                self->reset(total);
-            },
-            "total"_a)
-        .def("mark", &Reassembly::mark, "idx"_a)
-        .def("has", &Reassembly::has, "idx"_a)
-        .def("next_missing", &Reassembly::next_missing, "start"_a, "end"_a)
-        .def_prop_ro("complete", &Reassembly::complete)
-        .def_prop_ro("received", &Reassembly::received)
-        .def_prop_ro("first_missing", &Reassembly::first_missing)
-        .def_prop_ro("high", &Reassembly::high)
-        .def_prop_ro("bitmap", [](const Reassembly& r) {
-            std::vector<std::byte> out(Bitmap::wire_bytes(r.total()));
-            r.bitmap().write(out, r.total());
-            return to_bytes(out);
-        });
-    nb::class_<Bitmap>(t, "Bitmap")
-        .def(nb::init<>())
-        .def("set", &Bitmap::set, "i"_a)
-        .def("test", &Bitmap::test, "i"_a)
-        .def("count", &Bitmap::count)
-        .def("first_clear", &Bitmap::first_clear, "start"_a, "end"_a)
-        .def(
-            "merge",
-            [](Bitmap& b, const nb::bytes& in, std::size_t bits) { return b.merge(vector_of(in), bits); },
-            "wire"_a, "bits"_a)
-        .def(
-            "write",
-            [](const Bitmap& b, std::size_t bits) {
-                std::vector<std::byte> out(Bitmap::wire_bytes(bits));
-                b.write(out, bits);
-                return to_bytes(out);
-            },
-            "bits"_a);
-    nb::class_<PathTracker>(t, "PathTracker", "Holes in path_seq of one path.")
-        .def(nb::init<bool>(), "known"_a = true)
-        .def(
-            "on_data",
-            [](PathTracker& p, unsigned bits, std::uint16_t seq, bool ordered) {
-                const PathGap gap = p.on_data(Serial(bits), seq, ordered);
-                return nb::make_tuple(gap.first, gap.count);
-            },
-            "bits"_a, "seq"_a, "ordered"_a)
-        .def(
-            "on_loss", [](PathTracker& p, unsigned bits, std::uint16_t seq) { p.on_loss(Serial(bits), seq); },
-            "bits"_a, "seq"_a);
-    nb::class_<ReorderEstimator>(t, "ReorderEstimator")
-        .def(nb::init<>())
-        .def("filled", &ReorderEstimator::filled, "late"_a, "path"_a, "paths"_a)
-        .def("arrived", &ReorderEstimator::arrived, "now"_a, "rtt"_a)
-        .def_prop_ro("delta", &ReorderEstimator::delta)
-        .def("sigma", &ReorderEstimator::sigma, "rtt"_a);
-}
-
 }  // namespace
 
-void bind_testing(nb::module_& m) {
-    nb::module_ t = m.def_submodule("testing", "The core's parts and a virtual network, for tests.");
+nb::dict counts_of(const testing::FabricCounts& c) {
+    nb::dict d;
+    d["data_dropped"] = c.data_dropped;
+    d["data_cut"] = c.data_cut;
+    d["data_trimmed"] = c.data_trimmed;
+    d["data_bounced"] = c.data_bounced;
+    d["data_marked"] = c.data_marked;
+    d["data_duplicated"] = c.data_duplicated;
+    d["data_corrupted"] = c.data_corrupted;
+    d["control_dropped"] = c.control_dropped;
+    d["control_duplicated"] = c.control_duplicated;
+    d["loss_dropped"] = c.loss_dropped;
+    d["queue_dropped"] = c.queue_dropped;
+    d["deepest_queue"] = c.deepest_queue;
+    return d;
+}
+
+void bind_network(nb::module_& t) {
     bind_models(t);
-    bind_network(t);
-    bind_workload(t);
-    bind_parts(t);
-    t.def(
-        "soak",
-        [](std::uint64_t seed) {
-            const testing::SoakResult r = [&] {
-                const nb::gil_scoped_release release;
-                return testing::soak(seed);
-            }();
-            nb::dict d = stats_of(r.totals);
-            d["packets"] = r.packets;
-            d["virtual_ns"] = r.virtual_ns;
-            return nb::make_tuple(r.failure, d);
-        },
-        "seed"_a, "(failure, totals) of a random run; failure is '' when all held.");
+    bind_endpoints(t);
     t.def(
         "cut",
         [](const nb::bytes& p, const std::string& signal, bool icrc, std::size_t kept, std::uint16_t port) {

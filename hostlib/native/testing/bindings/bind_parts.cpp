@@ -1,0 +1,78 @@
+// Small parts of the core, by themselves.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "csaud_host/loss/path_gap.hpp"
+#include "csaud_host/loss/reorder.hpp"
+#include "csaud_host/messages/reassembly.hpp"
+#include "testnet.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace csaud::bindings {
+
+void bind_parts(nb::module_& t) {
+    nb::class_<Reassembly>(t, "Reassembly", "Arrival state of one message.")
+        .def(
+            "__init__",
+            [](Reassembly* self, std::size_t total) {
+                new (self) Reassembly();
+                self->reset(total);
+            },
+            "total"_a)
+        .def("mark", &Reassembly::mark, "idx"_a)
+        .def("has", &Reassembly::has, "idx"_a)
+        .def("next_missing", &Reassembly::next_missing, "start"_a, "end"_a)
+        .def_prop_ro("complete", &Reassembly::complete)
+        .def_prop_ro("received", &Reassembly::received)
+        .def_prop_ro("first_missing", &Reassembly::first_missing)
+        .def_prop_ro("high", &Reassembly::high)
+        .def_prop_ro("bitmap", [](const Reassembly& r) {
+            std::vector<std::byte> out(Bitmap::wire_bytes(r.total()));
+            r.bitmap().write(out, r.total());
+            return to_bytes(out);
+        });
+    nb::class_<Bitmap>(t, "Bitmap")
+        .def(nb::init<>())
+        .def("set", &Bitmap::set, "i"_a)
+        .def("test", &Bitmap::test, "i"_a)
+        .def("count", &Bitmap::count)
+        .def("first_clear", &Bitmap::first_clear, "start"_a, "end"_a)
+        .def(
+            "merge",
+            [](Bitmap& b, const nb::bytes& in, std::size_t bits) { return b.merge(vector_of(in), bits); },
+            "wire"_a, "bits"_a)
+        .def(
+            "write",
+            [](const Bitmap& b, std::size_t bits) {
+                std::vector<std::byte> out(Bitmap::wire_bytes(bits));
+                b.write(out, bits);
+                return to_bytes(out);
+            },
+            "bits"_a);
+    nb::class_<PathTracker>(t, "PathTracker", "Holes in path_seq of one path.")
+        .def(nb::init<bool>(), "known"_a = true)
+        .def(
+            "on_data",
+            [](PathTracker& p, unsigned bits, std::uint16_t seq, bool ordered) {
+                const PathGap gap = p.on_data(Serial(bits), seq, ordered);
+                return nb::make_tuple(gap.first, gap.count);
+            },
+            "bits"_a, "seq"_a, "ordered"_a)
+        .def(
+            "on_loss", [](PathTracker& p, unsigned bits, std::uint16_t seq) { p.on_loss(Serial(bits), seq); },
+            "bits"_a, "seq"_a);
+    nb::class_<ReorderEstimator>(t, "ReorderEstimator")
+        .def(nb::init<>())
+        .def("filled", &ReorderEstimator::filled, "late"_a, "path"_a, "paths"_a)
+        .def("arrived", &ReorderEstimator::arrived, "now"_a, "rtt"_a)
+        .def_prop_ro("delta", &ReorderEstimator::delta)
+        .def("sigma", &ReorderEstimator::sigma, "rtt"_a);
+}
+
+}  // namespace csaud::bindings
