@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import io
 import json
 import signal
 import socket
@@ -15,6 +16,7 @@ from csaud_controller.cli import signal as signals
 from csaud_controller.control.client import ControlError, RefusedError, ask, wait_programmed, wait_served
 from csaud_controller.policy.spray import MODES
 from csaud_controller.run.directory import RunDir
+from rich.console import Console
 from typer.testing import CliRunner, Result
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
@@ -431,3 +433,26 @@ def test_an_error_of_a_task_group_is_told_by_itself() -> None:
     with pytest.raises(ExceptionGroup) as both:  # what is no error of the user's stays whole
         asyncio.run(controller._serve(fail(ControlError("expected"), KeyError("a mistake of ours"))))
     assert both.group_contains(KeyError)
+
+
+def test_a_spray_mode_that_is_not_there_is_a_usage_error_of_the_controller(run: RunDir) -> None:
+    result = csaud(run, "controller", "run", "--spray", "x")
+    assert result.exit_code == 2
+    assert "'x' is not one of 'ecmp', 'entropy'" in result.output
+
+
+def test_what_switches_say_is_text_not_markup() -> None:
+    said = "[/] insert fault.inject[port=1] :smile:"
+    switch = {
+        "primary": False, "connected": False, "programmed_s": None, "in_sync": False, "held": 0, "repairs": 0,
+        "error": said, "refused": [said], "refused_total": 2,
+    }  # fmt: skip
+    status = {
+        "fabric": "f", "target": "soft", "pipeline": {"digest": "0" * 64}, "links": [],
+        "switches": {"l1": switch}, "miswired": {"l1:1": "[/]:3"},
+    }  # fmt: skip
+    out = io.StringIO()
+    fabric._render(Console(file=out, width=200, emoji=False), status)
+    assert out.getvalue().count(said) == 2
+    assert "l1 refuses 1 more" in out.getvalue()
+    assert "l1:1 is wired to [/]:3" in out.getvalue()

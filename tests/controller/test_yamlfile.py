@@ -103,6 +103,14 @@ def test_what_is_no_mapping_is_told(text: str, expected: str) -> None:
     assert str(mistake(text)).startswith(expected)
 
 
+def test_aliases_do_not_explode() -> None:
+    """Nine levels of nine: 400 bytes that are 400 million values."""
+    levels = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10))]
+    assert "aliases that repeat more than 100,000 values" in str(mistake("\n".join(levels) + "\n"))
+    value, _ = parse_yaml("a: &a [1, 2]\nb: [*a, *a]\n", "x.yaml")
+    assert value["b"] == [[1, 2], [1, 2]]
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nothing\.yaml: no such file"):
         load_model(tmp_path / "nothing.yaml", Policy)

@@ -60,13 +60,18 @@ Rate = Annotated[int, BeforeValidator(parse_rate), PlainSerializer(format_rate, 
 Duration = Annotated[int, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str)]
 
 
-def at_least(nanoseconds: int) -> AfterValidator:
-    """For a Duration that must not be shorter; said with units."""
+def between(least_ns: int, most_ns: int | None = None) -> AfterValidator:
+    """For a Duration that must be neither shorter nor longer; said with units."""
 
     def check(value: int) -> int:
-        if value < nanoseconds:
-            least = format_duration(nanoseconds)
-            raise ValueError(f"expected at least {least}, got {format_duration(value)}")
+        if value < least_ns or (most_ns is not None and value > most_ns):
+            word, limit = ("least", least_ns) if value < least_ns else ("most", most_ns or 0)
+            raise ValueError(f"expected at {word} {format_duration(limit)}, got {format_duration(value)}")
         return value
 
     return AfterValidator(check)
+
+
+def at_least(nanoseconds: int) -> AfterValidator:
+    """For a Duration that must not be shorter; said with units."""
+    return between(nanoseconds)

@@ -14,6 +14,9 @@ from pydantic_core import ErrorDetails
 _SCALARS = ("bool", "int", "float", "str")
 """How pydantic names the members of a union that are no models."""
 
+_MOST_COPIED = 100_000
+"""Values that aliases may repeat."""
+
 Loc = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -50,9 +53,12 @@ class _Reader:
         self.lines: dict[Loc, int] = {}
         self._constructor = yaml.SafeLoader("")
         self._open: set[int] = set()  # collections being read: an alias to one of them would never end
+        self._seen: set[int] = set()
+        self._copied = 0
 
     def value(self, node: yaml.Node, loc: Loc) -> Any:
         self.lines.setdefault(loc, node.start_mark.line + 1)
+        self._bound(node, loc)
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, loc)
         if id(node) in self._open:
@@ -64,6 +70,14 @@ class _Reader:
             return [self.value(item, (*loc, index)) for index, item in enumerate(node.value)]
         finally:
             self._open.discard(id(node))
+
+    def _bound(self, node: yaml.Node, loc: Loc) -> None:
+        """Aliases to aliases to aliases can make a gigabyte of a kilobyte."""
+        self._copied += id(node) in self._seen
+        self._seen.add(id(node))
+        if self._copied > _MOST_COPIED:
+            what = f"aliases that repeat more than {_MOST_COPIED:,} values"
+            raise ConfigError(self.file, self.lines[loc], key_text(loc), what)
 
     def _scalar(self, node: yaml.Node, loc: Loc) -> Any:
         try:

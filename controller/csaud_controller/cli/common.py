@@ -13,10 +13,12 @@ from typing import Annotated, Any, TypeVar
 import typer
 from csaud_runs.directory import ENVIRONMENT
 from csaud_runs.errors import RunError
+from pydantic import ValidationError
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from csaud_controller.base.yamlfile import ConfigError, FieldError
+from csaud_controller.base.yamlfile import ConfigError, FieldError, mistake
 from csaud_controller.control.client import ControlError, RefusedError, ask
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.model import Policy
@@ -72,6 +74,8 @@ def errors() -> Iterator[None]:
         yield
     except (UnknownName, RefusedError) as error:
         fail(str(error), USAGE)
+    except ValidationError as error:
+        fail(mistake(error), USAGE)
     except _KNOWN_ERRORS as error:
         fail(str(error), 1)
 
@@ -89,7 +93,7 @@ def emit(value: object, as_json: bool, render: Callable[[Console], None]) -> Non
     if as_json:
         sys.stdout.write(json.dumps(value, indent=2) + "\n")
     else:
-        render(Console(highlight=False))
+        render(Console(highlight=False, emoji=False))
 
 
 def table(title: str, *columns: str) -> Table:
@@ -136,7 +140,7 @@ def finish(
     def show(console: Console) -> None:
         render(console)
         for name, reason in pending.items():
-            console.print(f"[red]{name}[/red]: not applied yet: {reason}")
+            console.print(f"[red]{name}[/red]: not applied yet: {escape(reason)}")
         if not pending:
             console.print("applied on all switches")
 

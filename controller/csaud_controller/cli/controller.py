@@ -21,6 +21,7 @@ from csaud_controller.inventory import ClientTls, Fabric, load_fabric
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
+from csaud_controller.policy.spray import SprayMode
 from csaud_controller.run.directory import RunDir, find_run
 from csaud_controller.targets import TARGETS, target_named
 
@@ -42,7 +43,7 @@ def run(
         Path | None, typer.Option(help="Inventory to control instead of the run's fabric.json.")
     ] = None,
     policy: Annotated[Path | None, typer.Option(help="YAML file with the policy to begin with.")] = None,
-    spray: Annotated[str | None, typer.Option(help="Spray mode to begin with.")] = None,
+    spray: Annotated[SprayMode | None, typer.Option(help="Spray mode to begin with.")] = None,
     loss: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Probability of loss at the uplinks to begin with.")
     ] = None,
@@ -167,16 +168,19 @@ def status(run: RunOption = None, as_json: JsonOption = False) -> None:
         found, answer = request(run, "status")
         switches = answer["status"]["switches"]
         waiting = [name for name, switch in switches.items() if not switch["in_sync"]]
+        refused = {name: switch["refused"] for name, switch in switches.items() if switch["refused"]}
         result = {
             "run": str(found.path),
             "pid": answer["pid"],
             "generation": answer["status"]["generation"],
             "switches": len(switches),
             "not_in_sync": waiting,
+            "refused": refused,
         }
         text = "all tables in sync" if not waiting else f"not in sync: {', '.join(waiting)}"
-        line = f"controller {answer['pid']} of {found.path}: {len(switches)} switches, {text}"
-        emit(result, as_json, lambda console: console.print(line, soft_wrap=True))
+        lines = [f"controller {answer['pid']} of {found.path}: {len(switches)} switches, {text}"]
+        lines += [f"{name} refuses to {told}" for name, those in refused.items() for told in those]
+        emit(result, as_json, lambda console: console.print("\n".join(lines), soft_wrap=True, markup=False))
 
 
 @app.command()

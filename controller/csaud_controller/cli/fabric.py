@@ -6,6 +6,7 @@ from typing import Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
 
@@ -47,12 +48,17 @@ def _render(console: Console, status: dict[str, Any]) -> None:
             str(switch["held"]),
             str(switch["repairs"]),
             f"{took * 1000:.0f} ms" if took is not None else "",
-            switch["error"],
+            escape(switch["error"]),
         )
     console.print(switches)
+    for name, switch in status["switches"].items():
+        for told in switch["refused"]:
+            console.print(f"[red]{name} refuses to[/red] {escape(told)}", soft_wrap=True)
+        if (more := switch["refused_total"] - len(switch["refused"])) > 0:
+            console.print(f"[red]{name} refuses {more} more[/red]")
     links = table("\nLinks", "from", "to", "state")
     for link in status["links"]:
         links.add_row(link["a"], link["b"], "up" if link["up"] else "[red]down[/red]")
     console.print(links)
     for at, origin in status["miswired"].items():
-        console.print(f"[red]{at} is wired to {origin}[/red], against the inventory")
+        console.print(f"[red]{at} is wired to {escape(origin)}[/red], against the inventory")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from csaud_controller.cli.common import (
     JsonOption,
@@ -117,7 +118,7 @@ def _render_stats(console: Console, result: dict[str, Any], by_path: bool, nonze
         console.print("no host has reported")
         return
     rows = table("", "host", "path#" if by_path else "paths#", "DATA#", "again#", "%#", "marked#", "%#", "")
-    for host, paths in result["hosts"].items():
+    for host, paths in ((escape(name), those) for name, those in result["hosts"].items()):
         denied = [path for path in paths if int(path) in result["denied"]]
         if by_path:
             for path, found in paths.items():

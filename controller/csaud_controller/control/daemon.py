@@ -40,9 +40,6 @@ async def serve(
     stored = store.load(run.desired_file) or store.Stored()
     if intent is not None:
         stored = stored.model_copy(update={"intent": intent})
-    stored.intent.check(fabric)
-    target.check(stored.intent.policy)
-    store.save(run.desired_file, stored)
     controller = FabricController(
         fabric,
         target.find_program(program),
@@ -52,6 +49,7 @@ async def serve(
         probe_interval_s=probe_interval_s,
         audit_s=audit_s,
     )
+    store.save(run.desired_file, stored)
     server = ControlServer(controller, run.control_socket, reports)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):

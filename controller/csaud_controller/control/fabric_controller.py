@@ -13,6 +13,7 @@ from typing import Any
 
 from finsy.p4schema import P4SchemaCache
 
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.desired.changes import Changes
@@ -26,6 +27,8 @@ from csaud_controller.paths.live import LiveView
 from csaud_controller.policy.intent import Intent
 from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.entities import TableState
+from csaud_controller.program.room import Room
+from csaud_controller.switches.channel import notice_silence
 from csaud_controller.switches.failures import listening
 from csaud_controller.switches.task import Hooks, SwitchTask
 from csaud_controller.switches.tls import credentials
@@ -104,10 +107,13 @@ class FabricController:
         missing = [name for name in fabric.switches if name not in self.tasks]
         if missing:
             raise ValueError(f"no P4Runtime address is known for {', '.join(missing)}")
+        self._room = Room(artifacts.schema)
+        self._check(self.intent)
         self._recompute()
 
     async def run(self) -> None:
         """Until cancelled."""
+        notice_silence()
         try:
             with listening(), _shared_schema():
                 await self._run()
@@ -124,8 +130,7 @@ class FabricController:
     def change(self, intent: Intent) -> int:
         """Take a new intent; returns the generation that switches have to reach. FieldError: names unknown
         things."""
-        intent.check(self.fabric)
-        self.target.check(intent.policy)
+        self._check(intent)
         before, self.intent = self.intent, intent
         self._store()
         self.generation += 1
@@ -134,15 +139,28 @@ class FabricController:
         self._follow()
         return self.generation
 
+    def _check(self, intent: Intent) -> None:
+        """FieldError when the fabric, the target or the program does not have what it asks for."""
+        intent.check(self.fabric)
+        self.target.check(intent.policy)
+        for name, state in self._states(intent).items():
+            if (misfit := next(self._room.misfits(state), None)) is not None:
+                raise FieldError((), f"{name} cannot hold that: {misfit}")
+
+    def _states(self, intent: Intent) -> dict[str, TableState]:
+        states = desired_states(self.fabric, intent, self._live)
+        return {name: self.target.adapt(state, self.fabric) for name, state in states.items()}
+
     async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
-        """Wait until every switch holds this generation; returns those that do not, with the reason."""
-        await self.wait_until(lambda: not self._pending(generation), timeout_s)
+        """Wait until every switch holds this generation, but for updates that it refuses; returns those that
+        do not hold it all, with the reason."""
+        await self.wait_until(lambda: self._is_applied(generation), timeout_s)
         return self._pending(generation)
 
     async def wait_in_sync(self, timeout_s: float) -> dict[str, str]:
         """Like wait_applied, for whatever is desired when the wait ends: links and switches may change
         meanwhile."""
-        await self.wait_until(lambda: not self._pending(self.generation), timeout_s)
+        await self.wait_until(lambda: self._is_applied(self.generation), timeout_s)
         return self._pending(self.generation)
 
     async def wait_until(self, reached: Callable[[], bool], timeout_s: float) -> bool:
@@ -190,13 +208,20 @@ class FabricController:
         """What can carry packets at present."""
         return self._live
 
+    def _is_applied(self, generation: int) -> bool:
+        return all(task.status.applied >= generation for task in self.tasks.values())
+
     def _pending(self, generation: int) -> dict[str, str]:
-        return {
-            name: task.status.error
-            or ("not connected" if not task.status.connected else "still being written")
-            for name, task in self.tasks.items()
-            if task.status.applied < generation
-        }
+        found = {}
+        for name, task in self.tasks.items():
+            status = task.status
+            if status.applied < generation:
+                waits = "still being written" if status.connected else "not connected"
+                found[name] = status.error or waits
+            elif status.refused:
+                more = f", and {status.refused_total - 1} more" if status.refused_total > 1 else ""
+                found[name] = f"refuses to {status.refused[0]}{more}"
+        return found
 
     async def _probe_links(self) -> None:
         ends = {name: [End(name, port) for port in self.fabric.uplinks(name)] for name in self.tasks}
@@ -273,8 +298,7 @@ class FabricController:
             self._timer = None
 
     def _recompute(self) -> None:
-        states = desired_states(self.fabric, self.intent, self._live)
-        self._desired = {name: self.target.adapt(state, self.fabric) for name, state in states.items()}
+        self._desired = self._states(self.intent)
         self._desired_generation = self.generation
 
     def _store(self) -> None:

@@ -14,7 +14,9 @@ from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import LinkDefaults
 from csaud_controller.program.entities import Entry, call, entry
 
-_DEPTH = Field(default=None, ge=1, le=0xFFFF)
+DEEPEST = 0xFFFF
+"""Packets: what the P4 program can count to."""
+_DEPTH = Field(default=None, ge=1, le=DEEPEST)
 
 
 class _Strict(BaseModel):
@@ -59,7 +61,7 @@ def thresholds(limits: Limits, link: LinkDefaults) -> Thresholds:
     the last eighth of what is left for everything else.
     """
     buffer = link.buffer
-    drop_at = limits.drop_at or max(1, buffer - (buffer + 15) // 16)
+    drop_at = limits.drop_at or max(1, min(buffer - (buffer + 15) // 16, DEEPEST))
     trim_at = limits.trim_at or min(max(1, buffer // 4), limits.no_trim_at or drop_at, drop_at)
     no_trim_at = limits.no_trim_at or (trim_at + drop_at) // 2
     if not trim_at <= no_trim_at <= drop_at:

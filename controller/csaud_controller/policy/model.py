@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from csaud_controller.base.units import Duration, at_least
+from csaud_controller.base.units import Duration, between
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.paths.host_reports import PathId
@@ -29,9 +29,10 @@ from csaud_controller.policy.signals import (
     signal_entries,
     signals_at,
 )
-from csaud_controller.policy.spray import DEFAULT_GAP, Spraying, SprayMode, SprayOverride
+from csaud_controller.policy.spray import DEFAULT_GAP, FlowletGap, Spraying, SprayMode, SprayOverride
 from csaud_controller.policy.weights import Weights, check_weights
 from csaud_controller.program.entities import Entry
+from csaud_controller.program.room import LONGEST
 
 
 class Policy(BaseModel):
@@ -40,7 +41,7 @@ class Policy(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     spray: SprayMode = "entropy"
-    flowlet_gap: Annotated[Duration, at_least(1000)] = Field(
+    flowlet_gap: FlowletGap = Field(
         default=DEFAULT_GAP, description="pause of a flow that begins a new flowlet"
     )
     honour_hosts: bool = Field(default=True, description="a host's own wish in the CSA header is granted")
@@ -56,7 +57,7 @@ class Policy(BaseModel):
     limits_at: dict[Where, Limits] = Field(default_factory=dict, description="the last that fits holds")
     ecn: Ecn | bool = Field(default=True, description="true: up to where DATA is cut; false: no marks")
     ecn_at: dict[Where, Ecn | bool] = Field(default_factory=dict, description="the last that fits holds")
-    alarm_interval: Duration = Field(
+    alarm_interval: Annotated[Duration, between(0, LONGEST)] = Field(
         default=1_000_000_000, description="at most one alarm a port in it; 0: they are only counted"
     )
     denied_paths: tuple[PathId, ...] = Field(

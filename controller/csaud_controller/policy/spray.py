@@ -11,11 +11,12 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from csaud_controller.base.seeds import derive
-from csaud_controller.base.units import Duration, at_least
+from csaud_controller.base.units import Duration, between
 from csaud_controller.inventory import Fabric
 from csaud_controller.paths.equal_cost import remote_group
 from csaud_controller.program.entities import Call, Entry, MatchValue, call, entry
 from csaud_controller.program.packets import CSA, KIND_MASK, KINDS, KindName
+from csaud_controller.program.room import LONGEST
 
 SprayMode = Literal["ecmp", "entropy", "random", "round-robin", "weighted", "least-queue", "host", "flowlet"]
 
@@ -40,6 +41,7 @@ MODES: dict[SprayMode, _Mode] = {
     "flowlet": _Mode("spray.flowlet", 8, is_seeded=True, has_gap=True),
 }
 
+FlowletGap = Annotated[Duration, between(1000, LONGEST)]
 DEFAULT_GAP = 500_000
 """Nanoseconds between packets of a flow that begin a new flowlet."""
 
@@ -58,9 +60,7 @@ class SprayOverride(BaseModel):
     cls: int | None = Field(default=None, ge=0, le=7, description="criticality class of the CSA header")
     comm: int | None = Field(default=None, ge=0, le=0xFFFF, description="communicator of the CSA header")
     asked: SprayMode | None = Field(default=None, description="the mode that their sender asks for")
-    gap: Annotated[Duration, at_least(1000)] | None = Field(
-        default=None, description="of flowlets; default: the policy's"
-    )
+    gap: FlowletGap | None = Field(default=None, description="of flowlets; default: the policy's")
     seed: int | None = Field(default=None, ge=0, le=0xFFFF_FFFF, description="default: the policy's")
 
     @property

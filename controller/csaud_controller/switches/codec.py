@@ -18,6 +18,7 @@ from csaud_controller.program.entities import (
     Member,
     UseGroup,
 )
+from csaud_controller.program.room import short
 
 Entity = (
     fy.P4TableEntry
@@ -32,12 +33,12 @@ class Codec:
     """Encodes and decodes with the names of one P4Info (its ids appear nowhere in this package)."""
 
     def __init__(self, schema: P4Schema) -> None:
-        self._tables = {_short(table.name): table.name for table in schema.tables}
-        self._actions = {_short(action.name): action.name for action in schema.actions}
-        self._table_of_alias = {table.alias: _short(table.name) for table in schema.tables}
-        self._action_of_alias = {action.alias: _short(action.name) for action in schema.actions}
-        self._profiles = {_short(profile.name): profile.name for profile in schema.action_profiles}
-        self._profile_of_alias = {p.alias: _short(p.name) for p in schema.action_profiles}
+        self._tables = {short(table.name): table.name for table in schema.tables}
+        self._actions = {short(action.name): action.name for action in schema.actions}
+        self._table_of_alias = {table.alias: short(table.name) for table in schema.tables}
+        self._action_of_alias = {action.alias: short(action.name) for action in schema.actions}
+        self._profiles = {short(profile.name): profile.name for profile in schema.action_profiles}
+        self._profile_of_alias = {p.alias: short(p.name) for p in schema.action_profiles}
 
     def encode(self, item: Item) -> Entity:
         """The finsy entity of one item, to be inserted, modified or deleted."""
@@ -122,12 +123,6 @@ class Codec:
             return Call("(none)")
         args = tuple(sorted((name, int(value)) for name, value in action.args.items()))
         return Call(self._action_of_alias[action.name], args)
-
-
-def _short(name: str) -> str:
-    """`CsaudIngress.route.ipv4_lpm` -> `route.ipv4_lpm`: the first part differs between architectures."""
-    head, _, rest = name.partition(".")
-    return rest or head
 
 
 def _decode_member(member: fy.P4Member) -> GroupMember:

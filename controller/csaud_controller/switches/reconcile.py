@@ -18,9 +18,6 @@ Verb = Literal["insert", "modify", "delete"]
 # may ask for a second choice.
 _TABLES_IN_ORDER = ("spray.alternative", "spray.paths", "", "route.ipv4_lpm")
 
-_BATCH = 256
-"""Updates in one WriteRequest; P4Runtime promises no order within a request, so steps are never mixed."""
-
 
 @dataclass(frozen=True)
 class Step:
@@ -94,15 +91,3 @@ async def _read(switch: fy.Switch, codec: Codec, wanted: Iterable[Entity]) -> li
         async for entity in entities
         if not (isinstance(entity, fy.P4TableEntry) and (entity.is_default_action or entity.is_const))
     ]
-
-
-async def apply(switch: fy.Switch, codec: Codec, steps: Iterable[Step]) -> int:
-    """Write the steps, each after the one before has been confirmed; returns the number of updates."""
-    count = 0
-    for step in steps:
-        write = {"insert": switch.insert, "modify": switch.modify, "delete": switch.delete}[step.verb]
-        for start in range(0, len(step.items), _BATCH):
-            batch = step.items[start : start + _BATCH]
-            await write([codec.encode(item) for item in batch])
-            count += len(batch)
-    return count

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import finsy as fy
@@ -18,17 +18,21 @@ from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.digests import ALARMS
 from csaud_controller.program.entities import TableState
 from csaud_controller.switches.arrivals import packets_in
+from csaud_controller.switches.backoff import Backoff
 from csaud_controller.switches.codec import Codec
 from csaud_controller.switches.failures import heard_by
-from csaud_controller.switches.reconcile import Step, apply, plan, read_state
+from csaud_controller.switches.reconcile import Step, plan, read_state
+from csaud_controller.switches.setting_aside import SetAside
+from csaud_controller.switches.writing import held_after, write
 from csaud_controller.targets import Target
 
 LOG = logging.getLogger("csaud.controller")
 
 _HANDSHAKE_S = 20.0
-_SESSION_IS_GONE = (fy.GRPCStatusCode.UNAVAILABLE, fy.GRPCStatusCode.CANCELLED)
 _PROBE_QUEUE = 512
 """packets in that may wait for the event loop"""
+_TOLD = 20
+"""refused updates that are named in the status"""
 _ALARM_QUEUE = 64
 """messages with digests, likewise"""
 
@@ -51,6 +55,9 @@ class SwitchStatus:
     programmed_s: float | None = None
     """Seconds from the session to tables in place, when it was last opened."""
     error: str = ""
+    refused: list[str] = field(default_factory=list)
+    """Updates that the switch does not take, the first of them in words; all others are in force."""
+    refused_total: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,8 @@ class Hooks:
 class SwitchTask:
     """Keeps one switch's session and tables; `run` never returns by itself.
 
-    `audit_s`: how often tables are read back though nothing is known to have changed; `retry_s`: pause
-    between attempts to open a session.
+    `audit_s`: how often tables are read back though nothing is known to have changed. A session that ends is
+    opened again after a pause: 0.2 to 2 s where the switch cannot be reached, 1 to 60 s after other errors.
     """
 
     def __init__(
@@ -95,11 +102,12 @@ class SwitchTask:
         *,
         credentials: fy.GRPCCredentialsTLS | None = None,
         audit_s: float = 3.0,
-        retry_s: float = 0.2,
     ) -> None:
         self.name, self.address = name, address
         self.status = SwitchStatus()
-        self._hooks, self._audit_s, self._retry_s = hooks, audit_s, retry_s
+        self._hooks, self._audit_s = hooks, audit_s
+        self._unreachable, self._broken = Backoff(0.2, 2.0), Backoff(1.0, 60.0)
+        self._set_aside = SetAside()
         self._target = target
         self._options = fy.SwitchOptions(
             p4info=artifacts.parsed,
@@ -137,10 +145,13 @@ class SwitchTask:
     async def run(self) -> None:
         """Open a session and serve it until it ends, again and again."""
         while True:
+            backoff, began = self._broken, time.monotonic()
             try:
                 await self._session()
             except (fy.P4ClientError, TimeoutError, OSError, RuntimeError) as error:
                 self._fail(_reason(error))
+                if isinstance(error, TimeoutError | OSError) or _is_unreachable(error):
+                    backoff = self._unreachable
             except Exception as error:
                 # finsy raises anything at a peer that breaks the protocol; other switches must not suffer
                 LOG.exception("%s: the session was given up", self.name)
@@ -150,7 +161,7 @@ class SwitchTask:
                 self.status.applied = 0
                 self._shots, self._counted_ports = [], []
                 self._hooks.lost(self.name)
-            await asyncio.sleep(self._retry_s)
+            await asyncio.sleep(backoff.pause(time.monotonic() - began))
 
     async def _session(self) -> None:
         switch = fy.Switch(self.name, self.address, self._options)
@@ -189,6 +200,7 @@ class SwitchTask:
         switch.create_task(self._receive_alarms(switch), name="alarms")
         switch.create_task(self._count_packets(switch), name="counts")
         codec = Codec(switch.p4info)
+        self._set_aside = SetAside()
         held = await self._audit(switch, codec)
         self.status.programmed_s = time.monotonic() - started
         self._hooks.ready(self.name)
@@ -209,38 +221,53 @@ class SwitchTask:
         self._wake.clear()
         generation, want = self._hooks.desired(self.name)
         have = await read_state(switch, codec, want.digests)
-        steps = plan(have, want)
-        if steps and self.status.applied == generation:
+        steps = self._set_aside.without(plan(have, want), time.monotonic())
+        changed = [step for step in steps if not all(map(self._set_aside.has, step.items))]
+        if changed and self.status.applied == generation:
             self.status.repairs += 1
-            LOG.warning("%s: tables had been changed by somebody else; repairs: %s", self.name, steps[0])
-        await self._write(switch, codec, steps)
-        return self._settle(generation, want)
+            LOG.warning("%s: tables had been changed by somebody else; repairs: %s", self.name, changed[0])
+        held = await self._write(switch, codec, have, want, steps)
+        return self._settle(generation, held)
 
     async def _follow(self, switch: fy.Switch, codec: Codec, held: TableState) -> TableState:
         """Write what a change of the desired state asks for, at once: reading first would double the
-        reaction to a failed link. Where tables are not as they were left, writing fails, and they are read
-        after all.
+        reaction to a failed link. Where tables are not as they were left, updates are refused, and they are
+        read after all.
         """
         self._wake.clear()
         generation, want = self._hooks.desired(self.name)
-        try:
-            await self._write(switch, codec, plan(held, want))
-        except fy.P4ClientError as error:
-            if error.code in _SESSION_IS_GONE:
-                raise
-            LOG.warning("%s: tables are not as they were left: %s", self.name, _reason(error))
+        steps = self._set_aside.without(plan(held, want), time.monotonic())
+        done = await write(switch, codec, steps)
+        self._count(done.updates)
+        if done.refused:
+            LOG.warning("%s: tables are not as they were left, or: %s", self.name, done.refused[0])
             return await self._audit(switch, codec)
-        return self._settle(generation, want)
+        return self._settle(generation, held_after(held, want, self._set_aside.refused))
 
-    async def _write(self, switch: fy.Switch, codec: Codec, steps: list[Step]) -> None:
-        count = await apply(switch, codec, steps)
-        if count:
-            self.status.updates += count
-            LOG.info("%s: %d updates", self.name, count)
+    async def _write(
+        self, switch: fy.Switch, codec: Codec, have: TableState, want: TableState, steps: list[Step]
+    ) -> TableState:
+        """Write these steps, set aside what is refused; returns what the switch then holds."""
+        done = await write(switch, codec, steps)
+        self._count(done.updates)
+        if done.refused and done.updates:  # what went may have made room
+            have = held_after(have, want, [*done.refused, *self._set_aside.refused])
+            done = await write(switch, codec, self._set_aside.without(plan(have, want), time.monotonic()))
+            self._count(done.updates)
+        for told in self._set_aside.add(done.refused, time.monotonic()):
+            LOG.error("%s refuses, and goes on without: %s", self.name, told)
+        return held_after(have, want, self._set_aside.refused)
+
+    def _count(self, updates: int) -> None:
+        if updates:
+            self.status.updates += updates
+            LOG.info("%s: %d updates", self.name, updates)
 
     def _settle(self, generation: int, holds: TableState) -> TableState:
-        self.status.held, self.status.applied, self.status.error = len(holds), generation, ""
-        self.status.in_sync = not self._wake.is_set()
+        status, refused = self.status, self._set_aside.refused
+        status.held, status.applied, status.error = len(holds), generation, ""
+        status.refused, status.refused_total = [str(each) for each in refused[:_TOLD]], len(refused)
+        status.in_sync = not self._wake.is_set() and not refused
         self._hooks.settled(self.name)
         return holds
 
@@ -316,9 +343,13 @@ class _Blob:
         return self._data
 
 
+def _is_unreachable(error: BaseException) -> bool:
+    return isinstance(error, fy.P4ClientError) and error.code == fy.GRPCStatusCode.UNAVAILABLE
+
+
 def _reason(error: BaseException) -> str:
     if isinstance(error, fy.P4ClientError):
-        if error.code == fy.GRPCStatusCode.UNAVAILABLE:
+        if _is_unreachable(error):
             return f"cannot be reached: {error.message.rsplit('error: ', 1)[-1]}"
         return f"{error.code.name.lower()}: {error.message or error}"
     if isinstance(error, TimeoutError):

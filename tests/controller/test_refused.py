@@ -1,0 +1,120 @@
+"""What a switch refuses is set aside and named, the rest takes effect; what none can hold is not accepted."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.desired.store import Stored
+from csaud_controller.inventory import LinkDefaults, leaf_spine
+from csaud_controller.policy.congestion import Limits, thresholds
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.program.artifacts import Artifacts, find_artifacts
+from csaud_controller.switches.backoff import Backoff
+from csaud_controller.targets import TARGETS
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.controller.soft import PATIENCE_S, controller, desired, programmed, run_directory, switches
+from tests.controller.test_controller import held
+
+TOO_LONG = 2**48 * 1000
+FAULTS = Intent(faults=Faults(rules=(FaultRule(probability=0.5, where="all"),)))
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        ({"flowlet_gap": TOO_LONG}, "expected at most 281474976710655us, got"),
+        ({"alarm_interval": TOO_LONG}, "expected at most 281474976710655us, got"),
+        (
+            {"overrides": [{"spray": "ecmp", "comm": n} for n in range(82)]},
+            "l1 cannot hold that: spray.policy has room for 256 entries, and 257 are needed",
+        ),
+    ],
+)
+def test_what_no_switch_can_hold_is_refused_and_changes_nothing(policy: dict, expected: str) -> None:
+    async def main() -> None:
+        with run_directory() as run:
+            async with controller(run) as made:
+                with pytest.raises(ValueError, match=expected):
+                    made.change(Intent(policy=Policy.model_validate(policy)))
+                assert (made.intent, made.generation) == (Intent(), 1)
+
+    asyncio.run(main())
+
+
+def test_a_controller_does_not_begin_with_what_no_switch_can_hold() -> None:
+    wide = Intent.model_validate({"policy": {"overrides": [{"spray": "ecmp", "comm": n} for n in range(82)]}})
+    with run_directory() as run, pytest.raises(FieldError, match=r"spray\.policy has room for 256"):
+        FabricController(run.fabric(), find_artifacts(), TARGETS["soft"], stored=Stored(intent=wide))
+
+
+@given(st.integers(1, 1 << 20))
+def test_the_limits_of_any_buffer_can_be_counted_to(buffer: int) -> None:
+    found = thresholds(Limits(), LinkDefaults(buffer=buffer))
+    assert max(found) <= 0xFFFF
+    assert 1 <= found.trim_at <= found.no_trim_at <= found.drop_at <= buffer
+
+
+def small(tmp_path: Path, table: str, size: int) -> Artifacts:
+    """The program with less room in a table than its P4Info promises."""
+    real, made = find_artifacts(), Artifacts(tmp_path / "csaud.p4info.txtpb", tmp_path / "csaud.json")
+    made.p4info.write_bytes(real.p4info.read_bytes())
+    config = json.loads(real.config.read_text())
+    for pipeline in config["pipelines"]:
+        for each in pipeline["tables"]:
+            if each["name"] == table:
+                each["max_size"] = size
+    made.config.write_text(json.dumps(config))
+    return made
+
+
+def test_a_refused_update_is_named_and_the_rest_holds(tmp_path: Path) -> None:
+    """Room for 3 of the 4 entries that l1 is to have, and of the 8 of all."""
+
+    async def main() -> None:
+        artifacts = small(tmp_path, "CsaudIngress.fault.inject", 3)
+        with run_directory(leaf_spine(2, 2)) as run:
+            async with switches(run), controller(run, artifacts=artifacts, audit_s=0.05) as made:
+                await programmed(made)
+                sessions = {name: task.status.programmed_s for name, task in made.tasks.items()}
+                pending = await made.wait_applied(made.change(FAULTS), PATIENCE_S)
+                assert set(pending) == {"l1", "l2", "s1", "s2"}
+                assert pending["l1"].startswith("refuses to insert fault.inject[")
+                now, want = await held(run), desired(run, FAULTS)
+                for name, state in now.items():
+                    lacking = want[name].entries.keys() - state.entries.keys()
+                    assert len(lacking) == made.tasks[name].status.refused_total == 1
+                    assert {key[0] for key in lacking} == {"fault.inject"}
+                    assert state.entries.keys() <= want[name].entries.keys()
+                    assert state.groups == want[name].groups
+                told = made.status()["switches"]["l1"]
+                assert told["refused"][0].startswith("insert fault.inject[")
+                assert not told["in_sync"]
+
+                assert (
+                    await made.wait_applied(made.change(Intent(policy=Policy(spray="ecmp"))), PATIENCE_S)
+                    == {}
+                )
+                assert await held(run) == desired(run, Intent(policy=Policy(spray="ecmp")))
+                assert made.status()["switches"]["l1"]["refused"] == []
+                assert all(task.status.repairs == 0 for task in made.tasks.values())
+                assert {n: t.status.programmed_s for n, t in made.tasks.items()} == sessions, (
+                    "no session ended"
+                )
+
+    asyncio.run(main())
+
+
+def test_pauses_double_from_the_first_to_the_longest_and_begin_anew_after_a_session_that_lasted() -> None:
+    backoff = Backoff(1.0, 60.0)
+    pauses = [backoff.pause(0.1) for _ in range(12)]
+    for number, pause in enumerate(pauses):
+        assert min(60.0, 2.0**number) <= pause <= min(60.0, 1.5 * 2**number)
+    assert 1.0 <= backoff.pause(100.0) <= 1.5
+    assert len({Backoff(1.0, 60.0).pause(0.0) for _ in range(8)}) == 8, "not all at the same moment"
