@@ -6,7 +6,8 @@ assembly, the compiler's logs and, where the assembler is on PATH too, the binar
 
 The P4Runtime descriptions are committed, `artifacts/<target>/csaud.p4info.txtpb`, because p4c is in no
 package registry; `artifacts/tna.digest.json` ties them to their sources, a test compares. Both are renewed
-when all targets are compiled, or by ``--describe``, which ends where the descriptions are written.
+when all targets are compiled, or by ``--describe``, which ends where the descriptions are written. Where
+there is no such compiler, ``--by-hand`` records that they were edited for sources that were not compiled.
 """
 
 import argparse
@@ -162,6 +163,21 @@ def record(out: Path) -> None:
     (ARTIFACTS / "tna.digest.json").write_text(json.dumps(written, indent=2) + "\n")
 
 
+def record_by_hand() -> None:
+    """The committed descriptions were brought up to date without the compiler: they are of these sources.
+
+    `compiled` stays what p4c's Tofino backend last compiled.
+    """
+    path = ARTIFACTS / "tna.digest.json"
+    before = json.loads(path.read_text())
+    written = {"sources": source_digest(), "artifacts": artifact_digests()} | {
+        "by": "hand",
+        "compiled": before.get("compiled", before["sources"]),
+        "p4c-barefoot": before["p4c-barefoot"],
+    }
+    path.write_text(json.dumps(written, indent=2) + "\n")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -169,9 +185,15 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=HERE.parent / "build" / "tofino")
     parser.add_argument("--describe", action="store_true", help="P4Info and BF-RT schema alone")
     parser.add_argument(
+        "--by-hand", action="store_true", help="record that the committed descriptions were edited by hand"
+    )
+    parser.add_argument(
         "targets", nargs="*", metavar="TARGET", choices=[[], *TARGETS], help=", ".join(TARGETS)
     )
     asked = parser.parse_args()
+    if asked.by_hand:
+        record_by_hand()
+        return 0
     if shutil.which(COMPILER) is None:
         print(f"{COMPILER} is not on PATH: p4c was built without its Tofino backend", file=sys.stderr)
         return 1

@@ -1,6 +1,7 @@
 // Longest prefix to path group. ARP is routed by the address it asks for, so one flat subnet needs neither
 // gateways nor flooding.
 control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsic_metadata_for_deparser_t to_deparser) {
+    MendIpv4() mend_ipv4;
     DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_prefix;
     Counter<bit<64>, bit<2>>(4, CounterType_t.PACKETS_AND_BYTES) discarded;
     Counter<bit<64>, bit<2>>(4, CounterType_t.PACKETS_AND_BYTES) discarded_kind;   // the same packets
@@ -38,6 +39,9 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsi
                 discard((bit<2>)DISCARD_TTL_EXPIRED);
             } else {
                 hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+                if (meta.flow.plain_ipv4 == 0) {
+                    mend_ipv4.apply(hdr);
+                }
             }
         } else if (!hdr.arp.isValid()) {
             // No address to route by. Not by a default route either: nothing would end its way round a loop.

@@ -1,5 +1,5 @@
 // Congestion marks: never below `low` packets in the port's shadow, always from `high` on, with a probability that
-// rises linearly in between. Only packets whose sender listens are marked.
+// rises linearly in between. Only packets whose sender listens are marked, and none whose header has options.
 control Ecn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) by_port;
     counter(PORTS_BY_PATH, CounterType.packets_and_bytes) marked;
@@ -32,7 +32,7 @@ control Ecn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     }
 
     apply {
-        if (hdr.ipv4.isValid() && hdr.ipv4.ecn != 0 && hdr.ipv4.ecn != ECN_CONGESTION_EXPERIENCED) {
+        if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0 && hdr.ipv4.ecn != ECN_CONGESTION_EXPERIENCED) {
             marking.apply();
             if (meta.kind == KIND_DATA && hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
                 marked.count((bit<32>)(meta.port ++ meta.path_id[3:0]));

@@ -1,6 +1,7 @@
 // Longest prefix to path group. ARP is routed by the address it asks for, so one flat subnet needs neither
 // gateways nor flooding.
 control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    MendIpv4() mend_ipv4;
     direct_counter(CounterType.packets_and_bytes) by_prefix;
     counter(4, CounterType.packets_and_bytes) discarded;
     counter(4, CounterType.packets_and_bytes) discarded_kind;   // the same packets
@@ -39,6 +40,9 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
                 exit;
             }
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            if (hdr.ipv4.ihl != 5) {
+                mend_ipv4.apply(hdr);
+            }
         } else if (!hdr.arp.isValid()) {
             // No address to route by. Not by a default route either: nothing would end its way round a loop.
             if (standard_metadata.parser_error == error.NoError) {

@@ -49,6 +49,7 @@ def test_the_whole_state_of_a_spine(fabric: Fabric) -> None:
         "route.ipv4_lpm[dst=10.0.2.0/24] -> route.set_group(group=2)",
         "spray.paths[group=1] -> group 1",
         "spray.paths[group=2] -> group 2",
+        f"spray.policy[kind=0x0/0x3] priority 50 -> spray.ecmp(seed={derive(1, 'spray', 's1')})",
         "spray.policy[kind=0x1/0x3] priority 100 -> spray.round_robin()",
         "spray.policy[kind=0x2/0x3] priority 100 -> spray.round_robin()",
         "spray.policy[kind=0x3/0x3] priority 100 -> spray.round_robin()",

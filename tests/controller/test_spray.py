@@ -34,7 +34,10 @@ def test_modes_become_actions(mode: str, action: str, seeded: bool) -> None:
     expected = call(action, seed=derive(5, "spray", "l1")) if seeded else call(action)
     assert [e.action for e in default] == [expected] * 3
     assert all(dict(e.match)["kind"][1] == 3 for e in default)  # type: ignore[index]
-    assert not any(("kind", (0, 3)) in e.match for e in entries), "traffic that is not CSA keeps ECMP"
+    other = [e for e in entries if ("kind", (0, 3)) in e.match]
+    assert [e.action for e in other] == [call("spray.ecmp", seed=derive(5, "spray", "l1"))], (
+        "not CSA: always ECMP"
+    )
 
 
 def test_a_flowlets_gap_is_in_microseconds() -> None:
@@ -62,7 +65,7 @@ def test_an_exception_comes_before_what_hosts_ask_for_before_the_default() -> No
     assert dict(by_priority[0].match)["cls"] == (0, 7), "the first exception wins over the second"
     assert dict(by_priority[3].match)["comm"] == (7, 0xFFFF)
     assert dict(by_priority[6].match).keys() == {"asked"}
-    assert by_priority[-1].priority == 100
+    assert [e.priority for e in by_priority[-4:]] == [100, 100, 100, 50], "and last other traffic"
 
 
 def test_an_exception_can_name_destination_kind_class_communicator_and_what_is_asked() -> None:
@@ -84,7 +87,11 @@ def test_an_exception_can_name_destination_kind_class_communicator_and_what_is_a
 
 def test_traffic_that_is_not_csa_can_be_sprayed_by_name_only() -> None:
     entries = entries_of(overrides=[{"spray": "random", "kind": "other"}])
-    assert [e.action.action for e in entries if ("kind", (0, 3)) in e.match] == ["spray.random"]  # type: ignore[union-attr]
+    other = [e for e in entries if ("kind", (0, 3)) in e.match]
+    assert [e.action.action for e in sorted(other, key=lambda e: -e.priority)] == [  # type: ignore[union-attr]
+        "spray.random",
+        "spray.ecmp",
+    ]
 
 
 def test_an_exception_for_a_switch_that_is_not_there_is_refused() -> None:

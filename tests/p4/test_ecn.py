@@ -102,3 +102,13 @@ def test_what_is_not_admitted_is_not_marked(one: Leaf) -> None:
     assert is_loss(out)
     assert ecn_of(out) == ECT_0
     assert one.buckets("ecn.marked", 1) == {}
+
+
+def test_a_header_with_options_is_not_marked(one: Leaf) -> None:
+    """Its checksum is mended for TTL alone."""
+    one.mark(1, low=0, high=0)
+    for options, mark in ((b"", MARKED), (b"\1\1\1\0", ECT_0)):
+        ip = IP(src=SOURCE, dst=DESTINATION, tos=ECT_0, options=options)
+        out = one.one(bytes(Ether() / ip / TCP(sport=5, dport=80)))
+        assert ecn_of(out) == mark
+        check_lengths_and_checksum(out)

@@ -35,6 +35,35 @@ def test_nothing_else_of_a_data_packet_changes(leaf: Leaf) -> None:
     assert [i for i in range(len(frame)) if frame[i] != out[i] and i not in ttl_and_checksum] == []
 
 
+@pytest.mark.parametrize("ttl", [2, 64, 255])
+@pytest.mark.parametrize("identification", [0, 0x4EDA, 0xFFFF])
+def test_the_checksum_stays_right_over_options_too(leaf: Leaf, ttl: int, identification: int) -> None:
+    ip = IP(src=SOURCE, dst=DESTINATION, ttl=ttl, id=identification, options=b"\x94\x04\0\0")
+    out = leaf.one(bytes(Ether() / ip / TCP(sport=5, dport=80) / b"payload"))
+    assert check_lengths_and_checksum(out).ttl == ttl - 1
+
+
+@pytest.mark.parametrize("checksum", [0xFDFF, 0xFE00, 0xFEFE, 0xFEFF, 0xFF00, 0xFFFE])
+def test_the_checksum_over_options_carries_where_it_must(leaf: Leaf, checksum: int) -> None:
+    """Its value is the header's own: the identification is chosen so."""
+    ip = IP(src=SOURCE, dst=DESTINATION, options=b"\x94\x04\0\0", id=0)
+    at_zero = IP(bytes(ip / TCP(sport=5, dport=80))).chksum
+    frame = bytes(Ether() / ip.copy() / TCP(sport=5, dport=80))
+    wanted = (at_zero - checksum) % 0xFFFF
+    packet = Ether(frame)
+    packet.id = wanted
+    del packet[IP].chksum
+    assert IP(bytes(packet)[14:]).chksum == checksum
+    check_lengths_and_checksum(leaf.one(bytes(packet)))
+
+
+def test_a_wrong_checksum_over_options_stays_wrong(leaf: Leaf) -> None:
+    frame = bytearray(bytes(Ether() / IP(src=SOURCE, dst=DESTINATION, options=b"\1\1\1\0") / TCP()))
+    frame[24] ^= 0x10
+    with pytest.raises(AssertionError, match="checksum"):
+        check_lengths_and_checksum(leaf.one(bytes(frame)))
+
+
 @pytest.mark.parametrize(("ttl", "left"), [(1, 0), (0, 0), (2, 1)])
 def test_an_expired_packet_is_counted_and_dropped(leaf: Leaf, ttl: int, left: int) -> None:
     assert len(leaf.send([csa_frame(ttl=ttl)], expected=left)) == left

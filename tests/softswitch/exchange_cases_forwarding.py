@@ -123,6 +123,20 @@ def other_traffic() -> list[Step]:
     return [leaf(), *send_all(frames)]
 
 
+@case
+def ip_options() -> list[Step]:
+    """The checksum of a header with options stays right, or as wrong as it was; ECN does not change there."""
+    router_alert = {"src": SOURCE, "dst": DESTINATION, "tos": 2, "options": b"\x94\x04\x00\x00"}
+    frames = [
+        ip_frame(IP(**router_alert, ttl=ttl, id=number) / TCP(sport=5, dport=80))
+        for ttl in (2, 64, 255)
+        for number in (0, 0x1234, 0x4EDA, 0xFFFF)
+    ]
+    wrong = bytearray(frames[0])
+    wrong[24] ^= 0x10
+    return [leaf(), *send_all([*frames, bytes(wrong)])]
+
+
 # --- spraying
 
 

@@ -46,7 +46,7 @@ DEFAULT_GAP = 500_000
 """Nanoseconds between packets of a flow that begin a new flowlet."""
 
 # Priorities of `spray.policy`: exceptions before what a host asks for before the default.
-_PRIORITY_DEFAULT, _PRIORITY_ASKED, _PRIORITY_OVERRIDE = 100, 200, 1000
+_PRIORITY_OTHER, _PRIORITY_DEFAULT, _PRIORITY_ASKED, _PRIORITY_OVERRIDE = 50, 100, 200, 1000
 
 
 class SprayOverride(BaseModel):
@@ -86,8 +86,8 @@ class Spraying:
 
 
 def spray_entries(fabric: Fabric, spraying: Spraying, switch: str) -> list[Entry]:
-    """Entries of `spray.policy`. Traffic that is not CSA gets the table's default, ECMP, unless an exception
-    names it."""
+    """Entries of `spray.policy`. Traffic that is not CSA gets ECMP, unless an exception names it: with a seed
+    of the switch's own, because tiers that hash alike would use some of the paths between them only."""
 
     def row(match: dict[str, MatchValue], mode: SprayMode, priority: int) -> Entry:
         action = _action(mode, spraying.gap, spraying.seed, switch)
@@ -99,6 +99,7 @@ def spray_entries(fabric: Fabric, spraying: Spraying, switch: str) -> list[Entry
     if spraying.honour_hosts:
         rows += [row({"asked": (m.asked, 0xF)}, mode, _PRIORITY_ASKED) for mode, m in MODES.items()]
     rows += [row({"kind": (KINDS[k], KIND_MASK)}, spraying.default, _PRIORITY_DEFAULT) for k in CSA]
+    rows.append(row({"kind": (KINDS["other"], KIND_MASK)}, "ecmp", _PRIORITY_OTHER))
     return rows
 
 
