@@ -117,8 +117,9 @@ class Simulation:
         """
 
     def flows(self) -> FlowColumns: ...
-    def run(self, until: int) -> bool:
-        """Run until all that was asked for is over or something fails: True; or until this time: False.
+    def run(self, until: int, *, each: bool = False) -> bool:
+        """Run until all that was asked for (with `each`, something of it) is over or something fails: True;
+        or until this time: False.
 
         What a host does that was killed counts as over.
         """
@@ -130,6 +131,10 @@ class Simulation:
         """Nothing more comes from or goes to this host."""
 
     def stats(self, host: int) -> dict[str, int]: ...
+    def message_times(self, host: int) -> npt.NDArray[np.int64]:
+        """Of the latest 100,000 messages of collectives that a host received, from the first packet to the
+        last one, empty ones left out."""
+
     @property
     def quiet(self) -> bool:
         """Nobody has anything unfinished or queued, and nothing is under way."""

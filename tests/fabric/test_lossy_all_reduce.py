@@ -9,7 +9,7 @@ import pytest
 from csaud.collectives.ring import reference_sum
 from csaud.testing import assert_bit_equal
 
-from tests.fabric.virtual import CTRL, DATA, VirtualRun, intent
+from tests.fabric.virtual import CTRL, DATA, SPREAD, VirtualRun, intent
 
 pytestmark = pytest.mark.xdist_group("lossy all-reduces")  # the runs are kept for the last test
 
@@ -34,15 +34,15 @@ def lossy_run(spray: str, loss: float, signal: str, work: str) -> VirtualRun:
     """A job's all-reduces, each compared with the sum in one process."""
     print(f"seed {SEED}")
     # An entropy hash keeps a path in order, so that a gap on it is a loss; random spraying does not.
-    run = VirtualRun(intent(spray, loss, signal, SEED), SEED, ordered=spray == "entropy")
+    run = VirtualRun(intent(spray, loss, signal, SEED), ordered=spray == "entropy")
     random = np.random.default_rng(SEED)
-    longest = random.standard_normal((run.job.size, max(WORK[work])), dtype=np.float32)
+    longest = random.standard_normal((len(SPREAD), max(WORK[work])), dtype=np.float32)
     for count, times in WORK[work].items():
         inputs = [row[:count] for row in longest]
         expected = reference_sum(inputs)
         for turn in range(times):
             arrays = [array.copy() for array in inputs]
-            run.job.all_reduce(arrays)
+            run.all_reduce(arrays)
             for rank, array in enumerate(arrays):
                 assert_bit_equal(array, expected, f"{count} elements, turn {turn}, rank {rank}")
     run.job.settle()
@@ -77,8 +77,8 @@ def test_each_detector_found_losses(work: str) -> None:
 
 def test_a_run_is_a_function_of_its_seed() -> None:
     def fingerprint(seed: int) -> tuple[int, int, int]:
-        run = VirtualRun(intent("random", 0.05, "drop", seed), seed)
-        run.job.all_reduce([np.ones(50_000, np.float32) for _ in range(8)])
+        run = VirtualRun(intent("random", 0.05, "drop", seed))
+        run.all_reduce([np.ones(50_000, np.float32) for _ in range(8)])
         return run.job.network.now, run.job.total("tx_data"), run.job.total("rtx_interval")
 
     assert fingerprint(3) == fingerprint(3)

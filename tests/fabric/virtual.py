@@ -1,97 +1,46 @@
 """A whole fabric under virtual time: the controller's desired state, written straight into the switches."""
 
-from pathlib import Path
+from collections.abc import Sequence
+from typing import Any
 
-from csaud_controller.desired.states import desired_states
+import numpy.typing as npt
 from csaud_controller.inventory import Fabric as Inventory
-from csaud_controller.inventory import leaf_spine
+from csaud_controller.inventory import LinkDefaults, leaf_spine
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Limits, Policy
-from csaud_controller.program.entities import Call, Entry, TableState, UseGroup
-from csaud_sim.job import Attachment, Job
-from csaud_softswitch._core import Fabric, Switch
+from csaud_sim.fabric import SimulatedFabric
+from csaud_sim.job import Job
+from csaud_sim.network import Network, Seat
 
-ARTIFACT = Path(__file__).resolve().parents[2] / "p4src" / "artifacts" / "csaud.json"
 CONTROL = "CsaudIngress."
 RATE = 10_000_000_000  # bit/s of every link
 WINDOW = 32  # packets
 DATA, CTRL, LOSS = 1, 2, 3
+SPREAD = ("h1", "h3", "h5", "h7", "h2", "h4", "h6", "h8")
 
 
-def octets(value: int, bits: int) -> bytes:
-    return value.to_bytes((bits + 7) // 8, "big")
-
-
-class VirtualSwitch:
-    """Writes a TableState into one embedded switch."""
-
-    def __init__(self, switch: Switch) -> None:
-        self.switch = switch
-        self.tables = {table["name"]: table for table in switch.tables()}
-        self.widths = {
-            action["name"]: dict(action["params"])
-            for table in self.tables.values()
-            for action in table["actions"]
-        }
-
-    def write(self, state: TableState) -> None:
-        for member in state.members.values():
-            self.switch.member_insert(CONTROL + member.selector, member.id, self.action(member.action))
-        for group in state.groups.values():
-            members = [(m.member, m.weight, m.watch_port) for m in group.members]
-            self.switch.group_insert(CONTROL + group.selector, group.id, members)
-        for entry in state.entries.values():
-            action = (
-                ("group", entry.action.group)
-                if isinstance(entry.action, UseGroup)
-                else self.action(entry.action)
-            )
-            self.switch.table_insert(CONTROL + entry.table, self.match(entry), entry.priority, action)
-
-    def action(self, call: Call) -> tuple:
-        given = dict(call.args)
-        widths = self.widths[CONTROL + call.action]
-        return ("action", CONTROL + call.action, [octets(given[name], bits) for name, bits in widths.items()])
-
-    def match(self, entry: Entry) -> list:
-        fields = dict(entry.match)
-        found: list = []
-        for key in self.tables[CONTROL + entry.table]["keys"]:
-            value = fields.get(key["name"].rsplit(".")[-1])
-            if value is None:
-                found.append(None)
-            elif key["match_type"] == "exact":
-                found.append(("exact", octets(value, key["width"])))
-            elif key["match_type"] == "lpm":
-                found.append(("lpm", octets(value[0], key["width"]), value[1]))
-            else:
-                found.append(("ternary", *(octets(v, key["width"]) for v in value)))
-        return found
+def four_by_four() -> Inventory:
+    """Two hosts a leaf; links between switches take a microsecond."""
+    plain = leaf_spine(4, 4)
+    inner = plain.switch_edges()
+    edges = [edge.model_copy(update={"delay": 1000}) if edge in inner else edge for edge in plain.edges]
+    return plain.model_copy(update={"edges": edges, "link": LinkDefaults(rate=RATE, buffer=1024)})
 
 
 class VirtualRun:
     """Eight ranks, two a leaf, on 4 leaves x 4 spines; consecutive ranks on different leaves."""
 
-    def __init__(self, intent: Intent, seed: int, **settings: object) -> None:
-        self.inventory: Inventory = leaf_spine(4, 4)
-        self.fabric = Fabric(seed=seed)
-        link = {"rate_bps": RATE, "buffer_packets": 1024}
-        for name, switch in self.inventory.switches.items():
-            self.fabric.add_switch(name, switch.device_id)
-        places = {}
-        for edge in self.inventory.edges:
-            if edge.b in self.inventory.hosts:
-                self.fabric.add_memory_port(edge.a, edge.a_port, **link)
-                places[edge.b] = Attachment(str(self.inventory.hosts[edge.b].ip), edge.a, edge.a_port)
-            else:
-                self.fabric.add_link(edge.a, edge.a_port, edge.b, edge.b_port, delay_ns=1000, **link)
-        for name, state in desired_states(self.inventory, intent).items():
-            self.fabric.switch(name).load(ARTIFACT.read_text())
-            VirtualSwitch(self.fabric.switch(name)).write(state)
-        spread = ["h1", "h3", "h5", "h7", "h2", "h4", "h6", "h8"]
-        settings = {"window": WINDOW, "rate_bps": RATE, **settings}
-        self.job = Job(self.fabric, [places[host] for host in spread], nic_rate_bps=RATE, **settings)
+    def __init__(self, intent: Intent, **core: object) -> None:
+        fabric = SimulatedFabric(four_by_four(), intent)
+        self.fabric = fabric.native
+        # the defaults of the core, not those of the library: a NIC without pacing, a coarse timer
+        core = {"window": WINDOW, "rate_bps": RATE, "timer_tick": 50_000, **core}
+        self.job = Job(Network(fabric, [Seat(host, core=core) for host in SPREAD]))
+
+    def all_reduce(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
+        """Sum the ranks' arrays in place, by the ring."""
+        self.job.run(lambda comm: comm.all_reduce(arrays[comm.rank], algorithm="ring"))
 
     def count(self, counter: str, kind: int) -> int:
         """Packets of one kind over all ports of all switches, by a counter of ports and kinds."""

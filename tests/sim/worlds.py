@@ -9,10 +9,12 @@ from csaud._core import EndpointConfig
 from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import Fabric as Inventory
 from csaud_controller.policy.intent import Intent
+from csaud_controller.program.artifacts import find_artifacts
 from csaud_sim._core import Simulation
+from csaud_sim.tables import Names, SwitchTables
 from csaud_softswitch._core import Fabric
 
-from tests.fabric.virtual import ARTIFACT, VirtualSwitch, intent
+from tests.fabric.virtual import intent
 
 if TYPE_CHECKING:
     from csaud_sim._core import FlowColumns
@@ -39,7 +41,7 @@ class World:
     ) -> None:
         self.fabric = Fabric(seed=seed)
         link = {"rate_bps": rate, "buffer_packets": 1024}
-        program = ARTIFACT.read_text()
+        program = find_artifacts().config.read_text()
         for name, switch in inventory.switches.items():
             self.fabric.add_switch(name, switch.device_id)
         self.places: dict[str, tuple[str, int]] = {}
@@ -50,8 +52,9 @@ class World:
             else:
                 self.fabric.add_link(edge.a, edge.a_port, edge.b, edge.b_port, delay_ns=DELAY, **link)
         for name, state in desired_states(inventory, wanted).items():
-            self.fabric.switch(name).load(program)
-            VirtualSwitch(self.fabric.switch(name)).write(state)
+            switch = self.fabric.switch(name)
+            switch.load(program)
+            SwitchTables(switch, Names(switch)).become(state)
         self.simulation = Simulation(self.fabric, **options)
         for rank, (host, place) in enumerate(self.places.items()):
             config = EndpointConfig()

@@ -6,9 +6,9 @@ from contextlib import contextmanager
 from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.policy.intent import Intent
+from csaud_controller.program.artifacts import find_artifacts
+from csaud_sim.tables import Names, SwitchTables
 from csaud_softswitch._core import Fabric
-
-from tests.fabric.virtual import ARTIFACT, VirtualSwitch
 
 from .netns import NetworkNamespace
 
@@ -35,8 +35,9 @@ class GuestFabric:
                 else:
                     self.fabric.add_link(edge.a, edge.a_port, edge.b, edge.b_port, **link)
         for name, state in desired_states(inventory, intent).items():
-            self.fabric.switch(name).load(ARTIFACT.read_text())
-            VirtualSwitch(self.fabric.switch(name)).write(state)
+            switch = self.fabric.switch(name)
+            switch.load(find_artifacts().config.read_text())
+            SwitchTables(switch, Names(switch)).become(state)
 
     def count(self, counter: str, kind: int) -> int:
         """Packets of one kind over all ports of all switches."""

@@ -11,7 +11,7 @@ import typer
 from csaud_runs.errors import RunError
 from pydantic import ValidationError
 
-from csaud_topologies.scenario.options import RunOptions
+from csaud_topologies.scenario.options import RunOptions, pairs
 
 app = typer.Typer(
     help="Fabrics under Mininet: run a scenario, enter a running fabric, clean up.",
@@ -72,7 +72,7 @@ def run(
         "link_rate": rate,
     }
     try:
-        overrides = {key: value for key, value in shorthands.items() if value} | _pairs(override or [])
+        overrides = {key: value for key, value in shorthands.items() if value} | pairs(override or [])
         options = RunOptions(
             target=target,  # type: ignore[arg-type]
             topo=topo or None,
@@ -108,16 +108,6 @@ def _run(options: RunOptions) -> int:
         if options.debug:
             raise
         raise _fail(error) from None
-
-
-def _pairs(texts: list[str]) -> dict[str, str]:
-    pairs = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key:
-            raise RunError(f"--set {text}: expected KEY=VALUE, such as workload.batch=64")
-        pairs[key] = value
-    return pairs
 
 
 @app.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

@@ -114,7 +114,13 @@ def _switch_counters(
     except grpc.RpcError as error:
         reason = cast(Any, error).details()
         raise CountersError(f"{switch}: counters cannot be read: {reason}") from None
-    ports = list(fabric.peers[switch])
+    return arranged(cells, fabric.peers[switch])
+
+
+def arranged(cells: Mapping[str, Mapping[int, int]], ports: Iterable[int]) -> SwitchCounters:
+    """One switch's counters from their cells: counter -> index -> count. A cell that is not there holds 0, a
+    counter that is not there is left out."""
+    ports = list(ports)
 
     def by_port(names: Iterable[str], read: Callable[[Mapping[int, int], int], Any]) -> SwitchCounters:
         return {name: {port: read(cells[name], port) for port in ports} for name in names if name in cells}

@@ -28,6 +28,12 @@ def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened)
         # The device makes it and checks it.
         config.make_icrc = config.verify_icrc = False
     authenticate(config, settings, table)
+    apply_settings(config, settings)
+    return config
+
+
+def apply_settings(config: _core.EndpointConfig, settings: Settings) -> None:
+    """The settings that are the core's own, in its units, whatever carries its packets."""
     config.window, config.paths = settings.window, settings.paths
     config.shared_window = settings.shared_window
     config.ecn = settings.ecn
@@ -38,7 +44,6 @@ def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened)
     config.queue_max = round(settings.queue_max * 1e9)
     config.dead_after = round(settings.dead_after * 1e9)
     config.timer_tick = round(settings.timer_tick * 1e9)
-    return config
 
 
 def authenticate(config: _core.EndpointConfig, settings: Settings, table: Table) -> None:

@@ -7,6 +7,7 @@
 #include <nanobind/stl/string.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -204,14 +205,22 @@ void bind(nb::module_& m) {
         .def("flows", &flows_of)
         .def(
             "run",
-            [](Held& self, Nanos until) { return self.locked([&](Simulation& s) { return s.run(until); }); },
-            "until"_a)
+            [](Held& self, Nanos until, bool each) {
+                return self.locked([&](Simulation& s) { return s.run(until, each); });
+            },
+            "until"_a, nb::kw_only(), "each"_a = false)
         .def(
             "advance", [](Held& self, Nanos until) { self.locked([&](Simulation& s) { s.advance(until); }); },
             "until"_a)
         .def(
             "kill", [](Held& self, std::size_t host) { self.host(host).kill(); }, "host"_a)
         .def("stats", &stats_of, "host"_a)
+        .def(
+            "message_times",
+            [](Held& self, std::size_t host) {
+                return column<std::int64_t>(self.host(host).executor().flow_times().all(), std::identity{});
+            },
+            "host"_a)
         .def_prop_ro("quiet", [](Held& self) { return self.native().quiet(); })
         .def_prop_ro("now", [](Held& self) { return self.native().now(); })
         .def_prop_ro("open", [](Held& self) { return self.native().open(); })

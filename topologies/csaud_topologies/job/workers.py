@@ -16,18 +16,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from csaud_controller.inventory import Fabric, LinkDefaults
-from csaud_controller.policy.congestion import thresholds
+from csaud_controller.inventory import Fabric
 from csaud_runs.errors import RunError
 
 from csaud_topologies.fabric.services import start_on, tail
 from csaud_topologies.fabric.targets.base import Place
-from csaud_topologies.scenario.model import ORDERED_MODES, Scenario
+from csaud_topologies.scenario.host_settings import host_settings
+from csaud_topologies.scenario.model import Scenario
 
 Event = dict[str, Any]
 _MASTER_PORT = 29500
-_HOPS = 3  # queues between hosts of different leaves
-_QUEUE_MAX_S = (0.001, 10.0)  # the setting's range
 _TYPED_ERRORS_WITHIN_S = 8.0  # the others find a dead rank within 5 s
 _ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
@@ -83,15 +81,6 @@ def workload_environment() -> dict[str, str]:
     return {**os.environ, **_ONE_THREAD}
 
 
-def _queue_max_s(scenario: Scenario, fabric: Fabric, link: LinkDefaults) -> float:
-    """Longest time that DATA may wait in queues on its way, as they cut it at `trim_at`."""
-    if not link.rate:
-        return _QUEUE_MAX_S[0]
-    trim_at = thresholds(scenario.policy.limits, link).trim_at
-    seconds = _HOPS * trim_at * (fabric.mtu + 14) * 8 / link.rate
-    return min(max(seconds, _QUEUE_MAX_S[0]), _QUEUE_MAX_S[1])
-
-
 def job_secret() -> dict[str, str]:
     """Variables with a secret of its own for each job; none where the user's environment has one."""
     given = any(os.environ.get(name) for name in ("CSAUD_SECRET", "CSAUD_SECRET_FILE"))
@@ -103,14 +92,10 @@ def worker_environment(
 ) -> dict[str, str]:
     """torchrun's variables, and the settings of the host library that follow from the fabric."""
     host = hosts[rank]
-    link = fabric.link_of(next(edge for edge in fabric.edges if host in (edge.a, edge.b)))
     settings: dict[str, Any] = {
         "address": fabric.hosts[host].ip,
-        "rate_bps": link.rate,
-        "queue_max": _queue_max_s(scenario, fabric, link),
-        "ordered": scenario.policy.spray in ORDERED_MODES,
         "controller": f"unix:{control_socket}",
-        **scenario.host,
+        **host_settings(scenario, fabric, host),
     }
     return {
         **workload_environment(),

@@ -15,6 +15,11 @@ def print_summary(report: Report, page: Path, console: Console) -> None:
     """Figures first, then the checks, then where the rest is."""
     console.print()
     console.print(_figures(report))
+    print_checks(report, page, console)
+
+
+def print_checks(report: Report, page: Path, console: Console) -> None:
+    """The checks, the verdict, and where the rest is."""
     console.print(_checks(report))
     failed = sum(not check.passed for check in report.checks)
     if failed:

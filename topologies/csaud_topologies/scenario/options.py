@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
+from csaud_runs.errors import RunError
 from pydantic import BaseModel, ConfigDict, Field
 
 Target = Literal["soft", "bmv2"]
@@ -26,3 +28,14 @@ class RunOptions(BaseModel):
     directory: str = Field(default="", description="where it was asked for: commands there mean this run")
     debug: bool = False
     command: list[str] = Field(default_factory=list, description="command line, for the report")
+
+
+def pairs(texts: Sequence[str]) -> dict[str, str]:
+    """What `--set` was given: KEY=VALUE; RunError for what is not."""
+    found = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key:
+            raise RunError(f"--set {text}: expected KEY=VALUE, such as workload.batch=64")
+        found[key] = value
+    return found

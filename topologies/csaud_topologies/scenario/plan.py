@@ -43,13 +43,13 @@ def make_plan(options: RunOptions) -> Plan:
         scenario.check(fabric)
         scenario = scenario.on(fabric)
     except FieldError as error:
-        raise _in_file(find_scenario(options.scenario), error) from None
+        raise in_file(find_scenario(options.scenario), error) from None
     for incast in scenario.background:
         sources_of(incast, fabric)
     return Plan(options, scenario, fabric, place(fabric, scenario.workers))
 
 
-def _in_file(path: Path, error: FieldError) -> ConfigError:
+def in_file(path: Path, error: FieldError) -> ConfigError:
     """The mistake with the line of its key, or of the nearest one above it that the file has."""
     _, lines = parse_yaml(path.read_text(), str(path))
     loc = error.loc

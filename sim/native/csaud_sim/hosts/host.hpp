@@ -52,6 +52,7 @@ class Host final : public Actor, public Station {
 
     Endpoint& endpoint() { return endpoint_; }
     const Endpoint& endpoint() const { return endpoint_; }
+    const collectives::Executor& executor() const { return executor_; }
     const Clock& clock() const { return clock_; }
     bool alive() const { return alive_; }
 

@@ -1,7 +1,9 @@
-// How much of what was asked for is not over; the engine stops when nothing is left, or something failed.
+// How much of what was asked for is not over; the engine stops when nothing is left, when something of it is
+// over, or when something failed.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "csaud_sim/engine/engine.hpp"
 
@@ -9,27 +11,31 @@ namespace csaud::sim {
 
 class Progress {
   public:
+    // What the engine is to stop for, besides failures.
+    enum class Watch : std::uint8_t { nothing, last, each };
+
     explicit Progress(Engine& engine) : engine_(engine) {}
 
     void begin(std::size_t many) { open_ += many; }
     void end(std::size_t many) {
         open_ -= many;
-        if (open_ == 0 && watched_) engine_.stop();
+        ended_ += many;
+        if (watch_ == Watch::each || (open_ == 0 && watch_ == Watch::last)) engine_.stop();
     }
     void failed() {
         ++failures_;
-        if (watched_) engine_.stop();
+        if (watch_ != Watch::nothing) engine_.stop();
     }
 
     std::size_t open() const { return open_; }
     std::size_t failures() const { return failures_; }
-    // Whether anybody wants the engine to stop.
-    void watch(bool watched) { watched_ = watched; }
+    std::size_t ended() const { return ended_; }
+    void watch(Watch what) { watch_ = what; }
 
   private:
     Engine& engine_;
-    std::size_t open_ = 0, failures_ = 0;
-    bool watched_ = false;
+    std::size_t open_ = 0, ended_ = 0, failures_ = 0;
+    Watch watch_ = Watch::nothing;
 };
 
 }  // namespace csaud::sim

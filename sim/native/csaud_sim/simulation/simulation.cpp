@@ -46,13 +46,16 @@ void Simulation::start(std::size_t host, collectives::Execution& execution, Nano
     hosts_.at(host)->start(execution, at);
 }
 
-bool Simulation::run(Nanos until) {
-    const std::size_t failures = progress_.failures();
-    const auto over = [&] { return progress_.open() == 0 || progress_.failures() != failures; };
+bool Simulation::run(Nanos until, bool each) {
+    const std::size_t failures = progress_.failures(), ended = progress_.ended();
+    const auto over = [&] {
+        return progress_.open() == 0 || progress_.failures() != failures ||
+               (each && progress_.ended() != ended);
+    };
     if (!over() && until > now()) {
-        progress_.watch(true);
+        progress_.watch(each ? Progress::Watch::each : Progress::Watch::last);
         engine_->run(until);
-        progress_.watch(false);
+        progress_.watch(Progress::Watch::nothing);
         fabric_.advance(now());
     }
     return over();

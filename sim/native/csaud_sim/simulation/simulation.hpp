@@ -33,8 +33,9 @@ class Simulation {
     void add_flows(std::span<const Flow> flows) { flows_.add(flows); }
     const std::vector<Flow>& flows() const { return flows_.all(); }
 
-    // Until all that was asked for is over or something failed (true), or `until` has come.
-    bool run(Nanos until);
+    // Until all that was asked for is over, or with `each` something of it, or something failed (true); or
+    // until `until` has come.
+    bool run(Nanos until, bool each = false);
     // Until that time.
     void advance(Nanos until);
 

@@ -1,0 +1,108 @@
+"""A fabric in this process: the inventory that Mininet takes, of embedded switches that hold what the
+controller computes for them."""
+
+from __future__ import annotations
+
+from csaud_controller.desired.states import desired_states
+from csaud_controller.inventory import End
+from csaud_controller.inventory import Fabric as Inventory
+from csaud_controller.paths.live import ALL_UP, LiveView
+from csaud_controller.policy.intent import Intent
+from csaud_controller.program.artifacts import Artifacts, find_artifacts
+from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, WHOLE, SwitchCounters, arranged
+from csaud_softswitch._core import Fabric, Switch
+
+from csaud_sim.tables import Names, SwitchTables
+
+_COUNTERS = (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE)
+
+
+class SimulatedFabric:
+    """Switches, the links between them, and memory ports where hosts are attached.
+
+    Args:
+        inventory: what is wired to what.
+        intent: policy and faults.
+        artifacts: the P4 program; default: this project's.
+    """
+
+    def __init__(self, inventory: Inventory, intent: Intent, artifacts: Artifacts | None = None) -> None:
+        self.inventory, self.intent = inventory, intent
+        self.native = Fabric()
+        program = (artifacts or find_artifacts()).config.read_text()
+        for name, spec in inventory.switches.items():
+            self.native.add_switch(name, spec.device_id).load(program)
+        self._wire()
+        self.names = Names(self.native.switch(next(iter(inventory.switches))))
+        self._tables = {name: SwitchTables(self.switch(name), self.names) for name in inventory.switches}
+        self._down: set[frozenset[str]] = set()
+        self.become(ALL_UP)
+
+    def switch(self, name: str) -> Switch:
+        """One of its switches."""
+        return self.native.switch(name)
+
+    def become(self, live: LiveView) -> None:
+        """Write into every switch what the controller wants it to hold while `live` is what it knows."""
+        for name, state in desired_states(self.inventory, self.intent, live).items():
+            self._tables[name].become(state)
+
+    def set_link(self, a: str, b: str, up: bool) -> None:
+        """Take all links between two switches down, or up; ports that watch it notice at once."""
+        for edge in self.inventory.edges_between(a, b):
+            self.native.set_link(edge.a, edge.a_port, up)
+        (self._down.discard if up else self._down.add)(frozenset((a, b)))
+
+    @property
+    def live(self) -> LiveView:
+        """What the controller's probes would find."""
+        return LiveView(
+            frozenset(
+                edge.ends[0]
+                for edge in self.inventory.switch_edges()
+                if frozenset((edge.a, edge.b)) in self._down
+            )
+        )
+
+    def counters(self) -> dict[str, SwitchCounters]:
+        """Of every switch, as `csaud_controller.switches.counters.read_counters` gives them, in packets."""
+        return {name: self._counters(name) for name in self.inventory.switches}
+
+    def hidden_drops(self) -> dict[str, int]:
+        """What ports dropped unseen by the program, by place; places without are left out."""
+        return {
+            f"{name}:{port} queue_full": stats["queue_full"]
+            for name in self.inventory.switches
+            for port, stats in self.switch(name).port_stats().items()
+            if stats["queue_full"]
+        }
+
+    def _counters(self, name: str) -> SwitchCounters:
+        switch = self.switch(name)
+        cells = {
+            counter: {
+                index: packets
+                for index, (packets, _) in enumerate(switch.counter_read_all(self.names.counters[counter]))
+                if packets
+            }
+            for counter in _COUNTERS
+        }
+        return arranged(cells, self.inventory.peers[name])
+
+    def _wire(self) -> None:
+        inventory = self.inventory
+        for edge in inventory.edges:
+            link = inventory.link_of(edge)
+            if edge.a in inventory.switches and edge.b in inventory.switches:
+                self.native.add_link(
+                    edge.a,
+                    edge.a_port,
+                    edge.b,
+                    edge.b_port,
+                    rate_bps=link.rate,
+                    delay_ns=link.delay,
+                    buffer_packets=link.buffer,
+                )
+                continue
+            at: End = next(end for end in edge.ends if end.node in inventory.switches)
+            self.native.add_memory_port(at.node, at.port, rate_bps=link.rate, buffer_packets=link.buffer)

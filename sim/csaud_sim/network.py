@@ -1,0 +1,97 @@
+"""Ranks on a simulated fabric: the one place that knows the native module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from csaud._core import EndpointConfig, Execution
+from csaud.config.settings import Settings
+from csaud.network.addresses import largest_path_mtu, to_int
+from csaud.start.endpoint import apply_settings
+
+from csaud_sim._core import Simulation
+from csaud_sim.fabric import SimulatedFabric
+
+SECOND = 1_000_000_000  # ns
+_QKEY = 0x1234567
+_FIRST_QPN = 0x100
+_PACKETS_PER_MESSAGE = 512
+DEFAULTS = Settings()
+_HEADER = 32  # bytes of the path MTU
+_LOOK_EVERY = SECOND // 100
+
+
+@dataclass(frozen=True)
+class Seat:
+    """A rank: the host it is on, its settings there, and what of the core is no setting
+    (`csaud._core.EndpointConfig`)."""
+
+    host: str
+    settings: Settings = DEFAULTS
+    core: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Network:
+    """Endpoints attached to the fabric, under one virtual clock in nanoseconds.
+
+    Args:
+        fabric: holds its tables.
+        seats: of each rank, in rank order.
+    """
+
+    def __init__(self, fabric: SimulatedFabric, seats: Sequence[Seat]) -> None:
+        self.fabric, self.seats = fabric, list(seats)
+        inventory = fabric.inventory
+        asked = [seat.settings.mtu for seat in seats if seat.settings.mtu]
+        self.path_mtu = min([largest_path_mtu(inventory.mtu), *asked])
+        self._native = Simulation(fabric.native)
+        for rank, seat in enumerate(seats):
+            config = EndpointConfig()
+            config.rank, config.world, config.qkey = rank, len(seats), _QKEY
+            config.local_ipv4 = to_int(str(inventory.hosts[seat.host].ip))
+            config.local_qpn = _FIRST_QPN + rank
+            config.path_mtu = self.path_mtu
+            apply_settings(config, seat.settings)
+            for name, value in seat.core.items():
+                setattr(config, name, value)
+            at = inventory.attachment(seat.host)
+            link = inventory.link_of(inventory.edge_at[at])
+            self._native.add_host(config, at.node, at.port, nic_rate_bps=link.rate, delay_ns=link.delay)
+        self._native.connect()
+
+    @property
+    def now(self) -> int:
+        """Virtual time."""
+        return self._native.now
+
+    @property
+    def max_message_bytes(self) -> int:
+        """Longest message."""
+        return (self.path_mtu - _HEADER) * _PACKETS_PER_MESSAGE
+
+    def start(self, rank: int, execution: Execution) -> None:
+        """Start a collective of a rank."""
+        self._native.start(rank, execution)
+
+    def run(self, until: int) -> bool:
+        """Let time pass until some collective of some rank is over, or until `until`: False."""
+        return self._native.run(until, each=True)
+
+    def settle(self, limit_ns: int = 10 * SECOND) -> bool:
+        """Let everything end that is under way; False where it does not within `limit_ns`."""
+        deadline = self.now + limit_ns
+        while not self._native.quiet:
+            if self.now >= deadline:
+                return False
+            self._native.advance(min(deadline, self.now + _LOOK_EVERY))
+        return True
+
+    def stats(self, rank: int) -> dict[str, int]:
+        """Counters of a rank's endpoint, and those of a device, which loses nothing here."""
+        return {"rx_queue_drops": 0, **self._native.stats(rank)}
+
+    def flow_times(self, rank: int) -> list[float]:
+        """Seconds that each message took that the rank received, from its first packet to its last one."""
+        return list(self._native.message_times(rank) / SECOND)
