@@ -25,6 +25,11 @@ def _has_xdp() -> bool:
     return True
 
 
+def _has_ns3() -> bool:
+    """CSAUD_NS3 that is wrong is for the test to tell."""
+    return "CSAUD_NS3" in os.environ or importlib.util.find_spec("ns3") is not None
+
+
 NEEDS = {
     "root": (lambda: os.geteuid() == 0, "needs root: it makes network namespaces or raw sockets"),
     "bmv2": (lambda: shutil.which("simple_switch_grpc") is not None, "simple_switch_grpc is not on PATH"),
@@ -39,6 +44,10 @@ NEEDS = {
     ),
     "etcd": (lambda: shutil.which("etcd") is not None, "etcd is not on PATH"),
     "xdp": (_has_xdp, "needs root and Linux 6.6 or newer with CONFIG_XDP_SOCKETS"),
+    "ns3": (
+        _has_ns3,
+        "ns-3 is not installed (pip install --no-deps ns3), nor does CSAUD_NS3 say where it is",
+    ),
 }
 
 if importlib.util.find_spec("csaud_testnet") is None:

@@ -47,6 +47,7 @@ class Simulation:
         pipeline_ns: int = 0,
         payloads: bool = True,
         trace: int | None = None,
+        engine: str | None = None,
     ) -> None:
         """
         Args:
@@ -55,9 +56,11 @@ class Simulation:
             payloads: carried. Otherwise frames are as long and hold nothing: iCRCs are neither made nor
                 checked, and what is received is not what was sent.
             trace: of how many events to keep rows, 0 for the digest alone; None: no trace.
+            engine: a library with another engine, as `csaud_sim.ns3` builds; None: the heap.
 
         Raises:
             ValueError: the fabric runs in real time, has ports at interfaces, or is simulated already.
+            RuntimeError: the engine cannot be loaded.
         """
 
     def add_host(

@@ -17,6 +17,7 @@
 
 #include "bindings/handles.hpp"
 #include "csaud_sim/engine/event_heap.hpp"
+#include "csaud_sim/engine/plugin.hpp"
 #include "csaud_sim/simulation/simulation.hpp"
 #include "csaud_switch/base/error.hpp"
 #include "held_execution.hpp"
@@ -53,10 +54,14 @@ double when(Nanos time) {
 // A simulation with the Python objects that it works on.
 class Held {
   public:
-    Held(std::shared_ptr<FabricHandle> fabric, const Settings& settings) : owner_(std::move(fabric)) {
+    // engine: a library; nothing: the heap.
+    Held(std::shared_ptr<FabricHandle> fabric, const std::optional<std::string>& engine,
+         const Settings& settings)
+        : owner_(std::move(fabric)) {
         if (owner_->runner.running()) throw nb::value_error("the fabric runs in real time already");
+        std::unique_ptr<Engine> time = engine ? load_engine(*engine) : std::make_unique<EventHeap>();
         try {
-            owner_->locked([&] { native_.emplace(owner_->fabric, std::make_unique<EventHeap>(), settings); });
+            owner_->locked([&] { native_.emplace(owner_->fabric, std::move(time), settings); });
         } catch (const sw::FailedPrecondition& error) {
             throw nb::value_error(error.what());
         }
@@ -176,12 +181,14 @@ void bind(nb::module_& m) {
         .def(
             "__init__",
             [](Held* self, std::shared_ptr<FabricHandle> fabric, std::uint32_t overhead_bytes,
-               Nanos pipeline_ns, bool payloads, std::optional<std::size_t> trace) {
+               Nanos pipeline_ns, bool payloads, std::optional<std::size_t> trace,
+               const std::optional<std::string>& engine) {
                 if (pipeline_ns < 0) throw nb::value_error("pipeline_ns cannot be negative");
-                new (self) Held(std::move(fabric), {{overhead_bytes, pipeline_ns}, payloads, trace});
+                new (self) Held(std::move(fabric), engine, {{overhead_bytes, pipeline_ns}, payloads, trace});
             },
             "fabric"_a, nb::kw_only(), "overhead_bytes"_a = LinkModel{}.overhead_bytes,
-            "pipeline_ns"_a = LinkModel{}.pipeline, "payloads"_a = true, "trace"_a = nb::none())
+            "pipeline_ns"_a = LinkModel{}.pipeline, "payloads"_a = true, "trace"_a = nb::none(),
+            "engine"_a = nb::none())
         .def("add_host", &add_host, "config"_a, "switch"_a, "port"_a, nb::kw_only(), "nic_rate_bps"_a = 0,
              "delay_ns"_a = 0, "drift_ppm"_a = 0.0, "clock_offset_ns"_a = 0)
         .def("connect", [](Held& self) { self.native().connect(); })
