@@ -17,6 +17,8 @@ import numpy.typing as npt
 from csaud import _core
 from csaud.config.settings import Settings
 
+from bench import virtual_collectives
+
 RTT_US = 10.0
 RANKS = 64
 PAYLOAD_BYTES = 4_064  # of a packet, as links count it
@@ -140,23 +142,23 @@ def run(case: Case, by: Contender, seeds: int, iterations: int) -> Outcome:
     parts = [_run(case, by, seed, iterations) for seed in range(1, seeds + 1)]
 
     def count(counter: str) -> int:
-        return sum(part["stats"][counter] for part in parts)
+        return sum(part.stats[counter] for part in parts)
 
     return Outcome(
-        flows=np.concatenate([part["flows"] for part in parts]) / 1000,
-        completions=np.concatenate([part["completions"] for part in parts]) / 1000,
+        flows=np.concatenate([part.flows for part in parts]) / 1000,
+        completions=np.concatenate([part.completions for part in parts]) / 1000,
         sent=count("tx_data"),
         spurious=count("rx_duplicates"),
         control=count("tx_control"),
-        finished=all(part["finished"] for part in parts),
-        deepest=max(part["fabric"]["deepest_queue"] for part in parts),
-        queue_dropped=sum(part["fabric"]["queue_dropped"] for part in parts),
+        finished=all(part.finished for part in parts),
+        deepest=max(part.fabric["deepest_queue"] for part in parts),
+        queue_dropped=sum(part.fabric["queue_dropped"] for part in parts),
         found_by={name: count(f"rtx_{name}") for name in ("loss", "gap", "interval", "probe")},
         collectives=seeds * (iterations + 1),
     )
 
 
-def _run(case: Case, by: Contender, seed: int, iterations: int) -> dict[str, Any]:
+def _run(case: Case, by: Contender, seed: int, iterations: int) -> virtual_collectives.Outcome:
     config = _core.EndpointConfig()
     settings = {
         "epoch": 1,
@@ -183,21 +185,17 @@ def _run(case: Case, by: Contender, seed: int, iterations: int) -> dict[str, Any
     }
     chance = csaud_testnet.Chance()
     chances = {"drop_data": case.loss, "drop_control": case.loss, "burst": case.burst, "seed": seed}
-    work = csaud_testnet.Workload()
-    works = {
-        "pattern": getattr(csaud_testnet.Pattern, case.pattern),
-        "ranks": case.ranks,
-        "packets": case.packets,
-        "iterations": iterations + 1,
-        "warm_up": 1,  # round trips and step times are known from then on
-        "limit": 200_000_000,
-    }
-    for thing, fields in ((config, settings), (link, links), (chance, chances), (work, works)):
+    work = virtual_collectives.Workload(
+        case.pattern,
+        case.ranks,
+        case.packets,
+        iterations=iterations + 1,
+        warm_up=1,  # round trips and step times are known from then on
+        limit=200_000_000,
+    )
+    for thing, fields in ((config, settings), (link, links), (chance, chances)):
         for name, value in fields.items():
             if not hasattr(thing, name):
                 raise AttributeError(f"{type(thing).__name__} has no {name}")
             setattr(thing, name, value)
-    found: dict[str, Any] = csaud_testnet.run(work, config, link, chance)
-    found["flows"] = np.array(found["flows"], dtype=np.float64)
-    found["completions"] = np.array(found["completions"], dtype=np.float64)
-    return found
+    return virtual_collectives.run(work, config, link, chance)

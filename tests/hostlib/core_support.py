@@ -100,16 +100,6 @@ def first_copy(*indices: int) -> Callable[[Any], bool]:
     return lambda p: p.type == DATA and p.attempt == 0 and p.pkt_idx in indices
 
 
-def work(pattern: str, ranks: int, packets: int, **fields: Any) -> Any:
-    """A collective for `csaud_testnet.run`; `fields` are those of Workload."""
-    w = csaud_testnet.Workload()
-    w.pattern, w.ranks, w.packets = getattr(csaud_testnet.Pattern, pattern), ranks, packets
-    for name, value in fields.items():
-        assert hasattr(w, name), name
-        setattr(w, name, value)
-    return w
-
-
 def link_model(**fields: Any) -> Any:
     """A LinkModel with these fields."""
     model = csaud_testnet.LinkModel()

@@ -7,6 +7,7 @@ import csaud_testnet
 import pytest
 from csaud import _core
 
+from bench.virtual_collectives import Outcome, Workload, run
 from tests.hostlib.core_support import (
     CREDIT,
     EPOCH,
@@ -18,7 +19,6 @@ from tests.hostlib.core_support import (
     link_model,
     network,
     total,
-    work,
 )
 
 SENDERS = 16
@@ -26,23 +26,23 @@ SHARED = 64  # packets; about two bandwidth-delay products of the links below
 FABRIC = {"latency": 20 * US, "rate_bps": 1_000_000_000, "nic_queue": 2}
 
 
-def incast(link: dict[str, Any], **settings: Any) -> dict[str, Any]:
+def incast(link: dict[str, Any], **settings: Any) -> Outcome:
     chance = csaud_testnet.Chance()
     settings = {"shared_window": SHARED, "timer_tick": 10 * US, **settings}
-    outcome: dict[str, Any] = csaud_testnet.run(
-        work("incast", SENDERS + 1, 100), config(**settings), link_model(**FABRIC, **link), chance
+    outcome = run(
+        Workload("incast", SENDERS + 1, 100), config(**settings), link_model(**FABRIC, **link), chance
     )
-    assert outcome["finished"]
-    assert len(outcome["flows"]) == SENDERS
+    assert outcome.finished
+    assert len(outcome.flows) == SENDERS
     return outcome
 
 
 def test_an_incast_is_shaped_from_its_first_packet() -> None:
     """No queue ever holds more than the shared window, so one that has room for it loses nothing."""
     outcome = incast({"drop_at": SHARED})
-    assert outcome["fabric"]["deepest_queue"] < SHARED
-    assert outcome["fabric"]["data_dropped"] == 0
-    assert outcome["stats"]["tx_data"] == SENDERS * 100 + outcome["stats"]["rx_duplicates"]
+    assert outcome.fabric["deepest_queue"] < SHARED
+    assert outcome.fabric["data_dropped"] == 0
+    assert outcome.stats["tx_data"] == SENDERS * 100 + outcome.stats["rx_duplicates"]
 
 
 LARGE = 4096 - 32  # payload of a packet beside which control packets count for little
@@ -55,14 +55,14 @@ TURNS = {"shared_window": SHARED, "timer_tick": 10 * US, "path_mtu": 4096, "rate
 def test_more_senders_than_packets_that_may_be_under_way_take_turns(senders: int) -> None:
     """From the first packet on, and without letting the link idle: within 6 % of what its bytes take."""
     packets = 6
-    outcome = csaud_testnet.run(
-        work("incast", senders + 1, packets), config(**TURNS), link_model(**FAST), csaud_testnet.Chance()
+    outcome = run(
+        Workload("incast", senders + 1, packets), config(**TURNS), link_model(**FAST), csaud_testnet.Chance()
     )
-    assert outcome["finished"]
-    assert outcome["fabric"]["deepest_queue"] < SHARED
-    assert outcome["stats"]["rx_duplicates"] == 0
+    assert outcome.finished
+    assert outcome.fabric["deepest_queue"] < SHARED
+    assert outcome.stats["rx_duplicates"] == 0
     ideal = senders * packets * LARGE_PACKET * 8 / 100  # ns at 100 Gb/s
-    assert outcome["completions"][0] < 1.06 * ideal + 3 * FAST["latency"]
+    assert outcome.completions[0] < 1.06 * ideal + 3 * FAST["latency"]
 
 
 def test_turns_of_clocks_that_differ_need_no_deep_queue() -> None:
@@ -81,15 +81,15 @@ def test_turns_of_clocks_that_differ_need_no_deep_queue() -> None:
 
 def test_a_fixed_window_overruns_the_same_queue() -> None:
     outcome = incast({"drop_at": SHARED}, shaping=False)
-    assert outcome["fabric"]["data_dropped"] > SHARED
-    assert incast({}, shaping=False)["fabric"]["deepest_queue"] > 4 * SHARED
+    assert outcome.fabric["data_dropped"] > SHARED
+    assert incast({}, shaping=False).fabric["deepest_queue"] > 4 * SHARED
 
 
 def test_the_shaped_incast_keeps_the_link_busy() -> None:
     """Within 10 % of the time that its bytes take on the receiver's link; the round trip is unknown yet."""
     packet = 14 + 80 + 64 + 4
     ideal = SENDERS * 100 * packet * 8  # ns at 1 Gb/s
-    assert incast({})["completions"][0] < 1.1 * ideal + 3 * FABRIC["latency"]
+    assert incast({}).completions[0] < 1.1 * ideal + 3 * FABRIC["latency"]
 
 
 def test_marks_on_late_packets_shrink_the_window() -> None:
@@ -141,13 +141,13 @@ def test_the_smallest_windows_under_loss_end(pattern: str, shared: int) -> None:
     chance = csaud_testnet.Chance()
     chance.drop_data = chance.drop_control = 0.1
     chance.seed = 7
-    outcome = csaud_testnet.run(
-        work(pattern, 6, 40, limit=60_000 * MS),
+    outcome = run(
+        Workload(pattern, 6, 40, limit=60_000 * MS),
         config(shared_window=shared, window=4),
         link_model(**FABRIC),
         chance,
     )
-    assert outcome["finished"]
+    assert outcome.finished
 
 
 def test_news_of_a_larger_window_counts_though_nothing_more_has_arrived() -> None:

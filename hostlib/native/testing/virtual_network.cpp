@@ -84,6 +84,11 @@ std::uint64_t VirtualNetwork::post_recv(std::uint16_t rank, std::uint16_t src, M
     return id;
 }
 
+void VirtualNetwork::serve(std::uint16_t rank, std::size_t posted) {
+    unfinished_ += posted;
+    if (posted != 0) service(rank);
+}
+
 // What a rank does when it has been given something: send all it may, take completions, set its timer.
 void VirtualNetwork::service(std::uint16_t rank) {
     Rank& r = ranks_[rank];

@@ -122,6 +122,9 @@ class VirtualNetwork {
     std::uint64_t post_recv(std::uint16_t rank, std::uint16_t src, MessageName name, std::size_t bytes,
                             const Hints& hints = {});
 
+    // A rank posted so many messages at its endpoint, of buffers that their owner keeps: sends what may go.
+    void serve(std::uint16_t rank, std::size_t posted);
+
     // Runs until virtual time `until`, or until nothing will ever happen again (then time stops there).
     void run_until(Nanos until);
     // Runs until all posted messages completed, all ranks that live are quiet and no packet is under way;
@@ -155,8 +158,6 @@ class VirtualNetwork {
     void on_completion(std::function<void(std::uint16_t rank, const Completion&)> f) {
         on_completion_ = std::move(f);
     }
-    // The buffer of a completed send or receive is of no further use.
-    void forget(std::uint16_t rank, std::uint64_t id) { ranks_.at(rank).buffers.erase(id); }
     // Completions since the last call.
     std::vector<Completion> completions(std::uint16_t rank);
     // The buffer of a receive.

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "soak.hpp"
 #include "testnet.hpp"
 #include "virtual_network.hpp"
 
@@ -25,6 +26,29 @@ using testing::PacketView;
 using testing::TierModel;
 using testing::Verdict;
 using testing::VirtualNetwork;
+
+nb::dict counts_of(const testing::FabricCounts& c) {
+    nb::dict d;
+    d["data_dropped"] = c.data_dropped;
+    d["data_cut"] = c.data_cut;
+    d["data_trimmed"] = c.data_trimmed;
+    d["data_bounced"] = c.data_bounced;
+    d["data_marked"] = c.data_marked;
+    d["data_duplicated"] = c.data_duplicated;
+    d["data_corrupted"] = c.data_corrupted;
+    d["control_dropped"] = c.control_dropped;
+    d["control_duplicated"] = c.control_duplicated;
+    d["loss_dropped"] = c.loss_dropped;
+    d["queue_dropped"] = c.queue_dropped;
+    d["deepest_queue"] = c.deepest_queue;
+    return d;
+}
+
+nb::dict stats_of(const Stats& stats) {
+    nb::dict d;
+    stats.for_each([&](const char* name, std::uint64_t value) { d[name] = value; });
+    return d;
+}
 
 // What a hook may answer: None, "drop", "trim", "corrupt", "mark", ("delay", ns) or ("duplicate", ns).
 Verdict verdict_of(const nb::object& answer) {
@@ -278,23 +302,6 @@ void bind_endpoints(nb::module_& t) {
 
 }  // namespace
 
-nb::dict counts_of(const testing::FabricCounts& c) {
-    nb::dict d;
-    d["data_dropped"] = c.data_dropped;
-    d["data_cut"] = c.data_cut;
-    d["data_trimmed"] = c.data_trimmed;
-    d["data_bounced"] = c.data_bounced;
-    d["data_marked"] = c.data_marked;
-    d["data_duplicated"] = c.data_duplicated;
-    d["data_corrupted"] = c.data_corrupted;
-    d["control_dropped"] = c.control_dropped;
-    d["control_duplicated"] = c.control_duplicated;
-    d["loss_dropped"] = c.loss_dropped;
-    d["queue_dropped"] = c.queue_dropped;
-    d["deepest_queue"] = c.deepest_queue;
-    return d;
-}
-
 void bind_network(nb::module_& t) {
     bind_models(t);
     bind_endpoints(t);
@@ -307,6 +314,19 @@ void bind_network(nb::module_& t) {
         },
         "packet"_a, "signal"_a = "trim", "icrc"_a = false, "kept"_a = 80, "loss_port"_a = 49791,
         "The LOSS that a switch makes of a DATA packet.");
+    t.def(
+        "soak",
+        [](std::uint64_t seed) {
+            const testing::SoakResult r = [&] {
+                const nb::gil_scoped_release release;
+                return testing::soak(seed);
+            }();
+            nb::dict d = stats_of(r.totals);
+            d["packets"] = r.packets;
+            d["virtual_ns"] = r.virtual_ns;
+            return nb::make_tuple(r.failure, d);
+        },
+        "seed"_a, "(failure, totals) of a random run; failure is '' when all held.");
 }
 
 }  // namespace csaud::bindings
