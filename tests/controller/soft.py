@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.desired.keeper import Save
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import Fabric, leaf_spine
@@ -63,6 +64,7 @@ async def controller(
     probe_interval_s: float = 0.0,
     audit_s: float = 60.0,
     target: str = "soft",
+    save: Save = lambda stored: None,
 ) -> AsyncIterator[FabricController]:
     """A controller of the run's switches in this process, without its control socket."""
     made = FabricController(
@@ -70,6 +72,7 @@ async def controller(
         artifacts or find_artifacts(),
         TARGETS[target],
         stored=stored,
+        save=save,
         probe_interval_s=probe_interval_s,
         audit_s=audit_s,
     )

@@ -39,7 +39,7 @@ def test_from_nothing_through_changes_a_failed_link_and_a_killed_switch(switches
             assert await held(run) == desired(run, target="bmv2")
             made.events.clear()
 
-            assert await made.wait_applied(made.change(intent), 20) == {}
+            assert await made.wait_applied(await made.change(intent), 20) == {}
             assert await held(run) == desired(run, intent, target="bmv2")
 
             switches.cut("l1", "s2")

@@ -394,7 +394,7 @@ def test_hosts_elsewhere_report_over_tcp_and_may_do_nothing_else() -> None:
         assert tell(op="paths.report", host="10.0.2.1", rank=4, **counts) == {"ok": True, "denied": []}
         assert as_json(made, "path", "stats")["hosts"] == {"h3": {"0": {"tx": 5, "lost": 1, "ecn": 0}}}
         refused = tell(op="policy.set", policy={"spray": "random"})
-        assert refused == {"ok": False, "error": "unknown op 'policy.set'; expected one of paths.report"}
+        assert refused["error"] == "unknown op 'policy.set'; expected one of paths.report"
         assert not tell(op="stop")["ok"]
     wrong = csaud("/nowhere", "controller", "run", "--reports", "nonsense")
     assert wrong.exit_code != 0

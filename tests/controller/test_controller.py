@@ -166,7 +166,7 @@ def test_a_change_finds_tables_that_are_not_as_they_were_left() -> None:
                 for match, priority, _ in switch.table_entries(table):
                     switch.table_delete(table, match, priority)
                 intent = Intent(policy=Policy(spray="round-robin"))
-                assert await made.wait_applied(made.change(intent), PATIENCE_S) == {}
+                assert await made.wait_applied(await made.change(intent), PATIENCE_S) == {}
                 assert await held(run) == desired(run, intent)
 
     asyncio.run(main())
@@ -182,7 +182,7 @@ def test_of_changes_in_quick_succession_the_last_one_holds() -> None:
         with run_directory() as run:
             async with switches(run), controller(run) as made:
                 for intent in intents:  # the first of them before any switch is programmed
-                    generation = made.change(intent)
+                    generation = await made.change(intent)
                     await asyncio.sleep(0)
                 assert await made.wait_applied(generation, PATIENCE_S) == {}
                 assert await held(run) == desired(run, intents[-1])
@@ -197,7 +197,9 @@ def test_a_change_that_names_unknown_things_changes_nothing() -> None:
                 await programmed(made)
                 before = made.generation
                 with pytest.raises(FieldError, match="unknown switch 'l9'"):
-                    made.change(Intent.model_validate({"policy": {"limits_at": {"l9:1": {"trim_at": 1}}}}))
+                    await made.change(
+                        Intent.model_validate({"policy": {"limits_at": {"l9:1": {"trim_at": 1}}}})
+                    )
                 assert made.generation == before
                 assert made.intent == Intent()
 

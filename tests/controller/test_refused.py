@@ -42,7 +42,7 @@ def test_what_no_switch_can_hold_is_refused_and_changes_nothing(policy: dict, ex
         with run_directory() as run:
             async with controller(run) as made:
                 with pytest.raises(ValueError, match=expected):
-                    made.change(Intent(policy=Policy.model_validate(policy)))
+                    await made.change(Intent(policy=Policy.model_validate(policy)))
                 assert (made.intent, made.generation) == (Intent(), 1)
 
     asyncio.run(main())
@@ -83,7 +83,7 @@ def test_a_refused_update_is_named_and_the_rest_holds(tmp_path: Path) -> None:
             async with switches(run), controller(run, artifacts=artifacts, audit_s=0.05) as made:
                 await programmed(made)
                 sessions = {name: task.status.programmed_s for name, task in made.tasks.items()}
-                pending = await made.wait_applied(made.change(FAULTS), PATIENCE_S)
+                pending = await made.wait_applied(await made.change(FAULTS), PATIENCE_S)
                 assert set(pending) == {"l1", "l2", "s1", "s2"}
                 assert pending["l1"].startswith("refuses to insert fault.inject[")
                 now, want = await held(run), desired(run, FAULTS)
@@ -98,7 +98,9 @@ def test_a_refused_update_is_named_and_the_rest_holds(tmp_path: Path) -> None:
                 assert not told["in_sync"]
 
                 assert (
-                    await made.wait_applied(made.change(Intent(policy=Policy(spray="ecmp"))), PATIENCE_S)
+                    await made.wait_applied(
+                        await made.change(Intent(policy=Policy(spray="ecmp"))), PATIENCE_S
+                    )
                     == {}
                 )
                 assert await held(run) == desired(run, Intent(policy=Policy(spray="ecmp")))

@@ -96,7 +96,7 @@ async def sent_more(sender: Sender) -> None:
 
 
 async def apply(made: FabricController, **policy: object) -> None:
-    generation = made.change(Intent(policy=Policy.model_validate(policy)))
+    generation = await made.change(Intent(policy=Policy.model_validate(policy)))
     assert await made.wait_applied(generation, PATIENCE_S) == {}
 
 
@@ -175,7 +175,7 @@ def test_a_fabric_whose_spines_cannot_be_reached_loses_nothing() -> None:
                 await arrived(sender)
                 assert sender.received == {("l2", 4): sender.sent}
                 assert made.live == LiveView()
-                assert made.events == []
+                assert not made.events
 
                 switch, table = host.fabric.switch("s2"), "CsaudIngress.route.ipv4_lpm"
                 held = switch.table_entries(table)

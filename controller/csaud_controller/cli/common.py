@@ -19,7 +19,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from csaud_controller.base.yamlfile import ConfigError, FieldError, mistake
-from csaud_controller.control.client import ControlError, RefusedError, ask
+from csaud_controller.control.client import ConflictError, ControlError, RefusedError, ask
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import GRAMMAR
@@ -119,16 +119,40 @@ def policy_of(run: Path | None) -> tuple[Fabric, Policy]:
     return found.fabric(), Policy.model_validate(answer["intent"]["policy"])
 
 
+Patch = dict[str, Any]
+"""Keys of the policy and their new values, as JSON values."""
+_ATTEMPTS = 100
+
+
 def change_policy(
-    run: Path | None, patch: dict[str, Any], as_json: bool, render: Callable[[Console, Policy], None]
+    run: Path | None,
+    patch: Patch | Callable[[Policy], Patch],
+    as_json: bool,
+    render: Callable[[Console, Policy], None],
 ) -> None:
-    """Change some keys of the policy; tells the outcome, and exits with 1 when it is not in force
+    """Change some keys of the policy, to values that may depend on the present ones: if somebody else changes
+    them at the same time, both changes are made. Tells the outcome, and exits with 1 when it is not in force
     everywhere."""
-    _, answer = request(run, "policy.set", policy=patch)
+    for _ in range(_ATTEMPTS):
+        try:
+            answer = _change_policy(run, patch)
+            break
+        except ConflictError:
+            continue
+    else:
+        raise ControlError(f"others changed the policy {_ATTEMPTS} times meanwhile: try again")
     policy = answer["intent"]["policy"]
     finish(
         {"policy": policy}, answer, as_json, lambda console: render(console, Policy.model_validate(policy))
     )
+
+
+def _change_policy(run: Path | None, patch: Patch | Callable[[Policy], Patch]) -> dict[str, Any]:
+    if not callable(patch):
+        return request(run, "policy.set", policy=patch)[1]
+    _, before = request(run, "intent")
+    made = patch(Policy.model_validate(before["intent"]["policy"]))
+    return request(run, "policy.set", policy=made, revision=before["revision"])[1]
 
 
 def finish(

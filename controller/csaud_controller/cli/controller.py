@@ -69,6 +69,10 @@ def run(
     audit_interval: Annotated[
         str, typer.Option(metavar="DURATION", help="Between readings of tables that nothing has changed.")
     ] = "3s",
+    take_over: Annotated[
+        bool,
+        typer.Option("--take-over", help="Take switches from a controller of another run directory."),
+    ] = False,
     reports: Annotated[
         str | None,
         typer.Option(metavar="HOST:PORT", help="Take path reports of hosts here, beside controller.sock."),
@@ -99,6 +103,7 @@ def run(
                     program=program,
                     probe_interval_s=_interval("--probe-interval", probe_interval),
                     audit_s=_interval("--audit-interval", audit_interval),
+                    take_over=take_over,
                     reports=None if reports is None else _endpoint(reports),
                 )
             )

@@ -11,6 +11,7 @@ from rich.console import Console
 from csaud_controller.cli.common import (
     AtOption,
     JsonOption,
+    Patch,
     RunOption,
     SwitchesArgument,
     UnknownName,
@@ -64,24 +65,31 @@ def set_(
         if off == (low is not None) or (low is None) != (high is None):
             raise UnknownName("expected LOW and HIGH, or --off")
         chosen: Any = False if off else {"low": low, "high": high}
-        patch: dict[str, Any] = {"ecn": chosen}
-        if at is not None:
-            _, policy = policy_of(run)
-            patch = {"ecn_at": {**_places(policy, but=at), at: chosen}}
-        change_policy(run, patch, as_json, _render)
+        if at is None:
+            change_policy(run, {"ecn": chosen}, as_json, _render)
+            return
+        place = at
+        change_policy(
+            run,
+            lambda policy: {"ecn_at": {**_places(policy, but=place), place: chosen}},
+            as_json,
+            _render,
+        )
 
 
 @app.command()
 def clear(at: AtOption = None, run: RunOption = None, as_json: JsonOption = False) -> None:
     """Back to marks that follow from the limits, or drop what was set at one place."""
     with errors():
-        _, policy = policy_of(run)
-        patch: dict[str, Any] = {"ecn": True, "ecn_at": {}}
-        if at is not None:
+
+        def cleared(policy: Policy) -> Patch:
+            if at is None:
+                return {"ecn": True, "ecn_at": {}}
             if at not in policy.ecn_at:
                 raise UnknownName(f"nothing is set at {at}; there is: {', '.join(policy.ecn_at) or 'none'}")
-            patch = {"ecn_at": _places(policy, but=at)}
-        change_policy(run, patch, as_json, _render)
+            return {"ecn_at": _places(policy, but=at)}
+
+        change_policy(run, cleared, as_json, _render)
 
 
 def _places(policy: Policy, but: str) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from csaud_controller.base.units import format_duration
 from csaud_controller.cli.common import (
     AtOption,
     JsonOption,
+    Patch,
     RunOption,
     SwitchesArgument,
     UnknownName,
@@ -84,32 +85,38 @@ def set_(
         patch: dict[str, Any] = given(alarm_interval=alarm_interval)
         if not told and not patch:
             raise UnknownName("nothing to set: see `csaud limit set --help`")
-        if told:
-            _, policy = policy_of(run)
-            if at is None:
-                patch["limits"] = {**policy.limits.model_dump(exclude_none=True), **told}
-            else:
-                others = _places(policy)
-                before = others.pop(at, {})
-                patch["limits_at"] = {**others, at: {**before, **told}}
-        elif at is not None:
+        if at is not None and not told:
             raise UnknownName("--at is of limits; the alarm's interval is the same everywhere")
-        change_policy(run, patch, as_json, _render)
+        change_policy(run, lambda policy: {**patch, **_told(policy, told, at)}, as_json, _render)
 
 
 @app.command()
 def clear(at: AtOption = None, run: RunOption = None, as_json: JsonOption = False) -> None:
     """Back to limits that follow from each port's buffer, or drop those of one place."""
     with errors():
-        _, policy = policy_of(run)
-        patch: dict[str, Any] = {"limits": {}, "limits_at": {}}
-        if at is not None:
-            places = _places(policy)
-            if at not in places:
-                raise UnknownName(f"no limits are set at {at}; there are: {', '.join(places) or 'none'}")
-            del places[at]
-            patch = {"limits_at": places}
-        change_policy(run, patch, as_json, _render)
+        if at is None:
+            change_policy(run, {"limits": {}, "limits_at": {}}, as_json, _render)
+        else:
+            change_policy(run, partial(_cleared, at), as_json, _render)
+
+
+def _told(policy: Policy, told: dict[str, int], at: str | None) -> Patch:
+    """The limits that were set, with these."""
+    if not told:
+        return {}
+    if at is None:
+        return {"limits": {**policy.limits.model_dump(exclude_none=True), **told}}
+    others = _places(policy)
+    before = others.pop(at, {})
+    return {"limits_at": {**others, at: {**before, **told}}}
+
+
+def _cleared(at: str, policy: Policy) -> Patch:
+    places = _places(policy)
+    if at not in places:
+        raise UnknownName(f"no limits are set at {at}; there are: {', '.join(places) or 'none'}")
+    del places[at]
+    return {"limits_at": places}
 
 
 def _places(policy: Policy) -> dict[str, dict[str, int]]:

@@ -16,7 +16,6 @@ from csaud_controller.cli.common import (
     change_policy,
     emit,
     errors,
-    policy_of,
     request,
     table,
 )
@@ -95,8 +94,8 @@ def allow(
         if everything == bool(paths):
             raise UnknownName("expected PATH..., or --all")
         if everything:
-            _, policy = policy_of(run)
-            paths = list(policy.denied_paths)
+            change_policy(run, {"denied_paths": []}, as_json, _render_denied)
+            return
     _change_denied(paths, False, run, as_json)
 
 
@@ -104,9 +103,12 @@ def _change_denied(paths: list[int] | None, deny: bool, run: Path | None, as_jso
     with errors():
         if deny and not paths:
             raise UnknownName("expected PATH..., such as 3 7")
-        _, policy = policy_of(run)
-        denied = change_denied(policy.denied_paths, paths or (), deny)
-        change_policy(run, {"denied_paths": denied}, as_json, _render_denied)
+        change_policy(
+            run,
+            lambda policy: {"denied_paths": change_denied(policy.denied_paths, paths or (), deny)},
+            as_json,
+            _render_denied,
+        )
 
 
 def _render_denied(console: Console, policy: Policy) -> None:

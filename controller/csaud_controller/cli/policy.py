@@ -11,6 +11,7 @@ from rich.console import Console
 from csaud_controller.base.units import format_duration
 from csaud_controller.cli.common import (
     JsonOption,
+    Patch,
     RunOption,
     SeedOption,
     UnknownName,
@@ -88,11 +89,14 @@ def set_(
         if narrowed:
             if spray is None:
                 raise UnknownName(f"--{next(iter(narrowed))} needs --spray: how are these packets sprayed?")
-            _, policy = policy_of(run)
             new = {"spray": spray, **narrowed, **given(gap=gap, seed=seed)}
-            patch["overrides"] = [new, *_without(policy, narrowed)]
-        else:
-            patch |= given(spray=spray, flowlet_gap=gap, seed=seed)
+
+            def with_new(policy: Policy) -> Patch:
+                return {**patch, "overrides": [new, *_without(policy, narrowed)]}
+
+            change_policy(run, with_new, as_json, _render)
+            return
+        patch |= given(spray=spray, flowlet_gap=gap, seed=seed)
         if not patch:
             raise UnknownName("nothing to set: see `csaud policy set --help`")
         change_policy(run, patch, as_json, _render)
@@ -111,12 +115,15 @@ def clear(
     """Drop the exception for exactly these packets, or all exceptions."""
     with errors():
         narrowed = given(to=to, kind=kind, cls=cls, comm=comm, asked=asked)
-        _, policy = policy_of(run)
-        kept = _without(policy, narrowed) if narrowed else []
-        if narrowed and len(kept) == len(policy.overrides):
-            known = "; ".join(map(_packets, policy.overrides)) or "none"
-            raise UnknownName(f"there is no such exception; those set: {known}")
-        change_policy(run, {"overrides": kept}, as_json, _render)
+
+        def cleared(policy: Policy) -> Patch:
+            kept = _without(policy, narrowed) if narrowed else []
+            if narrowed and len(kept) == len(policy.overrides):
+                known = "; ".join(map(_packets, policy.overrides)) or "none"
+                raise UnknownName(f"there is no such exception; those set: {known}")
+            return {"overrides": kept}
+
+        change_policy(run, cleared, as_json, _render)
 
 
 @app.command()
@@ -145,8 +152,13 @@ def weights(
         if ports or derived:
             if switch is None or (destination is None and not derived):
                 raise UnknownName("expected SWITCH DST PORT=W..., such as l1 l3 1=3 2=1")
-            changed = _changed_weights(policy, switch, destination, ports or [])
-            change_policy(run, {"weights": changed}, as_json, _render)
+            name, by_port = switch, dict(map(_port_weight, ports or []))
+            change_policy(
+                run,
+                lambda policy: {"weights": _changed_weights(policy, name, destination, by_port)},
+                as_json,
+                _render,
+            )
             return
         _, answer = request(run, "status")
         found = _weights_in_force(fabric, policy, live_view(fabric, answer["status"]), switch, destination)
@@ -154,7 +166,7 @@ def weights(
 
 
 def _changed_weights(
-    policy: Policy, switch: str, destination: str | None, ports: list[str]
+    policy: Policy, switch: str, destination: str | None, ports: dict[int, int]
 ) -> dict[str, dict[str, dict[int, int]]]:
     """The policy's weights with these in place of what was there; without `ports`, less what was there."""
     changed = {name: dict(by_destination) for name, by_destination in policy.weights.items()}
@@ -164,7 +176,7 @@ def _changed_weights(
     else:
         here.pop(destination, None)
         if ports:
-            here[destination] = dict(map(_port_weight, ports))
+            here[destination] = ports
     return {name: by_destination for name, by_destination in changed.items() if by_destination}
 
 

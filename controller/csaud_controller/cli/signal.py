@@ -11,6 +11,7 @@ from rich.console import Console
 from csaud_controller.cli.common import (
     AtOption,
     JsonOption,
+    Patch,
     RunOption,
     SwitchesArgument,
     UnknownName,
@@ -95,14 +96,16 @@ def set_(
             raise UnknownName("nothing to set: see `csaud signal set --help`")
         if at is None and cls is None:
             names = {"signal": "loss_signal", **{key: f"trim_{key}" for key in told if key != "signal"}}
-            patch: dict[str, Any] = {names[key]: value for key, value in told.items()}
-        else:
-            _, policy = policy_of(run)
+            change_policy(run, {names[key]: value for key, value in told.items()}, as_json, _render)
+            return
+
+        def with_rule(policy: Policy) -> Patch:
             old = next((rule for rule in policy.signals if rule.key == (at, cls)), None)
             before = old.model_dump(mode="json", exclude_none=True) if old else {}
             rule = {**before, **given(where=at, cls=cls), **told}
-            patch = {"signals": [*_without(policy, at, cls), rule]}
-        change_policy(run, patch, as_json, _render)
+            return {"signals": [*_without(policy, at, cls), rule]}
+
+        change_policy(run, with_rule, as_json, _render)
 
 
 @app.command()
@@ -111,12 +114,15 @@ def clear(
 ) -> None:
     """Drop the exception of exactly this place and class, or all exceptions."""
     with errors():
-        _, policy = policy_of(run)
-        kept = [] if at is None and cls is None else _without(policy, at, cls)
-        if (at is not None or cls is not None) and len(kept) == len(policy.signals):
-            known = "; ".join(map(_about, policy.signals)) or "none"
-            raise UnknownName(f"there is no such exception; those set: {known}")
-        change_policy(run, {"signals": kept}, as_json, _render)
+
+        def cleared(policy: Policy) -> Patch:
+            kept = [] if at is None and cls is None else _without(policy, at, cls)
+            if (at is not None or cls is not None) and len(kept) == len(policy.signals):
+                known = "; ".join(map(_about, policy.signals)) or "none"
+                raise UnknownName(f"there is no such exception; those set: {known}")
+            return {"signals": kept}
+
+        change_policy(run, cleared, as_json, _render)
 
 
 def _without(policy: Policy, at: str | None, cls: int | None) -> list[dict[str, Any]]:

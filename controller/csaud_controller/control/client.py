@@ -26,10 +26,19 @@ class RefusedError(ControlError):
     """The controller refused a request: it names something unknown, or a value that cannot be."""
 
 
+class ConflictError(RefusedError):
+    """What the request changes was changed by somebody else since its revision was read."""
+
+
+_ERRORS = {"conflict": ConflictError, "failed": ControlError}
+"""By `kind` of an answer; others are refusals."""
+
+
 def ask(path: Path, op: str, *, timeout_s: float = APPLY_TIMEOUT_S, **arguments: Any) -> Answer:
     """One request to the controller at `path`, which may take `timeout_s` for it.
 
-    ControlError when there is no controller or no answer, RefusedError when it refuses.
+    ControlError when there is no controller or no answer, or what was asked for failed; RefusedError when it
+    refuses; ConflictError when it was asked with a revision that is not in force any more.
     """
     arguments |= {"op": op, "timeout_s": timeout_s}
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -52,7 +61,7 @@ def ask(path: Path, op: str, *, timeout_s: float = APPLY_TIMEOUT_S, **arguments:
         raise ControlError(f"the controller at {path} ended without an answer")
     answer: Answer = json.loads(line)
     if not answer["ok"]:
-        raise RefusedError(answer["error"])
+        raise _ERRORS.get(answer.get("kind", ""), RefusedError)(answer["error"])
     return answer
 
 

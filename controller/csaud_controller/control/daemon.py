@@ -29,17 +29,20 @@ async def serve(
     probe_interval_s: float = 0.15,
     audit_s: float = 3.0,
     reports: tuple[str, int] | None = None,
+    take_over: bool = False,
 ) -> None:
     """Control `fabric` until SIGTERM, SIGINT or a request to stop.
 
     `reports`: host and port where path reports of hosts are taken, too.
 
     The desired state is that of desired.json, if an earlier controller of this run left one; `intent`
-    replaces it.
+    replaces it. `take_over`: take switches that another run directory's controller had, too.
     """
     stored = store.load(run.desired_file) or store.Stored()
     if intent is not None:
-        stored = stored.model_copy(update={"intent": intent})
+        stored = stored.model_copy(update={"intent": intent, "revision": stored.revision + 1})
+    election_id = max(stored.election_id + 1, int(time.time()) if take_over else 0)
+    stored = stored.model_copy(update={"election_id": election_id})
     controller = FabricController(
         fabric,
         target.find_program(program),

@@ -7,6 +7,7 @@ import contextlib
 import logging
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,8 +16,10 @@ from finsy.p4schema import P4SchemaCache
 
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
+from csaud_controller.control.client import ConflictError
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.desired.changes import Changes
+from csaud_controller.desired.keeper import Keeper, Save
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
@@ -40,6 +43,9 @@ _shared_schema: Any = P4SchemaCache
 LOG = logging.getLogger("csaud.controller")
 
 
+_EVENTS_KEPT = 1000
+
+
 class FabricController:
     """Keeps every switch of `fabric` as `intent` and the live links demand.
 
@@ -54,7 +60,7 @@ class FabricController:
         target: Target,
         *,
         stored: Stored | None = None,
-        save: Callable[[Stored], None] = lambda stored: None,
+        save: Save = lambda stored: None,
         probe_interval_s: float = 0.15,
         audit_s: float = 3.0,
     ) -> None:
@@ -62,12 +68,15 @@ class FabricController:
         self.fabric, self.artifacts, self.target = fabric, artifacts, target
         self.intent = stored.intent
         self.generation = 1
-        self.events: list[dict[str, Any]] = []
-        """Every change of a link or switch, oldest first: seconds since the epoch, what, up, why."""
+        self.revision = stored.revision
+        """How often the intent has changed."""
+        self.events: deque[dict[str, Any]] = deque(maxlen=_EVENTS_KEPT)
+        """Changes of links and switches, oldest first: seconds since the epoch, what, up, why."""
         self.alarms = AlarmLog()
         self.changes = Changes()
         self.host_paths = HostPaths()
-        self._save, self._stored = save, stored
+        self._election_id = stored.election_id
+        self._keeper = Keeper(save, self._current)
         self._probe_interval_s = probe_interval_s
         self._instance = secrets.randbits(32)
         self._round = 0
@@ -100,6 +109,7 @@ class FabricController:
                 hooks,
                 credentials=credentials(fabric, name),
                 audit_s=audit_s,
+                election_id=stored.election_id,
             )
             for name, spec in fabric.switches.items()
             if spec.p4runtime is not None
@@ -119,6 +129,7 @@ class FabricController:
                 await self._run()
         finally:
             self._stop_waiting()
+            await self._keeper.now()
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -127,17 +138,30 @@ class FabricController:
             if self._probe_interval_s:
                 group.create_task(self._probe_links(), name="link probes")
 
-    def change(self, intent: Intent) -> int:
-        """Take a new intent; returns the generation that switches have to reach. FieldError: names unknown
-        things."""
-        self._check(intent)
-        before, self.intent = self.intent, intent
-        self._store()
-        self.generation += 1
-        if (change := self.changes.add(before, intent, self.generation)) is not None:
-            LOG.info("asked for: %s", "; ".join(change.what))
-        self._follow()
-        return self.generation
+    async def change(self, change: Intent | Callable[[Intent], Intent], revision: int | None = None) -> int:
+        """Take a new intent, or what a function makes of the present one; returns the generation that
+        switches have to reach. Nothing changes with FieldError: it names unknown things, or more than a
+        switch can hold; ConflictError: `revision` was given, and is not that of the present intent;
+        NotKeptError: it cannot be kept.
+        """
+        async with self._keeper.lock:
+            if revision is not None and revision != self.revision:
+                raise ConflictError(
+                    f"it was changed meanwhile: revision {self.revision} is in force, not {revision}"
+                )
+            before = self.intent
+            intent = change(before) if callable(change) else change
+            self._check(intent)
+            following = self.revision + (intent != before)
+            await self._keeper.keep(
+                self._current().model_copy(update={"intent": intent, "revision": following})
+            )
+            self.intent, self.revision = intent, following
+            self.generation += 1
+            if (noted := self.changes.add(before, intent, self.generation)) is not None:
+                LOG.info("asked for: %s", "; ".join(noted.what))
+            self._follow()
+            return self.generation
 
     def _check(self, intent: Intent) -> None:
         """FieldError when the fabric, the target or the program does not have what it asks for."""
@@ -199,7 +223,9 @@ class FabricController:
             ],
             "miswired": {str(at): str(origin) for at, origin in self._monitor.miswired.items()},
             "probes": {"interval_s": self._probe_interval_s, "rounds": self._round},
-            "events": self.events[-100:],
+            "events": [*self.events][-100:],
+            "revision": self.revision,
+            "not_kept": self._keeper.error,
             "alarms": {"total": self.alarms.total, "by_port": dict(self.alarms.by_port)},
         }
 
@@ -290,7 +316,7 @@ class FabricController:
             self._gathering.computed(began, time.monotonic_ns())
         for task in self.tasks.values():
             task.wake()
-        self._store()
+        self._keeper.soon()
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:
@@ -301,9 +327,11 @@ class FabricController:
         self._desired = self._states(self.intent)
         self._desired_generation = self.generation
 
-    def _store(self) -> None:
-        """Save what must outlive this process, if it has changed."""
-        stored = Stored(intent=self.intent, dead_links=tuple(sorted(self._live.dead_links)))
-        if stored != self._stored:
-            self._save(stored)
-            self._stored = stored
+    def _current(self) -> Stored:
+        """What must outlive this process."""
+        return Stored(
+            intent=self.intent,
+            revision=self.revision,
+            dead_links=tuple(sorted(self._live.dead_links)),
+            election_id=self._election_id,
+        )

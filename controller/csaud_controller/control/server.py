@@ -21,8 +21,9 @@ from csaud_runs.directory import is_served
 from pydantic import ValidationError
 
 from csaud_controller.base.yamlfile import mistake
-from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ControlError
+from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ConflictError, ControlError
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.desired.keeper import NotKeptError
 from csaud_controller.paths.host_reports import PathReport, as_json
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
@@ -114,33 +115,45 @@ class ControlServer:
             return _refusal(str(error) or type(error).__name__)
         except KeyError as error:
             return _refusal(f"the request lacks {error}")
+        except ConflictError as error:
+            return _refusal(str(error), "conflict")
+        except NotKeptError as error:
+            return _refusal(f"nothing was changed: {error}", "failed")
 
     async def _status(self, request: Request) -> Answer:
         return {"pid": os.getpid(), "status": self._controller.status(), **await self._intent(request)}
 
     async def _intent(self, request: Request) -> Answer:
-        return {"intent": self._controller.intent.model_dump(mode="json")}
+        found = self._controller
+        return {"intent": found.intent.model_dump(mode="json"), "revision": found.revision}
 
     async def _policy_set(self, request: Request) -> Answer:
-        intent = self._controller.intent
-        changed = {**intent.policy.model_dump(), **request["policy"]}
-        return await self._change(
-            Intent(policy=Policy.model_validate(changed), faults=intent.faults), request
-        )
+        patch = request["policy"]
+
+        def changed(intent: Intent) -> Intent:
+            policy = Policy.model_validate({**intent.policy.model_dump(), **patch})
+            return Intent(policy=policy, faults=intent.faults)
+
+        return await self._change(changed, request)
 
     async def _fault_set(self, request: Request) -> Answer:
-        intent = self._controller.intent
-        faults = intent.faults.with_rule(FaultRule.model_validate(request["rule"]))
-        return await self._change(Intent(policy=intent.policy, faults=faults), request)
+        rule = FaultRule.model_validate(request["rule"])
+        return await self._change(
+            lambda intent: Intent(policy=intent.policy, faults=intent.faults.with_rule(rule)), request
+        )
 
     async def _fault_clear(self, request: Request) -> Answer:
-        intent, where = self._controller.intent, request.get("where")
-        try:
-            faults = Faults() if where is None else intent.faults.without(where)
-        except KeyError:
-            known = ", ".join(rule.where for rule in intent.faults.rules) or "no fault at all"
-            raise ValueError(f"no fault is set for {where}; there is {known}") from None
-        return await self._change(Intent(policy=intent.policy, faults=faults), request)
+        where = request.get("where")
+
+        def cleared(intent: Intent) -> Intent:
+            try:
+                faults = Faults() if where is None else intent.faults.without(where)
+            except KeyError:
+                known = ", ".join(rule.where for rule in intent.faults.rules) or "no fault at all"
+                raise ValueError(f"no fault is set for {where}; there is {known}") from None
+            return Intent(policy=intent.policy, faults=faults)
+
+        return await self._change(cleared, request)
 
     async def _changes(self, request: Request) -> Answer:
         """Those of policy and faults after number `since`, and what is asked for by now."""
@@ -165,8 +178,9 @@ class ControlServer:
         found = as_json(self._controller.host_paths.by_host(self._controller.fabric))
         return {"hosts": found, "denied": list(self._controller.intent.policy.denied_paths)}
 
-    async def _change(self, intent: Intent, request: Request) -> Answer:
-        generation = self._controller.change(intent)
+    async def _change(self, change: Callable[[Intent], Intent], request: Request) -> Answer:
+        revision = request.get("revision")
+        generation = await self._controller.change(change, None if revision is None else int(revision))
         timeout_s = float(request.get("timeout_s", APPLY_TIMEOUT_S))
         pending = await self._controller.wait_applied(generation, timeout_s)
         return {"pending": pending, **await self._intent(request)}
@@ -180,5 +194,5 @@ class ControlServer:
         return {"pid": os.getpid()}
 
 
-def _refusal(message: str) -> Answer:
-    return {"ok": False, "error": message}
+def _refusal(message: str, kind: str = "refused") -> Answer:
+    return {"ok": False, "error": message, "kind": kind}

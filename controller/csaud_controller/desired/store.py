@@ -12,14 +12,19 @@ from csaud_controller.base.yamlfile import load_model
 from csaud_controller.inventory import End
 from csaud_controller.policy.intent import Intent
 
+FIRST_ELECTION_ID = 10
+
 
 class Stored(BaseModel):
-    """What is kept: the intent, and the links that were down (they stay unused until a probe passes)."""
+    """What is kept: the intent, how often it has changed, the links that were down (they stay unused until a
+    probe passes), and the election id of the controller that kept it."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     intent: Intent = Field(default_factory=Intent)
+    revision: int = Field(default=0, ge=0)
     dead_links: tuple[End, ...] = ()
+    election_id: int = Field(default=FIRST_ELECTION_ID, ge=0, lt=1 << 64)
 
 
 def load(path: Path) -> Stored | None:

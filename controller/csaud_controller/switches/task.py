@@ -11,12 +11,14 @@ from typing import Any
 
 import finsy as fy
 
+from csaud_controller.desired.store import FIRST_ELECTION_ID
 from csaud_controller.inventory import End
 from csaud_controller.links.probes import ETHER_TYPE, Probe, decode, encode
 from csaud_controller.links.trials import Shot
 from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.digests import ALARMS
 from csaud_controller.program.entities import TableState
+from csaud_controller.switches import arbitration
 from csaud_controller.switches.arrivals import packets_in
 from csaud_controller.switches.backoff import Backoff
 from csaud_controller.switches.codec import Codec
@@ -102,6 +104,7 @@ class SwitchTask:
         *,
         credentials: fy.GRPCCredentialsTLS | None = None,
         audit_s: float = 3.0,
+        election_id: int = FIRST_ELECTION_ID,
     ) -> None:
         self.name, self.address = name, address
         self.status = SwitchStatus()
@@ -113,9 +116,11 @@ class SwitchTask:
             p4info=artifacts.parsed,
             p4blob=_Blob(target.device_config(artifacts)),
             device_id=device_id,
+            initial_election_id=election_id,
             channel_credentials=credentials,
             ready_handler=self._ready,
         )
+        self._was_primary = False
         self._wake = asyncio.Event()
         self._probes: list[Probe] = []
         self._shots: list[Shot] = []
@@ -165,6 +170,7 @@ class SwitchTask:
 
     async def _session(self) -> None:
         switch = fy.Switch(self.name, self.address, self._options)
+        arbitration.use(switch, self._was_primary)
         if self._target.forgets_clones:
             _delete_clones_before_load(switch)
         try:
@@ -194,6 +200,7 @@ class SwitchTask:
             self._fail(f"another controller is primary (election id {switch.primary_id})")
             self._hooks.unheard(self.name)
             return
+        self._was_primary = True
         # these belong to the session: they end with it, and if one of them fails, so does the session
         switch.create_task(self._receive_probes(switch), name="probes in")
         switch.create_task(self._send_probes(switch), name="probes out")
