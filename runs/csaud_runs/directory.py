@@ -73,6 +73,21 @@ class RunDir:
         return self.path / "options.json"
 
     @property
+    def jobs_socket(self) -> Path:
+        """Where a fabric that waits for jobs is asked by them."""
+        return self.path / "jobs.sock"
+
+    @property
+    def job_lock(self) -> Path:
+        """Locked by the job that runs in such a fabric; the file says which."""
+        return self.path / "job.lock"
+
+    @property
+    def scenario_file(self) -> Path:
+        """The scenario of such a fabric, as it runs."""
+        return self.path / "scenario.json"
+
+    @property
     def ended(self) -> Path:
         """Written by the init when it ends by itself, with its exit status; missing when it was killed."""
         return self.path / "ended"

@@ -52,5 +52,5 @@ def _of_here(live: list[RunDir], root: Path) -> RunDir:
         )
         raise RunError(f"no fabric of {here} runs; there is {listed}; name one by --run")
     raise RunError(
-        f"no fabric runs: nothing live in {root}; start one with `make mininet CLI=1`, or name one by --run"
+        f"no fabric runs: nothing live in {root}; start one with `csaud net up`, or name one by --run"
     )

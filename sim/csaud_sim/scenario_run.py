@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,7 @@ class ScenarioRun:
             _WORKLOADS[scenario.workload.name],
         )()
         self._log = _Log()
-        self._due = list(scenario.events)
+        self._due = [event for event in scenario.events if event.at_step is not None]
         self._finished = 0
         self._job = Job(self.network)
 
@@ -117,6 +118,9 @@ class ScenarioRun:
         scenario = self.plan.scenario
         self._workload.prepare(scenario.workload, scenario.seed, self._folder)
         self._fire()
+        for event in scenario.events:
+            if event.after is not None:
+                self._job.at(self.network.now + event.after, partial(self._happen, event))
         try:
             self._job.run(self._rank, scenario.time_limit)
             virtual_s = self.network.now / SECOND
@@ -146,17 +150,19 @@ class ScenarioRun:
 
     def _fire(self) -> None:
         """The scenario's events that are due now that all ranks have finished so many steps."""
-        while self._due and self._due[0].at_step <= self._finished:
-            event: LinkEvent = self._due.pop(0)
-            self.fabric.set_link(*event.nodes, event.do == "up")
-            self._log.failed_links.add(frozenset(event.nodes))
-            found_out = self.network.now + LinkMonitor.misses * PROBE_INTERVAL_NS
-            self._job.at(found_out, lambda: self.fabric.become(self.fabric.live))
-            self._log.fired.append(
-                model.EventRecord(
-                    at_s=self.network.now / SECOND, step=self._finished, what=f"link {event.name} {event.do}"
-                )
+        while self._due and (self._due[0].at_step or 0) <= self._finished:
+            self._happen(self._due.pop(0))
+
+    def _happen(self, event: LinkEvent) -> None:
+        self.fabric.set_link(*event.nodes, event.do == "up")
+        self._log.failed_links.add(frozenset(event.nodes))
+        found_out = self.network.now + LinkMonitor.misses * PROBE_INTERVAL_NS
+        self._job.at(found_out, lambda: self.fabric.become(self.fabric.live))
+        self._log.fired.append(
+            model.EventRecord(
+                at_s=self.network.now / SECOND, step=self._finished, what=f"link {event.name} {event.do}"
             )
+        )
 
     def _outcome(self, virtual_s: float) -> Outcome:
         plan, ranks = self.plan, range(len(self.plan.hosts))

@@ -84,6 +84,17 @@ def test_a_link_fails_after_its_step_and_comes_back(ring: str, tmp_path: Path) -
     assert books(found).balanced
 
 
+def test_a_link_fails_some_time_after_the_start(ring: str, tmp_path: Path) -> None:
+    failing = "[{after: 1ms, link: uplink, do: down}, {after: 5ms, link: uplink, do: up}]"
+    found = simulated(ring, tmp_path, workload__repeats="2", events=failing).collected
+    assert [(event.at_s, event.what) for event in found.events] == [
+        (pytest.approx(0.001), "link l1-s1 down"),
+        (pytest.approx(0.005), "link l1-s1 up"),
+    ]
+    assert found.failed_links == {frozenset(("l1", "s1"))}
+    assert books(found).balanced
+
+
 def test_training_has_the_bits_of_one_process(tmp_path: Path) -> None:
     overrides = {
         "background": "[]",

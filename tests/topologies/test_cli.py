@@ -35,7 +35,7 @@ def nothing_starts(monkeypatch):
         (["--topo", "ring-5"], "leaf-spine-2x3"),
         (["--topo", "leaf-spine-0x2"], "leaf-spine-0x2"),
         (["--topo", "missing.yaml"], "missing.yaml: no such file"),
-        (["--scenario", "nothing"], "expected one of first-light"),
+        (["--scenario", "nothing"], "expected one of first-light, plain"),
         (["--spray", "sideways"], "policy.spray=sideways"),
         (["--loss", "1.5"], "loss=1.5"),
         (["--seed", "x"], "seed=x"),

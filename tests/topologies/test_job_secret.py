@@ -1,7 +1,7 @@
 """Each job of a fabric has a secret of its own, unless the user has one."""
 
 import pytest
-from csaud_topologies.job.workers import job_secret
+from csaud_topologies.job.environment import job_secret
 
 
 def test_each_job_has_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,7 +62,7 @@ def test_handlers_of_another_process_are_seen():
 
 
 def test_no_live_run_says_how_to_start_one(root):
-    with pytest.raises(RunError, match="start one with `make mininet CLI=1`"):
+    with pytest.raises(RunError, match="start one with `csaud net up`"):
         find_run(root=root)
 
 

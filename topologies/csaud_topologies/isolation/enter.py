@@ -9,6 +9,7 @@ from pathlib import Path
 
 from csaud_runs.directory import ENVIRONMENT, RunDir
 from csaud_runs.errors import RunError
+from csaud_runs.process import Process
 
 from csaud_topologies.isolation.supervisor import check_machine
 
@@ -18,13 +19,19 @@ def with_own_commands(path: str) -> str:
     return f"{Path(sys.executable).parent}{os.pathsep}{path}"
 
 
-def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[str]:
-    """The command, wrapped so that it runs in the namespaces of `run`, or of its node `node`."""
+def live_init(run: RunDir) -> Process:
+    """The first process in the namespaces of `run`; RunError when there is none."""
     init = run.processes().get("init")
     if init is None:
         raise RunError(f"{run.path}: it has no namespaces of its own: no `csaud net run` has started it")
     if not init.is_alive():
         raise RunError(f"{run.path}: this run has ended")
+    return init
+
+
+def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[str]:
+    """The command, wrapped so that it runs in the namespaces of `run`, or of its node `node`."""
+    init = live_init(run)
     # As inside the run: the same working folder, CSAUD_RUN, which names the run to csaud, and the csaud and
     # python of this very installation.
     path = with_own_commands(os.environ.get("PATH", os.defpath))

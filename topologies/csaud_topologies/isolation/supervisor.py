@@ -37,7 +37,7 @@ from csaud_topologies.scenario.options import RunOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG = 1
 _TOOLS = {
     "unshare": "util-linux",
     "ip": "iproute2",
@@ -147,7 +147,7 @@ def _run_isolated(run: RunDir, *, ctrl_c_ends: bool) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
 
     def in_child() -> None:
-        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         # The init takes these signals when it has handlers for them.
         signal.pthread_sigmask(signal.SIG_SETMASK, {*old_mask, *ENDING})
 

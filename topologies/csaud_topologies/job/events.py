@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
+from csaud_controller.base.units import format_duration
+
 from csaud_topologies.record.model import EventRecord
 from csaud_topologies.scenario.model import LinkEvent
 
@@ -13,31 +15,53 @@ SetLink = Callable[[str, str, bool], None]
 
 
 class EventSchedule:
-    """Fires each event when every rank has finished its step; steps count from 1, as progress shows them."""
+    """Fires each event when every rank has finished its step (steps count from 1, as progress shows them), or
+    when its time after the job's start has come."""
 
-    def __init__(self, events: Sequence[LinkEvent], set_link: SetLink, say: Callable[[str], None]) -> None:
-        self._due = list(events)
+    def __init__(
+        self,
+        events: Sequence[LinkEvent],
+        set_link: SetLink,
+        say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._by_step = [event for event in events if event.at_step is not None]
+        self._by_time = [event for event in events if event.after is not None]
         self._set_link = set_link
         self._say = say
-        self._start = time.monotonic()
+        self._clock = clock
+        self._begun: float | None = None
+        self._finished = 0
         self.fired: list[EventRecord] = []
         self.failed_links: set[frozenset[str]] = set()
         """Links that were down at some time so far."""
 
-    def restart_clock(self) -> None:
-        """Times of events count from now: the job has begun."""
-        self._start = time.monotonic()
+    def begin(self) -> None:
+        """The job has begun: times count from now."""
+        self._begun = self._clock()
+        self.advance(0)
+        self.tick()
 
     def advance(self, finished_steps: int) -> None:
         """Fire what is due now that all ranks have finished so many steps."""
-        while self._due and self._due[0].at_step <= finished_steps:
-            event = self._due.pop(0)
-            a, b = event.nodes
-            self._set_link(a, b, event.do == "up")
-            self.failed_links.add(frozenset((a, b)))
-            what = f"link {event.name} {event.do}"
-            self.fired.append(
-                EventRecord(at_s=time.monotonic() - self._start, step=finished_steps, what=what)
-            )
+        self._finished = finished_steps
+        while self._by_step and (self._by_step[0].at_step or 0) <= finished_steps:
             when = f"after step {finished_steps}" if finished_steps else "before step 1"
-            self._say(f"{when}: {what}")
+            self._fire(self._by_step.pop(0), when)
+
+    def tick(self) -> None:
+        """Fire what is due by the time that has passed; nothing before the job has begun."""
+        while self._begun is not None and self._by_time:
+            after = self._by_time[0].after or 0
+            if self._clock() - self._begun < after / 1e9:
+                return
+            self._fire(self._by_time.pop(0), f"after {format_duration(after)}")
+
+    def _fire(self, event: LinkEvent, when: str) -> None:
+        a, b = event.nodes
+        self._set_link(a, b, event.do == "up")
+        self.failed_links.add(frozenset((a, b)))
+        what = f"link {event.name} {event.do}"
+        at_s = 0.0 if self._begun is None else self._clock() - self._begun
+        self.fired.append(EventRecord(at_s=at_s, step=self._finished, what=what))
+        self._say(f"{when}: {what}")

@@ -20,12 +20,13 @@ from csaud_topologies.fabric.running import RunningFabric
 from csaud_topologies.fabric.services import tail
 from csaud_topologies.fabric.targets.base import P4Target
 from csaud_topologies.job.background import RunningIncast, start_incast
+from csaud_topologies.job.environment import workload_environment
 from csaud_topologies.job.events import EventSchedule
 from csaud_topologies.job.in_force import changes_since, demands
 from csaud_topologies.job.progress import JobProgress
 from csaud_topologies.job.telemetry import read, read_quiet, since, switch_counts
 from csaud_topologies.job.timeline import Sampler, sampling, series
-from csaud_topologies.job.workers import Event, Ranks, Worker, workload_command, workload_environment
+from csaud_topologies.job.workers import Event, Ranks, Worker, workload_command
 from csaud_topologies.record.assemble import Collected
 from csaud_topologies.scenario.plan import Plan
 
@@ -154,8 +155,7 @@ class Follower:
     def _begin(self) -> None:
         """From now on there is a job to disturb."""
         self.began = time.time()
-        self.schedule.restart_clock()
-        self.schedule.advance(0)
+        self.schedule.begin()
         for incast in self._plan.scenario.background:
             self.incasts.append(start_incast(incast, self._running.fabric, self._running.net))
 
@@ -193,6 +193,7 @@ def run_job(
 
             def sample() -> None:
                 tick()
+                follower.schedule.tick()
                 if follower.began is not None:
                     sampler.tick()
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import queue
-import secrets
 import signal
 import subprocess
 import sys
@@ -21,13 +19,11 @@ from csaud_runs.errors import RunError
 
 from csaud_topologies.fabric.services import start_on, tail
 from csaud_topologies.fabric.targets.base import Place
-from csaud_topologies.scenario.host_settings import host_settings
+from csaud_topologies.job.environment import job_secret, worker_environment
 from csaud_topologies.scenario.model import Scenario
 
 Event = dict[str, Any]
-_MASTER_PORT = 29500
 _TYPED_ERRORS_WITHIN_S = 8.0  # the others find a dead rank within 5 s
-_ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class WorkerError(RunError):
@@ -74,39 +70,6 @@ def workload_command(scenario: Scenario, mode: str, folder: Path, *more: str) ->
         *(sys.executable, "-m", f"csaud_topologies.workloads.{spec.name}", mode),
         *("--spec", spec.model_dump_json(), "--seed", str(scenario.seed), "--folder", str(folder), *more),
     ]
-
-
-def workload_environment() -> dict[str, str]:
-    """One BLAS thread everywhere: the reference must do the very same arithmetic as the ranks."""
-    return {**os.environ, **_ONE_THREAD}
-
-
-def job_secret() -> dict[str, str]:
-    """Variables with a secret of its own for each job; none where the user's environment has one."""
-    given = any(os.environ.get(name) for name in ("CSAUD_SECRET", "CSAUD_SECRET_FILE"))
-    return {} if given else {"CSAUD_SECRET": secrets.token_hex(32)}
-
-
-def worker_environment(
-    scenario: Scenario, fabric: Fabric, hosts: list[str], rank: int, control_socket: Path
-) -> dict[str, str]:
-    """torchrun's variables, and the settings of the host library that follow from the fabric."""
-    host = hosts[rank]
-    settings: dict[str, Any] = {
-        "address": fabric.hosts[host].ip,
-        "controller": f"unix:{control_socket}",
-        **host_settings(scenario, fabric, host),
-    }
-    return {
-        **workload_environment(),
-        **{f"CSAUD_{name.upper()}": str(value) for name, value in settings.items()},
-        "RANK": str(rank),
-        "WORLD_SIZE": str(len(hosts)),
-        "LOCAL_RANK": "0",
-        "LOCAL_WORLD_SIZE": "1",
-        "MASTER_ADDR": str(fabric.hosts[hosts[0]].ip),
-        "MASTER_PORT": str(_MASTER_PORT),
-    }
 
 
 def _by_verdict(workers: list[Worker]) -> list[str]:

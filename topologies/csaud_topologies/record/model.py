@@ -217,7 +217,7 @@ class EventRecord(_Part):
     """Something that the scenario did to the fabric."""
 
     at_s: float = Field(description="after the job's start")
-    step: int = Field(description="steps that all ranks had finished; the scenario's at_step")
+    step: int = Field(description="steps that all ranks had finished, as far as they are counted")
     what: str
 
 

@@ -14,13 +14,15 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from csaud_runs.directory import RunDir
+from csaud_runs.directory import RunDir, write_json
 from csaud_runs.errors import RunError
 from rich.console import Console
 
+from csaud_topologies.base.interrupt import Interrupted
 from csaud_topologies.fabric.calibrate import measured_pps, paced
 from csaud_topologies.fabric.host_names import name_hosts
 from csaud_topologies.fabric.running import RunningFabric, running
+from csaud_topologies.fabric.served import serve
 from csaud_topologies.fabric.services import Services
 from csaud_topologies.fabric.targets import make_target
 from csaud_topologies.fabric.targets.base import P4Target, Place
@@ -57,7 +59,7 @@ class Runner:
         """Run it; the exit status: 0 when every check held, at the prompt those of all its jobs."""
         name_hosts(self.plan.fabric, self.place.run)
         plan = self._calibrated(self.plan)
-        preparing = prepare(plan, self.folder, self.place.logs)
+        preparing = None if plan.options.waits else prepare(plan, self.folder, self.place.logs)
         scenario, fabric = plan.scenario, plan.fabric
         self.console.print(
             f"{scenario.name} on {fabric.name}: {len(fabric.switches)} {self.target.name} switches,"
@@ -67,6 +69,9 @@ class Runner:
             self.console.print(
                 f"all switches hold their tables, {up.in_sync_s:.1f} s after the controller's start"
             )
+            if preparing is None:
+                self._wait_for_jobs(plan, up)
+                return 0
             if plan.options.cli:
                 from csaud_topologies.run.prompt import prompt
 
@@ -74,6 +79,20 @@ class Runner:
             else:
                 held = self._job(plan, up, preparing)
             return 0 if held else 1
+
+    def _wait_for_jobs(self, plan: Plan, up: RunningFabric) -> None:
+        """Until a signal asks for the end, which is not a failure here."""
+        write_json(self.place.run.scenario_file, plan.scenario.model_dump(mode="json", exclude_unset=True))
+        self.console.print(
+            "run a program in it: csaud net job -- python train.py   (from any terminal, in this folder)\n"
+            "on one of its hosts: csaud net exec --host h1 -- CMD\n"
+            "its end: csaud net down, or Ctrl-C here",
+            markup=False,
+        )
+        try:
+            serve(up, self.target)
+        except Interrupted:
+            self.console.print("\nthe fabric is taken down")
 
     def _calibrated(self, plan: Plan) -> Plan:
         if self.target.name != "bmv2":

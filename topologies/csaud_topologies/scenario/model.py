@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from csaud_controller.base.units import Duration, Rate, at_least
+from csaud_controller.base.units import Duration, Rate, at_least, format_duration
 from csaud_controller.base.yamlfile import ConfigError, FieldError, load_model, mistake
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.faults import FaultRule, Faults
@@ -81,13 +81,22 @@ def _is_name(value: Any) -> bool:
 
 
 class LinkEvent(_Strict):
-    """A link that fails or comes back when the job has finished a step."""
+    """A link that fails or comes back when the job has finished a step, or some time after its start."""
 
-    at_step: int = Field(ge=0, description="how many steps all ranks have finished; 0: before the first")
+    at_step: int | None = Field(
+        default=None, ge=0, description="how many steps all ranks have finished; 0: before the first"
+    )
+    after: Duration | None = Field(default=None, description="time from the job's start, instead of a step")
     link: Annotated[tuple[NodeName, NodeName] | Literal["uplink"], BeforeValidator(_link)] = Field(
         description="l1-s1, or the two in a list; uplink: the first one of the first host's switch, anywhere"
     )
     do: Literal["down", "up"]
+
+    @model_validator(mode="after")
+    def _check(self) -> LinkEvent:
+        if (self.at_step is None) == (self.after is None):
+            raise ValueError("expected at_step or after, one of them")
+        return self
 
     @property
     def name(self) -> str:
@@ -135,24 +144,7 @@ class Scenario(_Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Scenario:
-        down: set[frozenset[str]] = set()  # a link has no direction, but "uplink" is a name of its own
-        last = 0
-        for index, event in enumerate(self.events):
-            if event.at_step < last:
-                raise FieldError(
-                    ("events", index, "at_step"), f"expected steps in order, got {event.at_step} after {last}"
-                )
-            if event.at_step >= self.workload.steps:
-                steps = self.workload.steps
-                raise FieldError(
-                    ("events", index, "at_step"), f"expected less than the workload's {steps} steps"
-                )
-            link = frozenset([event.link] if isinstance(event.link, str) else event.link)
-            if (event.do == "down") == (link in down):
-                state = "down already" if link in down else "not down"
-                raise FieldError(("events", index, "do"), f"{event.name} is {state} at this point")
-            down ^= {link}
-            last = event.at_step
+        _check_events(self.events, self.workload.steps)
         return self
 
     def intent(self) -> Intent:
@@ -183,6 +175,38 @@ class Scenario(_Strict):
             except FieldError as error:
                 raise FieldError(("events", index, *error.loc), str(error)) from None
         return self.model_copy(update={"events": events})
+
+
+def _check_events(events: list[LinkEvent], steps: int) -> None:
+    """FieldError unless they are in order, happen while the workload runs, and each changes something."""
+    down: dict[frozenset[str], str] = {}  # a link has no direction, but "uplink" is a name of its own
+    last = {"at_step": 0, "after": 0}
+    for index, event in enumerate(events):
+        key = "after" if event.at_step is None else "at_step"
+        value: int = getattr(event, key)
+        if value < last[key]:
+            times = (value, last[key]) if key == "at_step" else map(format_duration, (value, last[key]))
+            raise FieldError(
+                ("events", index, key),
+                "expected {} in order, got {} after {}".format(
+                    "steps" if key == "at_step" else "times", *times
+                ),
+            )
+        last[key] = value
+        if key == "at_step" and value >= steps:
+            raise FieldError(("events", index, key), f"expected less than the workload's {steps} steps")
+        link = frozenset([event.link] if isinstance(event.link, str) else event.link)
+        if (event.do == "down") == (link in down):
+            state = "down already" if link in down else "not down"
+            raise FieldError(("events", index, "do"), f"{event.name} is {state} at this point")
+        if down.get(link, key) != key:
+            raise FieldError(
+                ("events", index, key), f"{event.name} went down by {down[link]}: which comes first?"
+            )
+        if event.do == "down":
+            down[link] = key
+        else:
+            del down[link]
 
 
 def _check_places(scenario: Scenario, fabric: Fabric) -> None:
@@ -284,4 +308,6 @@ def _events_within(events: list[dict[str, Any]], workload: Any) -> list[dict[str
     back stays).
     """
     steps = workload.get("steps") if isinstance(workload, dict) else None
-    return [event for event in events if not isinstance(steps, int) or event["at_step"] < steps]
+    if not isinstance(steps, int):
+        return events
+    return [event for event in events if event.get("at_step") is None or event["at_step"] < steps]

@@ -1,4 +1,4 @@
-"""What the user asked of `csaud net run`, handed to the process inside the namespaces as options.json."""
+"""What the user asked of `csaud net run` or `up`, for the process inside the namespaces (options.json)."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class RunOptions(BaseModel):
     scenario: str = "first-light"
     overrides: dict[str, str] = Field(default_factory=dict, description="scenario key (dotted) -> YAML text")
     cli: bool = False
+    waits: bool = Field(default=False, description="`csaud net up`: no job of its own; it waits for users'")
     out: str = "build/mininet"
     pps: int | None = Field(
         default=None, ge=1, description="bmv2: packets/s of one switch, instead of calibrating"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,9 +10,13 @@ from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text, pa
 from csaud_controller.inventory import Fabric, load_fabric
 from csaud_runs.errors import RunError
 
-from csaud_topologies.scenario.model import Scenario, find_scenario, load_scenario
+from csaud_topologies.scenario.model import SCENARIOS, Scenario, find_scenario, load_scenario
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.placement import place, sources_of
+
+QUIET = "plain"
+"""The scenario in which nothing happens."""
+_FABRIC = re.compile(r"(leaf-spine|fat-tree)-\d")
 
 
 @dataclass(frozen=True)
@@ -23,6 +28,26 @@ class Plan:
     fabric: Fabric
     hosts: list[str]
     """The host of each rank."""
+
+
+def topo_or_scenario(text: str) -> tuple[str, str]:
+    """What one word names: (topology or empty, scenario). A topology alone goes with the scenario in which
+    nothing happens; RunError when the word is neither, ConfigError when a file cannot be read."""
+    if _FABRIC.match(text):
+        return text, QUIET
+    path = Path(text)
+    if path.suffix in (".yaml", ".yml", ".json"):
+        if not path.exists():
+            raise RunError(f"{text}: no such file")
+        content, _ = parse_yaml(path.read_text(), text)
+        return (text, QUIET) if isinstance(content, dict) and "switches" in content else ("", text)
+    known = sorted(file.stem for file in SCENARIOS.glob("*.yaml"))
+    if text not in known:
+        raise RunError(
+            f"{text}: neither a fabric (such as leaf-spine-2x2, fat-tree-4) nor a scenario"
+            f" ({', '.join(known)}) nor a YAML file of one"
+        )
+    return "", text
 
 
 def make_plan(options: RunOptions) -> Plan:
@@ -44,9 +69,22 @@ def make_plan(options: RunOptions) -> Plan:
         scenario = scenario.on(fabric)
     except FieldError as error:
         raise in_file(find_scenario(options.scenario), error) from None
+    if options.waits:
+        _check_for_own_programs(options, scenario)
     for incast in scenario.background:
         sources_of(incast, fabric)
     return Plan(options, scenario, fabric, place(fabric, scenario.workers))
+
+
+def _check_for_own_programs(options: RunOptions, scenario: Scenario) -> None:
+    """Nobody knows the steps of a user's own program."""
+    for index, event in enumerate(scenario.events):
+        if event.at_step is not None:
+            message = (
+                "steps are those of built-in workloads; beside one's own program an event comes"
+                " `after: 2s` (--set events=[] leaves all of them out)"
+            )
+            raise in_file(find_scenario(options.scenario), FieldError(("events", index, "at_step"), message))
 
 
 def in_file(path: Path, error: FieldError) -> ConfigError:

@@ -1,0 +1,149 @@
+"""A user's own program in a fabric: `csaud net up`, `job` and `down`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+
+import pytest
+from csaud_runs.find import all_runs
+from csaud_topologies.cli import app
+from typer.testing import CliRunner
+
+from tests.topologies.fabrics import OUTSIDE, waiting_fabric
+from tests.topologies.runs import CSAUD_NET, PATIENCE_S
+
+pytestmark = [pytest.mark.root, pytest.mark.xdist_group("own_jobs")]
+
+
+@pytest.fixture(scope="module")
+def fabric(tmp_path_factory):
+    with waiting_fabric(tmp_path_factory.mktemp("fabric"), "leaf-spine-2x2") as fabric:
+        yield fabric
+
+
+def test_ranks_run_on_hosts_with_torchruns_variables_and_are_shown_with_their_number(fabric):
+    program = (
+        "import csaud, numpy as np, os, socket, sys\n"
+        "with csaud.init() as comm:\n"
+        "    total = comm.all_reduce(np.full(20_000, comm.rank + 1.0, np.float32))\n"
+        "    print(comm.size, total[-1], os.getcwd(), os.environ['GLOO_SOCKET_IFNAME'], os.environ['MINE'])\n"
+        "print('aside', file=sys.stderr)\n"
+    )
+    done = fabric.python(program, ("--ranks", "3"), env={**OUTSIDE, "MINE": "kept"})
+    assert done.returncode == 0, done.stderr
+    hosts = {0: "h1", 1: "h3", 2: "h2"}  # ring neighbours on different leaves
+    expected = {f"[rank {rank}] 3 6.0 {fabric.folder} {host}-eth0 kept" for rank, host in hosts.items()}
+    assert expected <= set(done.stdout.splitlines())
+    assert {f"[rank {rank}] aside" for rank in hosts} <= set(done.stderr.splitlines())
+    assert "aside" in (fabric.out / "logs" / "rank1.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("how", "status", "said"),
+    [("exit 7", 7, "exit status 7"), ("kill -9 $$", 137, "killed by SIGKILL")],
+    ids=["exit", "kill"],
+)
+def test_the_exit_status_is_that_of_the_first_rank_that_failed(fabric, how, status, said):
+    script = f"if [ $RANK = 1 ]; then {how}; else trap 'exit 9' TERM; sleep 1000 & wait; fi"
+    done = fabric.job("sh", "-c", script, options=("--placement", "h2,h4"))
+    assert done.returncode == status
+    assert f"csaud: rank 1 (h4) failed first: {said}; then rank 0 (exit status 9)" in done.stderr
+
+
+def test_one_job_at_a_time_and_ctrl_c_ends_all_its_ranks(fabric):
+    job = fabric.start_job("import os, time; print('here', os.getppid()); time.sleep(1000)")
+    try:
+        lines = [job.stdout.readline() for _ in range(4)]
+        assert {line.split("here")[0] for line in lines} == {f"[rank {rank}] " for rank in range(4)}
+        second = fabric.job("true")
+        assert second.returncode == 1
+        assert "a job runs in this fabric: `" in second.stderr and f"(pid {job.pid})" in second.stderr
+        os.killpg(job.pid, signal.SIGINT)
+        rest = job.stdout.read()
+        assert job.wait(PATIENCE_S) == 128 + signal.SIGINT
+        assert rest.count("KeyboardInterrupt") == 4
+    finally:
+        job.kill()
+    assert fabric.job("true").returncode == 0
+
+
+def test_ranks_end_with_the_command_that_started_them(fabric):
+    job = fabric.start_job("import time; print('here'); time.sleep(1000)", "--ranks", "1")
+    assert "here" in job.stdout.readline()
+    job.kill()
+    job.wait()
+    job.stdout.read()  # ends when no rank holds it any more
+    job.stdout.close()
+    held = fabric.net("exec", "--", "flock", "-w", "60", f"{all_runs()[0].path}/job.lock", "true")
+    assert held.returncode == 0, held.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("job",), "no program named"),
+        (("job", "--ranks", "5", "--", "true"), "--ranks 5: leaf-spine-2x2 has 4 hosts"),
+        (("job", "--placement", "h1,h9", "--", "true"), "--placement h1,h9: unknown host 'h9'"),
+        (("job", "--placement", "sideways", "--", "true"), "--placement sideways: "),
+        (("job", "--", "no-such-program"), "no-such-program: no such program"),
+        (("up", "leaf-spine-2x2", "--out", "out"), "in use by a run of pid"),
+        (("up", "leaf-spine-2x2", "--detach", "--out", "out"), "in use by a run of pid"),
+        (("up", "nothing"), "nothing: neither a fabric (such as leaf-spine-2x2, fat-tree-4) nor a scenario"),
+        (("up", "leaf-spine-2x2", "--topo", "fat-tree-4"), "--topo fat-tree-4: leaf-spine-2x2 is a fabric"),
+        (("up", "first-light", "--topo", "leaf-spine-2x2"), "events[0].at_step: steps are those of built-in"),
+    ],
+)
+def test_misuse_gets_one_line(fabric, arguments, words):
+    done = fabric.net(*arguments)
+    assert done.returncode == 1
+    assert words in done.stderr + done.stdout
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("csaud: ")
+
+
+def test_elsewhere_there_is_no_fabric(fabric, tmp_path):
+    for command in (("job", "--", "true"), ("down",)):
+        done = fabric.net(*command, cwd=tmp_path)
+        assert done.returncode == 1
+        assert done.stderr.startswith(f"csaud: no fabric of {tmp_path} runs; there is ")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("up", "leaf-spine-2x2"), ("up", "--detach"), ("job", "--", "true"), ("down",)]
+)
+def test_without_root_it_is_said_in_one_line(arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("csaud: needs root: ") and result.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_in_the_foreground_it_says_how_to_go_on_and_ctrl_c_ends_it(tmp_path):
+    up = subprocess.Popen(
+        [*CSAUD_NET, "up", "leaf-spine-2x2"],
+        cwd=tmp_path,
+        env=OUTSIDE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        said = ""
+        while "its end: csaud net down, or Ctrl-C here" not in said:
+            line = up.stdout.readline()
+            assert line, said
+            said += line
+        assert "csaud net job -- python train.py" in said
+        (run,) = [run for run in all_runs() if run.started_in() == tmp_path]
+        os.killpg(up.pid, signal.SIGINT)
+        assert "the fabric is taken down" in up.stdout.read()
+        assert up.wait(PATIENCE_S) == 0
+        assert not run.path.exists()
+    finally:
+        if up.poll() is None:
+            os.killpg(up.pid, signal.SIGKILL)
+        up.stdout.close()

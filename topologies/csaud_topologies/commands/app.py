@@ -1,0 +1,48 @@
+"""What the commands share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from csaud_runs.errors import RunError
+from pydantic import ValidationError
+
+from csaud_topologies.scenario.options import RunOptions, pairs
+
+app = typer.Typer(
+    help="Fabrics under Mininet: run a scenario or one's own program, enter a running fabric, clean up.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+SPRAY = "ecmp, entropy, random, round-robin, weighted, least-queue, host or flowlet"
+SIGNAL = "What becomes of DATA without room: trim, bounce, both or drop."
+NamedRun = Annotated[
+    Path | None, typer.Option("--run", help="Run directory; default: the live one of this directory.")
+]
+
+
+def fail(error: Exception) -> typer.Exit:
+    """Say it in one line; raise what this returns."""
+    typer.echo(f"csaud: {error}", err=True)
+    return typer.Exit(1)
+
+
+def command_line(name: str) -> list[str]:
+    """How this command was called, for the report; empty where it was not from a shell."""
+    return ["csaud", "net", *sys.argv[sys.argv.index(name) :]] if name in sys.argv else []
+
+
+def make_options(shorthands: dict[str, str], sets: Sequence[str], **values: Any) -> RunOptions:
+    """Options of a run: shorthands of the scenario's keys (empty, as from an unset variable of a Makefile,
+    means: as the scenario says), --set KEY=VALUE, and the rest by name. RunError names the wrong one."""
+    overrides = {key: value for key, value in shorthands.items() if value} | pairs(sets)
+    try:
+        return RunOptions(overrides=overrides, directory=str(Path.cwd()), **values)
+    except ValidationError as error:
+        detail = error.errors()[0]
+        raise RunError(f"--{detail['loc'][0]} {detail['input']}: {detail['msg']}") from None

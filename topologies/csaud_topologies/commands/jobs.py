@@ -1,0 +1,52 @@
+"""`csaud net job` and `report`: one's own program in a fabric that `csaud net up` has brought up."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+from csaud_runs.errors import RunError
+
+from csaud_topologies.commands.app import NamedRun, app, fail
+
+
+@app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+def job(
+    command: Annotated[
+        list[str] | None, typer.Argument(help="The program and its arguments.", metavar="-- CMD...")
+    ] = None,
+    ranks: Annotated[int, typer.Option(help="How many; default: as the scenario says, else one a host.")] = 0,
+    placement: Annotated[
+        str, typer.Option(help="spread, block, or the hosts by rank: h1,h3; default: the scenario's.")
+    ] = "",
+    run_dir: NamedRun = None,
+) -> None:
+    """Run a program as one process a rank: `csaud net job -- python train.py`, with torchrun's variables.
+
+    Its output comes with the rank in front. The exit status is that of the first rank that failed.
+    """
+    from csaud_runs.find import find_run
+
+    from csaud_topologies.isolation.enter import with_own_commands
+    from csaud_topologies.isolation.inside import run_inside
+    from csaud_topologies.isolation.supervisor import check_machine
+    from csaud_topologies.job.own_plan import check_command, only_job, own_job
+
+    try:
+        if not command:
+            raise RunError("no program named: csaud net job -- python train.py")
+        check_machine()
+        check_command(command, with_own_commands(os.environ.get("PATH", os.defpath)))
+        run = find_run(run_dir)
+        planned = own_job(run, ranks or None, placement, command)
+
+        def in_fabric() -> int:
+            from csaud_topologies.job.own_job import run_own_job
+
+            return run_own_job(planned)
+
+        with only_job(run, command):
+            raise typer.Exit(run_inside(run, in_fabric))
+    except RunError as error:
+        raise fail(error) from None

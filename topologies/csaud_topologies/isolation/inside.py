@@ -1,0 +1,95 @@
+"""Do something inside a running fabric and come back with its exit status."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+from csaud_runs.directory import ENVIRONMENT, RunDir
+from csaud_runs.errors import RunError
+from csaud_runs.netns import CLONE_NEWNET, CLONE_NEWNS, setns
+
+from csaud_topologies.base.interrupt import ENDING, Interrupted, end_on_signals, interruption
+from csaud_topologies.isolation.enter import live_init, with_own_commands
+from csaud_topologies.isolation.supervisor import PR_SET_PDEATHSIG
+
+_CLONE_NEWPID = 0x20000000
+
+
+def run_inside(run: RunDir, body: Callable[[], int]) -> int:
+    """Call `body` in a child process within the namespaces of `run`; what it returns, or 128 + n when signal
+    n ended it. Signals that ask for the end are passed on to it; with this process it ends, too.
+
+    RunError when the run has ended. Call it from a process with one thread.
+    """
+    init = live_init(run)
+    kinds = {"mnt": CLONE_NEWNS, "net": CLONE_NEWNET}
+    try:
+        pids = os.open(f"/proc/{init.pid}/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        others = {
+            os.open(f"/proc/{init.pid}/ns/{name}", os.O_RDONLY | os.O_CLOEXEC): kind
+            for name, kind in kinds.items()
+        }
+    except FileNotFoundError:
+        raise RunError(f"{run.path}: this run has ended") from None
+    if not init.is_alive():  # or these may be those of another process with its pid
+        raise RunError(f"{run.path}: this run has ended")
+    old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDING, signal.SIGCHLD})
+    setns(pids, _CLONE_NEWPID)
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        _in_child(run, others, old_mask, body)
+    try:
+        return _wait(child, init.is_alive)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
+
+
+def _in_child(
+    run: RunDir, namespaces: dict[int, int], mask: set[int | signal.Signals], body: Callable[[], int]
+) -> None:
+    """Does not return."""
+    status = 1
+    try:
+        folder = Path.cwd()
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+        for handle, kind in namespaces.items():
+            setns(handle, kind)
+        os.chdir(folder)
+        os.environ[ENVIRONMENT] = str(run.path)
+        os.environ["PATH"] = with_own_commands(os.environ.get("PATH", os.defpath))
+        signal.pthread_sigmask(signal.SIG_SETMASK, {*mask, *ENDING})
+        end_on_signals()
+        status = body()
+    except RunError as error:
+        print(f"csaud: {error}", file=sys.stderr)
+    except (Interrupted, Exception):
+        if (interrupted := interruption()) is not None:
+            status = interrupted.status
+        else:
+            traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def _wait(child: int, fabric_is_alive: Callable[[], bool]) -> int:
+    while True:
+        info = signal.sigwaitinfo({*ENDING, signal.SIGCHLD})
+        if info.si_signo != signal.SIGCHLD:
+            os.kill(child, info.si_signo)
+            continue
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            break
+    code = os.waitstatus_to_exitcode(status)
+    if code == -signal.SIGKILL and not fabric_is_alive():
+        raise RunError("the fabric has ended while the job ran; its log says why")
+    return 128 - code if code < 0 else code

@@ -1,0 +1,85 @@
+"""A user's own program as a job: what is to run where, checked before anything is started."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shlex
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from csaud_controller.base.yamlfile import load_model
+from csaud_controller.inventory import Fabric, load_fabric
+from csaud_runs.directory import RunDir
+from csaud_runs.errors import RunError
+from pydantic import ValidationError
+
+from csaud_topologies.scenario.model import Scenario, Workers
+from csaud_topologies.scenario.options import RunOptions
+from csaud_topologies.scenario.placement import place
+
+
+@dataclass(frozen=True)
+class OwnJob:
+    """What to run where."""
+
+    run: RunDir
+    scenario: Scenario
+    options: RunOptions
+    """Those of the fabric."""
+    hosts: list[str]
+    """Of each rank."""
+    command: list[str]
+
+
+@contextmanager
+def only_job(run: RunDir, command: Sequence[str]) -> Iterator[None]:
+    """Hold the fabric for one job; RunError naming the one that has it."""
+    with run.job_lock.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise RunError(
+                f"{run.path}: a job runs in this fabric: {file.read().strip()}; wait for its end"
+            ) from None
+        file.seek(0)
+        file.truncate()
+        file.write(f"`{shlex.join(command)}` (pid {os.getpid()})\n")
+        file.flush()
+        yield
+
+
+def check_command(command: Sequence[str], path: str) -> None:
+    """RunError when there is no such program."""
+    if shutil.which(command[0], path=path) is None:
+        raise RunError(f"{command[0]}: no such program, neither here nor on PATH")
+
+
+def own_job(run: RunDir, ranks: int | None, placement: str, command: Sequence[str]) -> OwnJob:
+    """The job in this fabric; RunError when it takes none, or has no such hosts."""
+    if not run.jobs_socket.exists():
+        raise RunError(f"{run.path}: this fabric takes no jobs; those that `csaud net up` has started do")
+    scenario = load_model(run.scenario_file, Scenario)
+    hosts = _hosts(load_fabric(run.fabric_file), scenario.workers, ranks, placement)
+    options = RunOptions.model_validate_json(run.options.read_text())
+    return OwnJob(run, scenario, options, hosts, list(command))
+
+
+def _hosts(fabric: Fabric, workers: Workers, ranks: int | None, placement: str) -> list[str]:
+    if ranks is not None and ranks > len(fabric.hosts):
+        raise RunError(f"--ranks {ranks}: {fabric.name} has {len(fabric.hosts)} hosts, one for each rank")
+    wanted = workers.placement
+    if placement:
+        wanted = placement if placement in ("spread", "block") else placement.split(",")  # type: ignore[assignment]
+    count = ranks or (None if placement else workers.count)
+    if isinstance(wanted, list) and ranks and not placement:
+        wanted = wanted[:ranks] if ranks <= len(wanted) else "spread"
+    try:
+        return place(fabric, Workers.model_validate({"count": count, "placement": wanted}))
+    except (RunError, ValidationError) as error:
+        reason = str(error) if isinstance(error, RunError) else "expected spread, block, or hosts as h1,h3"
+        option = "--ranks" if reason.startswith("workers.count: ") else f"--placement {placement}"
+        raise RunError(f"{option}: {reason.partition(': ')[2] or reason}") from None

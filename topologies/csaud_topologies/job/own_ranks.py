@@ -1,0 +1,174 @@
+"""The processes of a user's own program: one a rank, shown line by line with the rank in front."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+_LINE_MAX = 1 << 16  # of what comes without a line's end, as much is shown at once
+_TELL_WITHIN_S = 10.0  # after the first failure: the others find a dead rank within 5 s, and say so
+_END_WITHIN_S = 5.0  # after a signal
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass
+class OwnRank:
+    """One rank."""
+
+    rank: int
+    host: str
+    process: subprocess.Popen[bytes]
+    log: IO[bytes]
+    readers: list[threading.Thread] = field(default_factory=list)
+    status: int | None = None
+    """As `Popen.returncode`; None while it runs."""
+
+    @property
+    def exit_status(self) -> int:
+        """As a shell says it: 128 + n when it was ended by signal n."""
+        assert self.status is not None
+        return 128 - self.status if self.status < 0 else self.status
+
+    @property
+    def ended(self) -> str:
+        """How it ended, in words."""
+        assert self.status is not None
+        if self.status < 0:
+            return f"killed by {signal.Signals(-self.status).name}"
+        return f"exit status {self.status}"
+
+    def signal(self, signum: signal.Signals) -> None:
+        """To it and to all that it has started in its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signum)
+
+
+class Screen:
+    """Our own stdout and stderr, written to by many readers, a line at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def show(self, line: bytes, rank: int, to: IO[bytes]) -> None:
+        """OSError and ValueError of a stream that nobody reads any more are swallowed: ranks go on."""
+        end = b"" if line.endswith(b"\n") else b"\n"
+        with self._lock, contextlib.suppress(OSError, ValueError):
+            to.write(b"[rank %d] " % rank + line + end)
+            to.flush()
+
+
+class OwnRanks:
+    """All processes of one job."""
+
+    def __init__(self, command: Sequence[str]) -> None:
+        self.command = list(command)
+        self.ranks: list[OwnRank] = []
+        self.first_failed: OwnRank | None = None
+        self._ended: queue.Queue[OwnRank] = queue.Queue()
+        self._screen = Screen()
+
+    def start(
+        self, nodes: Any, hosts: Sequence[str], environment: Callable[[int], dict[str, str]], logs: Path
+    ) -> None:
+        """Start the command on each of `hosts`, in rank order; `environment` tells that of a rank."""
+        libc = ctypes.CDLL(None)
+
+        def with_us() -> None:  # whoever kills us without a word takes the ranks along
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+        for number, host in enumerate(hosts):
+            process = nodes[host].popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=environment(number),
+                preexec_fn=with_us,
+            )
+            log = (logs / f"rank{number}.log").open("wb", buffering=0)
+            rank = OwnRank(number, host, process, log)
+            self.ranks.append(rank)
+            for stream, to in ((process.stdout, sys.stdout.buffer), (process.stderr, sys.stderr.buffer)):
+                reader = threading.Thread(target=self._read, args=(number, stream, to, log), daemon=True)
+                rank.readers.append(reader)
+                reader.start()
+            threading.Thread(target=self._wait, args=(rank,), daemon=True).start()
+
+    def _read(self, rank: int, stream: IO[bytes], to: IO[bytes], log: IO[bytes]) -> None:
+        while line := stream.readline(_LINE_MAX):
+            log.write(line)
+            self._screen.show(line, rank, to)
+
+    def _wait(self, rank: OwnRank) -> None:
+        rank.process.wait()
+        self._ended.put(rank)
+
+    def run(self, tick: Callable[[], None]) -> None:
+        """Until all have ended; `tick` is called at least every 100 ms and may raise.
+
+        After the first failure the others have a while to end by themselves, then they are asked to, then
+        killed.
+        """
+        steps = [(_TELL_WITHIN_S, signal.SIGTERM), (_END_WITHIN_S, signal.SIGKILL)]
+        due: float | None = None
+        while any(rank.status is None for rank in self.ranks):
+            tick()
+            self._take(0.1)
+            if self.first_failed is not None and steps:
+                due = due or time.monotonic() + steps[0][0]
+                if time.monotonic() > due:
+                    self._signal(steps.pop(0)[1])
+                    due = None
+        self._finish()
+
+    def _take(self, patience_s: float) -> None:
+        try:
+            rank = self._ended.get(timeout=patience_s)
+        except queue.Empty:
+            return
+        rank.status = rank.process.returncode
+        if rank.status != 0 and self.first_failed is None:
+            self.first_failed = rank
+
+    def _signal(self, signum: signal.Signals) -> None:
+        for rank in self.ranks:
+            if rank.status is None:
+                rank.signal(signum)
+
+    def _finish(self) -> None:
+        """End what ranks have left behind in their sessions, and show the rest of what they said."""
+        for rank in self.ranks:
+            rank.signal(signal.SIGKILL)
+            for reader in rank.readers:
+                reader.join(_END_WITHIN_S)
+            if not any(reader.is_alive() for reader in rank.readers):
+                rank.log.close()
+
+    def end(self, signum: signal.Signals) -> None:
+        """Pass on a signal that asks for the end; kill what is left after a while."""
+        for each, patience_s in ((signum, _END_WITHIN_S), (signal.SIGKILL, _END_WITHIN_S)):
+            self._signal(each)
+            deadline = time.monotonic() + patience_s
+            while any(rank.status is None for rank in self.ranks) and time.monotonic() < deadline:
+                self._take(0.1)
+        self._finish()
+
+    def verdict(self) -> str | None:
+        """What went wrong, in one line; None when all ended with status 0."""
+        failed = self.first_failed
+        if failed is None:
+            return None
+        others = [f"{rank.rank} ({rank.ended})" for rank in self.ranks if rank.status and rank is not failed]
+        then = f"; then rank{'s' * (len(others) > 1)} {', '.join(others)}" if others else ""
+        return f"rank {failed.rank} ({failed.host}) failed first: {failed.ended}{then}"
