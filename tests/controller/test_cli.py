@@ -388,7 +388,8 @@ def test_hosts_elsewhere_report_over_tcp_and_may_do_nothing_else() -> None:
             connection.sendall(json.dumps(request).encode() + b"\n")
             return json.loads(connection.makefile("rb").readline())
 
-    with run_directory() as made, controller_process(made, "--reports", f"127.0.0.1:{port}"):
+    local = ("--reports-from", "127.0.0.0/8")
+    with run_directory() as made, controller_process(made, "--reports", f"127.0.0.1:{port}", *local):
         wait_served(made.control_socket, PATIENCE_S)
         counts = {"tx": [5], "lost": [1], "ecn": [0]}
         assert tell(op="paths.report", host="10.0.2.1", rank=4, **counts) == {"ok": True, "denied": []}
@@ -396,6 +397,13 @@ def test_hosts_elsewhere_report_over_tcp_and_may_do_nothing_else() -> None:
         refused = tell(op="policy.set", policy={"spray": "random"})
         assert refused["error"] == "unknown op 'policy.set'; expected one of paths.report"
         assert not tell(op="stop")["ok"]
+        unknown = tell(op="paths.report", host="192.0.2.9", rank=4, **counts)
+        assert unknown["error"] == "host: 127.0.0.1 may not report for 192.0.2.9"
+    with run_directory() as made, controller_process(made, "--reports", f"127.0.0.1:{port}"):
+        wait_served(made.control_socket, PATIENCE_S)
+        turned_away = tell(op="paths.report", host="10.0.2.1", rank=4, **counts)
+        assert turned_away["error"] == "127.0.0.1 is no host of this fabric"
+        assert as_json(made, "path", "stats")["hosts"] == {}
     wrong = csaud("/nowhere", "controller", "run", "--reports", "nonsense")
     assert wrong.exit_code != 0
 

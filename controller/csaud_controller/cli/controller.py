@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from csaud_controller.base.yamlfile import load_model
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, given, request
 from csaud_controller.control.client import ControlError, wait_programmed
 from csaud_controller.control.daemon import serve
+from csaud_controller.control.peers import UnknownGroupError, group_id
 from csaud_controller.inventory import ClientTls, Fabric, load_fabric
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
@@ -77,6 +79,17 @@ def run(
         str | None,
         typer.Option(metavar="HOST:PORT", help="Take path reports of hosts here, beside controller.sock."),
     ] = None,
+    reports_from: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NETWORK",
+            help="Take them from there, too, such as 192.168.1.0/24; else: fabric's hosts only.",
+        ),
+    ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its members may use controller.sock, beside its user and root."),
+    ] = None,
 ) -> None:
     """Program the switches of a run, and keep them programmed until SIGTERM or `csaud controller stop`.
 
@@ -104,10 +117,26 @@ def run(
                     probe_interval_s=_interval("--probe-interval", probe_interval),
                     audit_s=_interval("--audit-interval", audit_interval),
                     take_over=take_over,
+                    socket_group=_group(group),
+                    report_networks=tuple(map(_network, reports_from or ())),
                     reports=None if reports is None else _endpoint(reports),
                 )
             )
         )
+
+
+def _group(name: str | None) -> int | None:
+    try:
+        return None if name is None else group_id(name)
+    except UnknownGroupError as error:
+        raise UnknownName(f"--group: {error}") from None
+
+
+def _network(text: str) -> IPv4Network:
+    try:
+        return IPv4Network(text)
+    except ValueError as error:
+        raise UnknownName(f"--reports-from: expected a network such as 192.168.1.0/24: {error}") from None
 
 
 def _endpoint(text: str) -> tuple[str, int]:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import time
+from ipaddress import IPv4Network
 from pathlib import Path
 
 from csaud_controller.control.fabric_controller import FabricController
@@ -30,10 +31,14 @@ async def serve(
     audit_s: float = 3.0,
     reports: tuple[str, int] | None = None,
     take_over: bool = False,
+    socket_group: int | None = None,
+    report_networks: tuple[IPv4Network, ...] = (),
 ) -> None:
     """Control `fabric` until SIGTERM, SIGINT or a request to stop.
 
-    `reports`: host and port where path reports of hosts are taken, too.
+    `reports`: host and port where path reports of hosts are taken, too, from the fabric's hosts and
+    `report_networks`. `socket_group`: id of the group whose members may use the control socket, beside root
+    and the controller's own user.
 
     The desired state is that of desired.json, if an earlier controller of this run left one; `intent`
     replaces it. `take_over`: take switches that another run directory's controller had, too.
@@ -53,7 +58,9 @@ async def serve(
         audit_s=audit_s,
     )
     store.save(run.desired_file, stored)
-    server = ControlServer(controller, run.control_socket, reports)
+    server = ControlServer(
+        controller, run.control_socket, reports, group=socket_group, report_networks=report_networks
+    )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stopped.set)

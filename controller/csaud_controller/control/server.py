@@ -14,6 +14,7 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 from functools import partial
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from pydantic import ValidationError
 from csaud_controller.base.yamlfile import mistake
 from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ConflictError, ControlError
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.control.peers import Reporters, listen_at, peer_of
 from csaud_controller.desired.keeper import NotKeptError
 from csaud_controller.paths.host_reports import PathReport, as_json
 from csaud_controller.policy.faults import FaultRule, Faults
@@ -32,6 +34,11 @@ from csaud_controller.policy.model import Policy
 LOG = logging.getLogger("csaud.controller")
 
 _MAX_LINE = 1 << 24
+_MAX_REPORT = 1 << 21
+"""Bytes: three counts of 20 digits for each path id, and some more."""
+_LAST_WORDS_S = 1.0
+_MOST_REPORTERS = 4096
+"""Connections for reports at a time."""
 
 Request = dict[str, Any]
 Ops = dict[str, Callable[[Request], Awaitable[Answer]]]
@@ -43,9 +50,17 @@ class ControlServer:
     """
 
     def __init__(
-        self, controller: FabricController, path: Path, reports: tuple[str, int] | None = None
+        self,
+        controller: FabricController,
+        path: Path,
+        reports: tuple[str, int] | None = None,
+        *,
+        group: int | None = None,
+        report_networks: tuple[IPv4Network, ...] = (),
     ) -> None:
-        self._controller, self._path, self._reports = controller, path, reports
+        self._controller, self._path, self._reports, self._group = controller, path, reports, group
+        self._reporters = Reporters(controller.fabric, report_networks)
+        self._reporting = 0
         self.stopped = asyncio.Event()
         self._ops: Ops = {
             "status": self._status,
@@ -55,7 +70,7 @@ class ControlServer:
             "fault.clear": self._fault_clear,
             "changes": self._changes,
             "alarms": self._alarms,
-            **self._host_ops(),
+            "paths.report": self._paths_report,
             "paths.stats": self._paths_stats,
             "wait": self._wait,
             "stop": self._stop,
@@ -72,12 +87,11 @@ class ControlServer:
 
     async def _serve_until_stopped(self, servers: contextlib.AsyncExitStack) -> None:
         if self._reports is not None:
-            answers = partial(self._client, ops=self._host_ops())
             await servers.enter_async_context(
-                await asyncio.start_server(answers, *self._reports, limit=_MAX_LINE)
+                await asyncio.start_server(self._reporter, *self._reports, limit=_MAX_REPORT)
             )
         server = await asyncio.start_unix_server(
-            partial(self._client, ops=self._ops), self._path, limit=_MAX_LINE
+            self._user, sock=listen_at(self._path, self._group), limit=_MAX_LINE
         )
         own = self._path.stat().st_ino
         try:
@@ -87,9 +101,36 @@ class ControlServer:
             if self._path.exists() and self._path.stat().st_ino == own:
                 self._path.unlink()
 
-    def _host_ops(self) -> Ops:
-        """What hosts may ask for over the network: nothing that changes the fabric."""
-        return {"paths.report": self._paths_report}
+    async def _user(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        peer = peer_of(writer.get_extra_info("socket"))
+        if peer.is_allowed(self._group):
+            await self._client(reader, writer, self._ops)
+        else:
+            await self._turn_away(reader, writer, f"{peer} may not ask this controller")
+
+    async def _reporter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Hosts may ask for nothing else over the network: nothing that changes the fabric."""
+        address = writer.get_extra_info("peername")[0]
+        if not self._reporters.may_connect(address):
+            await self._turn_away(reader, writer, f"{address} is no host of this fabric")
+        elif self._reporting >= _MOST_REPORTERS:
+            await self._turn_away(reader, writer, f"{_MOST_REPORTERS} connections are open already")
+        else:
+            self._reporting += 1
+            try:
+                report = partial(self._report_from, address)
+                await self._client(reader, writer, {"paths.report": report})
+            finally:
+                self._reporting -= 1
+
+    async def _turn_away(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, why: str) -> None:
+        LOG.warning("turned away: %s", why)
+        with contextlib.suppress(ConnectionError, ValueError, TimeoutError):
+            async with asyncio.timeout(_LAST_WORDS_S):
+                await reader.readline()  # or it would fail to ask, and not hear why
+            writer.write(json.dumps(_refusal(why)).encode() + b"\n")
+            await writer.drain()
+        writer.close()
 
     async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ops: Ops) -> None:
         try:
@@ -173,6 +214,11 @@ class ControlServer:
         """A rank's report of its paths; answered with those that hosts must not use."""
         self._controller.host_paths.take(PathReport.model_validate(request))
         return {"denied": list(self._controller.intent.policy.denied_paths)}
+
+    async def _report_from(self, address: str, request: Request) -> Answer:
+        if not self._reporters.may_report(address, str(request["host"])):
+            raise ValueError(f"host: {address} may not report for {str(request['host'])[:45]}")
+        return await self._paths_report(request)
 
     async def _paths_stats(self, request: Request) -> Answer:
         found = as_json(self._controller.host_paths.by_host(self._controller.fabric))

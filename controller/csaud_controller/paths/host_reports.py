@@ -6,6 +6,7 @@ packets, wherever that was.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,7 +19,10 @@ MAX_PATHS = 16384
 """Path ids that a host may have: what fits into a UDP source port beside 0xC000."""
 MAX_RANKS = 65536
 
-Counts = Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=MAX_PATHS)]
+MAX_COUNTS = 1 << 23
+"""Counts that are kept, of all ranks together: 64 MiB."""
+
+Counts = Annotated[list[Annotated[int, Field(ge=0, lt=1 << 63)]], Field(max_length=MAX_PATHS)]
 PathId = Annotated[int, Field(ge=0, lt=MAX_PATHS)]
 
 
@@ -46,18 +50,27 @@ class PathTotal:
     ecn: int = 0
 
 
+_Kept = tuple["array[int]", ...]
+"""tx, lost and ecn, eight bytes each."""
+
+
 class HostPaths:
     """The newest report of each rank that has reported."""
 
     def __init__(self) -> None:
-        self._newest: dict[tuple[str, int], PathReport] = {}
+        self._newest: dict[tuple[str, int], _Kept] = {}
+        self._counts = 0
 
     def take(self, report: PathReport) -> None:
-        """Replaces what this rank said before. ValueError: there are too many ranks."""
+        """Replaces what this rank said before. ValueError: there are too many ranks, or too many paths."""
         key = report.host, report.rank
         if key not in self._newest and len(self._newest) >= MAX_RANKS:
             raise ValueError(f"{MAX_RANKS} ranks have reported already")
-        self._newest[key] = report
+        kept = tuple(array("Q", counts) for counts in (report.tx, report.lost, report.ecn))
+        counts = self._counts + sum(map(len, kept)) - sum(map(len, self._newest.get(key, ())))
+        if counts > MAX_COUNTS:
+            raise ValueError(f"reports of {MAX_COUNTS:,} counts are kept already")
+        self._newest[key], self._counts = kept, counts
 
     def by_host(self, fabric: Fabric) -> dict[str, dict[int, PathTotal]]:
         """{host: {path id: counts}}, for paths on which it sent; a host that the fabric does not have is its
@@ -65,9 +78,9 @@ class HostPaths:
         """
         names = {str(spec.ip): name for name, spec in fabric.hosts.items()}
         sums: dict[str, dict[int, PathTotal]] = {}
-        for (address, _), report in sorted(self._newest.items()):
+        for (address, _), kept in sorted(self._newest.items()):
             paths = sums.setdefault(names.get(address, address), {})
-            for path, counts in enumerate(zip(report.tx, report.lost, report.ecn, strict=False)):
+            for path, counts in enumerate(zip(*kept, strict=False)):
                 if counts[0]:
                     old = paths.get(path, PathTotal())
                     paths[path] = PathTotal(old.tx + counts[0], old.lost + counts[1], old.ecn + counts[2])

@@ -1,0 +1,107 @@
+"""Who may use the control socket, and how much reports may take."""
+
+import grp
+import os
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+
+import pytest
+from csaud_controller.control.client import ask, wait_served
+from csaud_controller.control.peers import Reporters, peer_of
+from csaud_controller.inventory import leaf_spine
+from csaud_controller.paths import host_reports
+from csaud_controller.paths.host_reports import MAX_PATHS, HostPaths, PathReport
+from csaud_controller.run.directory import RunDir
+
+from tests.controller.soft import PATIENCE_S, controller_process, run_directory
+
+NOBODY, GROUP = 65534, "games"
+ASK = """
+import os, sys
+from pathlib import Path
+from csaud_controller.control.client import ask
+groups, user = [int(each) for each in sys.argv[2].split(",") if each], int(sys.argv[3])
+os.setgroups(groups); os.setgid(user); os.setuid(user)
+print(ask(Path(sys.argv[1]), "intent")["ok"])
+"""
+
+
+def asked_by(run: RunDir, *groups: int) -> str:
+    """What a user who is nobody is told, as a member of these groups."""
+    words = [sys.executable, "-c", ASK, str(run.control_socket), ",".join(map(str, groups)), str(NOBODY)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=PATIENCE_S)
+    return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+
+@pytest.fixture
+def open_umask() -> Iterator[None]:
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.root
+@pytest.mark.usefixtures("open_umask")
+def test_the_control_socket_is_its_users_and_the_groups() -> None:
+    group = grp.getgrnam(GROUP).gr_gid
+    with run_directory() as run:
+        run.path.chmod(0o755)
+        for options, mode in (((), 0o600), (("--group", GROUP), 0o660)):
+            with controller_process(run, *options):
+                wait_served(run.control_socket, PATIENCE_S)
+                assert stat.S_IMODE(run.control_socket.stat().st_mode) == mode
+                assert "Permission denied" in asked_by(run)
+                assert ("Permission denied" in asked_by(run, group)) == (not options)
+                # whatever becomes of the file's mode, the kernel says who asks
+                run.control_socket.chmod(0o666)
+                assert "may not ask this controller" in asked_by(run)
+                assert (asked_by(run, group) == "True") == bool(options)
+                assert (asked_by(run, group) == "True") == bool(options)
+                assert ask(run.control_socket, "intent")["ok"]
+
+
+def test_an_unknown_group_is_told_of() -> None:
+    with run_directory() as run, controller_process(run, "--group", "no-such-group") as process:
+        assert process.wait() == 2
+        assert "csaud: --group: unknown group 'no-such-group'" in process.log
+
+
+def test_the_kernel_tells_who_asks() -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        peer = peer_of(one)
+    assert (peer.pid, peer.user) == (os.getpid(), os.geteuid())
+    assert peer.groups >= {os.getegid()}
+
+
+def test_hosts_report_for_themselves() -> None:
+    where = Reporters(leaf_spine(2, 2), (IPv4Network("192.168.1.0/24"),))
+    assert where.may_connect("10.0.1.1")
+    assert where.may_connect("192.168.1.7")
+    assert not where.may_connect("192.168.2.7")
+    assert not where.may_connect("10.0.9.1")
+    assert where.may_report("10.0.1.1", "10.0.1.1")
+    assert not where.may_report("10.0.1.1", "10.0.1.2")
+    assert where.may_report("192.168.1.7", "10.0.1.2")
+    assert not where.may_report("192.168.1.7", "192.168.1.7")
+
+
+def test_reports_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_reports, "MAX_COUNTS", 6 * MAX_PATHS)
+    kept, counts = HostPaths(), [1] * MAX_PATHS
+
+    def report(rank: int, counts: list[int]) -> None:
+        kept.take(PathReport(host="10.0.1.1", rank=rank, tx=counts, lost=counts, ecn=counts))
+
+    report(0, counts)
+    report(1, counts)
+    with pytest.raises(ValueError, match="counts are kept already"):
+        report(2, counts)
+    report(1, counts[1:])  # a rank that reports again takes what it had
+    with pytest.raises(ValueError, match="counts are kept already"):
+        report(2, [1, 1])
+    report(2, [1])
