@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -23,47 +25,123 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _sim() -> None:
-    """A command with sub-commands, also while there is one."""
-
-
 @app.command()
 def run(
-    scenario: Annotated[
-        str, typer.Argument(help="A scenario's name or YAML file, as `csaud net run` takes.")
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="SCENARIO|EXPERIMENT",
+            help="A scenario's name or YAML file, as `csaud net run` takes, or an experiment's file "
+            "(one with the key `traffic`).",
+        ),
     ],
     topo: Annotated[
         str, typer.Option(help="leaf-spine-LxS, leaf-spine-LxSxH, fat-tree-K or a YAML file.")
     ] = "",
-    seed: Annotated[str, typer.Option(help="Seed of every random choice.")] = "",
+    seed: Annotated[str, typer.Option(help="Seed of every random choice; of an experiment the first.")] = "",
     override: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key of the scenario, dotted.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key of the file, dotted.")
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of report.json, report.html and figures.")] = Path(
-        "build/sim"
-    ),
+    jobs: Annotated[
+        int, typer.Option(min=0, help="Processes of an experiment; 0: one a processor.", show_default="0")
+    ] = 0,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of what comes out; default: build/sim, of experiments build/sim/NAME."),
+    ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
-    """Simulate a scenario; exit status 0 when every check held."""
+    """Simulate a scenario: exit status 0 when every check held. Or an experiment: 0 when every run is there;
+    runs that its folder has already are not done again."""
+
+    def work() -> bool:
+        from csaud_sim.experiment.model import is_experiment
+
+        overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
+        if is_experiment(Path(what)):
+            overrides = ({"fabric": topo} if topo else {}) | overrides
+            return _experiment(Path(what), overrides, jobs, out)
+        if jobs:
+            raise RunError(f"--jobs {jobs}: {what} is a scenario, which is one run")
+        options = RunOptions(
+            topo=topo or None,
+            scenario=what,
+            overrides=overrides,
+            out=str((out or Path("build/sim")).absolute()),
+            command=["csaud", "sim", *sys.argv[sys.argv.index("run") :]] if "run" in sys.argv else [],
+        )
+        return _scenario(options)
+
+    _exit(work, debug)
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of an experiment's runs (`--out` of `run`).")],
+    against: Annotated[
+        str, typer.Option(metavar="SETTING", help="Say by how much the others are below this setting.")
+    ] = "",
+    debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
+) -> None:
+    """Tables with intervals, distributions, and a page: report.html, figures.csv and figures/ in FOLDER."""
+    _exit(lambda: _report(folder, against), debug)
+
+
+def _exit(work: Callable[[], bool], debug: bool) -> None:
     from csaud_controller.base.yamlfile import ConfigError
 
     try:
-        overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
-        options = RunOptions(
-            topo=topo or None,
-            scenario=scenario,
-            overrides=overrides,
-            out=str(out.absolute()),
-            command=["csaud", "sim", *sys.argv[sys.argv.index("run") :]] if "run" in sys.argv else [],
-        )
-        passed = _scenario(options)
+        passed = work()
     except (RunError, ConfigError) as error:
         if debug:
             raise
         typer.echo(f"csaud: {error}", err=True)
         raise typer.Exit(1) from None
     raise typer.Exit(0 if passed else 1)
+
+
+def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path | None) -> bool:
+    from csaud_controller.base.yamlfile import FieldError
+    from csaud_topologies.scenario.plan import in_file
+    from rich.console import Console
+
+    from csaud_sim.experiment.model import load_experiment
+    from csaud_sim.experiment.sweep import run_all, tasks_of
+
+    experiment = load_experiment(file, overrides)
+    try:
+        tasks = tasks_of(experiment)
+    except FieldError as error:
+        raise in_file(file, error) from None
+    console = Console(highlight=False)
+    target = out or Path("build/sim") / experiment.name
+    failed = run_all(
+        tasks, target, jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False)
+    )
+    for text in failed:
+        typer.echo(f"csaud: {text}", err=True)
+    if not failed:
+        console.print(f"all {len(tasks)} runs are in {target}: csaud sim report {target}", markup=False)
+    return not failed
+
+
+def _report(folder: Path, against: str) -> bool:
+    from rich.console import Console
+
+    from csaud_sim.experiment.comparison import compare, figures_of, load_runs
+    from csaud_sim.experiment.sweep_report import print_tables, write_sweep_report
+
+    runs = load_runs(folder)
+    if against and against not in runs:
+        raise RunError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
+    figures = [figures_of(setting, those) for setting, those in runs.items()]
+    base = next((each for each in figures if each.setting == against), None)
+    reductions = [compare(each, base) for each in figures if base is not None and each is not base]
+    console = Console(highlight=False)
+    print_tables(figures, reductions, console)
+    page = write_sweep_report(folder, runs, figures, reductions)
+    console.print(f"report: {page}, figures.csv and figures/ beside it", markup=False)
+    return True
 
 
 def _scenario(options: RunOptions) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
 from csaud._core import EndpointConfig, Execution
 from csaud.config.settings import Settings
 from csaud.network.addresses import largest_path_mtu, to_int
@@ -13,6 +15,9 @@ from csaud.start.endpoint import apply_settings
 
 from csaud_sim._core import Simulation
 from csaud_sim.fabric import SimulatedFabric
+
+if TYPE_CHECKING:
+    from csaud_sim._core import FlowColumns
 
 SECOND = 1_000_000_000  # ns
 _QKEY = 0x1234567
@@ -39,14 +44,23 @@ class Network:
     Args:
         fabric: holds its tables.
         seats: of each rank, in rank order.
+        pipeline_ns: what a packet takes in a switch.
+        payloads: are carried; without them packets are as long.
     """
 
-    def __init__(self, fabric: SimulatedFabric, seats: Sequence[Seat]) -> None:
+    def __init__(
+        self,
+        fabric: SimulatedFabric,
+        seats: Sequence[Seat],
+        *,
+        pipeline_ns: int = 0,
+        payloads: bool = True,
+    ) -> None:
         self.fabric, self.seats = fabric, list(seats)
         inventory = fabric.inventory
         asked = [seat.settings.mtu for seat in seats if seat.settings.mtu]
         self.path_mtu = min([largest_path_mtu(inventory.mtu), *asked])
-        self._native = Simulation(fabric.native)
+        self._native = Simulation(fabric.native, pipeline_ns=pipeline_ns, payloads=payloads)
         for rank, seat in enumerate(seats):
             config = EndpointConfig()
             config.rank, config.world, config.qkey = rank, len(seats), _QKEY
@@ -78,6 +92,30 @@ class Network:
     def run(self, until: int) -> bool:
         """Let time pass until some collective of some rank is over, or until `until`: False."""
         return self._native.run(until, each=True)
+
+    def add_flows(
+        self,
+        src: npt.NDArray[np.uint16],
+        dst: npt.NDArray[np.uint16],
+        nbytes: npt.NDArray[np.uint64],
+        start_ns: npt.NDArray[np.int64],
+    ) -> None:
+        """Flows between ranks, one element each."""
+        self._native.add_flows(src, dst, nbytes, start_ns)
+
+    def run_flows(self, until: int) -> None:
+        """Let time pass until all flows are over, or until `until`. A flow that fails ends no other."""
+        while self._native.open and self.now < until:
+            self._native.run(until)
+
+    def flows(self) -> FlowColumns:
+        """What became of them, in the order in which they were added."""
+        return self._native.flows()
+
+    @property
+    def hops(self) -> int:
+        """Packets that switches received."""
+        return self._native.hops
 
     def settle(self, limit_ns: int = 10 * SECOND) -> bool:
         """Let everything end that is under way; False where it does not within `limit_ns`."""

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from csaud.collectives.reference import reference_sum
 from csaud.config.reading import load
-from csaud.errors import ConfigError as SettingError
 from csaud.errors import CsaudError
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.links.monitor import LinkMonitor
@@ -30,17 +29,10 @@ from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.job import Job, Stuck
 from csaud_sim.network import SECOND, Network, Seat
 from csaud_sim.ranks import VirtualCommunicator
+from csaud_sim.simulated_settings import check_host
 
 PROBE_INTERVAL_NS = 150_000_000
 """The controller's."""
-
-SIMULATED_SETTINGS = frozenset(
-    {
-        *("window", "shared_window", "paths", "spray", "path_policy", "ordered", "rate_bps", "ecn"),
-        *("queue_max", "dead_after", "timer_tick", "mtu", "all_reduce"),
-    }
-)
-"""Settings of the host library that mean something without sockets and processes."""
 
 _WORKLOADS = {"allreduce": "AllReduceWorkload", "train_digits": "TrainDigitsWorkload"}
 
@@ -57,14 +49,7 @@ def _check(plan: Plan) -> None:
     scenario = plan.scenario
     if scenario.background:
         raise FieldError(("background",), "the simulator has no background traffic: expected none ([])")
-    for name in scenario.host:
-        if name not in SIMULATED_SETTINGS:
-            known = ", ".join(sorted(SIMULATED_SETTINGS))
-            raise FieldError(("host", name), f"the simulator has no such setting; expected one of {known}")
-    try:
-        load(scenario.host, {})
-    except SettingError as error:
-        raise FieldError(("host",), str(error)) from None
+    check_host(scenario.host)
 
 
 @dataclass
@@ -102,7 +87,10 @@ class ScenarioRun:
         self.plan, self._folder = plan, folder
         scenario = plan.scenario
         self.fabric = SimulatedFabric(plan.fabric, scenario.intent())
-        seats = [Seat(host, load(host_settings(scenario, plan.fabric, host), {})) for host in plan.hosts]
+        seats = [
+            Seat(host, load(host_settings(scenario.policy, scenario.host, plan.fabric, host), {}))
+            for host in plan.hosts
+        ]
         self.network = Network(self.fabric, seats)
         self._workload: Workload[Any] = getattr(
             importlib.import_module(f"csaud_topologies.workloads.{scenario.workload.name}"),

@@ -23,7 +23,7 @@ def install(root: Path, purpose: str) -> None:
     with Progress() as progress:
         environment = Environment(root / "build/venv", root, commands, progress)
         native = purpose == "run"
-        extras = ["emulation"] if native else ["emulation", "test"]
+        extras = ["emulation", "sim"] if native else ["emulation", "sim", "test"]
         for_venv, for_modules = debian.for_python()
         lacking = debian.missing([*for_venv, *for_modules, *debian.PACKAGES[purpose]])
         others = [name for name in lacking if name not in for_venv]

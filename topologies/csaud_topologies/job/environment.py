@@ -36,7 +36,7 @@ def rank_variables(
     settings: dict[str, Any] = {
         "address": fabric.hosts[host].ip,
         "controller": f"unix:{control_socket}",
-        **host_settings(scenario, fabric, host),
+        **host_settings(scenario.policy, scenario.host, fabric, host),
     }
     return {
         **{f"CSAUD_{name.upper()}": str(value) for name, value in settings.items()},

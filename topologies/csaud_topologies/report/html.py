@@ -14,12 +14,20 @@ from csaud_topologies.report.in_words import happened, over_time, policy_rows
 from csaud_topologies.report.picture import fabric_picture
 
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
+_STYLE = Path(__file__).with_name("page.css")
+
+
+def page_environment() -> jinja2.Environment:
+    """For pages in this style: `style` is the style sheet, the filter `count` writes whole numbers."""
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters["count"] = lambda value: f"{value:,}".replace(",", "\u2009")
+    environment.globals["style"] = Markup(_STYLE.read_text())
+    return environment
 
 
 def render_html(report: Report, figures: Mapping[str, Drawn]) -> str:
     """The page for a report with its figures."""
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters["count"] = lambda value: f"{value:,}".replace(",", "\u2009")
+    environment = page_environment()
     environment.filters["ms"] = lambda seconds: f"{seconds * 1e3:.2f} ms"
     template = environment.from_string(_TEMPLATE.read_text())
     inline = {name: Markup(drawn.inline()) for name, drawn in figures.items()}

@@ -1,33 +1,35 @@
-"""Settings of the host library that follow from fabric and scenario."""
+"""Settings of the host library that follow from fabric and policy."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from csaud_controller.inventory import Fabric, LinkDefaults
 from csaud_controller.policy.congestion import thresholds
+from csaud_controller.policy.model import Policy
 
-from csaud_topologies.scenario.model import ORDERED_MODES, Scenario
+from csaud_topologies.scenario.model import ORDERED_MODES
 
 _HOPS = 3  # queues between hosts of different leaves
 _QUEUE_MAX_S = (0.001, 10.0)  # the setting's range
 
 
-def host_settings(scenario: Scenario, fabric: Fabric, host: str) -> dict[str, Any]:
-    """Those of one host, by name; what the scenario says of `host` goes before."""
+def host_settings(policy: Policy, own: Mapping[str, Any], fabric: Fabric, host: str) -> dict[str, Any]:
+    """Those of one host, by name; what was asked for, `own`, goes before."""
     link = fabric.link_of(fabric.edge_at[fabric.attachment(host)])
     return {
         "rate_bps": link.rate,
-        "queue_max": _queue_max_s(scenario, fabric, link),
-        "ordered": scenario.policy.spray in ORDERED_MODES,
-        **scenario.host,
+        "queue_max": _queue_max_s(policy, fabric, link),
+        "ordered": policy.spray in ORDERED_MODES,
+        **own,
     }
 
 
-def _queue_max_s(scenario: Scenario, fabric: Fabric, link: LinkDefaults) -> float:
+def _queue_max_s(policy: Policy, fabric: Fabric, link: LinkDefaults) -> float:
     """Longest time that DATA may wait in queues on its way, as they cut it at `trim_at`."""
     if not link.rate:
         return _QUEUE_MAX_S[0]
-    trim_at = thresholds(scenario.policy.limits, link).trim_at
+    trim_at = thresholds(policy.limits, link).trim_at
     seconds = _HOPS * trim_at * (fabric.mtu + 14) * 8 / link.rate
     return min(max(seconds, _QUEUE_MAX_S[0]), _QUEUE_MAX_S[1])

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from csaud_controller.base.units import Duration, Rate, at_least, format_duration
 from csaud_controller.base.yamlfile import ConfigError, FieldError, load_model, mistake
 from csaud_controller.inventory import Fabric
@@ -20,6 +19,7 @@ from csaud_controller.policy.places import ports_of
 from csaud_runs.errors import RunError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from csaud_topologies.scenario.overrides import assign, value_of
 from csaud_topologies.workloads.specs import TrainDigits, WorkloadSpec
 
 _PACKAGED = Path(__file__).resolve().parents[1] / "scenarios"
@@ -256,9 +256,9 @@ def _override(scenario: Scenario, key: str, text: str) -> Scenario:
     # scenario's).
     values = scenario.model_dump(mode="json", exclude_unset=True)
     if key == LOSS:
-        values["faults"] = _with_loss(values.get("faults", []), _parse(text))
+        values["faults"] = _with_loss(values.get("faults", []), value_of(text))
     else:
-        _assign(values, scenario.model_dump(mode="json"), key, _parse(text))
+        assign(values, scenario.model_dump(mode="json"), key, value_of(text))
     if key in ("workload.steps", "workload"):  # a shorter run keeps the events that still fit it
         values["events"] = _events_within(values.get("events", []), values["workload"])
     try:
@@ -267,40 +267,9 @@ def _override(scenario: Scenario, key: str, text: str) -> Scenario:
         raise RunError(f"{key}={text}: {mistake(error, ('train_digits', 'allreduce'), key)}") from None
 
 
-def _parse(text: str) -> Any:
-    try:
-        return yaml.safe_load(text)
-    except yaml.YAMLError:
-        return text
-
-
 def _with_loss(rules: list[dict[str, Any]], probability: Any) -> list[dict[str, Any]]:
     """Every rule with this probability; one for all uplinks where the scenario has none."""
     return [{**rule, "probability": probability} for rule in rules or [{}]]
-
-
-def _assign(values: dict[str, Any], known: dict[str, Any], key: str, new: Any) -> None:
-    """Set a dotted key in `values`; `known` is the same with every default, to tell which keys there are."""
-    at: Any = values
-    there: Any = known
-    *parents, last = key.split(".")
-    for part in (*parents, last):
-        if isinstance(there, list):
-            if not part.isdigit() or int(part) >= len(there):
-                raise RunError(f"{key}: expected an index from 0 to {len(there) - 1}, got {part!r}")
-            index: Any = int(part)
-        elif isinstance(there, dict) and part in there:
-            index = part
-        else:
-            names = f"; expected one of {', '.join(there)}" if isinstance(there, dict) else ""
-            raise RunError(f"{key}: the scenario has no {part!r} there{names}")
-        there = there[index]
-        if part is last:
-            at[index] = new
-        elif isinstance(at, dict):
-            at = at.setdefault(index, [] if isinstance(there, list) else {})
-        else:
-            at = at[index]
 
 
 def _events_within(events: list[dict[str, Any]], workload: Any) -> list[dict[str, Any]]:

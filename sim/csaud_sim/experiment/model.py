@@ -1,0 +1,188 @@
+"""An experiment's file: a fabric, what is sent over it, and what is varied. YAML, checked like a scenario."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from csaud._core import EndpointConfig
+from csaud_controller.base.units import Duration, Rate, at_least
+from csaud_controller.base.yamlfile import FieldError, load_model, mistake, parse_yaml
+from csaud_controller.inventory import Fabric
+from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_runs.errors import RunError
+from csaud_topologies.scenario.overrides import assign, value_of
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points
+from csaud_sim.simulated_settings import check_host
+
+Setting = dict[str, Any]
+"""Keys of an experiment (dotted) and their values."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Traffic(_Strict):
+    """Open-loop flows: they start when they start, whatever became of those before."""
+
+    pattern: Literal["random", "permutation", "all-to-all", "incast"] = Field(
+        default="random",
+        description="random: any two hosts; permutation: every host has one other to which it sends; "
+        "all-to-all: every pair in turn, in an order by seed; incast: `senders` hosts to one at a time",
+    )
+    sizes: str | int | Points = Field(
+        default="AliStorage2019",
+        description="a published distribution by name, bytes of every flow, or [bytes, percent] pairs",
+    )
+    load: float = Field(
+        default=0.5,
+        gt=0,
+        le=1,
+        description="payload, as a share of the links of all hosts; incast: of the receiver's",
+    )
+    flows: int = Field(default=10_000, ge=1, le=50_000_000)
+    senders: int = Field(default=8, ge=1, description="incast: hosts that send at one time")
+    to: str | None = Field(default=None, description="incast: the receiver; default: another one each time")
+    warmup: Duration = Field(default=0, description="flows that start before are in no figure")
+
+    @field_validator("sizes")
+    @classmethod
+    def _known(cls, value: str | int | Points) -> str | int | Points:
+        if isinstance(value, str) and value not in PUBLISHED:
+            raise ValueError(f"expected one of {', '.join(PUBLISHED)}, bytes or pairs, got {value!r}")
+        if isinstance(value, int) and value < 1:
+            raise ValueError(f"expected at least 1 byte, got {value}")
+        if isinstance(value, tuple):
+            check_points(value)
+        return value
+
+
+class Sweep(_Strict):
+    """What is run: every setting with every seed."""
+
+    seeds: int | list[int] = Field(default=1, description="so many from the experiment's on, or these")
+    vary: dict[str, list[Any]] = Field(
+        default_factory=dict, description="values of keys (dotted): every combination is a setting"
+    )
+    settings: dict[str, Setting] = Field(
+        default_factory=dict, description="named sets of keys, each with every combination of `vary`"
+    )
+
+
+class Experiment(_Strict):
+    """Everything that `csaud sim run` can be told about traffic on a fabric."""
+
+    name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    about: str = ""
+    seed: int = Field(default=1, ge=0, lt=2**32)
+    fabric: str = Field(default="leaf-spine-4x4", description="name or YAML file")
+    link_rate: Rate | None = Field(default=None, ge=1_000_000, description="of every link without its own")
+    link_delay: Duration | None = Field(default=None, description="the same")
+    buffer: int | None = Field(default=None, ge=1, description="packets per priority queue, the same")
+    pipeline: Duration = Field(default=0, description="of every switch")
+    traffic: Traffic
+    policy: Policy = Policy(spray="random")
+    faults: list[FaultRule] = Field(default_factory=list)
+    host: dict[str, str | int | float | bool] = Field(
+        default_factory=dict, description="settings of the host library"
+    )
+    core: dict[str, int | bool] = Field(
+        default_factory=dict, description="attributes of csaud._core.EndpointConfig that are no settings"
+    )
+    time_limit: Annotated[Duration, at_least(1000)] = Field(
+        default=10_000_000_000, description="of virtual time; what is not over then counts as unfinished"
+    )
+    sweep: Sweep = Sweep()
+
+    @model_validator(mode="after")
+    def _check(self) -> Experiment:
+        check_host(self.host)
+        for name, value in self.core.items():
+            known = [each for each in dir(EndpointConfig) if not each.startswith("_")]
+            if name not in known:
+                raise FieldError(("core", name), f"no such attribute; expected one of {', '.join(known)}")
+            try:
+                setattr(EndpointConfig(), name, value)
+            except (TypeError, ValueError) as error:
+                raise FieldError(("core", name), f"{value!r}: {str(error).splitlines()[0]}") from None
+        return self
+
+    def intent(self) -> Intent:
+        """What the controller is asked for; the experiment's seed is that of what has none of its own."""
+        policy = self.policy
+        if "seed" not in policy.model_fields_set:
+            policy = policy.model_copy(update={"seed": self.seed})
+        rules = (
+            rule if "seed" in rule.model_fields_set else rule.model_copy(update={"seed": self.seed})
+            for rule in self.faults
+        )
+        return Intent(policy=policy, faults=Faults(rules=tuple(rules)))
+
+    def with_seed(self, seed: int) -> Experiment:
+        """The same with another seed, and nothing left to sweep."""
+        return self.model_copy(update={"seed": seed, "sweep": Sweep()})
+
+    def on(self, fabric: Fabric) -> Fabric:
+        """The fabric with the experiment's links; FieldError where the experiment does not fit it."""
+        asked = {"rate": self.link_rate, "delay": self.link_delay, "buffer": self.buffer}
+        link = fabric.link.model_copy(
+            update={key: value for key, value in asked.items() if value is not None}
+        )
+        fabric = fabric.model_copy(update={"link": link})
+        try:
+            self.policy.check(fabric)
+        except FieldError as error:
+            raise FieldError(("policy", *error.loc), str(error)) from None
+        if self.traffic.to is not None and self.traffic.to not in fabric.hosts:
+            raise FieldError(("traffic", "to"), f"{fabric.name} has no host {self.traffic.to}")
+        if self.traffic.pattern == "incast" and self.traffic.senders >= len(fabric.hosts):
+            raise FieldError(("traffic", "senders"), f"expected less than its {len(fabric.hosts)} hosts")
+        if len(fabric.hosts) < 2:
+            raise FieldError(("fabric",), f"{fabric.name} has {len(fabric.hosts)} hosts; expected 2 or more")
+        return fabric
+
+    @property
+    def digest(self) -> str:
+        """Of all that a run depends on."""
+        text = json.dumps(self.model_dump(mode="json", exclude={"sweep", "name", "about"}), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def is_experiment(path: Path) -> bool:
+    """Whether it has `traffic`, which no scenario has."""
+    try:
+        value, _ = parse_yaml(path.read_text(), str(path))
+    except OSError:
+        return False
+    return isinstance(value, dict) and "traffic" in value
+
+
+def load_experiment(path: Path, overrides: Mapping[str, str] | None = None) -> Experiment:
+    """Read a file; ConfigError names file, line and key, RunError the override that does not fit."""
+    experiment = load_model(path, Experiment)
+    asked = {key: value_of(text) for key, text in (overrides or {}).items()}
+    return with_keys(experiment, asked)
+
+
+def with_keys(experiment: Experiment, keys: Setting) -> Experiment:
+    """The same with other values of some keys; RunError names the one that does not fit."""
+    for key, value in keys.items():
+        values = experiment.model_dump(mode="json", exclude_unset=True)
+        parent, _, name = key.partition(".")
+        if parent in ("host", "core") and name:  # which have keys of their own
+            values[parent] = {**values.get(parent, {}), name: value}
+        else:
+            assign(values, experiment.model_dump(mode="json"), key, value)
+        try:
+            experiment = Experiment.model_validate(values)
+        except ValidationError as error:
+            raise RunError(f"{key}={value}: {mistake(error, (), key)}") from None
+    return experiment

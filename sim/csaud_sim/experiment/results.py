@@ -1,0 +1,104 @@
+"""One Parquet file a run: a row a flow, and in its metadata what was run and its totals."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from csaud_runs.errors import RunError
+
+from csaud_sim.experiment.columns import FLOWS
+from csaud_sim.experiment.measure import Measured, settings_text
+from csaud_sim.experiment.model import Experiment
+
+try:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+except ImportError:
+    raise ImportError("pyarrow is missing: pip install 'csaud[sim]'") from None
+
+_KEY = b"csaud"
+_FORMAT = 1
+ENDING = ".parquet"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one file holds.
+
+    Attributes:
+        experiment: its name.
+        setting: of the sweep, in words.
+        seed: the run's.
+        settings: the whole experiment, as it was run.
+        totals: see `columns.TOTALS`.
+    """
+
+    path: Path
+    experiment: str
+    setting: str
+    seed: int
+    settings: Mapping[str, Any]
+    totals: Mapping[str, float]
+
+    def column(self, name: str) -> npt.NDArray[Any]:
+        """Of the measured flows; nan where there is no value."""
+        table = pq.read_table(self.path, columns=[name, "measured"])
+        values: npt.NDArray[Any] = table[name].to_numpy()
+        chosen: npt.NDArray[Any] = values[table["measured"].to_numpy()]
+        return chosen
+
+
+def write_run(path: Path, measured: Measured, experiment: Experiment, setting: str) -> None:
+    """Write a file in one step: it is there, whole, or not at all."""
+    about = {
+        "format": _FORMAT,
+        "version": version("csaud"),
+        "experiment": experiment.name,
+        "setting": setting,
+        "seed": experiment.seed,
+        "settings": json.loads(settings_text(experiment)),
+        "totals": dict(measured.totals),
+    }
+    columns = {name: _array(measured.flows[name]) for name in FLOWS}
+    fields = [pa.field(name, columns[name].type, metadata={"about": FLOWS[name]}) for name in columns]
+    table = pa.Table.from_arrays(
+        list(columns.values()), schema=pa.schema(fields, metadata={_KEY: json.dumps(about).encode()})
+    )
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    pq.write_table(table, draft, compression="zstd")
+    draft.replace(path)
+
+
+def read_run(path: Path) -> Run:
+    """RunError where the file is no run of this program."""
+    try:
+        metadata = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowInvalid) as error:
+        raise RunError(f"{path}: not a Parquet file: {error}") from None
+    if _KEY not in metadata:
+        raise RunError(f"{path}: not a run of csaud sim (no metadata of that name)")
+    about = json.loads(metadata[_KEY])
+    if about.get("format") != _FORMAT:
+        raise RunError(f"{path}: format {about.get('format')}, expected {_FORMAT}")
+    return Run(
+        path,
+        about["experiment"],
+        about["setting"],
+        about["seed"],
+        about["settings"],
+        about["totals"],
+    )
+
+
+def _array(values: npt.NDArray[Any]) -> Any:
+    if values.dtype.kind == "f":
+        return pa.array(values, mask=np.isnan(values))
+    return pa.array(values)

@@ -1,0 +1,120 @@
+"""All settings of an experiment with all seeds, by a pool of processes; what is there already is not done
+again."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import re
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from csaud_sim.experiment.measure import fabric_of, measure
+from csaud_sim.experiment.model import Experiment, Setting, with_keys
+from csaud_sim.experiment.results import ENDING, write_run
+
+RUNS = "runs"
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run that is to be: a setting with a seed."""
+
+    setting: str
+    experiment: Experiment
+
+    def path(self, out: Path) -> Path:
+        """Its file. Another experiment of the same name has others."""
+        words = re.sub(r"[^\w.=-]+", "_", self.setting)[:80]
+        name = f"{words}-seed{self.experiment.seed}-{self.experiment.digest}{ENDING}"
+        return out / RUNS / name
+
+    def __str__(self) -> str:
+        return f"{self.setting}, seed {self.experiment.seed}"
+
+
+def tasks_of(experiment: Experiment) -> list[Task]:
+    """Seeds in the outer loop, so that an unfinished sweep has something of every setting.
+
+    RunError or FieldError where a setting does not fit.
+    """
+    settings = [(name, with_keys(experiment, keys)) for name, keys in _settings(experiment)]
+    for _, setting in settings:
+        fabric_of(setting)
+    asked = experiment.sweep.seeds
+    seeds = asked if isinstance(asked, list) else range(experiment.seed, experiment.seed + asked)
+    return [Task(name, setting.with_seed(seed)) for seed in seeds for name, setting in settings]
+
+
+def run_all(tasks: list[Task], out: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
+    """Run those that have no file yet; returns what failed, in words."""
+    (out / RUNS).mkdir(parents=True, exist_ok=True)
+    missing = [task for task in tasks if not task.path(out).exists()]
+    if done := len(tasks) - len(missing):
+        say(f"{done} of {len(tasks)} runs are there already")
+    failed: list[str] = []
+    began = time.monotonic()
+    for number, (task, outcome) in enumerate(_outcomes(missing, out, jobs), 1):
+        left = (time.monotonic() - began) / number * (len(missing) - number)
+        if isinstance(outcome, Exception):
+            failed.append(f"{task}: {type(outcome).__name__}: {outcome}")
+            outcome = "FAILED"
+        say(f"{done + number} of {len(tasks)} · {task}: {outcome} · {_duration(left)} left")
+    return failed
+
+
+def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, str | Exception]]:
+    """Each task when it is over, with a line on it or what it raised."""
+    if jobs == 1 or len(tasks) < 2:
+        for task in tasks:
+            try:
+                yield task, _run(task, out)
+            except Exception as error:
+                yield task, error
+        return
+    context = multiprocessing.get_context(
+        "spawn"
+    )  # threads of this process are none of the workers' business
+    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context) as pool:
+        futures = {pool.submit(_run, task, out): task for task in tasks}
+        try:
+            for future in as_completed(futures):
+                failure = future.exception()
+                if isinstance(failure, Exception):
+                    yield futures[future], failure
+                else:
+                    yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _run(task: Task, out: Path) -> str:
+    measured = measure(task.experiment)
+    write_run(task.path(out), measured, task.experiment, task.setting)
+    slowdown = measured.flows["slowdown"][measured.flows["measured"]]
+    slowdown = slowdown[~np.isnan(slowdown)]
+    p99 = f"p99 slowdown {np.percentile(slowdown, 99):.2f}" if len(slowdown) else "no flow is over"
+    unfinished = measured.totals["unfinished"]
+    return p99 + (f", {unfinished:,.0f} flows unfinished" if unfinished else "")
+
+
+def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
+    sweep = experiment.sweep
+    named: dict[str, Setting] = sweep.settings or {"": {}}
+    for name, keys in named.items():
+        for values in itertools.product(*sweep.vary.values()):
+            varied = dict(zip(sweep.vary, values, strict=True))
+            words = [name, *(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in varied.items())]
+            yield " ".join(filter(None, words)) or experiment.name, {**keys, **varied}
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

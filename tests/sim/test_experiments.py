@@ -1,0 +1,185 @@
+"""Experiments: ideal times, runs, sweeps, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from csaud_controller.base.yamlfile import ConfigError
+from csaud_runs.errors import RunError
+from csaud_sim.cli import app
+from csaud_sim.experiment.columns import FLOWS, TOTALS
+from csaud_sim.experiment.comparison import compare, figures_of, load_runs
+from csaud_sim.experiment.measure import measure
+from csaud_sim.experiment.model import Experiment, load_experiment
+from csaud_sim.experiment.results import read_run
+from csaud_sim.experiment.statistics import mean_over_seeds, reduction
+from csaud_sim.experiment.sweep import run_all, tasks_of
+from typer.testing import CliRunner
+
+DOCS = Path(__file__).parents[2] / "docs" / "simulation.md"
+TEXT = """\
+name: two-sprays
+fabric: leaf-spine-2x2
+link_rate: 100Gbit
+link_delay: 500ns
+pipeline: 400ns
+traffic: {sizes: AliStorage2019, load: 0.6, flows: 60}
+sweep:
+  seeds: 3
+  settings: {ecmp: {policy.spray: ecmp}, random: {policy.spray: random}}
+"""
+
+
+def experiment(**keys: object) -> Experiment:
+    return Experiment.model_validate(
+        {"name": "test", "fabric": "leaf-spine-2x2", "link_rate": "100Gbit", "traffic": {}, **keys}
+    )
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "two-sprays.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.mark.parametrize("fabric", ["leaf-spine-2x2", "fat-tree-4"])
+@pytest.mark.parametrize("size", [1, 4064, 20 * 4064, [[0, 0], [9000, 60], [120_000, 100]]])
+def test_on_an_idle_fabric_every_flow_takes_its_ideal_time(fabric: str, size: object) -> None:
+    """Flows far apart that fit a window. Beyond it, in some, lie control packets of the sender (12 ns each at
+    100 Gbit/s); and a shorter last packet (335 ns are a full one's) is behind the one before it where both
+    take the same way."""
+    asked = {"sizes": size, "load": 1e-7 if size == 1 else 1e-3, "flows": 60}
+    flows = measure(experiment(fabric=fabric, link_delay="700ns", pipeline="400ns", traffic=asked)).flows
+    late = flows["fct_ns"] - flows["ideal_ns"]
+    assert late.min() == 0
+    assert late.max() <= 24 + (335 if isinstance(size, list) else 0)
+    assert np.median(late) == 0
+
+
+def test_ideal_time_of_a_packet_by_hand() -> None:
+    """4,064 bytes are a frame of 4,162 and 24 more: 334.88 ns at 100 Gbit/s, 335 in whole ones; within a leaf
+    two links and a switch, else four and three."""
+    found = measure(
+        experiment(link_delay="1us", pipeline="400ns", traffic={"sizes": 4064, "load": 0.001, "flows": 40})
+    )
+    near = (found.flows["src"] // 2) == (found.flows["dst"] // 2)
+    assert set(found.flows["ideal_ns"][near]) == {2 * 1335 + 400}
+    assert set(found.flows["ideal_ns"][~near]) == {4 * 1335 + 3 * 400}
+
+
+def test_no_flow_is_faster_than_ideal_and_losses_are_made_good() -> None:
+    found = measure(
+        experiment(
+            traffic={"load": 0.9, "flows": 400},
+            policy={"spray": "random", "loss_signal": "drop"},
+            faults=[{"where": "uplinks", "probability": 0.01}],
+        )
+    )
+    assert found.flows["slowdown"].min() >= 1
+    assert found.totals["injected"] > 10
+    assert found.totals["unfinished"] == 0
+    again = sum(found.totals[f"rtx_{name}"] for name in ("loss", "gap", "interval", "probe"))
+    assert again - found.totals["rx_duplicates"] == found.totals["tx_data"] - found.totals["rx_data"]
+
+
+def test_what_is_not_over_at_the_limit_is_counted() -> None:
+    found = measure(experiment(traffic={"sizes": 10_000_000, "flows": 20}, time_limit="1ms"))
+    assert 0 < found.totals["unfinished"] <= 20
+    assert np.isnan(found.flows["fct_ns"]).sum() == found.totals["unfinished"]
+
+
+def test_a_sweep_goes_on_where_it_stopped(file: Path, tmp_path: Path) -> None:
+    tasks = tasks_of(load_experiment(file))
+    assert [str(task) for task in tasks[:3]] == ["ecmp, seed 1", "random, seed 1", "ecmp, seed 2"]
+    said: list[str] = []
+    assert run_all(tasks, tmp_path, 2, said.append) == []
+    assert len(said) == 6 and said[-1].endswith("0 s left")
+    lost = tasks[3].path(tmp_path)
+    before = read_run(lost).column("fct_ns")
+    lost.unlink()
+    said.clear()
+    assert run_all(tasks, tmp_path, 1, said.append) == []
+    assert said[0] == "5 of 6 runs are there already" and len(said) == 2
+    np.testing.assert_array_equal(read_run(lost).column("fct_ns"), before)
+    assert not list(tmp_path.rglob("*.part"))
+
+
+def test_a_changed_experiment_does_not_take_runs_of_another(file: Path, tmp_path: Path) -> None:
+    one, other = (
+        tasks_of(load_experiment(file, {"traffic.flows": flows, "sweep.seeds": "1"})) for flows in ("5", "6")
+    )
+    run_all(one, tmp_path, 1, print)
+    run_all(other, tmp_path, 1, print)
+    with pytest.raises(RunError, match=r"are both of ecmp, seed 1, and differ in what was run"):
+        load_runs(tmp_path)
+
+
+def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = CliRunner().invoke(app, ["run", str(file), "--jobs", "1", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(app, ["report", str(out), "--against", "ecmp"])
+    assert done.exit_code == 0, done.output
+    page = (out / "report.html").read_text()
+    assert "Reduction against ecmp" in page and page.count("<svg") == 2
+    assert (out / "figures" / "slowdown.pdf").exists()
+    done = CliRunner().invoke(app, ["report", str(out), "--against", "rc"])
+    assert done.exit_code == 1
+    assert "--against rc: no such setting; expected one of ecmp, random" in done.output
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 1
+    assert f"{tmp_path}: no runs in it" in done.output
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("traffic: {load: 2}", "traffic.load"),
+        ("traffic: {sizes: Websearch}", "traffic.sizes"),
+        ("traffic: {}\nhost: {mode: udp}", "host.mode"),
+        ("traffic: {}\ncore: {windows: 3}", "core.windows"),
+        ("traffic: {}\npolicy: {limits: {trim_at: 5000}}", "policy"),
+        ("traffic: {pattern: incast, senders: 4}", "traffic.senders"),
+    ],
+)
+def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: str) -> None:
+    path = tmp_path / "wrong.yaml"
+    path.write_text(f"name: wrong\nfabric: leaf-spine-2x2\n{line}\n")
+    done = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert f"wrong.yaml:{2 + len(line.splitlines())}: {told}" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_setting_that_does_not_fit_is_named(file: Path) -> None:
+    with pytest.raises(RunError, match=r"policy.spray=sideways: .*expected"):
+        tasks_of(load_experiment(file, {"sweep.settings": "{wrong: {policy.spray: sideways}}"}))
+    with pytest.raises(ConfigError):
+        load_experiment(file.with_name("nowhere.yaml"))
+
+
+def test_intervals_hold_the_mean_and_grow_with_the_spread() -> None:
+    print("seed 20")
+    values = np.random.default_rng(20).normal(10, 1, 20)
+    narrow, wide = mean_over_seeds(values), mean_over_seeds(10 + (values - 10) * 5)
+    assert narrow.low < values.mean() < narrow.high
+    assert wide.high - wide.low == pytest.approx(5 * (narrow.high - narrow.low))
+    assert narrow.high - narrow.low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(20), rel=0.1)
+    assert not mean_over_seeds(values[:2]).has_interval
+
+
+def test_a_reduction_is_of_the_same_seeds(file: Path, tmp_path: Path) -> None:
+    """Seeds that are slow for both do not widen its interval."""
+    theirs = np.array([10.0, 100.0, 1000.0, 10.0])
+    exact = reduction(theirs * 0.6, theirs)
+    assert (exact.value, exact.low, exact.high) == pytest.approx((0.4, 0.4, 0.4))
+    run_all(tasks_of(load_experiment(file)), tmp_path, 2, print)
+    ecmp, random = (figures_of(setting, runs) for setting, runs in load_runs(tmp_path).items())
+    assert compare(ecmp, ecmp).fct[1].value == 0
+    assert compare(random, ecmp).against == "ecmp"
+
+
+@pytest.mark.parametrize("name", [*FLOWS, *TOTALS])
+def test_every_column_and_total_is_documented(name: str) -> None:
+    assert f"`{name}`" in DOCS.read_text()

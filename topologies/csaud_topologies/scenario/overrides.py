@@ -1,0 +1,43 @@
+"""Keys of a file that `--set` names: dotted, with a value as YAML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from csaud_runs.errors import RunError
+
+
+def value_of(text: str) -> Any:
+    """What the text is as YAML; itself where it is none."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        return text
+
+
+def assign(values: dict[str, Any], known: dict[str, Any], key: str, new: Any) -> None:
+    """Set a dotted key in `values`; `known` is the same with every default, to tell which keys there are.
+
+    RunError where there is no such key.
+    """
+    at: Any = values
+    there: Any = known
+    *parents, last = key.split(".")
+    for part in (*parents, last):
+        if isinstance(there, list):
+            if not part.isdigit() or int(part) >= len(there):
+                raise RunError(f"{key}: expected an index from 0 to {len(there) - 1}, got {part!r}")
+            index: Any = int(part)
+        elif isinstance(there, dict) and part in there:
+            index = part
+        else:
+            names = f"; expected one of {', '.join(there)}" if isinstance(there, dict) else ""
+            raise RunError(f"{key}: the scenario has no {part!r} there{names}")
+        there = there[index]
+        if part is last:
+            at[index] = new
+        elif isinstance(at, dict):
+            at = at.setdefault(index, [] if isinstance(there, list) else {})
+        else:
+            at = at[index]
