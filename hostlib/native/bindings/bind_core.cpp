@@ -83,8 +83,9 @@ nb::dict dict_of(const wire::Decoded& d) {
     r["ecn_count"] = c.ecn_count;
     r["newest_tx_ts"] = c.newest_tx_ts;
     r["echoed_path"] = c.echoed_path;
-    r["path_first"] = c.path_first;
-    r["path_count"] = c.path_count;
+    const bool window = (c.flags & wire::kWindow) != 0;
+    r["path_first"] = window ? c.window.size : c.gap.first;
+    r["path_count"] = window ? c.window.arrived : c.gap.count;
     r["from_rank"] = c.from_rank;
     r["credit"] = c.credit;
     r["cumulative"] = c.cumulative;
@@ -145,8 +146,9 @@ nb::bytes encode(const nb::dict& d) {
         read(d, "ecn_count", c.ecn_count);
         read(d, "newest_tx_ts", c.newest_tx_ts);
         read(d, "echoed_path", c.echoed_path);
-        read(d, "path_first", c.path_first);
-        read(d, "path_count", c.path_count);
+        const bool window = (c.flags & wire::kWindow) != 0;
+        read(d, "path_first", window ? c.window.size : c.gap.first);
+        read(d, "path_count", window ? c.window.arrived : c.gap.count);
         read(d, "from_rank", c.from_rank);
         read(d, "credit", c.credit);
         read(d, "cumulative", c.cumulative);

@@ -169,9 +169,9 @@ class Forgery {
             case 4:
                 return c.apply(p.echoed_path);
             case 5:
-                return c.apply(p.path_first);
+                return c.apply((p.flags & wire::kWindow) != 0 ? p.window.size : p.gap.first);
             case 6:
-                return c.apply(p.path_count);
+                return c.apply((p.flags & wire::kWindow) != 0 ? p.window.arrived : p.gap.count);
             case 7:
                 return c.apply(p.from_rank);
             case 8:

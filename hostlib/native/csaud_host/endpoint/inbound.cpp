@@ -74,8 +74,8 @@ Nanos Inbound::learn(const wire::Decoded& d, Peer& peer, Nanos now) {
     if (d.csa.type != wire::Type::abort) {
         bool room = peer.credit.update(ctx_.credit_serial, c.credit);
         if ((c.flags & wire::kWindow) != 0) {
-            room |= peer.window.update(ctx_.window_serial, {c.path_count, c.path_first});
-            if (c.path_first > 1) peer.turns.end();
+            room |= peer.window.update(ctx_.window_serial, c.window);
+            if (c.window.size > 1) peer.turns.end();
         }
         if (room) sender_.on_room(peer, now);
     }

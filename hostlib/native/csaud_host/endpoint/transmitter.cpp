@@ -110,8 +110,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
     c.flags = item.flags;
     c.newest_tx_ts = item.newest_ts;
     c.echoed_path = item.path;
-    c.path_first = item.path_first;
-    c.path_count = item.path_count;
+    c.gap = item.gap;
     c.from_rank = ctx_.config.rank;
     c.cumulative = item.cumulative;
     const Reassembly* arrived = nullptr;
@@ -141,11 +140,9 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         }
     }
     c.credit = peer.grant.tell(ctx_.credit_serial);
-    if (item.path_count == 0) {
-        const WindowNews news = peer.arrivals.tell(ctx_.window_serial);
+    if (item.gap.count == 0) {
         c.flags |= wire::kWindow;
-        c.path_first = news.size;
-        c.path_count = news.arrived;
+        c.window = peer.arrivals.tell(ctx_.window_serial);
     }
     peer.credit_queued = false;
     if (arrived != nullptr) {

@@ -19,7 +19,8 @@ struct ControlItem {
     std::uint16_t peer = 0;
     std::uint16_t pkt_idx = 0;
     std::uint16_t pkt_total = 0;
-    std::uint16_t path = 0, path_first = 0, path_count = 0;
+    std::uint16_t path = 0;
+    wire::PathGap gap;             // on it
     std::uint16_t via = kAnyPath;  // the path that it takes
     std::uint16_t cumulative = 0;
     bool noted = false;  // a PROBE that carries the note to its peer

@@ -21,6 +21,7 @@
 #include "csaud_host/base/sequence.hpp"
 #include "csaud_host/base/time.hpp"
 #include "csaud_host/contract/config.hpp"
+#include "csaud_host/wire/wire.hpp"
 
 namespace csaud {
 
@@ -53,12 +54,6 @@ class Turns {
   private:
     Nanos round_ = 0;  // 0: everyone sends when it may
     Nanos next_ = 0;
-};
-
-// What a receiver tells.
-struct WindowNews {
-    std::uint16_t arrived = 0;  // first copies of this sender so far, modulo the wire's width
-    std::uint16_t size = 0;     // packets
 };
 
 // The receiver's side, per peer.
@@ -95,7 +90,7 @@ class ReceiveWindow {
     bool worth_telling() const noexcept {
         return arrived_ - told_ >= std::max(1U, std::min(told_size_, size()) / 4);
     }
-    WindowNews tell(const Serial& serial) noexcept {
+    wire::WindowNews tell(const Serial& serial) noexcept {
         told_ = arrived_;
         told_size_ = size();
         return {static_cast<std::uint16_t>(serial.wrap(arrived_)), static_cast<std::uint16_t>(told_size_)};
@@ -131,7 +126,7 @@ class SendWindow {
     bool asks() const noexcept { return unconfirmed_ && !open(); }
 
     // News that others overtook is old. True if more may go than before.
-    bool update(const Serial& serial, const WindowNews& news) noexcept {
+    bool update(const Serial& serial, const wire::WindowNews& news) noexcept {
         const std::int32_t more = serial.distance(serial.wrap(arrived_), news.arrived);
         if (more < 0) return false;
         const bool was = open();

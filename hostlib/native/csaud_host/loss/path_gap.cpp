@@ -2,14 +2,14 @@
 
 namespace csaud {
 
-PathGap PathTracker::on_data(const Serial& serial, std::uint16_t seq, bool ordered) noexcept {
+wire::PathGap PathTracker::on_data(const Serial& serial, std::uint16_t seq, bool ordered) noexcept {
     if (!known_) {
         known_ = true;
         expected_ = seq;
     }
     const std::int32_t ahead = serial.distance(expected_, seq);
     if (ahead < 0) return {};  // overtaken, or a duplicate: the hole was reported or never was one
-    PathGap gap;
+    wire::PathGap gap;
     if (ordered && ahead > 0) {
         // Reported numbers inside the range do no harm: the sender resends a copy only once.
         unsigned begin = 0;

@@ -5,13 +5,9 @@
 #include <cstdint>
 
 #include "csaud_host/base/sequence.hpp"
+#include "csaud_host/wire/wire.hpp"
 
 namespace csaud {
-
-struct PathGap {
-    std::uint16_t first = 0;
-    std::uint16_t count = 0;  // 0: no gap
-};
 
 class PathTracker {
   public:
@@ -21,7 +17,7 @@ class PathTracker {
 
     // A DATA packet with this path_seq arrived. `ordered`: its sender holds the path to be FIFO; if not, what
     // is skipped is no gap. Numbers that a LOSS notice filled at either end of the hole are left out of it.
-    PathGap on_data(const Serial& serial, std::uint16_t seq, bool ordered) noexcept;
+    wire::PathGap on_data(const Serial& serial, std::uint16_t seq, bool ordered) noexcept;
     void on_loss(const Serial& serial, std::uint16_t seq) noexcept;
 
   private:

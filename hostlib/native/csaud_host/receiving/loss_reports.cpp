@@ -17,12 +17,11 @@ void LossReports::delivered(const wire::CsaHeader& h, Peer& peer, Nanos now) {
 }
 
 void LossReports::track_path(const wire::CsaHeader& h, Peer& peer) {
-    const PathGap gap = peer.rx_paths[h.path_id].on_data(ctx_.path_serial, h.path_seq, h.ordered);
+    const wire::PathGap gap = peer.rx_paths[h.path_id].on_data(ctx_.path_serial, h.path_seq, h.ordered);
     if (gap.count == 0 || !ctx_.config.detectors.gap) return;
     ControlItem item = control_item(wire::Type::state, wire::Reason::gap, peer.rank, h.name, h.pkt_total);
     item.path = h.path_id;
-    item.path_first = gap.first;
-    item.path_count = gap.count;
+    item.gap = gap;
     ctx_.control.push(item);
 }
 

@@ -37,8 +37,8 @@ void Repairs::gap(Peer& peer, const wire::ControlPart& c, Nanos now) {
         for (std::uint16_t idx = 0; idx < m.next; ++idx) {
             const PacketRecord& r = sends_.record(m, idx);
             if (r.path != c.echoed_path || m.arrived.test(idx)) continue;
-            const std::int32_t at = ctx_.path_serial.distance(c.path_first, r.path_seq);
-            if (at >= 0 && at < c.path_count) queue(i, idx, Detector::gap, PathFeedback::nack, now);
+            const std::int32_t at = ctx_.path_serial.distance(c.gap.first, r.path_seq);
+            if (at >= 0 && at < c.gap.count) queue(i, idx, Detector::gap, PathFeedback::nack, now);
         }
     }
 }

@@ -84,8 +84,9 @@ void decode_control(const std::byte* p, ControlPart& c) noexcept {
     c.ecn_count = get16(p + 2);
     c.newest_tx_ts = get32(p + 4);
     c.echoed_path = get16(p + 8);
-    c.path_first = get16(p + 10);
-    c.path_count = get16(p + 12);
+    const bool window = (c.flags & kWindow) != 0;
+    c.window = window ? WindowNews{.arrived = get16(p + 12), .size = get16(p + 10)} : WindowNews{};
+    c.gap = window ? PathGap{} : PathGap{.first = get16(p + 10), .count = get16(p + 12)};
     c.from_rank = get16(p + 14);
     c.credit = get32(p + 16);
     c.cumulative = get16(p + 20);
@@ -218,8 +219,9 @@ void encode_control(std::span<std::byte> out, const ControlPart& c) noexcept {
     put16(p + 2, c.ecn_count);
     put32(p + 4, c.newest_tx_ts);
     put16(p + 8, c.echoed_path);
-    put16(p + 10, c.path_first);
-    put16(p + 12, c.path_count);
+    const bool window = (c.flags & kWindow) != 0;
+    put16(p + 10, window ? c.window.size : c.gap.first);
+    put16(p + 12, window ? c.window.arrived : c.gap.count);
     put16(p + 14, c.from_rank);
     put32(p + 16, c.credit);
     put16(p + 20, c.cumulative);

@@ -109,7 +109,7 @@ enum ControlFlag : std::uint8_t {
     kSeen = 0x01,  // newest tx_ts holds one
     kEcho = 0x02,  // it was taken from the packet that caused this one: the difference to now is a round trip
     kAwaited = 0x04,  // STATE: the message's receive is posted
-    kWindow = 0x10,   // path_first and path_count hold the window: its size, and what arrived so far
+    kWindow = 0x10,   // where a gap would be stands the window
     kOfPath = 0x08,   // PROBE of the path that it takes; its answer names it as the echoed path
 };
 
@@ -128,14 +128,26 @@ struct CsaHeader {
     std::uint32_t tx_ts = 0;
 };
 
+// path_seq [first, first + count) of a path are missing.
+struct PathGap {
+    std::uint16_t first = 0;
+    std::uint16_t count = 0;  // 0: no gap
+};
+
+// What a receiver tells of a sender's window.
+struct WindowNews {
+    std::uint16_t arrived = 0;  // first copies of this sender so far, modulo 2^16
+    std::uint16_t size = 0;     // packets
+};
+
 struct ControlPart {
     Reason reason = Reason::none;
     std::uint8_t flags = 0;
     std::uint16_t ecn_count = 0;
     std::uint32_t newest_tx_ts = 0;
     std::uint16_t echoed_path = 0;
-    std::uint16_t path_first = 0;
-    std::uint16_t path_count = 0;
+    PathGap gap;        // without the flag kWindow
+    WindowNews window;  // with it
     std::uint16_t from_rank = 0;
     std::uint32_t credit = 0;
     std::uint16_t cumulative = 0;

@@ -60,7 +60,7 @@ void bind_parts(nb::module_& t) {
         .def(
             "on_data",
             [](PathTracker& p, unsigned bits, std::uint16_t seq, bool ordered) {
-                const PathGap gap = p.on_data(Serial(bits), seq, ordered);
+                const wire::PathGap gap = p.on_data(Serial(bits), seq, ordered);
                 return nb::make_tuple(gap.first, gap.count);
             },
             "bits"_a, "seq"_a, "ordered"_a)
