@@ -21,11 +21,6 @@ namespace {
 // While arrivals pile up, timers wait (an unread packet looks like a lost one), but not for ever.
 constexpr unsigned kTurnsWithoutTimer = 32;
 
-// Packets gathered between two looks at the clock.
-constexpr std::size_t kClockEvery = 8;
-// So few packets leave with their data first.
-constexpr std::size_t kFew = 4;
-
 FileDescriptor open_wakeup() {
     FileDescriptor fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     if (!fd) throw_errno("open an eventfd");
@@ -56,7 +51,7 @@ Progress::Progress(const EndpointConfig& config, std::shared_ptr<Device> device,
     : device_(std::move(device)),
       max_message_bytes_(Endpoint(config).max_message_bytes()),
       spin_(spin),
-      outgoing_(batch),
+      outbox_(batch),
       spin_now_(spin),
       endpoint_(config) {
     for (Bed* bed : {&thread_bed_, &caller_bed_}) bed->wakeup = open_wakeup();
@@ -144,14 +139,16 @@ bool Progress::run(collectives::Execution& execution, Nanos timeout) {
         drive(lock, &execution, now + timeout);
     else
         wake(caller_bed_);
-    await(lock, &execution, timeout);
-    if (!execution.over() && !failure_.empty()) throw std::runtime_error(failure_);
-    return execution.over();
+    return finish(lock, execution, timeout);
 }
 
 bool Progress::wait(const collectives::Execution& execution, Nanos timeout) {
     if (execution.over()) return true;
     Lock lock(mutex_);
+    return finish(lock, execution, timeout);
+}
+
+bool Progress::finish(Lock& lock, const collectives::Execution& execution, Nanos timeout) {
     await(lock, &execution, timeout);
     if (execution.over()) return true;
     if (!failure_.empty()) throw std::runtime_error(failure_);
@@ -255,10 +252,11 @@ void Progress::push(Lock& lock) {
         const Nanos now = monotonic_now();
         collect_completions(now);
         tell_waiters();
-        const std::size_t count = backlog_.packets.empty() ? gather(now) : 0;
-        posted_ = count == outgoing_.size() || !backlog_.packets.empty() || executor_.has_work();
+        const bool rest = outbox_.has_rest();
+        outbox_.gather(endpoint_, now);
+        posted_ = outbox_.full() || rest || executor_.has_work();
         lock.unlock();
-        hand_over(std::span(outgoing_).first(count));
+        if (!rest) hand_over();
         lock.lock();
     } catch (const std::exception& error) {
         if (!lock.owns_lock()) lock.lock();
@@ -272,7 +270,6 @@ Progress::Found Progress::turn() {
     Found found;
     found.more = arrivals.more;
     found.arrivals = !arrivals.packets.empty();
-    std::size_t count = 0;
     {
         const std::lock_guard lock(mutex_);
         const Nanos now = take_arrivals(arrivals);
@@ -288,13 +285,10 @@ Progress::Found Progress::turn() {
             return found;
         }
         posted_ = false;
-        if (backlog_.packets.empty()) count = gather(now);
+        outbox_.gather(endpoint_, now);
     }
-    if (backlog_.packets.empty())
-        hand_over(std::span(outgoing_).first(count));
-    else
-        hand_over(backlog_.packets);
-    found.more = found.more || (count == outgoing_.size() && backlog_.packets.empty());
+    hand_over();
+    found.more = found.more || (outbox_.full() && !outbox_.has_rest());
     found.more = reduce_some() || found.more;
     return found;
 }
@@ -327,53 +321,12 @@ Nanos Progress::take_arrivals(const Received& arrivals) {
     return after;
 }
 
-std::size_t Progress::gather(Nanos now) {
-    std::size_t count = 0;
-    while (count < outgoing_.size() && endpoint_.next_tx(outgoing_[count], now)) {
-        ++count;
-        if (count % kClockEvery == 0) now = monotonic_now();
-    }
-    // A peer that waits for a small message takes it up while the answers to what it sent are still on their
-    // way.
-    if (count > 1 && count <= kFew) {
-        const auto few = std::span(outgoing_).first(count);
-        std::stable_partition(few.begin(), few.end(),
-                              [](const TxPacket& packet) { return !packet.payload.empty(); });
-    }
-    return count;
-}
-
-void Progress::hand_over(std::span<const TxPacket> packets) {
-    if (packets.empty()) return;
-    const Sent sent = device_->send(packets);
-    keep(packets.subspan(sent.taken), sent.result);
-    if (!backlog_.packets.empty()) return;
+// Without the lock.
+void Progress::hand_over() {
+    if (!outbox_.send(*device_)) return;
     // If we were held up since the packets were gathered, they are younger than they look.
     const std::lock_guard lock(mutex_);
     endpoint_.sent(monotonic_now());
-}
-
-void Progress::keep(std::span<const TxPacket> packets, SendResult reason) {
-    backlog_.reason = reason;
-    if (packets.empty()) {
-        backlog_.packets.clear();
-        return;
-    }
-    if (!backlog_.packets.empty()) {  // they are its rest already, copied before
-        const auto kept = static_cast<std::ptrdiff_t>(packets.size());
-        backlog_.packets.erase(backlog_.packets.begin(), backlog_.packets.end() - kept);
-        return;
-    }
-    std::size_t bytes = 0;
-    for (const TxPacket& packet : packets) bytes += packet.payload.size();
-    backlog_.payload.resize(bytes);
-    backlog_.packets.assign(packets.begin(), packets.end());
-    std::byte* end = backlog_.payload.data();
-    for (TxPacket& packet : backlog_.packets) {
-        std::ranges::copy(packet.payload, end);
-        packet.payload = {end, packet.payload.size()};
-        end += packet.payload.size();
-    }
 }
 
 void Progress::collect_completions(Nanos now) {

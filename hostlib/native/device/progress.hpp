@@ -34,6 +34,7 @@
 #include "csaud_host/endpoint/endpoint.hpp"
 #include "device.hpp"
 #include "file_descriptor.hpp"
+#include "outbox.hpp"
 
 namespace csaud::device {
 
@@ -98,13 +99,6 @@ class Progress {
     std::size_t max_message_bytes() const { return max_message_bytes_; }
 
   private:
-    // Packets the kernel did not take, with their payload, since the message may end before it takes them.
-    struct Backlog {
-        std::vector<TxPacket> packets;
-        std::vector<std::byte> payload;
-        SendResult reason = SendResult::done;
-    };
-
     // Who works with the device. Whoever it is leaves the lock while it does.
     enum class Driver : std::uint8_t { none, thread, caller };
 
@@ -135,6 +129,7 @@ class Progress {
     void stand_by(Lock&);
     bool over(const collectives::Execution*) const;
     void await(Lock&, const collectives::Execution*, Nanos timeout);
+    bool finish(Lock&, const collectives::Execution&, Nanos timeout);
     void drive(Lock&, const collectives::Execution*, Nanos until);
     void tell_waiters();
     void call_next();
@@ -143,9 +138,7 @@ class Progress {
     void leave(Lock&);
     Found turn();
     Nanos take_arrivals(const Received& arrivals);
-    std::size_t gather(Nanos now);
-    void hand_over(std::span<const TxPacket> packets);
-    void keep(std::span<const TxPacket> packets, SendResult reason);
+    void hand_over();
     void collect_completions(Nanos now);
     void sleep(Lock&, Bed&, Nanos until);
     void after_post(Lock&, bool send);
@@ -158,8 +151,7 @@ class Progress {
     const Nanos spin_;
 
     // The driver's own.
-    std::vector<TxPacket> outgoing_;
-    Backlog backlog_;
+    Outbox outbox_;
     unsigned turns_without_timer_ = 0;
     unsigned spins_ = 0;
     Nanos spin_now_;  // shorter while spinning was in vain

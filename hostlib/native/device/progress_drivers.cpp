@@ -195,9 +195,9 @@ void Progress::leave(Lock&) {
 void Progress::sleep(Lock& lock, Bed& bed, Nanos until) {
     if (posted_ || executor_.has_work()) return;  // since the last turn
     const Nanos deadline = endpoint_.next_deadline();
-    const bool waiting = !backlog_.packets.empty();
-    const bool blocked = waiting && backlog_.reason == SendResult::blocked;
-    const bool starved = waiting && backlog_.reason == SendResult::starved;
+    const bool waiting = outbox_.has_rest();
+    const bool blocked = waiting && outbox_.reason() == SendResult::blocked;
+    const bool starved = waiting && outbox_.reason() == SendResult::starved;
     bed.occupied = true;
     lock.unlock();
     const Nanos now = monotonic_now();
