@@ -20,7 +20,7 @@ from csaud_controller.program.digests import ALARMS
 from csaud_controller.program.entities import TableState
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.codec import Codec
-from csaud_controller.switches.reconcile import read_state
+from csaud_controller.switches.reading import Reader
 
 from tests.controller.soft import PATIENCE_S, controller, desired, programmed, run_directory, switches
 
@@ -41,7 +41,7 @@ async def held(run: RunDir) -> dict[str, TableState]:
     result = {}
     for name in run.fabric().switches:
         async with client(run, name) as switch:
-            result[name] = await read_state(switch, Codec(ARTIFACTS.schema), [ALARMS.name])
+            result[name] = await Reader(switch, Codec(ARTIFACTS.schema)).read([ALARMS.name])
     return result
 
 
@@ -131,7 +131,7 @@ def test_what_another_client_changed_is_put_right_when_it_leaves() -> None:
                     await intruder.delete([codec.encode(route)])
                     limit = next(e for e in want.entries.values() if e.table == "congestion.limits")
                     await intruder.delete([codec.encode(limit)])
-                    assert await read_state(intruder, codec) != want
+                    assert await Reader(intruder, codec).read() != want
                 await until(made, lambda: made.tasks["l1"].status.primary and made.tasks["l1"].status.in_sync)
                 assert (await held(run))["l1"] == want
 
@@ -150,6 +150,33 @@ def test_what_changed_behind_p4runtimes_back_is_found_by_the_audit() -> None:
                 await until(made, lambda: made.tasks["l1"].status.repairs == 1)
                 assert await held(run) == desired(run)
                 assert made.tasks["l2"].status.repairs == 0
+
+    asyncio.run(main())
+
+
+def test_what_has_not_changed_is_not_decoded_again() -> None:
+    async def main() -> None:
+        with run_directory() as run:
+            async with switches(run) as host, controller(run) as made:
+                await programmed(made)
+                async with client(run, "l1") as switch:
+                    reader = Reader(switch, Codec(ARTIFACTS.schema))
+                    first = await reader.read([ALARMS.name])
+                    everything = reader.decoded
+                    assert everything >= len(first)
+                    assert await reader.read([ALARMS.name]) is first
+                    assert reader.decoded == everything
+                    table = "CsaudIngress.route.ipv4_lpm"
+                    native = host.fabric.switch("l1")
+                    match, priority, _ = native.table_entries(table)[0]
+                    native.table_delete(table, match, priority)
+                    second = await reader.read([ALARMS.name])
+                    assert len(second.entries) == len(first.entries) - 1
+                    generation = await made.change(Intent(faults=Faults(rules=(FaultRule(probability=0.5),))))
+                    assert await made.wait_applied(generation, PATIENCE_S) == {}
+                    third = await reader.read([ALARMS.name])
+                    assert third.entries.keys() - second.entries.keys()
+                    assert reader.decoded - everything == len(third.entries) - len(second.entries)
 
     asyncio.run(main())
 

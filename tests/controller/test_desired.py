@@ -3,8 +3,9 @@
 import pytest
 from csaud_controller.base.seeds import derive
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.desired.states import desired_states
-from csaud_controller.inventory import Fabric, leaf_spine
+from csaud_controller.desired.states import DesiredStates, desired_states
+from csaud_controller.inventory import Fabric, fat_tree, leaf_spine
+from csaud_controller.paths.live import LiveView
 from csaud_controller.policy.faults import FaultRule, Faults, fault_entries
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
@@ -133,3 +134,24 @@ def test_groups_are_used_by_paths(fabric: Fabric) -> None:
         assert state.entries[tables[group.selector], (("group", group.id),), 0].action == UseGroup(group.id)
         assert all((group.selector, member.member) in state.members for member in group.members)
         assert all(member.watch_port == member.member for member in group.members)
+
+
+def test_an_event_makes_only_what_it_changes() -> None:
+    """A link between an edge and an aggregation switch; the other one of the pod is as before."""
+    fabric, intent = fat_tree(4), Intent()
+    made = DesiredStates(fabric)
+    before = made.of(intent)
+    live = LiveView(frozenset({next(e.ends[0] for e in fabric.switch_edges() if {e.a, e.b} == {"e1", "a1"})}))
+    after = made.of(intent, live)
+    assert after == desired_states(fabric, intent, live)
+    unchanged = {name for name in fabric.switches if after[name] is before[name]}
+    assert unchanged == {name for name in fabric.switches if after[name] == before[name]}
+    assert "a2" in unchanged
+    assert {"e1", "a1"}.isdisjoint(unchanged)
+    changed = after["e1"]
+    kept = [key for key, entry in changed.entries.items() if entry is before["e1"].entries.get(key)]
+    assert len(kept) > len(changed.entries) / 2
+    assert made.of(intent) == before
+    assert made.of(Intent(policy=Policy(spray="ecmp"))) == desired_states(
+        fabric, Intent(policy=Policy(spray="ecmp"))
+    )

@@ -1,9 +1,16 @@
 """Shortest paths, groups that are stable, and what a failure changes."""
 
 from ipaddress import IPv4Network
+from itertools import pairwise
 
 from csaud_controller.inventory import Edge, End, Fabric, HostSpec, SwitchSpec, leaf_spine
-from csaud_controller.paths.equal_cost import host_paths, next_ports, prefixes, switch_paths
+from csaud_controller.paths.equal_cost import (
+    FIRST_LOCAL_GROUP,
+    host_paths,
+    next_ports,
+    prefixes,
+    switch_paths,
+)
 from csaud_controller.paths.live import ALL_UP, LiveView
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,13 +23,14 @@ def dead(*ends: tuple[str, int]) -> LiveView:
 def test_remote_leaves_are_reached_over_all_spines_and_local_hosts_directly() -> None:
     l1 = switch_paths(leaf_spine(4, 3))["l1"]
     assert l1.routes == {
-        IPv4Network("10.0.1.1/32"): 516,
-        IPv4Network("10.0.1.2/32"): 517,
+        IPv4Network("10.0.1.1/32"): FIRST_LOCAL_GROUP + 4,
+        IPv4Network("10.0.1.2/32"): FIRST_LOCAL_GROUP + 5,
         IPv4Network("10.0.2.0/24"): 2,
         IPv4Network("10.0.3.0/24"): 3,
         IPv4Network("10.0.4.0/24"): 4,
     }
-    assert l1.groups == {516: (4,), 517: (5,), 2: (1, 2, 3), 3: (1, 2, 3), 4: (1, 2, 3)}
+    local = {FIRST_LOCAL_GROUP + 4: (4,), FIRST_LOCAL_GROUP + 5: (5,)}
+    assert l1.groups == local | {2: (1, 2, 3), 3: (1, 2, 3), 4: (1, 2, 3)}
     s2 = switch_paths(leaf_spine(4, 3))["s2"]
     assert s2.groups == {1: (1,), 2: (2,), 3: (3,), 4: (4,)}
 
@@ -131,3 +139,23 @@ def test_every_group_leads_closer_over_live_links_only(
         }
         assert {far: paths[f"l{k}"].groups[far] for far in usable} == usable
     assert switch_paths(fabric, ALL_UP)["l1"].routes == paths["l1"].routes
+
+
+def test_a_fabric_may_have_more_than_511_switches() -> None:
+    names = [f"n{number}" for number in range(1, 601)]
+    ends = {"h1": "n1", "h2": "n600"}
+    fabric = Fabric(
+        name="long",
+        switches={name: SwitchSpec(device_id=number) for number, name in enumerate(names, 1)},
+        hosts={
+            name: HostSpec.model_validate({"ip": f"10.0.{name[1]}.1", "mac": f"02:00:00:00:00:0{name[1]}"})
+            for name in ends
+        },
+        edges=[
+            *(Edge(a=a, a_port=2, b=b, b_port=1) for a, b in pairwise(names)),
+            *(Edge(a=switch, a_port=3, b=host, b_port=0) for host, switch in ends.items()),
+        ],
+    )
+    paths = switch_paths(fabric)
+    assert paths["n512"].groups == {1: (1,), 600: (2,)}
+    assert paths["n600"].groups == {1: (1,), FIRST_LOCAL_GROUP + 3: (3,)}

@@ -20,7 +20,7 @@ from csaud_controller.control.client import ConflictError
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.desired.changes import Changes
 from csaud_controller.desired.keeper import Keeper, Save
-from csaud_controller.desired.states import desired_states
+from csaud_controller.desired.states import DesiredStates
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links.monitor import Change, LinkMonitor
@@ -83,6 +83,9 @@ class FabricController:
         self._monitor = LinkMonitor(fabric, stall_ns=round(3.5e9 * probe_interval_s))
         self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
         self._live = self._monitor.live()
+        self._states_of = DesiredStates(fabric)
+        self._made: dict[str, tuple[TableState, TableState]] = {}
+        """What a switch should hold, and the same as its target can."""
         self._desired: dict[str, TableState] = {}
         self._desired_generation = self.generation
         self._gathering = Gathering()
@@ -172,8 +175,14 @@ class FabricController:
                 raise FieldError((), f"{name} cannot hold that: {misfit}")
 
     def _states(self, intent: Intent) -> dict[str, TableState]:
-        states = desired_states(self.fabric, intent, self._live)
-        return {name: self.target.adapt(state, self.fabric) for name, state in states.items()}
+        states = self._states_of.of(intent, self._live)
+        return {name: self._adapted(name, state) for name, state in states.items()}
+
+    def _adapted(self, name: str, state: TableState) -> TableState:
+        before = self._made.get(name)
+        if before is None or before[0] is not state:
+            before = self._made[name] = state, self.target.adapt(state, self.fabric)
+        return before[1]
 
     async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
         """Wait until every switch holds this generation, but for updates that it refuses; returns those that
@@ -292,12 +301,13 @@ class FabricController:
         self._settled.set()
 
     def _changed(self, changes: list[Change]) -> None:
+        if not changes:
+            return
         for change in changes:
             level = logging.INFO if change.up else logging.WARNING
             LOG.log(level, "%s %s: %s", change.what, "up" if change.up else "down", change.why)
             self.events.append({"time": time.time(), "what": change.what, "up": change.up, "why": change.why})
-        if changes:
-            self._settled.set()
+        self._settled.set()
         live = self._monitor.live()
         if live != self._live:
             self._live = live

@@ -155,6 +155,21 @@ class Fabric(_Strict):
         return {end: edge for edge in self.edges for end in edge.ends}
 
     @cached_property
+    def switch_ends(self) -> list[tuple[End, End]]:
+        """The two ends of each edge between two switches."""
+        return [edge.ends for edge in self.switch_edges()]
+
+    @cached_property
+    def place_of(self) -> dict[str, int]:
+        """The place of each switch in the inventory, from 1."""
+        return {name: place for place, name in enumerate(self.switches, 1)}
+
+    @cached_property
+    def rate_at(self) -> dict[End, int]:
+        """The rate of the link at each end, bits per second; 0: not limited."""
+        return {end: self.link.rate if edge.rate is None else edge.rate for end, edge in self.edge_at.items()}
+
+    @cached_property
     def edge_switches(self) -> frozenset[str]:
         """Switches that carry no traffic between others: leaf and edge, if all hosts meet without."""
         leaves = frozenset(name for name, spec in self.switches.items() if spec.role in _OUTERMOST)

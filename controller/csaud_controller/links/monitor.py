@@ -121,6 +121,9 @@ class LinkMonitor:
         self._trials = Trials(self.fabric)
         self._lost_on_trial: set[Direction] = set()
         """Directions that are down because of trials, not of probes."""
+        self._dead_links: set[End] = set()
+        """The `a` ends of edges that are down."""
+        self._live = LiveView()
         self._round = 0
         self._judged_at: int | None = None
 
@@ -129,6 +132,8 @@ class LinkMonitor:
         dead = set(dead_links)
         for direction, edge in self._edge_of.items():
             self._heard[direction].up = edge.ends[0] not in dead
+        self._dead_links = {e.ends[0] for e in self._edge_of.values() if e.ends[0] in dead}
+        self._look()
         for switch in self._switches.values():
             switch.on_trial_from = now + self.first_grace_ns
 
@@ -136,7 +141,8 @@ class LinkMonitor:
         """The switch holds its tables and can send and receive probes from round `round_` + 1 on."""
         switch = self._switches[name]
         was_alive = switch.alive
-        switch.ready, switch.alive, switch.on_trial_from, switch.sent = True, True, None, round_
+        switch.ready, switch.on_trial_from, switch.sent = True, None, round_
+        self._set_alive(name, True)
         self._trials.forget(name)
         self._lost_on_trial.difference_update(self._out_of[name])
         for direction, heard in self._heard.items():
@@ -192,7 +198,7 @@ class LinkMonitor:
         passing = [d for d, times in missed.items() if times == 0]
         lost = [d for d, times in missed.items() if times is not None and times >= MISSES]
         if passing and not switch.alive:
-            switch.alive = True
+            self._set_alive(name, True)
             self._trials.forget(name)  # what the others missed, they missed before
             return [Change(name, True, "forwards again, without a session")]
         for direction in passing:
@@ -205,15 +211,21 @@ class LinkMonitor:
                     self._lost_on_trial.add(direction)
                     changes += self._turn(direction, False, f"nothing comes through {name} to {direction.at}")
         elif switch.alive and lost and len(lost) == len(missed) and name not in self.fabric.edge_switches:
-            switch.alive = False
+            self._set_alive(name, False)
             changes.append(Change(name, False, "forwards nothing, and has no session"))
         return changes
 
     def _turn(self, direction: Direction, up: bool, why: str) -> list[Change]:
+        if self._heard[direction].up == up:
+            return []
         edge = self._edge_of[direction]
         was_up = self._edge_up(edge)
         self._heard[direction].up = up
-        return [] if self._edge_up(edge) == was_up else [Change(_name(edge), up, why)]
+        if self._edge_up(edge) == was_up:
+            return []
+        self._dead_links.symmetric_difference_update({edge.ends[0]})
+        self._look()
+        return [Change(_name(edge), up, why)]
 
     def _newest_heard(self, name: str, but: str) -> int:
         """The newest round of whose probes one from this switch was heard, of those not sent to `but`."""
@@ -256,9 +268,17 @@ class LinkMonitor:
         return changes
 
     def live(self) -> LiveView:
-        """What can carry packets, for the computation of paths."""
-        dead = frozenset(edge.ends[0] for edge in self.fabric.switch_edges() if not self._edge_up(edge))
-        return LiveView(dead, frozenset(name for name, switch in self._switches.items() if not switch.alive))
+        """What can carry packets, for the computation of paths; the same object until that changes."""
+        return self._live
+
+    def _look(self) -> None:
+        gone = frozenset(name for name, switch in self._switches.items() if not switch.alive)
+        self._live = LiveView(frozenset(self._dead_links), gone)
+
+    def _set_alive(self, name: str, alive: bool) -> None:
+        if self._switches[name].alive != alive:
+            self._switches[name].alive = alive
+            self._look()
 
     def _edge_up(self, edge: Edge) -> bool:
         a, b = edge.ends

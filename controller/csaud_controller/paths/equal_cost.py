@@ -13,7 +13,7 @@ from csaud_controller.base.graph import distances
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.paths.live import ALL_UP, LiveView
 
-FIRST_LOCAL_GROUP = 512
+FIRST_LOCAL_GROUP = 0x8000
 """Group of a host at port p of its own switch is FIRST_LOCAL_GROUP + p; remote groups are 1, 2, .."""
 
 
@@ -49,7 +49,7 @@ def prefixes(fabric: Fabric) -> dict[str, list[IPv4Network]]:
 
 def remote_group(fabric: Fabric, destination: str) -> int:
     """Group id that leads to the hosts of another switch: its place in the inventory, from 1."""
-    group = list(fabric.switches).index(destination) + 1
+    group = fabric.place_of[destination]
     if group >= FIRST_LOCAL_GROUP:
         raise ValueError(
             f"a fabric has at most {FIRST_LOCAL_GROUP - 1} switches, {destination} is number {group}"
@@ -69,16 +69,17 @@ def next_ports(fabric: Fabric, destination: str, live: LiveView = ALL_UP) -> dic
 
 def _next_ports(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, tuple[int, ...]]:
     far = _distances(fabric, destination, neighbours)
-    carries = (set(fabric.switches) - fabric.edge_switches) | {destination}
-    return {
-        switch: tuple(
-            port
-            for port, peer in neighbours.get(switch, {}).items()
-            if switch in far and far.get(peer) == far[switch] - 1 and peer in carries
-        )
-        for switch in fabric.switches
-        if switch != destination
+    edge_switches = fabric.edge_switches
+    nearer = {
+        peer: distance for peer, distance in far.items() if peer == destination or peer not in edge_switches
     }
+    found: dict[str, tuple[int, ...]] = {}
+    for switch in fabric.switches:
+        if switch != destination:
+            next_distance = far.get(switch, 0) - 1
+            ports = neighbours[switch].items() if next_distance >= 0 else ()
+            found[switch] = tuple(port for port, peer in ports if nearer.get(peer) == next_distance)
+    return found
 
 
 def _distances(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, int]:
@@ -97,24 +98,53 @@ def _distances(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dic
     return far
 
 
-def switch_paths(fabric: Fabric, live: LiveView = ALL_UP) -> dict[str, SwitchPaths]:
-    """Routes and groups of every switch; each is computed as that switch, taken to be alive, must act."""
-    destinations = prefixes(fabric)
-    result = {name: SwitchPaths({}, {}) for name in fabric.switches}
-    seen = {name: live.seen_from(name) for name in fabric.switches}
-    views = {view: _live_neighbours(fabric, view) for view in set(seen.values())}
-    for destination, nets in destinations.items():
+def switch_routes(fabric: Fabric) -> dict[str, dict[IPv4Network, int]]:
+    """For each switch: prefix to group id, whatever links do."""
+    routes: dict[str, dict[IPv4Network, int]] = {name: {} for name in fabric.switches}
+    for destination, nets in prefixes(fabric).items():
         group = remote_group(fabric, destination)
-        ports = {view: _next_ports(fabric, destination, neighbours) for view, neighbours in views.items()}
         for switch in fabric.switches:
             if switch != destination:
-                result[switch].groups[group] = ports[seen[switch]][switch]
-                result[switch].routes.update(dict.fromkeys(nets, group))
+                routes[switch].update(dict.fromkeys(nets, group))
         for port in fabric.host_ports(destination):
             host = fabric.hosts[fabric.peers[destination][port].node]
-            result[destination].groups[FIRST_LOCAL_GROUP + port] = (port,)
-            result[destination].routes[IPv4Network(int(host.ip))] = FIRST_LOCAL_GROUP + port
+            routes[destination][IPv4Network(int(host.ip))] = FIRST_LOCAL_GROUP + port
+    return routes
+
+
+NextPorts = dict[str, dict[str, tuple[int, ...]]]
+"""By destination and switch: what `next_ports` tells."""
+
+
+def all_next_ports(fabric: Fabric, live: LiveView = ALL_UP) -> NextPorts:
+    """`next_ports` to every switch with hosts."""
+    neighbours = _live_neighbours(fabric, live)
+    return {
+        name: _next_ports(fabric, name, neighbours) for name in fabric.switches if fabric.host_ports(name)
+    }
+
+
+def switch_groups(fabric: Fabric, live: LiveView, found: NextPorts) -> dict[str, dict[int, tuple[int, ...]]]:
+    """For each switch: the ports of each group; computed as that switch, taken to be alive, must act.
+    `found`: for `live` itself."""
+    views = {live: found}
+    result: dict[str, dict[int, tuple[int, ...]]] = {}
+    for switch in fabric.switches:
+        view = live.seen_from(switch)
+        if view not in views:
+            views[view] = all_next_ports(fabric, view)
+        result[switch] = {
+            remote_group(fabric, destination): ports[switch]
+            for destination, ports in views[view].items()
+            if destination != switch
+        } | {FIRST_LOCAL_GROUP + port: (port,) for port in fabric.host_ports(switch)}
     return result
+
+
+def switch_paths(fabric: Fabric, live: LiveView = ALL_UP) -> dict[str, SwitchPaths]:
+    """Routes and groups of every switch."""
+    routes, groups = switch_routes(fabric), switch_groups(fabric, live, all_next_ports(fabric, live))
+    return {name: SwitchPaths(routes[name], groups[name]) for name in fabric.switches}
 
 
 def host_paths(fabric: Fabric, src: str, dst: str, live: LiveView = ALL_UP) -> list[list[End]]:
@@ -140,8 +170,7 @@ def _live_neighbours(fabric: Fabric, live: LiveView) -> dict[str, dict[int, str]
     result: dict[str, dict[int, str]] = {
         name: {} for name in fabric.switches if name not in live.dead_switches
     }
-    for edge in fabric.switch_edges():
-        a, b = edge.ends
+    for a, b in fabric.switch_ends:
         if a not in live.dead_links and a.node in result and b.node in result:
             result[a.node][a.port] = b.node
             result[b.node][b.port] = a.node

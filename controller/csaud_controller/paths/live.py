@@ -18,6 +18,8 @@ class LiveView:
 
     def seen_from(self, switch: str) -> LiveView:
         """A switch that is being programmed is itself taken to be alive."""
+        if switch not in self.dead_switches:
+            return self
         return LiveView(self.dead_links, self.dead_switches - {switch})
 
 

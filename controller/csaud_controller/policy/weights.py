@@ -61,12 +61,17 @@ def weights_of(
     return reduced(chosen) if any(chosen) else [1] * len(ports)
 
 
-def derived_weights(fabric: Fabric, destination: str, live: LiveView = ALL_UP) -> dict[str, PortWeights]:
-    """For every other switch, its ports to `destination` by what they can carry there, bits per second: the
-    link's rate, or less where the switches behind it can carry less. An unlimited link counts as the fastest
-    one of the fabric."""
-    ports = next_ports(fabric, destination, live)
-    rates = {end: fabric.link_of(edge).rate for end, edge in fabric.edge_at.items()}
+def derived_weights(
+    fabric: Fabric,
+    destination: str,
+    live: LiveView = ALL_UP,
+    ports: Mapping[str, Sequence[int]] | None = None,
+) -> dict[str, PortWeights]:
+    """For every other switch, its ports to `destination` (`ports`: those of `next_ports`, if they are known)
+    by what they can carry there, bits per second: the link's rate, or less where the switches behind it can
+    carry less. An unlimited link counts as the fastest one of the fabric."""
+    ports = next_ports(fabric, destination, live) if ports is None else ports
+    rates = fabric.rate_at
     fastest = max(rates.values(), default=0) or 1
     result: dict[str, PortWeights] = {}
 

@@ -3,14 +3,11 @@ forwarding."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
-import finsy as fy
-
-from csaud_controller.program.entities import Item, TableState, table_state
-from csaud_controller.switches.codec import Codec, Entity
+from csaud_controller.program.entities import Item, TableState
 
 Verb = Literal["insert", "modify", "delete"]
 
@@ -37,6 +34,8 @@ def plan(have: TableState, want: TableState) -> list[Step]:
     other tables, routes. Then out, the other way round. At no moment does a route lead to a missing group, or
     a group to a missing member; and what replaces an entry is there before that entry goes.
     """
+    if have is want:
+        return []
     have_tables, want_tables = _by_stage(have), _by_stage(want)
     stages: list[tuple[Mapping[Any, Item], Mapping[Any, Item]]] = [
         (have.clones, want.clones),
@@ -49,11 +48,15 @@ def plan(have: TableState, want: TableState) -> list[Step]:
     for held, wanted in stages:
         steps.append(Step("insert", tuple(item for key, item in wanted.items() if key not in held)))
         steps.append(
-            Step("modify", tuple(item for key, item in wanted.items() if held.get(key, item) != item))
+            Step("modify", tuple(item for key, item in wanted.items() if _differs(held.get(key, item), item)))
         )
     for held, wanted in reversed(stages):
         steps.append(Step("delete", tuple(item for key, item in held.items() if key not in wanted)))
     return [step for step in steps if step.items]
+
+
+def _differs(one: Item, other: Item) -> bool:
+    return one is not other and one != other
 
 
 def _by_stage(state: TableState) -> list[dict[Any, Item]]:
@@ -62,32 +65,3 @@ def _by_stage(state: TableState) -> list[dict[Any, Item]]:
         stage = entry.table if entry.table in _TABLES_IN_ORDER else ""
         stages[_TABLES_IN_ORDER.index(stage)][key] = entry
     return stages
-
-
-async def read_state(switch: fy.Switch, codec: Codec, digests: Iterable[str] = ()) -> TableState:
-    """Everything that the switch holds of tables, members, groups and clone sessions (default actions are
-    constants), and how it sends the digests of these names, for which P4Runtime has no wildcard."""
-    everything = (
-        fy.P4TableEntry(),
-        fy.P4ActionProfileMember(),
-        fy.P4ActionProfileGroup(),
-        fy.P4CloneSessionEntry(),
-    )
-    found = await _read(switch, codec, everything)
-    for name in digests:
-        try:
-            found += await _read(switch, codec, (fy.P4DigestEntry(name),))
-        except fy.P4ClientError as error:
-            if error.code != fy.GRPCStatusCode.NOT_FOUND:
-                raise
-    return table_state(found)
-
-
-async def _read(switch: fy.Switch, codec: Codec, wanted: Iterable[Entity]) -> list[Item]:
-    # finsy declares read() as a coroutine, but it is an asynchronous generator
-    entities = cast(AsyncIterator[Any], switch.read(wanted))
-    return [
-        codec.decode(entity)
-        async for entity in entities
-        if not (isinstance(entity, fy.P4TableEntry) and (entity.is_default_action or entity.is_const))
-    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -23,7 +24,8 @@ from csaud_controller.switches.arrivals import packets_in
 from csaud_controller.switches.backoff import Backoff
 from csaud_controller.switches.codec import Codec
 from csaud_controller.switches.failures import heard_by
-from csaud_controller.switches.reconcile import Step, plan, read_state
+from csaud_controller.switches.reading import Reader
+from csaud_controller.switches.reconcile import Step, plan
 from csaud_controller.switches.setting_aside import SetAside
 from csaud_controller.switches.writing import held_after, write
 from csaud_controller.targets import Target
@@ -208,27 +210,32 @@ class SwitchTask:
         switch.create_task(self._count_packets(switch), name="counts")
         codec = Codec(switch.p4info)
         self._set_aside = SetAside()
-        held = await self._audit(switch, codec)
+        reader = Reader(switch, codec)
+        held = await self._audit(switch, codec, reader)
         self.status.programmed_s = time.monotonic() - started
         self._hooks.ready(self.name)
-        audit_due = time.monotonic() + self._audit_s
+        # not all switches at once, though their sessions were opened at once
+        audit_due = time.monotonic() + self._audit_s * random.random()
         while True:
             try:
                 # not wait_for, which loses a cancellation that comes together with what it waits for
                 async with asyncio.timeout(audit_due - time.monotonic()):
                     await self._wake.wait()
             except TimeoutError:
-                held = await self._audit(switch, codec)
+                held = await self._audit(switch, codec, reader)
                 audit_due = time.monotonic() + self._audit_s
             else:
-                held = await self._follow(switch, codec, held)
+                held = await self._follow(switch, codec, reader, held)
 
-    async def _audit(self, switch: fy.Switch, codec: Codec) -> TableState:
+    async def _audit(self, switch: fy.Switch, codec: Codec, reader: Reader) -> TableState:
         """Read what the switch holds and put right what differs; returns what it then holds."""
         self._wake.clear()
         generation, want = self._hooks.desired(self.name)
-        have = await read_state(switch, codec, want.digests)
-        steps = self._set_aside.without(plan(have, want), time.monotonic())
+        have = await reader.read(want.digests)
+        steps = plan(have, want)
+        if not steps:
+            reader.is_as(want)
+        steps = self._set_aside.without(steps, time.monotonic())
         changed = [step for step in steps if not all(map(self._set_aside.has, step.items))]
         if changed and self.status.applied == generation:
             self.status.repairs += 1
@@ -236,7 +243,7 @@ class SwitchTask:
         held = await self._write(switch, codec, have, want, steps)
         return self._settle(generation, held)
 
-    async def _follow(self, switch: fy.Switch, codec: Codec, held: TableState) -> TableState:
+    async def _follow(self, switch: fy.Switch, codec: Codec, reader: Reader, held: TableState) -> TableState:
         """Write what a change of the desired state asks for, at once: reading first would double the
         reaction to a failed link. Where tables are not as they were left, updates are refused, and they are
         read after all.
@@ -248,7 +255,7 @@ class SwitchTask:
         self._count(done.updates)
         if done.refused:
             LOG.warning("%s: tables are not as they were left, or: %s", self.name, done.refused[0])
-            return await self._audit(switch, codec)
+            return await self._audit(switch, codec, reader)
         return self._settle(generation, held_after(held, want, self._set_aside.refused))
 
     async def _write(

@@ -94,6 +94,9 @@ async def _write(switch: fy.Switch, codec: Codec, verb: Verb, items: Sequence[It
 
 def held_after(have: TableState, want: TableState, refused: Iterable[Refused]) -> TableState:
     """What a switch holds that held `have` and was to hold `want`."""
+    refused = list(refused)
+    if not refused:
+        return want
     held: dict[tuple[type, Any], Item] = {(type(item), item.key): item for item in _items(want)}
     before = {(type(item), item.key): item for item in _items(have)}
     for each in refused:
