@@ -208,7 +208,9 @@ class Fabric(_Strict):
 
     def link_of(self, edge: Edge) -> LinkDefaults:
         """Rate, delay and buffer of an edge, defaults filled in."""
-        return LinkDefaults(
+        if edge.rate is None and edge.delay is None and edge.buffer is None:
+            return self.link
+        return LinkDefaults.model_construct(  # of what has been checked
             rate=self.link.rate if edge.rate is None else edge.rate,
             delay=self.link.delay if edge.delay is None else edge.delay,
             buffer=self.link.buffer if edge.buffer is None else edge.buffer,
