@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
 import sys
 import tempfile
 import time
@@ -145,8 +144,8 @@ def _report(folder: Path, against: str) -> bool:
 
 
 def _scenario(options: RunOptions) -> bool:
-    from csaud_topologies.record import model
     from csaud_topologies.record.assemble import build_report
+    from csaud_topologies.record.describe import describe_run
     from csaud_topologies.report.terminal import print_checks
     from csaud_topologies.report.write import clear_report, write_report
     from csaud_topologies.scenario.plan import make_plan
@@ -166,21 +165,12 @@ def _scenario(options: RunOptions) -> bool:
     )
     with tempfile.TemporaryDirectory(prefix="csaud-sim-") as folder:
         outcome = ScenarioRun(plan, Path(folder)).run()
-    run_part = model.Run(
-        scenario=scenario.name,
-        about=scenario.about,
+    run_part = describe_run(
+        scenario,
+        fabric,
+        plan.hosts,
+        options.command,
         target="sim",
-        fabric=fabric.name,
-        seed=scenario.seed,
-        spray=scenario.policy.spray,
-        loss_signal=scenario.policy.loss_signal,
-        loss_icrc=scenario.policy.trim_icrc,
-        ecn=scenario.policy.ecn is not False,
-        injected_probability=max((rule.probability for rule in scenario.faults), default=0.0),
-        workload=scenario.workload.model_dump(),
-        ranks=plan.hosts,
-        link_rate_bps=fabric.link.rate,
-        command=shlex.join(options.command),
         started=started.isoformat(timespec="seconds"),
         duration_s=time.monotonic() - begun,
         job_s=outcome.virtual_s,

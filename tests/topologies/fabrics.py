@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from csaud_topologies.record.model import Report
+
 from tests.topologies.runs import CSAUD_NET, PATIENCE_S
 
 OUTSIDE = {name: value for name, value in os.environ.items() if name != "CSAUD_RUN"}
@@ -31,6 +33,10 @@ class WaitingFabric:
 
     def python(self, program: str, options: Sequence[str] = (), **how) -> subprocess.CompletedProcess:
         return self.job("python", "-c", program, options=options, **how)
+
+    def report(self) -> Report:
+        """That of the last job."""
+        return Report.model_validate_json((self.out / "report.json").read_text())
 
     def start_job(self, program: str, *options: str) -> subprocess.Popen:
         """A job in a session of its own, not waited for."""

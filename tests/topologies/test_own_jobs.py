@@ -52,6 +52,54 @@ def test_the_exit_status_is_that_of_the_first_rank_that_failed(fabric, how, stat
     assert f"csaud: rank 1 (h4) failed first: {said}; then rank 0 (exit status 9)" in done.stderr
 
 
+def test_the_report_has_the_books_and_can_be_printed_again(fabric):
+    program = (
+        "import csaud, numpy as np\n"
+        "with csaud.init() as comm:\n"
+        "    for _ in range(5): comm.all_reduce(np.ones(50_000, np.float32))\n"
+        "    with_others = comm.split(comm.rank % 2, 0); with_others.barrier()\n"
+        "comm = csaud.init(); comm.all_reduce(np.ones(10, np.float32))\n"  # not closed
+    )
+    done = fabric.python(program)
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = fabric.report()
+    assert report.passed and report.books.balanced
+    assert report.all_reduce.count == 6 and report.all_reduce.bytes == 200_000
+    assert report.recovery.sent > 0 and report.flows.count > 0
+    assert [rank.counters for rank in report.program.ranks] == ["closed, ended"] * 4
+    assert report.run.ranks == ["h1", "h3", "h2", "h4"]
+    again = fabric.net("report")
+    assert again.returncode == 0
+    assert "passed: all" in again.stdout and f"{fabric.out}/report.html" in again.stdout
+    assert fabric.net("report", "--out", "nowhere").returncode == 1
+
+
+def test_a_rank_that_is_killed_leaves_the_books_incomplete(fabric):
+    program = (
+        "import csaud, os\n"
+        "comm = csaud.init(dead_after=1)\n"
+        "comm.barrier()\n"
+        "if comm.rank == 2: os.kill(os.getpid(), 9)\n"
+        "comm.barrier()\n"
+    )
+    done = fabric.python(program)
+    assert done.returncode == 137
+    assert "rank 2 (h2) failed first: killed by SIGKILL" in done.stderr
+    assert "PeerUnreachable" in done.stderr
+    report = fabric.report()
+    assert report.books.without == [2] and not report.books.balanced and not report.passed
+    assert [rank.counters for rank in report.program.ranks] == ["failed", "failed", "", "failed"]
+    assert "incomplete: rank 2 used the fabric and left no counters" in done.stdout
+
+
+def test_a_program_without_csaud_has_a_report_without_books(fabric):
+    done = fabric.job("ping", "-c", "1", "h1")
+    assert done.returncode == 0, done.stderr
+    assert "[rank 3] 1 packets transmitted, 1 received" in done.stdout
+    assert "no switch saw a CSA-UD packet" in done.stdout
+    assert fabric.report().books.empty
+
+
 def test_one_job_at_a_time_and_ctrl_c_ends_all_its_ranks(fabric):
     job = fabric.start_job("import os, time; print('here', os.getppid()); time.sleep(1000)")
     try:
@@ -147,3 +195,38 @@ def test_in_the_foreground_it_says_how_to_go_on_and_ctrl_c_ends_it(tmp_path):
         if up.poll() is None:
             os.killpg(up.pid, signal.SIGKILL)
         up.stdout.close()
+
+
+SCENARIO = """
+name: failing
+fabric: leaf-spine-2x2
+faults: [{probability: 0.02}]
+events:
+  - {after: 0s, link: uplink, do: down}
+  - {after: 1ms, link: uplink, do: up}
+  - {after: 2ms, link: l2-s2, do: down}
+background: [{to: h1, sources: 1}]
+"""
+
+
+def test_a_scenarios_faults_events_and_background_come_in_every_job(tmp_path):
+    (tmp_path / "failing.yaml").write_text(SCENARIO)
+    program = (
+        "import csaud, numpy as np\n"
+        "with csaud.init() as comm:\n"
+        "    for _ in range(10): comm.all_reduce(np.ones(50_000, np.float32))\n"
+    )
+    with waiting_fabric(tmp_path, "failing.yaml") as fabric:
+        for _ in range(2):
+            done = fabric.python(program)
+            assert done.returncode == 0, done.stdout + done.stderr
+            report = fabric.report()
+            assert [event.what for event in report.events] == [
+                "link l1-s1 down",
+                "link l1-s1 up",
+                "link l2-s2 down",
+            ]
+            assert report.in_force.links_down == []
+            assert report.switches.injected > 0 and report.books.balanced
+            assert [each.to for each in report.background] == ["h1"] and report.background[0].packets_sent > 0
+        assert "csaud: after 1ms: link l1-s1 up" in done.stderr

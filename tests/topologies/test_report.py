@@ -14,6 +14,7 @@ from csaud_controller.switches.counters import BY_PATH
 from csaud_topologies.job.in_force import Demands
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected, build_report, distribution
+from csaud_topologies.record.books import SwitchCounts
 from csaud_topologies.report.drawing import FORMATS
 from csaud_topologies.report.figures import NAMES, all_figures
 from csaud_topologies.report.html import render_html
@@ -287,6 +288,44 @@ def test_summary_names_causes_and_the_verdict(tmp_path):
     assert "960 DATA marked, 0 seen by hosts" in text
     assert "bit-equal" in text
     assert "passed: all" in text
+
+
+def program(*statuses: int) -> model.Program:
+    ends = [
+        model.RankEnd(rank=rank, host=f"h{rank + 1}", status=status, ended=f"status {status}", counters="")
+        for rank, status in enumerate(statuses)
+    ]
+    return model.Program(command=["python", "train.py"], ranks=ends)
+
+
+def test_a_program_of_ones_own_has_books_but_no_steps_and_no_reference():
+    made = report(reference=None, program=program(0, 0), steps=[])
+    assert made.passed and made.books.balanced and not made.books.without
+    assert (made.equality, made.training, made.all_reduce) == (None, None, None)
+    assert "books: lost DATA copies" in {check.name for check in made.checks}
+    assert "python train.py" in page_of(made, ())
+
+
+def test_a_rank_without_counters_leaves_the_books_incomplete():
+    reports = [{}, collected().reports[1]]
+    made = report(reference=None, program=program(137, 0), steps=[], reports=reports)
+    assert failed(made) == {"ranks ended", "counters left"}
+    assert made.books.without == [0] and not made.books.balanced and made.books.job == []
+    assert {line.source for line in made.books.links} == {"l1", "l2", "s1", "s2", "h2"}
+    console = Console(record=True, width=120)
+    print_summary(made, Path("report.html"), console)
+    assert "incomplete: rank 0 used the fabric and left no counters" in console.export_text()
+    assert "rank 0 left no counters" in page_of(made, ())
+
+
+def test_a_program_that_sends_no_packet_of_ours_has_no_books():
+    quiet = {name: SwitchCounts() for name in collected().switches}
+    made = report(
+        reference=None, program=program(0, 0), steps=[], reports=[{}, {}], switches=quiet, events=[]
+    )
+    assert made.passed and made.books.empty
+    assert not any(check.name.startswith("books") for check in made.checks)
+    assert "no books to balance" in page_of(made, ())
 
 
 def test_every_key_is_documented():

@@ -157,6 +157,11 @@ class Settings:
         "path",
         "folder of flight records, written on an error and on SIGUSR1; empty: none (see csaud flight)",
     )
+    stats_dir: str = _row(
+        "",
+        "path",
+        "folder where counters are left when a communicator closes or its process ends; empty: none",
+    )
     rx_buffer: int = _row(
         33_554_432,
         "bytes",

@@ -40,6 +40,14 @@ class Recorder:
         """What this rank has under the number of another rank's record, None where it has nothing yet."""
         return next((mine for mine in reversed(self._records.copy()) if mine.matches(other)), None)
 
+    def ended(self, name: str) -> list[Record]:
+        """Those of collective `name`, by any algorithm, that are over and ended well, in order."""
+        return [
+            record
+            for record in self._records.copy()
+            if record.ended and not record.error and record.call.name.partition(".")[0] == name
+        ]
+
     def fail(self, reason: str) -> bool:
         """The job is over, and what runs has failed; False where that was known."""
         if self._failed:

@@ -3,6 +3,7 @@
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from csaud.flight.recorder import Recorder
 from csaud.groups.group import Group
 from csaud.groups.inquiries import Inquiries
 from csaud.groups.job_state import JobState
+from csaud.groups.left_counters import leave_counters, wait_still
 from csaud.groups.path_reports import PathReports
 from csaud.groups.transport import Transport
 from csaud.groups.watchdog import Watchdog, write_on_signal
@@ -240,6 +242,7 @@ class Communicator(Group):
         finally:
             if not broken:
                 self._transport.stop()
+            self._leave_counters("failed" if broken else "reformed")
         return self._again()
 
     def close(self) -> None:
@@ -255,10 +258,12 @@ class Communicator(Group):
             if self._closed:
                 return
             self._closed = True
-            if self._transport.failure is None:
+            well = self._transport.failure is None
+            if well:
                 self._part()
             self._stop_reports()
             self._transport.stop()
+            self._leave_counters("closed" if well else "failed")
             self._membership.close()
 
     def stop_at_exit(self) -> None:
@@ -271,9 +276,14 @@ class Communicator(Group):
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._transport.wait_quiescent(_EXIT_LINGER)
+                well = self._transport.failure is None
+                if well:
+                    self._transport.wait_quiescent(_EXIT_LINGER)
+                    if self.settings.stats_dir:
+                        wait_still(self._transport, _EXIT_LINGER)
                 self._stop_reports()
                 self._transport.stop()
+                self._leave_counters("ended" if well else "failed")
                 self._membership.close()
 
     def __enter__(self) -> Self:
@@ -300,6 +310,15 @@ class Communicator(Group):
         except RendezvousError as error:
             # The others ended otherwise, or take their time. All that we sent has been acknowledged.
             log.info("rank %d closes alone: %s", self.rank, error)
+            return
+        if self.settings.stats_dir:
+            wait_still(self._transport, timeout)
+            with suppress(RendezvousError):  # or an answer of the slowest to the fastest would not be counted
+                self._membership.arrive("counted", timeout)
+
+    def _leave_counters(self, how: str) -> None:
+        if self.settings.stats_dir:
+            leave_counters(self.settings.stats_dir, self._transport, self._job.recorder, how)
 
     def _give_up(self, reason: CsaudError) -> None:
         if isinstance(reason, Aborted) and reason.rank is None:

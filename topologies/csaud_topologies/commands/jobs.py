@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from csaud_runs.errors import RunError
 
-from csaud_topologies.commands.app import NamedRun, app, fail
+from csaud_topologies.commands.app import NamedRun, app, command_line, fail
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -42,11 +43,36 @@ def job(
         planned = own_job(run, ranks or None, placement, command)
 
         def in_fabric() -> int:
-            from csaud_topologies.job.own_job import run_own_job
+            from csaud_topologies.run.own_program import run_program
 
-            return run_own_job(planned)
+            return run_program(planned, command_line("job"))
 
         with only_job(run, command):
             raise typer.Exit(run_inside(run, in_fabric))
     except RunError as error:
         raise fail(error) from None
+
+
+@app.command()
+def report(
+    run_dir: NamedRun = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Output folder; default: that of the fabric of this directory.")
+    ] = None,
+) -> None:
+    """Print the last report again, and where its page lies."""
+    from csaud_runs.find import find_run
+    from rich.console import Console
+
+    from csaud_topologies.report.compare import load_report
+    from csaud_topologies.report.terminal import print_summary
+    from csaud_topologies.scenario.options import RunOptions
+
+    try:
+        if out is None:
+            options = RunOptions.model_validate_json(find_run(run_dir).options.read_text())
+            out = Path(options.out)
+        found = load_report(out)
+    except RunError as error:
+        raise fail(error) from None
+    print_summary(found, out / "report.html", Console(highlight=False))

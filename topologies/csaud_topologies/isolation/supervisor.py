@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 PR_SET_PDEATHSIG = 1
 _TOOLS = {
     "unshare": "util-linux",
+    "setpriv": "util-linux",
     "ip": "iproute2",
     "ifconfig": "net-tools",
     "mnexec": "mininet",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import queue
 import signal
@@ -19,7 +18,8 @@ from typing import IO, Any
 _LINE_MAX = 1 << 16  # of what comes without a line's end, as much is shown at once
 _TELL_WITHIN_S = 10.0  # after the first failure: the others find a dead rank within 5 s, and say so
 _END_WITHIN_S = 5.0  # after a signal
-_PR_SET_PDEATHSIG = 1
+# Whoever kills us without a word takes the ranks along. No preexec_fn: gRPC does not survive the fork for it.
+_WITH_US = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 @dataclass
@@ -82,19 +82,13 @@ class OwnRanks:
         self, nodes: Any, hosts: Sequence[str], environment: Callable[[int], dict[str, str]], logs: Path
     ) -> None:
         """Start the command on each of `hosts`, in rank order; `environment` tells that of a rank."""
-        libc = ctypes.CDLL(None)
-
-        def with_us() -> None:  # whoever kills us without a word takes the ranks along
-            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
         for number, host in enumerate(hosts):
             process = nodes[host].popen(
-                self.command,
+                [*_WITH_US, *self.command],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=environment(number),
-                preexec_fn=with_us,
             )
             log = (logs / f"rank{number}.log").open("wb", buffering=0)
             rank = OwnRank(number, host, process, log)

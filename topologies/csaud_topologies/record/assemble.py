@@ -24,6 +24,7 @@ from csaud_topologies.record.books import (
     HostCounts,
     Link,
     SwitchCounts,
+    silent_hosts,
 )
 from csaud_topologies.record.books import balance as balance_books
 from csaud_topologies.record.checks import Check
@@ -55,8 +56,9 @@ class Collected:
     steps: list[dict[int, dict[str, Any]]]
     """For each step, the step event of each rank."""
     reports: list[dict[str, Any]]
-    """The report event of each rank."""
-    reference: dict[str, Any]
+    """The report event of each rank; without `stats` where a rank of a user's own program left none."""
+    reference: dict[str, Any] | None
+    """None for a user's own program: nobody else knows what it computes."""
     switches: dict[str, SwitchCounts]
     paths: dict[str, dict[str, dict[int, list[int]]]]
     """Switch -> counter -> port -> packets by path bucket."""
@@ -67,6 +69,7 @@ class Collected:
     timeline: model.Timeline | None = None
     changes: list[model.ChangeRecord] = field(default_factory=list)
     """Of policy and faults, while the job ran."""
+    program: model.Program | None = None
 
 
 def links_of(fabric: Fabric) -> list[Link]:
@@ -79,6 +82,7 @@ def host_counts(found: Collected) -> dict[str, HostCounts]:
     return {
         host: HostCounts.from_stats(report["stats"])
         for host, report in zip(found.hosts, found.reports, strict=True)
+        if "stats" in report
     }
 
 
@@ -108,23 +112,27 @@ def all_reduce_times(found: Collected) -> list[float]:
 def build_report(found: Collected, run: model.Run) -> model.Report:
     """The report; `passed` says whether all checks held."""
     hosts = host_counts(found)
-    books = balance_books(links_of(found.fabric), found.switches, hosts, found.failed_links)
+    links = links_of(found.fabric)
+    silent = silent_hosts(links, found.switches, found.fabric.hosts)
+    unknown = {host for host in found.hosts if host not in hosts} - silent
+    books = balance_books(links, found.switches, hosts, found.failed_links, unknown)
     recovery = _recovery(list(hosts.values()))
-    checks = _checks(found, books, hosts)
+    without = [rank for rank, host in enumerate(found.hosts) if host in unknown]
+    empty = silent == set(found.fabric.hosts)
+    checks = (
+        _checks_of_workload(found, books, hosts)
+        if found.program is None
+        else _checks_of_program(found, found.program, books, hosts, without, empty)
+    )
     times = all_reduce_times(found)
     largest = max((event["bytes"] for ranks in found.steps for event in ranks.values()), default=0)
     reduces = distribution(times)
-    flows = distribution(time for report in found.reports for time in report["flow_times"])
+    flows = distribution(time for report in found.reports for time in report.get("flow_times", ()))
     return model.Report(
         passed=all(check.passed for check in checks),
         run=run,
         checks=[model.CheckResult(**asdict(check)) for check in checks],
-        equality=model.Equality(
-            bit_equal=all(report["digest"] == found.reference["digest"] for report in found.reports),
-            reference=found.reference["digest"],
-            ranks=[report["digest"] for report in found.reports],
-            weights_sha256=found.reference.get("weights_sha256"),
-        ),
+        equality=_equality(found),
         training=_training(found),
         all_reduce=model.AllReduces(**reduces, bytes=largest) if reduces else None,
         flows=model.Distribution(**flows) if flows else None,
@@ -132,32 +140,70 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
         switches=_switches_part(found),
         uplinks=_uplinks(found),
         timeline=found.timeline,
-        books=_books_part(books),
+        books=_books_part(books, without, empty),
         in_force=found.in_force,
         changes=found.changes,
         events=found.events,
         background=found.background,
-        hosts=[report["stats"] for report in found.reports],
+        hosts=[report.get("stats", {}) for report in found.reports],
+        program=found.program,
         fabric=found.fabric.model_dump(mode="json", exclude_none=True),
     )
 
 
-def _checks(found: Collected, books: Books, hosts: Mapping[str, HostCounts]) -> list[Check]:
+def _equality(found: Collected) -> model.Equality | None:
+    if found.reference is None:
+        return None
+    digest = found.reference["digest"]
+    return model.Equality(
+        bit_equal=all(report["digest"] == digest for report in found.reports),
+        reference=digest,
+        ranks=[report["digest"] for report in found.reports],
+        weights_sha256=found.reference.get("weights_sha256"),
+    )
+
+
+def _checks_of_program(
+    found: Collected,
+    program: model.Program,
+    books: Books,
+    hosts: Mapping[str, HostCounts],
+    without: Sequence[int],
+    empty: bool,
+) -> list[Check]:
+    """Of a user's own program; where no packet was seen there is nothing to say of packets."""
+    checks = [verdicts.ranks_ended({rank.rank: rank.ended for rank in program.ranks if rank.status})]
+    if not empty:
+        checks.append(verdicts.counters_left(without))
+        checks += verdicts.of_books(books)
+        checks += _checks_of_packets(found, hosts)
+    due = f"<= {len(found.scenario.events)}"  # the program may be over before
+    about = "events of the scenario that happened"
+    return [*checks, Check("events", len(found.events), due, True, about)]
+
+
+def _checks_of_packets(found: Collected, hosts: Mapping[str, HostCounts]) -> list[Check]:
+    part = _switches_part(found)
+    return [
+        verdicts.no_hidden_drops(list(hosts.values()), found.hidden_drops),
+        verdicts.nothing_rejected([report["stats"] for report in found.reports if "stats" in report]),
+        verdicts.marks(part.ecn_seen, part.ecn_marked),
+    ]
+
+
+def _checks_of_workload(found: Collected, books: Books, hosts: Mapping[str, HostCounts]) -> list[Check]:
     scenario, steps = found.scenario, found.scenario.workload.steps
     done = [
         max((s for s, ranks in enumerate(found.steps) if r in ranks), default=-1)
         for r in range(len(found.hosts))
     ]
     checks = [verdicts.all_steps([last + 1 for last in done], steps)]
-    checks.append(verdicts.equal_results(found.reports, found.reference))
+    checks.append(verdicts.equal_results(found.reports, found.reference or {}))
     training = _training(found)
     if training is not None and steps >= _FULL_LENGTH_STEPS:
         checks.append(verdicts.learned(training.final_accuracy, _LEARNED))
     checks += verdicts.of_books(books)
-    checks.append(verdicts.no_hidden_drops(list(hosts.values()), found.hidden_drops))
-    checks.append(verdicts.nothing_rejected([report["stats"] for report in found.reports]))
-    part = _switches_part(found)
-    checks.append(verdicts.marks(part.ecn_seen, part.ecn_marked))
+    checks += _checks_of_packets(found, hosts)
     checks += _planned(found)
     due = len(scenario.events)
     about = "events of the scenario that happened"
@@ -192,7 +238,7 @@ def _planned(found: Collected) -> list[Check]:
 
 
 def _training(found: Collected) -> model.Training | None:
-    if "parameters" not in found.reference:
+    if found.reference is None or "parameters" not in found.reference:
         return None
     accuracy = [ranks.get(0, {}).get("accuracy") for ranks in found.steps]
     loss = [_mean([event["loss"] for event in ranks.values()]) for ranks in found.steps]
@@ -244,7 +290,7 @@ def _switches_part(found: Collected) -> model.SwitchesPart:
         **{name: of_data(name) for name in ("injected", "trimmed", "bounced", "both", "congestion_dropped")},
         **{name: of_ports(name) for name in ("trim_sent", "trim_dropped", "bounce_sent", "bounce_dropped")},
         ecn_marked=of_paths("marked"),
-        ecn_seen=sum(int(report["stats"].get("rx_ecn", 0)) for report in found.reports),
+        ecn_seen=sum(int(report.get("stats", {}).get("rx_ecn", 0)) for report in found.reports),
         overflow=of_paths("overflow"),
     )
 
@@ -278,7 +324,7 @@ def _uplinks(found: Collected) -> list[model.Uplink]:
     return rows
 
 
-def _books_part(books: Books) -> model.BooksPart:
+def _books_part(books: Books, without: Sequence[int], empty: bool) -> model.BooksPart:
     def lines(entries: Iterable[Any]) -> list[model.BookLine]:
         return [
             model.BookLine(
@@ -293,7 +339,9 @@ def _books_part(books: Books) -> model.BooksPart:
         ]
 
     return model.BooksPart(
-        balanced=books.balanced,
+        balanced=books.balanced and not without,
+        without=list(without),
+        empty=empty,
         job=lines(books.lines),
         switches=lines(books.switches),
         links=[

@@ -5,7 +5,7 @@ All counts are of the job's CSA packets once the network is quiet. Pure: numbers
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -193,19 +193,37 @@ def balance(
     switches: Mapping[str, SwitchCounts],
     hosts: Mapping[str, HostCounts],
     failed_links: Iterable[frozenset[str]] = (),
+    unknown: Collection[str] = (),
 ) -> Books:
     """Balance the books of a quiet network.
 
     `hosts` holds every host's counts by node name (a host without a worker may be missing: it counts as
-    zero). `failed_links` are the links, as sets of two node names, that were down at some time.
+    zero). `failed_links` are the links, as sets of two node names, that were down at some time. Of the hosts
+    in `unknown` nobody knows what they counted: lines and links that would need it are left out.
     """
     failed = set(failed_links)
     crossings = [
         crossing
         for link in links
+        if not {link.a.node, link.b.node} & set(unknown)
         for crossing in _crossings(link, switches, hosts, frozenset((link.a.node, link.b.node)) in failed)
     ]
-    return Books(_job_lines(switches, hosts, crossings), _switch_lines(switches), crossings)
+    lines = [] if unknown else _job_lines(switches, hosts, crossings)
+    return Books(lines, _switch_lines(switches), crossings)
+
+
+def silent_hosts(
+    links: Iterable[Link], switches: Mapping[str, SwitchCounts], hosts: Iterable[str]
+) -> set[str]:
+    """Those of `hosts` that no CSA packet has left or reached, as far as the switches saw."""
+    ends = [(a, b) for link in links for a, b in ((link.a, link.b), (link.b, link.a)) if b.node in switches]
+
+    def carried(port: End) -> int:
+        seen = switches[port.node]
+        keys = [(port.port, kind) for kind in CSA]
+        return sum(seen.ingress.get(key, 0) + seen.egress.get(key, 0) for key in keys)
+
+    return set(hosts) - {host.node for host, port in ends if carried(port)}
 
 
 def _crossings(

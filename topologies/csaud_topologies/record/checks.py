@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,19 @@ def equal_results(ranks: Sequence[dict[str, Any]], reference: dict[str, Any]) ->
     value = "equal" if not wrong else f"ranks {', '.join(map(str, wrong))} differ"
     about = "SHA-256 of weights and of every sum, against one process that sums all shards in ring order"
     return Check("results bit-equal", value, "equal", not wrong and bool(ranks), about)
+
+
+def ranks_ended(ended: Mapping[int, str]) -> Check:
+    """Every process of a user's own program ended with status 0; `ended` has how the others did, by rank."""
+    found = ", ".join(f"rank {rank}: {how}" for rank, how in ended.items()) or "all with status 0"
+    return Check("ranks ended", found, "all with status 0", not ended, "processes of the program")
+
+
+def counters_left(missing: Sequence[int]) -> Check:
+    """Who used the fabric has said what it counted."""
+    found = "all" if not missing else f"not rank {', '.join(map(str, missing))}"
+    about = "ranks that left their counters; lines of the books that need others are left out"
+    return Check("counters left", found, "all", not missing, about)
 
 
 def all_steps(done: Sequence[int], steps: int) -> Check:

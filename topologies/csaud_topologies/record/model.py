@@ -166,7 +166,12 @@ class LinkLine(_Part):
 class BooksPart(_Part):
     """The books; see docs/report.md for the equations."""
 
-    balanced: bool
+    balanced: bool = Field(description="every line and link held, and none was left out")
+    without: list[int] = Field(
+        default_factory=list,
+        description="ranks that sent or got packets and left no counters: lines that need them are left out",
+    )
+    empty: bool = Field(default=False, description="no switch saw a CSA packet: there is nothing to balance")
     job: list[BookLine]
     switches: list[BookLine]
     links: list[LinkLine]
@@ -221,6 +226,25 @@ class EventRecord(_Part):
     what: str
 
 
+class RankEnd(_Part):
+    """How one process of a user's own program ended."""
+
+    rank: int
+    host: str
+    status: int = Field(description="exit status; 128 + n: by signal n")
+    ended: str = Field(description="the same in words")
+    counters: str = Field(
+        description="how its communicators ended, as they wrote beside their counters; empty: none left"
+    )
+
+
+class Program(_Part):
+    """A user's own program."""
+
+    command: list[str]
+    ranks: list[RankEnd]
+
+
 class Background(_Part):
     """Traffic beside the job."""
 
@@ -251,5 +275,8 @@ class Report(_Part):
     background: list[Background]
     hosts: list[dict[str, Any]] = Field(
         description="counters of each rank, as csaud.Communicator.stats names them"
+    )
+    program: Program | None = Field(
+        default=None, description="what `csaud net job` ran; null for built-in workloads"
     )
     fabric: dict[str, Any] = Field(description="the inventory, as in fabric.json")

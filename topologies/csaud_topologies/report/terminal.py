@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 from rich.console import Console
@@ -40,6 +41,8 @@ def _figures(report: Report) -> Table:
         table.add_row("by hand", Text(what))
     for change in report.changes:
         table.add_row("by hand", Text(f"{'; '.join(change.what)}, {change.at_s:.1f} s into the job"))
+    for row in _program_rows(report):
+        table.add_row(*row)
     if report.training:
         training = report.training
         table.add_row(
@@ -63,6 +66,8 @@ def _figures(report: Report) -> Table:
             "messages",
             f"FCT p50 {flows.p50_s * 1e3:.2f} ms, p99 {flows.p99_s * 1e3:.2f} ms over {flows.count:,}",
         )
+    if report.books.empty or report.books.without:
+        return table  # what hosts have counted is not all known
     causes = next((line.terms for line in report.books.job if line.name == "lost DATA copies"), {})
     taken = ", ".join(f"{packets:,} {cause}" for cause, packets in causes.items() if packets) or "none"
     table.add_row("lost", f"{recovery.lost:,} of {recovery.sent:,} DATA copies: {taken}")
@@ -87,6 +92,20 @@ def _figures(report: Report) -> Table:
             f" ({fewest.switch}>{fewest.peer}) to {most.data:,} ({most.switch}>{most.peer})",
         )
     return table
+
+
+def _program_rows(report: Report) -> list[tuple[str, Text]]:
+    """What there is to say of a user's own program."""
+    if report.program is None:
+        return []
+    command = Text(shlex.join(report.program.command), overflow="ellipsis", no_wrap=True)
+    rows = [("program", command), ("ranks", Text(f"{len(report.run.ranks)} ranks, {report.run.job_s:.1f} s"))]
+    if report.books.empty:
+        rows.append(("books", Text("no switch saw a CSA-UD packet: there is nothing to balance")))
+    if report.books.without:
+        ranks = ", ".join(map(str, report.books.without))
+        rows.append(("books", Text(f"incomplete: rank {ranks} used the fabric and left no counters")))
+    return rows
 
 
 def _switches_with_hosts(report: Report) -> set[str]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shlex
 import shutil
 import subprocess
 import time
@@ -30,6 +29,7 @@ from csaud_topologies.isolation.enter import with_own_commands
 from csaud_topologies.job.run_job import prepare, run_job, wait_prepared
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import all_reduce_times, build_report
+from csaud_topologies.record.describe import describe_run
 from csaud_topologies.report.terminal import print_summary
 from csaud_topologies.report.write import clear_report, write_report
 from csaud_topologies.scenario.model import Scenario
@@ -117,21 +117,12 @@ class Runner:
 
     def _run_part(self, plan: Plan, scenario: Scenario, job_s: float) -> model.Run:
         """`scenario` as it ran."""
-        return model.Run(
-            scenario=scenario.name,
-            about=scenario.about,
+        return describe_run(
+            scenario,
+            plan.fabric,
+            plan.hosts,
+            plan.options.command,
             target=self.target.name,
-            fabric=plan.fabric.name,
-            seed=scenario.seed,
-            spray=scenario.policy.spray,
-            loss_signal=scenario.policy.loss_signal,
-            loss_icrc=scenario.policy.trim_icrc,
-            ecn=scenario.policy.ecn is not False,
-            injected_probability=max((rule.probability for rule in scenario.faults), default=0.0),
-            workload=scenario.workload.model_dump(),
-            ranks=plan.hosts,
-            link_rate_bps=plan.fabric.link.rate,
-            command=shlex.join(plan.options.command),
             started=self.started.isoformat(timespec="seconds"),
             duration_s=time.monotonic() - self.begun,
             job_s=job_s,

@@ -1,0 +1,36 @@
+"""What was run, for the report."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from csaud_controller.inventory import Fabric
+
+from csaud_topologies.record import model
+from csaud_topologies.scenario.model import Scenario
+
+
+def describe_run(
+    scenario: Scenario, fabric: Fabric, hosts: list[str], command: Sequence[str], **known: Any
+) -> model.Run:
+    """`scenario` as it ran, `hosts` by rank; `known`: what does not follow from those, by its key."""
+    return model.Run(
+        **{
+            "scenario": scenario.name,
+            "about": scenario.about,
+            "fabric": fabric.name,
+            "seed": scenario.seed,
+            "spray": scenario.policy.spray,
+            "loss_signal": scenario.policy.loss_signal,
+            "loss_icrc": scenario.policy.trim_icrc,
+            "ecn": scenario.policy.ecn is not False,
+            "injected_probability": max((rule.probability for rule in scenario.faults), default=0.0),
+            "workload": scenario.workload.model_dump(),
+            "ranks": hosts,
+            "link_rate_bps": fabric.link.rate,
+            "command": shlex.join(command),
+            **known,
+        }
+    )
