@@ -27,68 +27,85 @@ EventId EventHeap::at(Nanos time, Actor& actor, std::uint32_t what) {
     slot.what = what;
     ++slot.use;
     heap_.emplace_back();
-    rise(heap_.size() - 1, {time, serial_++ << kSlotBits | index});
+    rise(heap_.size() - 1, node(time, serial_++, index));
     return EventId{slot.use} << 32 | index;
 }
 
 void EventHeap::cancel(EventId id) {
     const auto index = static_cast<std::uint32_t>(id);
     if (index >= slots_.size() || slots_[index].use != id >> 32 || slots_[index].actor == nullptr) return;
-    remove(slots_[index].place);
     slots_[index].actor = nullptr;
-    free_.push_back(index);
+    if (++cancelled_ * 2 > heap_.size() + kFewCancelled) forget_cancelled();
+}
+
+void EventHeap::forget_cancelled() {
+    std::erase_if(heap_, [&](Node node) {
+        const bool gone = slots_[slot_of(node)].actor == nullptr;
+        if (gone) free_.push_back(slot_of(node));
+        return gone;
+    });
+    // What is sorted is a heap.
+    std::ranges::sort(heap_);
+    cancelled_ = 0;
 }
 
 void EventHeap::run(Nanos until) {
     stopped_ = false;
-    while (!heap_.empty() && heap_.front().time <= until) {
+    while (!heap_.empty() && time_of(heap_.front()) <= until) {
         const Node first = heap_.front();
-        remove(0);
-        Slot& slot = slots_[first.slot()];
-        Actor& actor = *slot.actor;
+        pop();
+        Slot& slot = slots_[slot_of(first)];
+        Actor* const actor = slot.actor;
         const std::uint32_t what = slot.what;
         slot.actor = nullptr;
-        free_.push_back(first.slot());
-        now_ = first.time;
-        actor.act(what, now_);
+        free_.push_back(slot_of(first));
+        if (actor == nullptr) {
+            --cancelled_;
+            continue;
+        }
+        now_ = time_of(first);
+        actor->act(what, now_);
         if (stopped_) return;
     }
     now_ = std::max(now_, until);
 }
 
-void EventHeap::rise(std::size_t place, const Node& node) {
+void EventHeap::rise(std::size_t place, Node node) {
     while (place > 0) {
         const std::size_t parent = (place - 1) / 4;
-        if (!node.before(heap_[parent])) break;
-        put(place, heap_[parent]);
+        if (heap_[parent] < node) break;
+        heap_[place] = heap_[parent];
         place = parent;
     }
-    put(place, node);
+    heap_[place] = node;
 }
 
-void EventHeap::sink(std::size_t place, const Node& node) {
-    const std::size_t size = heap_.size();
-    for (std::size_t child = 4 * place + 1; child < size; child = 4 * place + 1) {
-        const std::size_t end = std::min(child + 4, size);
-        std::size_t least = child;
-        for (std::size_t other = child + 1; other < end; ++other)
-            if (heap_[other].before(heap_[least])) least = other;
-        if (!heap_[least].before(node)) break;
-        put(place, heap_[least]);
-        place = least;
+std::size_t EventHeap::least_child(std::size_t first, std::size_t size) const {
+    const Node* const nodes = heap_.data();
+    if (first + 4 <= size) {
+        const std::size_t left = nodes[first + 1] < nodes[first] ? first + 1 : first;
+        const std::size_t right = nodes[first + 3] < nodes[first + 2] ? first + 3 : first + 2;
+        return nodes[right] < nodes[left] ? right : left;
     }
-    put(place, node);
+    std::size_t least = first;
+    for (std::size_t other = first + 1; other < size; ++other)
+        if (nodes[other] < nodes[least]) least = other;
+    return least;
 }
 
-void EventHeap::remove(std::size_t place) {
+// The gap goes down to a leaf, and the last one, which mostly belongs near there, rises from it.
+void EventHeap::pop() {
     const Node last = heap_.back();
     heap_.pop_back();
-    if (place == heap_.size()) return;
-    if (place > 0 && last.before(heap_[(place - 1) / 4])) {
-        rise(place, last);
-    } else {
-        sink(place, last);
+    const std::size_t size = heap_.size();
+    if (size == 0) return;
+    std::size_t place = 0;
+    for (std::size_t child = 1; child < size; child = 4 * place + 1) {
+        const std::size_t least = least_child(child, size);
+        heap_[place] = heap_[least];
+        place = least;
     }
+    rise(place, last);
 }
 
 }  // namespace csaud::sim

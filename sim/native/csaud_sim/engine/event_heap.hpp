@@ -1,5 +1,8 @@
 // The engine that needs nothing else: a heap of four children a node, whose events live in slots that are
 // used again. No allocation once it has reached its size.
+//
+// What is cancelled stays in the heap, without an actor, until its time comes or it is half of what is there:
+// so nothing has to know where in the heap an event is.
 #pragma once
 
 #include <cstddef>
@@ -18,43 +21,44 @@ class EventHeap final : public Engine {
     void run(Nanos until) override;
     void stop() override { stopped_ = true; }
 
-    std::size_t pending() const { return heap_.size(); }
+    std::size_t pending() const { return heap_.size() - cancelled_; }
 
   private:
     static constexpr unsigned kSlotBits = 20;
     static constexpr std::uint32_t kSlots = 1U << kSlotBits;
+    static constexpr std::size_t kFewCancelled = 64;  // which are no reason to look at all of them
 
-    // Sixteen bytes, so that four siblings are a cache line.
-    struct Node {
-        Nanos time;
-        std::uint64_t order;  // serial number, and in the low bits the slot
+    // Time, serial number, and in the low bits the slot: sixteen bytes, so that four siblings are a cache
+    // line, and one number, so that comparing them takes no branch.
+    __extension__ using Node = unsigned __int128;
+    static constexpr Node node(Nanos time, std::uint64_t serial, std::uint32_t slot) {
+        return Node{static_cast<std::uint64_t>(time)} << 64 | (serial << kSlotBits | slot);
+    }
+    static constexpr Nanos time_of(Node node) { return static_cast<Nanos>(node >> 64); }
+    static constexpr std::uint32_t slot_of(Node node) {
+        return static_cast<std::uint32_t>(node) & (kSlots - 1);
+    }
 
-        bool before(const Node& other) const {
-            return time != other.time ? time < other.time : order < other.order;
-        }
-        std::uint32_t slot() const { return static_cast<std::uint32_t>(order) & (kSlots - 1); }
-    };
     struct Slot {
-        Actor* actor = nullptr;
+        Actor* actor = nullptr;  // nobody: it was cancelled, or is free
         std::uint32_t what = 0;
-        std::uint32_t place = 0;  // in the heap
-        std::uint32_t use = 0;    // how often it was used: an id is of one use
+        std::uint32_t use = 0;  // how often it was used: an id is of one use
     };
 
     std::uint32_t take_slot();
-    void put(std::size_t place, const Node& node) {
-        heap_[place] = node;
-        slots_[node.slot()].place = static_cast<std::uint32_t>(place);
-    }
-    void rise(std::size_t place, const Node& node);
-    void sink(std::size_t place, const Node& node);
-    void remove(std::size_t place);
+    void rise(std::size_t place, Node node);
+    // The first one goes.
+    void pop();
+    // Of the siblings from the first one on.
+    std::size_t least_child(std::size_t first, std::size_t size) const;
+    void forget_cancelled();
 
     std::vector<Node> heap_;
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;
     Nanos now_ = 0;
     std::uint64_t serial_ = 0;
+    std::size_t cancelled_ = 0;  // of the heap
     bool stopped_ = false;
 };
 

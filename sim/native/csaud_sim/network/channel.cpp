@@ -11,6 +11,7 @@ void Channel::carry(sw::Packet* packet, Nanos end) {
     last_ = there;
     packet->enqueued_at = there;
     packet->epoch = port_.epoch;
+    around_.workspaces.take_from(*packet);
     flying_.push(packet);
     if (flying_.count == 1) around_.engine.at(there, *this, kArrive);
 }
@@ -35,6 +36,7 @@ void Channel::arrive(Nanos now) {
         }
         ++around_.hops;
         if (!to_port_->taps.empty()) to_port_->tell(packet->frame(), true, now);
+        around_.workspaces.give_to(*packet);
         to_->receive(packet, to_port_->id, now);
     } else if (station_ != nullptr) {
         station_->frame(packet, now);

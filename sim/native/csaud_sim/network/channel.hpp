@@ -8,6 +8,7 @@
 #include "csaud_sim/network/link_model.hpp"
 #include "csaud_sim/network/station.hpp"
 #include "csaud_sim/network/trace.hpp"
+#include "csaud_sim/network/workspaces.hpp"
 #include "csaud_switch/fabric/switch.hpp"
 
 namespace csaud::sim {
@@ -17,6 +18,7 @@ struct Surroundings {
     Engine& engine;
     sw::PacketPool& pool;
     LinkModel model;
+    Workspaces workspaces{};
     Trace* trace = nullptr;
     std::uint64_t hops = 0;  // packets that switches received
 };
