@@ -113,6 +113,24 @@ def test_a_refused_update_is_named_and_the_rest_holds(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_all_refused_updates_of_a_long_request_are_known(tmp_path: Path) -> None:
+    """Of 80 entries there is room for 7; what a switch says of each would be too long for gRPC."""
+    intent = Intent(faults=Faults(rules=(FaultRule(probability=0.5, where="hosts"),)))
+
+    async def main() -> None:
+        artifacts = small(tmp_path, "CsaudIngress.fault.inject", 7)
+        with run_directory(leaf_spine(1, 1, 40)) as run:
+            async with switches(run), controller(run, artifacts=artifacts) as made:
+                await programmed(made)
+                pending = await made.wait_applied(await made.change(intent), PATIENCE_S)
+                assert pending["l1"].endswith(", and 72 more")
+                assert made.tasks["l1"].status.refused_total == 73
+                lacking = desired(run, intent)["l1"].entries.keys() - (await held(run))["l1"].entries.keys()
+                assert len(lacking) == 73
+
+    asyncio.run(main())
+
+
 def test_pauses_double_from_the_first_to_the_longest_and_begin_anew_after_a_session_that_lasted() -> None:
     backoff = Backoff(1.0, 60.0)
     pauses = [backoff.pause(0.1) for _ in range(12)]

@@ -35,6 +35,10 @@ _SESSION_IS_GONE = (
 )
 
 
+_DONE = {"insert": fy.GRPCStatusCode.ALREADY_EXISTS, "delete": fy.GRPCStatusCode.NOT_FOUND}
+"""What an update is told that has taken effect before."""
+
+
 @dataclass(frozen=True)
 class Refused:
     """An update that a switch refuses, or that cannot be said to it."""
@@ -73,11 +77,15 @@ async def _write(switch: fy.Switch, codec: Codec, verb: Verb, items: Sequence[It
         if not error.details and error.code in _SESSION_IS_GONE:
             raise
         if error.details:
-            done.updates += len(items) - len(error.details)
+            told = max(error.details) + 1
+            done.updates += told - len(error.details)
             done.refused += [
                 Refused(verb, items[index], f"{why.canonical_code.name.lower()}: {why.message}")
                 for index, why in sorted(error.details.items())
+                if len(items) > 1 or why.canonical_code != _DONE.get(verb)
             ]
+            for item in items[told:]:  # answers that are too long for gRPC end somewhere
+                await _write(switch, codec, verb, [item], done)
             return
         why = f"{error.code.name.lower()}: {error.message}"
     except (ValueError, KeyError, TypeError, OverflowError) as error:
