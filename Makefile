@@ -122,6 +122,10 @@ bench-switch: build/.developed ## Measure the embedded switch beside simple_swit
 bench-recovery: build/.developed ## Loss recovery in virtual time beside fixed intervals and an oracle; what each layer is worth
 	@$(BIN)/python -m bench recovery --out build/bench
 
+.PHONY: bench-sim
+bench-sim: build/.developed ## Measure the simulator: processor time a packet-hop at 16, 128 and 1,024 hosts
+	@$(BIN)/python -m bench simulator --out build/bench
+
 # Peers of the host library, wanted by nothing else. Without root what is missing stays so, and its rows are left out.
 APT_PEERS := libfabric-bin iperf3 valgrind openmpi-bin libopenmpi-dev
 .PHONY: bench-host

@@ -1,4 +1,4 @@
-"""`python -m bench switch`, `host`, `recovery`: this project beside others, in one run."""
+"""`python -m bench switch`, `host`, `recovery`, `simulator`: this project beside others, in one run."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from bench import (
     recovery,
     recovery_plot,
     recovery_text,
+    simulator,
     tables,
 )
 from bench import host as host_bench
@@ -115,6 +116,15 @@ def host(
 ) -> None:
     """Measure the host library, side by side with libfabric, iperf3 and, where there is one, gloo."""
     host_bench.command(console, out, only, quick, torch)
+
+
+@app.command(name="simulator")
+def simulator_(
+    out: Annotated[Path, typer.Option(help="Folder for simulator.json.")] = Path("build/bench"),
+    quick: Annotated[bool, typer.Option(help="One small fabric: does it run at all?")] = False,
+) -> None:
+    """Measure the simulator: a packet-hop at 16, 128 and 1,024 hosts, and setting those up."""
+    simulator.command(console, out, quick)
 
 
 def _peers(fast: str | None) -> list[Peer]:
