@@ -15,6 +15,7 @@ from csaud_softswitch import _core
 from csaud_softswitch.fabric_file import FabricFileError, LinkSpec, read_fabric_file
 from csaud_softswitch.hosting import HostingError, SwitchHost, SwitchOptions, host_fabric
 from csaud_softswitch.p4runtime.address import AddressError
+from csaud_softswitch.p4runtime.personality import PERSONALITIES
 from csaud_softswitch.p4runtime.tls import ServerTls, TlsError
 from csaud_softswitch.process import run as run_process
 from csaud_softswitch.process import set_up_logging
@@ -88,6 +89,10 @@ def run(
     drop_port: Annotated[int, typer.Option(min=1, max=511, help="Port that drops.")] = 511,
     priority_queues: Annotated[int, typer.Option(min=1, max=8, help="Queues of a port.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Of the programs' random numbers.")] = 0,
+    personality: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Refuse what this server refuses: {', '.join(PERSONALITIES)}."),
+    ] = None,
     fabric: Annotated[
         Path | None, typer.Option(help="Run all switches of this fabric.json instead of a single one.")
     ] = None,
@@ -110,7 +115,10 @@ def run(
         _fail(f"--no-p4 and the program {program} exclude each other")
     if p4info is not None and program is None:
         _fail("--p4info needs the program's JSON")
-    options = SwitchOptions(cpu_port, drop_port, priority_queues, seed)
+    if personality is not None and personality not in PERSONALITIES:
+        _fail(f"--personality: expected {', '.join(PERSONALITIES)}, got {personality!r}")
+    adopted = None if personality is None else PERSONALITIES[personality]
+    options = SwitchOptions(cpu_port, drop_port, priority_queues, seed, adopted)
     try:
         set_up_logging(log_level, log_file)
         if fabric is not None:

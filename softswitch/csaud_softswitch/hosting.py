@@ -13,6 +13,7 @@ from csaud_softswitch import _core
 from csaud_softswitch import links as link_control
 from csaud_softswitch.fabric_file import EdgeEntry, FabricFile, FabricFileError, LinkSpec
 from csaud_softswitch.p4runtime.device import Device
+from csaud_softswitch.p4runtime.personality import Personality
 from csaud_softswitch.p4runtime.server import P4RuntimeServer
 from csaud_softswitch.p4runtime.tls import ServerTls
 from csaud_softswitch.taps import SOCKET, TapServer
@@ -32,6 +33,8 @@ class SwitchOptions:
     drop_port: int = 511
     priority_queues: int = 8
     seed: int = 0
+    personality: Personality | None = None
+    """Another P4Runtime server, whose refusals the switches adopt."""
 
 
 @dataclass
@@ -55,7 +58,7 @@ class SwitchHost:
             drop_port=options.drop_port,
             priority_queues=options.priority_queues,
         )
-        device = Device(switch)
+        device = Device(switch, options.personality)
         self.devices[name] = device
         self.addresses[name] = addresses
         return device

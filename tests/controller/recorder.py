@@ -1,5 +1,5 @@
-"""A P4Runtime server with no switch behind it: it takes everything and remembers it. For targets whose
-messages can be tested where they cannot run."""
+"""A P4Runtime server with no switch behind it: what its personality does not refuse, it takes and remembers.
+For targets whose messages can be tested where they cannot run."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import grpc
+from csaud_softswitch.p4runtime.errors import P4RuntimeError
+from csaud_softswitch.p4runtime.personality import Personality
 from finsy.proto import p4r, p4r_grpc
 
 
@@ -18,6 +20,7 @@ class Recorder(p4r_grpc.P4RuntimeServicer):
     config: Any = None
     entities: list[Any] = field(default_factory=list)
     writes: int = 0
+    personality: Personality | None = None
     left_behind: list[str] = field(default_factory=list)
     """Kinds of the entities that were there when the last program came."""
 
@@ -38,6 +41,7 @@ class Recorder(p4r_grpc.P4RuntimeServicer):
 
     async def Write(self, request: Any, context: Any) -> Any:
         for update in request.updates:
+            await self._refuse(context, "check_update", update)
             if update.type == p4r.Update.INSERT:
                 self.entities.append(update.entity)
             else:
@@ -49,8 +53,19 @@ class Recorder(p4r_grpc.P4RuntimeServicer):
     async def Read(self, request: Any, context: Any) -> AsyncIterator[Any]:
         if self.config is None:
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, "no forwarding pipeline config")
-        kinds = {entity.WhichOneof("entity") for entity in request.entities}
-        yield p4r.ReadResponse(entities=[e for e in self.entities if e.WhichOneof("entity") in kinds])
+        for wanted in request.entities:
+            await self._refuse(context, "check_read", wanted)
+        found = [e for e in self.entities if any(_is_wanted(e, wanted) for wanted in request.entities)]
+        if self.personality is not None:
+            found = [self.personality.told(entity) for entity in found]
+        yield p4r.ReadResponse(entities=found)
+
+    async def _refuse(self, context: Any, check: str, what: Any) -> None:
+        try:
+            if self.personality is not None:
+                getattr(self.personality, check)(what)
+        except P4RuntimeError as error:
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, error.message)
 
     async def StreamChannel(self, requests: Any, context: Any) -> AsyncIterator[Any]:
         async for request in requests:
@@ -58,10 +73,18 @@ class Recorder(p4r_grpc.P4RuntimeServicer):
                 yield p4r.StreamMessageResponse(arbitration=request.arbitration)
 
 
+def _is_wanted(entity: Any, wanted: Any) -> bool:
+    kind = wanted.WhichOneof("entity")
+    if entity.WhichOneof("entity") != kind:
+        return False
+    profile = getattr(getattr(wanted, kind), "action_profile_id", 0)
+    return not profile or getattr(entity, kind).action_profile_id == profile
+
+
 @asynccontextmanager
-async def recorder(path: Path) -> AsyncIterator[Recorder]:
+async def recorder(path: Path, personality: Personality | None = None) -> AsyncIterator[Recorder]:
     """One that listens at a unix socket."""
-    made = Recorder()
+    made = Recorder(personality=personality)
     server = grpc.aio.server()
     p4r_grpc.add_P4RuntimeServicer_to_server(made, server)
     server.add_insecure_port(f"unix:{path}")

@@ -25,6 +25,7 @@ from csaud_controller.run.directory import RunDir
 from csaud_controller.targets import TARGETS
 from csaud_softswitch.fabric_file import read_fabric_file
 from csaud_softswitch.hosting import SwitchHost, SwitchOptions, host_fabric
+from csaud_softswitch.p4runtime.personality import Personality
 
 CONTROLLER = (sys.executable, "-m", "csaud_controller")
 SWITCHES = (sys.executable, str(Path(__file__).with_name("soft_process.py")))
@@ -44,9 +45,10 @@ def run_directory(fabric: Fabric | None = None) -> Iterator[RunDir]:
 
 
 @asynccontextmanager
-async def switches(run: RunDir) -> AsyncIterator[SwitchHost]:
+async def switches(run: RunDir, personality: Personality | None = None) -> AsyncIterator[SwitchHost]:
     """The run's switches in this process, reachable through `host.fabric` beside P4Runtime."""
-    host = host_fabric(read_fabric_file(run.fabric_file), run.path, SwitchOptions(), host_ports="memory")
+    options = SwitchOptions(personality=personality)
+    host = host_fabric(read_fabric_file(run.fabric_file), run.path, options, host_ports="memory")
     await host.start()
     try:
         yield host

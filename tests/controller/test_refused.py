@@ -16,6 +16,7 @@ from csaud_controller.policy.model import Policy
 from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.switches.backoff import Backoff
 from csaud_controller.targets import TARGETS
+from csaud_softswitch.p4runtime.personality import StratumBfrt
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -138,3 +139,23 @@ def test_pauses_double_from_the_first_to_the_longest_and_begin_anew_after_a_sess
         assert min(60.0, 2.0**number) <= pause <= min(60.0, 1.5 * 2**number)
     assert 1.0 <= backoff.pause(100.0) <= 1.5
     assert len({Backoff(1.0, 60.0).pause(0.0) for _ in range(8)}) == 8, "not all at the same moment"
+
+
+def test_a_server_that_refuses_what_stratum_refuses_on_tofino() -> None:
+    """v1model's program cannot run there; what is refused is named, by item and reason, and the rest held."""
+
+    async def main() -> None:
+        with run_directory(leaf_spine(2, 2)) as run:
+            async with switches(run, StratumBfrt()), controller(run) as made:
+                pending = await made.wait_applied(made.generation, PATIENCE_S)
+                assert set(pending) == {"l1", "l2", "s1", "s2"}
+                told = made.tasks["l1"].status.refused
+                assert any("Instances on Replicas are not supported" in reason for reason in told)
+                assert any("Watch ports are not supported" in reason for reason in told)
+                now, want = (await held(run))["l1"], desired(run)["l1"]
+                assert now.members == want.members
+                assert not now.groups
+                routes = [key for key in want.entries if key[0] == "route.ipv4_lpm"]
+                assert all(key in now.entries for key in routes)
+
+    asyncio.run(main())

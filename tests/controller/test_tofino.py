@@ -15,6 +15,7 @@ from csaud_controller.policy.model import Policy
 from csaud_controller.program.artifacts import Artifacts, ArtifactsError
 from csaud_controller.program.entities import CloneSession, TableState, call
 from csaud_controller.targets import TARGETS, Tofino, Tofino2
+from csaud_softswitch.p4runtime.personality import StratumBfrt
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tests.controller.recorder import recorder
@@ -126,8 +127,8 @@ def test_tofino_has_its_thresholds_in_the_traffic_manager() -> None:
     assert {selector for selector, _ in state.groups} == {"spray.path_selector"}
     assert not any("least_queue" in action for action in actions(state, "spray.policy"))
     assert state.clones == {
-        **{512 + port: CloneSession(512 + port, ((port, 1),), 7, 98) for port in (1, 2, 3)},
-        1000: CloneSession(1000, ((68, 1),), 0, 98),
+        **{512 + port: CloneSession(512 + port, ((port, 0),), 7, 98) for port in (1, 2, 3)},
+        1000: CloneSession(1000, ((68, 0),), 0, 98),
     }
 
 
@@ -141,7 +142,7 @@ def test_tofino2_numbers_queues() -> None:
     second = state.members["spray.alternative_selector", 2].action
     assert second == call("spray.forward_alternative", port=2, queue=32)
     assert actions(state, "spray.policy")["spray.least_queue()"] == 1
-    assert state.clones == {1: CloneSession(1, (), 0, 98)}
+    assert state.clones == {1: CloneSession(1, ((1, 0),), 0, 98)}
 
 
 @pytest.mark.parametrize(
@@ -159,14 +160,15 @@ def test_alarms_in_ticks_become_microseconds() -> None:
 
 @pytest.mark.parametrize("name", ["tofino", "tofino2"])
 def test_the_controller_programs_it_through_the_same_code(tmp_path: Path, name: str) -> None:
-    """Everything encodes with the P4Info that p4c made, and what is read back is what was wanted."""
+    """Everything encodes with the P4Info that p4c made, Stratum refuses none of it, and what is read back is
+    what was wanted."""
     (tmp_path / "csaud.p4info.txtpb").write_bytes((P4INFO / name / "csaud.p4info.txtpb").read_bytes())
     (tmp_path / TARGETS[name].binary).write_bytes(b"binary")  # type: ignore[attr-defined]
     (tmp_path / "context.json").write_bytes(b"{}")
 
     async def main() -> None:
         one = leaf_spine(1, 0, 2)
-        async with recorder(tmp_path / "l1.sock") as switch:
+        async with recorder(tmp_path / "l1.sock", StratumBfrt()) as switch:
             fabric: Fabric = one.with_addresses({"l1": f"unix:{tmp_path}/l1.sock"})
             program = TARGETS[name].find_program(tmp_path)
             for expected in (True, False):  # the second controller finds everything as it should be

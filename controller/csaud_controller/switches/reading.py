@@ -17,12 +17,6 @@ from csaud_controller.switches.codec import Codec, Entity
 
 _READ = "/p4.v1.P4Runtime/Read"
 _TIMEOUT_S = 60.0
-_EVERYTHING = (
-    fy.P4TableEntry(),
-    fy.P4ActionProfileMember(),
-    fy.P4ActionProfileGroup(),
-    fy.P4CloneSessionEntry(),
-)
 
 
 class Reader:
@@ -30,6 +24,14 @@ class Reader:
 
     def __init__(self, switch: fy.Switch, codec: Codec) -> None:
         self._switch, self._codec = switch, codec
+        profiles = [profile.name for profile in switch.p4info.action_profiles]
+        self._everything: tuple[Entity, ...] = (
+            fy.P4TableEntry(),
+            # one by one: Stratum does not read all profiles at once
+            *(fy.P4ActionProfileMember(action_profile_id=name) for name in profiles),
+            *(fy.P4ActionProfileGroup(action_profile_id=name) for name in profiles),
+            fy.P4CloneSessionEntry(),
+        )
         self._answer: list[bytes] | None = None
         self._state = TableState()
         self._items: dict[bytes, Item | None] = {}
@@ -40,7 +42,7 @@ class Reader:
         """Everything that the switch holds of tables, members, groups and clone sessions (default actions are
         constants), and how it sends the digests of these names, for which P4Runtime has no wildcard. The same
         object as before where nothing has changed."""
-        answer = await self._ask(_EVERYTHING)
+        answer = await self._ask(self._everything)
         for name in digests:
             try:
                 answer += await self._ask((fy.P4DigestEntry(name),))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.model import Policy
 from csaud_controller.program.artifacts import Artifacts, find_artifacts
-from csaud_controller.program.entities import TableState
+from csaud_controller.program.entities import Group, GroupMember, TableState
 
 
 class QueueLimit(NamedTuple):
@@ -55,3 +56,8 @@ class Target:
     def alarm(self, digest: Mapping[str, Any]) -> Mapping[str, Any]:
         """The digest of an alarm with v1model's fields."""
         return digest
+
+
+def unwatched(group: Group) -> Group:
+    """A group for targets that do not take watch ports: probes find a dead link instead."""
+    return replace(group, members=tuple(GroupMember(m.member, m.weight) for m in group.members))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from csaud_controller.inventory import RECIRCULATION_PORT, Fabric
-from csaud_controller.program.entities import Group, GroupMember, TableState
-from csaud_controller.targets.base import QueueLimit, Target
+from csaud_controller.program.entities import TableState
+from csaud_controller.targets.base import QueueLimit, Target, unwatched
 
 
 class Bmv2(Target):
@@ -36,9 +36,5 @@ class Bmv2(Target):
         packet; a watched member cannot leave a group without an error; and all members of a group are
         returned with the watch port of the last.
         """
-        groups = {key: _unwatched(group) for key, group in state.groups.items()}
+        groups = {key: unwatched(group) for key, group in state.groups.items()}
         return replace(state, groups=groups)
-
-
-def _unwatched(group: Group) -> Group:
-    return replace(group, members=tuple(GroupMember(m.member, m.weight) for m in group.members))

@@ -26,7 +26,7 @@ from csaud_controller.program.entities import (
     call,
     table_state,
 )
-from csaud_controller.targets.base import Target
+from csaud_controller.targets.base import Target, unwatched
 from csaud_controller.targets.bfconfig import bf_pipeline_config
 
 _TICK_NS = 256
@@ -40,8 +40,10 @@ Args = Mapping[str, int]
 
 
 class Tofino(Target):
-    """The first one. That there is no room is found out by the traffic manager, which deflects what it would
-    drop: thresholds are settings of the traffic manager, which P4Runtime does not reach."""
+    """The first one, behind Stratum, which refuses watch ports (dead links are found by probes), instances of
+    clone sessions, and sessions without exactly one port. That there is no room is found out by the traffic
+    manager, which deflects what it would drop: thresholds are settings of the traffic manager, which
+    P4Runtime does not reach."""
 
     name = "tofino"
     binary = "tofino.bin"
@@ -96,11 +98,13 @@ class Tofino(Target):
         ]
         members = [m for m in map(self._member, state.members.values()) if m is not None]
         groups = [
-            replace(group, selector=self._selector(group.selector))
+            replace(unwatched(group), selector=self._selector(group.selector))
             for group in state.groups.values()
             if group.selector != SECOND_CHOICE or "spray.alternative" not in self.lacks_tables
         ]
-        return table_state([*entries, *members, *groups, *self._sessions(state), *state.digests.values()])
+        # Stratum keeps nothing of a digest's config but the time
+        digests = [replace(digest, list_size=0) for digest in state.digests.values()]
+        return table_state([*entries, *members, *groups, *self._sessions(state), *digests])
 
     def alarm(self, digest: Mapping[str, Any]) -> Mapping[str, Any]:
         """Its clock counts ticks; depths stay cells."""
@@ -122,8 +126,8 @@ class Tofino(Target):
         """Mirror sessions: one to each port's queue of LOSS, cut to the longest LOSS; one for alarms."""
         length = _longest_loss(state)
         ports = sorted(member.id for member in state.members.values() if member.selector != SECOND_CHOICE)
-        made = [CloneSession(self.loss_session + port, ((port, 1),), _LOSS_QUEUE, length) for port in ports]
-        return [*made, CloneSession(self.alarm_session, ((self.deflection_port, 1),), 0, length)]
+        made = [CloneSession(self.loss_session + port, ((port, 0),), _LOSS_QUEUE, length) for port in ports]
+        return [*made, CloneSession(self.alarm_session, ((self.deflection_port, 0),), 0, length)]
 
     def _limits(self, args: Args, units: int) -> dict[str, int]:
         return {"alarm_at": _depth(args["alarm_at"], units)}
@@ -161,8 +165,9 @@ class Tofino2(Tofino):
         return "spray.alternative_selector" if name == SECOND_CHOICE else name
 
     def _sessions(self, state: TableState) -> list[CloneSession]:
-        """One that only cuts: port and queue come from the packet."""
-        return [CloneSession(1, (), 0, _longest_loss(state))]
+        """One that only cuts: port and queue come from the packet. Stratum wants a port all the same."""
+        port = min(member.id for member in state.members.values())
+        return [CloneSession(1, ((port, 0),), 0, _longest_loss(state))]
 
     def _limits(self, args: Args, units: int) -> dict[str, int]:
         return {name: _depth(value, units) for name, value in args.items()}

@@ -21,6 +21,7 @@ from csaud_softswitch.p4runtime.errors import (
 )
 from csaud_softswitch.p4runtime.notifications import Notifications
 from csaud_softswitch.p4runtime.packet_io import decode_packet_in, encode_packet_out
+from csaud_softswitch.p4runtime.personality import Personality
 from csaud_softswitch.p4runtime.pipeline import NO_PIPELINE, Check, PipelineManager
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.p4runtime.roles import RoleConfig
@@ -37,8 +38,10 @@ _log = logging.getLogger(__name__)
 class Device:
     """A switch of the native core, its controllers and its pipeline."""
 
-    def __init__(self, switch: Switch) -> None:
+    def __init__(self, switch: Switch, personality: Personality | None = None) -> None:
+        """`personality`: another server whose refusals this one adopts."""
         self.switch = switch
+        self._personality = personality
         self.name = switch.name
         self.arbitration = Arbitration(switch.device_id)
         self.pipelines = PipelineManager(switch)
@@ -61,7 +64,10 @@ class Device:
         role = role_name(request.role, request.role_id)
         election_id = request.election_id if request.HasField("election_id") else None
         limits = self.arbitration.check_write(request.device_id, role, election_id)
-        check = None if limits is None else _role_check(role, limits)
+        checks = [] if limits is None else [_role_check(role, limits)]
+        if self._personality is not None:
+            checks.append(self._personality.check_update)
+        check = _all_of(checks) if checks else None
         return self.pipelines.batch(request.updates, request.atomicity, check)
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
@@ -75,7 +81,10 @@ class Device:
         response = p4r.ReadResponse()
         for wanted in request.entities:
             try:
-                for entity in state.read(wanted):
+                if self._personality is not None:
+                    self._personality.check_read(wanted)
+                for found in state.read(wanted):
+                    entity = found if self._personality is None else self._personality.told(found)
                     if limits is not None and not limits.allows(entity):
                         continue
                     response.entities.append(entity)
@@ -176,6 +185,14 @@ class Device:
         if self.pipelines.committed is None:
             raise P4RuntimeError(Code.FAILED_PRECONDITION, f"digest_ack: {NO_PIPELINE}")
         self.pipelines.committed.state.digests.acknowledge(ack)
+
+
+def _all_of(checks: list[Check]) -> Check:
+    def check(update: p4r.Update) -> None:
+        for each in checks:
+            each(update)
+
+    return check
 
 
 def _role_check(role: str, limits: RoleConfig) -> Check:
