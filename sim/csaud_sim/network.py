@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from csaud._core import EndpointConfig, Execution
+from csaud._core import Collective, EndpointConfig, Execution
 from csaud.config.settings import Settings
 from csaud.network.addresses import largest_path_mtu, to_int
 from csaud.start.endpoint import apply_settings
 
-from csaud_sim._core import Simulation
+from csaud_sim._core import Simulation, length_only, without_reduction
 from csaud_sim.fabric import SimulatedFabric
 
 if TYPE_CHECKING:
@@ -85,9 +85,23 @@ class Network:
         """Longest message."""
         return (self.path_mtu - _HEADER) * _PACKETS_PER_MESSAGE
 
-    def start(self, rank: int, execution: Execution) -> None:
-        """Start a collective of a rank."""
-        self._native.start(rank, execution)
+    def start(self, rank: int, execution: Execution, at: int | None = None) -> None:
+        """Start a collective of a rank, now or at a time."""
+        self._native.start(rank, execution, at)
+
+    def follow(self, rank: int, execution: Execution, delay_ns: int) -> None:
+        """The same, so long after all that the rank was given before are over."""
+        self._native.follow(rank, execution, delay_ns)
+
+    @staticmethod
+    def length_only(nbytes: int) -> npt.NDArray[np.uint8]:
+        """A buffer for a network without payloads."""
+        return length_only(nbytes)
+
+    @staticmethod
+    def without_reduction(collective: Collective) -> Collective:
+        """The same collective for such buffers: it computes nothing."""
+        return without_reduction(collective)
 
     def run(self, until: int) -> bool:
         """Let time pass until some collective of some rank is over, or until `until`: False."""
@@ -103,8 +117,9 @@ class Network:
         """Flows between ranks, one element each."""
         self._native.add_flows(src, dst, nbytes, start_ns)
 
-    def run_flows(self, until: int) -> None:
-        """Let time pass until all flows are over, or until `until`. A flow that fails ends no other."""
+    def run_all(self, until: int) -> None:
+        """Let time pass until all flows and collectives are over, or until `until`. One that fails ends no
+        other."""
         while self._native.open and self.now < until:
             self._native.run(until)
 

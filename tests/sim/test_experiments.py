@@ -7,7 +7,7 @@ import pytest
 from csaud_controller.base.yamlfile import ConfigError
 from csaud_runs.errors import RunError
 from csaud_sim.cli import app
-from csaud_sim.experiment.columns import FLOWS, TOTALS
+from csaud_sim.experiment.columns import COLLECTIVES, FLOWS, TOTALS
 from csaud_sim.experiment.comparison import compare, figures_of, load_runs
 from csaud_sim.experiment.measure import measure
 from csaud_sim.experiment.model import Experiment, load_experiment
@@ -89,6 +89,30 @@ def test_what_is_not_over_at_the_limit_is_counted() -> None:
     assert np.isnan(found.flows["fct_ns"]).sum() == found.totals["unfinished"]
 
 
+def test_collectives_wait_for_the_slowest_rank() -> None:
+    """An all-reduce takes what its bytes take on a link and little more; a straggler puts off its start."""
+    nbytes, ranks = 4_000_000, 4
+    asked = {"bytes": nbytes, "repeats": 5, "compute": "100us", "straggler": "50us"}
+    found = measure(experiment(traffic=None, collectives=asked)).collectives
+    least = 2 * (ranks - 1) / ranks * nbytes * 8 / 100  # ns at 100 Gbit/s
+    assert len(found["completion_ns"]) == 5
+    assert (found["waited_ns"] > least).all() and (found["waited_ns"] < 1.5 * least).all()
+    assert found["started_ns"][0] == 100_000
+    assert found["completion_ns"][0] - found["waited_ns"][0] == 50_000
+
+
+@pytest.mark.parametrize(
+    "operation", ["all_reduce.halving_doubling", "all_gather.ring", "broadcast.tree", "all_to_all.pairwise"]
+)
+def test_collectives_beside_traffic(operation: str) -> None:
+    asked = {"operation": operation, "bytes": 400_000, "repeats": 3}
+    found = measure(experiment(traffic={"flows": 50, "load": 0.3}, collectives=asked))
+    assert found.totals["collectives"] == 3
+    assert found.totals["unfinished"] == 0
+    assert (found.collectives["completion_ns"] > 0).all()
+    assert (np.diff(found.collectives["started_ns"]) > 0).all()
+
+
 def test_a_sweep_goes_on_where_it_stopped(file: Path, tmp_path: Path) -> None:
     tasks = tasks_of(load_experiment(file))
     assert [str(task) for task in tasks[:3]] == ["ecmp, seed 1", "random, seed 1", "ecmp, seed 2"]
@@ -122,7 +146,7 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", str(out), "--against", "ecmp"])
     assert done.exit_code == 0, done.output
     page = (out / "report.html").read_text()
-    assert "Reduction against ecmp" in page and page.count("<svg") == 2
+    assert "reduction against ecmp" in page and page.count("<svg") == 2
     assert (out / "figures" / "slowdown.pdf").exists()
     done = CliRunner().invoke(app, ["report", str(out), "--against", "rc"])
     assert done.exit_code == 1
@@ -141,6 +165,8 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
         ("traffic: {}\ncore: {windows: 3}", "core.windows"),
         ("traffic: {}\npolicy: {limits: {trim_at: 5000}}", "policy"),
         ("traffic: {pattern: incast, senders: 4}", "traffic.senders"),
+        ("collectives: {bytes: 1000, operation: all_reduce.star}", "collectives.operation"),
+        ("collectives: {bytes: 1000, ranks: 9}", "collectives.ranks"),
     ],
 )
 def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: str) -> None:
@@ -176,10 +202,16 @@ def test_a_reduction_is_of_the_same_seeds(file: Path, tmp_path: Path) -> None:
     assert (exact.value, exact.low, exact.high) == pytest.approx((0.4, 0.4, 0.4))
     run_all(tasks_of(load_experiment(file)), tmp_path, 2, print)
     ecmp, random = (figures_of(setting, runs) for setting, runs in load_runs(tmp_path).items())
-    assert compare(ecmp, ecmp).fct[1].value == 0
+    assert compare(ecmp, ecmp).percentiles["fct_us"][1].value == 0
     assert compare(random, ecmp).against == "ecmp"
 
 
-@pytest.mark.parametrize("name", [*FLOWS, *TOTALS])
+@pytest.mark.parametrize("name", [*FLOWS, *COLLECTIVES, *TOTALS])
 def test_every_column_and_total_is_documented(name: str) -> None:
     assert f"`{name}`" in DOCS.read_text()
+
+
+def test_the_experiment_of_the_manual_is_one(tmp_path: Path) -> None:
+    (text,) = (part.split("```")[0] for part in DOCS.read_text().split("```yaml\n")[1:])
+    (tmp_path / "loads.yaml").write_text(text)
+    assert len(tasks_of(load_experiment(tmp_path / "loads.yaml"))) == 10 * 4 * 2

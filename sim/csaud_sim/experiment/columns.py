@@ -15,9 +15,16 @@ FLOWS: dict[str, str] = {
     "measured": "it started after the warm-up: figures are of such flows alone",
 }
 
+COLLECTIVES: dict[str, str] = {
+    "started_ns": "when the first rank called it, virtual time",
+    "completion_ns": "from then until the last rank had its result",
+    "waited_ns": "from when the last rank called it until then",
+}
+
 TOTALS: dict[str, str] = {
     "flows": "flows",
     "unfinished": "flows that were not over at the time limit",
+    "collectives": "collectives that are over",
     "virtual_s": "virtual time at the end",
     "hops": "packets that switches received",
     "tx_data": "DATA copies that hosts sent",

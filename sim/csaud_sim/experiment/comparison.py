@@ -16,6 +16,11 @@ from csaud_sim.experiment.sweep import RUNS
 
 SHARES = (50.0, 99.0, 99.9)
 """Percentiles that are shown."""
+MEASURES = {
+    "slowdown": "slowdown of flows",
+    "fct_us": "flow completion time, us",
+    "completion_us": "completion time of collectives, us",
+}
 _NS_IN_US = 1e3
 
 Floats = npt.NDArray[np.float64]
@@ -26,15 +31,14 @@ class SettingFigures:
     """One setting, over its seeds.
 
     Attributes:
-        slowdown, fct_us: estimates, in the order of SHARES.
+        percentiles: estimates by what was measured (MEASURES, those that there are), in the order of SHARES.
         totals: means over seeds, by name (`columns.TOTALS`).
-        per_seed: (seeds, SHARES) of both, for comparisons.
+        per_seed: (seeds, SHARES) of the same, for comparisons.
     """
 
     setting: str
     seeds: tuple[int, ...]
-    slowdown: tuple[Estimate, ...]
-    fct_us: tuple[Estimate, ...]
+    percentiles: Mapping[str, tuple[Estimate, ...]]
     totals: Mapping[str, float]
     per_seed: Mapping[str, Floats]
 
@@ -45,8 +49,7 @@ class Reduction:
 
     setting: str
     against: str
-    slowdown: tuple[Estimate, ...]
-    fct: tuple[Estimate, ...]
+    percentiles: Mapping[str, tuple[Estimate, ...]]
 
 
 def load_runs(folder: Path) -> dict[str, list[Run]]:
@@ -73,19 +76,28 @@ def load_runs(folder: Path) -> dict[str, list[Run]]:
 
 
 def figures_of(setting: str, runs: Sequence[Run]) -> SettingFigures:
-    """RunError where no flow of some run is over."""
+    """RunError where nothing of a kind that was asked for is over in some run."""
     per_seed = {
-        "slowdown": np.array([_percentiles(run, "slowdown") for run in runs]),
-        "fct": np.array([_percentiles(run, "fct_ns") for run in runs]) / _NS_IN_US,
+        measure: np.array([np.percentile(_values(run, measure), SHARES) for run in runs])
+        for measure in MEASURES
+        if measure in measures_of(runs[0])
     }
     return SettingFigures(
         setting,
         tuple(run.seed for run in runs),
-        tuple(mean_over_seeds(values) for values in per_seed["slowdown"].T),
-        tuple(mean_over_seeds(values) for values in per_seed["fct"].T),
+        {
+            measure: tuple(mean_over_seeds(values) for values in found.T)
+            for measure, found in per_seed.items()
+        },
         {name: float(np.mean([run.totals[name] for run in runs])) for name in runs[0].totals},
         per_seed,
     )
+
+
+def measures_of(run: Run) -> tuple[str, ...]:
+    """Those of MEASURES that a run has."""
+    flows = ("slowdown", "fct_us") if run.settings["traffic"] is not None else ()
+    return (*flows, "completion_us") if run.settings["collectives"] is not None else flows
 
 
 def compare(ours: SettingFigures, theirs: SettingFigures) -> Reduction:
@@ -94,17 +106,25 @@ def compare(ours: SettingFigures, theirs: SettingFigures) -> Reduction:
     if not common:
         raise RunError(f"{ours.setting} and {theirs.setting} have no seed in common")
 
-    def of(kind: str) -> tuple[Estimate, ...]:
-        mine = ours.per_seed[kind][[ours.seeds.index(seed) for seed in common]]
-        other = theirs.per_seed[kind][[theirs.seeds.index(seed) for seed in common]]
+    def of(measure: str) -> tuple[Estimate, ...]:
+        mine = ours.per_seed[measure][[ours.seeds.index(seed) for seed in common]]
+        other = theirs.per_seed[measure][[theirs.seeds.index(seed) for seed in common]]
         return tuple(reduction(a, b) for a, b in zip(mine.T, other.T, strict=True))
 
-    return Reduction(ours.setting, theirs.setting, of("slowdown"), of("fct"))
+    both = [measure for measure in ours.per_seed if measure in theirs.per_seed]
+    return Reduction(ours.setting, theirs.setting, {measure: of(measure) for measure in both})
 
 
-def _percentiles(run: Run, name: str) -> Floats:
-    values = run.column(name)
-    values = values[~np.isnan(values)]
+def values_of(run: Run, measure: str) -> Floats:
+    """What a run measured: of every flow, or of every collective; what is not over is left out."""
+    if measure == "completion_us":
+        return np.array(run.collectives["completion_ns"], np.float64) / _NS_IN_US
+    values = run.column("slowdown") if measure == "slowdown" else run.column("fct_ns") / _NS_IN_US
+    return np.asarray(values[~np.isnan(values)], np.float64)
+
+
+def _values(run: Run, measure: str) -> Floats:
+    values = values_of(run, measure)
     if not len(values):
-        raise RunError(f"{run.path}: no flow of it is over")
-    return np.asarray(np.percentile(values, SHARES), np.float64)
+        raise RunError(f"{run.path}: nothing of it is over that {MEASURES[measure]} could be of")
+    return values

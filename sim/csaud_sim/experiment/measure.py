@@ -15,9 +15,12 @@ from csaud_controller.inventory import Fabric, load_fabric
 from csaud_topologies.job.telemetry import switch_counts
 from csaud_topologies.record.books import DATA, HostCounts
 from csaud_topologies.scenario.host_settings import host_settings
+from csaud_topologies.scenario.model import Workers
+from csaud_topologies.scenario.placement import place
 
+from csaud_sim.experiment.collectives import RunningCollectives
 from csaud_sim.experiment.ideal import ideal_times
-from csaud_sim.experiment.model import Experiment
+from csaud_sim.experiment.model import Collectives, Experiment
 from csaud_sim.experiment.traffic import make_flows
 from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.network import Network, Seat
@@ -32,10 +35,13 @@ class Measured:
     Attributes:
         flows: columns by name, one element a flow; `columns.FLOWS` has their meaning.
         totals: figures of the whole run; `columns.TOTALS` has their meaning.
+        collectives: columns by name, one element a collective that is over; `columns.COLLECTIVES`. Empty
+            where none were asked for.
     """
 
     flows: Mapping[str, Column]
     totals: Mapping[str, float]
+    collectives: Mapping[str, Column]
 
 
 def fabric_of(experiment: Experiment) -> Fabric:
@@ -54,24 +60,18 @@ def measure(experiment: Experiment) -> Measured:
         for host in hosts
     ]
     network = Network(simulated, seats, pipeline_ns=experiment.pipeline, payloads=False)
-    rates = np.array([fabric.link_of(fabric.edge_at[fabric.attachment(host)]).rate for host in hosts])
-    to = experiment.traffic.to
-    wanted = make_flows(experiment.traffic, rates, None if to is None else hosts.index(to), experiment.seed)
-    ideal = ideal_times(
-        fabric,
-        hosts,
-        wanted.src,
-        wanted.dst,
-        wanted.bytes,
-        path_mtu=network.path_mtu,
-        pipeline_ns=experiment.pipeline,
-    )
-    network.add_flows(wanted.src, wanted.dst, wanted.bytes, wanted.start_ns)
+    running = None
+    if experiment.collectives is not None:
+        running = RunningCollectives(
+            network, experiment.collectives, _ranks(experiment.collectives, fabric), experiment.seed
+        )
+    ideal = _add_flows(experiment, fabric, network)
     ready = time.monotonic()
-    network.run_flows(experiment.time_limit)
+    network.run_all(experiment.time_limit)
     done = time.monotonic()
     found = network.flows()
     fct = found["finished_ns"] - found["start_ns"]
+    warmup = experiment.traffic.warmup if experiment.traffic is not None else 0
     flows = {
         **{name: found[name] for name in ("src", "dst", "bytes", "start_ns")},
         "fct_ns": fct,
@@ -79,17 +79,47 @@ def measure(experiment: Experiment) -> Measured:
         "ideal_ns": ideal,
         "slowdown": fct / ideal,
         "status": found["status"],
-        "measured": found["start_ns"] >= experiment.traffic.warmup,
+        "measured": found["start_ns"] >= warmup,
     }
+    completed = running.completed() if running is not None else None
     totals = {
         **_totals(simulated, network),
         "flows": float(len(fct)),
         "unfinished": float(np.isnan(fct).sum()),
+        "collectives": float(0 if completed is None else len(completed.started_ns)),
         "virtual_s": network.now / 1e9,
         "setup_s": ready - began,
         "run_s": done - ready,
     }
-    return Measured(flows, totals)
+    return Measured(flows, totals, {} if completed is None else vars(completed))
+
+
+def _add_flows(experiment: Experiment, fabric: Fabric, network: Network) -> npt.NDArray[np.float64]:
+    """The experiment's flows, if any; their ideal times."""
+    traffic = experiment.traffic
+    if traffic is None:
+        return np.empty(0)
+    hosts = list(fabric.hosts)
+    rates = np.array([fabric.link_of(fabric.edge_at[fabric.attachment(host)]).rate for host in hosts])
+    to = None if traffic.to is None else hosts.index(traffic.to)
+    flows = make_flows(traffic, rates, to, experiment.seed)
+    network.add_flows(flows.src, flows.dst, flows.bytes, flows.start_ns)
+    return ideal_times(
+        fabric,
+        hosts,
+        flows.src,
+        flows.dst,
+        flows.bytes,
+        path_mtu=network.path_mtu,
+        pipeline_ns=experiment.pipeline,
+    )
+
+
+def _ranks(asked: Collectives, fabric: Fabric) -> list[int]:
+    """Numbers of the hosts that take part, in rank order."""
+    placed = place(fabric, Workers(count=asked.ranks, placement=asked.placement))
+    numbers = {host: number for number, host in enumerate(fabric.hosts)}
+    return [numbers[host] for host in placed]
 
 
 def _totals(fabric: SimulatedFabric, network: Network) -> dict[str, float]:

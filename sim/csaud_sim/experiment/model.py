@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from csaud._core import EndpointConfig
+from csaud.collectives.registry import names
 from csaud_controller.base.units import Duration, Rate, at_least
 from csaud_controller.base.yamlfile import FieldError, load_model, mistake, parse_yaml
 from csaud_controller.inventory import Fabric
@@ -21,6 +22,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points
 from csaud_sim.simulated_settings import check_host
+
+ALL_TO_ALL = "all_to_all.pairwise"
+"""The one operation that is in no registry, as its schedule depends on what each rank has for each."""
 
 Setting = dict[str, Any]
 """Keys of an experiment (dotted) and their values."""
@@ -65,6 +69,35 @@ class Traffic(_Strict):
         return value
 
 
+class Collectives(_Strict):
+    """Collectives one after the other: each rank calls the next one when it has computed since the last."""
+
+    operation: str = Field(
+        default="all_reduce.ring", description="a schedule of the host library, or all_to_all.pairwise"
+    )
+    bytes: int = Field(ge=4, description="array of a rank, of float32")
+    repeats: int = Field(default=10, ge=1)
+    ranks: int | None = Field(default=None, ge=2, description="default: every host")
+    placement: Literal["spread", "block"] = Field(default="spread", description="as of a scenario's workers")
+    compute: Duration = Field(default=0, description="mean time that a rank computes before each")
+    deviation: Duration = Field(default=0, description="of that time")
+    straggler: Duration = Field(default=0, description="what one rank, another one each time, takes longer")
+
+    @field_validator("operation")
+    @classmethod
+    def _known(cls, value: str) -> str:
+        if value not in (known := [*names(), ALL_TO_ALL]):
+            raise ValueError(f"expected one of {', '.join(known)}, got {value!r}")
+        return value
+
+    @field_validator("bytes")
+    @classmethod
+    def _whole(cls, value: int) -> int:
+        if value % 4:
+            raise ValueError(f"expected whole elements of 4 bytes, got {value}")
+        return value
+
+
 class Sweep(_Strict):
     """What is run: every setting with every seed."""
 
@@ -88,7 +121,8 @@ class Experiment(_Strict):
     link_delay: Duration | None = Field(default=None, description="the same")
     buffer: int | None = Field(default=None, ge=1, description="packets per priority queue, the same")
     pipeline: Duration = Field(default=0, description="of every switch")
-    traffic: Traffic
+    traffic: Traffic | None = Field(default=None, description="open loop; or beside the collectives")
+    collectives: Collectives | None = None
     policy: Policy = Policy(spray="random")
     faults: list[FaultRule] = Field(default_factory=list)
     host: dict[str, str | int | float | bool] = Field(
@@ -104,6 +138,8 @@ class Experiment(_Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Experiment:
+        if self.traffic is None and self.collectives is None:
+            raise ValueError("expected traffic, collectives or both")
         check_host(self.host)
         for name, value in self.core.items():
             known = [each for each in dir(EndpointConfig) if not each.startswith("_")]
@@ -141,12 +177,12 @@ class Experiment(_Strict):
             self.policy.check(fabric)
         except FieldError as error:
             raise FieldError(("policy", *error.loc), str(error)) from None
-        if self.traffic.to is not None and self.traffic.to not in fabric.hosts:
-            raise FieldError(("traffic", "to"), f"{fabric.name} has no host {self.traffic.to}")
-        if self.traffic.pattern == "incast" and self.traffic.senders >= len(fabric.hosts):
-            raise FieldError(("traffic", "senders"), f"expected less than its {len(fabric.hosts)} hosts")
         if len(fabric.hosts) < 2:
             raise FieldError(("fabric",), f"{fabric.name} has {len(fabric.hosts)} hosts; expected 2 or more")
+        if self.traffic is not None:
+            _check_traffic(self.traffic, fabric)
+        if self.collectives is not None and (self.collectives.ranks or 0) > len(fabric.hosts):
+            raise FieldError(("collectives", "ranks"), f"expected at most its {len(fabric.hosts)} hosts")
         return fabric
 
     @property
@@ -156,13 +192,20 @@ class Experiment(_Strict):
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
+def _check_traffic(traffic: Traffic, fabric: Fabric) -> None:
+    if traffic.to is not None and traffic.to not in fabric.hosts:
+        raise FieldError(("traffic", "to"), f"{fabric.name} has no host {traffic.to}")
+    if traffic.pattern == "incast" and traffic.senders >= len(fabric.hosts):
+        raise FieldError(("traffic", "senders"), f"expected less than its {len(fabric.hosts)} hosts")
+
+
 def is_experiment(path: Path) -> bool:
-    """Whether it has `traffic`, which no scenario has."""
+    """Whether it has `traffic` or `collectives`, which no scenario has."""
     try:
         value, _ = parse_yaml(path.read_text(), str(path))
     except OSError:
         return False
-    return isinstance(value, dict) and "traffic" in value
+    return isinstance(value, dict) and not value.keys().isdisjoint(("traffic", "collectives"))
 
 
 def load_experiment(path: Path, overrides: Mapping[str, str] | None = None) -> Experiment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -39,6 +39,7 @@ class Run:
         seed: the run's.
         settings: the whole experiment, as it was run.
         totals: see `columns.TOTALS`.
+        collectives: see `columns.COLLECTIVES`; empty where none were asked for.
     """
 
     path: Path
@@ -47,6 +48,7 @@ class Run:
     seed: int
     settings: Mapping[str, Any]
     totals: Mapping[str, float]
+    collectives: Mapping[str, Sequence[int]]
 
     def column(self, name: str) -> npt.NDArray[Any]:
         """Of the measured flows; nan where there is no value."""
@@ -66,6 +68,7 @@ def write_run(path: Path, measured: Measured, experiment: Experiment, setting: s
         "seed": experiment.seed,
         "settings": json.loads(settings_text(experiment)),
         "totals": dict(measured.totals),
+        "collectives": {name: values.tolist() for name, values in measured.collectives.items()},
     }
     columns = {name: _array(measured.flows[name]) for name in FLOWS}
     fields = [pa.field(name, columns[name].type, metadata={"about": FLOWS[name]}) for name in columns]
@@ -95,6 +98,7 @@ def read_run(path: Path) -> Run:
         about["seed"],
         about["settings"],
         about["totals"],
+        about["collectives"],
     )
 
 

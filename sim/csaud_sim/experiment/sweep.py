@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from csaud_sim.experiment.measure import fabric_of, measure
+from csaud_sim.experiment.measure import Measured, fabric_of, measure
 from csaud_sim.experiment.model import Experiment, Setting, with_keys
 from csaud_sim.experiment.results import ENDING, write_run
 
@@ -97,11 +97,27 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, s
 def _run(task: Task, out: Path) -> str:
     measured = measure(task.experiment)
     write_run(task.path(out), measured, task.experiment, task.setting)
-    slowdown = measured.flows["slowdown"][measured.flows["measured"]]
-    slowdown = slowdown[~np.isnan(slowdown)]
-    p99 = f"p99 slowdown {np.percentile(slowdown, 99):.2f}" if len(slowdown) else "no flow is over"
-    unfinished = measured.totals["unfinished"]
-    return p99 + (f", {unfinished:,.0f} flows unfinished" if unfinished else "")
+    return _in_words(measured)
+
+
+def _in_words(measured: Measured) -> str:
+    words = []
+    if len(measured.flows["slowdown"]):
+        slowdown = measured.flows["slowdown"][measured.flows["measured"]]
+        slowdown = slowdown[~np.isnan(slowdown)]
+        words.append(
+            f"p99 slowdown {np.percentile(slowdown, 99):.2f}" if len(slowdown) else "no flow is over"
+        )
+    if unfinished := measured.totals["unfinished"]:
+        words.append(f"{unfinished:,.0f} flows unfinished")
+    if measured.collectives:
+        completion = measured.collectives["completion_ns"]
+        words.append(
+            f"collectives p50 {np.percentile(completion, 50) / 1e3:,.1f} us"
+            if len(completion)
+            else "no collective is over"
+        )
+    return ", ".join(words)
 
 
 def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:

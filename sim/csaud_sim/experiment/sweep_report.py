@@ -16,7 +16,14 @@ from rich.console import Console
 from rich.table import Table
 
 from csaud_sim.experiment.columns import TOTALS
-from csaud_sim.experiment.comparison import SHARES, Reduction, SettingFigures
+from csaud_sim.experiment.comparison import (
+    MEASURES,
+    SHARES,
+    Reduction,
+    SettingFigures,
+    measures_of,
+    values_of,
+)
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.statistics import LEAST_SEEDS, Estimate
 
@@ -24,10 +31,6 @@ _TEMPLATE = Path(__file__).with_name("sweep.html.j2")
 _COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, GREY)
 _DASHES = ("-", "--", ":")
 _POINTS = 1000  # of a curve
-_CURVES = {
-    "slowdown": ("slowdown", 1.0, "slowdown"),
-    "fct": ("fct_ns", 1e3, "flow completion time, us"),
-}
 
 
 def text_of(estimate: Estimate, percent: bool = False) -> str:
@@ -45,13 +48,13 @@ def print_tables(
     figures: Sequence[SettingFigures], reductions: Sequence[Reduction], console: Console
 ) -> None:
     """Figures by setting; then what was compared."""
-    for name, kind in (("slowdown", "slowdown"), ("flow completion time, us", "fct_us")):
-        table = Table(title=name, title_justify="left")
+    for measure in figures[0].percentiles:
+        table = Table(title=MEASURES[measure], title_justify="left")
         table.add_column("setting")
         for heading in ("seeds", *(f"p{share:g}" for share in SHARES)):
             table.add_column(heading, justify="right")
         for each in figures:
-            table.add_row(each.setting, str(len(each.seeds)), *map(text_of, getattr(each, kind)))
+            table.add_row(each.setting, str(len(each.seeds)), *map(text_of, each.percentiles[measure]))
         console.print(table)
     table = Table(title="packets, means over seeds", title_justify="left")
     table.add_column("setting")
@@ -60,13 +63,14 @@ def print_tables(
     for each in figures:
         table.add_row(each.setting, *(f"{value:,.0f}" for value in packets_of(each.totals)))
     console.print(table)
-    if reductions:
-        table = Table(title=f"reduction against {reductions[0].against}", title_justify="left")
+    for measure in reductions[0].percentiles if reductions else ():
+        title = f"{MEASURES[measure]}: reduction against {reductions[0].against}"
+        table = Table(title=title, title_justify="left")
         table.add_column("setting")
-        for heading in (f"{kind} p{share:g}" for kind in ("slowdown", "FCT") for share in SHARES):
-            table.add_column(heading, justify="right")
+        for share in SHARES:
+            table.add_column(f"p{share:g}", justify="right")
         for red in reductions:
-            table.add_row(red.setting, *(text_of(value, True) for value in (*red.slowdown, *red.fct)))
+            table.add_row(red.setting, *(text_of(value, True) for value in red.percentiles[measure]))
         console.print(table)
     if any(len(each.seeds) < LEAST_SEEDS for each in figures):
         console.print(f"no interval where there are fewer than {LEAST_SEEDS} seeds", style="dim")
@@ -85,24 +89,25 @@ def packets_of(totals: Mapping[str, float]) -> tuple[float, ...]:
 
 
 def curves(runs: Mapping[str, Sequence[Run]]) -> dict[str, Drawn]:
-    """Share of flows that took longer, both axes logarithmic, over all seeds of each setting."""
+    """Share of flows, or collectives, that took longer; both axes logarithmic, all seeds of a setting."""
     drawn = {}
-    for stem, (column, unit, label) in _CURVES.items():
+    for measure in measures_of(next(iter(runs.values()))[0]):
+        label = MEASURES[measure]
         figure, axes = new_figure()
-        columns: dict[str, Any] = {"share of flows that took longer": _shares()}
+        columns: dict[str, Any] = {"share that took longer": _shares()}
         for number, (setting, those) in enumerate(runs.items()):
-            values = np.concatenate([run.column(column) for run in those]) / unit
-            at = np.quantile(values[~np.isnan(values)], 1 - _shares())
+            values = np.concatenate([values_of(run, measure) for run in those])
+            at = np.quantile(values, 1 - _shares())
             colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number // len(_COLOURS) % len(_DASHES)]
             axes.plot(at, _shares(), color=colour, linestyle=dash, label=setting)
             columns[f"{label}: {setting}"] = at
-        axes.set(xlabel=label, ylabel="share of flows that took longer", xscale="log", yscale="log")
+        axes.set(xlabel=label, ylabel="share that took longer", xscale="log", yscale="log")
         axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_major_formatter("{x:g}")
         axes.legend(frameon=False)
-        drawn[stem] = Drawn(figure, columns)
+        drawn[measure] = Drawn(figure, columns)
     return drawn
 
 
@@ -132,6 +137,7 @@ def write_sweep_report(
             experiment=first.experiment,
             settings=first.settings,
             shares=SHARES,
+            measures=MEASURES,
             figures=figures,
             packets=[packets_of(each.totals) for each in figures],
             reductions=reductions,
@@ -147,12 +153,17 @@ def _write_csv(path: Path, figures: Sequence[SettingFigures]) -> None:
     """A row a setting: every estimate with its interval, every total."""
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
-        names = [f"{kind}_p{share:g}" for kind in ("slowdown", "fct_us") for share in SHARES]
+        names = [f"{measure}_p{share:g}" for measure in figures[0].percentiles for share in SHARES]
         rows.writerow(
             ["setting", "seeds", *(f"{n}{part}" for n in names for part in ("", "_low", "_high")), *TOTALS]
         )
         for each in figures:
-            values = [part for e in (*each.slowdown, *each.fct_us) for part in (e.value, e.low, e.high)]
+            values = [
+                part
+                for estimates in each.percentiles.values()
+                for e in estimates
+                for part in (e.value, e.low, e.high)
+            ]
             rows.writerow(
                 [each.setting, len(each.seeds), *values, *(each.totals.get(name, "") for name in TOTALS)]
             )

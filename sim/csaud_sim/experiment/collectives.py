@@ -1,0 +1,96 @@
+"""Collectives of an experiment: the host library's schedules, one after the other, with time for computing
+between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from csaud import _core
+from csaud.collectives import pairwise, registry
+from csaud.collectives.executor import Collective
+from csaud.collectives.reductions import REDUCTIONS
+from csaud.collectives.schedule import Schedule
+from csaud.collectives.timing import StepTimes
+
+from csaud_sim.experiment.model import ALL_TO_ALL, Collectives
+from csaud_sim.network import Network
+
+_ELEMENT = np.dtype(np.float32)
+_REDUCING = ("all_reduce.", "reduce_scatter.")
+
+Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Completion:
+    """One element a collective, ns of virtual time; those that were not over when the run ended are left out.
+
+    Attributes:
+        started_ns: when the first rank called it.
+        completion_ns: from then until the last rank had its result.
+        waited_ns: from when the last rank called it until then.
+    """
+
+    started_ns: Times
+    completion_ns: Times
+    waited_ns: Times
+
+
+class RunningCollectives:
+    """All of them, started.
+
+    Args:
+        network: its hosts `ranks` take part, in this order.
+        seed: of the computing times.
+    """
+
+    def __init__(self, network: Network, asked: Collectives, ranks: Sequence[int], seed: int) -> None:
+        self._asked = asked
+        self._computing = computing_times(asked, len(ranks), seed)
+        count = asked.bytes // _ELEMENT.itemsize
+        longest = network.max_message_bytes // _ELEMENT.itemsize
+        self._runs: list[list[_core.Execution]] = []
+        data, source = network.length_only(asked.bytes), network.length_only(asked.bytes)
+        for place, rank in enumerate(ranks):
+            schedule = schedule_of(asked.operation, place, len(ranks), count, longest)
+            reduces = asked.operation.startswith(_REDUCING)
+            collective = Collective(
+                schedule, _ELEMENT, REDUCTIONS["sum"] if reduces else None, ranks=ranks, times=StepTimes()
+            )
+            native = network.without_reduction(collective.native)
+            room = network.length_only(schedule.scratch * _ELEMENT.itemsize) if schedule.scratch else None
+            runs = [_core.Execution(native, number, data, source, room) for number in range(asked.repeats)]
+            network.start(rank, runs[0], at=int(self._computing[0, place]))
+            for number, run in enumerate(runs[1:], 1):
+                network.follow(rank, run, int(self._computing[number, place]))
+            self._runs.append(runs)
+
+    def completed(self) -> Completion:
+        """What is over of them."""
+        over = [all(runs[n].ended for runs in self._runs) for n in range(self._asked.repeats)]
+        done = over.index(False) if False in over else len(over)
+        ended = np.array([[runs[n].ended_ns for runs in self._runs] for n in range(done)], np.int64)
+        ended = ended.reshape(done, len(self._runs))
+        called = np.vstack([np.zeros((1, ended.shape[1]), np.int64), ended])[:done] + self._computing[:done]
+        started, last = called.min(axis=1, initial=np.iinfo(np.int64).max), ended.max(axis=1, initial=0)
+        return Completion(started, last - started, last - called.max(axis=1, initial=0))
+
+
+def schedule_of(operation: str, rank: int, size: int, count: int, longest: int) -> Schedule:
+    """A schedule by name; of `all_to_all.pairwise`, equal parts for all."""
+    if operation == ALL_TO_ALL:
+        parts = [count // size] * size
+        return pairwise.all_to_all(rank, size, parts, parts, longest)
+    return registry.build(operation, rank, size, count, longest)
+
+
+def computing_times(asked: Collectives, ranks: int, seed: int) -> Times:
+    """(repeats, ranks), ns: normal, not below 0; in each row one rank, drawn, takes `straggler` more."""
+    random = np.random.default_rng([seed, 0xC0])
+    drawn = random.normal(asked.compute, asked.deviation, (asked.repeats, ranks))
+    times = np.maximum(drawn, 0)
+    times[np.arange(asked.repeats), random.integers(0, ranks, asked.repeats)] += asked.straggler
+    return times.astype(np.int64)
