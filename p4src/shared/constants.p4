@@ -42,8 +42,11 @@ const bit<2> KIND_LOSS = 3;
 
 // Priority queues, 7 served first.
 const bit<3> PRIORITY_DATA = 0;
+const bit<3> PRIORITY_OTHER = 0;   // where no DSCP says otherwise
 const bit<3> PRIORITY_CONTROL = 6;
 const bit<3> PRIORITY_LOSS = 7;
+
+const bit<64> LOSS_BURST = 8192;   // bytes that LOSS may be ahead of its share of a link
 
 // BMv2's standard_metadata.instance_type.
 const bit<32> INSTANCE_INGRESS_CLONE = 1;
@@ -54,5 +57,10 @@ const bit<32> DISCARD_BAD_CHECKSUM = 0;
 const bit<32> DISCARD_TTL_EXPIRED = 1;
 const bit<32> DISCARD_NO_ROUTE = 2;
 const bit<32> DISCARD_CUT_SHORT = 3;   // the frame ends inside its Ethernet, IPv4 or ARP header
+
+// Why a packet from a host's port is refused: index of the counter `refused`.
+const bit<2> REFUSED_LOSS = 0;     // switches alone make them
+const bit<2> REFUSED_SOURCE = 1;   // an address that does not belong to the port
+const bit<2> REFUSED_CLASS = 2;    // a class that the port may not use
 
 #endif

@@ -3,7 +3,29 @@ control Classify(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsi
                  inout ingress_intrinsic_metadata_for_tm_t to_tm) {
     Counter<bit<64>, bit<9>>(PORTS_BY_KIND, CounterType_t.PACKETS_AND_BYTES) ingress_kind;
 
+    DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_dscp;
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) port_and_kind;
+
+    action set_queue(bit<3> queue) {
+        to_tm.qid = (QueueId_t)queue;
+        meta.own_queue = (bit<4>)queue;
+        by_dscp.count();
+    }
+
+    action share_queue() {
+        to_tm.qid = (QueueId_t)QUEUE_OF_OTHERS;
+        meta.own_queue = (bit<4>)QUEUE_OF_OTHERS;
+        by_dscp.count();
+    }
+
+    // Traffic that is not CSA has the queue that its DSCP says; what CSA packets are says theirs.
+    table queues {
+        key = { hdr.ipv4.dscp: exact @name("dscp"); }
+        actions = { set_queue; share_queue; }
+        const default_action = share_queue();
+        counters = by_dscp;
+        size = QUEUES;
+    }
 
     // Lengths that are too short, by how much. A step of its own: a condition takes no such range.
     action measure() {
@@ -36,6 +58,9 @@ control Classify(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsi
                     to_tm.qid = (QueueId_t)PRIORITY_CONTROL;
                 }
             }
+        }
+        if (meta.kind == 0) {
+            queues.apply();
         }
         ingress_kind.count(port_and_kind.get({ intrinsic.ingress_port[6:0], meta.kind }));
     }

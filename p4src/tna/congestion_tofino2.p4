@@ -19,11 +19,12 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         }
     };
 
-    // In cells: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, everything else is
-    // dropped at drop_at; from alarm_at on what is admitted raises the alarm.
-    action set_limits(bit<16> trim_at, bit<16> no_trim_at, bit<16> drop_at, bit<16> alarm_at) {
+    // In cells: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, other traffic is dropped
+    // at other_at of its own queue, everything else at drop_at; from alarm_at on what is admitted raises the alarm.
+    action set_limits(bit<16> trim_at, bit<16> no_trim_at, bit<16> other_at, bit<16> drop_at, bit<16> alarm_at) {
         meta.trim_at = trim_at;
         meta.no_trim_at = no_trim_at;
+        meta.other_at = other_at;
         meta.drop_at = drop_at;
         meta.bridged.alarm_at = alarm_at;
         by_port.count();
@@ -32,7 +33,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
     table limits {
         key = { to_tm.ucast_egress_port: exact @name("port"); }
         actions = { set_limits; }
-        const default_action = set_limits(0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF);
+        const default_action = set_limits(0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF);
         counters = by_port;
         size = PORTS;
     }
@@ -74,6 +75,8 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
             } else {
                 meta.limit = meta.trim_at;
             }
+        } else if (meta.kind == 0) {
+            meta.limit = meta.other_at;
         } else {
             meta.limit = meta.drop_at;
         }

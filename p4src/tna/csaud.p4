@@ -22,6 +22,7 @@
 #include "checksum.p4"
 #include "punt.p4"
 #include "classify.p4"
+#include "edge.p4"
 #include "route.p4"
 #if __TARGET_TOFINO__ == 2
 #include "occupancy.p4"

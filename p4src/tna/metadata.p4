@@ -86,6 +86,11 @@ struct metadata_t {        // ingress
     bit<2> kind;
     bit<16> short_of_loss; // bytes that its UDP length is too short by
     bit<16> short_of_csa;
+    bit<1> from_host;      // it came in by a port whose packets are checked
+    bit<1> foreign;        // its source address does not belong there
+    bit<1> class_refused;
+    bit<1> refused;        // the edge does not let it in, for `refusal`
+    bit<2> refusal;        // low bits of the index of the counter `refused`
     bit<1> discard;        // no way for it, for `reason`
     bit<2> reason;         // index of the counter `discarded`
     bit<16> group;         // path group of the destination
@@ -111,6 +116,8 @@ struct metadata_t {        // ingress
     bit<11> second_queue;
     bit<16> depth;         // Tofino 2: of that queue, in cells
     bit<16> second_depth;
+    bit<4> own_queue;      // Tofino 2: which of the port's queues this packet joins, if that is not LOSS's or control's
+    bit<1> second_found;   // `alternative` has a second choice
     bit<1> forwarded;      // a live path was found
     bit<4> asked;          // copies of CSA fields, 0 where the packet is not CSA
     bit<3> cls;
@@ -122,6 +129,7 @@ struct metadata_t {        // ingress
     bit<1> signalled;
     bit<16> trim_at;
     bit<16> no_trim_at;
+    bit<16> other_at;
     bit<16> drop_at;
     bit<16> alarm_at;
     bit<16> limit;

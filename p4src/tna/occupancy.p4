@@ -1,5 +1,6 @@
 // How much waits for a port, known before the queue: the ghost thread of Tofino 2 writes the depth of each queue of
 // the traffic manager as it changes. Tofino has no such thread; there the depth is known behind the queue only.
+// A port has 16 queues, of which the packet's own counts: other traffic has another than DATA.
 // Two versions take turns, one being written while the other is read. And all of it twice, because a register is
 // read once in a packet's life and the least queue is a matter of two.
 Register<bit<16>, bit<11>>(2048) first_ping;
@@ -33,6 +34,9 @@ control Occupancy(in ghost_intrinsic_metadata_t ghost) {
 }
 
 control FirstDepth(inout metadata_t meta, in ghost_intrinsic_metadata_t ghost) {
+    Hash<bit<11>>(HashAlgorithm_t.IDENTITY) ping_queue;
+    Hash<bit<11>>(HashAlgorithm_t.IDENTITY) pong_queue;
+
     RegisterAction<bit<16>, bit<11>, bit<16>>(first_ping) read_ping = {
         void apply(inout bit<16> depth, out bit<16> seen) { seen = depth; }
     };
@@ -42,14 +46,17 @@ control FirstDepth(inout metadata_t meta, in ghost_intrinsic_metadata_t ghost) {
 
     apply {
         if (ghost.ping_pong == 0) {
-            meta.depth = read_ping.execute(meta.queue);
+            meta.depth = read_ping.execute(ping_queue.get({ meta.queue[10:4], meta.own_queue }));
         } else {
-            meta.depth = read_pong.execute(meta.queue);
+            meta.depth = read_pong.execute(pong_queue.get({ meta.queue[10:4], meta.own_queue }));
         }
     }
 }
 
 control SecondDepth(inout metadata_t meta, in ghost_intrinsic_metadata_t ghost) {
+    Hash<bit<11>>(HashAlgorithm_t.IDENTITY) ping_queue;
+    Hash<bit<11>>(HashAlgorithm_t.IDENTITY) pong_queue;
+
     RegisterAction<bit<16>, bit<11>, bit<16>>(second_ping) read_ping = {
         void apply(inout bit<16> depth, out bit<16> seen) { seen = depth; }
     };
@@ -59,9 +66,9 @@ control SecondDepth(inout metadata_t meta, in ghost_intrinsic_metadata_t ghost) 
 
     apply {
         if (ghost.ping_pong == 0) {
-            meta.second_depth = read_ping.execute(meta.second_queue);
+            meta.second_depth = read_ping.execute(ping_queue.get({ meta.second_queue[10:4], meta.own_queue }));
         } else {
-            meta.second_depth = read_pong.execute(meta.second_queue);
+            meta.second_depth = read_pong.execute(pong_queue.get({ meta.second_queue[10:4], meta.own_queue }));
         }
     }
 }

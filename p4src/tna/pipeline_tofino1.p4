@@ -8,6 +8,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
     FlowHashes() flow_hashes;
     Punt() punt;
     Classify() classify;
+    Edge() edge;
     Route() route;
     Spray() spray;
     Fault() fault;
@@ -27,9 +28,10 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
             to_tm.qid = (QueueId_t)PRIORITY_LOSS;
             exit;
         }
-        punt.apply(hdr, to_tm);
+        punt.apply(hdr, intrinsic, to_tm);
         classify.apply(hdr, meta, intrinsic, to_tm);
         meta.bridged.kind = meta.kind;
+        edge.apply(hdr, meta, intrinsic, to_deparser);
         route.apply(hdr, meta, to_deparser);
         spray.apply(hdr, meta, to_deparser, to_tm);
         fault.apply(hdr, meta, to_tm, to_deparser);

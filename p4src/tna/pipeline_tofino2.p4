@@ -12,6 +12,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
     FlowHashes() flow_hashes;
     Punt() punt;
     Classify() classify;
+    Edge() edge;
     Route() route;
     Spray() spray;
     Fault() fault;
@@ -27,8 +28,9 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
             to_tm.qid = (QueueId_t)PRIORITY_LOSS;
             exit;
         }
-        punt.apply(hdr, to_tm);
+        punt.apply(hdr, intrinsic, to_tm);
         classify.apply(hdr, meta, intrinsic, to_tm);
+        edge.apply(hdr, meta, intrinsic, to_deparser);
         route.apply(hdr, meta, to_deparser);
         spray.apply(hdr, meta, ghost, to_deparser, to_tm);
         congestion.apply(hdr, meta, to_tm, to_deparser);   // first: it would wait for what ends in fault injection

@@ -1,5 +1,7 @@
-// Frames that are for the controller: link probes by their EtherType.
-control Punt(inout headers_t hdr, inout ingress_intrinsic_metadata_for_tm_t to_tm) {
+// Frames that are for the controller: link probes, by EtherType and port. How many of them the CPU port takes is
+// a setting of the traffic manager, whose queue for it has a rate.
+control Punt(inout headers_t hdr, in ingress_intrinsic_metadata_t intrinsic,
+             inout ingress_intrinsic_metadata_for_tm_t to_tm) {
     DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_ether_type;
 
     action to_cpu() {
@@ -12,11 +14,14 @@ control Punt(inout headers_t hdr, inout ingress_intrinsic_metadata_for_tm_t to_t
     }
 
     table ether_type {
-        key = { hdr.ethernet.ether_type: exact; }
+        key = {
+            hdr.ethernet.ether_type: exact;
+            intrinsic.ingress_port: exact @name("port");
+        }
         actions = { to_cpu; pass; }
         const default_action = pass();
         counters = by_ether_type;
-        size = 16;
+        size = PUNTS;
     }
 
     apply {

@@ -1,10 +1,13 @@
 // Hashes that spread. A CRC is linear: alone it would send path ids that differ in few bits to few of the paths, and
 // a seed inside it would move all of them alike. So two of different polynomials are added, the seed in one of them,
-// and the upper half of the sum is taken, into which the lower half has carried. Tofino has no multiplication.
+// and the sum is folded by a third: each bit of the index is the parity of about half of the sum's, with all of their
+// carries. A part of the sum would do worse: its seed counts by one carry only, which two switches whose seeds agree in
+// one bit have in common three times out of four. Tofino has no multiplication.
 // Its random numbers have no seed: runs on it are not repeatable draw by draw.
 //
 // The chip's hash units also put an index together of parts of fields, where its arithmetic could not without tying
 // all of these fields to one place: an identity hash.
+#define FOLDING_CRC CRCPolynomial<bit<16>>(16w0x8BB7, true, false, false, 16w0, 16w0)   // that of T10-DIF: it is dense
 #define SECOND_CRC CRCPolynomial<bit<32>>(32w0x1EDC6F41, true, false, false, 32w0xFFFFFFFF, 32w0xFFFFFFFF)
 
 // What spray modes choose by. Ahead of all else, while nothing yet can end a packet's way: a table cannot be in an

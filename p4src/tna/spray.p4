@@ -17,6 +17,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta,
     Hash<bit<16>>(HashAlgorithm_t.IDENTITY) as_it_is;
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) port_and_kind;
     Hash<bit<11>>(HashAlgorithm_t.IDENTITY) port_and_path;
+    Hash<bit<16>>(HashAlgorithm_t.CUSTOM, FOLDING_CRC) fold;
     Random<bit<16>>() draw;
     ActionProfile(MEMBERS) path_selector;
     ActionSelector(path_selector, as_it_is, SelectorMode_t.FAIR, PATHS_PER_GROUP, GROUPS) path_groups;
@@ -175,6 +176,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta,
     }
 
     action forward_alternative(bit<9> port, bit<11> queue) {
+        meta.second_found = 1;
         meta.second_port = port;
         meta.second_queue = queue;
         by_second_choice.count();
@@ -215,7 +217,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta,
         policy.apply();
         if (meta.hashed == 1) {
             meta.mixed = meta.hash_a + meta.hash_b;
-            meta.index = meta.mixed[31:16];
+            meta.index = fold.get({ meta.mixed });
         } else if (meta.weighted == 1) {
             meta.bucket = meta.index[5:0];
             buckets.apply();
@@ -235,7 +237,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta,
             alternative.apply();
             second_depth.apply(meta, ghost);
             compare();
-            if (meta.room != 0) {   // fewer wait for the second
+            if (meta.second_found == 1 && meta.room != 0) {   // there is a second, and fewer wait for it
                 to_tm.ucast_egress_port = meta.second_port;
                 meta.depth = meta.second_depth;
             }

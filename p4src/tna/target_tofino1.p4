@@ -13,6 +13,10 @@ const MirrorId_t ALARM_SESSION = 1000;    // to RECIRCULATION_PORT, cut to the a
 // The copy that a LOSS is made of went through ingress: its TTL is counted down already.
 const bit<8> HOPS_OF_MADE_LOSS = 0;
 
+// Queue of traffic that is not CSA, where no DSCP says otherwise: its own, so that neither takes the room of the other.
+// The traffic manager shares the link out between it and the queue of DATA, by their weights.
+const bit<3> QUEUE_OF_OTHERS = 1;
+
 // A group of paths fits one word of the selector.
 #define PATHS_PER_GROUP 120
 

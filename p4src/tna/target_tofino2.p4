@@ -11,6 +11,10 @@ const MirrorId_t LOSS_SESSION = 1;
 // Ingress mirrors a packet as it came, so that its TTL is still to be counted down.
 const bit<8> HOPS_OF_MADE_LOSS = 1;
 
+// Queue of traffic that is not CSA, where no DSCP says otherwise: its own, so that neither takes the room of the other.
+// The traffic manager shares the link out between it and the queue of DATA, by their weights.
+const bit<3> QUEUE_OF_OTHERS = 1;
+
 // A group of paths fits one word of the selector.
 #define PATHS_PER_GROUP 120
 

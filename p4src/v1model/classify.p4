@@ -1,6 +1,26 @@
 // What a packet is to this fabric, counted where it comes in.
 control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    direct_counter(CounterType.packets_and_bytes) by_dscp;
     counter(PORTS_BY_KIND, CounterType.packets_and_bytes) ingress_kind;
+
+    action set_queue(bit<3> queue) {
+        standard_metadata.priority = queue;
+        by_dscp.count();
+    }
+
+    action share_queue() {
+        standard_metadata.priority = PRIORITY_OTHER;
+        by_dscp.count();
+    }
+
+    // Traffic that is not CSA has the queue that its DSCP says; what CSA packets are says theirs.
+    table queues {
+        key = { hdr.ipv4.dscp: exact @name("dscp"); }
+        actions = { set_queue; share_queue; }
+        const default_action = share_queue();
+        counters = by_dscp;
+        size = QUEUES;
+    }
 
     apply {
         if (hdr.csa.isValid()) {
@@ -26,6 +46,9 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
                 meta.kind = KIND_CONTROL;
                 standard_metadata.priority = PRIORITY_CONTROL;
             }
+        }
+        if (meta.kind == 0 && hdr.ipv4.isValid()) {
+            queues.apply();
         }
         // A LOSS that comes round again has not come in; it keeps the priority of the signal that made it.
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {

@@ -1,9 +1,9 @@
-// Is there room for the packet at its port: the occupancy shadow against the port's limits. And the alarm, which
+// Is there room for the packet at its port: the occupancy shadows against the port's limits. And the alarm, which
 // says that the shadow came near the real queue's end, where packets would be lost unseen.
 
 struct overflow_alarm_t {
     bit<16> port;
-    bit<16> depth;      // packets in the port's shadow, this one excluded
+    bit<16> depth;      // packets in the port's shadows, this one excluded
     bit<16> path_id;
     bit<8> kind;
     bit<48> at_us;      // the switch's clock
@@ -15,20 +15,25 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, inout standard_me
     counter(PORTS_BY_PATH, CounterType.packets_and_bytes) overflow;
     register<bit<48>>(PORTS) next_alarm;   // when the port may raise the next one, microseconds
 
-    // In packets: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, everything else is
-    // dropped at drop_at; from alarm_at on what is admitted raises the alarm.
-    action set_limits(bit<16> trim_at, bit<16> no_trim_at, bit<16> drop_at, bit<16> alarm_at) {
+    // In packets: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, other traffic is dropped
+    // at other_at of its own; everything is at drop_at of all; from alarm_at on what is admitted raises the alarm.
+    // LOSS that goes beyond its share of the link, in which a byte takes loss_byte_time (2^-16 microseconds, 0: no
+    // bound), has DATA's queue and DATA's limit.
+    action set_limits(bit<16> trim_at, bit<16> no_trim_at, bit<16> other_at, bit<16> drop_at, bit<16> alarm_at,
+                      bit<32> loss_byte_time) {
         meta.trim_at = trim_at;
         meta.no_trim_at = no_trim_at;
         meta.drop_at = drop_at;
         meta.alarm_at = alarm_at;
+        meta.other_at = other_at;
+        meta.loss_byte_time = loss_byte_time;
         by_port.count();
     }
 
     table limits {
         key = { standard_metadata.egress_spec: exact @name("port"); }
         actions = { set_limits; }
-        const default_action = set_limits(0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF);
+        const default_action = set_limits(0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0);
         counters = by_port;
         size = PORTS;
     }
@@ -55,14 +60,25 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, inout standard_me
     apply {
         limits.apply();
         meta.limit = meta.drop_at;
+        meta.shadow = 1w0 ++ meta.port;
         if (meta.kind == KIND_DATA) {
             meta.limit = meta.no_trim == 1 ? meta.no_trim_at : meta.trim_at;
+        } else if (meta.kind == KIND_LOSS) {
+            take_share(meta.port, (bit<16>)standard_metadata.packet_length, meta.loss_byte_time,
+                standard_metadata.ingress_global_timestamp, meta.in_share);
+            if (meta.in_share == 0) {
+                meta.limit = meta.trim_at;
+                standard_metadata.priority = PRIORITY_DATA;
+            }
+        } else if (meta.kind == 0) {
+            meta.limit = meta.other_at;
+            meta.shadow = 1w1 ++ meta.port;
         }
         if (meta.lost == 0) {
-            claim_room(meta.port, meta.limit, meta.depth, meta.admitted);
+            claim_room(meta.shadow, meta.limit, meta.drop_at, meta.depth, meta.waiting, meta.admitted);
             meta.counted = meta.admitted;
         }
-        if (meta.admitted == 1 && meta.depth >= meta.alarm_at) {
+        if (meta.admitted == 1 && meta.waiting >= meta.alarm_at) {
             overflow.count((bit<32>)(meta.port ++ meta.path_id[3:0]));
             alarm.apply();
             if (meta.alarm_wanted == 1) {
@@ -71,7 +87,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 if (standard_metadata.ingress_global_timestamp >= due) {
                     next_alarm.write((bit<32>)meta.port,
                         standard_metadata.ingress_global_timestamp + meta.alarm_interval);
-                    digest<overflow_alarm_t>(1, { (bit<16>)standard_metadata.egress_spec, meta.depth, meta.path_id,
+                    digest<overflow_alarm_t>(1, { (bit<16>)standard_metadata.egress_spec, meta.waiting, meta.path_id,
                         (bit<8>)meta.kind, standard_metadata.ingress_global_timestamp });
                 }
             }
@@ -85,8 +101,8 @@ control Departure(inout headers_t hdr, inout metadata_t meta, inout standard_met
 
     action release() {
         bit<16> depth;
-        occupancy.read(depth, (bit<32>)meta.port);
-        occupancy.write((bit<32>)meta.port, depth |-| 1);
+        occupancy.read(depth, (bit<32>)meta.shadow);
+        occupancy.write((bit<32>)meta.shadow, depth |-| 1);
     }
 
     apply {

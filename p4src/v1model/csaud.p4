@@ -18,6 +18,7 @@
 #include "checksum.p4"
 #include "punt.p4"
 #include "classify.p4"
+#include "edge.p4"
 #include "route.p4"
 #include "spray.p4"
 #include "fault.p4"
@@ -32,6 +33,7 @@
 control CsaudIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     Punt() punt;
     Classify() classify;
+    Edge() edge;
     Route() route;
     Spray() spray;
     Fault() fault;
@@ -48,6 +50,9 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         }
         punt.apply(hdr, standard_metadata);
         classify.apply(hdr, meta, standard_metadata);
+        if (standard_metadata.instance_type != INSTANCE_RECIRCULATED) {
+            edge.apply(hdr, meta, standard_metadata);
+        }
         route.apply(hdr, meta, standard_metadata);
         spray.apply(hdr, meta, standard_metadata);
         if (standard_metadata.instance_type != INSTANCE_RECIRCULATED) {

@@ -79,17 +79,19 @@ control LossSignal(inout headers_t hdr, inout metadata_t meta, inout standard_me
         size = SIGNALS;
     }
 
-    // Limits of the port that a bounced packet came in by: drop_at and alarm_at of its entry in `congestion.limits`.
-    action set_return_limits(bit<16> drop_at, bit<16> alarm_at) {
+    // Limits of the port that a bounced packet came in by: those of its entry in `congestion.limits`.
+    action set_return_limits(bit<16> trim_at, bit<16> drop_at, bit<16> alarm_at, bit<32> loss_byte_time) {
+        meta.trim_at = trim_at;
         meta.drop_at = drop_at;
         meta.alarm_at = alarm_at;
+        meta.loss_byte_time = loss_byte_time;
         by_return.count();
     }
 
     table return_limits {
         key = { standard_metadata.ingress_port: exact @name("port"); }
         actions = { set_return_limits; }
-        const default_action = set_return_limits(0xFFFF, 0xFFFF);
+        const default_action = set_return_limits(0xFFFF, 0xFFFF, 0xFFFF, 0);
         counters = by_return;
         size = PORTS;
     }
@@ -104,6 +106,7 @@ control LossSignal(inout headers_t hdr, inout metadata_t meta, inout standard_me
         turn_back(hdr);
         standard_metadata.egress_spec = standard_metadata.ingress_port;
         meta.port = standard_metadata.ingress_port[6:0];
+        meta.shadow = 1w0 ++ meta.port;
     }
 
     action send_loss() {
@@ -134,8 +137,15 @@ control LossSignal(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     return_to_sender();
                     return_limits.apply();
                 }
-                claim_room(meta.port, meta.drop_at, meta.depth, meta.counted);
                 send_loss();
+                take_share(meta.port, meta.kept, meta.loss_byte_time, standard_metadata.ingress_global_timestamp,
+                    meta.in_share);
+                meta.limit = meta.drop_at;
+                if (meta.in_share == 0) {
+                    meta.limit = meta.trim_at;
+                    standard_metadata.priority = PRIORITY_DATA;
+                }
+                claim_room(meta.shadow, meta.limit, meta.drop_at, meta.depth, meta.waiting, meta.counted);
                 if (meta.counted == 1) {
                     if (meta.returned == 1) {
                         bounce_sent.count((bit<32>)meta.port);

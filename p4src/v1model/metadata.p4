@@ -8,6 +8,8 @@
 struct metadata_t {
     bit<2> kind;
     bit<7> port;          // low bits of the chosen egress port, index of per-port arrays
+    bit<1> refused;       // the edge does not let it in, for `refusal`
+    bit<2> refusal;       // low bits of the index of the counter `refused`
     bit<32> route_key;    // destination that is routed: IPv4 destination, or the target of an ARP
     bit<32> src_key;      // its source, likewise; 0 elsewhere
     bit<8> protocol;
@@ -33,7 +35,12 @@ struct metadata_t {
     bit<16> drop_at;
     bit<16> alarm_at;
     bit<16> limit;        // the limit that holds for this packet
-    bit<16> depth;        // the shadow when this packet came
+    bit<16> other_at;
+    bit<32> loss_byte_time;   // of that port's share for LOSS
+    bit<1> in_share;      // a LOSS that has not used up that share
+    bit<8> shadow;        // which shadow counts this packet
+    bit<16> depth;        // that shadow when this packet came
+    bit<16> waiting;      // both shadows of the port
     bit<1> admitted;
     bit<1> counted;       // this packet is in the occupancy shadow and leaves it in egress
     bit<48> alarm_interval;

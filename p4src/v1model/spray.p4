@@ -174,8 +174,13 @@ control Spray(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     action shorter_queue() {
         bit<16> first;
         bit<16> second;
-        occupancy.read(first, (bit<32>)meta.first_port[6:0]);
-        occupancy.read(second, (bit<32>)standard_metadata.egress_spec[6:0]);
+        bit<16> others;
+        occupancy.read(first, (bit<32>)(1w0 ++ meta.first_port[6:0]));
+        occupancy.read(others, (bit<32>)(1w1 ++ meta.first_port[6:0]));
+        first = first |+| others;
+        occupancy.read(second, (bit<32>)(1w0 ++ standard_metadata.egress_spec[6:0]));
+        occupancy.read(others, (bit<32>)(1w1 ++ standard_metadata.egress_spec[6:0]));
+        second = second |+| others;
         standard_metadata.egress_spec = second < first ? standard_metadata.egress_spec : meta.first_port;
     }
 

@@ -165,20 +165,26 @@ def test_signal_set_show_and_clear(run: RunDir) -> None:
 
 def test_limit_set_show_and_clear(run: RunDir) -> None:
     csaud(run, "limit", "set", "--trim-at", "10", "--drop-at", "20", "--alarm-interval", "50ms")
-    csaud(run, "limit", "set", "--no-trim-at", "12")
+    csaud(run, "limit", "set", "--no-trim-at", "12", "--other-at", "7", "--loss-share", "0.25")
     csaud(run, "limit", "set", "--alarm-at", "11", "--at", "l1:3")
     csaud(run, "limit", "set", "--trim-at", "5", "--at", "l1:3")
     shown = as_json(run, "limit", "show")
     assert shown == {
-        "limits": {"trim_at": 10, "no_trim_at": 12, "drop_at": 20},
+        "limits": {"trim_at": 10, "no_trim_at": 12, "other_at": 7, "drop_at": 20},
         "limits_at": {"l1:3": {"alarm_at": 11, "trim_at": 5}},
         "alarm_interval": "50ms",
+        "loss_share": 0.25,
     }
+    assert "up to 25% of a link" in csaud(run, "limit", "show").output
     assert "at most one a port in 50ms" in csaud(run, "limit", "show").output
     ports = as_json(run, "limit", "show", "l1")
     assert isinstance(ports, dict)
-    assert ports["l1:1"] == {"trim_at": 10, "no_trim_at": 12, "drop_at": 20, "alarm_at": 19}
-    assert ports["l1:3"] == {"trim_at": 5, "no_trim_at": 122, "drop_at": 240, "alarm_at": 11}
+    assert ports["l1:1"] == {
+        "trim_at": 10, "no_trim_at": 12, "other_at": 7, "drop_at": 20, "alarm_at": 19,
+    }  # fmt: skip
+    assert ports["l1:3"] == {
+        "trim_at": 5, "no_trim_at": 122, "other_at": 64, "drop_at": 240, "alarm_at": 11,
+    }  # fmt: skip
     assert csaud(run, "limit", "clear", "--at", "l1:3").exit_code == 0
     assert csaud(run, "limit", "clear").exit_code == 0
     ports = as_json(run, "limit", "show", "l1")

@@ -6,7 +6,7 @@ import pytest
 from csaud_controller.cli.counter_tables import CounterTables, Shown
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.program.packets import KINDS
-from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, DISCARDED
+from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, DISCARDED, REFUSED
 from rich.console import Console
 
 FABRIC = leaf_spine(4, 4)
@@ -25,6 +25,8 @@ def reading(egress=LARGE):
             "egress_kind": {port: dict.fromkeys(KINDS, count and egress) for port in ports},
             **{name: dict.fromkeys(ports, count) for name in BY_PORT},
             **{name: {port: [count] * 16 for port in ports} for name in BY_PATH},
+            "refused": {port: dict.fromkeys(REFUSED, count) for port in ports},
+            "held_back": dict.fromkeys(ports, count),
             "no_path": kinds,
             "discarded": dict.fromkeys(DISCARDED, count),
         }

@@ -31,21 +31,26 @@ def test_the_whole_state_of_a_spine(fabric: Fabric) -> None:
         "congestion.alarm[port=1] -> congestion.report(interval_us=1000000)",
         "congestion.alarm[port=2] -> congestion.report(interval_us=1000000)",
         "congestion.limits[port=1]"
-        " -> congestion.set_limits(alarm_at=229, drop_at=240, no_trim_at=152, trim_at=64)",
+        " -> congestion.set_limits(alarm_at=229, drop_at=240, loss_byte_time=5243, no_trim_at=152,"
+        " other_at=64, trim_at=64)",
         "congestion.limits[port=2]"
-        " -> congestion.set_limits(alarm_at=229, drop_at=240, no_trim_at=152, trim_at=64)",
+        " -> congestion.set_limits(alarm_at=229, drop_at=240, loss_byte_time=5243, no_trim_at=152,"
+        " other_at=64, trim_at=64)",
         "digest overflow_alarm_t",
         f"ecn.marking[port=1] -> ecn.mark_between(high=64, low=32, seed={marks[0]})",
         f"ecn.marking[port=2] -> ecn.mark_between(high=64, low=32, seed={marks[1]})",
         "group 1 of spray.path_selector = [1]",
         "group 2 of spray.path_selector = [2]",
-        "loss_signal.return_limits[port=1] -> loss_signal.set_return_limits(alarm_at=229, drop_at=240)",
-        "loss_signal.return_limits[port=2] -> loss_signal.set_return_limits(alarm_at=229, drop_at=240)",
-        "loss_signal.signal[port=1] priority 1 -> loss_signal.trim(dscp=8, icrc=0, priority=7, size=94)",
-        "loss_signal.signal[port=2] priority 1 -> loss_signal.trim(dscp=8, icrc=0, priority=7, size=94)",
+        "loss_signal.return_limits[port=1]"
+        " -> loss_signal.set_return_limits(alarm_at=229, drop_at=240, loss_byte_time=5243, trim_at=64)",
+        "loss_signal.return_limits[port=2]"
+        " -> loss_signal.set_return_limits(alarm_at=229, drop_at=240, loss_byte_time=5243, trim_at=64)",
+        "loss_signal.signal[port=1] priority 1 -> loss_signal.trim(dscp=48, icrc=0, priority=7, size=94)",
+        "loss_signal.signal[port=2] priority 1 -> loss_signal.trim(dscp=48, icrc=0, priority=7, size=94)",
         "member 1 of spray.path_selector -> spray.forward(port=1)",
         "member 2 of spray.path_selector -> spray.forward(port=2)",
-        "punt.ether_type[ether_type=35020] -> punt.to_cpu()",
+        "punt.ether_type[ether_type=35020 port=1] -> punt.to_cpu(gap_us=5000)",
+        "punt.ether_type[ether_type=35020 port=2] -> punt.to_cpu(gap_us=5000)",
         "route.ipv4_lpm[dst=10.0.1.0/24] -> route.set_group(group=1)",
         "route.ipv4_lpm[dst=10.0.2.0/24] -> route.set_group(group=2)",
         "spray.paths[group=1] -> group 1",
@@ -155,3 +160,26 @@ def test_an_event_makes_only_what_it_changes() -> None:
     assert made.of(Intent(policy=Policy(spray="ecmp"))) == desired_states(
         fabric, Intent(policy=Policy(spray="ecmp"))
     )
+
+
+def test_hosts_are_checked_by_address_and_class_and_send_no_probes(fabric: Fabric) -> None:
+    policy = Policy(host_classes=(0, 1, 2, 3, 4, 5, 6, 7), host_classes_at={"l1": (0, 1, 2, 3, 4, 5)})
+    state = desired_states(fabric, Intent(policy=policy))["l1"]
+    [port] = fabric.host_ports("l1")
+    address = fabric.hosts[fabric.peers["l1"][port].node].ip
+    assert of_table(state, "edge.ports") == {f"edge.ports[port={port}]": "edge.check()"}
+    [(sources, action)] = of_table(state, "edge.sources").items()
+    assert (sources, action) == (f"edge.sources[port={port} src={address}/32]", "edge.belongs()")
+    assert sorted(of_table(state, "edge.classes")) == [f"edge.classes[cls={c} port={port}]" for c in (6, 7)]
+    assert not any(f"port={port}]" in key for key in of_table(state, "punt.ether_type"))
+    assert of_table(desired_states(fabric, Intent(policy=policy))["s1"], "edge.ports") == {}
+    unchecked = desired_states(fabric, Intent(policy=Policy(check_hosts=False)))["l1"]
+    assert of_table(unchecked, "edge.ports") == of_table(unchecked, "edge.sources") == {}
+
+
+def test_one_table_says_which_dscp_goes_to_which_queue(fabric: Fabric) -> None:
+    state = desired_states(fabric, Intent(policy=Policy(queues={26: 3})))["s1"]
+    assert of_table(state, "classify.queues") == {"classify.queues[dscp=26]": "classify.set_queue(queue=3)"}
+    with pytest.raises(FieldError, match="DSCP 48 is in `queues`") as caught:
+        Policy(queues={48: 3}).check(fabric)
+    assert caught.value.loc == ("trim_dscp",)

@@ -47,14 +47,14 @@ def test_places_that_are_not_there_are_named(fabric: Fabric, where: str) -> None
 
 
 def test_limits_follow_the_buffer_unless_they_are_set(fabric: Fabric) -> None:
-    assert limits_of(fabric, Policy(), "l1", 1) == Thresholds(64, 152, 240, 229)
+    assert limits_of(fabric, Policy(), "l1", 1) == Thresholds(64, 152, 64, 240, 229)
     policy = Policy(
-        limits=Limits(trim_at=10, drop_at=20),
+        limits=Limits(trim_at=10, other_at=12, drop_at=20),
         limits_at={"l1": Limits(trim_at=5), "l1:1": Limits(trim_at=1, no_trim_at=1, drop_at=2, alarm_at=2)},
     )
-    assert limits_of(fabric, policy, "l1", 1) == Thresholds(1, 1, 2, 2)
-    assert limits_of(fabric, policy, "l1", 2) == Thresholds(5, 122, 240, 226)
-    assert limits_of(fabric, policy, "s1", 2) == Thresholds(10, 15, 20, 20)
+    assert limits_of(fabric, policy, "l1", 1) == Thresholds(1, 1, 2, 2, 2)
+    assert limits_of(fabric, policy, "l1", 2) == Thresholds(5, 122, 64, 240, 226)
+    assert limits_of(fabric, policy, "s1", 2) == Thresholds(10, 15, 12, 20, 20)
 
 
 @given(
@@ -87,10 +87,15 @@ def test_limits_that_do_not_fit_are_refused_where_they_were_set(fabric: Fabric) 
 def test_limits_go_to_both_tables_and_alarms_have_an_interval(fabric: Fabric) -> None:
     (limits, *_) = of_table(fabric, "congestion.limits")
     assert limits.action == call(
-        "congestion.set_limits", trim_at=64, no_trim_at=152, drop_at=240, alarm_at=229
-    )
+        "congestion.set_limits",
+        trim_at=64, no_trim_at=152, other_at=64, drop_at=240, alarm_at=229, loss_byte_time=5243,
+    ), "half of 200 Mbit/s: a byte in 0.08 us"  # fmt: skip
     (returned, *_) = of_table(fabric, "loss_signal.return_limits")
-    assert returned.action == call("loss_signal.set_return_limits", drop_at=240, alarm_at=229)
+    assert returned.action == call(
+        "loss_signal.set_return_limits", trim_at=64, drop_at=240, alarm_at=229, loss_byte_time=5243
+    )
+    (unbound, *_) = of_table(fabric, "congestion.limits", loss_share=1)
+    assert dict(unbound.action.args)["loss_byte_time"] == 0  # type: ignore[union-attr]
     (alarm, *_) = of_table(fabric, "congestion.alarm", alarm_interval="50ms")
     assert alarm.action == call("congestion.report", interval_us=50_000)
     assert of_table(fabric, "congestion.alarm", alarm_interval=0) == []
@@ -139,9 +144,9 @@ def test_signals_by_place_and_class(fabric: Fabric) -> None:
         for port in (1, 2, 3)
     }
     assert at == {
-        1: [(None, "both", False, 8), (3, "drop", False, 8)],
-        2: [(None, "trim", True, 8)],
-        3: [(None, "trim", False, 8), (3, "drop", False, 8), (1, "trim", False, 2)],
+        1: [(None, "both", False, 48), (3, "drop", False, 48)],
+        2: [(None, "trim", True, 48)],
+        3: [(None, "trim", False, 48), (3, "drop", False, 48), (1, "trim", False, 2)],
     }
     entries = [e for e in port_entries(fabric, policy, "l1") if e.table == "loss_signal.signal"]
     assert [(dict(e.match)["port"], dict(e.match).get("cls"), e.priority) for e in entries] == [

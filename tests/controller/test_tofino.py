@@ -111,8 +111,10 @@ def test_what_both_chips_count_otherwise(name: str) -> None:
     assert actions(state, "fault.inject") == {"fault.lose(signalled=1, threshold=2147483648)": 4}
     assert actions(state, "congestion.alarm") == {"congestion.report(interval=3906250)": 3}
     assert actions(state, "loss_signal.return_limits") == {}
+    assert actions(state, "punt.ether_type") == {"punt.to_cpu()": 2}
+    assert actions(state, "edge.sources") == {"edge.belongs()": 1}
     assert actions(state, "loss_signal.signal") == {
-        "loss_signal.both(dscp=8, icrc=0, priority=7, size=94)": 3
+        "loss_signal.both(dscp=48, icrc=0, priority=7, size=94)": 3
     }
     assert len(actions(state, "spray.buckets")) == 2
     assert list(state.digests) == ["overflow_alarm_t"]
@@ -135,8 +137,8 @@ def test_tofino_has_its_thresholds_in_the_traffic_manager() -> None:
 def test_tofino2_numbers_queues() -> None:
     state = adapted(Tofino2())
     # 24 cells of 176 bytes
-    limits = [each * 24 for each in (229, 240, 152, 64)]
-    texts = "alarm_at={}, drop_at={}, no_trim_at={}, trim_at={}".format(*limits)
+    limits = [each * 24 for each in (229, 240, 152, 64, 64)]
+    texts = "alarm_at={}, drop_at={}, no_trim_at={}, other_at={}, trim_at={}".format(*limits)
     assert actions(state, "congestion.limits") == {f"congestion.set_limits({texts})": 3}
     assert state.members["spray.path_selector", 2].action == call("spray.forward", port=2, queue=32)
     second = state.members["spray.alternative_selector", 2].action

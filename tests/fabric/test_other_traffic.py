@@ -4,15 +4,12 @@ import random
 from collections import Counter
 
 import pytest
-from csaud_controller.desired.states import desired_states
-from csaud_controller.inventory import fat_tree
+from csaud_controller.inventory import LinkDefaults, fat_tree
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
-from csaud_softswitch._core import Fabric
+from csaud_sim.fabric import SimulatedFabric
 from scapy.layers.inet import IP, TCP
 from scapy.layers.l2 import Ether
-
-from tests.fabric.virtual import ARTIFACT, VirtualSwitch
 
 PORTS_OF_FAT_TREE_8 = 8
 FLOWS = 4096
@@ -22,16 +19,8 @@ FLOWS = 4096
 def test_flows_use_every_link_of_a_fat_tree_alike(seed: int) -> None:
     """Tiers that hash alike would send what one of them sent here all the same way at the next."""
     inventory = fat_tree(PORTS_OF_FAT_TREE_8)
-    fabric = Fabric(seed=seed)
-    for name, spec in inventory.switches.items():
-        fabric.add_switch(name, spec.device_id).load(ARTIFACT.read_text())
-    for edge in inventory.edges:
-        if edge.b in inventory.hosts:
-            fabric.add_memory_port(edge.a, edge.a_port, buffer_packets=FLOWS)
-        else:
-            fabric.add_link(edge.a, edge.a_port, edge.b, edge.b_port, buffer_packets=FLOWS)
-    for name, state in desired_states(inventory, Intent(policy=Policy(seed=seed))).items():
-        VirtualSwitch(fabric.switch(name)).write(state)
+    inventory = inventory.model_copy(update={"link": LinkDefaults(rate=0, buffer=FLOWS)})
+    fabric = SimulatedFabric(inventory, Intent(policy=Policy(seed=seed))).native
 
     drawn = random.Random(seed)
     hosts = list(inventory.hosts.values())

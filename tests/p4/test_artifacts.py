@@ -31,7 +31,7 @@ def test_every_table_has_a_direct_counter_and_a_const_default() -> None:
     named = [t for t in tables if t["key"]]
     assert {t["name"].split(".")[-1] for t in named} == {
         "ether_type", "ipv4_lpm", "policy", "buckets", "paths", "alternative", "inject", "limits", "alarm",
-        "marking", "signal", "return_limits",
+        "marking", "signal", "return_limits", "queues", "ports", "sources", "classes",
     }  # fmt: skip
     for table in named:
         assert table["with_counters"], table["name"]

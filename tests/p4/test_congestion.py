@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.p4.rig.frames import NO_TRIM, arp_request, csa_frame, header_of, is_loss
+from tests.p4.rig.frames import NO_TRIM, TRIMMED, arp_request, csa_frame, header_of, is_loss
 from tests.p4.rig.leaf import CONTROL, DATA, HOST_PORT, LOSS, OTHER, Leaf
 
 RATE = 50
@@ -47,13 +47,66 @@ def test_a_limit_is_the_first_depth_that_is_refused(one: Leaf) -> None:
 
 
 @pytest.mark.needs("registers")
-def test_other_traffic_has_room_up_to_drop_at(one: Leaf) -> None:
-    one.limit(1, trim_at=0, no_trim_at=0, drop_at=30)
-    one.set_depth(1, 29)
-    assert len(one.send([arp_request()])) == 1
-    one.set_depth(1, 30)
-    assert one.send([arp_request()], expected=0) == []
-    assert one.count("loss_signal.congestion_dropped", 1, OTHER) == 1
+def test_other_traffic_has_room_of_its_own_up_to_other_at(one: Leaf) -> None:
+    one.limit(1, trim_at=0, no_trim_at=0, other_at=20, drop_at=30)
+    one.set_depth(1, 10)
+    for depth in (19, 20):
+        one.set_depth(1, depth, other=True)
+        assert len(one.send([arp_request()], expected=20 - depth)) == 20 - depth, depth
+    one.set_depth(1, 11)
+    one.set_depth(1, 19, other=True)
+    assert one.send([arp_request()], expected=0) == [], "drop_at is of all that waits"
+    assert one.count("loss_signal.congestion_dropped", 1, OTHER) == 2
+
+
+@pytest.mark.needs("registers")
+def test_other_traffic_does_not_take_the_room_of_data(one: Leaf) -> None:
+    one.limit(1, trim_at=10, no_trim_at=10, other_at=20, drop_at=40)
+    one.signal(1, "trim")
+    one.set_depth(1, 9)
+    one.set_depth(1, 20, other=True)
+    [left] = one.send([csa_frame()])
+    assert not is_loss(left.frame)
+
+
+# --- LOSS and its share of the link
+
+BYTE_TIME = 5000 << 16
+"""Five milliseconds a byte: a LOSS takes half a second, more than a test needs to send it."""
+A_LOSS = csa_frame(kind=3, flags=TRIMMED, payload=b"")
+BURST = 8192 // len(A_LOSS) + 1
+"""LOSS that come at once and are within the share."""
+
+
+@pytest.mark.needs("registers")
+def test_loss_beyond_its_share_has_the_limit_of_data(one: Leaf) -> None:
+    """Hosts send no LOSS; here it stands for what comes from another switch."""
+    one.limit(1, trim_at=10, no_trim_at=10, drop_at=40, loss_byte_time=BYTE_TIME)
+    one.set_depth(1, 15)
+    frames = [A_LOSS] * (BURST + 40)
+    out = one.send(frames, expected=BURST)
+    assert BURST <= len(out) <= BURST + 2, "in real time some of it comes later"
+    assert one.count("loss_signal.congestion_dropped", 1, LOSS) == len(frames) - len(out)
+    one.set_depth(1, 0)
+    assert len(one.send(frames[:5])) == 5, "room for DATA is room for these"
+
+
+@pytest.mark.needs("virtual-time")
+def test_an_incast_leaves_data_its_part_of_the_link(one: Leaf) -> None:
+    """A hundred times what the link carries: its headers alone are more than the link."""
+    frame = csa_frame(payload=bytes(4000))
+    rate = 1000
+    one.switch.set_rate(1, rate, len(frame))
+    bits = rate * len(frame) * 8
+    one.limit(1, trim_at=64, no_trim_at=64, drop_at=240, loss_byte_time=round(8e6 * (1 << 16) / (bits * 0.5)))
+    one.signal(1, "trim")
+    seconds = 1
+    out = one.send([frame] * (100 * rate * seconds), gap_ns=10_000_000 // rate, expected=None)
+    data = sum(len(left.frame) for left in out if not is_loss(left.frame))
+    told = sum(len(left.frame) for left in out if is_loss(left.frame))
+    assert data / (data + told) > 0.45
+    assert told / (data + told) > 0.45, "and LOSS has the rest"
+    assert one.cell("loss_signal.trim_dropped", 1) > 0
 
 
 def test_control_has_room_where_data_has_none(one: Leaf) -> None:

@@ -197,19 +197,41 @@ def test_other_traffic_is_forwarded_unchanged_but_for_ttl(leaf: Leaf) -> None:
 # --- the controller's packets
 
 
+def punt(leaf: Leaf, ether_type: int, port: int, gap_us: int = 0) -> None:
+    match = {"hdr.ethernet.ether_type": ether_type, "port": port}
+    leaf.insert("punt.ether_type", match, "punt.to_cpu", gap_us=gap_us)
+
+
 def test_frames_of_a_punted_ether_type_go_to_the_controller(leaf: Leaf) -> None:
-    leaf.insert("punt.ether_type", {"hdr.ethernet.ether_type": LLDP}, "punt.to_cpu")
+    punt(leaf, LLDP, port=2)
     assert leaf.send([PROBE], port=2, expected=0) == []
     [packet] = leaf.switch.packet_ins(1)
     assert packet.payload == PROBE
     assert int.from_bytes(packet.metadata[0].value, "big") == 2
-    assert leaf.direct("punt.ether_type", {"hdr.ethernet.ether_type": LLDP}) == 1
+    assert leaf.direct("punt.ether_type", {"hdr.ethernet.ether_type": LLDP, "port": 2}) == 1
 
 
-def test_frames_of_other_ether_types_do_not(leaf: Leaf) -> None:
-    leaf.insert("punt.ether_type", {"hdr.ethernet.ether_type": LLDP + 1}, "punt.to_cpu")
+def test_frames_of_other_ether_types_and_ports_do_not(leaf: Leaf) -> None:
+    punt(leaf, LLDP + 1, port=2)
+    punt(leaf, LLDP, port=3)
     leaf.send([PROBE], port=2, expected=0)
+    leaf.send([PROBE], port=HOST_PORT, expected=0)
     assert leaf.switch.packet_ins(0) == []
+    assert leaf.cell("route.discarded", NO_ROUTE) == 2
+
+
+def test_a_port_cannot_keep_the_controller_busy(leaf: Leaf) -> None:
+    """One frame in five seconds at most; what another port sends does not count."""
+    for port in (2, 3):
+        punt(leaf, LLDP, port, gap_us=5_000_000)
+    leaf.send([PROBE] * 20, port=2, expected=0)
+    leaf.send([PROBE], port=3, expected=0)
+    ports = [int.from_bytes(packet.metadata[0].value, "big") for packet in leaf.switch.packet_ins(2)]
+    assert ports == [2, 3]
+    assert leaf.cell("punt.held_back", 2) == 19
+    leaf.switch.wait(5_000_000_000)
+    leaf.send([PROBE], port=2, expected=0)
+    assert len(leaf.switch.packet_ins(1)) == 1
 
 
 def test_the_controller_sends_by_the_port_it_names(leaf: Leaf) -> None:

@@ -251,8 +251,10 @@ def test_a_loss_to_the_sender_without_room_is_counted_and_dropped(one: Leaf) -> 
         "loss_signal.return_limits",
         {"port": HOST_PORT},
         "loss_signal.set_return_limits",
+        trim_at=0,
         drop_at=0,
         alarm_at=9,
+        loss_byte_time=0,
     )
     assert one.send([DATAGRAM], expected=0) == []
     losses(one, bounced=1)

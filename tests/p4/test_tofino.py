@@ -38,14 +38,27 @@ ACTIONS_DIFFERENT = {  # (v1model's, the chip's), by table
     "tofino2": {"spray.alternative": ({"forward"}, {"forward_alternative"})},
 }
 PARAMETERS_DIFFERENT = {
-    "tofino": {"lose", "random", "flowlet", "mark_between", "set_limits", "report"},
-    "tofino2": {"lose", "random", "flowlet", "least_queue", "mark_between", "report", "forward"},
+    "tofino": {"to_cpu", "lose", "random", "flowlet", "mark_between", "set_limits", "report"},
+    "tofino2": {
+        "to_cpu",
+        "lose",
+        "random",
+        "flowlet",
+        "least_queue",
+        "mark_between",
+        "set_limits",
+        "report",
+        "forward",
+    },
 }
 COUNTERS_ABSENT = {
     "tofino": {
         "congestion.overflow", "loss_signal.both", "loss_signal.trim_dropped", "loss_signal.bounce_dropped",
+        "punt.held_back",
     },
-    "tofino2": {"loss_signal.both", "loss_signal.trim_dropped", "loss_signal.bounce_dropped"},
+    "tofino2": {
+        "loss_signal.both", "loss_signal.trim_dropped", "loss_signal.bounce_dropped", "punt.held_back",
+    },
 }  # fmt: skip
 
 

@@ -11,8 +11,10 @@ from tests.softswitch.inputs import (
     ACK,
     DESTINATION,
     GROUP,
+    HOST_PORT,
     LLDP,
     LOSS_TYPE,
+    NEVER,
     NO_TRIM,
     PORTS,
     PROFILE,
@@ -33,9 +35,11 @@ from tests.softswitch.inputs import (
     name,
     path,
     policy,
+    probes_to_cpu,
     route,
     send,
     send_all,
+    signal,
     trim,
     with_checksum,
     write,
@@ -177,20 +181,14 @@ def short_arp_and_ether() -> list[Step]:
 
 @case
 def packet_io() -> list[Step]:
-    """Punted frames come to the controller with their port; the controller's frames leave by the port it
-    names.
+    """Punted frames come to the controller with their port, from ports that have an entry; the controller's
+    frames leave by the port it names.
     """
-    punt = insert(
-        table=name("punt.ether_type"),
-        match={"hdr.ethernet.ether_type": LLDP},
-        action=name("punt.to_cpu"),
-        params={},
-    )
     probe = ether(b"probe".ljust(46, b"."), LLDP)
     outs = [{"packet_out": {"metadata": {"egress_port": port}, "payload": probe.hex()}} for port in (1, 3, 5)]
     return [
         leaf(),
-        write(punt),
+        write(*probes_to_cpu(PORTS[:-1])),
         *[send(probe, port=port) for port in PORTS],
         send(csa()),
         *outs,
@@ -217,3 +215,63 @@ def write_errors() -> list[Step]:
         send(csa(dst="10.7.0.1")),
         send(csa(dst="10.8.0.1")),
     ]
+
+
+@case
+def punts_held_back() -> list[Step]:
+    """A port's frames for the controller have a pace; those of another port do not count."""
+    [slow, other] = probes_to_cpu((1, 2))
+    slow["insert"]["params"] = {"gap_us": (1 << 47)}
+    probe = ether(b"probe".ljust(46, b"."), LLDP)
+    return [leaf(), write(slow, other), *[send(probe, port=port) for port in (1, 1, 2, 1, 2)]]
+
+
+# --- what comes from hosts
+
+
+@case
+def edge() -> list[Step]:
+    """From a host: no LOSS, only its own address and the classes that it may use. From a switch: all."""
+    host = {"port": HOST_PORT}
+    entries = [
+        insert(table=name("edge.ports"), match=host, action=name("edge.check"), params={}),
+        insert(
+            table=name("edge.sources"),
+            match={**host, "src": f"{SOURCE}/32"},
+            action=name("edge.belongs"),
+            params={},
+        ),
+        insert(table=name("edge.classes"), match={**host, "cls": 6}, action=name("edge.refuse"), params={}),
+    ]
+    arp = ARP(psrc="10.0.1.9", pdst=DESTINATION)
+    frames = [
+        csa(),
+        csa(kind=LOSS_TYPE, flags=0x20),
+        csa(kind=LOSS_TYPE),
+        csa(src="10.0.1.9"),
+        csa(criticality=6),
+        csa(criticality=6, kind=ACK),
+        csa(criticality=5),
+        ip_frame(IP(src="10.0.1.9", dst=DESTINATION) / TCP()),
+        ether(bytes(arp), 0x0806),
+        ether(bytes(ARP(psrc="0.0.0.0", pdst=DESTINATION)), 0x0806),
+    ]
+    return [leaf(), write(*entries), *send_all(frames), *[send(frame, port=2) for frame in frames]]
+
+
+@case
+def room_of_other_traffic() -> list[Step]:
+    """Other traffic has a limit of its own; DATA and control do not ask for it."""
+    ip = IP(src=SOURCE, dst=DESTINATION)
+    frames = [csa(), csa(kind=ACK), ip_frame(ip / TCP(sport=5)), csa(), ip_frame(ip / TCP(sport=6))]
+    ports = [limits(port, trim_at=NEVER, drop_at=NEVER, other_at=0) for port in UPLINKS]
+    return [leaf(), write(*ports), *send_all(frames)]
+
+
+@case
+def loss_beyond_its_share() -> list[Step]:
+    """What is beyond it finds the limit of DATA, where LOSS is made and where it passes."""
+    no_data = [limits(port, trim_at=0, drop_at=NEVER, loss_byte_time=(1 << 32) - 1) for port in UPLINKS]
+    signals = [signal("trim", port, size=1000) for port in UPLINKS]
+    notice = csa(900, kind=LOSS_TYPE, flags=0x20)
+    return [leaf(), write(*no_data, *signals), *send_all([csa(1500)] * 14), *send_all([notice] * 3)]

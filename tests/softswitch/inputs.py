@@ -50,6 +50,19 @@ def path(number: int, **target: int) -> dict[str, Any]:
     return insert(table=name("spray.paths"), match={"group": number}, **target)
 
 
+def probes_to_cpu(ports: Iterable[int]) -> list[dict[str, Any]]:
+    """LLDP of these ports goes to the controller, however much there is."""
+    return [
+        insert(
+            table=name("punt.ether_type"),
+            match={"hdr.ethernet.ether_type": LLDP, "port": port},
+            action=name("punt.to_cpu"),
+            params={"gap_us": 0},
+        )
+        for port in ports
+    ]
+
+
 def default_route() -> dict[str, Any]:
     """Of every address, to the leaf's group; a prefix of no bits is left out in P4Runtime."""
     return insert(
@@ -83,9 +96,15 @@ NEVER = 0xFFFF
 
 
 def limits(
-    port: int, trim_at: int, drop_at: int, no_trim_at: int | None = None, alarm_at: int = NEVER
+    port: int,
+    trim_at: int,
+    drop_at: int,
+    no_trim_at: int | None = None,
+    alarm_at: int = NEVER,
+    other_at: int | None = None,
+    loss_byte_time: int = 0,
 ) -> dict[str, Any]:
-    """no_trim_at is drop_at where it is not given."""
+    """no_trim_at and other_at are drop_at where they are not given."""
     return insert(
         table=name("congestion.limits"),
         match={"port": port},
@@ -93,8 +112,10 @@ def limits(
         params={
             "trim_at": trim_at,
             "no_trim_at": drop_at if no_trim_at is None else no_trim_at,
+            "other_at": drop_at if other_at is None else other_at,
             "drop_at": drop_at,
             "alarm_at": alarm_at,
+            "loss_byte_time": loss_byte_time,
         },
     )
 
@@ -130,7 +151,7 @@ def return_limits(port: int, drop_at: int, alarm_at: int = NEVER) -> dict[str, A
         table=name("loss_signal.return_limits"),
         match={"port": port},
         action=name("loss_signal.set_return_limits"),
-        params={"drop_at": drop_at, "alarm_at": alarm_at},
+        params={"trim_at": NEVER, "drop_at": drop_at, "alarm_at": alarm_at, "loss_byte_time": 0},
     )
 
 

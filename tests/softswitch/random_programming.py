@@ -28,6 +28,7 @@ from tests.softswitch.inputs import (
     name,
     path,
     policy,
+    probes_to_cpu,
     return_limits,
     route,
     signal,
@@ -57,7 +58,7 @@ def programming(chance: random.Random) -> Updates:
         *_policies(chance),
         *(update for port in PORTS for update in _port(chance, port)),
         *([clones()] if chance.random() < 0.9 else []),
-        *([_punt()] if chance.random() < 0.3 else []),
+        *(probes_to_cpu(PORTS) if chance.random() < 0.3 else []),
     ]
 
 
@@ -136,11 +137,6 @@ def _port(chance: random.Random, port: int) -> Updates:
             mark(port, *chance.choice([(0, 0), (0, 1), (0, 9), (NEVER, NEVER)]), chance.getrandbits(32))
         )
     return updates
-
-
-def _punt() -> dict[str, Any]:
-    match = {"hdr.ethernet.ether_type": LLDP}
-    return insert(table=name("punt.ether_type"), match=match, action=name("punt.to_cpu"), params={})
 
 
 def packet(chance: random.Random) -> bytes:

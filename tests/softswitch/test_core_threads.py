@@ -36,7 +36,10 @@ def fill(switch: _core.Switch) -> None:
     switch.table_insert(ROUTE, [HOSTS], 0, ("action", "CsaudIngress.route.set_group", [b"\1"]))
     switch.table_insert("CsaudIngress.spray.paths", [("exact", b"\1")], 0, ("group", 1))
     action = next(a["name"] for t in switch.tables() if t["name"] == PUNT for a in t["actions"])
-    switch.table_insert(PUNT, [("exact", b"\x88\xcc")], 0, ("action", action, []))
+    for port in (UP, AWAY):
+        switch.table_insert(
+            PUNT, [("exact", b"\x88\xcc"), ("exact", bytes([0, port]))], 0, ("action", action, [bytes(6)])
+        )
 
 
 def filled() -> _core.Switch:

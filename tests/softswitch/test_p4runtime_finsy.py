@@ -45,8 +45,8 @@ def entities() -> list[object]:
     )
     punt = fy.P4TableEntry(
         name("punt.ether_type"),
-        match=fy.P4TableMatch({"hdr.ethernet.ether_type": LLDP}),
-        action=fy.P4TableAction(name("punt.to_cpu")),
+        match=fy.P4TableMatch({"hdr.ethernet.ether_type": LLDP, "port": 4}),
+        action=fy.P4TableAction(name("punt.to_cpu"), gap_us=0),
     )
     return [member, group, route, path, punt]
 

@@ -11,15 +11,10 @@ from csaud_softswitch.p4runtime.packet_io import decode_packet_in, encode_packet
 from csaud_softswitch.p4runtime.proto import p4r
 from csaud_softswitch.p4runtime.server import MAX_QUEUED_PACKETS, StreamSession
 
-from tests.softswitch.inputs import LLDP, ether, insert, name
+from tests.softswitch.inputs import LLDP, PORTS, ether, probes_to_cpu
 from tests.softswitch.p4runtime_support import INDEX, NAMES, Client, Served
 
-PUNT = insert(
-    table=name("punt.ether_type"),
-    match={"hdr.ethernet.ether_type": LLDP},
-    action=name("punt.to_cpu"),
-    params={},
-)
+PUNTS = probes_to_cpu(PORTS)
 PROBE = ether(b"probe".ljust(46, b"."), LLDP)
 
 
@@ -29,7 +24,7 @@ def packet_out(port: int, payload: bytes = PROBE) -> p4r.StreamMessageRequest:
 
 
 def test_a_punted_frame_comes_with_its_port(controller: Client, served: Served) -> None:
-    controller.write(PUNT)
+    controller.write(*PUNTS)
     assert served.inject(3, PROBE) == []
     packet = controller.receive().packet
     assert packet.payload == PROBE
@@ -37,7 +32,7 @@ def test_a_punted_frame_comes_with_its_port(controller: Client, served: Served) 
 
 
 def test_packet_ins_keep_their_order(controller: Client, served: Served) -> None:
-    controller.write(PUNT)
+    controller.write(*PUNTS)
     frames = [ether(bytes([i]) * 46, LLDP) for i in range(50)]
     for frame in frames:
         served.inject(1, frame)
@@ -57,7 +52,7 @@ def test_only_primaries_get_packets(
     backup, other_role = connect(0), connect(3, role="probes")
     backup.arbitrate()
     other_role.arbitrate()
-    controller.write(PUNT)
+    controller.write(*PUNTS)
     served.inject(2, PROBE)
     assert controller.receive().packet.payload == PROBE
     assert other_role.receive().packet.payload == PROBE
@@ -65,7 +60,7 @@ def test_only_primaries_get_packets(
 
 
 def test_packets_without_a_controller_are_counted(controller: Client, served: Served) -> None:
-    controller.write(PUNT)
+    controller.write(*PUNTS)
     assert controller.arbitrate(election_id=0) == Code.NOT_FOUND
     served.inject(2, PROBE)
     served.on_loop(served.device.pump_packet_in)

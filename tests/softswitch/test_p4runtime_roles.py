@@ -9,7 +9,7 @@ from csaud_softswitch.p4runtime import arbitration
 from csaud_softswitch.p4runtime.errors import Code
 from csaud_softswitch.p4runtime.proto import p4r, stratum
 
-from tests.softswitch.inputs import HOST_PORT, LLDP, ether, lose, name, policy, route
+from tests.softswitch.inputs import HOST_PORT, LLDP, PORTS, ether, lose, name, policy, probes_to_cpu, route
 from tests.softswitch.p4runtime_support import (
     CONFIG,
     INDEX,
@@ -24,14 +24,7 @@ Connect = Callable[..., Client]
 LPM = NAMES.table(name("route.ipv4_lpm")).id
 POLICY = NAMES.table(name("spray.policy")).id
 FAULT = NAMES.table(name("fault.inject")).id
-PUNT = {
-    "insert": {
-        "table": name("punt.ether_type"),
-        "match": {"hdr.ethernet.ether_type": LLDP},
-        "action": name("punt.to_cpu"),
-        "params": {},
-    }
-}
+PUNTS = probes_to_cpu(PORTS)
 PROBE = ether(bytes(46), LLDP)
 
 
@@ -109,7 +102,7 @@ def test_packets_go_to_the_roles_that_take_them(controller: Client, connect: Con
     filtered = with_role(connect, "one", config(receives_packet_ins=True, packet_in_filter=at_host))
     every = with_role(connect, "all", config(receives_packet_ins=True))
     deaf = with_role(connect, "none", config())
-    controller.write(PUNT)
+    controller.write(*PUNTS)
     for ingress in (2, HOST_PORT):
         served.inject(ingress, PROBE)
     assert filtered.receive().packet.metadata[0].value == bytes([HOST_PORT])

@@ -31,6 +31,7 @@ def test_consistent_world_balances_and_names_every_cause():
         "no path": 1,
         "discarded": 1,
         "congestion": 0,
+        "refused": 0,
         "cut": 31,
     }
     assert line(books, "losses signalled").left == 32
@@ -43,11 +44,21 @@ def test_consistent_world_balances_and_names_every_cause():
         "LOSS no path": 0,
         "LOSS discarded": 0,
         "LOSS congestion": -1,
+        "LOSS refused": 0,
     }
     assert line(books, "lost control packets").left == 3
     names = {each.name for each in books.lines}
     assert "losses not signalled" not in names, "a copy that both ends may know of is not either"
     assert "losses told to senders" not in names, "a LOSS that was lost has no direction"
+
+
+def test_what_the_edge_refuses_is_a_cause_of_its_own():
+    switches, hosts = worlds.world()
+    switches["l1"].injected, switches["l1"].refused = {(1, DATA): 8}, {(3, DATA): 2}
+    books = balanced(switches, hosts)
+    assert books.balanced
+    terms = line(books, "lost DATA copies").terms
+    assert (terms["injected"], terms["refused"]) == (8, 2)
 
 
 def test_where_no_loss_goes_both_ways_or_is_lost_more_can_be_said():

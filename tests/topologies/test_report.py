@@ -191,7 +191,7 @@ def test_page_tells_what_was_in_force_and_what_became_of_it():
     made.run.spray, made.run.injected_probability = "ecmp", 0.05
     assert set(made.in_force.unlike_scenario) == {
         "policy.spray: random -> ecmp",
-        "policy.trim_dscp: 8 -> 12",
+        "policy.trim_dscp: 48 -> 12",
         "fault uplinks: none -> 0.05 of data+control, silent, seed 1",
     }
     page = " ".join(render_html(made, {}).split())

@@ -13,7 +13,7 @@ from rich.text import Text
 from csaud_controller.cli.fitting import Fitted
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.packets import KINDS
-from csaud_controller.switches.counters import BY_PORT, PATH_BUCKETS, SAI_NAMES
+from csaud_controller.switches.counters import BY_PORT, PATH_BUCKETS, REFUSED, SAI_NAMES
 
 _TAKEN = {
     "injected": "lost by\nfault#",
@@ -154,12 +154,15 @@ class CounterTables:
         """Packets that went no further, by switch, those where there are any."""
         rows = []
         for name, counts in self._reading.items():
-            cells = [*counts["no_path"].values(), *counts["discarded"].values()]
+            refused = [sum(by[why] for by in counts["refused"].values()) for why in REFUSED]
+            held_back = sum(counts["held_back"].values())
+            cells = [*counts["no_path"].values(), *counts["discarded"].values(), *refused, held_back]
             if any(cells):
                 rows.append([name, *map(str, cells)])
         groups = [
             [f"no path\n{kind}#" for kind in KINDS],
             ["bad\nchecksum#", "TTL\nexpired#", "no\nroute#", "cut\nshort#"],
+            [*(f"refused\n{why}#" for why in REFUSED), "held\nback#"],
         ]
         return Fitted("\nPackets that went no further", ["\nswitch"], groups, rows) if rows else None
 

@@ -33,8 +33,8 @@ app = typer.Typer(
     add_completion=False,
 )
 
-_NAMES = ("trim_at", "no_trim_at", "drop_at", "alarm_at")
-_COLUMNS = ("trim at#", "no-trim at#", "drop at#", "alarm at#")
+_NAMES = ("trim_at", "no_trim_at", "other_at", "drop_at", "alarm_at")
+_COLUMNS = ("trim at#", "no-trim at#", "other at#", "drop at#", "alarm at#")
 
 
 @app.command()
@@ -43,9 +43,8 @@ def show(switch: SwitchesArgument = None, run: RunOption = None, as_json: JsonOp
     with errors():
         fabric, policy = policy_of(run)
         if not switch:
-            result = policy.model_dump(
-                mode="json", include={"limits", "limits_at", "alarm_interval"}, exclude_none=True
-            )
+            shown = {"limits", "limits_at", "alarm_interval", "loss_share"}
+            result = policy.model_dump(mode="json", include=shown, exclude_none=True)
             emit(result, as_json, lambda console: _render(console, policy))
             return
         found = by_port(fabric, switch, partial(limits_of, fabric, policy))
@@ -64,6 +63,10 @@ def set_(
             min=1, max=0xFFFF, help="The same for DATA that asks not to be; equal: the wish is ignored."
         ),
     ] = None,
+    other_at: Annotated[
+        int | None,
+        typer.Option(min=1, max=0xFFFF, help="Packets of other traffic waiting at which it is dropped."),
+    ] = None,
     drop_at: Annotated[
         int | None, typer.Option(min=1, max=0xFFFF, help="Packets waiting at which nothing comes in.")
     ] = None,
@@ -74,6 +77,9 @@ def set_(
         str | None,
         typer.Option(metavar="DURATION", help="At most one alarm a port in it; 0s: only counted."),
     ] = None,
+    loss_share: Annotated[
+        float | None, typer.Option(help="Share of a link, up to 1, that LOSS may take before DATA.")
+    ] = None,
     at: AtOption = None,
     run: RunOption = None,
     as_json: JsonOption = False,
@@ -81,12 +87,16 @@ def set_(
     """Set limits everywhere, or with --at at some place. Those not given stay as they were; those never given
     follow from the port's buffer."""
     with errors():
-        told = given(trim_at=trim_at, no_trim_at=no_trim_at, drop_at=drop_at, alarm_at=alarm_at)
-        patch: dict[str, Any] = given(alarm_interval=alarm_interval)
+        told = given(
+            trim_at=trim_at, no_trim_at=no_trim_at, other_at=other_at, drop_at=drop_at, alarm_at=alarm_at
+        )
+        patch: dict[str, Any] = given(alarm_interval=alarm_interval, loss_share=loss_share)
         if not told and not patch:
             raise UnknownName("nothing to set: see `csaud limit set --help`")
         if at is not None and not told:
-            raise UnknownName("--at is of limits; the alarm's interval is the same everywhere")
+            raise UnknownName(
+                "--at is of limits; the alarm's interval and LOSS's share are the same everywhere"
+            )
         change_policy(run, lambda policy: {**patch, **_told(policy, told, at)}, as_json, _render)
 
 
@@ -131,6 +141,7 @@ def _render(console: Console, policy: Policy) -> None:
     interval = policy.alarm_interval
     rate = f"at most one a port in {format_duration(interval)}" if interval else "only counted"
     console.print(f"alarms: {rate}")
+    console.print(f"LOSS before DATA: up to {policy.loss_share:.0%} of a link")
 
 
 def _cells(limits: Limits) -> list[str]:

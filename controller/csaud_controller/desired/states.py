@@ -11,6 +11,7 @@ from csaud_controller.inventory import Fabric
 from csaud_controller.links.probes import ETHER_TYPE
 from csaud_controller.paths.equal_cost import all_next_ports, remote_group, switch_groups, switch_routes
 from csaud_controller.paths.live import ALL_UP, LiveView
+from csaud_controller.policy.edge import probe_entries
 from csaud_controller.policy.faults import fault_entries
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import port_entries
@@ -93,7 +94,7 @@ class DesiredStates:
             [
                 BOUNCES,
                 ALARMS,
-                entry("punt.ether_type", {"ether_type": ETHER_TYPE}, call("punt.to_cpu")),
+                *probe_entries(fabric, name, ETHER_TYPE),
                 *spray_entries(fabric, spraying, name),
                 *port_entries(fabric, intent.policy, name),
                 *fault_entries(fabric, intent.faults, name),

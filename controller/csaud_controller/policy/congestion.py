@@ -30,6 +30,8 @@ class Limits(_Strict):
     """From here on DATA is cut."""
     no_trim_at: int | None = _DEPTH
     """From here on DATA that asks not to be trimmed is cut, too; trim_at: such a wish is ignored."""
+    other_at: int | None = _DEPTH
+    """From here on traffic that is not CSA does not come in; only its own packets count."""
     drop_at: int | None = _DEPTH
     """From here on nothing comes in."""
     alarm_at: int | None = _DEPTH
@@ -37,7 +39,8 @@ class Limits(_Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Limits:
-        for low, high in (("trim_at", "no_trim_at"), ("no_trim_at", "drop_at"), ("trim_at", "drop_at")):
+        below_drop_at = [(low, "drop_at") for low in ("no_trim_at", "trim_at", "other_at")]
+        for low, high in [("trim_at", "no_trim_at"), *below_drop_at]:
             below, above = getattr(self, low), getattr(self, high)
             if below is not None and above is not None and below > above:
                 raise FieldError((low,), f"expected at most {high} ({above}), got {below}")
@@ -49,6 +52,7 @@ class Thresholds(NamedTuple):
 
     trim_at: int
     no_trim_at: int
+    other_at: int
     drop_at: int
     alarm_at: int
 
@@ -57,8 +61,9 @@ def thresholds(limits: Limits, link: LinkDefaults) -> Thresholds:
     """The limits of a port whose link is `link`. ValueError when the buffer leaves no room for what is given.
 
     By default nothing comes in at 15/16 of the buffer, so that no queue drops unseen; DATA is cut at a
-    quarter of it; DATA that asks not to be has room up to the middle between both; and the alarm is raised in
-    the last eighth of what is left for everything else.
+    quarter of it; DATA that asks not to be has room up to the middle between both; other traffic has as much
+    as DATA, in a count of its own; and the alarm is raised in the last eighth of what is left for everything
+    else.
     """
     buffer = link.buffer
     drop_at = limits.drop_at or max(1, min(buffer - (buffer + 15) // 16, DEEPEST))
@@ -69,7 +74,17 @@ def thresholds(limits: Limits, link: LinkDefaults) -> Thresholds:
             f"expected trim_at <= no_trim_at <= drop_at, got {trim_at}, {no_trim_at} and {drop_at}"
             f" in a buffer of {buffer} packets"
         )
-    return Thresholds(trim_at, no_trim_at, drop_at, limits.alarm_at or drop_at - (drop_at - no_trim_at) // 8)
+    alarm_at = limits.alarm_at or drop_at - (drop_at - no_trim_at) // 8
+    other_at = limits.other_at or min(max(1, buffer // 4), drop_at)
+    return Thresholds(trim_at, no_trim_at, other_at, drop_at, alarm_at)
+
+
+def loss_byte_time(rate: int, share: float) -> int:
+    """How long a byte takes in the share of a link (bits per second) that LOSS may have before DATA, in units
+    of 2^-16 microseconds; 0: no bound, or a link without a rate."""
+    if not rate or share == 1:
+        return 0
+    return min(max(1, round(8e6 * (1 << 16) / (rate * share))), 0xFFFF_FFFF)
 
 
 class Ecn(_Strict):
@@ -94,12 +109,19 @@ def ecn_between(ecn: Ecn | bool, limits: Thresholds) -> Ecn | None:
     return ecn or None
 
 
-def limit_entries(port: int, limits: Thresholds, alarm_interval_ns: int) -> list[Entry]:
+def limit_entries(port: int, limits: Thresholds, byte_time: int, alarm_interval_ns: int) -> list[Entry]:
     """Entries of `congestion.limits`, of `loss_signal.return_limits` (the same for what is sent back out of
     the port) and of `congestion.alarm` (alarms are told at most once an interval; 0: only counted)."""
-    returned = call("loss_signal.set_return_limits", drop_at=limits.drop_at, alarm_at=limits.alarm_at)
+    returned = call(
+        "loss_signal.set_return_limits",
+        trim_at=limits.trim_at,
+        drop_at=limits.drop_at,
+        alarm_at=limits.alarm_at,
+        loss_byte_time=byte_time,
+    )
+    set_limits = call("congestion.set_limits", **limits._asdict(), loss_byte_time=byte_time)
     entries = [
-        entry("congestion.limits", {"port": port}, call("congestion.set_limits", **limits._asdict())),
+        entry("congestion.limits", {"port": port}, set_limits),
         entry("loss_signal.return_limits", {"port": port}, returned),
     ]
     if alarm_interval_ns:

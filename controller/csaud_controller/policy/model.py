@@ -18,7 +18,17 @@ from csaud_controller.policy.congestion import (
     ecn_between,
     ecn_entries,
     limit_entries,
+    loss_byte_time,
     thresholds,
+)
+from csaud_controller.policy.edge import (
+    ALL_CLASSES,
+    Class,
+    Dscp,
+    Queue,
+    check_queues,
+    edge_entries,
+    queue_entries,
 )
 from csaud_controller.policy.places import Where, at_port, check_switch, ports_of
 from csaud_controller.policy.signals import (
@@ -49,7 +59,7 @@ class Policy(BaseModel):
     weights: Weights = Field(default_factory=dict, description="none: derived from the rates of links")
     loss_signal: LossSignal = "trim"
     trim_size: int = Field(default=HEADERS_ONLY, ge=HEADERS_ONLY, le=0xFFFF, description="bytes of a LOSS")
-    trim_dscp: int = Field(default=8, ge=0, le=63)
+    trim_dscp: int = Field(default=48, ge=0, le=63)
     trim_priority: int = Field(default=7, ge=0, le=7, description="queue of a LOSS, 7 is served first")
     trim_icrc: bool = Field(default=False, description="a LOSS has an iCRC, so that verbs devices take it")
     signals: tuple[SignalRule, ...] = Field(default=(), description="the last that fits holds")
@@ -59,6 +69,19 @@ class Policy(BaseModel):
     ecn_at: dict[Where, Ecn | bool] = Field(default_factory=dict, description="the last that fits holds")
     alarm_interval: Annotated[Duration, between(0, LONGEST)] = Field(
         default=1_000_000_000, description="at most one alarm a port in it; 0: they are only counted"
+    )
+    loss_share: float = Field(
+        default=0.5, gt=0, le=1, description="of a link, that LOSS may take before DATA; 1: all of it"
+    )
+    queues: dict[Dscp, Queue] = Field(
+        default_factory=dict, description="of traffic that is not CSA, by DSCP; others: queue 0"
+    )
+    check_hosts: bool = Field(
+        default=True, description="hosts send no LOSS, and their own addresses and classes only"
+    )
+    host_classes: tuple[Class, ...] = Field(default=ALL_CLASSES, description="that hosts may use")
+    host_classes_at: dict[Where, tuple[Class, ...]] = Field(
+        default_factory=dict, description="the last that fits holds"
     )
     denied_paths: tuple[PathId, ...] = Field(
         default=(), description="path ids that hosts which report their paths must not use"
@@ -77,7 +100,10 @@ class Policy(BaseModel):
         for index, rule in enumerate(self.signals):
             if rule.where is not None:
                 ports_of(fabric, rule.where, ("signals", index, "where"))
-        for key in ("limits_at", "ecn_at"):
+        dscps: dict[tuple[str | int, ...], int] = {("trim_dscp",): self.trim_dscp}
+        dscps |= {("signals", n, "dscp"): s.dscp for n, s in enumerate(self.signals) if s.dscp is not None}
+        check_queues(self.queues, dscps)
+        for key in ("limits_at", "ecn_at", "host_classes_at"):
             for where in getattr(self, key):
                 ports_of(fabric, where, (key, where))
         for switch, ports in fabric.peers.items():
@@ -120,11 +146,14 @@ def signals_of(fabric: Fabric, policy: Policy, switch: str, port: int) -> list[t
 
 
 def port_entries(fabric: Fabric, policy: Policy, switch: str) -> list[Entry]:
-    """What the tables of limits, marks and loss signals hold for every port of a switch."""
-    entries: list[Entry] = []
+    """What the tables of limits, marks, loss signals and the edge hold for every port of a switch."""
+    entries = queue_entries(policy.queues)
+    if policy.check_hosts:
+        entries += edge_entries(fabric, switch, policy.host_classes, policy.host_classes_at)
     for port in fabric.peers[switch]:
         limits = limits_of(fabric, policy, switch, port)
-        entries += limit_entries(port, limits, policy.alarm_interval)
+        rate = fabric.link_of(fabric.edge_at[End(switch, port)]).rate
+        entries += limit_entries(port, limits, loss_byte_time(rate, policy.loss_share), policy.alarm_interval)
         entries += ecn_entries(switch, port, ecn_of(fabric, policy, switch, port), policy.seed)
         entries += signal_entries(port, signals_of(fabric, policy, switch, port))
     return entries

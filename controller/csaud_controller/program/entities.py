@@ -200,4 +200,4 @@ def _add(held: Mapping[Any, Any], key: object, item: object) -> None:
 def _show(name: str, value: MatchValue) -> str:
     if isinstance(value, int):
         return str(value)
-    return str(IPv4Network(value)) if name == "dst" else f"{value[0]:#x}/{value[1]:#x}"
+    return str(IPv4Network(value)) if name in ("dst", "src") else f"{value[0]:#x}/{value[1]:#x}"

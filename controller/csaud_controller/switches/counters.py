@@ -17,8 +17,22 @@ from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.program.packets import KINDS, KindName
 from csaud_controller.switches.readings import CountersError, Readings
 
-BY_KIND = ("ingress_kind", "egress_kind", "injected", "trimmed", "bounced", "both", "congestion_dropped")
-"""Indexed port * 4 + kind; {port: {kind: packets}}. `both` counts DATA that is in `trimmed` and `bounced`."""
+BY_KIND = (
+    "ingress_kind",
+    "egress_kind",
+    "injected",
+    "trimmed",
+    "bounced",
+    "both",
+    "congestion_dropped",
+    "refused_kind",
+)
+"""Indexed port * 4 + kind; {port: {kind: packets}}. `both` counts DATA that is in `trimmed` and `bounced`;
+`refused_kind`, by the port of ingress, what hosts may not send."""
+REFUSED = ("loss", "source", "class")
+"""Why, in `refused`: indexed port * 4 + reason; {port: {reason: packets}}. The same packets."""
+HELD_BACK = "held_back"
+"""Indexed by port of ingress: frames for the controller that came too fast; {port: packets}."""
 BY_PORT = ("trim_sent", "trim_dropped", "bounce_sent", "bounce_dropped")
 """LOSS that a switch made, by the port whose queue took it or had no room; {port: packets}."""
 PATH_BUCKETS = 16
@@ -50,8 +64,8 @@ SAI_NAMES = {
 Unit = Literal["packets", "bytes"]
 KindCounts = dict[KindName, int]
 SwitchCounters = dict[str, Any]
-"""For one switch: each of BY_KIND, BY_PORT and BY_PATH, `no_path` {kind: packets}, `discarded` and, of the
-same packets, `discarded_kind` {kind: packets}. All ports of the inventory are there.
+"""For one switch: each of BY_KIND, BY_PORT and BY_PATH, `refused`, `held_back`, `no_path` {kind: packets},
+`discarded` and, of the same packets, `discarded_kind` {kind: packets}. All ports of the inventory are there.
 """
 
 
@@ -72,7 +86,8 @@ def read_counters(
     """
     artifacts = artifacts or find_artifacts()
     ids = {counter.name.rsplit(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
-    wanted = [name for name in (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE) if name in (counters or ids)]
+    known = (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE, "refused", HELD_BACK)
+    wanted = [name for name in known if name in (counters or ids)]
     unknown = sorted(set(wanted) - ids.keys())
     if unknown:
         raise CountersError(f"the program in {artifacts.p4info} has no counter {', '.join(unknown)}")
@@ -97,7 +112,7 @@ def _cells(counter: str, ports: Iterable[int]) -> Iterable[int]:
     """The cells of a counter that belong to these ports, or all of one that has nothing to do with ports."""
     if counter in WHOLE:
         return range(WHOLE[counter])
-    width = len(KINDS) if counter in BY_KIND else PATH_BUCKETS if counter in BY_PATH else 1
+    width = PATH_BUCKETS if counter in BY_PATH else 4 if counter in (*BY_KIND, "refused") else 1
     return (port * width + cell for port in ports for cell in range(width))
 
 
@@ -127,7 +142,10 @@ def arranged(cells: Mapping[str, Mapping[int, int]], ports: Iterable[int]) -> Sw
 
     result = {
         **by_port(BY_KIND, lambda cell, port: _kinds(cell, port * len(KINDS))),
-        **by_port(BY_PORT, lambda cell, port: cell.get(port, 0)),
+        **by_port((*BY_PORT, HELD_BACK), lambda cell, port: cell.get(port, 0)),
+        **by_port(
+            ("refused",), lambda cell, port: {why: cell.get(port * 4 + n, 0) for n, why in enumerate(REFUSED)}
+        ),
         **by_port(BY_PATH, _buckets),
     }
     for name in ("no_path", "discarded_kind"):
@@ -140,6 +158,10 @@ def arranged(cells: Mapping[str, Mapping[int, int]], ports: Iterable[int]) -> Sw
 
 def _kinds(cells: Mapping[int, int], base: int) -> KindCounts:
     return {kind: cells.get(base + code, 0) for kind, code in KINDS.items()}
+
+
+def _reasons(cells: Mapping[int, int], port: int) -> dict[str, int]:
+    return {why: cells.get(port * 4 + index, 0) for index, why in enumerate(REFUSED)}
 
 
 def _buckets(cells: Mapping[int, int], port: int) -> list[int]:

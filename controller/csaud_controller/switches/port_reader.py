@@ -16,6 +16,8 @@ from csaud_controller.program.packets import KINDS
 from csaud_controller.switches.readings import CountersError, Readings
 
 _SENT, _QUEUES = "egress_kind", "occupancy"
+_SHADOW_OF_OTHERS = 128
+"""A port has two shadows, of CSA and of other traffic: so far behind."""
 
 
 class PortCounts(NamedTuple):
@@ -26,8 +28,8 @@ class PortCounts(NamedTuple):
     octets: int
     """The same in bytes of whole Ethernet frames without FCS, counted at the same moment."""
     queue: int | None
-    """Packets that wait, in the P4 program's occupancy shadow; None where the target reads no registers, like
-    simple_switch_grpc.
+    """Packets that wait, in the P4 program's occupancy shadows; None where the target reads no registers,
+    like simple_switch_grpc.
     """
 
 
@@ -68,8 +70,9 @@ class PortReader(Readings):
             counter = request.entities.add().counter_entry
             counter.counter_id, counter.index.index = self._sent, port * len(KINDS) + KINDS["data"]
             if self._reads_registers:
-                register = request.entities.add().register_entry
-                register.register_id, register.index.index = self._queues, port
+                for cell in (port, _SHADOW_OF_OTHERS + port):
+                    register = request.entities.add().register_entry
+                    register.register_id, register.index.index = self._queues, cell
         return request
 
     def _counts(self, switch: str, replies: Iterable[Any]) -> dict[tuple[str, int], PortCounts]:
@@ -80,7 +83,8 @@ class PortReader(Readings):
                 sent[entity.counter_entry.index.index // len(KINDS)] = entity.counter_entry.data
             else:
                 register = entity.register_entry
-                queues[register.index.index] = int.from_bytes(register.data.bitstring, "big")
+                port = register.index.index % _SHADOW_OF_OTHERS
+                queues[port] = queues.get(port, 0) + int.from_bytes(register.data.bitstring, "big")
         return {
             (switch, port): PortCounts(sent[port].packet_count, sent[port].byte_count, queues.get(port))
             for port in self._fabric.peers[switch]

@@ -133,6 +133,7 @@ class Tofino(Target):
         return {"alarm_at": _depth(args["alarm_at"], units)}
 
     _changed: Mapping[str, Callable[[Any, Args, int], dict[str, int]]] = {
+        "punt.to_cpu": lambda self, args, units: {},
         "spray.random": lambda self, args, units: {},
         "spray.least_queue": lambda self, args, units: {},
         "spray.flowlet": lambda self, args, units: {"gap": args["gap"] * 1000 // _TICK_NS},
@@ -170,7 +171,8 @@ class Tofino2(Tofino):
         return [CloneSession(1, ((port, 0),), 0, _longest_loss(state))]
 
     def _limits(self, args: Args, units: int) -> dict[str, int]:
-        return {name: _depth(value, units) for name, value in args.items()}
+        """Depths in cells. The share of LOSS is a weight of the traffic manager's."""
+        return {name: _depth(value, units) for name, value in args.items() if name != "loss_byte_time"}
 
 
 def _first(*places: Path) -> Path:

@@ -135,12 +135,15 @@ class Leaf:
         no_trim_at: int | None = None,
         drop_at: int = NOWHERE,
         alarm_at: int = NOWHERE,
+        other_at: int | None = None,
+        loss_byte_time: int = 0,
     ) -> None:
-        """no_trim_at is drop_at where it is not given."""
+        """no_trim_at and other_at are drop_at where they are not given."""
         self.insert(
             "congestion.limits", {"port": port}, "congestion.set_limits",
-            trim_at=trim_at, no_trim_at=drop_at if no_trim_at is None else no_trim_at, drop_at=drop_at,
-            alarm_at=alarm_at,
+            trim_at=trim_at, no_trim_at=drop_at if no_trim_at is None else no_trim_at,
+            other_at=drop_at if other_at is None else other_at, drop_at=drop_at, alarm_at=alarm_at,
+            loss_byte_time=loss_byte_time,
         )  # fmt: skip
 
     def signal(
@@ -181,9 +184,9 @@ class Leaf:
     def mark(self, port: int, low: int, high: int, seed: int = 3) -> None:
         self.insert("ecn.marking", {"port": port}, "ecn.mark_between", low=low, high=high, seed=seed)
 
-    def set_depth(self, port: int, packets: int) -> None:
-        """The port's occupancy shadow."""
-        self.switch.register_write("occupancy", port, packets)
+    def set_depth(self, port: int, packets: int, *, other: bool = False) -> None:
+        """The port's occupancy shadow: of CSA, or of other traffic."""
+        self.switch.register_write("occupancy", port + (128 if other else 0), packets)
 
     # --- what it is sent
 

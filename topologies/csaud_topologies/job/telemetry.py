@@ -40,6 +40,7 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
         bounced=by_port("bounced"),
         both=by_port("both"),
         congestion_dropped=by_port("congestion_dropped"),
+        refused=by_port("refused_kind"),
         trim_sent=dict(reading["trim_sent"]),
         trim_dropped=dict(reading["trim_dropped"]),
         bounce_sent=dict(reading["bounce_sent"]),

@@ -48,6 +48,8 @@ class SwitchCounts:
     both: dict[tuple[int, int], int] = field(default_factory=dict)
     """Trimmed and bounced: in both of those, too."""
     congestion_dropped: dict[tuple[int, int], int] = field(default_factory=dict)
+    refused: dict[tuple[int, int], int] = field(default_factory=dict)
+    """What hosts may not send, by the port it came in by."""
     trim_sent: dict[int, int] = field(default_factory=dict)
     """LOSS to receivers, by the port whose queue took it."""
     trim_dropped: dict[int, int] = field(default_factory=dict)
@@ -262,6 +264,7 @@ def _job_lines(
             "no path": sum(switch.no_path.get(kind, 0) for switch in switches.values()),
             "discarded": sum(switch.discarded.get(kind, 0) for switch in switches.values()),
             "congestion": counted("congestion_dropped", kind),
+            "refused": counted("refused", kind),
         }
 
     cut = sum(switch.cut for switch in switches.values())
@@ -333,6 +336,7 @@ def _switch_lines(switches: Mapping[str, SwitchCounts]) -> list[Line]:
                 "congestion": counts.total("congestion_dropped", kind),
                 "no path": counts.no_path.get(kind, 0),
                 "discarded": counts.discarded.get(kind, 0),
+                "refused": counts.total("refused", kind),
             }
             if kind == DATA:
                 terms["cut"] = counts.cut
