@@ -11,8 +11,8 @@ from csaud_runs.find import all_runs
 from csaud_topologies.cli import app
 from typer.testing import CliRunner
 
-from tests.topologies.fabrics import OUTSIDE, waiting_fabric
-from tests.topologies.runs import CSAUD_NET, PATIENCE_S
+from tests.topologies.fabrics import OUTSIDE, WaitingFabric, waiting_fabric
+from tests.topologies.runs import CSAUD_NET, PATIENCE_S, processes_of, wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.xdist_group("own_jobs")]
 
@@ -230,3 +230,39 @@ def test_a_scenarios_faults_events_and_background_come_in_every_job(tmp_path):
             assert report.switches.injected > 0 and report.books.balanced
             assert [each.to for each in report.background] == ["h1"] and report.background[0].packets_sent > 0
         assert "csaud: after 1ms: link l1-s1 up" in done.stderr
+
+
+def test_a_fabric_that_ends_ends_the_job_and_both_say_so(tmp_path):
+    fabric = WaitingFabric(tmp_path)
+    started = fabric.net("up", "leaf-spine-2x2", "--detach", "--out", str(fabric.out))
+    assert started.returncode == 0, started.stderr
+    (run,) = [run for run in all_runs() if run.started_in() == tmp_path]
+    job = fabric.start_job("import time; print('here'); time.sleep(1000)", "--ranks", "1")
+    try:
+        assert "here" in job.stdout.readline()
+        (switches,) = [
+            pid for pid, command in processes_of(run.path).items() if "-m csaud_softswitch" in command
+        ]
+        os.kill(switches, signal.SIGKILL)
+        assert "csaud: the fabric has ended while the job ran" in job.stdout.read()
+        assert job.wait(PATIENCE_S) == 1
+    finally:
+        job.kill()
+        job.stdout.close()
+    wait_for(lambda: not run.path.exists(), "the end of the run")
+    assert "softswitch was killed by SIGKILL" in (fabric.out / "fabric.log").read_text()
+    assert processes_of(run.path) == {}
+
+
+def test_a_detached_fabric_that_does_not_come_up_says_why_and_leaves_nothing(tmp_path):
+    fabric = WaitingFabric(tmp_path)
+    hidden = tmp_path / "bin"
+    hidden.mkdir()
+    (hidden / "sysctl").write_text("#!/bin/sh\necho not today; exit 1\n")
+    for program in hidden.iterdir():
+        program.chmod(0o755)
+    path = {**OUTSIDE, "PATH": f"{hidden}:{OUTSIDE['PATH']}"}
+    done = fabric.net("up", "leaf-spine-2x2", "--detach", "--out", str(fabric.out), env=path)
+    assert done.returncode == 1
+    assert "h1: cannot disable IPv6: not today" in done.stderr
+    assert [run for run in all_runs() if run.started_in() == tmp_path] == []

@@ -13,12 +13,14 @@ from pathlib import Path
 from csaud_runs.directory import ENVIRONMENT, RunDir
 from csaud_runs.errors import RunError
 from csaud_runs.netns import CLONE_NEWNET, CLONE_NEWNS, setns
+from csaud_runs.process import Process
 
 from csaud_topologies.base.interrupt import ENDING, Interrupted, end_on_signals, interruption
 from csaud_topologies.isolation.enter import live_init, with_own_commands
 from csaud_topologies.isolation.supervisor import PR_SET_PDEATHSIG
 
 _CLONE_NEWPID = 0x20000000
+_UNTIL_KNOWN_S = 2.0
 
 
 def run_inside(run: RunDir, body: Callable[[], int]) -> int:
@@ -46,7 +48,7 @@ def run_inside(run: RunDir, body: Callable[[], int]) -> int:
     if child == 0:
         _in_child(run, others, old_mask, body)
     try:
-        return _wait(child, init.is_alive)
+        return _wait(child, init)
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
 
@@ -80,7 +82,7 @@ def _in_child(
         os._exit(status)
 
 
-def _wait(child: int, fabric_is_alive: Callable[[], bool]) -> int:
+def _wait(child: int, init: Process) -> int:
     while True:
         info = signal.sigwaitinfo({*ENDING, signal.SIGCHLD})
         if info.si_signo != signal.SIGCHLD:
@@ -90,6 +92,8 @@ def _wait(child: int, fabric_is_alive: Callable[[], bool]) -> int:
         if ended:
             break
     code = os.waitstatus_to_exitcode(status)
-    if code == -signal.SIGKILL and not fabric_is_alive():
-        raise RunError("the fabric has ended while the job ran; its log says why")
+    if code == -signal.SIGKILL:  # as all in there when their init ends, which is gone last
+        if init.wait_gone(_UNTIL_KNOWN_S):
+            raise RunError("the fabric has ended while the job ran; its log says why")
+        print("csaud: the job was killed", file=sys.stderr)
     return 128 - code if code < 0 else code

@@ -1,0 +1,34 @@
+"""Data-parallel training by PyTorch over gloo, which is TCP: csaud net job -- python examples/ddp_gloo.py
+
+Nothing of csaud is in it, so the report has no books; the time that it takes can be compared.
+"""
+
+import time
+
+import torch
+import torch.distributed
+from torch.nn.parallel import DistributedDataParallel
+
+STEPS = 20
+
+torch.distributed.init_process_group("gloo")  # by GLOO_SOCKET_IFNAME over the fabric
+rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+torch.manual_seed(1)
+model = DistributedDataParallel(
+    torch.nn.Sequential(torch.nn.Linear(64, 256), torch.nn.ReLU(), torch.nn.Linear(256, 1))
+)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+weights = torch.randn(64, 1)
+shard = torch.Generator().manual_seed(rank)
+losses = []
+begun = time.monotonic()
+for _ in range(STEPS):
+    inputs = torch.randn(32, 64, generator=shard)
+    loss = torch.nn.functional.mse_loss(model(inputs), torch.tanh(inputs @ weights))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+took = (time.monotonic() - begun) / STEPS
+print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}, {took * 1e3:.1f} ms a step on {size} ranks")
+torch.distributed.destroy_process_group()
