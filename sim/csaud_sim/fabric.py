@@ -3,7 +3,7 @@ controller computes for them."""
 
 from __future__ import annotations
 
-from csaud_controller.desired.states import desired_states
+from csaud_controller.desired.states import DesiredStates
 from csaud_controller.inventory import End
 from csaud_controller.inventory import Fabric as Inventory
 from csaud_controller.paths.live import ALL_UP, LiveView
@@ -36,6 +36,7 @@ class SimulatedFabric:
         self.names = Names(self.native.switch(next(iter(inventory.switches))))
         self._tables = {name: SwitchTables(self.switch(name), self.names) for name in inventory.switches}
         self._down: set[frozenset[str]] = set()
+        self._desired = DesiredStates(inventory)
         self.become(ALL_UP)
 
     def switch(self, name: str) -> Switch:
@@ -44,7 +45,7 @@ class SimulatedFabric:
 
     def become(self, live: LiveView) -> None:
         """Write into every switch what the controller wants it to hold while `live` is what it knows."""
-        for name, state in desired_states(self.inventory, self.intent, live).items():
+        for name, state in self._desired.of(self.intent, live).items():
             self._tables[name].become(state)
 
     def set_link(self, a: str, b: str, up: bool) -> None:

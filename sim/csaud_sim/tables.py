@@ -109,8 +109,9 @@ class SwitchTables:
 
     def become(self, state: TableState) -> None:
         """Hold `state` from now on; what is there already is not touched."""
-        self._apply(plan(self.holds, state))
-        self.holds = state
+        if state is not self.holds:
+            self._apply(plan(self.holds, state))
+            self.holds = state
 
     def _apply(self, steps: Iterable[Step]) -> None:
         for step in steps:

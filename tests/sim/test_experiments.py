@@ -1,5 +1,9 @@
 """Experiments: ideal times, runs, sweeps, and what is refused."""
 
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -127,6 +131,25 @@ def test_a_sweep_goes_on_where_it_stopped(file: Path, tmp_path: Path) -> None:
     assert said[0] == "5 of 6 runs are there already" and len(said) == 2
     np.testing.assert_array_equal(read_run(lost).column("fct_ns"), before)
     assert not list(tmp_path.rglob("*.part"))
+
+
+def test_ctrl_c_ends_a_sweep_at_once_and_keeps_what_is_over(file: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "csaud", "sim", "run", str(file), "--jobs", "2", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--set", "sweep.seeds=500"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as sweep:
+        assert sweep.stdout is not None
+        assert sweep.stdout.readline().startswith("1 of 1000 · ")
+        os.killpg(sweep.pid, signal.SIGINT)
+        said = sweep.stdout.read()
+    assert sweep.returncode == 130
+    assert "runs are there; the same command does the rest" in " ".join(said.split())
+    assert "Traceback" not in said
+    assert list(tmp_path.rglob("*.parquet"))
 
 
 def test_a_changed_experiment_does_not_take_runs_of_another(file: Path, tmp_path: Path) -> None:

@@ -27,6 +27,8 @@ except ImportError:
 _KEY = b"csaud"
 _FORMAT = 1
 ENDING = ".parquet"
+DRAFT = ".part"
+"""Of a file that is being written, after the number of the process."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def write_run(path: Path, measured: Measured, experiment: Experiment, setting: s
     table = pa.Table.from_arrays(
         list(columns.values()), schema=pa.schema(fields, metadata={_KEY: json.dumps(about).encode()})
     )
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    draft = path.with_name(f"{path.name}.{os.getpid()}{DRAFT}")
     pq.write_table(table, draft, compression="zstd")
     draft.replace(path)
 

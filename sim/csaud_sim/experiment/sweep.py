@@ -6,17 +6,19 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import re
+import signal
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from csaud_sim.experiment.measure import Measured, fabric_of, measure
 from csaud_sim.experiment.model import Experiment, Setting, with_keys
-from csaud_sim.experiment.results import ENDING, write_run
+from csaud_sim.experiment.results import DRAFT, ENDING, write_run
 
 RUNS = "runs"
 
@@ -54,18 +56,34 @@ def tasks_of(experiment: Experiment) -> list[Task]:
 def run_all(tasks: list[Task], out: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
     """Run those that have no file yet; returns what failed, in words."""
     (out / RUNS).mkdir(parents=True, exist_ok=True)
+    _remove_drafts(out / RUNS)
     missing = [task for task in tasks if not task.path(out).exists()]
     if done := len(tasks) - len(missing):
         say(f"{done} of {len(tasks)} runs are there already")
     failed: list[str] = []
     began = time.monotonic()
-    for number, (task, outcome) in enumerate(_outcomes(missing, out, jobs), 1):
-        left = (time.monotonic() - began) / number * (len(missing) - number)
-        if isinstance(outcome, Exception):
-            failed.append(f"{task}: {type(outcome).__name__}: {outcome}")
-            outcome = "FAILED"
-        say(f"{done + number} of {len(tasks)} · {task}: {outcome} · {_duration(left)} left")
+    over = done
+    try:
+        for number, (task, outcome) in enumerate(_outcomes(missing, out, jobs), 1):
+            over = done + number
+            left = (time.monotonic() - began) / number * (len(missing) - number)
+            if isinstance(outcome, Exception):
+                failed.append(f"{task}: {type(outcome).__name__}: {outcome}")
+                outcome = "FAILED"
+            say(f"{over} of {len(tasks)} · {task}: {outcome} · {_duration(left)} left")
+    except KeyboardInterrupt:
+        there = over - len(failed)
+        say(f"interrupted: {there} of {len(tasks)} runs are there; the same command does the rest")
+        raise
     return failed
+
+
+def _remove_drafts(folder: Path) -> None:
+    """What processes that are no more had begun to write."""
+    for draft in folder.glob(f"*{DRAFT}"):
+        pid = draft.name.removesuffix(DRAFT).rpartition(".")[2]
+        if not Path("/proc", pid).exists():
+            draft.unlink(missing_ok=True)
 
 
 def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, str | Exception]]:
@@ -80,7 +98,9 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, s
     context = multiprocessing.get_context(
         "spawn"
     )  # threads of this process are none of the workers' business
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context) as pool:
+    # Ctrl-C, which comes to all processes, ends a worker without a word.
+    quiet = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=quiet) as pool:
         futures = {pool.submit(_run, task, out): task for task in tasks}
         try:
             for future in as_completed(futures):
@@ -91,6 +111,8 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, s
                     yield futures[future], future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
+            for worker in multiprocessing.active_children():
+                worker.terminate()
             raise
 
 
