@@ -30,8 +30,8 @@ def run(
         str,
         typer.Argument(
             metavar="SCENARIO|EXPERIMENT",
-            help="A scenario's name or YAML file, as `csaud net run` takes, or an experiment's file "
-            "(one with the key `traffic`).",
+            help="A scenario's name or YAML file, as `csaud net run` takes; or an experiment's, whose file "
+            "has `traffic` or `collectives`.",
         ),
     ],
     topo: Annotated[
@@ -54,12 +54,12 @@ def run(
     runs that its folder has already are not done again."""
 
     def work() -> bool:
-        from csaud_sim.experiment.model import is_experiment
+        from csaud_sim.experiment.model import find_experiment
 
         overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
-        if is_experiment(Path(what)):
+        if (file := find_experiment(what)) is not None:
             overrides = ({"fabric": topo} if topo else {}) | overrides
-            return _experiment(Path(what), overrides, jobs, out)
+            return _experiment(file, overrides, jobs, out)
         if jobs:
             raise RunError(f"--jobs {jobs}: {what} is a scenario, which is one run")
         options = RunOptions(

@@ -14,7 +14,7 @@ from csaud_sim.cli import app
 from csaud_sim.experiment.columns import COLLECTIVES, FLOWS, TOTALS
 from csaud_sim.experiment.comparison import compare, figures_of, load_runs
 from csaud_sim.experiment.measure import measure
-from csaud_sim.experiment.model import Experiment, load_experiment
+from csaud_sim.experiment.model import EXPERIMENTS, Experiment, find_experiment, load_experiment
 from csaud_sim.experiment.results import read_run
 from csaud_sim.experiment.statistics import mean_over_seeds, reduction
 from csaud_sim.experiment.sweep import run_all, tasks_of
@@ -238,3 +238,15 @@ def test_the_experiment_of_the_manual_is_one(tmp_path: Path) -> None:
     (text,) = (part.split("```")[0] for part in DOCS.read_text().split("```yaml\n")[1:])
     (tmp_path / "loads.yaml").write_text(text)
     assert len(tasks_of(load_experiment(tmp_path / "loads.yaml"))) == 10 * 4 * 2
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXPERIMENTS.glob("*.yaml")))
+def test_experiments_that_come_along_run(name: str, tmp_path: Path) -> None:
+    """Each setting of them, small."""
+    found = find_experiment(name)
+    assert found is not None
+    small = {"fabric": "leaf-spine-2x2", "traffic.flows": "20", "traffic.warmup": "0ns", "sweep.seeds": "1"}
+    tasks = tasks_of(load_experiment(found, small))
+    assert len(tasks) == len({str(task) for task in tasks}) > 5
+    for task in tasks:
+        assert measure(task.experiment).totals["unfinished"] == 0, str(task)

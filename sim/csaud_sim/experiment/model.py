@@ -23,6 +23,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points
 from csaud_sim.simulated_settings import check_host
 
+EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
+
 ALL_TO_ALL = "all_to_all.pairwise"
 """The one operation that is in no registry, as its schedule depends on what each rank has for each."""
 
@@ -199,13 +201,18 @@ def _check_traffic(traffic: Traffic, fabric: Fabric) -> None:
         raise FieldError(("traffic", "senders"), f"expected less than its {len(fabric.hosts)} hosts")
 
 
-def is_experiment(path: Path) -> bool:
-    """Whether it has `traffic` or `collectives`, which no scenario has."""
+def find_experiment(source: str) -> Path | None:
+    """An experiment by name (one of this project's) or by path; None: it is a scenario's, if anything's."""
+    named = EXPERIMENTS / f"{source}.yaml"
+    if named.is_file():
+        return named
+    path = Path(source)
     try:
-        value, _ = parse_yaml(path.read_text(), str(path))
+        value, _ = parse_yaml(path.read_text(), source)
     except OSError:
-        return False
-    return isinstance(value, dict) and not value.keys().isdisjoint(("traffic", "collectives"))
+        return None
+    is_one = isinstance(value, dict) and not value.keys().isdisjoint(("traffic", "collectives"))
+    return path if is_one else None
 
 
 def load_experiment(path: Path, overrides: Mapping[str, str] | None = None) -> Experiment:
