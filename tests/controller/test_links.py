@@ -191,7 +191,36 @@ def test_a_switch_whose_every_link_is_dead_is_noticed_without_proof(world: World
     world.rounds(5)
     world.cut = {End("l1", port) for port in (1, 2, 3)}
     assert world.rounds(39) == []
-    assert {c.what for c in world.rounds(1)} == {"l1-s1", "l1-s2", "l1-s3"}
+    assert {(c.what, c.up) for c in world.rounds(30)} == {(f"l1-s{n}", False) for n in (1, 2, 3)}
+    world.cut = {End("l1", 1)}
+    assert {(c.what, c.up) for c in world.rounds(5)} == {(f"l1-s{n}", True) for n in (2, 3)}
+    assert world.monitor.live().dead_links == {End("l1", 1)}
+    world.cut = set()
+    world.rounds(5)
+    assert world.monitor.live() == LiveView()
+
+
+def test_a_spine_whose_every_link_is_dead_is_avoided(world: World) -> None:
+    world.rounds(5)
+    world.cut = {End("s1", port) for port in (1, 2, 3)}
+    assert [(c.what, c.up, c.why) for c in world.rounds(70)] == [
+        ("s1", False, "forwards nothing, and is silent")
+    ]
+    world.cut = set()
+    assert [(c.what, c.up) for c in world.rounds(5)] == [("s1", True)]
+    assert world.monitor.live() == LiveView()
+
+
+@pytest.mark.parametrize("name", ["s2", "l2"])
+def test_an_agent_that_hangs_is_not_a_dead_switch(world: World, name: str) -> None:
+    """Its session stands, but nothing is heard of it; its tables forward."""
+    world.rounds(5)
+    world.silent = {name}
+    assert world.rounds(200) == []
+    world.silent = set()
+    assert world.rounds(50) == []
+    world.cut = {End("l1", 2)}
+    assert [(c.what, c.up) for c in world.rounds(6)] == [("l1-s2", False)]
 
 
 def test_a_single_link_is_noticed_without_proof() -> None:

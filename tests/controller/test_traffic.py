@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pytest
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.inventory import Fabric, leaf_spine
 from csaud_controller.paths.live import LiveView
@@ -155,13 +156,14 @@ async def rounds_passed(made: FabricController, count: int) -> None:
         await asyncio.sleep(0.01)
 
 
-def test_a_fabric_whose_spines_cannot_be_reached_loses_nothing() -> None:
-    """For as many rounds of probes as there are in a minute. Then one spine forwards no more: it is avoided,
-    without a session, and used again when it forwards again."""
+@pytest.mark.parametrize("interval_s", [0.02, pytest.param(0.15, marks=pytest.mark.thorough)])
+def test_a_fabric_whose_spines_cannot_be_reached_loses_nothing(interval_s: float) -> None:
+    """For as many rounds of probes as there are in a minute, and for a minute. Then one spine forwards no
+    more: it is avoided, without a session, and used again when it forwards again."""
 
     async def main() -> None:
         with run_directory(leaf_spine(2, 3)) as run:
-            async with switches(run) as host, controller(run, probe_interval_s=0.02) as made:
+            async with switches(run) as host, controller(run, probe_interval_s=interval_s) as made:
                 await programmed(made)
                 with traffic(host) as sender:
                     await sent_more(sender)

@@ -9,7 +9,7 @@ link; nor do rounds that were left out. Where there is no such proof (a switch w
 many more must be missed; nothing can be routed around such a switch anyway.
 
 A switch without a session is not a dead switch: its tables stand, and its links keep the state they had until
-trials (`trials`) find that nothing comes through it.
+trials (`trials`) find that nothing comes through it. So it is with one that has a session, but is silent.
 """
 
 from __future__ import annotations
@@ -61,7 +61,11 @@ class _Switch:
     ready: bool = False
     """Its tables are in place and its probes are sent and heard."""
     on_trial_from: int | None = None
-    """ns; it has no session. None: it has one, or somebody else has."""
+    """ns; it has no session, or is silent. None: it has one, or somebody else has."""
+    heard: int = 0
+    """Newest round of which it sent a probe that was heard, or heard one, over whatever cable."""
+    silent: bool = False
+    """It has a session, but nothing is heard of it."""
     alive: bool = True
     """False: it has no session, and trials found that it forwards nothing."""
     sent: int = 0
@@ -141,7 +145,8 @@ class LinkMonitor:
         """The switch holds its tables and can send and receive probes from round `round_` + 1 on."""
         switch = self._switches[name]
         was_alive = switch.alive
-        switch.ready, switch.on_trial_from, switch.sent = True, None, round_
+        switch.ready, switch.silent, switch.on_trial_from = True, False, None
+        switch.sent = switch.heard = round_
         self._set_alive(name, True)
         self._trials.forget(name)
         self._lost_on_trial.difference_update(self._out_of[name])
@@ -153,6 +158,7 @@ class LinkMonitor:
     def switch_lost(self, name: str, now: int) -> None:
         """The session with the switch has ended, or could still not be opened."""
         switch = self._switches[name]
+        switch.silent = False
         if switch.ready or switch.on_trial_from is None:
             switch.ready, switch.on_trial_from = False, now
             self._trials.forget(name)
@@ -160,7 +166,7 @@ class LinkMonitor:
     def switch_unheard(self, name: str) -> None:
         """It forwards as before, but somebody else controls it: its links keep the state they have."""
         switch = self._switches[name]
-        switch.ready, switch.on_trial_from = False, None
+        switch.ready, switch.silent, switch.on_trial_from = False, False, None
         self._trials.forget(name)
 
     def round_begins(self, round_: int) -> None:
@@ -210,9 +216,23 @@ class LinkMonitor:
                 if self._heard[direction].up:
                     self._lost_on_trial.add(direction)
                     changes += self._turn(direction, False, f"nothing comes through {name} to {direction.at}")
-        elif switch.alive and lost and len(lost) == len(missed) and name not in self.fabric.edge_switches:
-            self._set_alive(name, False)
-            changes.append(Change(name, False, "forwards nothing, and has no session"))
+        elif lost and len(lost) == len(missed):
+            changes += self._nothing_comes(name, lost)
+        return changes
+
+    def _nothing_comes(self, name: str, lost: list[Direction]) -> list[Change]:
+        """What follows where nothing comes through a switch to any neighbour. One that only has hosts behind
+        it is not given up for want of a session: there is no other way to them."""
+        switch, changes = self._switches[name], list[Change]()
+        if name not in self.fabric.edge_switches:
+            if switch.alive:
+                self._set_alive(name, False)
+                why = "is silent" if switch.silent else "has no session"
+                changes.append(Change(name, False, f"forwards nothing, and {why}"))
+        elif switch.silent:
+            for direction in lost:
+                self._lost_on_trial.add(direction)
+                changes += self._turn(direction, False, f"nothing comes from {name}, which is silent")
         return changes
 
     def _turn(self, direction: Direction, up: bool, why: str) -> list[Change]:
@@ -240,6 +260,8 @@ class LinkMonitor:
     def received(self, at: End, origin: End, round_: int) -> list[Change]:
         """A probe came in; returns the link that it brings back, if it does."""
         direction = Direction(origin, at)
+        for name in {origin.node, at.node} & self._switches.keys():
+            self._switches[name].heard = max(self._switches[name].heard, round_)
         if direction not in self._heard:
             if self.miswired.get(at) != origin:
                 self.miswired[at] = origin
@@ -248,12 +270,15 @@ class LinkMonitor:
             return []
         self.miswired.pop(at, None)
         heard = self._heard[direction]
+        changes: list[Change] = []
+        for name in {end.node for end in direction if self._switches[end.node].silent}:
+            changes += self.switch_ready(name, self._round)
         if round_ > heard.last:
             heard.last = round_
             heard.history.append((round_, self._round))
         if not all(self._switches[end.node].ready for end in direction):
-            return []  # it passes probes, but has no routes yet
-        return self._turn(direction, True, "probes pass again in both directions")
+            return changes  # it passes probes, but has no routes yet
+        return changes + self._turn(direction, True, "probes pass again in both directions")
 
     def judge(self, now: int) -> list[Change]:
         """Links whose probes are missing."""
@@ -264,7 +289,12 @@ class LinkMonitor:
         newest = max((heard.last for heard in self._heard.values()), default=0)
         for direction, heard in self._heard.items():
             if heard.up and (why := self._is_lost(direction, heard, newest)):
-                changes += self._turn(direction, False, why)
+                if (name := self._silent_end(direction, newest)) is None:
+                    changes += self._turn(direction, False, why)
+                else:
+                    switch = self._switches[name]
+                    switch.ready, switch.silent, switch.on_trial_from = False, True, now
+                    self._trials.forget(name)
         return changes
 
     def live(self) -> LiveView:
@@ -287,6 +317,8 @@ class LinkMonitor:
     def _forget(self) -> None:
         """Probes of past rounds are not expected any more, nor do trials that were under way count."""
         self._trials.forget_all()
+        for switch in self._switches.values():
+            switch.heard = self._round
         for direction, heard in self._heard.items():
             heard.since = self._switches[direction.origin.node].sent
 
@@ -302,6 +334,17 @@ class LinkMonitor:
         if unproven >= self.misses_unproven:
             return f"no probe from {direction.origin} to {direction.at} in {unproven} rounds"
         return ""
+
+    def _silent_end(self, direction: Direction, newest: int) -> str | None:
+        """The end of which nothing is heard over any link, if packets can be sent through it instead: its
+        links may all be dead, but its agent may as well hang while it forwards."""
+        ready = {name for name, switch in self._switches.items() if switch.ready}
+        for name in (direction.origin.node, direction.at.node):
+            if newest - self._switches[name].heard >= self.misses_unproven and self._trials.can_try(
+                name, ready - {name}
+            ):
+                return name
+        return None
 
     def _proof(self, direction: Direction) -> int:
         """The newest round whose probe must have been seen if the direction was alive."""

@@ -151,6 +151,14 @@ class Trials:
         answered = any(self._answered.get(sender, 0) > trial.sent for sender in trial.senders)
         return answered and self._round - trial.sent >= _PLENTY
 
+    def can_try(self, name: str, ready: Collection[str]) -> bool:
+        """Whether packets can be sent through this switch at all."""
+        return any(
+            next(self._shots(End(name, port), at, 0, ready), None) is not None
+            for port, at in self.fabric.peers[name].items()
+            if at.node in ready
+        )
+
     def counted(self, at: End, packets: int) -> End | None:
         """So many have come in there; returns the end on trial if that ends a trial."""
         self._answered[at.node] = self._round
