@@ -62,7 +62,7 @@ void Switch::adopt(Switch& filled, bool keep_state, Nanos now) {
     static_cast<void>(filled.program());  // FailedPrecondition without one
     for (const auto& port : filled.ports_)
         if (port) filled.flush(*port);
-    digests_.clear();
+    to_control_.forget_digests();
     if (program_) {
         finish_queued(now);
         if (keep_state)

@@ -30,7 +30,7 @@ Switch::~Switch() {
 }
 
 void Switch::install(std::unique_ptr<Program> program) {
-    digests_.clear();
+    to_control_.forget_digests();
     // What is queued carries fields of the old program, which mean nothing to the new one.
     for (const auto& port : ports_)
         if (port) flush(*port);
@@ -218,24 +218,12 @@ void Switch::learn(const Packet& packet, Nanos now) {
     const std::uint32_t index = packet.digest - 1;
     const Digest& digest = program_->digests[index];
     if (!digest.enabled) return;
-    if (digests_.size() >= kDigestLimit) {
+    if (!to_control_.add(digest, index, packet, now)) {
         ++figures_.digest_overflow;
         return;
     }
-    DigestSample sample{index, {}, now};
-    for (const Digest::Element& element : digest.elements) {
-        const std::uint64_t* words = element.name.empty() ? element.value : &packet.slots[element.field.slot];
-        sample.words.insert(sample.words.end(), words, words + words_for(element.field.width));
-    }
-    digests_.push_back(std::move(sample));
     ++figures_.digests;
     wire_->packet_in(*this);
-}
-
-std::vector<DigestSample> Switch::take_digests() {
-    std::vector<DigestSample> taken;
-    taken.swap(digests_);
-    return taken;
 }
 
 void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
@@ -339,22 +327,13 @@ Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
 }
 
 void Switch::deliver(Packet* packet) {
-    if (packet_ins_.size() >= kPacketInLimit) {
-        ++figures_.packet_in_overflow;
-    } else {
+    if (to_control_.add(*packet)) {
         ++figures_.packet_in;
-        const auto frame = packet->frame();
-        packet_ins_.emplace_back(frame.begin(), frame.end());
         wire_->packet_in(*this);
+    } else {
+        ++figures_.packet_in_overflow;
     }
     wire_->pool().give(packet);
-}
-
-std::vector<std::vector<std::uint8_t>> Switch::take_packet_ins() {
-    std::vector<std::vector<std::uint8_t>> taken(std::make_move_iterator(packet_ins_.begin()),
-                                                 std::make_move_iterator(packet_ins_.end()));
-    packet_ins_.clear();
-    return taken;
 }
 
 }  // namespace csaud::sw

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "csaud_switch/fabric/control_plane_queue.hpp"
 #include "csaud_switch/fabric/port.hpp"
 #include "csaud_switch/program/interpreter.hpp"
 #include "csaud_switch/program/program.hpp"
@@ -50,13 +50,6 @@ struct SwitchFigures {
     std::uint64_t resubmitted = 0, recirculated = 0;  // passes, not packets
     std::uint64_t looped = 0;                         // ended after too many passes
     std::uint64_t digests = 0, digest_overflow = 0;
-};
-
-// A digest of one packet: the values of its elements as words, two for those of more than 64 bits.
-struct DigestSample {
-    std::uint32_t digest = 0;  // in the program
-    std::vector<std::uint64_t> words;
-    Nanos time = 0;
 };
 
 // One copy of a clone session or multicast group.
@@ -128,8 +121,9 @@ class Switch {
         --figures_.tx;
     }
 
-    std::vector<std::vector<std::uint8_t>> take_packet_ins();
-    std::vector<DigestSample> take_digests();
+    // What waits for the control plane.
+    std::vector<std::vector<std::uint8_t>> take_packet_ins() { return to_control_.take_packets(); }
+    std::vector<DigestSample> take_digests() { return to_control_.take_digests(); }
 
     // --- replication
     std::map<std::uint32_t, CloneSession> clone_sessions;
@@ -139,8 +133,6 @@ class Switch {
     std::uint64_t queued() const;
 
   private:
-    static constexpr std::size_t kPacketInLimit = 16384;
-    static constexpr std::size_t kDigestLimit = 16384;
     // Packets that go round for ever must not stop the others.
     static constexpr std::uint32_t kMaxPasses = 1024;
     static constexpr std::uint32_t kMaxAgain = 1024;  // at a time, as on the reference
@@ -181,8 +173,7 @@ class Switch {
     std::optional<Interpreter> interpreter_;
     std::vector<std::unique_ptr<Port>> ports_;          // by id
     std::vector<std::unique_ptr<Port>> removed_ports_;  // events may still name them
-    std::deque<std::vector<std::uint8_t>> packet_ins_;
-    std::vector<DigestSample> digests_;
+    ControlPlaneQueue to_control_;
     PacketQueue again_;
     bool busy_ = false;                     // within receive() or run_again()
     std::vector<std::uint64_t> preserved_;  // words of a field list

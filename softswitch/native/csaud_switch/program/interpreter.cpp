@@ -29,7 +29,12 @@ std::string format_message(const LogMessage& message, const Frame& frame) {
 }  // namespace
 
 Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& random, bool machine_code)
-    : program_(program), logic_(*program.logic), drop_port_(drop_port), random_(random) {
+    : program_(program),
+      logic_(*program.logic),
+      headers_(logic_),
+      writer_(logic_),
+      drop_port_(drop_port),
+      random_(random) {
     CompiledProgram::Hooks hooks{};
     hooks.apply = [](Interpreter* self, const void*, std::uint64_t table, const std::uint64_t*,
                      Packet* packet) { return self->apply(*self->program_.tables[table], *packet); };
@@ -43,6 +48,7 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
         Logic::Compiled& compiled = logic_.compiled;
         std::call_once(compiled.made, [&] { compiled.code = CompiledProgram::make(program, hooks); });
         compiled_ = compiled.code.get();
+        writer_.use(compiled_);
         arrays_ = CompiledProgram::arrays_of(program);
     }
     no_headers_.resize(logic_.headers.size());
@@ -211,13 +217,13 @@ void Interpreter::execute_rare(const Primitive& p, const Frame& frame, Packet& p
             assign_wide(p.target, p.a.eval_wide(frame), packet);
             break;
         case PrimitiveOp::kAssignHeader:
-            copy_header(p.index, p.other, packet);
+            headers_.copy(p.index, p.other, packet);
             break;
         case PrimitiveOp::kAddHeader:
-            add_header(p.index, packet);
+            headers_.add(p.index, packet);
             break;
         case PrimitiveOp::kRemoveHeader:
-            remove_header(p.index, packet);
+            headers_.remove(p.index, packet);
             break;
         case PrimitiveOp::kMarkToDrop:
             assign_wide(p.target, drop_port_, packet);
@@ -279,35 +285,6 @@ void Interpreter::assign_wide(const FieldRef& target, Wide value, Packet& packet
     packet.slots[target.slot] = static_cast<std::uint64_t>(cut);
     if (target.width > 64) packet.slots[target.slot + 1] = static_cast<std::uint64_t>(cut >> 64);
     packet.headers[target.header].dirty = true;
-}
-
-void Interpreter::add_header(std::uint32_t index, Packet& packet) const {
-    const HeaderCode& header = logic_.headers[index];
-    if (packet.slots[header.valid_slot] != 0) return;
-    std::fill_n(packet.slots.begin() + header.first_slot, header.slot_count, 0);
-    mark_valid(header, packet);
-    packet.headers[index] = {kNoBytes, true};
-    packet.program_length += header.bytes;
-}
-
-void Interpreter::remove_header(std::uint32_t index, Packet& packet) const {
-    const HeaderCode& header = logic_.headers[index];
-    if (packet.slots[header.valid_slot] != 0) packet.program_length -= length_of(header, packet);
-    packet.slots[header.valid_slot] = 0;
-}
-
-void Interpreter::copy_header(std::uint32_t to, std::uint32_t from, Packet& packet) const {
-    const HeaderCode& target = logic_.headers[to];
-    const HeaderCode& source = logic_.headers[from];
-    if (packet.slots[source.valid_slot] == 0) {
-        packet.slots[target.valid_slot] = 0;
-        return;
-    }
-    mark_valid(target, packet);
-    std::copy_n(packet.slots.begin() + source.first_slot, source.slot_count,
-                packet.slots.begin() + target.first_slot);
-    // Every field of a header that is copied is among those written, but for those too wide for words.
-    packet.headers[to] = {packet.headers[from].bytes_at, true};
 }
 
 void Interpreter::log(std::string message) {

@@ -9,6 +9,8 @@
 
 #include "csaud_switch/base/packet.hpp"
 #include "csaud_switch/program/compile.hpp"
+#include "csaud_switch/program/header_ops.hpp"
+#include "csaud_switch/program/header_writer.hpp"
 #include "csaud_switch/program/program.hpp"
 
 namespace csaud::sw {
@@ -33,7 +35,10 @@ class Interpreter {
     void ingress(Packet& packet) { run(logic_.ingress, compiled_ ? compiled_->ingress() : nullptr, packet); }
     void egress(Packet& packet) { run(logic_.egress, compiled_ ? compiled_->egress() : nullptr, packet); }
     // Checksums are updated, headers are put before the payload.
-    void deparse(Packet& packet);
+    void deparse(Packet& packet) {
+        update_checksums(packet);
+        writer_.write(packet);
+    }
 
     static void set(Packet& packet, const std::optional<FieldRef>& field, std::uint64_t value) {
         if (field) packet.slots[field->slot] = value & mask64(field->width);
@@ -65,30 +70,14 @@ class Interpreter {
         packet.headers[primitive.target.header].dirty = true;
     }
     void assign_wide(const FieldRef& target, Wide value, Packet& packet) const;
-    void copy_header(std::uint32_t to, std::uint32_t from, Packet& packet) const;
-    void add_header(std::uint32_t header, Packet& packet) const;
-    void remove_header(std::uint32_t header, Packet& packet) const;
-    static void mark_valid(const HeaderCode& header, Packet& packet) {
-        packet.slots[header.valid_slot] = 1;
-        for (const std::uint32_t sibling : header.siblings) packet.slots[sibling] = 0;
-    }
-    std::uint32_t length_of(const HeaderCode& header, const Packet& packet) const {
-        return header.varbit ? header.bytes + static_cast<std::uint32_t>(packet.slots[header.varbit_slot] / 8)
-                             : header.bytes;
-    }
 
     // --- stacks.cpp: stacks and unions
     void execute_stack(const Primitive& primitive, const Frame& frame, Packet& packet);
     void assign_element(const Primitive& primitive, const Frame& frame, Packet& packet) const;
-    void push(const HeaderStack& stack, std::uint64_t count, Packet& packet) const;
-    void pop(const HeaderStack& stack, std::uint64_t count, Packet& packet) const;
-    void swap_elements(const HeaderStack& stack, std::uint32_t a, std::uint32_t b, Packet& packet) const;
-    void invalidate(const HeaderStack& stack, std::uint32_t element, Packet& packet) const;
 
     // --- varbit.cpp: headers with a field of variable length
     bool extract_varbit(const ParserOp& op, std::uint32_t header, Packet& packet, std::uint32_t& parsed,
                         std::uint32_t& error) const;
-    std::uint8_t* deparse_varbit(const HeaderCode& header, const Packet& packet, std::uint8_t* out) const;
 
     std::uint32_t walk(Packet& packet, std::uint32_t& parsed);
     bool extract(const ParserOp& op, std::uint32_t header, Packet& packet, std::uint32_t& parsed,
@@ -98,12 +87,12 @@ class Interpreter {
     bool verify_checksums(Packet& packet);
     void update_checksums(Packet& packet);
     bool holds(std::uint32_t checksum, Packet& packet);  // its condition
-    void deposit(std::uint32_t header, Packet& packet, std::uint8_t* to) const;
-    void put_together(Packet& packet, std::uint32_t first) const;
     void log(std::string message);
 
     Program& program_;
     const Logic& logic_;
+    HeaderOps headers_;
+    HeaderWriter writer_;
     PortId drop_port_;
     std::mt19937_64& random_;
     Nanos now_ = 0;

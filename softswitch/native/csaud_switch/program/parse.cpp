@@ -1,7 +1,6 @@
-// The parser and the deparser.
+// The parser, and checksums.
 #include <algorithm>
 #include <array>
-#include <cstring>
 
 #include "csaud_switch/base/bits.hpp"
 #include "csaud_switch/program/interpreter.hpp"
@@ -46,7 +45,7 @@ bool Interpreter::extract(const ParserOp& op, std::uint32_t index, Packet& packe
         for (const FieldMove& move : header.extract)
             extract_words(here, move.bit_offset, move.width, &packet.slots[move.slot]);
     }
-    mark_valid(header, packet);
+    HeaderOps::mark_valid(header, packet);
     packet.headers[index] = {static_cast<std::uint16_t>(packet.start + parsed), false};
     parsed += header.bytes;
     return true;
@@ -196,73 +195,12 @@ void Interpreter::update_checksums(Packet& packet) {
     }
 }
 
-void Interpreter::deposit(std::uint32_t index, Packet& packet, std::uint8_t* to) const {
-    if (const auto code = compiled_ ? compiled_->deposit(index) : nullptr) {
-        code(packet.slots.data(), to);
-        return;
-    }
-    for (const FieldMove& move : logic_.headers[index].deposit)
-        deposit_words(to, move.bit_offset, move.width, &packet.slots[move.slot]);
-}
-
 bool Interpreter::holds(std::uint32_t index, Packet& packet) {
     const Checksum& checksum = logic_.checksums[index];
     if (!checksum.conditional) return true;
     if (const auto code = compiled_ ? compiled_->condition(index) : nullptr)
         return code(packet.slots.data(), nullptr, &packet, this, packet.headers.data(), arrays_.data()) != 0;
     return checksum.condition.eval(frame_of(packet)) != 0;
-}
-
-// The bytes of all valid headers, one after the other, as they were extracted.
-void Interpreter::put_together(Packet& packet, std::uint32_t first) const {
-    std::array<std::uint8_t, kHeadroom + kSlack> whole;
-    std::uint8_t* out = whole.data();
-    for (const std::uint32_t index : logic_.deparser.order) {
-        const HeaderCode& header = logic_.headers[index];
-        if (packet.slots[header.valid_slot] == 0) continue;
-        if (header.varbit) {
-            out = deparse_varbit(header, packet, out);
-            continue;
-        }
-        const std::uint16_t from = packet.headers[index].bytes_at;
-        if (from != kNoBytes) {
-            std::memcpy(out, packet.buffer.get() + from, header.bytes);
-        } else {
-            std::memset(out, 0, header.bytes);
-        }
-        out += header.bytes;
-    }
-    std::memcpy(packet.buffer.get() + first, whole.data(), static_cast<std::size_t>(out - whole.data()));
-}
-
-void Interpreter::deparse(Packet& packet) {
-    update_checksums(packet);
-    // Headers that still lie where they will be sent from are patched in place; else all are put together
-    // anew. From the last one back, as the payload is what they end at.
-    const std::vector<std::uint32_t>& order = logic_.deparser.order;
-    const std::uint32_t end = packet.start;
-    std::uint32_t first = end;
-    bool in_place = true;
-    bool dirty = false;
-    for (auto index = order.rbegin(); index != order.rend(); ++index) {
-        const HeaderCode& header = logic_.headers[*index];
-        if (packet.slots[header.valid_slot] == 0) continue;
-        first -= length_of(header, packet);
-        in_place &= packet.headers[*index].bytes_at == first && !header.varbit;
-        dirty |= packet.headers[*index].dirty;
-    }
-    if (!in_place) put_together(packet, first);
-    packet.start = first;
-    packet.length += end - first;
-    if (!dirty) return;
-
-    std::uint32_t at = first;
-    for (const std::uint32_t index : order) {
-        const HeaderCode& header = logic_.headers[index];
-        if (packet.slots[header.valid_slot] == 0) continue;
-        if (packet.headers[index].dirty && !header.varbit) deposit(index, packet, packet.buffer.get() + at);
-        at += length_of(header, packet);
-    }
 }
 
 }  // namespace csaud::sw

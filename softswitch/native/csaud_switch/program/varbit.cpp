@@ -1,8 +1,5 @@
 // Headers with a field of variable length. Such a field stays in the packet's buffer; its two words say how
 // many bits it has and where they are, so that copying the words copies the field.
-#include <algorithm>
-#include <cstring>
-
 #include "csaud_switch/base/bits.hpp"
 #include "csaud_switch/program/interpreter.hpp"
 
@@ -33,31 +30,10 @@ bool Interpreter::extract_varbit(const ParserOp& op, std::uint32_t index, Packet
     }
     packet.slots[header.varbit_slot] = bits;
     packet.slots[header.varbit_slot + 1] = 8 * (packet.start + parsed) + header.varbit_offset;
-    mark_valid(header, packet);
+    HeaderOps::mark_valid(header, packet);
     packet.headers[index] = {kNoBytes, true};
     parsed += header.bytes + static_cast<std::uint32_t>(bits / 8);
     return true;
-}
-
-std::uint8_t* Interpreter::deparse_varbit(const HeaderCode& header, const Packet& packet,
-                                          std::uint8_t* out) const {
-    const auto bits = static_cast<std::uint32_t>(packet.slots[header.varbit_slot]);
-    auto from = static_cast<std::uint32_t>(packet.slots[header.varbit_slot + 1]);
-    const std::uint32_t bytes = header.bytes + bits / 8;
-    std::memset(out, 0, bytes);
-    for (const FieldMove& move : header.deposit) {
-        const bool behind = move.bit_offset >= header.varbit_offset;
-        deposit_words(out, move.bit_offset + (behind ? bits : 0), move.width, &packet.slots[move.slot]);
-    }
-    std::uint32_t to = header.varbit_offset;
-    for (std::uint32_t left = bits; left > 0;) {
-        const unsigned width = std::min<std::uint32_t>(left, 32);
-        deposit_bits(out, to, width, extract_bits(packet.buffer.get(), from, width));
-        from += width;
-        to += width;
-        left -= width;
-    }
-    return out + bytes;
 }
 
 }  // namespace csaud::sw
