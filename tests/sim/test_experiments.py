@@ -162,6 +162,13 @@ def test_a_changed_experiment_does_not_take_runs_of_another(file: Path, tmp_path
         load_runs(tmp_path)
 
 
+def test_settings_are_in_the_order_of_their_numbers(file: Path, tmp_path: Path) -> None:
+    sweep = "{vary: {core.fixed_interval: [100000, 9000, 20000]}}"
+    tasks = tasks_of(load_experiment(file, {"sweep": sweep, "traffic.flows": "3"}))
+    run_all(tasks, tmp_path, 1, print)
+    assert list(load_runs(tmp_path)) == [f"fixed_interval={ns}" for ns in (9000, 20000, 100000)]
+
+
 def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = CliRunner().invoke(app, ["run", str(file), "--jobs", "1", "--out", str(out)])

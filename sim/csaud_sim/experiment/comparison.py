@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,7 +54,7 @@ class Reduction:
 
 
 def load_runs(folder: Path) -> dict[str, list[Run]]:
-    """Runs by setting, each list by seed.
+    """Runs by setting, in the order of their names; each list by seed.
 
     RunError where there is none, or two of one setting and seed, or of several experiments.
     """
@@ -72,7 +73,16 @@ def load_runs(folder: Path) -> dict[str, list[Run]]:
                 f"{run.path} and {other.path.name} are both of {run.setting}, seed {run.seed}, and differ in "
                 "what was run: remove those that are not meant"
             )
-    return {setting: [by_seed[seed] for seed in sorted(by_seed)] for setting, by_seed in found.items()}
+    return {
+        setting: [found[setting][seed] for seed in sorted(found[setting])]
+        for setting in sorted(found, key=_natural)
+    }
+
+
+def _natural(setting: str) -> list[tuple[float, str]]:
+    """Numbers in words by their value: 20us before 100us."""
+    parts = re.split(r"(\d+(?:\.\d+)?)", setting)
+    return [(float(part), "") if index % 2 else (0.0, part) for index, part in enumerate(parts)]
 
 
 def figures_of(setting: str, runs: Sequence[Run]) -> SettingFigures:
