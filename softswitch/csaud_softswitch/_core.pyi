@@ -399,7 +399,10 @@ class Fabric:
 
     def inject_many(self, switch: str, port: int, frames: Sequence[bytes], now: int) -> None: ...
     def advance(self, now: int) -> None:
-        """Let everything happen that is due up to and including `now`."""
+        """Let everything happen that is due up to and including `now`.
+
+        This, injecting and starting raise InvalidArgument while a simulation has the fabric (csaud_sim).
+        """
 
     def next_event(self) -> int | None: ...
     def poll(self) -> list[tuple[str, int, bytes, int]]:

@@ -73,6 +73,18 @@ def test_flows_with_a_killed_host_fail() -> None:
     assert (world.simulation.failures, world.simulation.open) == (1, 0)
 
 
+def test_a_fabric_is_its_own_again_after_a_simulation() -> None:
+    world = World(leaf_spine(1, 0, 2))
+    world.add((0, 1, 10 * 4064, 0))
+    world.run()
+    ended = world.simulation.now
+    frames = world.fabric.switch("l1").port_stats()[1]["rx_packets"]
+    del world.simulation
+    world.fabric.advance(ended + 1_000)
+    world.fabric.inject("l1", 1, bytes(60), ended + 2_000)
+    assert world.fabric.switch("l1").port_stats()[1]["rx_packets"] == frames + 1
+
+
 def flow(src: int = 0, dst: int = 1, size: int = 100, start: int = 5_000) -> Callable[[World], None]:
     return lambda world: world.add((0, 1, 100, 5_000), (src, dst, size, start))
 
@@ -90,6 +102,9 @@ def flow(src: int = 0, dst: int = 1, size: int = 100, start: int = 5_000) -> Cal
         (lambda world: world.simulation.trace_digest, ValueError, "without a trace"),
         (lambda world: type(world.simulation)(world.fabric), ValueError, "carried by something else"),
         (lambda world: type(world.simulation)(world.fabric, pipeline_ns=-1), ValueError, "pipeline_ns"),
+        (lambda world: world.fabric.advance(10**9), LookupError, "is simulated"),
+        (lambda world: world.fabric.inject("l1", 1, bytes(60), 10**9), LookupError, "is simulated"),
+        (lambda world: world.fabric.start(), LookupError, "is simulated"),
     ],
 )  # fmt: skip
 def test_misuse_is_refused_by_name(

@@ -49,6 +49,7 @@ struct FabricHandle {
         return runner.running() ? std::max(monotonic_now(), fabric.now()) : fabric.now();
     }
     void require_virtual_time() const;
+    void require_own_time() const;  // no simulation has the fabric
 };
 
 struct SwitchHandle {

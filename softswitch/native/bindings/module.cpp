@@ -47,6 +47,11 @@ FabricHandle::~FabricHandle() {
 void FabricHandle::require_virtual_time() const {
     if (runner.running())
         throw InvalidArgument("the fabric runs in real time: its clock is not the caller's");
+    require_own_time();
+}
+
+void FabricHandle::require_own_time() const {
+    if (fabric.carried()) throw InvalidArgument("the fabric is simulated: its clock is the simulation's");
 }
 
 namespace {
@@ -206,6 +211,7 @@ void bind_fabric(nb::module_& m) {
         return out;
     });
     cls.def("start", [](const Shared& self) {
+        self->locked([&] { self->require_own_time(); });
         nb::gil_scoped_release release;
         self->runner.start();
     });

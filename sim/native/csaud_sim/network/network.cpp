@@ -27,8 +27,11 @@ Network::Network(sw::Fabric& fabric, Engine& engine, const LinkModel& model)
 Network::~Network() {
     for (const auto& channel : channels_) {
         channel->drain();
-        channel->port().channel = 0;
-        channel->port().wake_scheduled = false;
+        sw::Port& port = channel->port();
+        port.channel = 0;
+        port.overhead_bytes = 0;
+        port.wake_scheduled = false;
+        if (channel->attached()) port.delay = 0;  // as memory ports have
     }
     fabric_.carried_by(nullptr);
 }

@@ -85,6 +85,7 @@ class Fabric : public Wire {
     // present then moves as advance() says, with nothing to happen here. FailedPrecondition where something
     // is under way, or another wire has the switches already.
     void carried_by(Wire* other);
+    bool carried() const { return carrier_ != this; }
 
     // --- Wire
     void transmit(Switch& from, Port& port, Packet* packet, Nanos end) override;
