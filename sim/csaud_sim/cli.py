@@ -17,6 +17,9 @@ import typer
 from csaud_runs.errors import RunError
 from csaud_topologies.scenario.options import RunOptions, pairs
 
+_EXTRA = {"pyarrow", "matplotlib", "jinja2", "markupsafe"}
+"""Of the extra `sim`."""
+
 app = typer.Typer(
     help="Simulation: the host core and the P4 switches in virtual time, without privileges.",
     no_args_is_help=True,
@@ -42,7 +45,7 @@ def run(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Any key of the file, dotted.")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(min=0, help="Processes of an experiment; 0: one a processor.", show_default="0")
+        int, typer.Option(min=0, help="Processes of an experiment; 0: one a processor.", show_default=False)
     ] = 0,
     out: Annotated[
         Path | None,
@@ -54,12 +57,20 @@ def run(
     runs that its folder has already are not done again."""
 
     def work() -> bool:
-        from csaud_sim.experiment.model import find_experiment
+        from csaud_controller.base.yamlfile import ConfigError
+        from csaud_topologies.scenario.model import find_scenario
+
+        from csaud_sim.experiment.model import EXPERIMENTS, find_experiment
 
         overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
         if (file := find_experiment(what)) is not None:
             overrides = ({"fabric": topo} if topo else {}) | overrides
             return _experiment(file, overrides, jobs, out)
+        try:
+            find_scenario(what)
+        except ConfigError as error:
+            shipped = ", ".join(sorted(path.stem for path in EXPERIMENTS.glob("*.yaml")))
+            raise RunError(f"{error}; or an experiment: {shipped}, or a YAML file") from None
         if jobs:
             raise RunError(f"--jobs {jobs}: {what} is a scenario, which is one run")
         options = RunOptions(
@@ -95,6 +106,11 @@ def _exit(work: Callable[[], bool], debug: bool) -> None:
         if debug:
             raise
         typer.echo(f"csaud: {error}", err=True)
+        raise typer.Exit(1) from None
+    except ImportError as error:
+        if debug or not {error.name, str(error.name).partition(".")[0]} & _EXTRA:
+            raise
+        typer.echo(f"csaud: {error.name} is not installed: pip install 'csaud[sim]'", err=True)
         raise typer.Exit(1) from None
     raise typer.Exit(0 if passed else 1)
 

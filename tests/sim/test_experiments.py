@@ -208,6 +208,17 @@ def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: st
     assert not (tmp_path / "out").exists()
 
 
+def test_a_missing_extra_is_named_in_one_line(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("csaud_sim.experiment")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1
+    assert done.output == "csaud: pyarrow is not installed: pip install 'csaud[sim]'\n"
+
+
 def test_a_setting_that_does_not_fit_is_named(file: Path) -> None:
     with pytest.raises(RunError, match=r"policy.spray=sideways: .*expected"):
         tasks_of(load_experiment(file, {"sweep.settings": "{wrong: {policy.spray: sideways}}"}))

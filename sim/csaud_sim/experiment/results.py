@@ -12,17 +12,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 from csaud_runs.errors import RunError
 
 from csaud_sim.experiment.columns import FLOWS
 from csaud_sim.experiment.measure import Measured, settings_text
 from csaud_sim.experiment.model import Experiment
-
-try:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-except ImportError:
-    raise ImportError("pyarrow is missing: pip install 'csaud[sim]'") from None
 
 _KEY = b"csaud"
 _FORMAT = 1
