@@ -3,8 +3,19 @@
 import itertools
 
 import pytest
+from scapy.layers.inet import IP, TCP
+from scapy.layers.l2 import Ether
 
-from tests.p4.rig.frames import NO_TRIM, TRIMMED, arp_request, csa_frame, header_of, is_loss
+from tests.p4.rig.frames import (
+    DESTINATION,
+    NO_TRIM,
+    SOURCE,
+    TRIMMED,
+    arp_request,
+    csa_frame,
+    header_of,
+    is_loss,
+)
 from tests.p4.rig.leaf import CONTROL, DATA, HOST_PORT, LOSS, OTHER, Leaf
 
 RATE = 50
@@ -67,6 +78,24 @@ def test_other_traffic_does_not_take_the_room_of_data(one: Leaf) -> None:
     one.set_depth(1, 20, other=True)
     [left] = one.send([csa_frame()])
     assert not is_loss(left.frame)
+
+
+@pytest.mark.needs("virtual-time")
+@pytest.mark.parametrize("first", [DATA, OTHER])
+def test_a_flow_that_fills_its_room_leaves_data_half_of_the_link(one: Leaf, first: int) -> None:
+    """Each offers as much as the link carries and does not slow down, as the worst of TCP flows would."""
+    other = bytes(Ether() / IP(src=SOURCE, dst=DESTINATION) / TCP(sport=5, dport=80) / bytes(4202 - 54))
+    data = csa_frame(payload=bytes(4200 - 98))
+    assert len(other) == len(data)
+    rate = 1000
+    one.switch.set_rate(1, rate, len(data))
+    one.limit(1, trim_at=64, no_trim_at=152, other_at=64, drop_at=240)
+    one.signal(1, "trim")
+    pair = [data, other] if first == DATA else [other, data]
+    out = one.send(pair * (3 * rate), gap_ns=500_000_000 // rate, expected=None)
+    carried = [left.frame for left in out if not is_loss(left.frame)]
+    share = sum(frame[23] == 17 for frame in carried) / len(carried)
+    assert 0.4 < share < 0.6, share
 
 
 # --- LOSS and its share of the link
