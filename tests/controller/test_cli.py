@@ -183,7 +183,7 @@ def test_limit_set_show_and_clear(run: RunDir) -> None:
         "trim_at": 10, "no_trim_at": 12, "other_at": 7, "drop_at": 20, "alarm_at": 19,
     }  # fmt: skip
     assert ports["l1:3"] == {
-        "trim_at": 5, "no_trim_at": 122, "other_at": 64, "drop_at": 240, "alarm_at": 11,
+        "trim_at": 5, "no_trim_at": 122, "other_at": 32, "drop_at": 240, "alarm_at": 11,
     }  # fmt: skip
     assert csaud(run, "limit", "clear", "--at", "l1:3").exit_code == 0
     assert csaud(run, "limit", "clear").exit_code == 0

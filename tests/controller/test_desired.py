@@ -32,10 +32,10 @@ def test_the_whole_state_of_a_spine(fabric: Fabric) -> None:
         "congestion.alarm[port=2] -> congestion.report(interval_us=1000000)",
         "congestion.limits[port=1]"
         " -> congestion.set_limits(alarm_at=229, drop_at=240, loss_byte_time=5243, no_trim_at=152,"
-        " other_at=64, trim_at=64)",
+        " other_at=32, trim_at=64)",
         "congestion.limits[port=2]"
         " -> congestion.set_limits(alarm_at=229, drop_at=240, loss_byte_time=5243, no_trim_at=152,"
-        " other_at=64, trim_at=64)",
+        " other_at=32, trim_at=64)",
         "digest overflow_alarm_t",
         f"ecn.marking[port=1] -> ecn.mark_between(high=64, low=32, seed={marks[0]})",
         f"ecn.marking[port=2] -> ecn.mark_between(high=64, low=32, seed={marks[1]})",

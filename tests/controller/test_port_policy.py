@@ -47,13 +47,13 @@ def test_places_that_are_not_there_are_named(fabric: Fabric, where: str) -> None
 
 
 def test_limits_follow_the_buffer_unless_they_are_set(fabric: Fabric) -> None:
-    assert limits_of(fabric, Policy(), "l1", 1) == Thresholds(64, 152, 64, 240, 229)
+    assert limits_of(fabric, Policy(), "l1", 1) == Thresholds(64, 152, 32, 240, 229)
     policy = Policy(
         limits=Limits(trim_at=10, other_at=12, drop_at=20),
         limits_at={"l1": Limits(trim_at=5), "l1:1": Limits(trim_at=1, no_trim_at=1, drop_at=2, alarm_at=2)},
     )
     assert limits_of(fabric, policy, "l1", 1) == Thresholds(1, 1, 2, 2, 2)
-    assert limits_of(fabric, policy, "l1", 2) == Thresholds(5, 122, 64, 240, 226)
+    assert limits_of(fabric, policy, "l1", 2) == Thresholds(5, 122, 32, 240, 226)
     assert limits_of(fabric, policy, "s1", 2) == Thresholds(10, 15, 12, 20, 20)
 
 
@@ -88,7 +88,7 @@ def test_limits_go_to_both_tables_and_alarms_have_an_interval(fabric: Fabric) ->
     (limits, *_) = of_table(fabric, "congestion.limits")
     assert limits.action == call(
         "congestion.set_limits",
-        trim_at=64, no_trim_at=152, other_at=64, drop_at=240, alarm_at=229, loss_byte_time=5243,
+        trim_at=64, no_trim_at=152, other_at=32, drop_at=240, alarm_at=229, loss_byte_time=5243,
     ), "half of 200 Mbit/s: a byte in 0.08 us"  # fmt: skip
     (returned, *_) = of_table(fabric, "loss_signal.return_limits")
     assert returned.action == call(

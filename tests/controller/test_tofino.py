@@ -137,7 +137,7 @@ def test_tofino_has_its_thresholds_in_the_traffic_manager() -> None:
 def test_tofino2_numbers_queues() -> None:
     state = adapted(Tofino2())
     # 24 cells of 176 bytes
-    limits = [each * 24 for each in (229, 240, 152, 64, 64)]
+    limits = [each * 24 for each in (229, 240, 152, 32, 64)]
     texts = "alarm_at={}, drop_at={}, no_trim_at={}, other_at={}, trim_at={}".format(*limits)
     assert actions(state, "congestion.limits") == {f"congestion.set_limits({texts})": 3}
     assert state.members["spray.path_selector", 2].action == call("spray.forward", port=2, queue=32)

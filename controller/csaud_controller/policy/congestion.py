@@ -61,9 +61,9 @@ def thresholds(limits: Limits, link: LinkDefaults) -> Thresholds:
     """The limits of a port whose link is `link`. ValueError when the buffer leaves no room for what is given.
 
     By default nothing comes in at 15/16 of the buffer, so that no queue drops unseen; DATA is cut at a
-    quarter of it; DATA that asks not to be has room up to the middle between both; other traffic has as much
-    as DATA, in a count of its own; and the alarm is raised in the last eighth of what is left for everything
-    else.
+    quarter of it; DATA that asks not to be has room up to the middle between both; other traffic has an
+    eighth, in a count of its own: as much as DATA takes, whose senders are told to slow down from there on;
+    and the alarm is raised in the last eighth of what is left for everything else.
     """
     buffer = link.buffer
     drop_at = limits.drop_at or max(1, min(buffer - (buffer + 15) // 16, DEEPEST))
@@ -75,7 +75,7 @@ def thresholds(limits: Limits, link: LinkDefaults) -> Thresholds:
             f" in a buffer of {buffer} packets"
         )
     alarm_at = limits.alarm_at or drop_at - (drop_at - no_trim_at) // 8
-    other_at = limits.other_at or min(max(1, buffer // 4), drop_at)
+    other_at = limits.other_at or min(max(1, buffer // 8), drop_at)
     return Thresholds(trim_at, no_trim_at, other_at, drop_at, alarm_at)
 
 
