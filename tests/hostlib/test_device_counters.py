@@ -1,5 +1,6 @@
 """What the device counts, and what its packet filter lets pass; one rank, the test is everyone else."""
 
+import multiprocessing
 import secrets
 import socket
 from collections.abc import Callable, Iterator
@@ -79,6 +80,24 @@ def test_every_packet_of_a_flood_is_counted_once(mode, port):
 
 
 @pytest.mark.root
+@pytest.mark.root
+def test_what_came_before_the_filter_stood_is_not_looked_at():
+    """A raw socket takes all UDP of the machine from its first moment on."""
+    address, peer = loopback(), loopback()
+    others = multiprocessing.get_context("spawn").Process(target=flood, args=(peer, 9, b"short", 1 << 40))
+    others.start()
+    try:
+        for _ in range(200):
+            with rank("raw", address, peer) as progress:
+                progress.start()
+                flood(address, ROCE_PORT, datagram(QPN), 1)
+                stats = until(progress, lambda stats: bad(stats) > 0)
+                assert (stats["rx_bad_length"], bad(stats)) == (0, 1)
+    finally:
+        others.kill()
+        others.join()
+
+
 def test_packets_to_other_queue_pairs_and_ports_take_no_room():
     address = loopback()
     with rank("raw", address, loopback()) as progress:

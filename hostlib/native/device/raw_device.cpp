@@ -28,8 +28,9 @@ FileDescriptor open_sender() {
 
 FileDescriptor open_receiver(const DeviceConfig& config) {
     FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_UDP, "open a raw socket");
-    // Filter before bind: from its first packet on the queue holds nothing but ours.
+    // Until now it took every UDP packet of the machine; from here on the queue holds nothing but ours.
     attach_qpn_filter(fd, config.qpn, Ports::both);
+    discard_queued(fd);
     grow_receive_buffer(fd, config.receive_buffer);
     const sockaddr_in local = make_address(config.ipv4, 0);
     if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)

@@ -52,6 +52,11 @@ int grow_receive_buffer(const FileDescriptor& fd, int bytes) {
     return granted;
 }
 
+void discard_queued(const FileDescriptor& fd) {
+    while (::recv(fd.get(), nullptr, 0, MSG_TRUNC) >= 0 || errno == EINTR) {
+    }
+}
+
 void put_control(msghdr& header, ControlRoom& room, std::uint8_t tos, std::uint16_t segment) {
     const int value = tos;
     header.msg_control = room.bytes.data();

@@ -33,6 +33,9 @@ void set_option(const FileDescriptor& fd, int level, int name, int value, const 
 // Asks for a receive buffer of `bytes`, beyond the system's limit where the process may; returns what it got.
 int grow_receive_buffer(const FileDescriptor& fd, int bytes);
 
+// Throws away what waits to be received.
+void discard_queued(const FileDescriptor& fd);
+
 // Room for what the kernel of a UDP socket tells, or is told, beside the data: TOS, and where it cuts a train
 // of packets or has merged one.
 struct alignas(cmsghdr) ControlRoom {
