@@ -83,13 +83,14 @@ class Runner:
     def _wait_for_jobs(self, plan: Plan, up: RunningFabric) -> None:
         """Until a signal asks for the end, which is not a failure here."""
         write_json(self.place.run.scenario_file, plan.scenario.model_dump(mode="json", exclude_unset=True))
-        self.console.print(
-            "run a program in it: csaud net job -- python train.py   (from any terminal, in this folder)\n"
-            "on one of its hosts: csaud net exec --host h1 -- CMD\n"
-            "its end: csaud net down, or Ctrl-C here",
-            markup=False,
-        )
         try:
+            self.console.print(
+                "run a program in it: csaud net job -- python train.py   (from any terminal, in this"
+                " folder)\n"
+                "on one of its hosts: csaud net exec --host h1 -- CMD\n"
+                "its end: csaud net down, or Ctrl-C here",
+                markup=False,
+            )
             serve(up, self.target)
         except Interrupted:
             self.console.print("\nthe fabric is taken down")
