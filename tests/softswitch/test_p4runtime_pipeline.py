@@ -167,7 +167,8 @@ def test_a_p4info_that_contradicts_itself_is_refused(primary: Client) -> None:
     with refused(Code.INVALID_ARGUMENT, "refers to action"):
         primary.set_pipeline("VERIFY", config)
     config = changed()
-    config.p4info.tables[1].match_fields[0].bitwidth = 31
+    routes = next(table for table in config.p4info.tables if table.preamble.alias.endswith("ipv4_lpm"))
+    routes.match_fields[0].bitwidth = 31
     with refused(Code.INVALID_ARGUMENT, "ipv4_lpm"):
         primary.set_pipeline("VERIFY", config)
 
