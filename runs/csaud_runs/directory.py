@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from csaud_runs.names import socket_name
 from csaud_runs.process import Process
 
 ROOT = Path("/run/csaud")
@@ -96,7 +97,7 @@ class RunDir:
         """Where a switch serves P4Runtime whose inventory names no address: sockets of the file system cross
         network namespaces.
         """
-        return self.path / f"{name}.sock"
+        return self.path / socket_name(name)
 
     @classmethod
     def create(cls, root: Path = ROOT) -> RunDir:

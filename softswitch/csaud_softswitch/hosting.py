@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from csaud_runs.names import interface, socket_name
+
 from csaud_softswitch import _core
 from csaud_softswitch import links as link_control
 from csaud_softswitch.fabric_file import EdgeEntry, FabricFile, FabricFileError, LinkSpec
@@ -136,7 +138,7 @@ def replace_file(path: Path, text: str) -> None:
 def host_fabric(
     file: FabricFile, run_dir: Path, options: SwitchOptions, *, host_ports: str = "veth"
 ) -> SwitchHost:
-    """All switches of a fabric, each listening on unix:<run_dir>/<switch>.sock.
+    """All switches of a fabric, each listening on unix:<run_dir>/<switch>.sock (csaud_runs.names).
 
     Ports to hosts are network interfaces (`<switch>-eth<port>`), or with host_ports="memory" edges inside the
     process, as a test wants them. HostingError or FabricFileError when something does not fit.
@@ -148,7 +150,7 @@ def host_fabric(
         links=link_control.LinkServer(fabric, run_dir / link_control.SOCKET),
     )
     for name, entry in file.switches.items():
-        host.add_switch(name, entry.device_id, options, [f"unix:{run_dir}/{name}.sock"])
+        host.add_switch(name, entry.device_id, options, [f"unix:{run_dir}/{socket_name(name)}"])
         if entry.tls is not None:
             host.tls[name] = entry.tls
     for edge in file.edges:
@@ -173,7 +175,7 @@ def _add_edge(host: SwitchHost, file: FabricFile, edge: EdgeEntry, host_ports: s
         if name not in file.switches:
             continue
         if is_inner or host_ports == "veth":
-            host.add_interface(name, port, f"{name}-eth{port}", link)
+            host.add_interface(name, port, interface(name, port), link)
         else:
             host.fabric.add_memory_port(
                 name, port, rate_bps=link.rate_bps, buffer_packets=link.buffer_packets

@@ -1,16 +1,25 @@
 """The inventory: addressing plan, ports, and what is written is read back."""
 
+import json
 import re
 from ipaddress import IPv4Address
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from csaud_controller.base.units import format_duration, format_rate, parse_duration, parse_rate
 from csaud_controller.base.yamlfile import ConfigError
+from csaud_controller.cli import fabric as fabric_command
 from csaud_controller.desired.states import desired_states
-from csaud_controller.inventory import End, Fabric, ServerTls, fat_tree, leaf_spine, load_fabric
+from csaud_controller.inventory import End, Fabric, ServerTls, fat_tree, interface, leaf_spine, load_fabric
+from csaud_controller.inventory.specs import TargetName
 from csaud_controller.paths.equal_cost import host_paths
 from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.places import ports_of
+from csaud_controller.targets import TARGETS
+from typer.testing import CliRunner
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_names_ports_and_addresses_of_a_leaf_spine_fabric() -> None:
@@ -116,7 +125,7 @@ def test_durations(text: str | int, value: int) -> None:
         (
             "l1: {device_id: 1}",
             "l 1: {device_id: 1}",
-            "switches.l 1: expected 1 to 8 letters, digits or _",
+            "switches.l 1: expected 1 to 254 letters, digits",
         ),
         ("10.0.1.1", "224.0.0.1", "hosts.h1.ip: expected the address of a host, got 224.0.0.1"),
         ("10.0.1.1", "127.0.0.1", "hosts.h1.ip: expected the address of a host, got 127.0.0.1"),
@@ -137,3 +146,120 @@ def test_mistakes_in_a_file_are_told_in_its_words(tmp_path: Path, wrong: str, ri
     file.write_text(good.replace(wrong, right))
     with pytest.raises(ConfigError, match=re.escape(said)):
         load_fabric(file)
+
+
+LONG = """\
+name: pod
+link: {rate: 400Gbit}
+switches:
+  leaf-a-01.pod3.dc1.example.com:
+    device_id: 1
+    target: soft
+    interfaces: {1: Ethernet0, 2: Ethernet8, 3: Ethernet10}
+    breakouts: {Ethernet8: {mode: "2x100G[40G]", ports: [2, 3]}}
+  spine-01: {role: spine, device_id: 2, interfaces: {1: Ethernet1/1}}
+hosts:
+  gpu-01:
+    nics:
+      - {name: eth0, ip: 10.0.1.1, mac: "02:00:0a:00:01:01"}
+      - {name: eth1, ip: 10.0.1.2, mac: "02:00:0a:00:01:02"}
+edges:
+  - {a: leaf-a-01.pod3.dc1.example.com, a_port: Ethernet0, b: spine-01, b_port: Ethernet1/1}
+  - {a: leaf-a-01.pod3.dc1.example.com, a_port: Ethernet8, b: gpu-01, b_port: eth0}
+  - {a: leaf-a-01.pod3.dc1.example.com, a_port: 3, b: gpu-01, b_port: 1}
+"""
+
+
+def test_long_names_interfaces_breakouts_and_hosts_with_several_nics(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(LONG)
+    fabric = load_fabric(file)
+    leaf = "leaf-a-01.pod3.dc1.example.com"
+    assert fabric.attachment("gpu-01") == End(leaf, 2)
+    assert str(fabric.nic_at(leaf, 3).ip) == "10.0.1.2"
+    assert [fabric.link_of(edge).rate for edge in fabric.edges] == [400 * 10**9, 100 * 10**9, 100 * 10**9]
+    assert Fabric.model_validate_json(fabric.to_json()) == fabric
+    sources = [
+        e for e in desired_states(fabric, Intent())[leaf].entries.values() if e.table == "edge.sources"
+    ]
+    assert [str(e).split("]")[0] for e in sources] == [
+        "edge.sources[port=2 src=10.0.1.1/32", "edge.sources[port=3 src=10.0.1.2/32",
+    ]  # fmt: skip
+    assert interface(leaf, 3) != interface(leaf.replace("01", "02"), 3)
+    assert len(interface(leaf, 126)) <= 15
+    assert list(ports_of(fabric, f"{leaf}-spine-01")) == [leaf, "spine-01"]
+    assert ports_of(fabric, f"{leaf}:Ethernet8") == {leaf: [2]}
+
+
+def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    text = LONG.replace("role: spine", "role: spyne").replace("[2, 3]", "[2]").replace("eth1, ip", "eth0, ip")
+    text = text.replace("device_id: 2", "device_id: 1").replace("a_port: 3", "a_port: 2")
+    file.write_text(text + "mtu: 100\nmtu: 200\n")
+    with pytest.raises(ConfigError) as caught:
+        load_fabric(file)
+    told = str(caught.value).replace(f"{file}:", "").splitlines()
+    assert [line.split(": ")[0:2] for line in told] == [
+        ["8", "switches.leaf-a-01.pod3.dc1.example.com.breakouts.Ethernet8"],
+        ["9", "switches.spine-01.role"],
+        ["9", "switches.spine-01.device_id"],
+        ["14", "hosts.gpu-01.nics[1].name"],
+        ["18", "edges[2].a_port"],
+        ["20", "mtu"],
+        ["20", "mtu"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "said"),
+    [
+        ("spine-01", "controller", "switches.controller: controller means something else already"),
+        ("b_port: 1}", "b_port: 2}", "edges[2].b_port: gpu-01 has 2 NICs, ports 0 to 1"),
+        ("a_port: Ethernet8", "a_port: Ethernet9", "edges[1].a_port: no port is called 'Ethernet9'"),
+        ("2: Ethernet8", "2: Ethernet0", "interfaces[2]: Ethernet0 is also port 1"),
+        ("2x100G[40G]", "2x100", "breakouts.Ethernet8.mode: expected a breakout mode such as 4x25G"),
+        ("target: soft", "target: hard", "target: expected 'soft', 'bmv2', 'tofino' or 'tofino2'"),
+    ],
+)
+def test_mistakes_about_names_and_ports(tmp_path: Path, wrong: str, right: str, said: str) -> None:
+    assert wrong in LONG
+    file = tmp_path / "pod.yaml"
+    file.write_text(LONG.replace(wrong, right))
+    with pytest.raises(ConfigError, match=re.escape(said)):
+        load_fabric(file)
+
+
+def test_targets_of_files_are_those_there_are() -> None:
+    assert list(get_args(TargetName)) == list(TARGETS)
+
+
+def test_the_published_schema_is_that_of_the_command() -> None:
+    result = CliRunner().invoke(fabric_command.app, ["schema"])
+    assert (ROOT / "docs" / "fabric.schema.json").read_text() == result.stdout, (
+        "csaud fabric schema > docs/fabric.schema.json"
+    )
+
+
+def test_check_tells_of_files_that_are_missing_and_of_tables_without_room(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(LONG)
+    good = CliRunner().invoke(fabric_command.app, ["check", str(file), "--json"])
+    assert good.exit_code == 0, good.output
+    assert json.loads(good.stdout)["mistakes"] == []
+    file.write_text(LONG + "tls_client: {cacert: ca.pem}\n")
+    bad = CliRunner().invoke(fabric_command.app, ["check", str(file)])
+    assert bad.exit_code == 1
+    assert f"{file}:19: tls_client.cacert: no such file: {tmp_path / 'ca.pem'}" in bad.output.replace(
+        "\n", ""
+    )
+
+
+def test_check_reports_every_mistake_for_programs_too(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(LONG.replace("device_id: 2", "device_id: 1").replace("400Gbit", "fast"))
+    result = CliRunner().invoke(fabric_command.app, ["check", str(file), "--json"])
+    assert result.exit_code == 1
+    assert [(m["line"], m["key"]) for m in json.loads(result.stdout)["mistakes"]] == [
+        (2, "link.rate"),
+        (9, "switches.spine-01.device_id"),
+    ]

@@ -9,7 +9,7 @@ from scapy.layers.l2 import Ether
 
 PROBES = st.builds(
     Probe,
-    st.builds(End, st.from_regex(r"\A[A-Za-z][A-Za-z0-9_]{0,7}\Z"), st.integers(1, 127)),
+    st.builds(End, st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,253}\Z"), st.integers(1, 127)),
     st.integers(0, 2**32 - 1),
     st.integers(0, 2**32 - 1),
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, BeforeValidator, PlainSerializer
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 _RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9, "tbit": 10**12}
 _TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
@@ -56,8 +56,21 @@ def format_duration(nanoseconds: int) -> str:
     return _format(nanoseconds, _TIMES)
 
 
-Rate = Annotated[int, BeforeValidator(parse_rate), PlainSerializer(format_rate, return_type=str)]
-Duration = Annotated[int, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str)]
+def _schema(units: dict[str, int]) -> WithJsonSchema:
+    """A number, or one with a unit, whose letters may be of any case."""
+    names = "|".join("".join(f"[{c}{c.upper()}]" for c in unit) for unit in units)
+    pattern = rf"^\s*\d+(\.\d+)?\s*({names})(/s)?\s*$"
+    return WithJsonSchema(
+        {"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": pattern}]}
+    )
+
+
+Rate = Annotated[
+    int, BeforeValidator(parse_rate), PlainSerializer(format_rate, return_type=str), _schema(_RATES)
+]
+Duration = Annotated[
+    int, BeforeValidator(parse_duration), PlainSerializer(format_duration, return_type=str), _schema(_TIMES)
+]
 
 
 def between(least_ns: int, most_ns: int | None = None) -> AfterValidator:

@@ -32,6 +32,13 @@ class ConfigError(ValueError):
         own = f"{where}: {key}: {message}" if key else f"{where}: {message}"
         super().__init__("\n".join([own, *map(str, others)]))
         self.file, self.line, self.key, self.message = file, line, key, message
+        self.others = tuple(others)
+
+    @property
+    def all(self) -> list[ConfigError]:
+        """All mistakes, each by itself."""
+        alone = ConfigError(self.file, self.line, self.key, self.message)
+        return [alone, *(each for other in self.others for each in other.all)]
 
 
 class FieldError(ValueError):
@@ -40,6 +47,14 @@ class FieldError(ValueError):
     def __init__(self, loc: Sequence[str | int], message: str) -> None:
         super().__init__(message)
         self.loc: Loc = tuple(loc)
+
+
+class FieldErrors(ValueError):
+    """Several FieldErrors of one model, told together."""
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__("; ".join(f"{key_text(each.loc)}: {each}" for each in errors))
+        self.errors = tuple(errors)
 
 
 class _Reader:
@@ -51,6 +66,8 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self.file = file
         self.lines: dict[Loc, int] = {}
+        self.mistakes: list[ConfigError] = []
+        """Keys that are given twice: the last of them holds while the rest is read."""
         self._constructor = yaml.SafeLoader("")
         self._open: set[int] = set()  # collections being read: an alias to one of them would never end
         self._seen: set[int] = set()
@@ -96,8 +113,8 @@ class _Reader:
                 raise ConfigError(self.file, line, key_text(loc), f"expected a name as key, got {key!r}")
             here = (*loc, key)
             if key in values:
-                first = self.lines[here]
-                raise ConfigError(self.file, line, key_text(here), f"key given twice (first in line {first})")
+                what = f"key given twice (first in line {self.lines[here]})"
+                self.mistakes.append(ConfigError(self.file, line, key_text(here), what))
             self.lines[here] = line
             values[key] = self.value(value_node, here)
         return values
@@ -120,7 +137,21 @@ def key_text(loc: Sequence[str | int]) -> str:
 def parse_yaml(text: str, file: str) -> tuple[Any, dict[Loc, int]]:
     """The document's value, and the line (from 1) of each key and item by its location."""
     value, reader = _read(text, file)
+    if reader.mistakes:
+        raise _all_of(reader.mistakes)
     return value, reader.lines
+
+
+def blame(text: str, file: str, errors: Iterable[FieldError]) -> ConfigError | None:
+    """Mistakes that a good file does not show by itself, with its lines; None: there are none."""
+    _, lines = parse_yaml(text, file)
+    found = []
+    for each in errors:
+        at = each.loc
+        while at and at not in lines:
+            at = at[:-1]
+        found.append(ConfigError(file, lines.get(at), key_text(each.loc), str(each)))
+    return _all_of(found) if found else None
 
 
 def load_model(path: Path | str, model: type[Model]) -> Model:
@@ -143,9 +174,18 @@ def load_model_text(text: str, model: type[Model], file: str = "<text>") -> Mode
         line = reader.line_of(())
         raise ConfigError(file, line, "", f"expected a mapping with the keys {_keys(model)}, got {what}")
     try:
-        return model.model_validate(value)
+        read = model.model_validate(value)
     except ValidationError as error:
-        raise _explain(error, reader, model) from None
+        raise _all_of([*reader.mistakes, *_explain(error, value, reader, model)]) from None
+    if reader.mistakes:
+        raise _all_of(reader.mistakes)
+    return read
+
+
+def _all_of(mistakes: Sequence[ConfigError]) -> ConfigError:
+    """One error that tells them all, in the order of the file; those of what is missing last."""
+    first, *others = sorted(mistakes, key=lambda each: (each.message == "missing", each.line or 0))
+    return ConfigError(first.file, first.line, first.key, first.message, others)
 
 
 def _read(text: str, file: str) -> tuple[Any, _Reader]:
@@ -167,11 +207,11 @@ def mistake(error: ValidationError, tags: Collection[str] = (), otherwise: str =
     validators = {*tags, *_SCALARS, *(kind.__name__ for kind in _subclasses(BaseModel))}
     found: list[tuple[Loc, str]] = []
     for detail in error.errors():
-        blamed = detail.get("ctx", {}).get("error")
         # a part with a bracket is the name of one of pydantic's validators
         loc = (p for p in detail["loc"] if isinstance(p, int) or not (p in validators or {"[", "("} & {*p}))
+        base = tuple(loc)
         message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-        found.append(((*loc, *(blamed.loc if isinstance(blamed, FieldError) else ())), message))
+        found += [((*base, *at), said or message) for at, said in _blamed(detail)]
     told = _one_a_place(found)
     return "; ".join(f"{key_text(loc) or otherwise}: {message}" for loc, message in told.items())
 
@@ -195,21 +235,34 @@ def _one_a_place(found: Iterable[tuple[Loc, str]]) -> dict[Loc, str]:
     }
 
 
-def _explain(error: ValidationError, reader: _Reader, model: type[BaseModel]) -> ConfigError:
-    """All mistakes in the order of the file."""
-    found = [(_loc_in_file(detail, reader), detail) for detail in error.errors()]
+def _blamed(detail: ErrorDetails) -> list[tuple[Loc, str]]:
+    """What a model's own validator blames below it, and its words; empty where they are pydantic's."""
+    error = detail.get("ctx", {}).get("error")
+    if isinstance(error, FieldErrors):
+        return [(each.loc, str(each)) for each in error.errors]
+    return [(error.loc if isinstance(error, FieldError) else (), "")]
+
+
+def _explain(
+    error: ValidationError, value: Any, reader: _Reader, model: type[BaseModel]
+) -> list[ConfigError]:
+    """All mistakes, and those that the model finds in what is left when fields are wrong."""
+    found = [
+        (_loc_in_file(detail, at, reader), said or _message(detail, model), detail["type"] == "missing")
+        for detail in error.errors()
+        for at, said in _blamed(detail)
+    ]
+    further = getattr(model, "further_mistakes", None)
+    if further is not None and not any(d["loc"] == () and d["type"] == "value_error" for d in error.errors()):
+        found += [(each.loc, str(each), False) for each in further(value)]
     # a misspelt key comes before the missing key that it was meant to be
-    found.sort(key=lambda item: (item[1]["type"] == "missing", reader.line_of(item[0]) or 0))
-    told = _one_a_place((loc, _message(detail, model)) for loc, detail in found)
-    first, *others = (
-        (reader.file, reader.line_of(loc), key_text(loc), message) for loc, message in told.items()
-    )
-    return ConfigError(*first, [ConfigError(*other) for other in others])
+    found.sort(key=lambda item: (item[2], reader.line_of(item[0]) or 0))
+    told = _one_a_place((loc, message) for loc, message, _ in found)
+    return [ConfigError(reader.file, reader.line_of(at), key_text(at), text) for at, text in told.items()]
 
 
-def _loc_in_file(detail: ErrorDetails, reader: _Reader) -> Loc:
-    blamed = detail.get("ctx", {}).get("error")
-    raw = (*detail["loc"], *(blamed.loc if isinstance(blamed, FieldError) else ()))
+def _loc_in_file(detail: ErrorDetails, blamed: Loc, reader: _Reader) -> Loc:
+    raw = (*detail["loc"], *blamed)
     # pydantic puts the tags of unions and the names of validators into loc; keep only what the file can hold
     loc: Loc = ()
     for index, part in enumerate(raw):

@@ -27,6 +27,7 @@ from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.run.directory import RunDir, find_run
 from csaud_controller.switches.readings import CountersError
 from csaud_controller.switches.tls import TlsError
+from csaud_controller.targets import TARGETS, Target, target_named
 
 T = TypeVar("T")
 
@@ -43,6 +44,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 AtOption = Annotated[str | None, typer.Option("--at", metavar="PLACE", help=f"Only there: {GRAMMAR}.")]
 SwitchesArgument = Annotated[
     list[str] | None, typer.Argument(metavar="[SWITCH]...", help="What holds at each port of these switches.")
+]
+TargetOption = Annotated[
+    str, typer.Option("--target", help=f"What the switches are that do not say it: {', '.join(TARGETS)}.")
 ]
 SeedOption = Annotated[
     int | None, typer.Option(min=0, max=2**32 - 1, help="Of hashes and of everything random.")
@@ -78,6 +82,14 @@ def errors() -> Iterator[None]:
         fail(mistake(error), USAGE)
     except _KNOWN_ERRORS as error:
         fail(str(error), 1)
+
+
+def named_target(name: str) -> Target:
+    """UnknownName lists those that there are."""
+    try:
+        return target_named(name)
+    except ValueError as error:
+        raise UnknownName(str(error)) from None
 
 
 def fail(message: str, status: int) -> None:

@@ -15,7 +15,17 @@ from pydantic import ValidationError
 
 from csaud_controller.base.units import parse_duration
 from csaud_controller.base.yamlfile import load_model
-from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, given, request
+from csaud_controller.cli.common import (
+    JsonOption,
+    RunOption,
+    TargetOption,
+    UnknownName,
+    emit,
+    errors,
+    given,
+    named_target,
+    request,
+)
 from csaud_controller.control.client import ControlError, wait_programmed
 from csaud_controller.control.daemon import serve
 from csaud_controller.control.peers import UnknownGroupError, group_id
@@ -25,7 +35,6 @@ from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import SprayMode
 from csaud_controller.run.directory import RunDir, find_run
-from csaud_controller.targets import TARGETS, target_named
 
 app = typer.Typer(help="The process that programs the switches.", no_args_is_help=True, add_completion=False)
 
@@ -50,7 +59,7 @@ def run(
         float | None, typer.Option(min=0.0, max=1.0, help="Probability of loss at the uplinks to begin with.")
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Seed of policy and loss.")] = None,
-    target: Annotated[str, typer.Option(help=f"What the switches are: {', '.join(TARGETS)}.")] = "soft",
+    target: TargetOption = "soft",
     program: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The compiled program instead of the one that comes along."),
@@ -102,10 +111,7 @@ def run(
         tls = given(cacert=tls_cacert, cert=tls_cert, key=tls_key, server_name=tls_server_name)
         if tls:
             inventory = inventory.model_copy(update={"tls_client": _client_tls(tls)})
-        try:
-            chosen = target_named(target)
-        except ValueError as error:
-            raise UnknownName(str(error)) from None
+        chosen = named_target(target)
         asyncio.run(
             _serve(
                 serve(

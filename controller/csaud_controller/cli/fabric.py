@@ -1,4 +1,4 @@
-"""csaud fabric: the switches and links of the running fabric."""
+"""csaud fabric: the switches and links of a fabric, the running one and those in files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from csaud_controller.cli import fabric_files
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
 
 app = typer.Typer(
-    help="The switches and links of the running fabric.", no_args_is_help=True, add_completion=False
+    help="The switches and links of a fabric: the running one, and files.",
+    no_args_is_help=True,
+    add_completion=False,
 )
-
-
-@app.callback()
-def _group() -> None:
-    """Keeps `show` a sub-command although it is the only one."""
+app.command()(fabric_files.check)
+app.command()(fabric_files.schema)
 
 
 @app.command()

@@ -94,4 +94,4 @@ class Reporters:
 
     @cached_property
     def _hosts(self) -> set[str]:
-        return {str(spec.ip) for spec in self.fabric.hosts.values()}
+        return {str(nic.ip) for spec in self.fabric.hosts.values() for nic in spec.all_nics}

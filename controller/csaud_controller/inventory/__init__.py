@@ -2,17 +2,18 @@
 
 from csaud_controller.inventory.builders import fat_tree, leaf_spine
 from csaud_controller.inventory.load import load_fabric
-from csaud_controller.inventory.model import (
+from csaud_controller.inventory.model import Fabric
+from csaud_controller.inventory.ports import CPU_PORT, MAX_PORT, RECIRCULATION_PORT, End, interface
+from csaud_controller.inventory.specs import (
     ClientTls,
     Edge,
-    Fabric,
     HostSpec,
     LinkDefaults,
+    Nic,
     Role,
     ServerTls,
     SwitchSpec,
 )
-from csaud_controller.inventory.ports import CPU_PORT, MAX_PORT, RECIRCULATION_PORT, End, interface
 
 __all__ = [
     "CPU_PORT",
@@ -24,6 +25,7 @@ __all__ = [
     "Fabric",
     "HostSpec",
     "LinkDefaults",
+    "Nic",
     "Role",
     "ServerTls",
     "SwitchSpec",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from ipaddress import IPv4Address
 from typing import Literal
 
-from csaud_controller.inventory.model import Edge, Fabric, HostSpec, Role, SwitchSpec
+from csaud_controller.inventory.model import Fabric
 from csaud_controller.inventory.ports import MAX_PORT
+from csaud_controller.inventory.specs import Edge, HostSpec, Role, SwitchSpec
 
 MANY_SWITCHES = 8
 """Fabrics with more switches than this join them inside the switch process instead of by veth pairs."""

@@ -6,122 +6,36 @@ fabric, with the P4Runtime addresses filled in), or built by name (`builders`: "
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from ipaddress import IPv4Address
+from itertools import count
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import Field, model_validator
 
 from csaud_controller.base.graph import components
-from csaud_controller.base.units import Duration, Rate
-from csaud_controller.inventory.checks import check_fabric
-from csaud_controller.inventory.ports import MAX_PORT, End
+from csaud_controller.base.yamlfile import FieldError, FieldErrors
+from csaud_controller.inventory.checks import mistakes
+from csaud_controller.inventory.ports import End
+from csaud_controller.inventory.specs import (
+    ClientTls,
+    Edge,
+    HostSpec,
+    LinkDefaults,
+    Name,
+    Nic,
+    Role,
+    ServerTls,
+    Strict,
+    SwitchSpec,
+)
+from csaud_controller.inventory.wiring import numbered
 
-Role = Literal["leaf", "spine", "core", "edge", "aggregation"]
-"""leaf and spine of two tiers; edge, aggregation and core of three."""
 _OUTERMOST: tuple[Role, ...] = ("leaf", "edge")
 
 
-def _unicast_mac(text: str) -> str:
-    if int(text[:2], 16) & 1:
-        raise ValueError(f"expected a unicast MAC address, got {text}")
-    return text.lower()
-
-
-# An interface is called <switch>-eth<port>; Linux allows 15 characters for it.
-def _name(text: str) -> str:
-    """Short enough for `<name>-eth126` to be an interface's."""
-    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,7}", text):
-        raise ValueError(f"expected 1 to 8 letters, digits or _, a letter first, got {text!r}")
-    return text
-
-
-def _unicast_ip(address: IPv4Address) -> IPv4Address:
-    if address.is_multicast or address.is_loopback or address.is_unspecified or address.is_reserved:
-        raise ValueError(f"expected the address of a host, got {address}")
-    return address
-
-
-Name = Annotated[str, AfterValidator(_name)]
-Mac = Annotated[
-    str, StringConstraints(pattern=r"^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$"), AfterValidator(_unicast_mac)
-]
-P4RuntimeAddress = Annotated[str, StringConstraints(pattern=r"^(unix:/.+|[^:/\s]+:\d+)$")]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class LinkDefaults(_Strict):
-    """What a link has when its edge does not say otherwise."""
-
-    rate: Rate = Field(default=200_000_000, description="bits per second, 0 = not limited")
-    delay: Duration = Field(default=0, description="one way, nanoseconds")
-    buffer: int = Field(default=256, ge=1, le=1 << 20, description="packets per priority queue")
-
-
-class ServerTls(_Strict):
-    """What a switch's P4Runtime server shows and asks of its clients. Relative paths: beside the fabric
-    file."""
-
-    cert: Path
-    key: Path
-    cacert: Path | None = Field(default=None, description="who signed the clients' certificates")
-    client_auth: bool = Field(default=False, description="clients without a certificate are refused")
-
-
-class ClientTls(_Strict):
-    """What a client of the switches shows and asks of them. Relative paths: beside the fabric file."""
-
-    cacert: Path | None = Field(default=None, description="who signed the switches' certificates")
-    cert: Path | None = Field(default=None, description="shown to switches that ask for one")
-    key: Path | None = None
-    server_name: str | None = Field(
-        default=None, description="name in the switches' certificates; default: localhost for unix sockets"
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> ClientTls:
-        if (self.cert is None) != (self.key is None):
-            raise ValueError("cert and key belong together: expected both or neither")
-        return self
-
-
-class SwitchSpec(_Strict):
-    role: Role = "leaf"
-    device_id: int = Field(ge=1, le=(1 << 63) - 1)
-    p4runtime: P4RuntimeAddress | None = Field(default=None, description="filled in when the switch runs")
-    tls: ServerTls | None = Field(default=None, description="of this switch, instead of the fabric's")
-
-
-class HostSpec(_Strict):
-    ip: Annotated[IPv4Address, AfterValidator(_unicast_ip)]
-    mac: Mac
-
-
-class Edge(_Strict):
-    """One full-duplex link between port `a_port` of `a` and port `b_port` of `b`; a host's only port is 0."""
-
-    a: Name
-    a_port: int = Field(ge=0, le=MAX_PORT)
-    b: Name
-    b_port: int = Field(ge=0, le=MAX_PORT)
-    rate: Rate | None = None
-    delay: Duration | None = None
-    buffer: int | None = Field(default=None, ge=1, le=1 << 20)
-
-    @property
-    def ends(self) -> tuple[End, End]:
-        return End(self.a, self.a_port), End(self.b, self.b_port)
-
-    def __str__(self) -> str:
-        return f"{self.a}:{self.a_port}-{self.b}:{self.b_port}"
-
-
-class Fabric(_Strict):
+class Fabric(Strict):
     """The whole fabric; validated: names, ports, addresses and device ids are unique, all is connected."""
 
     name: str = Field(min_length=1)
@@ -134,10 +48,21 @@ class Fabric(_Strict):
     hosts: dict[Name, HostSpec] = Field(default_factory=dict)
     edges: list[Edge] = Field(default_factory=list)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _numbered(cls, value: Any) -> Any:
+        return numbered(value) if isinstance(value, Mapping) else value
+
     @model_validator(mode="after")
     def _check(self) -> Fabric:
-        check_fabric(self)
+        if found := mistakes(self.model_dump(mode="json", exclude_none=True)):
+            raise FieldErrors(found)
         return self
+
+    @classmethod
+    def further_mistakes(cls, value: Any) -> list[FieldError]:
+        """Of a document whose fields are wrong already: what is wrong about those that are not."""
+        return mistakes(numbered(value), whole=False) if isinstance(value, Mapping) else []
 
     @cached_property
     def peers(self) -> dict[str, dict[int, End]]:
@@ -161,13 +86,31 @@ class Fabric(_Strict):
 
     @cached_property
     def place_of(self) -> dict[str, int]:
-        """The place of each switch in the inventory, from 1."""
-        return {name: place for place, name in enumerate(self.switches, 1)}
+        """The number of each switch: its `group`, or the next that is free, in their order from 1."""
+        taken = {spec.group for spec in self.switches.values()}
+        free = (number for number in count(1) if number not in taken)
+        return {name: spec.group or next(free) for name, spec in self.switches.items()}
 
     @cached_property
     def rate_at(self) -> dict[End, int]:
         """The rate of the link at each end, bits per second; 0: not limited."""
-        return {end: self.link.rate if edge.rate is None else edge.rate for end, edge in self.edge_at.items()}
+        return {end: self._rate_of(edge) for end, edge in self.edge_at.items()}
+
+    @cached_property
+    def _breakout_rates(self) -> dict[End, int]:
+        return {
+            End(name, port): each.rate
+            for name, spec in self.switches.items()
+            for each in spec.breakouts.values()
+            for port in each.ports
+        }
+
+    def _rate_of(self, edge: Edge) -> int:
+        """Its own, or the least of the default and what breakouts leave to its ends."""
+        if edge.rate is not None:
+            return edge.rate
+        least = [rate for end in edge.ends if (rate := self._breakout_rates.get(end))]
+        return min([*least, *([self.link.rate] if self.link.rate else [])], default=0)
 
     @cached_property
     def edge_switches(self) -> frozenset[str]:
@@ -195,8 +138,19 @@ class Fabric(_Strict):
         return [port for port, peer in self.peers[switch].items() if peer.node in self.hosts]
 
     def attachment(self, host: str) -> End:
-        """The switch and the port on it that `host` is wired to."""
+        """The switch and the port on it that `host` is wired to, with its first NIC."""
         return self.peers[host][0]
+
+    def nic_at(self, switch: str, port: int) -> Nic:
+        """The NIC that a port to a host is wired to."""
+        host, number = self.peers[switch][port]
+        return self.hosts[host].all_nics[number]
+
+    def nics(self) -> Iterator[tuple[End, Nic]]:
+        """Every NIC of every host, with the port of a switch that it is wired to."""
+        for name, host in self.hosts.items():
+            for number, nic in enumerate(host.all_nics):
+                yield self.peers[name][number], nic
 
     def switch_edges(self) -> list[Edge]:
         """The edges between two switches: the fabric's own links."""
@@ -208,10 +162,10 @@ class Fabric(_Strict):
 
     def link_of(self, edge: Edge) -> LinkDefaults:
         """Rate, delay and buffer of an edge, defaults filled in."""
-        if edge.rate is None and edge.delay is None and edge.buffer is None:
+        if edge.rate is None and edge.delay is None and edge.buffer is None and not self._breakout_rates:
             return self.link
         return LinkDefaults.model_construct(  # of what has been checked
-            rate=self.link.rate if edge.rate is None else edge.rate,
+            rate=self._rate_of(edge),
             delay=self.link.delay if edge.delay is None else edge.delay,
             buffer=self.link.buffer if edge.buffer is None else edge.buffer,
         )
@@ -232,13 +186,19 @@ class Fabric(_Strict):
     def with_files_in(self, folder: Path) -> Fabric:
         """A copy in which relative paths of certificates and keys start at `folder`."""
 
-        def absolute(part: _Strict | None) -> _Strict | None:
+        def absolute(part: Strict | None) -> Strict | None:
             return part and part.model_copy(
                 update={key: folder / value for key, value in part if isinstance(value, Path)}
             )
 
         switches = {
-            name: spec.model_copy(update={"tls": absolute(spec.tls)}) for name, spec in self.switches.items()
+            name: spec.model_copy(
+                update={
+                    "tls": absolute(spec.tls),
+                    "program": None if spec.program is None else folder / spec.program,
+                }
+            )
+            for name, spec in self.switches.items()
         }
         tls = {"tls": absolute(self.tls), "tls_client": absolute(self.tls_client)}
         return self.model_copy(update={"switches": switches, **tls})

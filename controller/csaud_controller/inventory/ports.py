@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from csaud_runs.names import interface
+
+__all__ = ["CPU_PORT", "MAX_PORT", "RECIRCULATION_PORT", "End", "interface"]
+
 CPU_PORT = 510
 """Port number of the P4 targets' packet-in/packet-out (their --cpu-port)."""
 RECIRCULATION_PORT = 127
@@ -13,15 +17,10 @@ MAX_PORT = RECIRCULATION_PORT - 1
 
 
 class End(NamedTuple):
-    """One end of a link: a switch or host and its port."""
+    """One end of a link: a switch or host and its port (of a host: the number of its NIC, from 0)."""
 
     node: str
     port: int
 
     def __str__(self) -> str:
         return f"{self.node}:{self.port}"
-
-
-def interface(node: str, port: int) -> str:
-    """Name of the network interface of a port: "l1-eth3"."""
-    return f"{node}-eth{port}"

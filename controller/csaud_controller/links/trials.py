@@ -210,7 +210,7 @@ class Trials:
             ports = self.fabric.host_ports(leaf)
             if not ports:
                 continue
-            address = int(self.fabric.hosts[self.fabric.peers[leaf][ports[0]].node].ip)
+            address = int(self.fabric.nic_at(leaf, ports[0]).ip)
             for switch, chosen in next_ports(self.fabric, leaf).items():
                 for port in chosen:
                     found.setdefault(End(switch, port), []).append((address, len(chosen)))

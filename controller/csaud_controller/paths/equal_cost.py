@@ -33,17 +33,16 @@ def prefixes(fabric: Fabric) -> dict[str, list[IPv4Network]]:
     """For each switch with hosts, the prefixes that lead to it: one /24 where no other switch has hosts in
     it, otherwise one /32 a host."""
     subnets: dict[str, set[IPv4Network]] = {}
-    for name, host in fabric.hosts.items():
-        leaf = fabric.attachment(name).node
-        subnets.setdefault(leaf, set()).add(IPv4Network((int(host.ip), 24), strict=False))
+    for at, nic in fabric.nics():
+        subnets.setdefault(at.node, set()).add(IPv4Network((int(nic.ip), 24), strict=False))
     result: dict[str, list[IPv4Network]] = {}
     for leaf, own in subnets.items():
         others = set().union(*(nets for other, nets in subnets.items() if other != leaf))
         if len(own) == 1 and not own & others:
             result[leaf] = sorted(own)
         else:
-            hosts = (fabric.hosts[fabric.peers[leaf][port].node] for port in fabric.host_ports(leaf))
-            result[leaf] = sorted(IPv4Network(int(host.ip)) for host in hosts)
+            nics = (fabric.nic_at(leaf, port) for port in fabric.host_ports(leaf))
+            result[leaf] = sorted(IPv4Network(int(nic.ip)) for nic in nics)
     return result
 
 
@@ -107,8 +106,8 @@ def switch_routes(fabric: Fabric) -> dict[str, dict[IPv4Network, int]]:
             if switch != destination:
                 routes[switch].update(dict.fromkeys(nets, group))
         for port in fabric.host_ports(destination):
-            host = fabric.hosts[fabric.peers[destination][port].node]
-            routes[destination][IPv4Network(int(host.ip))] = FIRST_LOCAL_GROUP + port
+            address = int(fabric.nic_at(destination, port).ip)
+            routes[destination][IPv4Network(address)] = FIRST_LOCAL_GROUP + port
     return routes
 
 

@@ -76,7 +76,7 @@ class HostPaths:
         """{host: {path id: counts}}, for paths on which it sent; a host that the fabric does not have is its
         address.
         """
-        names = {str(spec.ip): name for name, spec in fabric.hosts.items()}
+        names = {str(nic.ip): name for name, spec in fabric.hosts.items() for nic in spec.all_nics}
         sums: dict[str, dict[int, PathTotal]] = {}
         for (address, _), kept in sorted(self._newest.items()):
             paths = sums.setdefault(names.get(address, address), {})

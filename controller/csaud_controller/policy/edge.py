@@ -39,7 +39,7 @@ def edge_entries(
     port, and classes that are not granted there are refused."""
     entries = []
     for port in fabric.host_ports(switch):
-        address = int(fabric.hosts[fabric.peers[switch][port].node].ip)
+        address = int(fabric.nic_at(switch, port).ip)
         granted = at_port(fabric, at, switch, port, classes)
         entries.append(entry("edge.ports", {"port": port}, call("edge.check")))
         entries.append(entry("edge.sources", {"port": port, "src": (address, 32)}, call("edge.belongs")))

@@ -9,14 +9,14 @@ from typing import Annotated, TypeVar, get_args
 from pydantic import AfterValidator
 
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.inventory import End, Fabric, Role
+from csaud_controller.inventory import Edge, End, Fabric, Role
+from csaud_controller.inventory.specs import NAME, PORT_NAME
 
 T = TypeVar("T")
 
 GRAMMAR = "uplinks, all, hosts, a role such as leaf, a switch, a link such as l1-s1 or a port such as l1:1"
 _ROLES: tuple[str, ...] = get_args(Role)
-_NAME = r"[A-Za-z][A-Za-z0-9_]{0,7}"
-_WHERE = re.compile(rf"{'|'.join(_ROLES)}|{_NAME}(:\d{{1,3}}|-{_NAME})?")
+_WHERE = re.compile(rf"{NAME}(:(\d{{1,3}}|{PORT_NAME}))?")
 
 Location = tuple[str | int, ...]
 
@@ -31,7 +31,7 @@ Where = Annotated[str, AfterValidator(_check_where)]
 """A set of switch ports:
 `uplinks`: from switches with hosts towards other switches (a packet between two of them passes exactly one);
 `all`: every port between switches; `hosts`: every port to a host; a role or a switch: all its ports; a link
-`l1-s1`: its ports at both ends; a port `l1:1`.
+`l1-s1`: its ports at both ends; a port `l1:1`, or by the name of its interface.
 """
 
 
@@ -52,9 +52,9 @@ def _ends_of(fabric: Fabric, where: str, loc: Location) -> list[End]:
         return [End(s, p) for s in fabric.switches for p in fabric.host_ports(s)]
     if ":" in where:
         return [check_port(fabric, where, loc)]
-    if "-" in where:
-        return _ends_of_link(fabric, where, loc)
     named = [s for s, spec in fabric.switches.items() if where in (s, spec.role)]
+    if not named and "-" in where:
+        return _ends_of_link(fabric, where, loc)
     if not named:
         roles = sorted({spec.role for spec in fabric.switches.values()}, key=_ROLES.index)
         known = ", ".join(["uplinks", "all", "hosts", *roles, *fabric.switches])
@@ -63,17 +63,31 @@ def _ends_of(fabric: Fabric, where: str, loc: Location) -> list[End]:
 
 
 def _ends_of_link(fabric: Fabric, where: str, loc: Location) -> list[End]:
-    edges = fabric.edges_between(*where.split("-"))
+    edges = _edges_named(fabric, where, loc)
     if not edges:
         known = ", ".join(f"{edge.a}-{edge.b}" for edge in fabric.switch_edges())
         raise FieldError(loc, f"unknown link {where!r}; expected one of {known}")
     return [end for edge in edges for end in edge.ends if end.node in fabric.switches]
 
 
+def _edges_named(fabric: Fabric, where: str, loc: Location) -> list[Edge]:
+    """Those between two nodes whose names, which may have a - themselves, are joined by a -."""
+    dashes = [at for at, letter in enumerate(where) if letter == "-"]
+    pairs = [(where[:at], where[at + 1 :]) for at in dashes]
+    found = {pair: edges for pair in pairs if (edges := fabric.edges_between(*pair))}
+    if len(found) > 1:
+        told = " or ".join(f"{a} and {b}" for a, b in found)
+        raise FieldError(loc, f"{where!r} may be the link of {told}: name one of its ports")
+    return next(iter(found.values()), [])
+
+
 def check_port(fabric: Fabric, text: str, loc: Location) -> End:
-    """The end `l1:2`; FieldError naming what exists when the fabric has no such port."""
+    """The end `l1:2`, or `l1:Ethernet4`; FieldError naming what exists when the fabric has no such port."""
     name, _, number = text.partition(":")
     check_switch(fabric, name, loc)
+    for port, called in fabric.switches[name].interfaces.items():
+        if called == number:
+            number = str(port)
     if not number.isdigit() or int(number) not in fabric.peers[name]:
         ports = ", ".join(map(str, fabric.peers[name]))
         raise FieldError(

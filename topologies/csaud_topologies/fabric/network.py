@@ -93,6 +93,7 @@ def build_network(fabric: Fabric, switch_class: type[FabricSwitch], link_class: 
         )
     net.build()
     _set_up_ports(net, fabric)
+    _set_further_nics(net, fabric)
     _set_neighbours(net, fabric)
     net.start()
     return net
@@ -116,15 +117,31 @@ def _set_up_ports(net: Any, fabric: Fabric) -> None:
             raise RunError(f"{name}: its interfaces could not be set up: {output.strip()}")
 
 
+def _set_further_nics(net: Any, fabric: Fabric) -> None:
+    """Addresses of NICs beyond the first: what is sent from one of them leaves by it."""
+    for name, host in fabric.hosts.items():
+        for number, nic in enumerate(host.all_nics[1:], 1):
+            device = interface(name, number)
+            output = net[name].cmd(
+                f"ip link set dev {device} address {nic.mac}; ip addr add {nic.ip}/32 dev {device};"
+                f" ip route add default dev {device} table {number};"
+                f" ip rule add from {nic.ip} lookup {number}"
+            )
+            if output.strip():
+                raise RunError(f"{name}: {device} could not be set up: {output.strip()}")
+
+
 def _set_neighbours(net: Any, fabric: Fabric) -> None:
     """Permanent neighbour entries: the kernel drops packets silently while it asks, and those would be in no
     book.
     """
     for name in fabric.hosts:
         lines = "\n".join(
-            f"neigh replace {peer.ip} lladdr {peer.mac} nud permanent dev {interface(name, 0)}"
+            f"neigh replace {nic.ip} lladdr {nic.mac} nud permanent dev {interface(name, number)}"
+            for number in range(len(fabric.hosts[name].all_nics))
             for other, peer in fabric.hosts.items()
             if other != name
+            for nic in peer.all_nics
         )
         done = net[name].popen(
             ["ip", "-batch", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

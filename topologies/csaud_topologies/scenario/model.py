@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from csaud_controller.base.units import Duration, Rate, at_least, format_duration
 from csaud_controller.base.yamlfile import ConfigError, FieldError, load_model, mistake
 from csaud_controller.inventory import Fabric
+from csaud_controller.inventory.specs import NAME
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
@@ -32,7 +33,7 @@ LOSS = "loss"
 ORDERED_MODES: frozenset[str] = frozenset({"ecmp", "entropy", "host"})
 """Modes in which packets of one path_id stay in order, so that hosts may take a gap for a loss."""
 
-_NAME = r"^[A-Za-z][A-Za-z0-9_]{0,7}$"
+_NAME = f"^{NAME}$"
 NodeName = Annotated[str, Field(pattern=_NAME)]
 
 
@@ -67,10 +68,11 @@ class Incast(_Strict):
 
 
 def _link(value: Any) -> Any:
-    """A link as it is printed, l1-s1, or as a list of two nodes; or "uplink"."""
-    names = value.split("-") if isinstance(value, str) and value != "uplink" else value
-    if names == "uplink":
-        return names
+    """A link as it is printed, l1-s1, or as a list of two nodes, which may have a - in their names; or
+    "uplink"."""
+    if value == "uplink":
+        return value
+    names = value.split("-") if isinstance(value, str) else value
     if isinstance(names, list | tuple) and len(names) == 2 and all(_is_name(name) for name in names):
         return tuple(names)
     raise ValueError(f"expected a link as l1-s1 or [l1, s1], or uplink, got {value!r}")
