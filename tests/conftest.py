@@ -43,6 +43,10 @@ NEEDS = {
         "needs root and qemu-system-x86_64",
     ),
     "etcd": (lambda: shutil.which("etcd") is not None, "etcd is not on PATH"),
+    "torch": (
+        lambda: importlib.util.find_spec("torch") is not None,
+        "PyTorch is not installed here (make torch installs it into build/venv)",
+    ),
     "xdp": (_has_xdp, "needs root and Linux 6.6 or newer with CONFIG_XDP_SOCKETS"),
     "ns3": (
         _has_ns3,

@@ -8,12 +8,13 @@ import logging
 import os
 import secrets
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from csaud import _core
 from csaud.config import launch, reading
 from csaud.config import settings as settings_table
+from csaud.config.launch import Launch
 from csaud.config.settings import Settings
 from csaud.devices import Opened, open_device
 from csaud.errors import ConfigError
@@ -48,13 +49,29 @@ def init(*, environ: Mapping[str, str] | None = None, **overrides: Any) -> Commu
         RendezvousError: ranks are missing; it names them.
     """
     variables = os.environ if environ is None else environ
-    settings = _settings(overrides, variables)
+    settings = read_settings(overrides, variables)
     place = launch.read(variables)
     if settings.store_port:
         place = dataclasses.replace(place, master_port=settings.store_port)
+    return start(place, settings, variables)
+
+
+def start(
+    place: Launch,
+    settings: Settings,
+    environ: Mapping[str, str] | None = None,
+    announce: Callable[[int], object] | None = None,
+) -> Communicator:
+    """`init` for those who know their place from elsewhere than a launcher's variables.
+
+    Args:
+        environ: variables for the setting `arbiter`, instead of those of the process.
+        announce: rank 0 calls it with the port at which it listens, before it waits for the others; for a
+            place with port 0, of which the others have to be told.
+    """
     with _closed_on_error() as cleanup:
-        arbiter = open_arbiter(settings.arbiter, variables)
-        seat = meet(place, settings, cleanup)
+        arbiter = open_arbiter(settings.arbiter, os.environ if environ is None else environ)
+        seat = meet(place, settings, cleanup, announce)
         check_routes(seat.table, seat.opened)
         start_device(seat.opened, seat.table)
         service = _serve(seat, settings, arbiter, cleanup)
@@ -81,7 +98,7 @@ def join(
         RendezvousError: no member is there, or none called `reform()` in time.
     """
     variables = os.environ if environ is None else environ
-    settings = _settings(overrides, variables)
+    settings = read_settings(overrides, variables)
     with _closed_on_error() as cleanup:
         arbiter = open_arbiter(settings.arbiter, variables)
         newcomer = Newcomer(
@@ -104,7 +121,9 @@ def join(
         return _communicator(settings, opened, service, uid, cleanup)
 
 
-def _settings(overrides: Mapping[str, Any], variables: Mapping[str, str]) -> Settings:
+def read_settings(overrides: Mapping[str, Any], variables: Mapping[str, str]) -> Settings:
+    """The settings in force, of which some are put into effect at once; ConfigError where they contradict
+    each other."""
     settings = reading.load(overrides, variables)
     logging.getLogger("csaud").setLevel(settings.log.upper())
     if settings.controller:

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import secrets
 import socket
+from collections.abc import Callable
 
 from csaud.config import settings as settings_table
 from csaud.config.launch import Launch
@@ -35,8 +36,17 @@ class Seat:
     listener: socket.socket
 
 
-def meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> Seat:
-    """Open the device, whose address and QP number go onto this rank's card, and meet the others."""
+def meet(
+    place: Launch,
+    settings: Settings,
+    cleanup: contextlib.ExitStack,
+    announce: Callable[[int], object] | None = None,
+) -> Seat:
+    """Open the device, whose address and QP number go onto this rank's card, and meet the others.
+
+    Args:
+        announce: rank 0 calls it with the port at which it listens.
+    """
     master = addresses.resolve(place.master_addr, "MASTER_ADDR")
     given = own_address(settings)
     uid = secrets.token_hex(8)
@@ -49,6 +59,8 @@ def meet(place: Launch, settings: Settings, cleanup: contextlib.ExitStack) -> Se
         return Seat(opened, table, uid, listener)
     if place.rank == 0:
         with contextlib.closing(Host(master, place.master_port, place.world, agreed, secret)) as host:
+            if announce is not None:
+                announce(host.port)
             if addresses.is_unspecified(master):  # no address to send to: the others know one that leads here
                 master = host.reached_at(settings.store_timeout)
             listener = open_door(master, settings, cleanup)

@@ -1,0 +1,96 @@
+"""What every call of the process group does: check tensors, start, wait or give a Work."""
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch.distributed import ProcessGroup
+
+from csaud.errors import CsaudError
+from csaud.groups.group import Group
+from csaud.torch.jobs import Job
+from csaud.torch.views import Array, array_of, check_tensor
+from csaud.torch.work import CsaudWork, Finished
+
+Finish = Callable[[], object]
+
+
+class Calls(ProcessGroup):
+    """A process group's place, and how its calls run.
+
+    Args:
+        store: of this group.
+        group: the library's, of the same ranks in the same order.
+        job: what that is a part of.
+        timeout: of a call, unless it has one of its own.
+    """
+
+    def __init__(self, store: Any, group: Group, job: Job, timeout: timedelta) -> None:
+        super().__init__(group.rank, group.size)
+        self._store = store
+        self._group = group
+        self._job = job
+        self._limit: float | None = timeout.total_seconds()
+        self._named = ""
+
+    def _call(
+        self,
+        what: str,
+        start: Callable[[bool], Any],
+        tensors: list[torch.Tensor],
+        finish: Finish | None = None,
+        opts: Any = None,
+    ) -> Any:
+        """One call of the library's: `start(wait)` gives a Handle, where it is not to wait."""
+        wait = opts is not None and not opts.asyncOp and opts.timeout.total_seconds() < 0
+        try:
+            handle = start(wait)
+        except CsaudError as error:
+            raise self._error(what, error) from error
+        if not wait:
+            return self._work(what, [handle], tensors, finish, opts)
+        if finish is not None:
+            finish()
+        return Finished(tensors)
+
+    def _work(
+        self, what: str, handles: Sequence[Any], tensors: list[torch.Tensor], finish: Finish | None = None,
+        opts: Any = None, source: int = -1,
+    ) -> CsaudWork:  # fmt: skip
+        limit = self._limit
+        if opts is not None and (asked := opts.timeout.total_seconds()) > 0:
+            limit = asked
+        return CsaudWork(self._job, self._words(what), handles, tensors, finish, source=source, limit=limit)
+
+    def _error(self, what: str, error: CsaudError) -> Exception:
+        return self._job.error(self._words(what), error)
+
+    def _words(self, what: str) -> str:
+        return f"{what} in group {self._named or '?'}"
+
+
+def only(tensors: Any) -> torch.Tensor:
+    """The tensor of a list of one: what a process contributes."""
+    if isinstance(tensors, torch.Tensor):
+        return tensors
+    if len(tensors) != 1:
+        raise RuntimeError(f"csaud: {len(tensors)} tensors, expected 1: a process is one rank")
+    tensor: torch.Tensor = tensors[0]
+    return tensor
+
+
+def inward(tensor: torch.Tensor) -> Array:
+    """What is read of a tensor: its own memory, or a copy where that is not contiguous."""
+    check_tensor(tensor)
+    return array_of(tensor if tensor.is_contiguous() else tensor.contiguous())
+
+
+def outward(tensor: torch.Tensor) -> tuple[Array, Finish | None]:
+    """Where a result goes: the tensor's own memory, or, where that is not contiguous, room with its values,
+    and what copies them back."""
+    check_tensor(tensor)
+    if tensor.is_contiguous():
+        return array_of(tensor), None
+    dense = tensor.detach().contiguous()
+    return array_of(dense), lambda: tensor.detach().copy_(dense)

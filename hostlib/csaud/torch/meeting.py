@@ -1,0 +1,122 @@
+"""How the ranks of a process group meet: through the store that torch gave them.
+
+Rank 0 says there where it listens, so no port has to be agreed on, and any kind of store will do (torchrun's,
+a file). Ranks that are all in one network namespace take loopback addresses of their own, unless they were
+given some.
+"""
+
+import dataclasses
+import ipaddress
+import json
+import os
+import random
+import socket
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from torch.distributed import DistBackendError, DistStoreError
+
+from csaud.config import reading
+from csaud.config.launch import Launch
+from csaud.errors import ConfigError
+from csaud.groups.communicator import Communicator
+from csaud.network import addresses
+from csaud.start.init import read_settings, start
+
+_ANY_PORT = 0
+_LOOPBACK = int(ipaddress.IPv4Address("127.0.0.0"))
+
+
+def communicator(
+    store: Any, rank: int, size: int, timeout: timedelta, overrides: Mapping[str, Any]
+) -> Communicator:
+    """A job of `size` ranks; every one of them calls it.
+
+    Args:
+        store: of this job alone.
+        timeout: of collectives, unless the setting `timeout` was given; and for ranks to come here.
+        overrides: settings by name; they win over CSAUD_* variables.
+
+    Raises:
+        DistBackendError: ranks did not come; it names them.
+        CsaudError: as csaud.init.
+    """
+    settings = read_settings(overrides, os.environ)
+    if "timeout" not in overrides and reading.variable("timeout") not in os.environ:
+        settings = dataclasses.replace(settings, timeout=timeout.total_seconds())
+    if size == 1:
+        return start(Launch(0, 1, 0, 1, "127.0.0.1", _ANY_PORT, "torch"), settings)
+    store.set(f"place/{rank}", json.dumps({"address": settings.address, "network": _network()}))
+    key = "meeting"
+    if rank == 0:
+        places = _places(store, size, timeout)
+        alone = all(place == {"address": "", "network": places[0]["network"]} for place in places)
+        base = _LOOPBACK + (random.SystemRandom().randrange(1, 1 << 16) << 8)
+        master = str(ipaddress.IPv4Address(base + 1)) if alone else settings.address or _own_address()
+
+        def announce(port: int) -> None:
+            meeting = {"address": master, "port": port, "base": base if alone else 0}
+            store.set(key, json.dumps(meeting))
+
+        if alone:
+            settings = dataclasses.replace(settings, address=master)
+        return start(Launch(0, size, 0, 1, master, settings.store_port, "torch"), settings, announce=announce)
+    meeting = json.loads(_get(store, key, timeout, "rank 0"))
+    if meeting["base"]:
+        own = str(ipaddress.IPv4Address(meeting["base"] + 1 + rank))
+        settings = dataclasses.replace(settings, address=own)
+    place = Launch(rank, size, 0, 1, meeting["address"], meeting["port"], "torch")
+    return start(place, settings)
+
+
+def _places(store: Any, size: int, timeout: timedelta) -> list[dict[str, str]]:
+    keys = [f"place/{rank}" for rank in range(size)]
+    try:
+        store.wait(keys, timeout)
+    except DistStoreError:
+        missing = [str(rank) for rank, key in enumerate(keys) if not store.check([key])]
+        raise DistBackendError(
+            f"csaud: {'rank' if len(missing) == 1 else 'ranks'} {', '.join(missing)} did not come within "
+            f"{timeout.total_seconds():g} s (argument timeout of init_process_group)"
+        ) from None
+    return [json.loads(store.get(key)) for key in keys]
+
+
+def _get(store: Any, key: str, timeout: timedelta, whose: str) -> bytes:
+    try:
+        store.wait([key], timeout)
+    except DistStoreError as error:
+        raise DistBackendError(
+            f"csaud: {whose} did not come within {timeout.total_seconds():g} s: {error}"
+        ) from None
+    value: bytes = store.get(key)
+    return value
+
+
+def _network() -> str:
+    """Names this network namespace among those of all machines."""
+    try:
+        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{machine} {Path('/proc/self/ns/net').readlink()}"
+    except OSError:
+        return f"{socket.gethostname()} {os.getpid()}"
+
+
+def _own_address() -> str:
+    """This machine's address on the way to the meeting point that the launcher named, else that of its
+    name."""
+    for name in (os.environ.get("MASTER_ADDR"), socket.gethostname()):
+        try:
+            towards = addresses.resolve(name, "MASTER_ADDR") if name else ""
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+                probe.connect((towards, 9))
+                own = str(probe.getsockname()[0])
+        except (ConfigError, OSError):
+            continue
+        if not ipaddress.IPv4Address(own).is_loopback:
+            return own
+    raise ConfigError(
+        "this machine's address is not known to the others: set CSAUD_ADDRESS on every host, or MASTER_ADDR"
+    )

@@ -1,0 +1,265 @@
+"""broadcast, all_gather, gather, scatter, all_to_all and barrier."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from csaud.torch.calls import Calls, inward, only, outward
+from csaud.torch.views import Array, movable
+from csaud.torch.work import Together
+
+
+class Moving(Calls):
+    """What brings tensors to other ranks as they are."""
+
+    def broadcast(self, tensors: Any, opts: Any = None, *others: Any) -> Any:
+        """Replace the tensor on every rank by that of the root."""
+        del others
+        tensor = only(tensors)
+        array, finish = outward(tensor)
+        array = movable(array)
+
+        def start(wait: bool) -> Any:
+            return self._group.broadcast(array, opts.rootRank, wait=wait)
+
+        return self._call("broadcast", start, [tensor], finish, opts)
+
+    def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:
+        """`output` becomes the tensors of all ranks, one after the other."""
+        if output.numel() != input.numel() * self.size():
+            raise ValueError(
+                f"csaud: all_gather: room for {output.numel()} elements, {self.size()} ranks have "
+                f"{input.numel()} each"
+            )
+        into, finish = outward(output)
+        into = movable(into)
+
+        def place(result: Array) -> None:
+            np.copyto(into, result.reshape(-1))
+            if finish is not None:
+                finish()
+
+        return self._gather_all(inward(input), place, [output], opts)
+
+    def allgather(self, outputs: Any, inputs: Any, opts: Any = None, *others: Any) -> Any:
+        """`outputs[0][r]` becomes the tensor of rank r."""
+        del others
+        input = only(inputs)
+        parts = _list(outputs)
+        _check_parts("all_gather", parts, input, self.size())
+
+        def place(result: Array) -> None:
+            for part, row in zip(parts, result, strict=True):
+                into, finish = outward(part)
+                np.copyto(movable(into), row.reshape(-1))
+                if finish is not None:
+                    finish()
+
+        return self._gather_all(inward(input), place, parts, opts)
+
+    def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """`all_gather_single` of each."""
+        pairs = zip(outputs, inputs, strict=True)
+        return Together([self.all_gather_single(output, input, opts) for output, input in pairs])
+
+    def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """`allgather` of each input: `outputs[r][i]` becomes input i of rank r."""
+        by_input = zip(*outputs, strict=True)
+        return Together(
+            [
+                self.allgather([list(parts)], [input], opts)
+                for parts, input in zip(by_input, inputs, strict=True)
+            ]
+        )
+
+    # names that they had before torch 2.13
+    _allgather_base = all_gather_single
+    allgather_into_tensor_coalesced = all_gather_single_coalesced
+
+    def gather(self, outputs: Any, inputs: Any, opts: Any = None, *others: Any) -> Any:
+        """At the root `outputs[0][r]` becomes the tensor of rank r."""
+        del others
+        input = only(inputs)
+        source = movable(inward(input))
+        parts = _list(outputs) if self.rank() == opts.rootRank else []
+        if self.rank() == opts.rootRank:
+            _check_parts("gather", parts, input, self.size())
+        results: list[Array] = []
+
+        def start(wait: bool) -> Any:
+            started = self._group.gather(source, opts.rootRank, wait=wait)
+            results.append(started if wait else started[0])
+            return None if wait else started[1]
+
+        def place() -> None:
+            for part, row in zip(parts, results[0] if parts else (), strict=True):
+                _put(part, row)
+
+        return self._call("gather", start, parts, place, opts)
+
+    def scatter(self, outputs: Any, inputs: Any, opts: Any = None, *others: Any) -> Any:
+        """The tensor of every rank becomes the one that the root has for it."""
+        del others
+        output = only(outputs)
+        into, finish = outward(output)
+        into = movable(into)
+        none = into[:0]
+        parts = [none] * self.size()
+        if self.rank() == opts.rootRank:
+            given = _list(inputs)
+            _check_parts("scatter", given, output, self.size())
+            parts = [movable(inward(part)) for part in given]
+        results: list[Any] = []
+
+        def start(wait: bool) -> Any:
+            started = self._group.all_to_all_v(parts, wait=wait)
+            results.append(started if wait else started[0])
+            return None if wait else started[1]
+
+        def place() -> None:
+            np.copyto(into, results[0][opts.rootRank])
+            if finish is not None:
+                finish()
+
+        return self._call("scatter", start, [output], place, opts)
+
+    def all_to_all_single(
+        self, output: torch.Tensor, input: torch.Tensor, output_split_sizes: Sequence[int],
+        input_split_sizes: Sequence[int], opts: Any = None, *others: Any,
+    ) -> Any:  # fmt: skip
+        """Rows of `input` go to the ranks in turn, as many as the split sizes say, and those that come into
+        `output`; without sizes each rank gets the same number."""
+        del others
+        into, finish = outward(output)
+        into, source = movable(into), movable(inward(input))
+        sent = _counts("input", input, input_split_sizes, source.size, self.size())
+        received = _counts("output", output, output_split_sizes, into.size, self.size())
+
+        def place(parts: Sequence[Array]) -> None:
+            start = 0
+            for part in parts:
+                into[start : start + part.size] = part
+                start += part.size
+            if finish is not None:
+                finish()
+
+        if not input_split_sizes and not output_split_sizes:
+            return self._exchange_equal(source, place, [output], opts)
+        parts = np.split(source, np.cumsum(sent)[:-1])
+        return self._exchange(parts, received, place, [output], opts)
+
+    alltoall_base = all_to_all_single  # its name before torch 2.13
+
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None, *others: Any) -> Any:
+        """`inputs[r]` goes to rank r, and `outputs[r]` becomes what rank r had for this one."""
+        del others
+        if len(outputs) != self.size() or len(inputs) != self.size():
+            raise ValueError(
+                f"csaud: all_to_all: {len(inputs)} tensors out, {len(outputs)} in, {self.size()} ranks"
+            )
+        parts = [movable(inward(part)) for part in inputs]
+        received = [movable(inward(part)).size for part in outputs]
+
+        def place(came: Sequence[Array]) -> None:
+            for output, part in zip(outputs, came, strict=True):
+                _put(output, part)
+
+        return self._exchange(parts, received, place, list(outputs), opts)
+
+    def barrier(self, opts: Any = None, *others: Any) -> Any:
+        """Over once every rank has called it."""
+        del others
+
+        def start(wait: bool) -> Any:
+            if wait:
+                return self._group.barrier()
+            return self._group.all_reduce(np.zeros(1, np.bool_), "or", wait=False)
+
+        return self._call("barrier", start, [], None, opts if hasattr(opts, "asyncOp") else None)
+
+    def _gather_all(self, source: Array, place: Any, tensors: list[torch.Tensor], opts: Any) -> Any:
+        source = movable(source)
+        results: list[Array] = []
+
+        def start(wait: bool) -> Any:
+            started = self._group.all_gather(source, wait=wait)
+            results.append(started if wait else started[0])
+            return None if wait else started[1]
+
+        return self._call("all_gather", start, tensors, lambda: place(results[0]), opts)
+
+    def _exchange_equal(self, source: Array, place: Any, tensors: list[torch.Tensor], opts: Any) -> Any:
+        results: list[Array] = []
+        blocks = source.reshape(self.size(), -1)
+
+        def start(wait: bool) -> Any:
+            started = self._group.all_to_all(blocks, wait=wait)
+            results.append(started if wait else started[0])
+            return None if wait else started[1]
+
+        return self._call("all_to_all", start, tensors, lambda: place(list(results[0])), opts)
+
+    def _exchange(
+        self,
+        parts: Sequence[Array],
+        received: Sequence[int],
+        place: Any,
+        tensors: list[torch.Tensor],
+        opts: Any,
+    ) -> Any:
+        results: list[Any] = []
+
+        def start(wait: bool) -> Any:
+            started = self._group.all_to_all_v(parts, wait=wait)
+            came = started if wait else started[0]
+            if [part.size for part in came] != list(received):
+                raise ValueError(
+                    f"csaud: all_to_all: room for {list(received)} elements by rank, "
+                    f"{[part.size for part in came]} came"
+                )
+            results.append(came)
+            return None if wait else started[1]
+
+        return self._call("all_to_all", start, tensors, lambda: place(results[0]), opts)
+
+
+def _list(tensors: Any) -> list[torch.Tensor]:
+    """One list of tensors, which torch hands over in a list."""
+    return list(tensors[0]) if isinstance(tensors[0], list | tuple) else list(tensors)
+
+
+def _put(tensor: torch.Tensor, values: Array) -> None:
+    into, finish = outward(tensor)
+    np.copyto(movable(into), values.reshape(-1))
+    if finish is not None:
+        finish()
+
+
+def _check_parts(what: str, parts: Sequence[torch.Tensor], one: torch.Tensor, size: int) -> None:
+    if len(parts) != size:
+        raise ValueError(f"csaud: {what}: {len(parts)} tensors for {size} ranks")
+    for rank, part in enumerate(parts):
+        if part.numel() != one.numel() or part.dtype != one.dtype:
+            raise ValueError(
+                f"csaud: {what}: the tensor for rank {rank} has {part.numel()} elements of {part.dtype}, "
+                f"expected {one.numel()} of {one.dtype}"
+            )
+
+
+def _counts(what: str, tensor: torch.Tensor, splits: Sequence[int], elements: int, size: int) -> list[int]:
+    """Elements by rank of rows by rank."""
+    if not splits:
+        if tensor.dim() and tensor.shape[0] % size:
+            raise ValueError(
+                f"csaud: all_to_all: the {what} has {tensor.shape[0]} rows, which {size} ranks cannot share"
+            )
+        return [elements // size] * size
+    if len(splits) != size or sum(splits) != tensor.shape[0]:
+        raise ValueError(
+            f"csaud: all_to_all: {what} split sizes {list(splits)} for {size} ranks and "
+            f"{tensor.shape[0]} rows"
+        )
+    row = elements // tensor.shape[0] if tensor.shape[0] else 0
+    return [count * row for count in splits]

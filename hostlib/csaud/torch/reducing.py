@@ -1,0 +1,120 @@
+"""all_reduce, reduce and reduce_scatter."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from csaud.torch.calls import Calls, Finish, inward, only, outward
+from csaud.torch.operations import name_of
+from csaud.torch.views import Array, wider
+from csaud.torch.work import Together
+
+_SUM = torch.distributed.ReduceOp.SUM
+
+
+class Reducing(Calls):
+    """What combines the tensors of all ranks."""
+
+    def allreduce(self, tensors: Any, opts: Any = None, timeout: Any = None) -> Any:
+        """Replace the tensor on every rank by the reduction of all; the same bits everywhere."""
+        del timeout
+        tensor = only(tensors)
+        op = _op(opts)
+        array, finish = outward(tensor)
+        work, finish = _reducible(array, finish)
+        name = name_of(op, array.dtype)
+
+        def start(wait: bool) -> Any:
+            return self._group.all_reduce(work, name, wait=wait)
+
+        return self._call("all_reduce", start, [tensor], finish, _options(opts))
+
+    def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
+        """`allreduce` of each."""
+        return Together([self.allreduce([tensor], opts) for tensor in tensors])
+
+    def reduce(self, tensors: Any, opts: Any = None, *others: Any) -> Any:
+        """Replace the tensor at the root by the reduction of all."""
+        del others
+        tensor = only(tensors)
+        array, finish = outward(tensor)
+        work, finish = _reducible(array, finish, copy=self.rank() != opts.rootRank)
+        if self.rank() != opts.rootRank:
+            finish = None
+        name = name_of(opts.reduceOp, array.dtype)
+
+        def start(wait: bool) -> Any:
+            return self._group.all_reduce(work, name, wait=wait)
+
+        return self._call("reduce", start, [tensor], finish, opts)
+
+    def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:
+        """`output` becomes this rank's part of the reduction of all ranks' `input`, of parts of one size."""
+        if input.numel() != output.numel() * self.size():
+            raise ValueError(
+                f"csaud: reduce_scatter: {input.numel()} elements for {self.size()} ranks with "
+                f"{output.numel()} each"
+            )
+        return self._reduce_scatter(output, inward(input), opts)
+
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, *others: Any) -> Any:
+        """The same of a list of tensors, one a rank."""
+        del others
+        output = only(outputs)
+        parts = inputs[0] if isinstance(inputs[0], list | tuple) else inputs
+        if any(part.numel() != output.numel() for part in parts) or len(parts) != self.size():
+            raise ValueError(f"csaud: reduce_scatter: expected {self.size()} tensors as large as the output")
+        return self._reduce_scatter(output, np.concatenate([inward(part) for part in parts]), opts)
+
+    def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
+        """`reduce_scatter_single` of each."""
+        pairs = zip(outputs, inputs, strict=True)
+        return Together([self.reduce_scatter_single(output, input, opts) for output, input in pairs])
+
+    # names that they had before torch 2.13
+    _reduce_scatter_base = reduce_scatter_single
+    reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+    def _reduce_scatter(self, output: torch.Tensor, source: Array, opts: Any) -> Any:
+        into, finish = outward(output)
+        name = name_of(_op(opts), source.dtype)
+        if (wide := wider(source)) is not None:
+            source = source.astype(wide)
+        mine: list[Array] = []
+
+        def start(wait: bool) -> Any:
+            started = self._group.reduce_scatter(source, name, wait=wait)
+            mine.append(started if wait else started[0])
+            return None if wait else started[1]
+
+        def take() -> None:
+            np.copyto(into, mine[0], casting="unsafe")
+            if finish is not None:
+                finish()
+
+        return self._call("reduce_scatter", start, [output], take, _options(opts))
+
+
+def _reducible(array: Array, finish: Finish | None, copy: bool = False) -> tuple[Array, Finish | None]:
+    """What is reduced in place of `array`, which may be of a type that is not, and what brings it back."""
+    wide = wider(array)
+    if wide is None:
+        return (array.copy() if copy else array), finish
+    work = array.astype(wide)
+
+    def narrow() -> None:
+        np.copyto(array, work, casting="unsafe")
+        if finish is not None:
+            finish()
+
+    return work, narrow
+
+
+def _op(opts: Any) -> Any:
+    """The operation in options, or given in place of them."""
+    return _SUM if opts is None else getattr(opts, "reduceOp", opts)
+
+
+def _options(opts: Any) -> Any:
+    return opts if hasattr(opts, "asyncOp") else None

@@ -1,0 +1,32 @@
+"""The backend's registration, and what makes its process groups."""
+
+from typing import Any
+
+from torch.distributed import Backend
+
+from csaud.torch import monitored
+from csaud.torch.jobs import open_group
+from csaud.torch.process_group import NAME, CsaudProcessGroup
+
+BACKEND = NAME
+
+
+def register() -> None:
+    """Have `init_process_group("csaud")` and `new_group(backend="csaud")` work. Idempotent."""
+    if BACKEND.upper() in Backend._plugins:
+        return
+    Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu"])
+    monitored.serve()
+
+
+def _create(options: Any, settings: dict[str, Any] | None) -> CsaudProcessGroup:
+    """torch calls it on the members of a new group.
+
+    Args:
+        settings: argument `pg_options`: settings of the library by name (`csaud settings`).
+    """
+    size, rank = options.group_size, options.group_rank
+    ranks = list(options.global_ranks_in_group) or list(range(size))
+    name = str(options.group_id)
+    job, group = open_group(options.store, name, rank, ranks, options.timeout, dict(settings or {}))
+    return CsaudProcessGroup(options.store, group, job, options.timeout)

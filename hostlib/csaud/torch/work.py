@@ -1,0 +1,229 @@
+"""What a collective call gives: torch's Work, over the library's handles."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any, Protocol
+
+import torch
+from torch.distributed import DistBackendError, Work
+
+from csaud.errors import CsaudError
+from csaud.torch.completion import Completion
+
+
+class Handle(Protocol):
+    """What the library gives of something in flight (csaud.Handle)."""
+
+    @property
+    def done(self) -> bool: ...
+
+    def wait(self, timeout: float | None = None) -> bool: ...
+
+
+class Context(Protocol):
+    """What a work knows of its process group."""
+
+    completion: Completion
+
+    def failure(self) -> CsaudError | None:
+        """What has ended the job, None while it goes on."""
+
+    def error(self, what: str, error: CsaudError) -> Exception:
+        """torch's error for the library's."""
+
+
+class CsaudWork(Work):
+    """A collective in flight; it keeps its tensors alive.
+
+    Args:
+        what: the call, for messages.
+        handles: all must have ended.
+        finish: is called once then, by whoever finds it first: copies that are left to do.
+        source: the rank that a receive is of.
+        limit: seconds after which a wait without a limit of its own gives up; None: none.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        what: str,
+        handles: Sequence[Handle],
+        tensors: list[torch.Tensor],
+        finish: Callable[[], object] | None = None,
+        *,
+        source: int = -1,
+        limit: float | None = None,
+    ) -> None:
+        super().__init__()
+        self._context = context
+        self._what = what
+        self._handles = handles
+        self._tensors = tensors
+        self._finish = finish
+        self._source = source
+        self._limit = limit
+        self._lock = threading.Lock()
+        self._future: Any = None
+        self._settled = False
+        self._error: Exception | None = None
+
+    # --- torch's interface
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        """Until it has ended.
+
+        Args:
+            timeout: None or zero: that of the process group.
+
+        Raises:
+            DistBackendError: it failed, or took longer; the message names the rank.
+        """
+        limit = timeout.total_seconds() if timeout else self._limit
+        if not self.wait_for(limit):
+            raise DistBackendError(f"csaud: {self._what} took longer than {limit:g} s")
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self) -> None:
+        """As `wait`: results of the CPU are there when it returns."""
+        self.wait()
+
+    def is_completed(self) -> bool:
+        """It has ended, well or not."""
+        return self._settled or self.look()
+
+    def is_success(self) -> bool:
+        """It has ended well."""
+        return self.is_completed() and self._error is None
+
+    def exception(self) -> Exception | None:
+        """Why it failed; None where it did not, or is not over."""
+        self.is_completed()
+        return self._error
+
+    def result(self) -> list[torch.Tensor]:
+        """The tensors that it wrote."""
+        return self._tensors
+
+    def source_rank(self) -> int:
+        """Of a receive: the rank in the group that sent it."""
+        return self._source
+
+    _source_rank = source_rank
+
+    def get_future(self) -> Any:
+        """A future of `result()`, which a thread of the library completes; its callbacks run there."""
+        with self._lock:
+            if self._future is None:
+                self._future = torch.futures.Future()
+                if self._settled:
+                    self._tell()
+                else:
+                    self._context.completion.add(self)
+            return self._future
+
+    # --- for the completion thread
+
+    def look(self) -> bool:
+        """Whether it is over; if it is, all that is to be done then has been done."""
+        if all(handle.done for handle in self._handles):
+            self._settle(None)
+        elif (failure := self._context.failure()) is not None:
+            self._settle(self._context.error(self._what, failure))
+        return self._settled
+
+    def wait_for(self, limit: float | None) -> bool:
+        """Until it is over, well or not; False when it is not within `limit` seconds."""
+        if self._settled:
+            return True
+        deadline = None if limit is None else time.monotonic() + limit
+        try:
+            for handle in self._handles:
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                if not handle.wait(left):
+                    return False
+        except CsaudError as error:
+            self._settle(self._context.error(self._what, error))
+        else:
+            self._settle(None)
+        return True
+
+    def _settle(self, error: Exception | None) -> None:
+        with self._lock:
+            if self._settled:
+                return
+            if error is None and self._finish is not None:
+                self._finish()
+            self._finish = None
+            self._error = error
+            self._settled = True
+            told = self._future is not None
+        if told:
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._error is None:
+            self._future.set_result(self._tensors)
+        else:
+            self._future.set_exception(self._error)
+
+
+class Finished(Work):
+    """What was over when the call returned."""
+
+    def __init__(self, tensors: list[torch.Tensor]) -> None:
+        super().__init__()
+        self._tensors = tensors
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        del timeout
+        return True
+
+    def is_completed(self) -> bool:
+        return True
+
+    def is_success(self) -> bool:
+        return True
+
+    def exception(self) -> None:
+        return None
+
+    def result(self) -> list[torch.Tensor]:
+        return self._tensors
+
+    def get_future(self) -> Any:
+        future: Any = torch.futures.Future()
+        future.set_result(self._tensors)
+        return future
+
+
+class Together(Work):
+    """Several works as one."""
+
+    def __init__(self, works: Sequence[Any]) -> None:
+        super().__init__()
+        self._works = list(works)
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        for work in self._works:
+            work.wait(timeout)
+        return True
+
+    def is_completed(self) -> bool:
+        return all(work.is_completed() for work in self._works)
+
+    def is_success(self) -> bool:
+        return all(work.is_success() for work in self._works)
+
+    def exception(self) -> Exception | None:
+        return next((error for work in self._works if (error := work.exception()) is not None), None)
+
+    def result(self) -> list[torch.Tensor]:
+        return [tensor for work in self._works for tensor in work.result()]
+
+    def get_future(self) -> Any:
+        futures: Any = torch.futures.collect_all([work.get_future() for work in self._works])
+        return futures.then(lambda ended: [tensor for one in ended.value() for tensor in one.value()])

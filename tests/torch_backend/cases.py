@@ -1,0 +1,358 @@
+"""What the ranks of a test do; each returns something that JSON can carry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+WHOLE = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
+_gloo: list[Any] = []
+
+
+def gloo() -> Any:
+    """A group of all ranks over gloo, to compare with."""
+    if not _gloo:
+        _gloo.append(dist.new_group(backend="gloo"))
+    return _gloo[0]
+
+
+def values(dtype: torch.dtype, *shape: int, seed: int = 0) -> torch.Tensor:
+    """This rank's, others than the other ranks'."""
+    generator = torch.Generator().manual_seed(1000 * seed + dist.get_rank())
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).bool()
+    if dtype.is_floating_point:
+        return torch.randn(shape, generator=generator).to(dtype)
+    return torch.randint(-3, 4, shape, generator=generator).to(dtype)
+
+
+def same(ours: torch.Tensor, theirs: torch.Tensor) -> None:
+    assert ours.dtype == theirs.dtype
+    assert torch.equal(ours, theirs), (ours, theirs)
+
+
+def all_reduce_beside_gloo(name: str, sizes: list[int]) -> None:
+    """Two ranks have one order of summation, so floats are equal, too."""
+    dtype = getattr(torch, name)
+    ops = ["SUM", "PRODUCT", "MIN", "MAX", *([] if dtype.is_floating_point else ["BAND", "BOR", "BXOR"])]
+    for op in ops:
+        for size in sizes:
+            ours = values(dtype, size)
+            theirs = ours.clone()
+            dist.all_reduce(ours, getattr(dist.ReduceOp, op))
+            dist.all_reduce(theirs, getattr(dist.ReduceOp, op), group=gloo())
+            same(ours, theirs)
+
+
+def average() -> None:
+    ours = values(torch.float32, 1000)
+    total = ours.clone()
+    dist.all_reduce(ours, dist.ReduceOp.AVG)
+    dist.all_reduce(total)
+    same(ours, total / dist.get_world_size())
+
+
+def moves_beside_gloo(name: str) -> None:
+    """Everything that brings tensors elsewhere unchanged, with each kind of call."""
+    dtype, rank, size = getattr(torch, name), dist.get_rank(), dist.get_world_size()
+    for group in (None, gloo()):
+        results = []
+        tensor = values(dtype, 7, 3)
+        dist.broadcast(tensor, 1, group=group)
+        results.append(tensor)
+        mine = values(dtype, 5)
+        parts = [torch.empty_like(mine) for _ in range(size)]
+        dist.all_gather(parts, mine, group=group)
+        results += parts
+        whole = torch.empty(5 * size, dtype=dtype)
+        dist.all_gather_into_tensor(whole, mine, group=group)
+        results.append(whole)
+        gathered = [torch.empty_like(mine) for _ in range(size)] if rank == 1 else None
+        dist.gather(mine, gathered, dst=1, group=group)
+        results += gathered or []
+        one = torch.empty_like(mine)
+        each = [values(dtype, 5, seed=r) for r in range(size)] if rank == 1 else None
+        dist.scatter(one, each, src=1, group=group)
+        results.append(one)
+        exchanged = torch.empty(2 * size, 3, dtype=dtype)
+        dist.all_to_all_single(exchanged, values(dtype, 2 * size, 3), group=group)
+        results.append(exchanged)
+        counts = [r + rank for r in range(size)]  # rank r gets r + rank rows
+        uneven = torch.empty(sum(counts), 3, dtype=dtype)
+        dist.all_to_all_single(uneven, values(dtype, sum(counts), 3), counts, counts, group=group)
+        results.append(uneven)
+        if group is None:
+            ours = results
+    assert len(ours) == len(results)
+    for one_of_ours, one_of_theirs in zip(ours, results, strict=True):
+        same(one_of_ours, one_of_theirs)
+
+
+def reductions_beside_gloo() -> None:
+    """reduce and reduce_scatter, in whole numbers: the order of summation does not matter."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for dtype in (torch.float32, torch.bfloat16, torch.int64, torch.uint8):
+        source = values(torch.int64, 3 * size).to(dtype)
+        found = []
+        for group in (None, gloo()):
+            tensor = source.clone()
+            dist.reduce(tensor, 1, group=group)
+            part = torch.empty(3, dtype=dtype)
+            dist.reduce_scatter(part, list(source.clone().chunk(size)), group=group)
+            if rank == 1:
+                found.append(tensor)
+            found.append(part)
+            if group is None:
+                assert rank == 1 or torch.equal(tensor, source), (
+                    "a rank that is not the root keeps its values"
+                )
+                single = torch.empty(3, dtype=dtype)
+                dist.reduce_scatter_tensor(single, source.clone())
+                same(single, part)
+        half = len(found) // 2
+        for ours, theirs in zip(found[:half], found[half:], strict=True):
+            same(ours, theirs)
+
+
+def shapes() -> None:
+    """Tensors that are not contiguous, empty or have no dimension; those that need gradients."""
+    size = dist.get_world_size()
+    transposed = torch.arange(6.0).reshape(2, 3).t()
+    dist.all_reduce(transposed)
+    same(transposed, torch.arange(6.0).reshape(2, 3).t() * size)
+    channels = torch.ones(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    dist.broadcast(channels, 0)
+    strided = torch.zeros(10)[::2]
+    dist.all_gather_into_tensor(outputs := torch.empty(5 * size), strided)
+    same(outputs, torch.zeros(5 * size))
+    for tensor in (torch.tensor(2.0), torch.ones(0), torch.ones(3, requires_grad=True)):
+        expected = tensor.detach() * size
+        dist.all_reduce(tensor.detach() if tensor.requires_grad else tensor)
+        same(tensor.detach(), expected)
+    complex_ones = torch.ones(3, dtype=torch.complex64)
+    dist.all_reduce(complex_ones)
+    same(complex_ones, torch.full((3,), size, dtype=torch.complex64))
+
+
+def asynchronous() -> None:
+    """Several in flight, waited for in the wrong order; futures with callbacks; is_completed."""
+    size = dist.get_world_size()
+    tensors = [torch.full((1000 * (i + 1),), float(i)) for i in range(8)]
+    works = [dist.all_reduce(tensor, async_op=True) for tensor in tensors]
+    for work in reversed(works):
+        work.wait()
+        assert work.is_completed() and work.is_success() and work.exception() is None
+    for i, tensor in enumerate(tensors):
+        same(tensor, torch.full_like(tensor, float(i * size)))
+    tensor = torch.ones(100)
+    work = dist.all_reduce(tensor, async_op=True)
+    doubled = work.get_future().then(lambda future: future.value()[0] * 2)
+    same(doubled.wait(), torch.full((100,), 2.0 * size))
+    same(work.result()[0], tensor)
+    later = [dist.all_reduce(torch.ones(3), async_op=True).get_future() for _ in range(5)]
+    for future in reversed(later):
+        same(future.wait()[0], torch.full((3,), float(size)))
+
+
+def transfers() -> None:
+    """Sends and receives: in order, by tag in another one, to oneself, in batches."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    right, left = (rank + 1) % size, (rank - 1) % size
+    sent = [torch.full((10,), rank * 10.0 + i) for i in range(3)]
+    works = [dist.isend(tensor, right, tag=tag) for tag, tensor in enumerate(sent)]
+    received = [torch.empty(10) for _ in range(3)]
+    for tag in (2, 0, 1):
+        assert dist.recv(received[tag], left, tag=tag) == left
+    for tag, tensor in enumerate(received):
+        same(tensor, torch.full((10,), left * 10.0 + tag))
+    for work in works:
+        work.wait()
+    mine = torch.empty(10)
+    awaited = dist.irecv(mine, rank)
+    dist.isend(sent[0], rank).wait()
+    awaited.wait()
+    same(mine, sent[0])
+    into = torch.empty(4, dtype=torch.bfloat16)
+    operations = [
+        dist.P2POp(dist.irecv, into, left),
+        dist.P2POp(dist.isend, into.new_full((4,), rank), right),
+    ]
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
+    same(into, torch.full((4,), left, dtype=torch.bfloat16))
+
+
+def objects() -> None:
+    rank, size = dist.get_rank(), dist.get_world_size()
+    told: list[Any] = [None] * size
+    dist.all_gather_object(told, {"rank": rank, "words": "a" * rank})
+    assert told == [{"rank": r, "words": "a" * r} for r in range(size)]
+    one = [f"of {rank}"]
+    dist.broadcast_object_list(one, 1)
+    assert one == ["of 1"]
+    everyone: list[Any] = [None] * size
+    dist.gather_object(rank, everyone if rank == 0 else None)
+    assert rank != 0 or everyone == list(range(size))
+    mine = [None]
+    dist.scatter_object_list(mine, [f"for {r}" for r in range(size)] if rank == 0 else [None] * size)
+    assert mine == [f"for {rank}"]
+
+
+def subgroups() -> None:
+    """Groups of members that others know nothing of, overlapping, in another order, one after the other."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    for _ in range(2):
+        neighbours = [dist.new_group([r, (r + 1) % size]) for r in range(size)]
+        for r, group in enumerate(neighbours):
+            if rank in (r, (r + 1) % size):
+                total = torch.tensor([rank])
+                dist.all_reduce(total, group=group)
+                assert total.item() == r + (r + 1) % size
+                dist.destroy_process_group(group)
+    local = dist.new_group([0, 2], use_local_synchronization=True) if rank in (0, 2) else None
+    if local is not None:
+        tensor = torch.tensor([rank])
+        dist.broadcast(tensor, 2, group=local)
+        assert tensor.item() == 2 and dist.get_backend(local) == "csaud"
+    alone = dist.new_group([rank], use_local_synchronization=True)
+    tensor = torch.ones(3)
+    dist.all_reduce(tensor, group=alone)
+    same(tensor, torch.ones(3))
+
+
+def barriers() -> None:
+    for _ in range(3):
+        dist.barrier()
+    dist.barrier(async_op=True).wait()
+    dist.monitored_barrier()
+
+
+def refused() -> dict[str, str]:
+    """What misuse says."""
+    said = {}
+    size = dist.get_world_size()
+    wrong = {
+        "sizes": lambda: dist.all_gather_into_tensor(torch.empty(size + 1), torch.ones(1)),
+        "average": lambda: dist.all_reduce(torch.ones(1, dtype=torch.int32), dist.ReduceOp.AVG),
+        "bits": lambda: dist.all_reduce(torch.ones(1), dist.ReduceOp.BAND),
+        "splits": lambda: dist.all_to_all_single(torch.ones(size), torch.ones(size), [1] * size, [2] * size),
+        "sparse": lambda: dist.broadcast(torch.eye(2).to_sparse(), 0),
+        "any source": lambda: dist.recv(torch.ones(1)),
+        "device": lambda: dist.all_reduce(torch.ones(1, device="meta")),
+    }
+    for name, call in wrong.items():
+        try:
+            call()
+        except (RuntimeError, ValueError) as error:
+            said[name] = f"{type(error).__name__}: {error}"
+    dist.barrier()
+    return said
+
+
+def _trained(model: Any, steps: int = 4) -> list[list[float]]:
+    """Gradients of each step; inputs are others on each rank."""
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    found = []
+    for step in range(steps):
+        optimizer.zero_grad()
+        model(values(torch.float32, 16, 32, seed=step)).square().mean().backward()
+        found.append([float(p.grad.to_local().sum() if hasattr(p.grad, "to_local") else p.grad.sum())
+                      for p in model.parameters()])  # fmt: skip
+        optimizer.step()
+    return found
+
+
+def _model() -> Any:
+    torch.manual_seed(3)
+    return torch.nn.Sequential(
+        torch.nn.Linear(32, 64),
+        torch.nn.GELU(),
+        torch.nn.Linear(64, 64),
+        torch.nn.GELU(),
+        torch.nn.Linear(64, 8),
+    )
+
+
+def _weights(model: Any) -> list[torch.Tensor]:
+    return [p.full_tensor() if hasattr(p, "full_tensor") else p.detach() for p in model.parameters()]
+
+
+def ddp_beside_gloo() -> None:
+    """Small buckets, so that several are in flight while the backward pass goes on."""
+    models = []
+    for group in (None, gloo()):
+        model = torch.nn.parallel.DistributedDataParallel(
+            _model(), process_group=group, bucket_cap_mb=0.01, gradient_as_bucket_view=group is None
+        )
+        models.append((model, _trained(model)))
+    (ours, our_gradients), (theirs, their_gradients) = models
+    assert our_gradients == their_gradients
+    for mine, other in zip(_weights(ours), _weights(theirs), strict=True):
+        same(mine, other)
+
+
+def ddp_of_half_precision_gradients() -> None:
+    from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
+
+    models = []
+    for group in (None, gloo()):
+        model = torch.nn.parallel.DistributedDataParallel(_model(), process_group=group)
+        model.register_comm_hook(group, default_hooks.fp16_compress_hook)
+        models.append((model, _trained(model)))
+    for mine, other in zip(_weights(models[0][0]), _weights(models[1][0]), strict=True):
+        same(mine, other)
+
+
+def fsdp_beside_gloo(replicas: int = 1) -> None:
+    """FSDP2, gradients clipped over all shards; with replicas as HSDP, whose mesh has two dimensions."""
+    from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    size = dist.get_world_size()
+    found = []
+    for backend in ("csaud", "gloo"):
+        if replicas > 1:
+            mesh = init_device_mesh(
+                "cpu", (replicas, size // replicas), mesh_dim_names=("replicate", "shard"),
+                backend_override={"replicate": backend, "shard": backend},
+            )  # fmt: skip
+        else:
+            group = None if backend == "csaud" else gloo()
+            mesh = DeviceMesh.from_group(group or dist.group.WORLD, "cpu", mesh_dim_names=("shard",))
+        model = _model()
+        for layer in model:
+            if isinstance(layer, torch.nn.Linear):
+                fully_shard(layer, mesh=mesh)
+        fully_shard(model, mesh=mesh)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        for step in range(3):
+            optimizer.zero_grad()
+            model(values(torch.float32, 16, 32, seed=step)).square().mean().backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 0.1)
+            optimizer.step()
+        found.append(_weights(model))
+    for mine, other in zip(*found, strict=True):
+        if size == 2:
+            same(mine, other)
+        else:
+            torch.testing.assert_close(mine, other, rtol=1e-5, atol=1e-6)
+
+
+def dtensors() -> None:
+    """Redistribution between all kinds of placement."""
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
+
+    size = dist.get_world_size()
+    mesh = init_device_mesh("cpu", (size,))
+    whole = torch.arange(4.0 * size * size).reshape(2 * size, 2 * size)
+    shards = distribute_tensor(whole, mesh, [Shard(0)])
+    columns = shards.redistribute(mesh, [Shard(1)])
+    same(columns.to_local(), whole.chunk(size, dim=1)[dist.get_rank()])
+    same(columns.redistribute(mesh, [Replicate()]).to_local(), whole)
+    product = shards.t() @ shards  # a partial sum on each rank
+    assert product.placements == (Partial(),)
+    same(product.full_tensor(), whole.t() @ whole)

@@ -1,0 +1,20 @@
+"""What trains on top of the backend: DDP, FSDP2, DTensor, beside gloo with the same seeds."""
+
+from __future__ import annotations
+
+import pytest
+
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
+
+
+@pytest.mark.parametrize("case", ["ddp_beside_gloo", "ddp_of_half_precision_gradients", "fsdp_beside_gloo"])
+def test_bits_of_gloo_between_two(two, case):
+    two.run(case)
+
+
+def test_hybrid_shards(four):
+    four.run("fsdp_beside_gloo", replicas=2)
+
+
+def test_dtensors(four):
+    four.run("dtensors")
