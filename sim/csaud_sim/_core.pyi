@@ -32,6 +32,57 @@ class TraceColumns(TypedDict):
     """0: sent, 1: arrived, 2: lost with its link."""
     bytes: npt.NDArray[np.uint32]
 
+class Figures(TypedDict):
+    """Bytes are those of frames, from the Ethernet header on, without FCS."""
+
+    data_bytes: int
+    """DATA that hosts sent."""
+    retransmitted_bytes: int
+    """Of it, copies that were not the first."""
+    spurious_bytes: int
+    """Of these, copies sent while an earlier one was not lost."""
+    duplicate_bytes: int
+    """DATA that hosts received more than once."""
+    control_bytes: int
+    """Everything else that hosts sent."""
+    reassembly_bytes: int
+    """Most that a host held at a time for messages that were to come or coming (looked at with every 32nd
+    frame)."""
+    link_lost: int
+    """DATA, in packets, that impaired links lost."""
+
+class MessageColumns(TypedDict):
+    """One row a message of a collective that has arrived."""
+
+    src: npt.NDArray[np.uint16]
+    dst: npt.NDArray[np.uint16]
+    comm: npt.NDArray[np.uint16]
+    collective: npt.NDArray[np.uint32]
+    """Number within the communicator."""
+    bytes: npt.NDArray[np.uint64]
+    posted_ns: npt.NDArray[np.int64]
+    """When its send was posted."""
+    arrived_ns: npt.NDArray[np.int64]
+    """When its last byte had arrived."""
+
+class LinkColumns(TypedDict):
+    """One row a port of a switch that has sent something."""
+
+    switch: list[str]
+    to: list[str]
+    """The switch at the other end; '': a host."""
+    port: npt.NDArray[np.uint32]
+    frames: npt.NDArray[np.uint64]
+    bytes: npt.NDArray[np.uint64]
+    data: npt.NDArray[np.uint64]
+    """Frames that are DATA."""
+    busy_ns: npt.NDArray[np.int64]
+    """Time that it was sending."""
+    queue_p50_ns: npt.NDArray[np.uint64]
+    """How long DATA waited in its queue, within 1.6 %; so the others."""
+    queue_p99_ns: npt.NDArray[np.uint64]
+    queue_max_ns: npt.NDArray[np.uint64]
+
 class Simulation:
     """Hosts, the fabric that they are attached to, and what they do.
 
@@ -48,6 +99,8 @@ class Simulation:
         payloads: bool = True,
         trace: int | None = None,
         engine: str | None = None,
+        ledger: bool = False,
+        oracle_ns: int | None = None,
     ) -> None:
         """
         Args:
@@ -57,10 +110,41 @@ class Simulation:
                 checked, and what is received is not what was sent.
             trace: of how many events to keep rows, 0 for the digest alone; None: no trace.
             engine: a library with another engine, as `csaud_sim.ns3` builds; None: the heap.
+            ledger: copies, messages and links are followed: `figures`, `recoveries`, `messages`, `links`.
+            oracle_ns: so long after a copy of DATA was lost, wherever, its sender gets a LOSS of it that no
+                switch has made; None: it does not. Keeps a ledger.
 
         Raises:
             ValueError: the fabric runs in real time, has ports at interfaces, or is simulated already.
             RuntimeError: the engine cannot be loaded.
+        """
+
+    def impair(
+        self,
+        switch: str,
+        port: int,
+        *,
+        loss: float = 0.0,
+        burst: float = 1.0,
+        kinds: int = 255,
+        classes: int = 255,
+        jitter_ns: int = 0,
+        seed: int = 1,
+    ) -> None:
+        """Impair what leaves a port, besides what was asked for before; while nothing is on its link.
+
+        Args:
+            loss: share of the frames it is about that are lost on the link; no switch counts them but as
+                receive errors.
+            burst: how many of them are lost in a row, on average (Gilbert-Elliott).
+            kinds: of frames that it is about: bit 0 those of other protocols, 1 DATA, 2 control, 3 LOSS.
+            classes: bit n: CSA frames of criticality class n; others are of every class.
+            jitter_ns: each frame, of whatever kind, takes up to so much longer, evenly distributed.
+            seed: of what is lost, and of the jitter.
+
+        Raises:
+            ValueError: no such port, or what cannot be.
+            KeyError: no such switch.
         """
 
     def add_host(
@@ -138,6 +222,14 @@ class Simulation:
         """Of the latest 100,000 messages of collectives that a host received, from the first packet to the
         last one, empty ones left out."""
 
+    def figures(self) -> Figures:
+        """ValueError without a ledger; so the three that follow."""
+
+    def recoveries(self) -> npt.NDArray[np.int64]:
+        """Of each packet whose first copy was lost and of which another one has arrived: the time between."""
+
+    def messages(self) -> MessageColumns: ...
+    def links(self) -> LinkColumns: ...
     @property
     def quiet(self) -> bool:
         """Nobody has anything unfinished or queued, and nothing is under way."""

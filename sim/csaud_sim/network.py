@@ -17,7 +17,7 @@ from csaud_sim._core import Simulation, length_only, without_reduction
 from csaud_sim.fabric import SimulatedFabric
 
 if TYPE_CHECKING:
-    from csaud_sim._core import FlowColumns
+    from csaud_sim._core import Figures, FlowColumns, LinkColumns, MessageColumns
 
 SECOND = 1_000_000_000  # ns
 _QKEY = 0x1234567
@@ -38,6 +38,16 @@ class Seat:
     core: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Followed:
+    """What a ledger holds; see `csaud_sim._core`."""
+
+    figures: Figures
+    recoveries: npt.NDArray[np.int64]
+    messages: MessageColumns
+    links: LinkColumns
+
+
 class Network:
     """Endpoints attached to the fabric, under one virtual clock in nanoseconds.
 
@@ -46,6 +56,8 @@ class Network:
         seats: of each rank, in rank order.
         pipeline_ns: what a packet takes in a switch.
         payloads: are carried; without them packets are as long.
+        ledger: copies, messages and links are followed.
+        oracle_ns: senders learn of lost copies so long after; None: they do not.
     """
 
     def __init__(
@@ -55,12 +67,16 @@ class Network:
         *,
         pipeline_ns: int = 0,
         payloads: bool = True,
+        ledger: bool = False,
+        oracle_ns: int | None = None,
     ) -> None:
         self.fabric, self.seats = fabric, list(seats)
         inventory = fabric.inventory
         asked = [seat.settings.mtu for seat in seats if seat.settings.mtu]
         self.path_mtu = min([largest_path_mtu(inventory.mtu), *asked])
-        self._native = Simulation(fabric.native, pipeline_ns=pipeline_ns, payloads=payloads)
+        self._native = Simulation(
+            fabric.native, pipeline_ns=pipeline_ns, payloads=payloads, ledger=ledger, oracle_ns=oracle_ns
+        )
         for rank, seat in enumerate(seats):
             config = EndpointConfig()
             config.rank, config.world, config.qkey = rank, len(seats), _QKEY
@@ -84,6 +100,16 @@ class Network:
     def max_message_bytes(self) -> int:
         """Longest message."""
         return (self.path_mtu - _HEADER) * _PACKETS_PER_MESSAGE
+
+    def impair(self, switch: str, port: int, **how: Any) -> None:
+        """Impair a link; `how` as of `csaud_sim._core.Simulation.impair`."""
+        self._native.impair(switch, port, **how)
+
+    @property
+    def followed(self) -> Followed:
+        """What the ledger holds."""
+        native = self._native
+        return Followed(native.figures(), native.recoveries(), native.messages(), native.links())
 
     def start(self, rank: int, execution: Execution, at: int | None = None) -> None:
         """Start a collective of a rank, now or at a time."""

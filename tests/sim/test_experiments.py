@@ -11,7 +11,7 @@ import pytest
 from csaud_controller.base.yamlfile import ConfigError
 from csaud_runs.errors import RunError
 from csaud_sim.cli import app
-from csaud_sim.experiment.columns import COLLECTIVES, FLOWS, TOTALS
+from csaud_sim.experiment.columns import COLLECTIVES, FLOWS, LINKS, TOTALS
 from csaud_sim.experiment.comparison import compare, figures_of, load_runs
 from csaud_sim.experiment.measure import measure
 from csaud_sim.experiment.model import EXPERIMENTS, Experiment, find_experiment, load_experiment
@@ -169,6 +169,15 @@ def test_settings_are_in_the_order_of_their_numbers(file: Path, tmp_path: Path) 
     assert list(load_runs(tmp_path)) == [f"fixed_interval={ns}" for ns in (9000, 20000, 100000)]
 
 
+def test_every_case_is_run_by_every_setting(file: Path) -> None:
+    cases = "{lossy: {impairments: [{loss: 0.01}]}, slow: {links: [{where: s1, rate: 10Gbit}]}}"
+    tasks = tasks_of(load_experiment(file, {"sweep.cases": cases, "sweep.seeds": "1"}))
+    said = [f"{case}: {setting}, seed 1" for case in ("lossy", "slow") for setting in ("ecmp", "random")]
+    assert [str(task) for task in tasks] == said
+    assert [len(task.experiment.impairments) for task in tasks] == [1, 1, 0, 0]
+    assert [task.experiment.policy.spray for task in tasks] == ["ecmp", "random"] * 2
+
+
 def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     done = CliRunner().invoke(app, ["run", str(file), "--jobs", "1", "--out", str(out)])
@@ -197,6 +206,14 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
         ("traffic: {pattern: incast, senders: 4}", "traffic.senders"),
         ("collectives: {bytes: 1000, operation: all_reduce.star}", "collectives.operation"),
         ("collectives: {bytes: 1000, ranks: 9}", "collectives.ranks"),
+        ("collectives: {bytes: 1000, repeats: 2, warmup: 2}", "collectives.warmup"),
+        ("traffic: {}\nlinks: [{where: s9, rate: 1Gbit}]", "links[0].where"),
+        ("traffic: {}\nlinks: [{where: s1}]", "links[0]"),
+        ("traffic: {}\nimpairments: [{where: l1-s9, loss: 0.1}]", "impairments[0].where"),
+        ("traffic: {}\nimpairments: [{loss: 0.9, burst: 4}]", "impairments[0].burst"),
+        ("traffic: {}\nimpairments: [{loss: 0.9, classes: [7]}]", "impairments[0].classes"),
+        ("traffic: {}\nimpairments: [{where: all}]", "impairments[0]"),
+        ("traffic: {}\noracle: true", "oracle"),
     ],
 )
 def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: str) -> None:
@@ -247,7 +264,7 @@ def test_a_reduction_is_of_the_same_seeds(file: Path, tmp_path: Path) -> None:
     assert compare(random, ecmp).against == "ecmp"
 
 
-@pytest.mark.parametrize("name", [*FLOWS, *COLLECTIVES, *TOTALS])
+@pytest.mark.parametrize("name", [*FLOWS, *COLLECTIVES, *LINKS, *TOTALS])
 def test_every_column_and_total_is_documented(name: str) -> None:
     assert f"`{name}`" in DOCS.read_text()
 

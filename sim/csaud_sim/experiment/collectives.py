@@ -9,17 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from csaud import _core
-from csaud.collectives import pairwise, registry
-from csaud.collectives.executor import Collective
+from csaud.collectives import gather, pairwise, registry
+from csaud.collectives.plan import compiled
 from csaud.collectives.reductions import REDUCTIONS
 from csaud.collectives.schedule import Schedule
 from csaud.collectives.timing import StepTimes
 
-from csaud_sim.experiment.model import ALL_TO_ALL, Collectives
+from csaud_sim.experiment.model import ALL_TO_ALL, GATHER, Collectives
 from csaud_sim.network import Network
 
 _ELEMENT = np.dtype(np.float32)
 _REDUCING = ("all_reduce.", "reduce_scatter.")
+_NEW_DATA, _CONTROL = 4, 0  # criticality classes, as of the host library
 
 Times = npt.NDArray[np.int64]
 
@@ -53,14 +54,11 @@ class RunningCollectives:
         count = asked.bytes // _ELEMENT.itemsize
         longest = network.max_message_bytes // _ELEMENT.itemsize
         self._runs: list[list[_core.Execution]] = []
-        data, source = network.length_only(asked.bytes), network.length_only(asked.bytes)
+        whole = asked.bytes * (len(ranks) if asked.operation == GATHER else 1)
+        data, source = network.length_only(whole), network.length_only(asked.bytes)
         for place, rank in enumerate(ranks):
             schedule = schedule_of(asked.operation, place, len(ranks), count, longest)
-            reduces = asked.operation.startswith(_REDUCING)
-            collective = Collective(
-                schedule, _ELEMENT, REDUCTIONS["sum"] if reduces else None, ranks=ranks, times=StepTimes()
-            )
-            native = network.without_reduction(collective.native)
+            native = network.without_reduction(_collective(schedule, asked, ranks))
             room = network.length_only(schedule.scratch * _ELEMENT.itemsize) if schedule.scratch else None
             runs = [_core.Execution(native, number, data, source, room) for number in range(asked.repeats)]
             network.start(rank, runs[0], at=int(self._computing[0, place]))
@@ -69,18 +67,32 @@ class RunningCollectives:
             self._runs.append(runs)
 
     def completed(self) -> Completion:
-        """What is over of them."""
+        """What is over of those that are measured."""
         over = [all(runs[n].ended for runs in self._runs) for n in range(self._asked.repeats)]
         done = over.index(False) if False in over else len(over)
         ended = np.array([[runs[n].ended_ns for runs in self._runs] for n in range(done)], np.int64)
         ended = ended.reshape(done, len(self._runs))
         called = np.vstack([np.zeros((1, ended.shape[1]), np.int64), ended])[:done] + self._computing[:done]
         started, last = called.min(axis=1, initial=np.iinfo(np.int64).max), ended.max(axis=1, initial=0)
-        return Completion(started, last - started, last - called.max(axis=1, initial=0))
+        waited = last - called.max(axis=1, initial=0)
+        measured = slice(self._asked.warmup, None)
+        return Completion(started[measured], (last - started)[measured], waited[measured])
+
+
+def _collective(schedule: Schedule, asked: Collectives, ranks: Sequence[int]) -> _core.Collective:
+    usual = _CONTROL if schedule.barrier else _NEW_DATA
+    reduces = asked.operation.startswith(_REDUCING)
+    return _core.Collective(
+        compiled(schedule), _ELEMENT.itemsize, list(ranks), 0, 0, 0,
+        usual if asked.criticality is None else asked.criticality, schedule.barrier,
+        REDUCTIONS["sum"].native if reduces else "", _ELEMENT.name if reduces else "", StepTimes(),
+    )  # fmt: skip
 
 
 def schedule_of(operation: str, rank: int, size: int, count: int, longest: int) -> Schedule:
-    """A schedule by name; of `all_to_all.pairwise`, equal parts for all."""
+    """A schedule by name; of `all_to_all.pairwise`, equal parts for all; of `gather.direct`, to rank 0."""
+    if operation == GATHER:
+        return gather.gather(rank, size, count, longest)
     if operation == ALL_TO_ALL:
         parts = [count // size] * size
         return pairwise.all_to_all(rank, size, parts, parts, longest)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+NO_COLLECTIVE = -1
+
 FLOWS: dict[str, str] = {
     "src": "number of the sending host, in the inventory's order",
     "dst": "number of the receiving host",
     "bytes": "payload",
-    "start_ns": "when it started, virtual time",
+    "start_ns": "when it started, virtual time; a message: when its sender posted it",
     "fct_ns": "from then until its last byte had arrived; null: it had not when the run ended",
-    "acked_ns": "from then until its sender knew that; null: it did not",
+    "acked_ns": "from then until its sender knew that; null: it did not, or a message",
     "ideal_ns": "what it takes on an idle fabric (csaud_sim.experiment.ideal)",
     "slowdown": "fct_ns / ideal_ns",
     "status": "0: nothing went wrong; otherwise as csaud._core.Status",
-    "measured": "it started after the warm-up: figures are of such flows alone",
+    "measured": "it started after the warm-up: figures are of such flows, and messages, alone",
+    "collective": "-1: a flow of the traffic; otherwise a message of the collective of this number",
 }
 
 COLLECTIVES: dict[str, str] = {
@@ -24,7 +27,7 @@ COLLECTIVES: dict[str, str] = {
 TOTALS: dict[str, str] = {
     "flows": "flows",
     "unfinished": "flows that were not over at the time limit",
-    "collectives": "collectives that are over",
+    "collectives": "collectives that are over, those of the warm-up left out",
     "virtual_s": "virtual time at the end",
     "hops": "packets that switches received",
     "tx_data": "DATA copies that hosts sent",
@@ -40,7 +43,32 @@ TOTALS: dict[str, str] = {
     "trimmed": "DATA of which a switch left a LOSS to its receiver",
     "bounced": "DATA of which a switch made a LOSS to its sender",
     "congestion_dropped": "DATA that found no room and was dropped",
+    "link_lost": "DATA lost by impaired links",
     "hidden_drops": "packets dropped unseen by the P4 program: must be 0",
+    "data_bytes": "DATA that hosts sent; bytes are those of frames without FCS, here and below",
+    "retransmitted_bytes": "of it, copies that were not the first",
+    "spurious_bytes": "of these, copies sent while an earlier one was not lost",
+    "duplicate_bytes": "DATA that hosts received more than once",
+    "control_bytes": "all that hosts sent besides DATA",
+    "reassembly_bytes": "most that a host held at a time for messages that were to come or coming",
+    "recovered": "packets whose first copy was lost, wherever, and of which another one has arrived",
+    "recovery_p50_us": "from the loss of the first copy until another one arrived, median; 0: none",
+    "recovery_p99_us": "the same, p99",
+    "queue_p99_us": "how long DATA waited in the queue of a port of a switch, p99: of the worst port",
+    "path_imbalance": "DATA of the busiest uplink over the mean of its switch's uplinks: of the worst switch",
     "setup_s": "processor's time, s: fabric, tables, hosts, flows",
     "run_s": "processor's time, s: the simulation",
+}
+
+LINKS: dict[str, str] = {
+    "switch": "that sent",
+    "port": "of it",
+    "to": "switch or host at the other end",
+    "frames": "that it sent",
+    "bytes": "of them, without FCS",
+    "data": "frames of them that were DATA",
+    "busy_ns": "time that it was sending",
+    "queue_p50_ns": "how long DATA waited in its queue (within 1.6 %)",
+    "queue_p99_ns": "the same, p99",
+    "queue_max_ns": "the same, the longest",
 }

@@ -20,6 +20,7 @@ SHARES = (50.0, 99.0, 99.9)
 MEASURES = {
     "slowdown": "slowdown of flows",
     "fct_us": "flow completion time, us",
+    "message_us": "messages of collectives, from send to arrival, us",
     "completion_us": "completion time of collectives, us",
 }
 _NS_IN_US = 1e3
@@ -107,7 +108,7 @@ def figures_of(setting: str, runs: Sequence[Run]) -> SettingFigures:
 def measures_of(run: Run) -> tuple[str, ...]:
     """Those of MEASURES that a run has."""
     flows = ("slowdown", "fct_us") if run.settings["traffic"] is not None else ()
-    return (*flows, "completion_us") if run.settings["collectives"] is not None else flows
+    return (*flows, "message_us", "completion_us") if run.settings["collectives"] is not None else flows
 
 
 def compare(ours: SettingFigures, theirs: SettingFigures) -> Reduction:
@@ -129,7 +130,10 @@ def values_of(run: Run, measure: str) -> Floats:
     """What a run measured: of every flow, or of every collective; what is not over is left out."""
     if measure == "completion_us":
         return np.array(run.collectives["completion_ns"], np.float64) / _NS_IN_US
-    values = run.column("slowdown") if measure == "slowdown" else run.column("fct_ns") / _NS_IN_US
+    if measure == "slowdown":
+        values = run.column("slowdown")
+    else:
+        values = run.column("fct_ns", messages=measure == "message_us") / _NS_IN_US
     return np.asarray(values[~np.isnan(values)], np.float64)
 
 

@@ -11,21 +11,26 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from csaud.config.reading import load
+from csaud.network.addresses import largest_path_mtu
 from csaud_controller.inventory import Fabric, load_fabric
-from csaud_topologies.job.telemetry import switch_counts
-from csaud_topologies.record.books import DATA, HostCounts
 from csaud_topologies.scenario.host_settings import host_settings
 from csaud_topologies.scenario.model import Workers
 from csaud_topologies.scenario.placement import place
 
 from csaud_sim.experiment.collectives import RunningCollectives
+from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.ideal import ideal_times
+from csaud_sim.experiment.links import impair
 from csaud_sim.experiment.model import Collectives, Experiment
+from csaud_sim.experiment.totals import links_of, totals_of
 from csaud_sim.experiment.traffic import make_flows
 from csaud_sim.fabric import SimulatedFabric
-from csaud_sim.network import Network, Seat
+from csaud_sim.network import Followed, Network, Seat
 
 Column = npt.NDArray[Any]
+
+_BESIDE_ORACLE = {"detect_gap": False, "detect_interval": False}
+_HEADER = 32  # bytes of the path MTU
 
 
 @dataclass(frozen=True)
@@ -33,15 +38,18 @@ class Measured:
     """One run.
 
     Attributes:
-        flows: columns by name, one element a flow; `columns.FLOWS` has their meaning.
+        flows: columns by name, one element a flow, then one a message of collectives; `columns.FLOWS` has
+            their meaning.
         totals: figures of the whole run; `columns.TOTALS` has their meaning.
         collectives: columns by name, one element a collective that is over; `columns.COLLECTIVES`. Empty
             where none were asked for.
+        links: columns by name, one element a port of a switch; `columns.LINKS` has their meaning.
     """
 
     flows: Mapping[str, Column]
     totals: Mapping[str, float]
     collectives: Mapping[str, Column]
+    links: Mapping[str, list[Any]]
 
 
 def fabric_of(experiment: Experiment) -> Fabric:
@@ -55,11 +63,20 @@ def measure(experiment: Experiment) -> Measured:
     fabric = fabric_of(experiment)
     hosts = list(fabric.hosts)
     simulated = SimulatedFabric(fabric, experiment.intent())
+    core = {**_BESIDE_ORACLE, **experiment.core} if experiment.oracle else experiment.core
     seats = [
-        Seat(host, load(host_settings(experiment.policy, experiment.host, fabric, host), {}), experiment.core)
+        Seat(host, load(host_settings(experiment.policy, experiment.host, fabric, host), {}), core)
         for host in hosts
     ]
-    network = Network(simulated, seats, pipeline_ns=experiment.pipeline, payloads=False)
+    network = Network(
+        simulated,
+        seats,
+        pipeline_ns=experiment.pipeline,
+        payloads=False,
+        ledger=True,
+        oracle_ns=_half_round_trip(experiment, fabric) if experiment.oracle else None,
+    )
+    impair(network, experiment.impairments, experiment.seed)
     running = None
     if experiment.collectives is not None:
         running = RunningCollectives(
@@ -69,21 +86,13 @@ def measure(experiment: Experiment) -> Measured:
     ready = time.monotonic()
     network.run_all(experiment.time_limit)
     done = time.monotonic()
-    found = network.flows()
-    fct = found["finished_ns"] - found["start_ns"]
-    warmup = experiment.traffic.warmup if experiment.traffic is not None else 0
-    flows = {
-        **{name: found[name] for name in ("src", "dst", "bytes", "start_ns")},
-        "fct_ns": fct,
-        "acked_ns": found["acked_ns"] - found["start_ns"],
-        "ideal_ns": ideal,
-        "slowdown": fct / ideal,
-        "status": found["status"],
-        "measured": found["start_ns"] >= warmup,
-    }
+    flows = _flows(experiment, network, ideal)
+    followed = network.followed
+    messages = _messages(experiment, fabric, network, followed)
+    fct = flows["fct_ns"]
     completed = running.completed() if running is not None else None
     totals = {
-        **_totals(simulated, network),
+        **totals_of(simulated, network, followed),
         "flows": float(len(fct)),
         "unfinished": float(np.isnan(fct).sum()),
         "collectives": float(0 if completed is None else len(completed.started_ns)),
@@ -91,7 +100,86 @@ def measure(experiment: Experiment) -> Measured:
         "setup_s": ready - began,
         "run_s": done - ready,
     }
-    return Measured(flows, totals, {} if completed is None else vars(completed))
+    return Measured(
+        {name: np.concatenate([flows[name], messages[name]]) for name in flows},
+        totals,
+        {} if completed is None else vars(completed),
+        links_of(fabric, followed),
+    )
+
+
+def _flows(
+    experiment: Experiment, network: Network, ideal: npt.NDArray[np.float64]
+) -> dict[str, npt.NDArray[Any]]:
+    found = network.flows()
+    fct = found["finished_ns"] - found["start_ns"]
+    warmup = experiment.traffic.warmup if experiment.traffic is not None else 0
+    return {
+        **{name: found[name] for name in ("src", "dst", "bytes", "start_ns")},
+        "fct_ns": fct,
+        "acked_ns": found["acked_ns"] - found["start_ns"],
+        "ideal_ns": ideal,
+        "slowdown": fct / ideal,
+        "status": found["status"],
+        "measured": found["start_ns"] >= warmup,
+        "collective": np.full(len(fct), NO_COLLECTIVE, np.int64),
+    }
+
+
+def _messages(
+    experiment: Experiment, fabric: Fabric, network: Network, followed: Followed
+) -> dict[str, npt.NDArray[Any]]:
+    """The same columns of messages of collectives that have arrived."""
+    found = followed.messages
+    if experiment.collectives is None:
+        found = {name: values[:0] for name, values in found.items()}  # type: ignore[assignment, index]
+    else:
+        mine = found["comm"] == 0
+        found = {name: values[mine] for name, values in found.items()}  # type: ignore[assignment, index]
+    took = (found["arrived_ns"] - found["posted_ns"]).astype(np.float64)
+    ideal = _ideal_of(experiment, fabric, network, found["src"], found["dst"], found["bytes"])
+    number = found["collective"].astype(np.int64)
+    warmup = experiment.collectives.warmup if experiment.collectives is not None else 0
+    return {
+        **{name: found[name] for name in ("src", "dst", "bytes")},
+        "start_ns": found["posted_ns"],
+        "fct_ns": took,
+        "acked_ns": np.full(len(took), np.nan),
+        "ideal_ns": ideal,
+        "slowdown": took / ideal,
+        "status": np.zeros(len(took), np.uint8),
+        "measured": number >= warmup,
+        "collective": number,
+    }
+
+
+def _ideal_of(
+    experiment: Experiment,
+    fabric: Fabric,
+    network: Network,
+    src: npt.NDArray[np.uint16],
+    dst: npt.NDArray[np.uint16],
+    nbytes: npt.NDArray[np.uint64],
+) -> npt.NDArray[np.float64]:
+    return ideal_times(
+        fabric, list(fabric.hosts), src, dst, nbytes,
+        path_mtu=network.path_mtu, pipeline_ns=experiment.pipeline,
+    )  # fmt: skip
+
+
+def _half_round_trip(experiment: Experiment, fabric: Fabric) -> int:
+    """Of a full packet there and a small one back, between the first host and the one farthest from it."""
+    hosts = list(fabric.hosts)
+    src, dst = np.zeros(len(hosts) - 1, np.uint16), np.arange(1, len(hosts), dtype=np.uint16)
+    mtu = largest_path_mtu(fabric.mtu)
+    there, back = (
+        ideal_times(
+            fabric, hosts, src, dst, np.full(len(dst), nbytes, np.uint64),
+            path_mtu=mtu, pipeline_ns=experiment.pipeline,
+        )
+        for nbytes in (mtu - _HEADER, 1)
+    )  # fmt: skip
+    return round(float((there + back).max()) / 2)
 
 
 def _add_flows(experiment: Experiment, fabric: Fabric, network: Network) -> npt.NDArray[np.float64]:
@@ -104,15 +192,7 @@ def _add_flows(experiment: Experiment, fabric: Fabric, network: Network) -> npt.
     to = None if traffic.to is None else hosts.index(traffic.to)
     flows = make_flows(traffic, rates, to, experiment.seed)
     network.add_flows(flows.src, flows.dst, flows.bytes, flows.start_ns)
-    return ideal_times(
-        fabric,
-        hosts,
-        flows.src,
-        flows.dst,
-        flows.bytes,
-        path_mtu=network.path_mtu,
-        pipeline_ns=experiment.pipeline,
-    )
+    return _ideal_of(experiment, fabric, network, flows.src, flows.dst, flows.bytes)
 
 
 def _ranks(asked: Collectives, fabric: Fabric) -> list[int]:
@@ -120,27 +200,6 @@ def _ranks(asked: Collectives, fabric: Fabric) -> list[int]:
     placed = place(fabric, Workers(count=asked.ranks, placement=asked.placement))
     numbers = {host: number for number, host in enumerate(fabric.hosts)}
     return [numbers[host] for host in placed]
-
-
-def _totals(fabric: SimulatedFabric, network: Network) -> dict[str, float]:
-    stats = [network.stats(rank) for rank in range(len(network.seats))]
-    hosts = [HostCounts.from_stats(each) for each in stats]
-    switches = [switch_counts(counters) for counters in fabric.counters().values()]
-
-    def of_hosts(name: str) -> float:
-        return float(sum(getattr(host, name) for host in hosts))
-
-    def of_switches(name: str) -> float:
-        return float(sum(switch.total(name, DATA) for switch in switches))
-
-    return {
-        "hops": float(network.hops),
-        **{name: of_hosts(name) for name in ("tx_data", "rx_data", "tx_control", "rx_duplicates")},
-        **{name: of_hosts(name) for name in ("rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe")},
-        "told": of_hosts("rx_loss_notices"),
-        **{name: of_switches(name) for name in ("injected", "trimmed", "bounced", "congestion_dropped")},
-        "hidden_drops": float(sum(fabric.hidden_drops().values())),
-    }
 
 
 def settings_text(experiment: Experiment) -> str:

@@ -20,13 +20,15 @@ from csaud_runs.errors import RunError
 from csaud_topologies.scenario.overrides import assign, value_of
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from csaud_sim.experiment.links import CLASSES, Impairment, LinkRule, check_impairments, relinked
 from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points
 from csaud_sim.simulated_settings import check_host
 
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 
 ALL_TO_ALL = "all_to_all.pairwise"
-"""The one operation that is in no registry, as its schedule depends on what each rank has for each."""
+GATHER = "gather.direct"
+"""Operations that are in no registry, as their schedules depend on more than a number of elements."""
 
 Setting = dict[str, Any]
 """Keys of an experiment (dotted) and their values."""
@@ -75,10 +77,15 @@ class Collectives(_Strict):
     """Collectives one after the other: each rank calls the next one when it has computed since the last."""
 
     operation: str = Field(
-        default="all_reduce.ring", description="a schedule of the host library, or all_to_all.pairwise"
+        default="all_reduce.ring",
+        description="a schedule of the host library, all_to_all.pairwise or gather.direct",
     )
     bytes: int = Field(ge=4, description="array of a rank, of float32")
     repeats: int = Field(default=10, ge=1)
+    warmup: int = Field(default=0, ge=0, description="of them, the first, which are in no figure")
+    criticality: int | None = Field(
+        default=None, ge=0, lt=CLASSES, description="class of its messages; default: as of the host library"
+    )
     ranks: int | None = Field(default=None, ge=2, description="default: every host")
     placement: Literal["spread", "block"] = Field(default="spread", description="as of a scenario's workers")
     compute: Duration = Field(default=0, description="mean time that a rank computes before each")
@@ -88,9 +95,15 @@ class Collectives(_Strict):
     @field_validator("operation")
     @classmethod
     def _known(cls, value: str) -> str:
-        if value not in (known := [*names(), ALL_TO_ALL]):
+        if value not in (known := [*names(), ALL_TO_ALL, GATHER]):
             raise ValueError(f"expected one of {', '.join(known)}, got {value!r}")
         return value
+
+    @model_validator(mode="after")
+    def _check(self) -> Collectives:
+        if self.warmup >= self.repeats:
+            raise FieldError(("warmup",), f"expected less than all {self.repeats} repeats, got {self.warmup}")
+        return self
 
     @field_validator("bytes")
     @classmethod
@@ -107,6 +120,9 @@ class Sweep(_Strict):
     vary: dict[str, list[Any]] = Field(
         default_factory=dict, description="values of keys (dotted): every combination is a setting"
     )
+    cases: dict[str, Setting] = Field(
+        default_factory=dict, description="named sets of keys: what is measured, by every setting"
+    )
     settings: dict[str, Setting] = Field(
         default_factory=dict, description="named sets of keys, each with every combination of `vary`"
     )
@@ -122,6 +138,10 @@ class Experiment(_Strict):
     link_rate: Rate | None = Field(default=None, ge=1_000_000, description="of every link without its own")
     link_delay: Duration | None = Field(default=None, description="the same")
     buffer: int | None = Field(default=None, ge=1, description="packets per priority queue, the same")
+    links: list[LinkRule] = Field(default_factory=list, description="links that are unlike the others")
+    impairments: list[Impairment] = Field(
+        default_factory=list, description="what links do to frames, unseen by switches"
+    )
     pipeline: Duration = Field(default=0, description="of every switch")
     traffic: Traffic | None = Field(default=None, description="open loop; or beside the collectives")
     collectives: Collectives | None = None
@@ -133,6 +153,11 @@ class Experiment(_Strict):
     core: dict[str, int | bool] = Field(
         default_factory=dict, description="attributes of csaud._core.EndpointConfig that are no settings"
     )
+    oracle: bool = Field(
+        default=False,
+        description="senders learn of every lost copy of DATA half an idle round trip after its loss, and "
+        "nobody looks for losses",
+    )
     time_limit: Annotated[Duration, at_least(1000)] = Field(
         default=10_000_000_000, description="of virtual time; what is not over then counts as unfinished"
     )
@@ -143,6 +168,11 @@ class Experiment(_Strict):
         if self.traffic is None and self.collectives is None:
             raise ValueError("expected traffic, collectives or both")
         check_host(self.host)
+        if self.oracle and self.policy.loss_signal != "drop":
+            raise FieldError(
+                ("oracle",),
+                "switches that signal losses would tell of them, too: expected policy.loss_signal drop",
+            )
         for name, value in self.core.items():
             known = [each for each in dir(EndpointConfig) if not each.startswith("_")]
             if name not in known:
@@ -174,7 +204,8 @@ class Experiment(_Strict):
         link = fabric.link.model_copy(
             update={key: value for key, value in asked.items() if value is not None}
         )
-        fabric = fabric.model_copy(update={"link": link})
+        fabric = relinked(fabric.model_copy(update={"link": link}), self.links)
+        check_impairments(fabric, self.impairments)
         try:
             self.policy.check(fabric)
         except FieldError as error:

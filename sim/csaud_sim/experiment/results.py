@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from csaud_runs.errors import RunError
 
-from csaud_sim.experiment.columns import FLOWS
+from csaud_sim.experiment.columns import FLOWS, NO_COLLECTIVE
 from csaud_sim.experiment.measure import Measured, settings_text
 from csaud_sim.experiment.model import Experiment
 
 _KEY = b"csaud"
-_FORMAT = 1
+_FORMAT = 2
 ENDING = ".parquet"
 DRAFT = ".part"
 """Of a file that is being written, after the number of the process."""
@@ -38,6 +38,7 @@ class Run:
         settings: the whole experiment, as it was run.
         totals: see `columns.TOTALS`.
         collectives: see `columns.COLLECTIVES`; empty where none were asked for.
+        links: see `columns.LINKS`.
     """
 
     path: Path
@@ -47,12 +48,14 @@ class Run:
     settings: Mapping[str, Any]
     totals: Mapping[str, float]
     collectives: Mapping[str, Sequence[int]]
+    links: Mapping[str, Sequence[Any]]
 
-    def column(self, name: str) -> npt.NDArray[Any]:
-        """Of the measured flows; nan where there is no value."""
-        table = pq.read_table(self.path, columns=[name, "measured"])
+    def column(self, name: str, messages: bool = False) -> npt.NDArray[Any]:
+        """Of the measured flows, or messages of collectives; nan where there is no value."""
+        table = pq.read_table(self.path, columns=[name, "measured", "collective"])
         values: npt.NDArray[Any] = table[name].to_numpy()
-        chosen: npt.NDArray[Any] = values[table["measured"].to_numpy()]
+        meant = (table["collective"].to_numpy() != NO_COLLECTIVE) == messages
+        chosen: npt.NDArray[Any] = values[table["measured"].to_numpy() & meant]
         return chosen
 
 
@@ -67,6 +70,7 @@ def write_run(path: Path, measured: Measured, experiment: Experiment, setting: s
         "settings": json.loads(settings_text(experiment)),
         "totals": dict(measured.totals),
         "collectives": {name: values.tolist() for name, values in measured.collectives.items()},
+        "links": dict(measured.links),
     }
     columns = {name: _array(measured.flows[name]) for name in FLOWS}
     fields = [pa.field(name, columns[name].type, metadata={"about": FLOWS[name]}) for name in columns]
@@ -97,6 +101,7 @@ def read_run(path: Path) -> Run:
         about["settings"],
         about["totals"],
         about["collectives"],
+        about["links"],
     )
 
 

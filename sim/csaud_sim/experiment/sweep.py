@@ -16,11 +16,14 @@ from pathlib import Path
 
 import numpy as np
 
+from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.measure import Measured, fabric_of, measure
 from csaud_sim.experiment.model import Experiment, Setting, with_keys
 from csaud_sim.experiment.results import DRAFT, ENDING, write_run
 
 RUNS = "runs"
+CASE_MARK = ": "
+"""Between the names of a case and of a setting."""
 
 
 @dataclass(frozen=True)
@@ -124,8 +127,9 @@ def _run(task: Task, out: Path) -> str:
 
 def _in_words(measured: Measured) -> str:
     words = []
-    if len(measured.flows["slowdown"]):
-        slowdown = measured.flows["slowdown"][measured.flows["measured"]]
+    of_traffic = measured.flows["collective"] == NO_COLLECTIVE
+    if of_traffic.any():
+        slowdown = measured.flows["slowdown"][measured.flows["measured"] & of_traffic]
         slowdown = slowdown[~np.isnan(slowdown)]
         words.append(
             f"p99 slowdown {np.percentile(slowdown, 99):.2f}" if len(slowdown) else "no flow is over"
@@ -144,12 +148,14 @@ def _in_words(measured: Measured) -> str:
 
 def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
     sweep = experiment.sweep
+    cases: dict[str, Setting] = sweep.cases or {"": {}}
     named: dict[str, Setting] = sweep.settings or {"": {}}
-    for name, keys in named.items():
+    for (case, given), (name, keys) in itertools.product(cases.items(), named.items()):
         for values in itertools.product(*sweep.vary.values()):
             varied = dict(zip(sweep.vary, values, strict=True))
             words = [name, *(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in varied.items())]
-            yield " ".join(filter(None, words)) or experiment.name, {**keys, **varied}
+            setting = " ".join(filter(None, words)) or ("" if case else experiment.name)
+            yield CASE_MARK.join(filter(None, (case, setting))), {**given, **keys, **varied}
 
 
 def _duration(seconds: float) -> str:

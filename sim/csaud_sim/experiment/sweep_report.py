@@ -15,7 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from rich.console import Console
 from rich.table import Table
 
-from csaud_sim.experiment.columns import TOTALS
+from csaud_sim.experiment.columns import LINKS, TOTALS
 from csaud_sim.experiment.comparison import (
     MEASURES,
     SHARES,
@@ -121,8 +121,9 @@ def write_sweep_report(
     figures: Sequence[SettingFigures],
     reductions: Sequence[Reduction],
 ) -> Path:
-    """report.html, figures.csv and figures/ into `out`; the page's path."""
+    """report.html, figures.csv, links.csv and figures/ into `out`; the page's path."""
     _write_csv(out / "figures.csv", figures)
+    _write_links(out / "links.csv", runs)
     folder = out / "figures"
     folder.mkdir(exist_ok=True)
     drawn = curves(runs)
@@ -167,3 +168,14 @@ def _write_csv(path: Path, figures: Sequence[SettingFigures]) -> None:
             rows.writerow(
                 [each.setting, len(each.seeds), *values, *(each.totals.get(name, "") for name in TOTALS)]
             )
+
+
+def _write_links(path: Path, runs: Mapping[str, Sequence[Run]]) -> None:
+    """A row a port of each run."""
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["setting", "seed", *LINKS])
+        for setting, those in runs.items():
+            for run in those:
+                columns = (run.links[name] for name in LINKS)
+                rows.writerows([setting, run.seed, *values] for values in zip(*columns, strict=True))

@@ -8,7 +8,6 @@
 
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,11 +15,13 @@
 #include <vector>
 
 #include "bindings/handles.hpp"
+#include "columns.hpp"
 #include "csaud_sim/engine/event_heap.hpp"
 #include "csaud_sim/engine/plugin.hpp"
 #include "csaud_sim/simulation/simulation.hpp"
 #include "csaud_switch/base/error.hpp"
 #include "held_execution.hpp"
+#include "ledger.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,24 +34,6 @@ using sw::python::FabricHandle;
 
 template <class T>
 using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Made = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-// An array of Python's own of what `of` says of each row.
-template <class T, class Rows, class Of>
-Made<T> column(const Rows& rows, Of of) {
-    auto values = std::make_unique<std::vector<T>>();
-    values->reserve(rows.size());
-    for (const auto& row : rows) values->push_back(static_cast<T>(of(row)));
-    nb::capsule owner(values.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    std::vector<T>& made = *values.release();
-    return Made<T>(made.data(), {made.size()}, owner);
-}
-
-double when(Nanos time) {
-    return time < 0 ? std::numeric_limits<double>::quiet_NaN() : static_cast<double>(time);
-}
-
 // A simulation with the Python objects that it works on.
 class Held {
   public:
@@ -112,6 +95,16 @@ void add_host(Held& self, const EndpointConfig& config, const std::string& at, s
     if (!(std::abs(drift_ppm) < 1e6)) throw nb::value_error("drift_ppm lies between -1e6 and 1e6");
     const Clock clock(std::llround(drift_ppm * 1000), clock_offset_ns);
     self.native().add_host(config, clock, self.switch_at(at), port, {nic_rate_bps, delay_ns});
+}
+
+void impair(Held& self, const std::string& at, std::uint32_t port, double loss, double burst,
+            std::uint8_t kinds, std::uint8_t classes, Nanos jitter_ns, std::uint64_t seed) {
+    self.native().network().impair(self.switch_at(at), port, {loss, burst, kinds, classes, jitter_ns, seed});
+}
+
+const Ledger& ledger_of(Held& self) {
+    if (!self.native().ledger()) throw nb::value_error("the simulation was made without a ledger");
+    return *self.native().ledger();
 }
 
 void add_flows(Held& self, const Column<std::uint16_t>& src, const Column<std::uint16_t>& dst,
@@ -182,13 +175,17 @@ void bind(nb::module_& m) {
             "__init__",
             [](Held* self, std::shared_ptr<FabricHandle> fabric, std::uint32_t overhead_bytes,
                Nanos pipeline_ns, bool payloads, std::optional<std::size_t> trace,
-               const std::optional<std::string>& engine) {
+               const std::optional<std::string>& engine, bool ledger, std::optional<Nanos> oracle_ns) {
                 if (pipeline_ns < 0) throw nb::value_error("pipeline_ns cannot be negative");
-                new (self) Held(std::move(fabric), engine, {{overhead_bytes, pipeline_ns}, payloads, trace});
+                if (oracle_ns.value_or(0) < 0) throw nb::value_error("oracle_ns cannot be negative");
+                new (self) Held(std::move(fabric), engine,
+                                {{overhead_bytes, pipeline_ns}, payloads, trace, ledger, oracle_ns});
             },
             "fabric"_a, nb::kw_only(), "overhead_bytes"_a = LinkModel{}.overhead_bytes,
             "pipeline_ns"_a = LinkModel{}.pipeline, "payloads"_a = true, "trace"_a = nb::none(),
-            "engine"_a = nb::none())
+            "engine"_a = nb::none(), "ledger"_a = false, "oracle_ns"_a = nb::none())
+        .def("impair", &impair, "switch"_a, "port"_a, nb::kw_only(), "loss"_a = 0.0, "burst"_a = 1.0,
+             "kinds"_a = Impairment::kAll, "classes"_a = Impairment::kAll, "jitter_ns"_a = 0, "seed"_a = 1)
         .def("add_host", &add_host, "config"_a, "switch"_a, "port"_a, nb::kw_only(), "nic_rate_bps"_a = 0,
              "delay_ns"_a = 0, "drift_ppm"_a = 0.0, "clock_offset_ns"_a = 0)
         .def("connect", [](Held& self) { self.native().connect(); })
@@ -233,6 +230,17 @@ void bind(nb::module_& m) {
         .def_prop_ro("open", [](Held& self) { return self.native().open(); })
         .def_prop_ro("failures", [](Held& self) { return self.native().failures(); })
         .def_prop_ro("hops", [](Held& self) { return self.native().hops(); })
+        .def("figures", [](Held& self) { return figures_of(ledger_of(self), self.native().network()); })
+        .def("recoveries",
+             [](Held& self) {
+                 return column<std::int64_t>(ledger_of(self).copies.recoveries(), std::identity{});
+             })
+        .def("messages", [](Held& self) { return messages_of(ledger_of(self)); })
+        .def("links",
+             [](Held& self) {
+                 ledger_of(self);
+                 return links_of(self.native().network());
+             })
         .def("trace", &trace_of)
         .def_prop_ro("trace_digest", [](Held& self) -> std::uint64_t {
             if (!self.native().trace()) throw nb::value_error("the simulation was made without a trace");

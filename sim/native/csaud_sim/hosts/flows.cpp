@@ -36,7 +36,7 @@ void Flows::add(std::span<const Flow> flows) {
     std::ranges::sort(waiting_, [&](std::uint32_t a, std::uint32_t b) {
         return flows_[a].start != flows_[b].start ? flows_[a].start > flows_[b].start : a > b;
     });
-    progress_.begin(flows.size());
+    open_work_.begin(flows.size());
     expect_next();
 }
 
@@ -72,7 +72,7 @@ void Flows::start(std::uint32_t index, Nanos now) {
     if (Flow& flow = flows_[index]; !src.alive() && !dst.alive() && !flow.over) {
         flow.over = true;
         flow.status = Status::peer_unreachable;
-        progress_.end(1);
+        open_work_.end(1);
     }
     dst.turn(now);
     src.turn(now);
@@ -109,8 +109,8 @@ void Flows::completed(const Completion& completion, Nanos now) {
         if (flow.over) return;
         flow.over = true;
         flow.status = completion.status;
-        progress_.failed();
-        progress_.end(1);
+        open_work_.failed();
+        open_work_.end(1);
         return;
     }
     if (completion.kind == CompletionKind::send) {
@@ -121,7 +121,7 @@ void Flows::completed(const Completion& completion, Nanos now) {
     flow.finished = now;
     if (!flow.over) {
         flow.over = true;
-        progress_.end(1);
+        open_work_.end(1);
     }
 }
 

@@ -28,8 +28,8 @@ struct Flow {
 
 class Flows final : public Actor, public FlowSink {
   public:
-    Flows(Engine& engine, Progress& progress, Hosts& hosts)
-        : engine_(engine), progress_(progress), hosts_(hosts) {}
+    Flows(Engine& engine, OpenWork& open_work, Hosts& hosts)
+        : engine_(engine), open_work_(open_work), hosts_(hosts) {}
 
     // std::invalid_argument, and nothing is added, where a flow cannot be.
     void add(std::span<const Flow> flows);
@@ -45,7 +45,7 @@ class Flows final : public Actor, public FlowSink {
     void expect_next();
 
     Engine& engine_;
-    Progress& progress_;
+    OpenWork& open_work_;
     Hosts& hosts_;
     std::vector<Flow> flows_;
     std::vector<std::uint32_t> waiting_;  // the next to start is the last one

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_sim/network/csa_frame.hpp"
 #include "csaud_switch/base/packet.hpp"
 
 namespace csaud::sim {
@@ -28,7 +29,6 @@ class Frames {
     std::span<const std::byte> read(const sw::Packet& frame);
 
   private:
-    static constexpr std::size_t kEthernetBytes = 14;
     static constexpr std::size_t kHead = kEthernetBytes + sizeof(TxPacket::head) + sizeof(TxPacket::tail);
 
     bool real_;

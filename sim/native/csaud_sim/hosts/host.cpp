@@ -9,10 +9,13 @@ Host::Host(const Place& place, const EndpointConfig& config, const Clock& clock,
            sw::PortId port, const Nic& nic)
     : place_(place),
       endpoint_(config),
+      port_(endpoint_, place.engine, place.ledger == nullptr ? nullptr : &place.ledger->messages),
       executor_(config.rank, config.epoch),
       clock_(clock),
       uplink_(place.network.attach(*this, at, port, nic.delay)),
-      nic_rate_bps_(nic.rate_bps) {}
+      nic_rate_bps_(nic.rate_bps) {
+    if (place_.ledger != nullptr) place_.ledger->copies.add(config.local.ipv4);
+}
 
 void Host::start(collectives::Execution& execution, Nanos at) {
     starts_.emplace(at, &execution);
@@ -47,9 +50,22 @@ void Host::kill() {
 void Host::frame(sw::Packet* packet, Nanos now) {
     if (alive_) {
         const auto bytes = place_.frames.read(*packet);
+        const std::uint64_t before = endpoint_.stats().rx_duplicates;
         if (!bytes.empty()) endpoint_.on_packet(bytes, clock_.local(now));
+        if (place_.ledger != nullptr)
+            note_arrival(packet->frame(), endpoint_.stats().rx_duplicates != before, now);
     }
     place_.network.give(packet);
+    turn(now);
+}
+
+void Host::note_arrival(FrameBytes frame, bool again, Nanos now) {
+    place_.ledger->copies.arrived(frame, again, now);
+    if (frames_++ % kLookEvery == 0) place_.ledger->copies.holds(endpoint_.memory());
+}
+
+void Host::take(std::span<const std::byte> packet, Nanos now) {
+    if (alive_) endpoint_.on_packet(packet, clock_.local(now));
     turn(now);
 }
 
@@ -95,6 +111,8 @@ bool Host::collect(Nanos now, Nanos local) {
         place_.flows.completed(completion, now);
         return true;
     }
+    if (place_.ledger != nullptr && completion.kind == CompletionKind::recv)
+        place_.ledger->messages.arrived(completion.name, endpoint_.config().rank, now);
     executor_.on_completion(completion, port_, local);
     while (const auto piece = executor_.next_piece()) {
         piece->work();
@@ -114,6 +132,7 @@ void Host::send(Nanos now, Nanos local) {
         const std::uint32_t bytes = Frames::bytes(packet_);
         sw::Packet* frame = place_.network.packet(bytes);
         place_.frames.write(packet_, *frame);
+        if (place_.ledger != nullptr) place_.ledger->copies.sent(frame->frame());
         nic_free_at_ = now + sending_time(bytes);
         uplink_.carry(frame, nic_free_at_);
         if (nic_free_at_ > now) place_.engine.at(nic_free_at_, *this, kNicFree);
@@ -137,11 +156,11 @@ void Host::report() {
         alive_ ? executor_.running() + starts_.size() + followers_.size() : std::size_t{0};
     if (!failed_ && executor_.failure()) {
         failed_ = true;
-        place_.progress.failed();
+        place_.open_work.failed();
     }
     const std::size_t before = std::exchange(reported_, open);
-    if (open > before) place_.progress.begin(open - before);
-    if (open < before) place_.progress.end(before - open);
+    if (open > before) place_.open_work.begin(open - before);
+    if (open < before) place_.open_work.end(before - open);
 }
 
 }  // namespace csaud::sim

@@ -8,12 +8,12 @@
 #include <deque>
 #include <map>
 
-#include "collectives/endpoint_port.hpp"
 #include "collectives/executor.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
 #include "csaud_sim/hosts/clock.hpp"
 #include "csaud_sim/hosts/frames.hpp"
-#include "csaud_sim/hosts/progress.hpp"
+#include "csaud_sim/hosts/ledger.hpp"
+#include "csaud_sim/hosts/open_work.hpp"
 #include "csaud_sim/network/network.hpp"
 
 namespace csaud::sim {
@@ -41,8 +41,9 @@ class Host final : public Actor, public Station {
         Engine& engine;
         Network& network;
         Frames& frames;
-        Progress& progress;
+        OpenWork& open_work;
         FlowSink& flows;
+        Ledger* ledger;  // nothing: none is kept
     };
 
     Host(const Place& place, const EndpointConfig& config, const Clock& clock, sw::Switch& at,
@@ -68,6 +69,8 @@ class Host final : public Actor, public Station {
     // Nothing is unfinished or queued.
     bool quiet(Nanos now) const { return !alive_ || endpoint_.quiescent(clock_.local(now)); }
 
+    // A packet, from its IPv4 header on, that came by no link.
+    void take(std::span<const std::byte> packet, Nanos now);
     void frame(sw::Packet* packet, Nanos now) override;
     void act(std::uint32_t what, Nanos now) override;
 
@@ -80,9 +83,11 @@ class Host final : public Actor, public Station {
     // Where a core that has something due says so without an own time for it (a paced sender whose window is
     // closed), it is asked again after this.
     static constexpr Nanos kAgain = kMicrosecond;
+    static constexpr std::uint32_t kLookEvery = 32;  // frames: at what the endpoint holds, for the ledger
 
     void start_due(Nanos now);
     void start_now(collectives::Execution& execution, Nanos now);
+    void note_arrival(FrameBytes frame, bool again, Nanos now);
     bool collect(Nanos now, Nanos local);
     void send(Nanos now, Nanos local);
     void arm(Nanos now);
@@ -91,7 +96,7 @@ class Host final : public Actor, public Station {
 
     Place place_;
     Endpoint endpoint_;
-    collectives::EndpointPort port_{endpoint_};
+    NotingPort port_;
     collectives::Executor executor_;
     Clock clock_;
     Channel& uplink_;
@@ -101,7 +106,8 @@ class Host final : public Actor, public Station {
     EventId timer_ = kNoEvent;
     bool alive_ = true;
     bool failed_ = false;
-    TxPacket packet_;  // being sent
+    TxPacket packet_;           // being sent
+    std::uint32_t frames_ = 0;  // that arrived
 
     std::multimap<Nanos, collectives::Execution*> starts_;
     std::deque<Follower> followers_;

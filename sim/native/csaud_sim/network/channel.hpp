@@ -1,13 +1,18 @@
 // One direction of a link: packets fly along it and arrive in the order in which they were sent, so that only
-// the first of them needs an event.
+// the first of them needs an event. On a link with jitter they overtake each other, and each has its own.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "csaud_sim/engine/engine.hpp"
+#include "csaud_sim/network/histogram.hpp"
+#include "csaud_sim/network/impairment.hpp"
 #include "csaud_sim/network/link_model.hpp"
 #include "csaud_sim/network/station.hpp"
 #include "csaud_sim/network/trace.hpp"
+#include "csaud_sim/network/watch.hpp"
 #include "csaud_sim/network/workspaces.hpp"
 #include "csaud_switch/fabric/switch.hpp"
 
@@ -20,7 +25,17 @@ struct Surroundings {
     LinkModel model;
     Workspaces workspaces{};
     Trace* trace = nullptr;
-    std::uint64_t hops = 0;  // packets that switches received
+    Watch* watch = nullptr;
+    std::uint64_t hops = 0;       // packets that switches received
+    std::uint64_t data_lost = 0;  // DATA that impaired links lost
+};
+
+// What a port sent.
+struct LinkFigures {
+    std::uint64_t frames = 0, bytes = 0;
+    std::uint64_t data = 0;  // frames that are DATA
+    Nanos busy = 0;
+    Histogram waits;  // of DATA in its queue, ns
 };
 
 class Channel final : public Actor {
@@ -38,11 +53,16 @@ class Channel final : public Actor {
     Channel(const Channel&) = delete;
     Channel& operator=(const Channel&) = delete;
 
+    // Links may be impaired in several ways. Before anything is on this one.
+    void impair(const Impairment& how);
     void attach(Station& station) { station_ = &station; }
     bool attached() const { return station_ != nullptr; }
 
     // A packet whose last bit is sent at `end`. Takes it over.
     void carry(sw::Packet* packet, Nanos end);
+    // The port sends it, with its last bit at `end`: for the figures.
+    void count(const sw::Packet& packet, Nanos end);
+    const LinkFigures& figures() const { return figures_; }
     // The switch's port may send again at this time.
     void wake(Nanos at) { around_.engine.at(at, *this, kWake); }
     void act(std::uint32_t what, Nanos now) override;
@@ -51,15 +71,30 @@ class Channel final : public Actor {
 
     sw::Switch* from() const { return from_; }
     sw::Port& port() const { return port_; }
+    // At its other end; nobody: a station.
+    const sw::Switch* to() const { return to_; }
 
   private:
     enum What : std::uint32_t { kArrive, kWake };
+    // Under way on a link with jitter.
+    struct Scattered {
+        sw::Packet* packet;
+        std::uint64_t order;
+        bool operator>(const Scattered& other) const {
+            const Nanos mine = packet->enqueued_at, theirs = other.packet->enqueued_at;
+            return mine != theirs ? mine > theirs : order > other.order;
+        }
+    };
 
     void lead_to(sw::Switch& to, sw::Port& port) {
         to_ = &to;
         to_port_ = &port;
     }
+    void scatter(sw::Packet* packet, Nanos there);
+    sw::Packet* next();
     void arrive(Nanos now);
+    bool spoils(const sw::Packet& packet);
+    void spoil(sw::Packet* packet, Nanos now);
     void lose(sw::Packet* packet, Nanos now);
     void note(TraceKind kind, const sw::Packet& packet, Nanos time) const {
         if (around_.trace != nullptr) around_.trace->add({time, number_, packet.length, kind});
@@ -74,6 +109,11 @@ class Channel final : public Actor {
     Station* station_ = nullptr;
     sw::PacketQueue flying_;  // enqueued_at: when they arrive
     Nanos last_ = 0;          // arrival
+    LinkFigures figures_;
+    std::vector<ImpairedLink> impaired_;
+    bool jitter_ = false;
+    std::vector<Scattered> scattered_;  // a heap: the next to arrive is the first
+    std::uint64_t order_ = 0;
 };
 
 }  // namespace csaud::sim

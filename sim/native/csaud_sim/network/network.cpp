@@ -58,16 +58,28 @@ Channel& Network::attach(Station& station, sw::Switch& at, sw::PortId id, Nanos 
     return *channels_.back();
 }
 
+void Network::impair(sw::Switch& at, sw::PortId id, const Impairment& how) {
+    sw::Port* port = at.find_port(id);
+    if (port == nullptr) throw std::invalid_argument(name_of(at, id) + ": there is none");
+    channel(at, *port).impair(how);
+}
+
 void Network::transmit(sw::Switch& from, sw::Port& port, sw::Packet* packet, Nanos end) {
+    packet->length = packet->visible_length();
     if (!port.up) {
         from.count_lost(port);
+        if (around_.watch != nullptr) around_.watch->lost(packet->frame(), end);
         around_.pool.give(packet);
         return;
     }
-    packet->length = packet->visible_length();
     from.count_sent(port, packet->length);
     if (!port.taps.empty()) port.tell(packet->frame(), false, end);
-    channel(from, port).carry(packet, end);
+    Channel& link = channel(from, port);
+    if (around_.watch != nullptr) {
+        link.count(*packet, end);
+        if (csa_type(packet->frame()) == wire::Type::loss) around_.watch->told(packet->frame(), end);
+    }
+    link.carry(packet, end);
 }
 
 }  // namespace csaud::sim

@@ -24,6 +24,10 @@ class Network final : public sw::Wire {
     // into the channel. std::invalid_argument where the port is none, or taken.
     Channel& attach(Station& station, sw::Switch& at, sw::PortId port, Nanos delay);
 
+    // What leaves a switch's port is impaired, besides what it is already. std::invalid_argument where the
+    // port is none, or the impairment cannot be.
+    void impair(sw::Switch& at, sw::PortId port, const Impairment& how);
+
     sw::Packet* packet(std::uint32_t bytes) { return around_.pool.take(bytes); }
     void give(sw::Packet* packet) { around_.pool.give(packet); }
     // No packet is on a link or in a queue.
@@ -31,11 +35,19 @@ class Network final : public sw::Wire {
     std::uint64_t hops() const { return around_.hops; }
     const LinkModel& model() const { return around_.model; }
     void trace(Trace* into) { around_.trace = into; }
+    // From now on, figures of links are kept, too.
+    void watch(Watch* by) { around_.watch = by; }
+    std::uint64_t data_lost() const { return around_.data_lost; }
+    // In a fixed order; those from stations to switches are among them.
+    const std::vector<std::unique_ptr<Channel>>& channels() const { return channels_; }
 
     // --- Wire
     void transmit(sw::Switch& from, sw::Port& port, sw::Packet* packet, Nanos end) override;
     void wake(sw::Switch& from, sw::Port& port, Nanos at) override { channel(from, port).wake(at); }
     void packet_in(sw::Switch& from) override { fabric_.packet_in(from); }
+    void dropped(const sw::Packet& packet, Nanos now) override {
+        if (around_.watch != nullptr) around_.watch->lost(packet.received(), now);
+    }
     sw::PacketPool& pool() override { return around_.pool; }
 
   private:

@@ -12,9 +12,9 @@ Simulation::Simulation(sw::Fabric& fabric, std::unique_ptr<Engine> engine, const
       engine_(std::move(engine)),
       network_(fabric, *engine_, settings.links),
       frames_(settings.payloads) {
-    if (!settings.trace) return;
-    trace_.emplace(*settings.trace);
-    network_.trace(&*trace_);
+    if (settings.trace) network_.trace(&trace_.emplace(*settings.trace));
+    if (settings.ledger || settings.oracle) network_.watch(&ledger_.emplace().copies);
+    if (settings.oracle) ledger_->copies.ask(&oracle_.emplace(*engine_, hosts_, *settings.oracle));
 }
 
 void Simulation::add_host(EndpointConfig config, const Clock& clock, sw::Switch& at, sw::PortId port,
@@ -27,8 +27,9 @@ void Simulation::add_host(EndpointConfig config, const Clock& clock, sw::Switch&
             throw std::invalid_argument("packets are authenticated, but payloads are not carried");
         config.make_icrc = config.verify_icrc = false;
     }
-    hosts_.push_back(std::make_unique<Host>(Host::Place{*engine_, network_, frames_, progress_, flows_},
-                                            config, clock, at, port, nic));
+    hosts_.push_back(std::make_unique<Host>(
+        Host::Place{*engine_, network_, frames_, open_work_, flows_, ledger_ ? &*ledger_ : nullptr}, config,
+        clock, at, port, nic));
 }
 
 void Simulation::connect() {
@@ -47,15 +48,15 @@ void Simulation::start(std::size_t host, collectives::Execution& execution, Nano
 }
 
 bool Simulation::run(Nanos until, bool each) {
-    const std::size_t failures = progress_.failures(), ended = progress_.ended();
+    const std::size_t failures = open_work_.failures(), ended = open_work_.ended();
     const auto over = [&] {
-        return progress_.open() == 0 || progress_.failures() != failures ||
-               (each && progress_.ended() != ended);
+        return open_work_.open() == 0 || open_work_.failures() != failures ||
+               (each && open_work_.ended() != ended);
     };
     if (!over() && until > now()) {
-        progress_.watch(each ? Progress::Watch::each : Progress::Watch::last);
+        open_work_.watch(each ? OpenWork::Watch::each : OpenWork::Watch::last);
         engine_->run(until);
-        progress_.watch(Progress::Watch::nothing);
+        open_work_.watch(OpenWork::Watch::nothing);
         fabric_.advance(now());
     }
     return over();

@@ -8,6 +8,8 @@
 #include <span>
 
 #include "csaud_sim/hosts/flows.hpp"
+#include "csaud_sim/hosts/ledger.hpp"
+#include "csaud_sim/hosts/oracle.hpp"
 
 namespace csaud::sim {
 
@@ -15,6 +17,8 @@ struct Settings {
     LinkModel links;
     bool payloads = true;              // carried; otherwise frames are only as long as with them
     std::optional<std::size_t> trace;  // entries that are kept; nothing: no trace
+    bool ledger = false;               // of copies, messages and links
+    std::optional<Nanos> oracle;       // senders learn of each lost copy of DATA so long after its loss
 };
 
 class Simulation {
@@ -41,10 +45,12 @@ class Simulation {
 
     Nanos now() const { return engine_->now(); }
     bool quiet() const;
-    std::size_t failures() const { return progress_.failures(); }
-    std::size_t open() const { return progress_.open(); }
+    std::size_t failures() const { return open_work_.failures(); }
+    std::size_t open() const { return open_work_.open(); }
     std::uint64_t hops() const { return network_.hops(); }
     const std::optional<Trace>& trace() const { return trace_; }
+    const std::optional<Ledger>& ledger() const { return ledger_; }
+    Network& network() { return network_; }
 
   private:
     sw::Fabric& fabric_;
@@ -52,9 +58,11 @@ class Simulation {
     std::optional<Trace> trace_;
     Network network_;
     Frames frames_;
-    Progress progress_{*engine_};
+    OpenWork open_work_{*engine_};
+    std::optional<Ledger> ledger_;
     Hosts hosts_;
-    Flows flows_{*engine_, progress_, hosts_};
+    std::optional<Oracle> oracle_;
+    Flows flows_{*engine_, open_work_, hosts_};
 };
 
 }  // namespace csaud::sim

@@ -60,6 +60,10 @@ struct Packet {
     const std::uint8_t* data() const { return buffer.get() + start; }
     std::uint32_t visible_length() const { return length < truncate_to ? length : truncate_to; }
     std::span<const std::uint8_t> frame() const { return {data(), visible_length()}; }
+    // The frame as it came, before a deparser has written it: while a program works on it, `start` has moved.
+    std::span<const std::uint8_t> received() const {
+        return {data() + length - ingress_length, ingress_length};
+    }
 
     // Everything but the frame as for a packet that has just arrived.
     void reset(PortId port);

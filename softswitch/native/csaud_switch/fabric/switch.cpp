@@ -142,7 +142,7 @@ void Switch::ingress(Packet* packet, Nanos now) {
 
     if (packet->asserted) {
         ++figures_.assertions;
-        stop(packet, figures_.dropped_ingress);
+        drop(packet, figures_.dropped_ingress, now);
         return;
     }
     if (packet->resubmit != 0) {
@@ -163,7 +163,7 @@ void Switch::ingress(Packet* packet, Nanos now) {
     }
     const auto to = static_cast<PortId>(Interpreter::get(*packet, target.egress_spec));
     if (to == config_.drop_port) {
-        stop(packet, figures_.dropped_ingress);
+        drop(packet, figures_.dropped_ingress, now);
         return;
     }
     Interpreter::set(*packet, target.instance_type, kNormal);
@@ -256,9 +256,8 @@ void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
     }
     PacketQueue& queue = port->queues[priority];
     if (queue.count >= port->buffer) {
-        ++figures_.queue_full;
         ++port->figures.queue_full;
-        wire_->pool().give(packet);
+        drop(packet, figures_.queue_full, now);
         return;
     }
     packet->enqueued_at = now;
@@ -314,8 +313,7 @@ Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
     }
     if (packet->asserted) ++figures_.assertions;
     if (packet->asserted || Interpreter::get(*packet, target.egress_spec) == config_.drop_port) {
-        ++figures_.dropped_egress;
-        wire_->pool().give(packet);
+        drop(packet, figures_.dropped_egress, now);
         return nullptr;
     }
     interpreter_->deparse(*packet);

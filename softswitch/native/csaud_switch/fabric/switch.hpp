@@ -26,6 +26,8 @@ class Wire {
     // serve(port) is to be called at this time.
     virtual void wake(Switch& from, Port& port, Nanos at) = 0;
     virtual void packet_in(Switch& from) = 0;
+    // A packet ends here: the program dropped it, or its queue was full. Of who wants to know.
+    virtual void dropped(const Packet&, Nanos) {}
     virtual PacketPool& pool() = 0;
 };
 
@@ -149,6 +151,10 @@ class Switch {
     void stop(Packet* packet, std::uint64_t& figure) {
         ++figure;
         wire_->pool().give(packet);
+    }
+    void drop(Packet* packet, std::uint64_t& figure, Nanos now) {
+        wire_->dropped(*packet, now);
+        stop(packet, figure);
     }
     void enqueue(Packet* packet, PortId to, Nanos now);
     // Egress pipeline and deparser; nullptr when the packet ended here.

@@ -9,12 +9,12 @@
 
 namespace csaud::sim {
 
-class Progress {
+class OpenWork {
   public:
     // What the engine is to stop for, besides failures.
     enum class Watch : std::uint8_t { nothing, last, each };
 
-    explicit Progress(Engine& engine) : engine_(engine) {}
+    explicit OpenWork(Engine& engine) : engine_(engine) {}
 
     void begin(std::size_t many) { open_ += many; }
     void end(std::size_t many) {

@@ -1,0 +1,73 @@
+"""Figures of a whole run: what hosts, switches and the ledger have counted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from csaud_controller.inventory import Fabric
+from csaud_topologies.job.telemetry import switch_counts
+from csaud_topologies.record.books import DATA, HostCounts
+
+from csaud_sim.experiment.columns import LINKS
+from csaud_sim.fabric import SimulatedFabric
+from csaud_sim.network import Followed, Network
+
+_LEDGER = ("data", "retransmitted", "spurious", "duplicate", "control", "reassembly")
+_NS_IN_US = 1e3
+
+
+def totals_of(fabric: SimulatedFabric, network: Network, followed: Followed) -> dict[str, float]:
+    """`columns.TOTALS` but for those that the experiment knows."""
+    stats = [network.stats(rank) for rank in range(len(network.seats))]
+    hosts = [HostCounts.from_stats(each) for each in stats]
+    switches = [switch_counts(counters) for counters in fabric.counters().values()]
+    recoveries = followed.recoveries / _NS_IN_US
+
+    def of_hosts(name: str) -> float:
+        return float(sum(getattr(host, name) for host in hosts))
+
+    def of_switches(name: str) -> float:
+        return float(sum(switch.total(name, DATA) for switch in switches))
+
+    return {
+        "hops": float(network.hops),
+        **{name: of_hosts(name) for name in ("tx_data", "rx_data", "tx_control", "rx_duplicates")},
+        **{name: of_hosts(name) for name in ("rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe")},
+        "told": of_hosts("rx_loss_notices"),
+        **{name: of_switches(name) for name in ("injected", "trimmed", "bounced", "congestion_dropped")},
+        "link_lost": float(followed.figures["link_lost"]),
+        "hidden_drops": float(sum(fabric.hidden_drops().values())),
+        **{f"{name}_bytes": float(followed.figures[f"{name}_bytes"]) for name in _LEDGER},  # type: ignore[literal-required]
+        "recovered": float(len(recoveries)),
+        **{
+            f"recovery_p{share}_us": float(np.percentile(recoveries, share)) if len(recoveries) else 0.0
+            for share in (50, 99)
+        },
+        "queue_p99_us": float(followed.links["queue_p99_ns"].max(initial=0)) / _NS_IN_US,
+        "path_imbalance": _imbalance(fabric.inventory, followed),
+    }
+
+
+def links_of(fabric: Fabric, followed: Followed) -> dict[str, list[Any]]:
+    """`columns.LINKS`."""
+    links: dict[str, Any] = dict(followed.links)
+    peers = fabric.peers
+    ends = zip(links["switch"], links["port"].tolist(), strict=True)
+    links["to"] = [peers[switch][port].node for switch, port in ends]
+    return {name: list(links[name]) if name in ("switch", "to") else links[name].tolist() for name in LINKS}
+
+
+def _imbalance(fabric: Fabric, followed: Followed) -> float:
+    """Of each switch with hosts, what its busiest uplink carried over the mean of them: the greatest."""
+    links = followed.links
+    places = zip(links["switch"], links["port"].tolist(), strict=True)
+    sent = dict(zip(places, links["data"].tolist(), strict=True))
+    found = [0.0]
+    for switch in fabric.switches:
+        if not fabric.host_ports(switch):
+            continue
+        of_switch = [sent.get((switch, port), 0) for port in fabric.uplinks(switch)]
+        if sum(of_switch):
+            found.append(max(of_switch) * len(of_switch) / sum(of_switch))
+    return max(found)
