@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from csaud_controller.cli import fabric_files
+from csaud_controller.cli import fabric_change, fabric_files
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
 
 app = typer.Typer(
@@ -18,6 +18,8 @@ app = typer.Typer(
 )
 app.command()(fabric_files.check)
 app.command()(fabric_files.schema)
+app.command()(fabric_change.plan)
+app.command()(fabric_change.apply)
 
 
 @app.command()

@@ -54,6 +54,7 @@ async def serve(
         target,
         stored=stored,
         save=lambda changed: store.save(run.desired_file, changed),
+        save_fabric=lambda changed: store.replace_file(run.fabric_file, changed.to_json()),
         probe_interval_s=probe_interval_s,
         audit_s=audit_s,
     )

@@ -14,13 +14,14 @@ from typing import Any
 
 from finsy.p4schema import P4SchemaCache
 
-from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
 from csaud_controller.control.client import ConflictError
+from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
+from csaud_controller.control.sessions import Sessions
+from csaud_controller.control.wanted import Wanted
 from csaud_controller.desired.changes import Changes
-from csaud_controller.desired.keeper import Keeper, Save
-from csaud_controller.desired.states import DesiredStates
+from csaud_controller.desired.keeper import Keeper, NotKeptError, Save
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links.monitor import Change, LinkMonitor
@@ -30,12 +31,11 @@ from csaud_controller.paths.live import LiveView
 from csaud_controller.policy.intent import Intent
 from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.entities import TableState
-from csaud_controller.program.room import Room
 from csaud_controller.switches.channel import notice_silence
 from csaud_controller.switches.failures import listening
-from csaud_controller.switches.task import Hooks, SwitchTask
-from csaud_controller.switches.tls import credentials
+from csaud_controller.switches.task import Hooks
 from csaud_controller.targets import Target
+from csaud_controller.targets.assigned import Assigned, assigned
 
 _shared_schema: Any = P4SchemaCache
 """Within it, all switches share what finsy makes of one P4Info (finsy's __init__ has no annotations)."""
@@ -49,8 +49,9 @@ _EVENTS_KEPT = 1000
 class FabricController:
     """Keeps every switch of `fabric` as `intent` and the live links demand.
 
-    `save` is called with what must outlive this process, whenever that changes. `probe_interval_s`: 0
-    switches link probes off, and all links are then taken to be up.
+    `save` is called with what must outlive this process, whenever that changes, and `save_fabric` in a thread
+    with a fabric that replaces this one. `target` and `artifacts` are of switches whose fabric does not say
+    what they are. `probe_interval_s`: 0 switches link probes off, and all links are then taken to be up.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class FabricController:
         *,
         stored: Stored | None = None,
         save: Save = lambda stored: None,
+        save_fabric: Callable[[Fabric], None] = lambda fabric: None,
         probe_interval_s: float = 0.15,
         audit_s: float = 3.0,
     ) -> None:
@@ -77,52 +79,37 @@ class FabricController:
         self.host_paths = HostPaths()
         self._election_id = stored.election_id
         self._keeper = Keeper(save, self._current)
+        self._save_fabric = save_fabric
         self._probe_interval_s = probe_interval_s
         self._instance = secrets.randbits(32)
-        self._round = 0
+        self._round = self._rewired_in = 0
         self._monitor = LinkMonitor(fabric, stall_ns=round(3.5e9 * probe_interval_s))
         self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
         self._live = self._monitor.live()
-        self._states_of = DesiredStates(fabric)
-        self._made: dict[str, tuple[TableState, TableState]] = {}
-        """What a switch should hold, and the same as its target can."""
+        self._wanted = Wanted(fabric, assigned(fabric, Assigned(target, artifacts)))
         self._desired: dict[str, TableState] = {}
         self._desired_generation = self.generation
         self._gathering = Gathering()
         self._timer: asyncio.TimerHandle | None = None
         self._settled = asyncio.Event()
-        hooks = Hooks(
+        self._group: asyncio.TaskGroup | None = None
+        self._sessions = Sessions(self._hooks(), audit_s, stored.election_id)
+        self.tasks = self._sessions.of(fabric, self._wanted.of)
+        self._wanted.check(self.intent, self._live)
+        self._recompute()
+
+    def _hooks(self) -> Hooks:
+        return Hooks(
             desired=lambda name: (self._desired_generation, self._desired[name]),
             ready=self._on_ready,
             lost=self._on_lost,
             unheard=self._on_unheard,
             settled=self._on_settled,
-            probed=self._monitor.sent,
+            probed=self._on_probed,
             probe=self._on_probe,
             counted=self._on_counted,
             alarm=self._on_alarm,
         )
-        self.tasks = {
-            name: SwitchTask(
-                name,
-                spec.p4runtime,
-                spec.device_id,
-                artifacts,
-                target,
-                hooks,
-                credentials=credentials(fabric, name),
-                audit_s=audit_s,
-                election_id=stored.election_id,
-            )
-            for name, spec in fabric.switches.items()
-            if spec.p4runtime is not None
-        }
-        missing = [name for name in fabric.switches if name not in self.tasks]
-        if missing:
-            raise ValueError(f"no P4Runtime address is known for {', '.join(missing)}")
-        self._room = Room(artifacts.schema)
-        self._check(self.intent)
-        self._recompute()
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -136,8 +123,8 @@ class FabricController:
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for task in self.tasks.values():
-                group.create_task(task.run(), name=task.name)
+            self._group = group
+            self._sessions.follow(group, self.tasks)
             if self._probe_interval_s:
                 group.create_task(self._probe_links(), name="link probes")
 
@@ -148,13 +135,10 @@ class FabricController:
         NotKeptError: it cannot be kept.
         """
         async with self._keeper.lock:
-            if revision is not None and revision != self.revision:
-                raise ConflictError(
-                    f"it was changed meanwhile: revision {self.revision} is in force, not {revision}"
-                )
+            self._is_at(revision)
             before = self.intent
             intent = change(before) if callable(change) else change
-            self._check(intent)
+            self._wanted.check(intent, self._live)
             following = self.revision + (intent != before)
             await self._keeper.keep(
                 self._current().model_copy(update={"intent": intent, "revision": following})
@@ -166,23 +150,59 @@ class FabricController:
             self._follow()
             return self.generation
 
-    def _check(self, intent: Intent) -> None:
-        """FieldError when the fabric, the target or the program does not have what it asks for."""
-        intent.check(self.fabric)
-        self.target.check(intent.policy)
-        for name, state in self._states(intent).items():
-            if (misfit := next(self._room.misfits(state), None)) is not None:
-                raise FieldError((), f"{name} cannot hold that: {misfit}")
+    async def change_fabric(self, fabric: Fabric, revision: int | None = None) -> int:
+        """Take another fabric while switches forward; the rest as `change`. Nothing changes, either, with
+        TlsError or ArtifactsError."""
+        async with self._keeper.lock:
+            self._is_at(revision)
+            wanted = self._wanted_of(fabric)
+            tasks = self._sessions.of(wanted.fabric, wanted.of, self.tasks)
+            stored = self._current().model_copy(update={"revision": self.revision + 1})
+            await self._keeper.keep(stored)
+            try:
+                await asyncio.to_thread(self._save_fabric, wanted.fabric)
+            except OSError as error:
+                raise NotKeptError(f"it cannot be kept on disk: {error}") from None
+            # from here on nothing is waited for: all of it takes effect at once
+            what = in_words(wiring_changes(self.fabric, wanted.fabric))
+            self.revision += 1
+            self.generation += 1
+            self.fabric, self._wanted, self.tasks = wanted.fabric, wanted, tasks
+            self._monitor = self._rewired(wanted.fabric)
+            self._live, self._rewired_in = self._monitor.live(), self._round
+            if what:
+                LOG.info("asked for: %s", "; ".join(what))
+                self.changes.note(what, self.intent, self.generation)
+            self._follow()
+            self._sessions.follow(self._group, tasks)
+            return self.generation
 
-    def _states(self, intent: Intent) -> dict[str, TableState]:
-        states = self._states_of.of(intent, self._live)
-        return {name: self._adapted(name, state) for name, state in states.items()}
+    def plan_fabric(self, fabric: Fabric) -> dict[str, Any]:
+        """What `change_fabric` would change, as JSON values; its errors."""
+        wanted = self._wanted_of(fabric)
+        after = wanted.states(self.intent, self._rewired(wanted.fabric).live())
+        return {**wiring_changes(self.fabric, wanted.fabric), "tables": table_changes(self._desired, after)}
 
-    def _adapted(self, name: str, state: TableState) -> TableState:
-        before = self._made.get(name)
-        if before is None or before[0] is not state:
-            before = self._made[name] = state, self.target.adapt(state, self.fabric)
-        return before[1]
+    def plan_intent(self, intent: Intent) -> dict[str, Any]:
+        """What `change` would write, as JSON values; its errors."""
+        self._wanted.check(intent, self._live)
+        after = Wanted(self.fabric, self._wanted.of).states(intent, self._live)
+        return {"tables": table_changes(self._desired, after)}
+
+    def _wanted_of(self, fabric: Fabric) -> Wanted:
+        fabric = following(self.fabric, fabric)
+        wanted = Wanted(fabric, assigned(fabric, Assigned(self.target, self.artifacts)))
+        wanted.check(self.intent, self._rewired(fabric).live())
+        return wanted
+
+    def _rewired(self, fabric: Fabric) -> LinkMonitor:
+        return self._monitor.rewired(fabric, time.monotonic_ns(), bool(self._probe_interval_s))
+
+    def _is_at(self, revision: int | None) -> None:
+        if revision is not None and revision != self.revision:
+            raise ConflictError(
+                f"it was changed meanwhile: revision {self.revision} is in force, not {revision}"
+            )
 
     async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
         """Wait until every switch holds this generation, but for updates that it refuses; returns those that
@@ -211,13 +231,14 @@ class FabricController:
         dead = {str(end) for end in live.dead_links}
         return {
             "fabric": self.fabric.name,
-            "target": self.target.name,
+            "target": "+".join(dict.fromkeys(each.target.name for each in self._wanted.of.values())),
             "pipeline": {"digest": self.artifacts.digest, "cookie": f"{self.artifacts.cookie:#018x}"},
             "generation": self.generation,
             "switches": {
                 name: {
                     **asdict(task.status),
                     "address": task.address,
+                    "target": task.target.name,
                     "alive": name not in live.dead_switches,
                 }
                 for name, task in self.tasks.items()
@@ -259,9 +280,12 @@ class FabricController:
         return found
 
     async def _probe_links(self) -> None:
-        ends = {name: [End(name, port) for port in self.fabric.uplinks(name)] for name in self.tasks}
+        probed = None
         while True:
             await asyncio.sleep(self._probe_interval_s)
+            if probed is not self.fabric:
+                probed = self.fabric
+                ends = {name: [End(name, port) for port in probed.uplinks(name)] for name in self.tasks}
             self._changed(self._monitor.judge(time.monotonic_ns()))
             self._round += 1
             self._monitor.round_begins(self._round)
@@ -273,14 +297,18 @@ class FabricController:
                 self.tasks[name].count_packets(ports)
 
     def _on_probe(self, at: End, probe: Probe) -> None:
-        if probe.instance == self._instance:
+        if probe.instance == self._instance and probe.round > self._rewired_in:
             self._changed(self._monitor.received(at, probe.origin, probe.round))
+
+    def _on_probed(self, name: str, round_: int) -> None:
+        if name in self.tasks:
+            self._monitor.sent(name, round_)
 
     def _on_counted(self, at: End, packets: int) -> None:
         self._changed(self._monitor.counted(at, packets))
 
     def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
-        LOG.warning("alarm: %s", self.alarms.add(name, self.target.alarm(digest)))
+        LOG.warning("alarm: %s", self.alarms.add(name, self._wanted.of[name].target.alarm(digest)))
         self._settled.set()
 
     def _on_settled(self, _name: str) -> None:
@@ -293,7 +321,8 @@ class FabricController:
         self._changed(self._monitor.switch_ready(name, self._round))
 
     def _on_lost(self, name: str) -> None:
-        self._monitor.switch_lost(name, time.monotonic_ns())
+        if name in self.tasks:  # else it has left the fabric
+            self._monitor.switch_lost(name, time.monotonic_ns())
         self._settled.set()
 
     def _on_unheard(self, name: str) -> None:
@@ -334,7 +363,7 @@ class FabricController:
             self._timer = None
 
     def _recompute(self) -> None:
-        self._desired = self._states(self.intent)
+        self._desired = self._wanted.states(self.intent, self._live)
         self._desired_generation = self.generation
 
     def _current(self) -> Stored:

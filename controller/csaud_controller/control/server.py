@@ -26,10 +26,13 @@ from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ConflictErr
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.peers import Reporters, listen_at, peer_of
 from csaud_controller.desired.keeper import NotKeptError
+from csaud_controller.inventory import Fabric
 from csaud_controller.paths.host_reports import PathReport, as_json
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
+from csaud_controller.program.artifacts import ArtifactsError
+from csaud_controller.switches.tls import TlsError
 
 LOG = logging.getLogger("csaud.controller")
 
@@ -59,13 +62,16 @@ class ControlServer:
         report_networks: tuple[IPv4Network, ...] = (),
     ) -> None:
         self._controller, self._path, self._reports, self._group = controller, path, reports, group
-        self._reporters = Reporters(controller.fabric, report_networks)
+        self._report_networks = report_networks
         self._reporting = 0
         self.stopped = asyncio.Event()
         self._ops: Ops = {
             "status": self._status,
             "intent": self._intent,
             "policy.set": self._policy_set,
+            "fabric": self._fabric,
+            "fabric.plan": self._fabric_plan,
+            "fabric.apply": self._fabric_apply,
             "fault.set": self._fault_set,
             "fault.clear": self._fault_clear,
             "changes": self._changes,
@@ -75,6 +81,10 @@ class ControlServer:
             "wait": self._wait,
             "stop": self._stop,
         }
+
+    @property
+    def _reporters(self) -> Reporters:
+        return Reporters(self._controller.fabric, self._report_networks)
 
     async def serve(self) -> None:
         """ControlError when a controller already serves this path; a socket that a killed one left is
@@ -158,7 +168,7 @@ class ControlServer:
             return _refusal(f"the request lacks {error}")
         except ConflictError as error:
             return _refusal(str(error), "conflict")
-        except NotKeptError as error:
+        except (NotKeptError, TlsError, ArtifactsError) as error:
             return _refusal(f"nothing was changed: {error}", "failed")
 
     async def _status(self, request: Request) -> Answer:
@@ -176,6 +186,19 @@ class ControlServer:
             return Intent(policy=policy, faults=intent.faults)
 
         return await self._change(changed, request)
+
+    async def _fabric(self, request: Request) -> Answer:
+        found = self._controller
+        return {"fabric": found.fabric.model_dump(mode="json", exclude_none=True), "revision": found.revision}
+
+    async def _fabric_plan(self, request: Request) -> Answer:
+        """What another fabric would change, by switch and table."""
+        made = self._controller.plan_fabric(Fabric.model_validate(request["fabric"]))
+        return {"plan": made, "revision": self._controller.revision}
+
+    async def _fabric_apply(self, request: Request) -> Answer:
+        fabric = Fabric.model_validate(request["fabric"])
+        return await self._applied(await self._controller.change_fabric(fabric, _revision(request)), request)
 
     async def _fault_set(self, request: Request) -> Answer:
         rule = FaultRule.model_validate(request["rule"])
@@ -225,8 +248,9 @@ class ControlServer:
         return {"hosts": found, "denied": list(self._controller.intent.policy.denied_paths)}
 
     async def _change(self, change: Callable[[Intent], Intent], request: Request) -> Answer:
-        revision = request.get("revision")
-        generation = await self._controller.change(change, None if revision is None else int(revision))
+        return await self._applied(await self._controller.change(change, _revision(request)), request)
+
+    async def _applied(self, generation: int, request: Request) -> Answer:
         timeout_s = float(request.get("timeout_s", APPLY_TIMEOUT_S))
         pending = await self._controller.wait_applied(generation, timeout_s)
         return {"pending": pending, **await self._intent(request)}
@@ -238,6 +262,11 @@ class ControlServer:
     async def _stop(self, request: Request) -> Answer:
         self.stopped.set()
         return {"pid": os.getpid()}
+
+
+def _revision(request: Request) -> int | None:
+    revision = request.get("revision")
+    return None if revision is None else int(revision)
 
 
 def _refusal(message: str, kind: str = "refused") -> Answer:

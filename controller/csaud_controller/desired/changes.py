@@ -51,10 +51,12 @@ class Changes:
     def add(self, before: Intent, after: Intent, generation: int) -> Change | None:
         """Note a change; None where nothing differs."""
         what = differences(before, after)
-        if not what:
-            return None
+        return self.note(what, after, generation) if what else None
+
+    def note(self, what: list[str], intent: Intent, generation: int) -> Change:
+        """Note what was changed, in words; `intent` is asked for from then on."""
         self.total += 1
-        change = Change(self.total, time.time(), None, generation, what, after)
+        change = Change(self.total, time.time(), None, generation, what, intent)
         self._kept.append(change)
         return change
 

@@ -34,10 +34,15 @@ def load(path: Path) -> Stored | None:
 
 def save(path: Path, stored: Stored) -> None:
     """Replace the file atomically: a controller killed at any moment leaves the old or the new one."""
+    replace_file(path, stored.model_dump_json(indent=2, exclude_none=True) + "\n")
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Replace the file atomically, and be sure that it is on disk."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(stored.model_dump_json(indent=2, exclude_none=True) + "\n")
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).replace(path)

@@ -175,6 +175,13 @@ class Fabric(Strict):
         """For each switch and host: what it is wired to."""
         return {name: frozenset(peer.node for peer in ports.values()) for name, ports in self.peers.items()}
 
+    def changed(self, **parts: Any) -> Fabric:
+        """A copy with other parts, which are not checked again."""
+        made = self.model_copy(update=parts)
+        for name in {*made.__dict__} - {*type(self).model_fields}:  # computed of the parts before
+            del made.__dict__[name]
+        return made
+
     def with_addresses(self, addresses: dict[str, str]) -> Fabric:
         """A copy in which the named switches have these P4Runtime addresses."""
         switches = {

@@ -141,6 +141,28 @@ class LinkMonitor:
         for switch in self._switches.values():
             switch.on_trial_from = now + self.first_grace_ns
 
+    def rewired(self, fabric: Fabric, now: int, probed: bool) -> LinkMonitor:
+        """One of another fabric, that knows of what both have what this one knows. `probed`: a link that is
+        new carries nothing before a probe has passed."""
+        made = LinkMonitor(fabric, self.misses, self.misses_unproven, self.first_grace_ns, self.stall_ns)
+        made.start(now)
+        made._switches |= {name: known for name, known in self._switches.items() if name in made._switches}
+        for direction in made._heard:
+            if direction in self._heard:
+                made._heard[direction] = self._heard[direction]
+            else:
+                made._heard[direction].up, made._heard[direction].since = not probed, self._round
+        made._lost_on_trial = self._lost_on_trial & made._heard.keys()
+        made._dead_links = {e.ends[0] for e in made._edge_of.values() if not made._edge_up(e)}
+        made.miswired = {
+            at: origin
+            for at, origin in self.miswired.items()
+            if at.node in made._switches and Direction(origin, at) not in made._heard
+        }
+        made._round, made._judged_at = self._round, self._judged_at
+        made._look()
+        return made
+
     def switch_ready(self, name: str, round_: int) -> list[Change]:
         """The switch holds its tables and can send and receive probes from round `round_` + 1 on."""
         switch = self._switches[name]

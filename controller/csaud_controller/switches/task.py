@@ -113,7 +113,7 @@ class SwitchTask:
         self._hooks, self._audit_s = hooks, audit_s
         self._unreachable, self._broken = Backoff(0.2, 2.0), Backoff(1.0, 60.0)
         self._set_aside = SetAside()
-        self._target = target
+        self.target = target
         self._options = fy.SwitchOptions(
             p4info=artifacts.parsed,
             p4blob=_Blob(target.device_config(artifacts)),
@@ -173,7 +173,7 @@ class SwitchTask:
     async def _session(self) -> None:
         switch = fy.Switch(self.name, self.address, self._options)
         arbitration.use(switch, self._was_primary)
-        if self._target.forgets_clones:
+        if self.target.forgets_clones:
             _delete_clones_before_load(switch)
         try:
             with heard_by(self._failed):

@@ -1,0 +1,83 @@
+"""csaud fabric plan, apply: the running fabric becomes that of a file, while switches forward."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, finish, request, table
+from csaud_controller.cli.fabric_files import FileArgument
+from csaud_controller.inventory import Fabric, load_fabric
+from csaud_controller.run.directory import RunDir, find_run
+
+EntriesOption = Annotated[bool, typer.Option("--entries", help="Each entry, not their numbers only.")]
+RevisionOption = Annotated[
+    int | None,
+    typer.Option("--revision", min=0, help="Only if this is still in force; `plan` tells which is."),
+]
+
+
+def plan(
+    file: FileArgument, entries: EntriesOption = False, run: RunOption = None, as_json: JsonOption = False
+) -> None:
+    """What `apply` would change: switches, hosts and links, and the entries of each switch by table."""
+    with errors():
+        found = find_run(run)
+        _, answer = request(found.path, "fabric.plan", fabric=_wanted(found, file))
+        result = {**answer["plan"], "revision": answer["revision"]}
+        emit(result, as_json, lambda console: render_plan(console, result, entries))
+
+
+def apply(
+    file: FileArgument, revision: RevisionOption = None, run: RunOption = None, as_json: JsonOption = False
+) -> None:
+    """Make the running fabric that of the file: links and hosts come and go, and so do switches.
+
+    A file with a mistake changes nothing. Switches that stay keep forwarding; a new link carries packets once
+    a probe has passed it; a switch that goes keeps its tables. Returns when every switch holds the change.
+    """
+    with errors():
+        found = find_run(run)
+        wanted = _wanted(found, file)
+        _, before = request(found.path, "fabric.plan", fabric=wanted)
+        based_on = before["revision"] if revision is None else revision
+        _, answer = request(found.path, "fabric.apply", fabric=wanted, revision=based_on)
+        result = {**before["plan"], "revision": answer["revision"]}
+        finish(result, answer, as_json, lambda console: render_plan(console, result, False))
+
+
+def _wanted(run: RunDir, file: Path) -> dict[str, Any]:
+    """The fabric of a file, its switches at the addresses that are known of those of the run."""
+    fabric = load_fabric(file)
+    known = {name: spec.p4runtime for name, spec in run.fabric().switches.items()}
+    unsaid = (name for name, spec in fabric.switches.items() if spec.p4runtime is None)
+    placed: Fabric = fabric.with_addresses({name: at for name in unsaid if (at := known.get(name))})
+    return run.with_sockets(placed).model_dump(mode="json", exclude_none=True)
+
+
+def render_plan(console: Console, plan: dict[str, Any], entries: bool) -> None:
+    """What is to change, for people."""
+    told = False
+    for key, those in plan.items():
+        if isinstance(those, list) and those:
+            told = True
+            console.print(f"{key.replace('_', ' ')}: {', '.join(map(escape, those))}", soft_wrap=True)
+    tables: dict[str, Any] = plan["tables"]
+    if not tables:
+        console.print("no switch would be written to" if told else "nothing would change")
+        return
+    rows = table("", "switch", "table", "insert#", "modify#", "delete#")
+    for switch, changes in tables.items():
+        names = sorted({name for verb in ("insert", "modify", "delete") for name in changes.get(verb, {})})
+        for name in names:
+            numbers = (str(changes.get(verb, {}).get(name, "")) for verb in ("insert", "modify", "delete"))
+            rows.add_row(switch, name, *numbers)
+    console.print(rows)
+    if entries:
+        for switch, changes in tables.items():
+            for each in changes["entries"]:
+                console.print(f"{switch}: {each}", markup=False, soft_wrap=True)

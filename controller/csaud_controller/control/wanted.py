@@ -1,0 +1,49 @@
+"""What every switch of one fabric should hold, as what it is can hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.desired.states import DesiredStates
+from csaud_controller.inventory import Fabric
+from csaud_controller.paths.live import LiveView
+from csaud_controller.policy.intent import Intent
+from csaud_controller.program.artifacts import Artifacts
+from csaud_controller.program.entities import TableState
+from csaud_controller.program.room import Room
+from csaud_controller.targets.assigned import Assigned
+
+
+class Wanted:
+    """Of one fabric, whose switches are what `of` says."""
+
+    def __init__(self, fabric: Fabric, of: Mapping[str, Assigned]) -> None:
+        self.fabric, self.of = fabric, of
+        self._states_of = DesiredStates(fabric)
+        self._made: dict[str, tuple[TableState, TableState]] = {}
+        """What a switch should hold, and the same as its target can."""
+        self._rooms: dict[Artifacts, Room] = {}
+
+    def states(self, intent: Intent, live: LiveView) -> dict[str, TableState]:
+        """What every switch should hold; the same object as before where nothing has changed."""
+        states = self._states_of.of(intent, live)
+        return {name: self._adapted(name, state) for name, state in states.items()}
+
+    def check(self, intent: Intent, live: LiveView) -> None:
+        """FieldError when the fabric, a target or its program does not have what is asked for."""
+        intent.check(self.fabric)
+        for target in {each.target.name: each.target for each in self.of.values()}.values():
+            target.check(intent.policy)
+        for name, state in self.states(intent, live).items():
+            artifacts = self.of[name].artifacts
+            room = self._rooms.get(artifacts) or self._rooms.setdefault(artifacts, Room(artifacts.schema))
+            if (misfit := next(room.misfits(state), None)) is not None:
+                raise FieldError((), f"{name} cannot hold that: {misfit}")
+
+    def _adapted(self, name: str, state: TableState) -> TableState:
+        before = self._made.get(name)
+        if before is None or before[0] is not state:
+            adapted = self.of[name].target.adapt(state, self.fabric)
+            before = self._made[name] = state, adapted
+        return before[1]

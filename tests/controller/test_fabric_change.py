@@ -1,0 +1,190 @@
+"""Another fabric under a running controller: planned, applied, refused, and killed in the middle."""
+
+import asyncio
+import contextlib
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.cli import fabric as fabric_command
+from csaud_controller.control.client import ConflictError, ControlError, ask, wait_programmed
+from csaud_controller.control.fabric_change import following
+from csaud_controller.desired.states import desired_states
+from csaud_controller.desired.store import Stored
+from csaud_controller.inventory import End, Fabric, SwitchSpec, leaf_spine
+from csaud_controller.links.monitor import LinkMonitor
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.run.directory import RunDir
+from csaud_runs.directory import is_served
+from typer.testing import CliRunner, Result
+
+from tests.controller.soft import (
+    PATIENCE_S,
+    controller,
+    controller_process,
+    programmed,
+    run_directory,
+    switch_process,
+    switches,
+)
+from tests.controller.test_controller import held
+
+WHOLE = leaf_spine(3, 3).model_copy(update={"links_via": "memory"})
+
+
+def less(*gone: str) -> Fabric:
+    """The whole fabric without these switches, and the hosts that hang on them."""
+    hosts = {name: host for name, host in WHOLE.hosts.items() if WHOLE.attachment(name).node not in gone}
+    there = {*hosts, *WHOLE.switches} - {*gone}
+    return Fabric(
+        name=WHOLE.name,
+        links_via="memory",
+        switches={name: spec for name, spec in WHOLE.switches.items() if name not in gone},
+        hosts=hosts,
+        edges=[edge for edge in WHOLE.edges if {edge.a, edge.b} <= there],
+    )
+
+
+@contextlib.contextmanager
+def running(fabric: Fabric) -> Iterator[RunDir]:
+    """A run whose switches and cables are all there, though its inventory has less."""
+    with run_directory(WHOLE) as run, switch_process(run):
+        deadline = time.monotonic() + PATIENCE_S
+        while not all(is_served(run.switch_socket(name)) for name in WHOLE.switches):
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        run.fabric_file.write_text(fabric.to_json())
+        yield run
+
+
+def csaud(run: RunDir, *words: str) -> Result:
+    return CliRunner(env={"COLUMNS": "160"}).invoke(fabric_command.app, [*words, "--run", str(run.path)])
+
+
+def test_switches_that_stay_keep_the_ids_of_their_groups() -> None:
+    small = less("l2", "s1")
+    assert small.place_of == {"l1": 1, "l3": 2, "s2": 3, "s3": 4}
+    grown = following(small, WHOLE)
+    assert grown.place_of == {"l1": 1, "l3": 2, "s2": 3, "s3": 4, "l2": 5, "s1": 6}
+    assert following(grown, small).place_of == small.place_of
+    specs = {**WHOLE.switches, "l2": SwitchSpec(device_id=2, group=2)}
+    with pytest.raises(FieldError, match="2 is that of another switch which stays"):
+        following(small, WHOLE.changed(switches=specs))
+
+
+def test_a_new_link_carries_nothing_before_a_probe_has_passed() -> None:
+    small = less("s3")
+    monitor = LinkMonitor(small)
+    monitor.start(0)
+    for name in small.switches:
+        monitor.switch_ready(name, 0)
+    grown = monitor.rewired(WHOLE, 1, True)
+    assert grown.live().dead_links == {End("l1", 3), End("l2", 3), End("l3", 3)}
+    grown.switch_ready("s3", 0)
+    assert not grown.received(End("l1", 3), End("s3", 1), 1)
+    (change,) = grown.received(End("s3", 1), End("l1", 3), 1)
+    assert (change.what, change.up) == ("l1-s3", True)
+    assert grown.rewired(small, 2, True).live() == monitor.live()
+
+
+def test_switches_links_and_hosts_come_and_go() -> None:
+    async def main() -> None:
+        with run_directory(WHOLE) as run:
+            async with switches(run):
+                addressed = {n: str(s.p4runtime) for n, s in run.fabric().switches.items()}
+                small, whole = (f.with_addresses(addressed) for f in (less("l3", "s2"), WHOLE))
+                kept: list[Fabric] = []
+                async with controller(run, fabric=small, probe_interval_s=0.05) as made:
+                    made._save_fabric = kept.append
+                    await programmed(made)
+                    plan = made.plan_fabric(whole)
+                    assert plan["switches_added"] == ["l3", "s2"]
+                    assert plan["hosts_added"] == ["h5", "h6"]
+                    assert plan["tables"]["l1"]["insert"]["route.ipv4_lpm"] == 1
+                    assert "delete" not in plan["tables"]["l1"], "nothing that was there is in the way"
+                    await made.change_fabric(whole)
+                    assert kept == [made.fabric]
+                    reached = lambda: not made.live.dead_links and not made._pending(made.generation)  # noqa: E731
+                    assert await made.wait_until(reached, PATIENCE_S), made.status()
+                    assert await held(run) == desired_states(made.fabric, Intent())
+                    await made.change_fabric(small)
+                    await programmed(made)
+                    now, want = await held(run), desired_states(made.fabric, Intent())
+                    assert {name: now[name] for name in want} == want
+                    assert made.changes.since(0)[-1]["what"][0] == "fabric: switches removed: l3, s2"
+
+    asyncio.run(main())
+
+
+def test_what_the_policy_needs_cannot_be_taken_away() -> None:
+    async def main() -> None:
+        with run_directory(WHOLE) as run:
+            async with switches(run):
+                stored = Stored(intent=Intent(policy=Policy(limits_at={"s2": {"trim_at": 9}})))
+                addressed = {n: str(s.p4runtime) for n, s in run.fabric().switches.items()}
+                async with controller(run, stored=stored) as made:
+                    await programmed(made)
+                    with pytest.raises(FieldError, match="unknown place 's2'"):
+                        await made.change_fabric(less("s2").with_addresses(addressed))
+                    assert (made.fabric, made.revision) == (run.fabric(), 0)
+
+    asyncio.run(main())
+
+
+def test_plan_and_apply_from_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "wanted.yaml"
+    with running(less("l3")) as run, controller_process(run):
+        wait_programmed(run.control_socket, PATIENCE_S)
+        file.write_text(yaml.safe_dump(json.loads(WHOLE.to_json())))
+        planned = json.loads(csaud(run, "plan", str(file), "--json").stdout)
+        assert planned["switches_added"] == ["l3"]
+        assert planned["links_added"][0] == "l3:1-s1:3"
+        told = csaud(run, "plan", str(file), "--entries").output
+        assert "switches added: l3" in told
+        assert "l1: insert route.ipv4_lpm[dst=10.0.3.0/24] -> route.set_group(group=6)" in told
+        with pytest.raises(ConflictError):
+            ask(run.control_socket, "fabric.apply", fabric=json.loads(WHOLE.to_json()), revision=9)
+        assert csaud(run, "apply", str(file), "--revision", "0").exit_code == 0
+        assert list(run.fabric().switches) == list(WHOLE.switches)
+        again = csaud(run, "plan", str(file))
+        assert "nothing would change" in again.output, again.output
+        file.write_text(file.read_text().replace("device_id: 3", "device_id: 2"))
+        refused = csaud(run, "apply", str(file))
+        assert refused.exit_code == 1
+        assert "device_id: 2 is also that of" in refused.output
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_killed_while_it_applies(seed: int) -> None:
+    """Whatever a controller had written when it was killed: the next one makes exactly the old or the new."""
+    wait_s = random.Random(seed).uniform(0, 0.15)
+    small = less("l3", "s3")
+    with running(small) as run:
+        whole = run.with_sockets(WHOLE)
+        with controller_process(run) as first:
+            wait_programmed(run.control_socket, PATIENCE_S)
+
+            def change() -> None:
+                with contextlib.suppress(ControlError, OSError, ValueError):
+                    ask(run.control_socket, "fabric.apply", fabric=json.loads(whole.to_json()))
+
+            asking = threading.Thread(target=change)
+            asking.start()
+            asking.join(wait_s)
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait()
+            asking.join()
+        with controller_process(run):
+            wait_programmed(run.control_socket, PATIENCE_S)
+            now = run.fabric()
+            assert [*now.switches] in ([*small.switches], [*whole.switches])
+            assert asyncio.run(held(run)) == desired_states(now, Intent())
