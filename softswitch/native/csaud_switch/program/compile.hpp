@@ -1,10 +1,11 @@
-// A program as machine code: conditions, actions, the way from one to the next, and the moves of headers.
+// A program as machine code: parser, conditions, actions, the way from one to the next, and deparser.
 //
 // What has no code here is done by the interpreter, which the code calls: so the interpreter alone says what
 // a program means, and nothing must be added here when it learns something new. On other processors than
 // x86-64, and where a process may not make code, the interpreter does it all.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -24,23 +25,28 @@ class CompiledProgram {
 
     // Sets the words to 0 that have to be before a packet is parsed.
     using Clear = void (*)(std::uint64_t* slots);
-    // A header's fields from or to its bytes.
-    using Move = void (*)(std::uint64_t* slots, std::uint8_t* bytes);
-    // The state of the parser that comes next.
-    using Select = std::uint32_t (*)(std::uint64_t* slots, std::uint8_t* bytes);
-    using Condition = std::uint64_t (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
-                                        Interpreter* interpreter, HeaderState* headers, void* const* arrays);
+    // See header_code.hpp.
+    using Parse = std::uint64_t (*)(std::uint64_t* slots, std::uint8_t* bytes, HeaderState* headers,
+                                    std::uint32_t count, std::uint32_t place);
+    using Deparse = std::uint32_t (*)(std::uint64_t* slots, HeaderState* headers, std::uint8_t* buffer,
+                                      std::uint32_t place);
+
+    // What comes of a table for a packet: the action, kEnd for none, and 2^32 where an entry was found; and
+    // the action's parameters. Returned in two registers.
+    struct Outcome {
+        std::uint64_t action;
+        const std::uint64_t* parameters;
+    };
 
     // What the code calls.
     struct Hooks {
-        // Applies a table of the program; which node comes next.
-        std::uint32_t (*apply)(Interpreter*, const void*, std::uint64_t table,
-                               const std::uint64_t* parameters, Packet*);
+        Outcome (*resolve)(Interpreter*, Table*, Packet*);
         // One primitive of an action.
         void (*execute)(Interpreter*, const Action*, std::uint64_t at, const std::uint64_t* parameters,
                         Packet*);
         std::uint64_t (*eval)(Interpreter*, const Expression*, std::uint64_t, const std::uint64_t* parameters,
                               Packet*);
+        std::uint64_t (*hash)(std::uint64_t algorithm, const std::uint8_t* bytes, std::size_t count);
     };
 
     // nullptr where code cannot be made. For all copies of the program, whose logic stays as long as the code
@@ -49,25 +55,20 @@ class CompiledProgram {
     // The arrays of one of these copies, for its code; they stay where they are.
     static std::vector<void*> arrays_of(Program& program);
 
-    Code action(std::uint32_t index) const { return actions_[index]; }
     Clear clear() const { return clear_; }
     Code ingress() const { return ingress_; }
     Code egress() const { return egress_; }
     // These are nullptr where the interpreter must do it.
-    Move extract(std::uint32_t header) const { return extracts_[header]; }
-    Move deposit(std::uint32_t header) const { return deposits_[header]; }
-    Select select(std::size_t state) const { return selects_[state]; }
-    Condition condition(std::uint32_t checksum) const { return conditions_[checksum]; }
+    Parse parse() const { return parse_; }
+    Deparse deparse() const { return deparse_; }
 
   private:
     CodePages pages_;
-    std::vector<Code> actions_;
-    std::vector<Move> extracts_, deposits_;
-    std::vector<Select> selects_;
-    std::vector<Condition> conditions_;
     Clear clear_ = nullptr;
+    Parse parse_ = nullptr;
     Code ingress_ = nullptr;
     Code egress_ = nullptr;
+    Deparse deparse_ = nullptr;
 };
 
 }  // namespace csaud::sw

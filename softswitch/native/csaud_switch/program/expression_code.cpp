@@ -1,6 +1,8 @@
 #include "csaud_switch/program/expression_code.hpp"
 
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace csaud::sw {
 
@@ -47,6 +49,34 @@ bool has_code(const Instruction& instruction) {
     }
 }
 
+std::optional<If> condition_of(Op op) {
+    switch (op) {
+        case Op::kEq:
+            return If::kEqual;
+        case Op::kNe:
+            return If::kNotEqual;
+        case Op::kLt:
+            return If::kLess;
+        case Op::kLe:
+            return If::kLessEqual;
+        case Op::kGt:
+            return If::kGreater;
+        case Op::kGe:
+            return If::kGreaterEqual;
+        case Op::kLtU:
+            return If::kBelow;
+        case Op::kLeU:
+            return If::kBelowEqual;
+        default:
+            return std::nullopt;
+    }
+}
+
+// The processor's conditions come in pairs.
+If negated(If condition) {
+    return static_cast<If>(static_cast<int>(condition) ^ 1);
+}
+
 // Temporaries that are read by nothing but the first operand of the next instruction stay in rax.
 std::vector<bool> kept(const Expression::Code& code) {
     std::vector<bool> needed(code.instructions.size(), false);
@@ -85,29 +115,91 @@ bool ExpressionCode::write(const Expression& expression) {
         out_.load_constant(expression.constant());
         return true;
     }
-    code_ = expression.narrow_code();
-    held_ = UINT32_MAX;
-    Expression::Code ordered = *code_;
-    // The temporary that was made last should come first.
-    for (std::size_t at = 1; at < ordered.instructions.size(); ++at) {
-        Instruction& instruction = ordered.instructions[at];
+    const Expression::Code code = ordered(*expression.narrow_code());
+    steps(code, code.instructions.size());
+    load(code.result);
+    return true;
+}
+
+// The temporary that was made last should come first.
+Expression::Code ExpressionCode::ordered(const Expression::Code& code) {
+    Expression::Code made = code;
+    for (std::size_t at = 1; at < made.instructions.size(); ++at) {
+        Instruction& instruction = made.instructions[at];
         const bool last_is_second =
             instruction.b.source == Source::kTemporary && instruction.b.index + 1 == at;
         if (last_is_second && commutes(instruction.op)) std::swap(instruction.a, instruction.b);
     }
-    code_ = &ordered;
-    const std::vector<bool> needed = kept(ordered);
-    for (std::uint32_t at = 0; at < ordered.instructions.size(); ++at) {
-        step(ordered.instructions[at], at);
+    return made;
+}
+
+// The first of its instructions.
+void ExpressionCode::steps(const Expression::Code& code, std::size_t count) {
+    code_ = &code;
+    held_ = UINT32_MAX;
+    const std::vector<bool> needed = kept(code);
+    for (std::uint32_t at = 0; at < count; ++at) {
+        step(code.instructions[at]);
         held_ = at;
-        const bool is_result = ordered.result.source == Source::kTemporary && ordered.result.index == at;
-        const bool is_last = at + 1 == ordered.instructions.size();
+        const bool is_result = code.result.source == Source::kTemporary && code.result.index == at;
+        const bool is_last = at + 1 == code.instructions.size();
         if (needed[at] || (is_result && !is_last))
             out_.store({Assembler::Base::kStack, first_ + kScratch + at});
     }
-    load(ordered.result);
-    code_ = nullptr;
-    return true;
+}
+
+void ExpressionCode::jump_unless(const Expression& expression, Assembler::Label elsewhere) {
+    if (expression.is_constant()) {
+        if (expression.constant() == 0) out_.jump(elsewhere);
+        return;
+    }
+    const Expression::Code code = ordered(*expression.narrow_code());
+    const bool computed = !code.instructions.empty() && code.result.source == Source::kTemporary &&
+                          code.result.index + 1 == code.instructions.size();
+    if (computed) {
+        // The last instruction sets the processor's flags, or decides by them.
+        const Instruction& last = code.instructions.back();
+        if (const auto unless = condition_of(last.op)) {
+            steps(code, code.instructions.size() - 1);
+            load(last.a);
+            alu(Alu::kCmp, last.b);
+            out_.jump_if(negated(*unless), elsewhere);
+            return;
+        }
+        if (last.op == Op::kNot || last.op == Op::kToBool) {
+            steps(code, code.instructions.size() - 1);
+            load(last.a);
+            out_.test();
+            out_.jump_if(last.op == Op::kNot ? If::kNotEqual : If::kEqual, elsewhere);
+            return;
+        }
+        if (last.op == Op::kBoth && last.b.source != Source::kConstant) {
+            steps(code, code.instructions.size() - 1);
+            out_.test_word(word(last.b, 0));
+            out_.jump_if(If::kEqual, elsewhere);
+            load(last.a);
+            out_.test();
+            out_.jump_if(If::kEqual, elsewhere);
+            return;
+        }
+        if (last.op == Op::kEither) {
+            steps(code, code.instructions.size() - 1);
+            load(last.a);
+            alu(Alu::kOr, last.b);
+            out_.test();
+            out_.jump_if(If::kEqual, elsewhere);
+            return;
+        }
+    }
+    if (code.instructions.empty() && code.result.source != Source::kConstant) {
+        code_ = &code;
+        out_.test_word(word(code.result, 0));
+    } else {
+        steps(code, code.instructions.size());
+        load(code.result);
+        out_.test();
+    }
+    out_.jump_if(If::kEqual, elsewhere);
 }
 
 bool ExpressionCode::is_held(const Operand& operand) const {
@@ -148,12 +240,7 @@ void ExpressionCode::alu(Alu op, const Operand& b) {
     }
 }
 
-void ExpressionCode::compare(const Operand& b, If condition) {
-    alu(Alu::kCmp, b);
-    out_.flag(condition);
-}
-
-void ExpressionCode::step(const Instruction& instruction, std::uint32_t) {
+void ExpressionCode::step(const Instruction& instruction) {
     const Operand& b = instruction.b;
     if (instruction.op == Op::kSelect || instruction.op == Op::kBoth) {
         // Constants first: putting them into words spoils rax, which may hold the first operand.
@@ -202,21 +289,15 @@ void ExpressionCode::step(const Instruction& instruction, std::uint32_t) {
         case Op::kNeg:
             return out_.invert();
         case Op::kEq:
-            return compare(b, If::kEqual);
         case Op::kNe:
-            return compare(b, If::kNotEqual);
         case Op::kLt:
-            return compare(b, If::kLess);
         case Op::kLe:
-            return compare(b, If::kLessEqual);
         case Op::kGt:
-            return compare(b, If::kGreater);
         case Op::kGe:
-            return compare(b, If::kGreaterEqual);
         case Op::kLtU:
-            return compare(b, If::kBelow);
         case Op::kLeU:
-            return compare(b, If::kBelowEqual);
+            alu(Alu::kCmp, b);
+            return out_.flag(*condition_of(instruction.op));
         case Op::kEither:
             alu(Alu::kOr, b);
             return out_.truth();

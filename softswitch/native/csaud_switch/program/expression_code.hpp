@@ -1,6 +1,8 @@
 // Expressions as machine code.
 #pragma once
 
+#include <cstddef>
+
 #include "csaud_switch/program/expression.hpp"
 #include "csaud_switch/program/machine_code.hpp"
 
@@ -16,7 +18,9 @@ class ExpressionCode {
 
     // Leaves the value in rax. False, with nothing written, where an instruction has no code.
     bool write(const Expression& expression);
-    // The same without writing anything.
+    // Goes on where the value is not 0, elsewhere where it is. Of an expression that can be written.
+    void jump_unless(const Expression& expression, Assembler::Label elsewhere);
+    // Whether it can, without writing anything.
     static bool can_write(const Expression& expression);
     // Stack words that it needs.
     static std::uint32_t words(const Expression& expression);
@@ -24,12 +28,13 @@ class ExpressionCode {
   private:
     using Word = Assembler::Word;
 
-    void step(const Instruction& instruction, std::uint32_t number);
+    static Expression::Code ordered(const Expression::Code& code);
+    void steps(const Expression::Code& code, std::size_t count);
+    void step(const Instruction& instruction);
     void load(const Operand& operand);
     bool is_held(const Operand& operand) const;
     Word word(const Operand& operand, std::uint32_t scratch);
     void alu(Assembler::Alu op, const Operand& b);
-    void compare(const Operand& b, Assembler::If condition);
     std::uint64_t constant(const Operand& operand) const { return code_->constants[operand.index]; }
 
     Assembler& out_;

@@ -1,20 +1,21 @@
-// Headers and the parser's choices as machine code.
+// Parser and deparser as machine code: all of a program's, or none.
 #pragma once
 
-#include "csaud_switch/model/layout.hpp"
+#include "csaud_switch/program/logic.hpp"
 #include "csaud_switch/program/machine_code.hpp"
-#include "csaud_switch/program/parser.hpp"
 
 namespace csaud::sw {
 
-// Each writes a function of the form (slots, bytes of the header) and says true, or writes nothing and says
-// false.
+// Each writes a function and says true, or writes nothing and says false: where a header or state of the
+// program needs what is only interpreted, such as stacks of headers, fields of variable length and value
+// sets.
 
-// From bytes to slots, the fields that the program uses.
-bool write_extract(Assembler& out, const HeaderCode& header);
-// From slots to bytes, those that it writes.
-bool write_deposit(Assembler& out, const HeaderCode& header);
-// Which state comes next.
-bool write_select(Assembler& out, const ParserState& state);
+// (slots, bytes, headers, how many bytes, place of the first in the buffer); checksums are verified.
+// Returns the place behind what was parsed | error << 32 | a wrong checksum << 63.
+bool write_parser(Assembler& out, const Logic& logic);
+// (slots, headers, buffer, place of the payload); checksums are updated, and fields that were written put
+// where their headers lie. Returns the place of the first header; UINT32_MAX where they have to be put
+// together anew.
+bool write_deparser(Assembler& out, const Logic& logic);
 
 }  // namespace csaud::sw

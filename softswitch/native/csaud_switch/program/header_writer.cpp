@@ -9,11 +9,7 @@
 
 namespace csaud::sw {
 
-void HeaderWriter::deposit(std::uint32_t index, Packet& packet, std::uint8_t* to) const {
-    if (const auto code = compiled_ ? compiled_->deposit(index) : nullptr) {
-        code(packet.slots.data(), to);
-        return;
-    }
+void HeaderWriter::deposit(std::uint32_t index, const Packet& packet, std::uint8_t* to) const {
     for (const FieldMove& move : logic_.headers[index].deposit)
         deposit_words(to, move.bit_offset, move.width, &packet.slots[move.slot]);
 }

@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "csaud_switch/base/packet.hpp"
-#include "csaud_switch/program/compile.hpp"
 #include "csaud_switch/program/logic.hpp"
 
 namespace csaud::sw {
@@ -12,19 +11,16 @@ namespace csaud::sw {
 class HeaderWriter {
   public:
     explicit HeaderWriter(const Logic& logic) : logic_(logic) {}
-    // Fields are written by machine code from now on, where there is some.
-    void use(const CompiledProgram* compiled) { compiled_ = compiled; }
 
     // Checksums are up to date. Moves the packet's start before its headers.
     void write(Packet& packet) const;
 
   private:
-    void deposit(std::uint32_t header, Packet& packet, std::uint8_t* to) const;
+    void deposit(std::uint32_t header, const Packet& packet, std::uint8_t* to) const;
     std::uint8_t* deposit_varbit(const HeaderCode& header, const Packet& packet, std::uint8_t* out) const;
     void put_together(Packet& packet, std::uint32_t first) const;
 
     const Logic& logic_;
-    const CompiledProgram* compiled_ = nullptr;
 };
 
 }  // namespace csaud::sw

@@ -36,19 +36,22 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
       drop_port_(drop_port),
       random_(random) {
     CompiledProgram::Hooks hooks{};
-    hooks.apply = [](Interpreter* self, const void*, std::uint64_t table, const std::uint64_t*,
-                     Packet* packet) { return self->apply(*self->program_.tables[table], *packet); };
+    hooks.resolve = [](Interpreter* self, Table* table, Packet* packet) {
+        return self->resolve(*table, *packet);
+    };
     hooks.execute = [](Interpreter* self, const Action* action, std::uint64_t at,
                        const std::uint64_t* parameters,
                        Packet* packet) { self->execute(*action, parameters, *packet, at, at + 1); };
     hooks.eval = [](Interpreter*, const Expression* expression, std::uint64_t,
                     const std::uint64_t* parameters,
                     Packet* packet) { return expression->eval(frame_of(*packet, parameters)); };
+    hooks.hash = [](std::uint64_t algorithm, const std::uint8_t* bytes, std::size_t count) {
+        return hash_bytes(static_cast<HashAlgorithm>(algorithm), bytes, count);
+    };
     if (machine_code) {
         Logic::Compiled& compiled = logic_.compiled;
         std::call_once(compiled.made, [&] { compiled.code = CompiledProgram::make(program, hooks); });
         compiled_ = compiled.code.get();
-        writer_.use(compiled_);
         arrays_ = CompiledProgram::arrays_of(program);
     }
     no_headers_.resize(logic_.headers.size());
@@ -94,37 +97,37 @@ void Interpreter::run(const Pipeline& pipeline, CompiledProgram::Code code, Pack
 }
 
 std::uint32_t Interpreter::apply(Table& table, Packet& packet) {
-    Entry* entry = table.lookup(packet.slots.data());
-    const Binding* binding = nullptr;
-    if (entry != nullptr) {
-        entry->count.add(packet.ingress_length);
-        binding = &entry->binding;
-        if (table.watches_hits()) watch_hit(table, *entry, packet);
-    } else {
-        table.default_entry.count.add(packet.ingress_length);
-        if (table.default_entry.set) binding = &table.default_entry.binding;
-    }
-
-    // What is to be done: an action of the entry itself, or of a member of its profile.
-    std::uint32_t action = kEnd;
-    const std::uint64_t* parameters = nullptr;
-    if (binding != nullptr) {
-        if (binding->kind == Binding::Kind::kAction) {
-            action = binding->action;
-            parameters = binding->parameters.data();
-        } else {
-            const Member* member = binding->member;
-            if (binding->kind == Binding::Kind::kGroup)
-                member = program_.profiles[*table.profile]->select(*binding->group, packet);
-            if (member != nullptr) {
-                action = member->action;
-                parameters = member->parameters.data();
-            }
-        }
-    }
-    if (action != kEnd) call(action, parameters, packet);
-    if (table.by_hit) return entry != nullptr ? table.next_hit : table.next_miss;
+    const CompiledProgram::Outcome outcome = resolve(table, packet);
+    const auto action = static_cast<std::uint32_t>(outcome.action);
+    if (action != kEnd) execute(logic_.actions[action], outcome.parameters, packet);
+    if (table.by_hit) return outcome.action >> 32 != 0 ? table.next_hit : table.next_miss;
     return action != kEnd ? table.next_by_action[action] : table.base_next;
+}
+
+// What is to be done: an action of the entry itself, or of a member of its profile.
+CompiledProgram::Outcome Interpreter::resolve(Table& table, Packet& packet) {
+    Entry* entry = table.lookup(packet.slots.data());
+    if (entry == nullptr) {
+        DefaultEntry& otherwise = table.default_entry;
+        otherwise.count.add(packet.ingress_length);
+        if (!otherwise.set) return {kEnd, nullptr};
+        return chosen(table, otherwise.binding, packet);
+    }
+    entry->count.add(packet.ingress_length);
+    if (table.watches_hits()) watch_hit(table, *entry, packet);
+    CompiledProgram::Outcome outcome = chosen(table, entry->binding, packet);
+    outcome.action |= std::uint64_t{1} << 32;
+    return outcome;
+}
+
+CompiledProgram::Outcome Interpreter::chosen(const Table& table, const Binding& binding,
+                                             const Packet& packet) const {
+    if (binding.kind == Binding::Kind::kAction) return {binding.action, binding.parameters.data()};
+    const Member* member = binding.kind == Binding::Kind::kMember
+                               ? binding.member
+                               : program_.profiles[*table.profile]->select(*binding.group, packet);
+    if (member == nullptr) return {kEnd, nullptr};
+    return {member->action, member->parameters.data()};
 }
 
 void Interpreter::watch_hit(const Table& table, Entry& entry, Packet& packet) {
@@ -134,14 +137,6 @@ void Interpreter::watch_hit(const Table& table, Entry& entry, Packet& packet) {
     const bool bytes = program_.meters[*table.direct_meter].bytes;
     const unsigned color = entry.watch->meter.execute(bytes ? packet.ingress_length : 1, now_us_);
     assign_wide(table.meter_target, color, packet);
-}
-
-void Interpreter::call(std::uint32_t action, const std::uint64_t* parameters, Packet& packet) {
-    if (!compiled_) {
-        execute(logic_.actions[action], parameters, packet);
-    } else if (const CompiledProgram::Code code = compiled_->action(action)) {
-        code(packet.slots.data(), parameters, &packet, this, packet.headers.data(), arrays_.data());
-    }
 }
 
 void Interpreter::execute(const Action& action, const std::uint64_t* parameters, Packet& packet,

@@ -35,10 +35,7 @@ class Interpreter {
     void ingress(Packet& packet) { run(logic_.ingress, compiled_ ? compiled_->ingress() : nullptr, packet); }
     void egress(Packet& packet) { run(logic_.egress, compiled_ ? compiled_->egress() : nullptr, packet); }
     // Checksums are updated, headers are put before the payload.
-    void deparse(Packet& packet) {
-        update_checksums(packet);
-        writer_.write(packet);
-    }
+    void deparse(Packet& packet);
 
     static void set(Packet& packet, const std::optional<FieldRef>& field, std::uint64_t value) {
         if (field) packet.slots[field->slot] = value & mask64(field->width);
@@ -56,8 +53,9 @@ class Interpreter {
     }
     void run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet);
     std::uint32_t apply(Table& table, Packet& packet);
+    CompiledProgram::Outcome resolve(Table& table, Packet& packet);
+    CompiledProgram::Outcome chosen(const Table& table, const Binding& binding, const Packet& packet) const;
     void watch_hit(const Table& table, Entry& entry, Packet& packet);
-    void call(std::uint32_t action, const std::uint64_t* parameters, Packet& packet);
     void execute(const Action& action, const std::uint64_t* parameters, Packet& packet) {
         execute(action, parameters, packet, 0, action.primitives.size());
     }
@@ -86,7 +84,7 @@ class Interpreter {
     std::uint32_t next_state(const ParserState& state, const Packet& packet, std::uint32_t parsed) const;
     bool verify_checksums(Packet& packet);
     void update_checksums(Packet& packet);
-    bool holds(std::uint32_t checksum, Packet& packet);  // its condition
+    static bool holds(const Checksum& checksum, const Packet& packet);  // its condition
     void log(std::string message);
 
     Program& program_;

@@ -59,10 +59,16 @@ void Assembler::address(int reg, Word word) {
             bytes({0x80 | reg << 3 | 5});
             break;
         case Base::kStack:
-            bytes({0x80 | reg << 3 | 4, 0x24});
-            break;
+            stack_address(reg, std::size_t{word.index} * 8);
+            return;
     }
     number32(std::uint64_t{word.index} * 8);
+}
+
+// ModRM for [rsp + d], d in bytes.
+void Assembler::stack_address(int reg, std::size_t offset) {
+    bytes({0x80 | reg << 3 | 4, 0x24});
+    number32(offset);
 }
 
 void Assembler::enter(std::size_t stack_words) {
@@ -85,14 +91,6 @@ void Assembler::leave() {
     bytes({0x41, 0x5F, 0x41, 0x5E, 0x41, 0x5D, 0x41, 0x5C, 0x5D, 0x5B, 0xC3});
 }
 
-void Assembler::enter_leaf() {
-    bytes({0x53, 0x48, 0x89, 0xFB});  // push rbx; mov rbx, rdi
-}
-
-void Assembler::leave_leaf() {
-    bytes({0x5B, 0xC3});
-}
-
 void Assembler::clear_words(const std::vector<std::uint32_t>& words) {
     bytes({0x0F, 0x57, 0xC0});  // xorps xmm0, xmm0
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -108,61 +106,6 @@ void Assembler::clear_words(const std::vector<std::uint32_t>& words) {
 
 void Assembler::leave_plain() {
     bytes({0xC3});
-}
-
-void Assembler::load_field(std::uint32_t bit_offset, unsigned width) {
-    const std::uint32_t at = bit_offset / 8;
-    const unsigned shift = bit_offset % 8;
-    if (shift == 0 && width == 8) {
-        bytes({0x0F, 0xB6, 0x86});  // movzx eax, byte [rsi + d]
-        number32(at);
-    } else if (shift == 0 && width == 16) {
-        bytes({0x0F, 0xB7, 0x86});  // movzx eax, word [rsi + d]
-        number32(at);
-        bytes({0x66, 0xC1, 0xC0, 0x08});  // rol ax, 8
-    } else if (shift == 0 && width == 32) {
-        bytes({0x8B, 0x86});  // mov eax, [rsi + d]
-        number32(at);
-        bytes({0x0F, 0xC8});  // bswap eax
-    } else {
-        bytes({0x48, 0x8B, 0x86});  // mov rax, [rsi + d]
-        number32(at);
-        bytes({0x48, 0x0F, 0xC8});  // bswap rax
-        if (shift > 0) shift_left(shift);
-        if (width < 64) shift_right(64 - width, false);
-    }
-}
-
-void Assembler::store_field(std::uint32_t bit_offset, unsigned width) {
-    const std::uint32_t at = bit_offset / 8;
-    const unsigned shift = bit_offset % 8;
-    if (shift == 0 && width == 8) {
-        bytes({0x88, 0x86});  // mov [rsi + d], al
-    } else if (shift == 0 && width == 16) {
-        bytes({0x66, 0xC1, 0xC0, 0x08});  // rol ax, 8
-        bytes({0x66, 0x89, 0x86});        // mov [rsi + d], ax
-    } else if (shift == 0 && width == 32) {
-        bytes({0x0F, 0xC8});  // bswap eax
-        bytes({0x89, 0x86});  // mov [rsi + d], eax
-    } else if (shift == 0 && width == 64) {
-        bytes({0x48, 0x0F, 0xC8});  // bswap rax
-        bytes({0x48, 0x89, 0x86});  // mov [rsi + d], rax
-    } else {
-        const unsigned up = 64 - shift - width;
-        const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
-        alu_constant(Alu::kAnd, mask);
-        if (up > 0) shift_left(up);
-        bytes({0x48, 0x8B, 0x96});  // mov rdx, [rsi + d]
-        number32(at);
-        bytes({0x48, 0x0F, 0xCA});  // bswap rdx
-        bytes({0x48, 0xB9});        // mov rcx, imm64
-        number64(~(mask << up));
-        bytes({0x48, 0x21, 0xCA});  // and rdx, rcx
-        bytes({0x48, 0x09, 0xD0});  // or rax, rdx
-        bytes({0x48, 0x0F, 0xC8});  // bswap rax
-        bytes({0x48, 0x89, 0x86});  // mov [rsi + d], rax
-    }
-    number32(at);
 }
 
 void Assembler::load(Word from) {
@@ -251,6 +194,12 @@ void Assembler::flag(If condition) {
 
 void Assembler::test() {
     bytes({0x48, 0x85, 0xC0});
+}
+
+void Assembler::test_word(Word word) {
+    bytes({0x48, 0x83});  // cmp qword [..], 0
+    address(7, word);
+    bytes({0x00});
 }
 
 void Assembler::truth() {
@@ -345,6 +294,30 @@ void Assembler::call(const void* function, const void* pointer, std::uint64_t nu
     bytes({0x48, 0x89, 0xE9});  // mov rcx, rbp
     bytes({0x4D, 0x89, 0xE8});  // mov r8, r13
     bytes({0x48, 0xB8});        // mov rax, imm64
+    number64(std::bit_cast<std::uint64_t>(function));
+    bytes({0xFF, 0xD0});
+}
+
+void Assembler::call_with_array(const void* function, std::size_t array) {
+    bytes({0x4C, 0x89, 0xF7});  // mov rdi, r14
+    bytes({0x49, 0x8B, 0xB7});  // mov rsi, [r15 + d]
+    number32(8 * array);
+    bytes({0x4C, 0x89, 0xEA});  // mov rdx, r13
+    bytes({0x48, 0xB8});        // mov rax, imm64
+    number64(std::bit_cast<std::uint64_t>(function));
+    bytes({0xFF, 0xD0});        // call rax
+    bytes({0x48, 0x89, 0xD5});  // mov rbp, rdx
+}
+
+void Assembler::call_on_stack(const void* function, std::uint64_t number, std::size_t stack_offset,
+                              std::size_t size) {
+    bytes({0xBF});  // mov edi, imm32
+    number32(number);
+    bytes({0x48, 0x8D});  // lea rsi, [rsp + d]
+    stack_address(6, stack_offset);
+    bytes({0xBA});  // mov edx, imm32
+    number32(size);
+    bytes({0x48, 0xB8});  // mov rax, imm64
     number64(std::bit_cast<std::uint64_t>(function));
     bytes({0xFF, 0xD0});
 }

@@ -36,6 +36,7 @@ class Assembler {
         Base base;
         std::uint32_t index;
     };
+    static Word slot(std::uint32_t index) { return {Base::kSlots, index}; }
     // Operations of rax with another word.
     enum class Alu : std::uint8_t {
         kAdd = 0x03,
@@ -64,15 +65,35 @@ class Assembler {
     void enter(std::size_t stack_words);  // keeps the registers, takes the arguments over
     void leave();
 
-    // The short form, for code that calls nothing: slots and bytes of the packet (rsi) are its arguments.
-    void enter_leaf();
-    void leave_leaf();
     // Of code that has words alone: sets the words given, in ascending order, to 0.
     void clear_words(const std::vector<std::uint32_t>& words);
     void leave_plain();
+
+    // --- machine_code_headers.cpp: parser and deparser. They have slots, bytes of the packet from the
+    // present header on (rsi), states of headers (r12), the header's place in the buffer (r14); the parser
+    // the number of bytes that are left (r13), the deparser the buffer (r13).
+    void enter_parser(std::size_t stack_words);
+    void need_bytes(std::uint32_t count, Label otherwise);
+    void take_header(std::uint32_t state_offset,
+                     std::uint32_t count);  // it lies here; the next one behind it
+    void skip_header(std::uint32_t count);  // the same of bytes that are none
+    void pass_bytes(std::uint32_t count);   // after a header's fields have been loaded
+    void keep_error();                      // rax
+    void set_bad();
+    void leave_parser();  // place, error << 32, bad << 63
+    void enter_deparser(std::size_t stack_words);
+    // Goes back by a header's length; to one of two places where it does not lie here, or nothing was
+    // written.
+    void before_header(std::uint32_t state_offset, std::uint32_t count, Label elsewhere, Label clean);
+    void leave_deparser(Label elsewhere);  // the place; UINT32_MAX from there
     // A field of 1 to 64 bits of the packet's bytes, big-endian, within 8 bytes from its first one.
     void load_field(std::uint32_t bit_offset, unsigned width);
     void store_field(std::uint32_t bit_offset, unsigned width);
+    // A number of whole bytes, big-endian, to the stack; may write up to eight.
+    void put_bytes(std::size_t stack_offset, unsigned bytes);
+    // Adds a word, shifted, to rax.
+    void add_shifted(Word word, unsigned shift);
+    void fold_to_16_bits();  // a sum in ones' complement; leaves its complement
 
     void load(Word from);  // rax = word
     void store(Word to);
@@ -101,6 +122,12 @@ class Assembler {
     void set_exit(std::size_t offset);
     void jump_if_exit(std::size_t offset, Label to);
 
+    // A function of C++ of the interpreter, an element of the list of arrays and the packet: rax is one half
+    // of its result, the other one becomes the parameters.
+    void call_with_array(const void* function, std::size_t array);
+    // A function of C++ of a number, bytes on the stack and how many.
+    void call_on_stack(const void* function, std::uint64_t number, std::size_t stack_offset,
+                       std::size_t size);
     // A function of C++; its arguments are the interpreter, a pointer, a number, the parameters, the packet.
     void call(const void* function, const void* pointer, std::uint64_t number);
 
@@ -110,6 +137,7 @@ class Assembler {
     void jump_if(If condition, Label to);
     void compare_result(std::uint32_t value);  // of a function, 32 bits
     void test();                               // rax with itself
+    void test_word(Word word);                 // a word with 0
 
     // All labels are placed.
     const std::vector<std::uint8_t>& finish();
@@ -119,6 +147,7 @@ class Assembler {
     void number32(std::uint64_t value);
     void number64(std::uint64_t value);
     void address(int reg, Word word);
+    void stack_address(int reg, std::size_t offset);
     void load_other(int reg, Word from);
     void load_array(std::size_t array);
     static bool is_small(std::uint64_t value);

@@ -1,4 +1,4 @@
-// The parser, and checksums.
+// The parser, checksums, and the deparser's way.
 #include <algorithm>
 #include <array>
 
@@ -38,13 +38,9 @@ bool Interpreter::extract(const ParserOp& op, std::uint32_t index, Packet& packe
         error = logic_.parser.packet_too_short;
         return false;
     }
-    std::uint8_t* here = packet.data() + parsed;
-    if (const auto code = compiled_ ? compiled_->extract(index) : nullptr) {
-        code(packet.slots.data(), here);
-    } else {
-        for (const FieldMove& move : header.extract)
-            extract_words(here, move.bit_offset, move.width, &packet.slots[move.slot]);
-    }
+    const std::uint8_t* here = packet.data() + parsed;
+    for (const FieldMove& move : header.extract)
+        extract_words(here, move.bit_offset, move.width, &packet.slots[move.slot]);
     HeaderOps::mark_valid(header, packet);
     packet.headers[index] = {static_cast<std::uint16_t>(packet.start + parsed), false};
     parsed += header.bytes;
@@ -157,14 +153,22 @@ std::uint32_t Interpreter::walk(Packet& packet, std::uint32_t& parsed) {
                 return error;
             }
         }
-        const auto select = compiled_ ? compiled_->select(at) : nullptr;
-        at = select != nullptr ? select(packet.slots.data(), packet.data())
-                               : next_state(state, packet, parsed);
+        at = next_state(state, packet, parsed);
     }
     return error;
 }
 
 void Interpreter::parse(Packet& packet) {
+    if (const auto code = compiled_ ? compiled_->parse() : nullptr) {
+        const std::uint64_t result =
+            code(packet.slots.data(), packet.data(), packet.headers.data(), packet.length, packet.start);
+        const auto place = static_cast<std::uint32_t>(result);
+        packet.length -= place - packet.start;
+        packet.start = place;
+        set(packet, logic_.target.parser_error, result >> 32 & INT32_MAX);
+        set(packet, logic_.target.checksum_error, result >> 63);
+        return;
+    }
     std::uint32_t parsed = 0;
     const std::uint32_t error = walk(packet, parsed);
     packet.start += parsed;
@@ -178,29 +182,40 @@ bool Interpreter::verify_checksums(Packet& packet) {
     for (const std::uint32_t index : logic_.verified) {
         const Checksum& checksum = logic_.checksums[index];
         if (!checksum.target_metadata && packet.slots[checksum.target_valid_slot] == 0) continue;
-        if (!holds(index, packet)) continue;
+        if (!holds(checksum, packet)) continue;
         good &=
             logic_.calculations[checksum.calculation].compute(packet) == packet.slots[checksum.target.slot];
     }
     return good;
 }
 
+void Interpreter::deparse(Packet& packet) {
+    if (const auto code = compiled_ ? compiled_->deparse() : nullptr) {
+        const std::uint32_t first =
+            code(packet.slots.data(), packet.headers.data(), packet.buffer.get(), packet.start);
+        if (first != UINT32_MAX) {
+            packet.length += packet.start - first;
+            packet.start = first;
+            return;
+        }
+    } else {
+        update_checksums(packet);
+    }
+    writer_.write(packet);
+}
+
 void Interpreter::update_checksums(Packet& packet) {
     for (const std::uint32_t index : logic_.deparser.checksums) {
         const Checksum& checksum = logic_.checksums[index];
-        if (!holds(index, packet)) continue;
+        if (!holds(checksum, packet)) continue;
         const std::uint64_t value = logic_.calculations[checksum.calculation].compute(packet);
         packet.slots[checksum.target.slot] = value & mask64(checksum.target.width);
         packet.headers[checksum.target.header].dirty = true;
     }
 }
 
-bool Interpreter::holds(std::uint32_t index, Packet& packet) {
-    const Checksum& checksum = logic_.checksums[index];
-    if (!checksum.conditional) return true;
-    if (const auto code = compiled_ ? compiled_->condition(index) : nullptr)
-        return code(packet.slots.data(), nullptr, &packet, this, packet.headers.data(), arrays_.data()) != 0;
-    return checksum.condition.eval(frame_of(packet)) != 0;
+bool Interpreter::holds(const Checksum& checksum, const Packet& packet) {
+    return !checksum.conditional || checksum.condition.eval(frame_of(packet)) != 0;
 }
 
 }  // namespace csaud::sw
