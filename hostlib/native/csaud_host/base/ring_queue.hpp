@@ -14,6 +14,8 @@ class RingQueue {
     std::size_t size() const noexcept { return size_; }
 
     T& front() noexcept { return slots_[head_]; }
+    // From the front on.
+    T& at(std::size_t place) noexcept { return slots_[(head_ + place) & (slots_.size() - 1)]; }
 
     void push(T value) {
         if (size_ == slots_.size()) grow();

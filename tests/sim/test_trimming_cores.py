@@ -1,0 +1,30 @@
+"""The cores of the transports for trimming fabrics: windows, path policies, pulls, each by itself."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+ROOT = HERE.parents[1]
+NATIVE = ROOT / "sim" / "native"
+CORES = ("ndp_sender", "nscc", "packet_ledger", "path_policy", "uec_receiver", "uec_sender")
+
+
+@pytest.fixture(scope="module")
+def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("trimming") / "probe"
+    sources = [NATIVE / "csaud_sim" / "baselines" / f"{core}.cpp" for core in CORES]
+    options = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
+    includes = [f"-I{NATIVE}", f"-I{ROOT / 'hostlib' / 'native'}"]
+    subprocess.run(
+        ["g++", *options, *includes, "-o", made, HERE / "trimming_probe.cpp", *sources], check=True
+    )
+    return made
+
+
+@pytest.mark.parametrize("core", ["oblivious", "bitmap", "reps", "mixed", "nscc", "uec", "ndp", "pacer"])
+@pytest.mark.parametrize("seed", range(4))
+def test_core(probe: Path, core: str, seed: int) -> None:
+    done = subprocess.run([probe, core, str(seed)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "OK", "")
