@@ -2,6 +2,7 @@
 middle."""
 
 from contextlib import ExitStack
+from pathlib import Path
 
 from csaud_controller.inventory import interface
 from csaud_controller.run.directory import RunDir
@@ -23,6 +24,9 @@ class Bmv2Switches:
         self.namespace = self._stack.enter_context(NetworkNamespace())
         self.processes: dict[str, Process] = {}
         self._cables = {frozenset((e.a, e.b)): f"cable{n}" for n, e in enumerate(self._fabric.edges)}
+        for which in ("all", "default"):  # what the kernel says of itself is no packet that a switch forwarded
+            with self.namespace.entered():
+                Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1")
         for edge in self._fabric.edges:
             cable = self._cables[frozenset((edge.a, edge.b))]
             self.namespace.ip(f"link add {cable} type bridge group_fwd_mask {_LLDP}")

@@ -85,6 +85,8 @@ class Change:
     what: str
     up: bool
     why: str
+    link: End | None = None
+    """The `a` end of the link, where it is about one."""
 
 
 @dataclass
@@ -216,15 +218,16 @@ class LinkMonitor:
 
     def _tried(self, name: str) -> list[Change]:
         """What the trials of a switch say by now. A link without packets tells of the link where others have
-        some, and of the switch where none has."""
-        switch, found, changes = self._switches[name], self._trials.missed(name), list[Change]()
-        missed = {
+        had some since, and of the switch where none has."""
+        switch, found, changes = self._switches[name], self._trials.outcomes(name), list[Change]()
+        tried = {
             d: found[d.origin]
             for d in self._out_of[name]
             if d.origin in found and (self._heard[d].up or d in self._lost_on_trial)
         }
-        passing = [d for d, times in missed.items() if times == 0]
-        lost = [d for d, times in missed.items() if times is not None and times >= MISSES]
+        passing = {d: each.since for d, each in tried.items() if each is not None and each.missed == 0}
+        lost = {d: each.since for d, each in tried.items() if each is not None and each.missed >= MISSES}
+        passed = max(passing.values(), default=0)
         if passing and not switch.alive:
             self._set_alive(name, True)
             self._trials.forget(name)  # what the others missed, they missed before
@@ -234,12 +237,12 @@ class LinkMonitor:
                 self._lost_on_trial.remove(direction)
                 changes += self._turn(direction, True, f"packets come through {name} again")
         if passing:
-            for direction in lost:
-                if self._heard[direction].up:
+            for direction, since in lost.items():
+                if self._heard[direction].up and passed > since:
                     self._lost_on_trial.add(direction)
                     changes += self._turn(direction, False, f"nothing comes through {name} to {direction.at}")
-        elif lost and len(lost) == len(missed):
-            changes += self._nothing_comes(name, lost)
+        elif lost and len(lost) == len(tried):
+            changes += self._nothing_comes(name, [*lost])
         return changes
 
     def _nothing_comes(self, name: str, lost: list[Direction]) -> list[Change]:
@@ -267,7 +270,7 @@ class LinkMonitor:
             return []
         self._dead_links.symmetric_difference_update({edge.ends[0]})
         self._look()
-        return [Change(_name(edge), up, why)]
+        return [Change(link_name(edge), up, why, edge.ends[0])]
 
     def _newest_heard(self, name: str, but: str) -> int:
         """The newest round of whose probes one from this switch was heard, of those not sent to `but`."""
@@ -374,5 +377,6 @@ class LinkMonitor:
         return max((self._heard[d].heard_before(told) for d in self._out_of_same[direction]), default=0)
 
 
-def _name(edge: Edge) -> str:
+def link_name(edge: Edge) -> str:
+    """What people call it."""
     return f"{edge.a}-{edge.b}"

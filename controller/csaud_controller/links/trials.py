@@ -57,6 +57,15 @@ class Orders:
     """By switch: the ports at which it is to say how many packets have come in."""
 
 
+class Outcome(NamedTuple):
+    """Of the trials of one direction."""
+
+    missed: int
+    """In a row, until now; 0: the last one passed."""
+    since: int
+    """Round in which the packets of the first of those, or of the one that passed, were sent."""
+
+
 @dataclass
 class _Trial:
     """Of the direction from a switch without a session to a neighbour."""
@@ -71,8 +80,7 @@ class _Trial:
     proven: bool = False
     """Probes that a sender was given after the packets have been heard."""
     number: int = 0
-    missed: int = 0
-    """In a row."""
+    outcome: Outcome = Outcome(0, 0)
 
 
 @dataclass
@@ -169,15 +177,20 @@ class Trials:
         before, trial.seen, trial.asked = trial.seen, packets, False
         if before is None or (packets == before and not self._was_sent(trial)):
             return None
-        trial.missed = 0 if packets != before else trial.missed + 1
+        began = self._round if trial.sent is None else trial.sent
+        missed, since = trial.outcome
+        if packets != before:
+            trial.outcome = Outcome(0, began)
+        else:
+            trial.outcome = Outcome(missed + 1, since if missed else began)
         trial.number, trial.sent, trial.proven = trial.number + 1, None, False
         return end
 
-    def missed(self, name: str) -> Mapping[End, int | None]:
-        """Of a switch on trial: trials missed in a row, by its end of each link that is tried; None: the
-        first has not ended yet."""
+    def outcomes(self, name: str) -> Mapping[End, Outcome | None]:
+        """Of a switch on trial, by its end of each link that is tried; None: the first trial has not ended
+        yet."""
         return {
-            end: t.missed if t.number else None
+            end: t.outcome if t.number else None
             for end, t in self._trials.items()
             if end.node == name and (t.number or t.sent is not None)
         }
