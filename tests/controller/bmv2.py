@@ -24,7 +24,10 @@ class Bmv2Switches:
         self.namespace = self._stack.enter_context(NetworkNamespace())
         self.processes: dict[str, Process] = {}
         self._cables = {frozenset((e.a, e.b)): f"cable{n}" for n, e in enumerate(self._fabric.edges)}
-        for which in ("all", "default"):  # what the kernel says of itself is no packet that a switch forwarded
+        for which in (
+            "all",
+            "default",
+        ):  # what the kernel says of itself is no packet that a switch forwarded
             with self.namespace.entered():
                 Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("1")
         for edge in self._fabric.edges:

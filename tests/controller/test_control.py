@@ -13,6 +13,7 @@ from csaud_controller.control.client import RefusedError, ask, wait_served
 from csaud_controller.control.server import ControlServer
 from csaud_controller.desired.changes import Changes
 from csaud_controller.desired.store import Stored
+from csaud_controller.policy.drains import Drain, Drains
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
@@ -25,6 +26,7 @@ Ask = Callable[..., Awaitable[dict[str, Any]]]
 BEFORE = Intent(
     policy=Policy(spray="flowlet", trim_dscp=11, denied_paths=(5,)),
     faults=Faults(rules=(FaultRule(probability=0.01), FaultRule(where="l1-s2", probability=0.5))),
+    drains=Drains(rules=(Drain(what="l1-s1"),)),
 )
 """Nothing in it is a default, so that whatever is lost shows."""
 
@@ -99,6 +101,21 @@ WORSE = FaultRule(probability=0.2, signalled=True)
         ),
         ("fault.clear", {"where": None}, BEFORE.model_copy(update={"faults": Faults()})),
         ("fault.clear", {}, BEFORE.model_copy(update={"faults": Faults()})),
+        ("links", {}, BEFORE),
+        (
+            "drain.set",
+            {"what": "l2-s1"},
+            BEFORE.model_copy(update={"drains": Drains(rules=(Drain(what="l1-s1"), Drain(what="l2-s1")))}),
+        ),
+        (
+            "drain.set",
+            {"what": "l1-s2", "force": True},
+            BEFORE.model_copy(
+                update={"drains": Drains(rules=(Drain(what="l1-s1"), Drain(what="l1-s2", force=True)))}
+            ),
+        ),
+        ("drain.clear", {"what": "l1-s1"}, BEFORE.model_copy(update={"drains": Drains()})),
+        ("drain.clear", {}, BEFORE.model_copy(update={"drains": Drains()})),
     ],
 )
 def test_a_request_changes_what_it_names_and_nothing_else(op: str, arguments: dict, after: Intent) -> None:
@@ -123,6 +140,10 @@ def test_a_request_changes_what_it_names_and_nothing_else(op: str, arguments: di
         ("fault.set", {"rule": {"where": "l1"}}),
         ("fault.clear", {"where": "l2-s2"}),
         ("fault.clear", {"where": ["uplinks"]}),
+        ("drain.set", {"what": "l1-s2"}),
+        ("drain.set", {"what": "l1-l2"}),
+        ("drain.set", {}),
+        ("drain.clear", {"what": "s2"}),
         ("changes", {"since": "yesterday"}),
         ("alarms", {"since": None}),
         ("paths.report", {"host": "10.0.1.1", "rank": 0, "tx": [1], "lost": [0]}),

@@ -24,6 +24,7 @@ from csaud_controller.desired.changes import Changes
 from csaud_controller.desired.keeper import Keeper, NotKeptError, Save
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
+from csaud_controller.links.health import LinkHealth
 from csaud_controller.links.monitor import Change, LinkMonitor
 from csaud_controller.links.probes import Probe
 from csaud_controller.paths.host_reports import HostPaths
@@ -85,7 +86,8 @@ class FabricController:
         self._round = self._rewired_in = 0
         self._monitor = LinkMonitor(fabric, stall_ns=round(3.5e9 * probe_interval_s))
         self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
-        self._live = self._monitor.live()
+        self._health = LinkHealth(fabric)
+        self._live = self._view(self.intent)
         self._wanted = Wanted(fabric, assigned(fabric, Assigned(target, artifacts)))
         self._desired: dict[str, TableState] = {}
         self._desired_generation = self.generation
@@ -138,12 +140,13 @@ class FabricController:
             self._is_at(revision)
             before = self.intent
             intent = change(before) if callable(change) else change
-            self._wanted.check(intent, self._live)
+            self._wanted.check(intent, self._view(intent))
             following = self.revision + (intent != before)
             await self._keeper.keep(
                 self._current().model_copy(update={"intent": intent, "revision": following})
             )
             self.intent, self.revision = intent, following
+            self._live = self._view(intent)
             self.generation += 1
             if (noted := self.changes.add(before, intent, self.generation)) is not None:
                 LOG.info("asked for: %s", "; ".join(noted.what))
@@ -169,7 +172,8 @@ class FabricController:
             self.generation += 1
             self.fabric, self._wanted, self.tasks = wanted.fabric, wanted, tasks
             self._monitor = self._rewired(wanted.fabric)
-            self._live, self._rewired_in = self._monitor.live(), self._round
+            self._health.follow(wanted.fabric)
+            self._live, self._rewired_in = self._view(self.intent), self._round
             if what:
                 LOG.info("asked for: %s", "; ".join(what))
                 self.changes.note(what, self.intent, self.generation)
@@ -180,19 +184,25 @@ class FabricController:
     def plan_fabric(self, fabric: Fabric) -> dict[str, Any]:
         """What `change_fabric` would change, as JSON values; its errors."""
         wanted = self._wanted_of(fabric)
-        after = wanted.states(self.intent, self._rewired(wanted.fabric).live())
+        after = wanted.states(self.intent, self._view(self.intent, self._rewired(wanted.fabric)))
         return {**wiring_changes(self.fabric, wanted.fabric), "tables": table_changes(self._desired, after)}
 
     def plan_intent(self, intent: Intent) -> dict[str, Any]:
         """What `change` would write, as JSON values; its errors."""
-        self._wanted.check(intent, self._live)
-        after = Wanted(self.fabric, self._wanted.of).states(intent, self._live)
+        live = self._view(intent)
+        self._wanted.check(intent, live)
+        after = Wanted(self.fabric, self._wanted.of).states(intent, live)
         return {"tables": table_changes(self._desired, after)}
+
+    def _view(self, intent: Intent, monitor: LinkMonitor | None = None) -> LiveView:
+        """What can carry packets, where this is asked for; `monitor`: that of another fabric."""
+        monitor = monitor or self._monitor
+        return intent.drains.seen_in(monitor.fabric, self._health.seen_in(monitor.fabric, monitor.live()))
 
     def _wanted_of(self, fabric: Fabric) -> Wanted:
         fabric = following(self.fabric, fabric)
         wanted = Wanted(fabric, assigned(fabric, Assigned(self.target, self.artifacts)))
-        wanted.check(self.intent, self._rewired(fabric).live())
+        wanted.check(self.intent, self._view(self.intent, self._rewired(fabric)))
         return wanted
 
     def _rewired(self, fabric: Fabric) -> LinkMonitor:
@@ -228,7 +238,6 @@ class FabricController:
     def status(self) -> dict[str, Any]:
         """Everything that `csaud fabric show` tells, as JSON values."""
         live = self._live
-        dead = {str(end) for end in live.dead_links}
         return {
             "fabric": self.fabric.name,
             "target": "+".join(dict.fromkeys(each.target.name for each in self._wanted.of.values())),
@@ -243,14 +252,7 @@ class FabricController:
                 }
                 for name, task in self.tasks.items()
             },
-            "links": [
-                {
-                    "a": str(a),
-                    "b": str(b),
-                    "up": str(a) not in dead and not {a.node, b.node} & live.dead_switches,
-                }
-                for a, b in (edge.ends for edge in self.fabric.switch_edges())
-            ],
+            "links": self.links(),
             "miswired": {str(at): str(origin) for at, origin in self._monitor.miswired.items()},
             "probes": {"interval_s": self._probe_interval_s, "rounds": self._round},
             "events": [*self.events][-100:],
@@ -258,6 +260,27 @@ class FabricController:
             "not_kept": self._keeper.error,
             "alarms": {"total": self.alarms.total, "by_port": dict(self.alarms.by_port)},
         }
+
+    def links(self) -> list[dict[str, Any]]:
+        """Those between switches, in the fabric's order, as JSON values: whether they are up, and why they
+        are not used where they are not."""
+        live, seen, now = self._live, self._monitor.live(), time.monotonic_ns()
+        return [
+            {
+                "a": str(edge.ends[0]),
+                "b": str(edge.ends[1]),
+                "up": seen.carries(edge),
+                "drained": edge.ends[0] in live.drained,
+                "doubted": edge.ends[0] in live.doubted,
+                "closed": edge.ends[0] in live.closed,
+                "out": [
+                    *self._health.why_out(edge, seen, now),
+                    *self.intent.drains.why_out(self.fabric, edge),
+                ],
+                **self._health.describe(edge, now),
+            }
+            for edge in self.fabric.switch_edges()
+        ]
 
     @property
     def live(self) -> LiveView:
@@ -287,6 +310,7 @@ class FabricController:
                 probed = self.fabric
                 ends = {name: [End(name, port) for port in probed.uplinks(name)] for name in self.tasks}
             self._changed(self._monitor.judge(time.monotonic_ns()))
+            self._told(self._health.settle(self._monitor.live(), time.monotonic_ns()))
             self._round += 1
             self._monitor.round_begins(self._round)
             trials = self._monitor.trials(time.monotonic_ns())
@@ -330,14 +354,23 @@ class FabricController:
         self._settled.set()
 
     def _changed(self, changes: list[Change]) -> None:
-        if not changes:
-            return
+        """The link monitor has found something."""
+        if changes:
+            self._told(self._health.take(changes, time.monotonic_ns()))
+            self._look()
+
+    def _told(self, changes: list[Change]) -> None:
         for change in changes:
             level = logging.INFO if change.up else logging.WARNING
             LOG.log(level, "%s %s: %s", change.what, "up" if change.up else "down", change.why)
             self.events.append({"time": time.time(), "what": change.what, "up": change.up, "why": change.why})
+        if changes:
+            self._look()
+
+    def _look(self) -> None:
+        """Compute anew where what can carry packets has changed."""
         self._settled.set()
-        live = self._monitor.live()
+        live = self._view(self.intent)
         if live != self._live:
             self._live = live
             self.generation += 1
@@ -371,6 +404,6 @@ class FabricController:
         return Stored(
             intent=self.intent,
             revision=self.revision,
-            dead_links=tuple(sorted(self._live.dead_links)),
+            dead_links=tuple(sorted(self._monitor.live().dead_links)),
             election_id=self._election_id,
         )

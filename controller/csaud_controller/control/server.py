@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from csaud_controller.base.yamlfile import mistake
 from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ConflictError, ControlError
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.control.maintenance import Maintenance
 from csaud_controller.control.peers import Reporters, listen_at, peer_of
 from csaud_controller.desired.keeper import NotKeptError
 from csaud_controller.inventory import Fabric
@@ -32,6 +33,7 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.program.artifacts import ArtifactsError
+from csaud_controller.switches.readings import CountersError
 from csaud_controller.switches.tls import TlsError
 
 LOG = logging.getLogger("csaud.controller")
@@ -80,6 +82,7 @@ class ControlServer:
             "paths.stats": self._paths_stats,
             "wait": self._wait,
             "stop": self._stop,
+            **Maintenance(controller, self._change).ops,
         }
 
     @property
@@ -168,6 +171,8 @@ class ControlServer:
             return _refusal(f"the request lacks {error}")
         except ConflictError as error:
             return _refusal(str(error), "conflict")
+        except CountersError as error:
+            return _refusal(str(error), "failed")
         except (NotKeptError, TlsError, ArtifactsError) as error:
             return _refusal(f"nothing was changed: {error}", "failed")
 
@@ -183,7 +188,7 @@ class ControlServer:
 
         def changed(intent: Intent) -> Intent:
             policy = Policy.model_validate({**intent.policy.model_dump(), **patch})
-            return Intent(policy=policy, faults=intent.faults)
+            return intent.model_copy(update={"policy": policy})
 
         return await self._change(changed, request)
 
@@ -203,7 +208,7 @@ class ControlServer:
     async def _fault_set(self, request: Request) -> Answer:
         rule = FaultRule.model_validate(request["rule"])
         return await self._change(
-            lambda intent: Intent(policy=intent.policy, faults=intent.faults.with_rule(rule)), request
+            lambda intent: intent.model_copy(update={"faults": intent.faults.with_rule(rule)}), request
         )
 
     async def _fault_clear(self, request: Request) -> Answer:
@@ -215,7 +220,7 @@ class ControlServer:
             except KeyError:
                 known = ", ".join(rule.where for rule in intent.faults.rules) or "no fault at all"
                 raise ValueError(f"no fault is set for {where}; there is {known}") from None
-            return Intent(policy=intent.policy, faults=faults)
+            return intent.model_copy(update={"faults": faults})
 
         return await self._change(cleared, request)
 

@@ -1,4 +1,4 @@
-"""What users asked for over time: changes of policy and faults, and when each of them was in force."""
+"""What users asked for over time: changes of policy, faults and drains, and when each was in force."""
 
 from __future__ import annotations
 
@@ -87,6 +87,8 @@ def _flat(intent: Intent) -> Iterator[tuple[str, str]]:
         told = "signalled" if rule["signalled"] else "silent"
         kinds = "+".join(rule["kinds"])
         yield f"fault {rule['where']}", f"{rule['probability']:g} of {kinds}, {told}, seed {rule['seed']}"
+    for drain in intent.drains.rules:
+        yield f"drain {drain.what}", "by force" if drain.force else "yes"
 
 
 def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:

@@ -66,6 +66,9 @@ class Outcome(NamedTuple):
     """Round in which the packets of the first of those, or of the one that passed, were sent."""
 
 
+_UNTRIED = Outcome(0, 0)
+
+
 @dataclass
 class _Trial:
     """Of the direction from a switch without a session to a neighbour."""
@@ -80,7 +83,7 @@ class _Trial:
     proven: bool = False
     """Probes that a sender was given after the packets have been heard."""
     number: int = 0
-    outcome: Outcome = Outcome(0, 0)
+    outcome: Outcome = _UNTRIED
 
 
 @dataclass

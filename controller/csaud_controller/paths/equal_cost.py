@@ -6,6 +6,7 @@ the inventory alone: a link that fails changes the members of groups, never a ro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
@@ -18,7 +19,11 @@ FIRST_LOCAL_GROUP = 0x8000
 
 
 _Neighbours = dict[str, dict[int, str]]
-"""For each live switch: its ports that lead over a live link to another live switch, and to which."""
+"""For each live switch: its ports that lead over a usable link to another live switch, and to which."""
+_Choices = list[_Neighbours]
+"""By preference: a switch takes the first in which it has a way that is as short as in the last. So each step
+leads nearer in the last, whatever the next switch has heard of: nothing goes round in circles while drains
+are on their way to the switches."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +68,28 @@ def next_ports(fabric: Fabric, destination: str, live: LiveView = ALL_UP) -> dic
     that lost its link to a leaf then has no path there, rather than one down through another leaf and up
     again.
     """
-    return _next_ports(fabric, destination, _live_neighbours(fabric, live))
+    return _preferred_ports(fabric, destination, _choices(fabric, live))
 
 
-def _next_ports(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, tuple[int, ...]]:
+def _preferred_ports(fabric: Fabric, destination: str, choices: _Choices) -> dict[str, tuple[int, ...]]:
+    if len(choices) == 1:
+        return _next_ports(fabric, destination, choices[0])
+    shortest = _distances(fabric, destination, choices[-1])
+    found = _next_ports(fabric, destination, choices[0], shortest)
+    for neighbours in choices[1:]:
+        if not all(found.values()):
+            others = _next_ports(fabric, destination, neighbours, shortest)
+            found = {switch: ports or others[switch] for switch, ports in found.items()}
+    return found
+
+
+def _next_ports(
+    fabric: Fabric,
+    destination: str,
+    neighbours: _Neighbours,
+    shortest: Mapping[str, int] | None = None,
+) -> dict[str, tuple[int, ...]]:
+    """None for a switch that has no way as short as `shortest`."""
     far = _distances(fabric, destination, neighbours)
     edge_switches = fabric.edge_switches
     nearer = {
@@ -75,10 +98,20 @@ def _next_ports(fabric: Fabric, destination: str, neighbours: _Neighbours) -> di
     found: dict[str, tuple[int, ...]] = {}
     for switch in fabric.switches:
         if switch != destination:
-            next_distance = far.get(switch, 0) - 1
-            ports = neighbours[switch].items() if next_distance >= 0 else ()
-            found[switch] = tuple(port for port, peer in ports if nearer.get(peer) == next_distance)
+            distance = far.get(switch, 0)
+            wanted = distance if shortest is None else shortest.get(switch, 0)
+            ports = neighbours[switch].items() if 0 < distance <= wanted else ()
+            found[switch] = tuple(port for port, peer in ports if nearer.get(peer) == distance - 1)
     return found
+
+
+def in_need(fabric: Fabric, destination: str, live: LiveView) -> set[str]:
+    """Switches that would need drained links on their way to `destination`."""
+    dead = live.dead_links | live.closed
+    whole = _neighbours(fabric, live, dead)
+    shortest = _distances(fabric, destination, whole)
+    spared = _next_ports(fabric, destination, _neighbours(fabric, live, dead | live.drained), shortest)
+    return {switch for switch, ports in spared.items() if not ports and switch in shortest}
 
 
 def _distances(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, int]:
@@ -117,9 +150,9 @@ NextPorts = dict[str, dict[str, tuple[int, ...]]]
 
 def all_next_ports(fabric: Fabric, live: LiveView = ALL_UP) -> NextPorts:
     """`next_ports` to every switch with hosts."""
-    neighbours = _live_neighbours(fabric, live)
+    choices = _choices(fabric, live)
     return {
-        name: _next_ports(fabric, name, neighbours) for name in fabric.switches if fabric.host_ports(name)
+        name: _preferred_ports(fabric, name, choices) for name in fabric.switches if fabric.host_ports(name)
     }
 
 
@@ -136,7 +169,10 @@ def switch_groups(fabric: Fabric, live: LiveView, found: NextPorts) -> dict[str,
             remote_group(fabric, destination): ports[switch]
             for destination, ports in views[view].items()
             if destination != switch
-        } | {FIRST_LOCAL_GROUP + port: (port,) for port in fabric.host_ports(switch)}
+        } | {
+            FIRST_LOCAL_GROUP + port: () if End(switch, port) in live.closed else (port,)
+            for port in fabric.host_ports(switch)
+        }
     return result
 
 
@@ -164,13 +200,16 @@ def host_paths(fabric: Fabric, src: str, dst: str, live: LiveView = ALL_UP) -> l
     return paths
 
 
-def _live_neighbours(fabric: Fabric, live: LiveView) -> dict[str, dict[int, str]]:
-    """For each live switch: its ports that lead over a live link to another live switch, and to which."""
-    result: dict[str, dict[int, str]] = {
-        name: {} for name in fabric.switches if name not in live.dead_switches
-    }
+def _choices(fabric: Fabric, live: LiveView) -> _Choices:
+    return [_neighbours(fabric, live, without) for without in live.preferences]
+
+
+def _neighbours(fabric: Fabric, live: LiveView, without: frozenset[End]) -> _Neighbours:
+    """For each live switch: its ports that lead to another live switch, and to which, but for the links
+    `without`."""
+    result: _Neighbours = {name: {} for name in fabric.switches if name not in live.dead_switches}
     for a, b in fabric.switch_ends:
-        if a not in live.dead_links and a.node in result and b.node in result:
+        if a not in without and a.node in result and b.node in result:
             result[a.node][a.port] = b.node
             result[b.node][b.port] = a.node
     return {name: dict(sorted(ports.items())) for name, ports in result.items()}

@@ -1,26 +1,48 @@
-"""What of the fabric can carry packets at present."""
+"""What of the fabric can carry packets at present, and what should not as long as there is another way."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from csaud_controller.inventory import End, Fabric
+from csaud_controller.inventory import Edge, End, Fabric
 
 
 @dataclass(frozen=True)
 class LiveView:
-    """What of the fabric can carry packets at present."""
+    """What of the fabric can carry packets at present. Links are named by the `a` end of their edge.
+
+    Links that are drained or doubted carry nothing but what has no other way: a switch that is left with
+    nothing else keeps them, so that packets that are on their way to it when a link is drained still arrive,
+    whatever the order in which switches hear of it.
+    """
 
     dead_links: frozenset[End] = frozenset()
-    """The `a` ends of edges that are down."""
     dead_switches: frozenset[str] = frozenset()
+    drained: frozenset[End] = frozenset()
+    """Taken out by an operator."""
+    doubted: frozenset[End] = frozenset()
+    """Taken out by the controller, as they fail again and again or lose packets. Used before drained ones."""
+    closed: frozenset[End] = frozenset()
+    """Links, drained by force, that carry nothing even where there is no other way; and ports of drained
+    hosts, by the switch's end."""
 
     def seen_from(self, switch: str) -> LiveView:
         """A switch that is being programmed is itself taken to be alive."""
         if switch not in self.dead_switches:
             return self
-        return LiveView(self.dead_links, self.dead_switches - {switch})
+        return replace(self, dead_switches=self.dead_switches - {switch})
+
+    def carries(self, edge: Edge) -> bool:
+        """Whether a link and both its switches are alive."""
+        return edge.ends[0] not in self.dead_links and not {edge.a, edge.b} & self.dead_switches
+
+    @property
+    def preferences(self) -> list[frozenset[End]]:
+        """The links to do without, from as many as possible to as few as possible."""
+        dead = self.dead_links | self.closed
+        found = [dead | self.drained | self.doubted, dead | self.drained, dead]
+        return [links for n, links in enumerate(found) if n == 0 or links != found[n - 1]]
 
 
 ALL_UP = LiveView()
@@ -28,10 +50,15 @@ ALL_UP = LiveView()
 
 def live_view(fabric: Fabric, status: dict[str, Any]) -> LiveView:
     """The live view of a `status` answer, whose links are in the fabric's order."""
-    dead_links = frozenset(
+
+    def ends(key: str) -> frozenset[End]:
+        pairs = zip(fabric.switch_edges(), status["links"], strict=True)
+        return frozenset(edge.ends[0] for edge, link in pairs if link.get(key))
+
+    dead = frozenset(name for name, switch in status["switches"].items() if not switch["alive"])
+    down = frozenset(
         edge.ends[0]
         for edge, link in zip(fabric.switch_edges(), status["links"], strict=True)
         if not link["up"]
     )
-    dead = frozenset(name for name, switch in status["switches"].items() if not switch["alive"])
-    return LiveView(dead_links, dead)
+    return LiveView(down, dead, ends("drained"), ends("doubted"), ends("closed"))

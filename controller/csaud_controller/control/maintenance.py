@@ -1,0 +1,96 @@
+"""What the control socket is asked of links: which are used and why others are not; to drain them, and to
+use them again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from csaud_controller.control.client import Answer
+from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.policy.drains import Drains, edges_of
+from csaud_controller.policy.intent import Intent
+from csaud_controller.program.packets import KINDS
+from csaud_controller.switches.counters import read_counters
+
+Request = dict[str, Any]
+Change = Callable[[Callable[[Intent], Intent], Request], Awaitable[Answer]]
+
+_WATCHED_S = 0.5
+"""How long a host is watched before it is taken for idle."""
+
+
+class Maintenance:
+    """The requests about it. `change` makes a change of the intent and answers when it is in force."""
+
+    def __init__(self, controller: FabricController, change: Change) -> None:
+        self._controller, self._change = controller, change
+
+    @property
+    def ops(self) -> dict[str, Callable[[Request], Awaitable[Answer]]]:
+        """By name."""
+        return {"drain.set": self._set, "drain.clear": self._clear, "links": self._links}
+
+    async def _links(self, request: Request) -> Answer:
+        """The links between switches, and all that is drained."""
+        intent = self._controller.intent
+        return {
+            "links": self._controller.links(),
+            "drains": intent.drains.model_dump(mode="json")["rules"],
+            "revision": self._controller.revision,
+        }
+
+    async def _set(self, request: Request) -> Answer:
+        """Drain `what`; answered when all switches hold it. With `force`, even where that cuts hosts off."""
+        what, force = str(request["what"]), bool(request.get("force", False))
+        fabric = self._controller.fabric
+        edges_of(fabric, what)
+        if what in fabric.hosts and not force and (packets := await self._packets_of(what)):
+            raise ValueError(
+                f"{what} still sends and receives ({packets} packets in {_WATCHED_S:g} s): end its jobs"
+                " first; --force drains it all the same"
+            )
+
+        def drained(intent: Intent) -> Intent:
+            drains = intent.drains.with_drain(fabric, what, self._controller.live, force)
+            return intent.model_copy(update={"drains": drains})
+
+        return await self._change(drained, request)
+
+    async def _clear(self, request: Request) -> Answer:
+        """Use `what` again; without it, all that is drained."""
+        what = request.get("what")
+
+        def cleared(intent: Intent) -> Intent:
+            known = [drain.what for drain in intent.drains.rules]
+            if what is None:
+                return intent.model_copy(update={"drains": Drains()})
+            if what not in known:
+                raise ValueError(f"{what} is not drained; drained: {', '.join(known) or 'nothing'}")
+            return intent.model_copy(update={"drains": intent.drains.without(what)})
+
+        return await self._change(cleared, request)
+
+    async def _packets_of(self, host: str) -> int:
+        """CSA packets to and from a host while it is watched."""
+        before = await asyncio.to_thread(self._counted, host)
+        await asyncio.sleep(_WATCHED_S)
+        return await asyncio.to_thread(self._counted, host) - before
+
+    def _counted(self, host: str) -> int:
+        fabric = self._controller.fabric
+        ends = [end for edge in edges_of(fabric, host) for end in edge.ends if end.node in fabric.switches]
+        found = read_counters(
+            fabric,
+            self._controller.artifacts,
+            switches={end.node for end in ends},
+            counters=("ingress_kind", "egress_kind"),
+        )
+        return sum(
+            packets
+            for end in ends
+            for by_port in found[end.node].values()
+            for kind, packets in by_port[end.port].items()
+            if kind in KINDS and kind != "other"
+        )

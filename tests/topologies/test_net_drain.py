@@ -1,0 +1,95 @@
+"""Maintenance under traffic: a link, then a spine is drained and used again while ranks reduce; the books of
+the job show that no packet was lost."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from csaud_controller.run.directory import find_run
+from csaud_controller.switches.counters import read_counters
+
+from tests.topologies.fabrics import OUTSIDE, waiting_fabric
+from tests.topologies.runs import PATIENCE_S, wait_for
+
+pytestmark = pytest.mark.root
+
+PROGRAM = """
+import csaud, numpy as np
+from pathlib import Path
+done, here = Path("done"), Path("rounds")
+with csaud.init() as comm:
+    ending, rounds = np.zeros(1, np.float32), 0
+    while not ending[0]:
+        total = comm.all_reduce(np.full(60_000, comm.rank + 1.0, np.float32))
+        assert total[0] == total[-1] == comm.size * (comm.size + 1) / 2
+        rounds += 1
+        if comm.rank == 0:
+            here.write_text(str(rounds))
+        ending = comm.all_reduce(np.full(1, float(comm.rank == 0 and done.exists()), np.float32))
+"""
+
+
+def csaud(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from csaud.cli import main; main()", *words],
+        cwd=folder, env=OUTSIDE, timeout=PATIENCE_S, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_a_link_and_a_spine_are_drained_under_traffic_and_no_packet_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with waiting_fabric(tmp_path, "leaf-spine-2x3", "--spray", "random") as fabric:
+        job = fabric.start_job(PROGRAM)
+        rounds = tmp_path / "rounds"
+        inventory = find_run().fabric()
+
+        def at_least(more: int) -> None:
+            goal = int(rounds.read_text()) + more
+            wait_for(lambda: int(rounds.read_text() or 0) >= goal, f"round {goal}")
+
+        def come_in(*ports: tuple[str, int]) -> list[int]:
+            counted = read_counters(inventory, counters=("ingress_kind",))
+            return [sum(counted[name]["ingress_kind"][port].values()) for name, port in ports]
+
+        wait_for(lambda: rounds.exists() and rounds.read_text(), "the first round")
+        at_least(3)
+        done = csaud(tmp_path, "drain", "l1-s1")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "l1-s1 is drained: nothing comes over its links" in done.stdout
+        before = come_in(("s1", 1), ("l1", 1)), come_in(("s2", 1), ("l1", 2))
+        at_least(3)
+        after = come_in(("s1", 1), ("l1", 1)), come_in(("s2", 1), ("l1", 2))
+        assert after[0] == before[0], "traffic has left the link"
+        assert all(a > b for a, b in zip(after[1], before[1], strict=True))
+
+        done = csaud(tmp_path, "drain", "s2", "--json")
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert json.loads(done.stdout)["still_used"] == []
+        before_spine = come_in(("s2", 1), ("s2", 2))
+        at_least(3)
+        assert come_in(("s2", 1), ("s2", 2)) == before_spine
+        refused = csaud(tmp_path, "drain", "s3")
+        assert refused.returncode == 2
+        assert refused.stderr.strip().startswith("csaud: draining s3 would cut off h1, h2")
+        busy = csaud(tmp_path, "drain", "h1")
+        assert busy.returncode == 2
+        assert "h1 still sends and receives" in busy.stderr
+        shown = csaud(tmp_path, "drain", "show", "--json")
+        assert [each["what"] for each in json.loads(shown.stdout)["drains"]] == ["l1-s1", "s2"]
+
+        assert csaud(tmp_path, "undrain", "--all").returncode == 0
+        at_least(3)
+        assert come_in(("s1", 1))[0] > after[0][0], "it is used again"
+        (tmp_path / "done").touch()
+        told, _ = job.communicate(timeout=PATIENCE_S)
+        assert job.returncode == 0, told
+        books = fabric.report().books
+        assert books.balanced
+        assert {line.name: line.left for line in books.job}["lost DATA copies"] == 0
+        assert not any(link.missing for link in books.links)
