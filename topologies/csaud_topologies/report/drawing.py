@@ -6,6 +6,7 @@ import csv
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,22 @@ class Drawn:
     figure: Figure
     columns: Mapping[str, Column]
 
+    def __post_init__(self) -> None:
+        """Lays the figure out, once for all its files: it takes as long as drawing it."""
+        with matplotlib.rc_context(STYLE):
+            self.figure.draw_without_rendering()
+        self.figure.set_layout_engine("none")
+
     def inline(self) -> str:
         """The SVG element for a page: ink and grid take the page's colours."""
-        text = self._svg()
+        text = self._svg
         text = text[text.index("<svg") :]
         return text.replace(_INK, "currentColor").replace(_GRID, "var(--line)")
 
     def write(self, stem: Path) -> None:
         """STEM.svg, STEM.pdf and STEM.csv."""
         svg, pdf, table = (stem.with_name(f"{stem.name}.{ending}") for ending in FORMATS)
-        svg.write_text(self._svg())
+        svg.write_text(self._svg)
         with matplotlib.rc_context(STYLE):
             self.figure.savefig(pdf, metadata=_NO_DATE["pdf"], transparent=True)
         with table.open("w", newline="") as file:
@@ -79,6 +86,7 @@ class Drawn:
             rows.writerow(self.columns)
             rows.writerows(zip(*self.columns.values(), strict=True))
 
+    @cached_property
     def _svg(self) -> str:
         text = io.StringIO()
         with matplotlib.rc_context(STYLE):
