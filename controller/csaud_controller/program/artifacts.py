@@ -6,9 +6,10 @@ import hashlib
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from finsy.p4schema import P4Schema
+if TYPE_CHECKING:
+    from finsy.p4schema import P4Schema
 
 _PACKAGED = Path(__file__).parents[1] / "p4"
 _REPOSITORY = Path(__file__).resolve().parents[3] / "p4src" / "artifacts"
@@ -28,6 +29,8 @@ class Artifacts:
     @cached_property
     def schema(self) -> P4Schema:
         """Names, ids and widths of everything in the program; its cookie is a digest of both files."""
+        from finsy.p4schema import P4Schema  # as long to import as all that a command needs
+
         return P4Schema(self.p4info, self.config)
 
     @property

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-
-from finsy.p4schema import P4Schema
+from typing import TYPE_CHECKING
 
 from csaud_controller.program.entities import Call, Entry, MatchValue, TableState
+
+if TYPE_CHECKING:  # every command imports this module, and finsy takes as long as all the rest of it
+    from finsy.p4schema import P4Schema
 
 LONGEST = ((1 << 48) - 1) * 1000
 """Nanoseconds: the longest time that the program can measure, microseconds in 48 bits."""
