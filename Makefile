@@ -88,7 +88,7 @@ test: lint ## Lint and the tests that a change should have passed (JOBS=n at onc
 
 .PHONY: test-all
 test-all: lint ## Lint and all tests, also those that take long and seldom find what the others do not
-	@$(PYTEST)
+	@$(PYTEST) --durations 40 --durations-min 10
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60

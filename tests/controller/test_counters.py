@@ -10,7 +10,7 @@ from csaud_controller.inventory import Fabric
 from csaud_controller.program.packets import KINDS
 from csaud_controller.switches import port_reader, readings
 from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, read_counters
-from csaud_controller.switches.readings import CountersError
+from csaud_controller.switches.errors import CountersError
 from csaud_controller.switches.tls import open_channel
 
 from tests.controller.soft import controller, programmed, run_directory, switches

@@ -8,8 +8,8 @@ import pytest
 from csaud_controller.inventory import ClientTls, Fabric, ServerTls, leaf_spine
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.counters import read_counters
-from csaud_controller.switches.readings import CountersError
-from csaud_controller.switches.tls import TlsError, credentials
+from csaud_controller.switches.errors import CountersError, TlsError
+from csaud_controller.switches.tls import credentials
 
 from tests.controller.soft import controller, programmed, run_directory, switches
 

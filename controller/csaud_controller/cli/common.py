@@ -25,8 +25,7 @@ from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import GRAMMAR
 from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.run.directory import RunDir, find_run
-from csaud_controller.switches.readings import CountersError
-from csaud_controller.switches.tls import TlsError
+from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.targets import TARGETS, Target, target_named
 
 T = TypeVar("T")

@@ -27,7 +27,6 @@ from csaud_controller.cli.common import (
     request,
 )
 from csaud_controller.control.client import ControlError, wait_programmed
-from csaud_controller.control.daemon import serve
 from csaud_controller.control.peers import UnknownGroupError, group_id
 from csaud_controller.inventory import ClientTls, Fabric, load_fabric
 from csaud_controller.policy.faults import FaultRule, Faults
@@ -105,6 +104,8 @@ def run(
     Options that say what to begin with replace what an earlier controller of this run left in desired.json;
     those about TLS replace the fabric file's `tls_client`.
     """
+    from csaud_controller.control.daemon import serve  # what the other commands need is a tenth of it
+
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with errors():
         found, inventory = _run_and_fabric(run, fabric)

@@ -33,8 +33,7 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.program.artifacts import ArtifactsError
-from csaud_controller.switches.readings import CountersError
-from csaud_controller.switches.tls import TlsError
+from csaud_controller.switches.errors import CountersError, TlsError
 
 LOG = logging.getLogger("csaud.controller")
 

@@ -15,7 +15,8 @@ from finsy.proto import p4r
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.program.packets import KINDS, KindName
-from csaud_controller.switches.readings import CountersError, Readings
+from csaud_controller.switches.errors import CountersError
+from csaud_controller.switches.readings import Readings
 
 BY_KIND = (
     "ingress_kind",

@@ -13,7 +13,8 @@ from finsy.proto import p4r
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.program.packets import KINDS
-from csaud_controller.switches.readings import CountersError, Readings
+from csaud_controller.switches.errors import CountersError
+from csaud_controller.switches.readings import Readings
 
 _SENT, _QUEUES = "egress_kind", "occupancy"
 _SHADOW_OF_OTHERS = 128

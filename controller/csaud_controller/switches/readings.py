@@ -11,13 +11,10 @@ from typing import Any, Self, TypeVar
 from finsy.proto import p4r_grpc
 
 from csaud_controller.inventory import Fabric
+from csaud_controller.switches.errors import CountersError
 from csaud_controller.switches.tls import open_channel
 
 T = TypeVar("T")
-
-
-class CountersError(RuntimeError):
-    """A switch could not be read; the text names it."""
 
 
 class Readings:

@@ -9,13 +9,10 @@ import finsy as fy
 import grpc
 
 from csaud_controller.inventory import ClientTls, Fabric
+from csaud_controller.switches.errors import TlsError
 
 _LOCAL = "localhost"
 """The name that gRPC itself asks for at a unix socket."""
-
-
-class TlsError(RuntimeError):
-    """A certificate or key cannot be read; the text names the key of the fabric file, and the file."""
 
 
 def credentials(fabric: Fabric, switch: str) -> fy.GRPCCredentialsTLS | None:

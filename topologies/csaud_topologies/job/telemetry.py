@@ -8,7 +8,7 @@ from typing import Any
 
 from csaud_controller.inventory import Fabric
 from csaud_controller.switches.counters import BY_KIND, SwitchCounters, read_counters
-from csaud_controller.switches.readings import CountersError
+from csaud_controller.switches.errors import CountersError
 from csaud_runs.errors import RunError
 
 from csaud_topologies.record.books import KINDS, SwitchCounts

@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from csaud_controller.inventory import Fabric
+from csaud_controller.switches.errors import CountersError
 from csaud_controller.switches.port_reader import PortReader
-from csaud_controller.switches.readings import CountersError
 from csaud_runs.errors import RunError
 
 from csaud_topologies.record.model import LinkSeries, Timeline
