@@ -11,7 +11,19 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from csaud_controller.cli import alarm, controller, counter, drain, ecn, fabric, fault, limit, path, policy
+from csaud_controller.cli import (
+    alarm,
+    controller,
+    counter,
+    drain,
+    ecn,
+    fabric,
+    fault,
+    limit,
+    link,
+    path,
+    policy,
+)
 from csaud_controller.cli import signal as signals
 from csaud_controller.control.client import ControlError, RefusedError, ask, wait_programmed, wait_served
 from csaud_controller.policy.spray import MODES
@@ -32,6 +44,7 @@ APPS = {
     "fault": fault.app,
     "counter": counter.app,
     "drain": drain.app,
+    "link": link.app,
     "undrain": drain.undrain_app,
     "controller": controller.app,
 }

@@ -60,7 +60,8 @@ def _render(console: Console, status: dict[str, Any]) -> None:
             console.print(f"[red]{name} refuses {more} more[/red]")
     links = table("\nLinks", "from", "to", "state")
     for link in status["links"]:
-        links.add_row(link["a"], link["b"], "up" if link["up"] else "[red]down[/red]")
+        why = f"[yellow]{escape('; '.join(link['out']))}[/yellow]" if link["out"] else "up"
+        links.add_row(link["a"], link["b"], why if link["up"] else "[red]down[/red]")
     console.print(links)
     for at, origin in status["miswired"].items():
         console.print(f"[red]{at} is wired to {escape(origin)}[/red], against the inventory")

@@ -87,6 +87,7 @@ class FabricController:
         self._monitor = LinkMonitor(fabric, stall_ns=round(3.5e9 * probe_interval_s))
         self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
         self._health = LinkHealth(fabric)
+        self._health.damping.settings = self.intent.policy.damped
         self._live = self._view(self.intent)
         self._wanted = Wanted(fabric, assigned(fabric, Assigned(target, artifacts)))
         self._desired: dict[str, TableState] = {}
@@ -146,6 +147,7 @@ class FabricController:
                 self._current().model_copy(update={"intent": intent, "revision": following})
             )
             self.intent, self.revision = intent, following
+            self._health.damping.settings = intent.policy.damped
             self._live = self._view(intent)
             self.generation += 1
             if (noted := self.changes.add(before, intent, self.generation)) is not None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from csaud_controller.inventory import Edge, End, Fabric
-from csaud_controller.links.damping import Damping, DampingSettings
+from csaud_controller.links.damping import Damping
 from csaud_controller.links.monitor import Change, link_name
 from csaud_controller.paths.live import LiveView
 
@@ -27,10 +27,6 @@ class LinkHealth:
         self._fabric = fabric
         self.damping.keep(lambda link: link in fabric.edge_at)
         self.grey = {link: why for link, why in self.grey.items() if link in fabric.edge_at}
-
-    def set_damping(self, settings: DampingSettings | None) -> None:
-        """Settings that hold from now on."""
-        self.damping.settings = settings
 
     def take(self, changes: Iterable[Change], now: int) -> list[Change]:
         """What the monitor found; returns what is to be told. A link that is suppressed is told of when that

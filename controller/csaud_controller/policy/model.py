@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from csaud_controller.base.units import Duration, between
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import End, Fabric
+from csaud_controller.links.damping import DampingSettings
 from csaud_controller.paths.host_reports import PathId
 from csaud_controller.policy.congestion import (
     Ecn,
@@ -86,6 +87,9 @@ class Policy(BaseModel):
     denied_paths: tuple[PathId, ...] = Field(
         default=(), description="path ids that hosts which report their paths must not use"
     )
+    damping: DampingSettings | bool = Field(
+        default=True, description="links that fail again and again are left out; false: they are not"
+    )
     seed: int = Field(default=1, ge=0, le=0xFFFF_FFFF)
 
     def check(self, fabric: Fabric) -> None:
@@ -115,6 +119,13 @@ class Policy(BaseModel):
     def spraying(self) -> Spraying:
         """The part of it that is about spraying."""
         return Spraying(self.spray, self.honour_hosts, self.overrides, self.flowlet_gap, self.seed)
+
+    @property
+    def damped(self) -> DampingSettings | None:
+        """How links are damped; None: they are not."""
+        if isinstance(self.damping, DampingSettings):
+            return self.damping
+        return DampingSettings() if self.damping else None
 
     @property
     def signal(self) -> Signal:

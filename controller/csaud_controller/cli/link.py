@@ -1,0 +1,135 @@
+"""csaud link: the links between switches, which of them are used, and how those that flap are damped."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from csaud_controller.base.units import format_duration, parse_duration
+from csaud_controller.cli.common import (
+    JsonOption,
+    RunOption,
+    UnknownName,
+    change_policy,
+    emit,
+    errors,
+    given,
+    request,
+    table,
+)
+from csaud_controller.links.damping import DampingSettings
+from csaud_controller.policy.drains import edges_of
+from csaud_controller.policy.model import Policy
+
+app = typer.Typer(
+    help="The links between switches: which are used, and why others are not.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+@app.command()
+def show(
+    what: Annotated[
+        list[str] | None, typer.Argument(metavar="[LINK|SWITCH]...", help="Only these; default: all.")
+    ] = None,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Whether links are up and used, why not, how often they failed, and what penalty is left of that."""
+    with errors():
+        found, answer = request(run, "links")
+        fabric = found.fabric()
+        wanted = {str(edge) for each in what or () for edge in edges_of(fabric, each)}
+        links = [
+            {"link": f"{edge.a}-{edge.b}", **link}
+            for edge, link in zip(fabric.switch_edges(), answer["links"], strict=True)
+            if not what or str(edge) in wanted
+        ]
+        emit({"links": links}, as_json, lambda console: _render(console, links))
+
+
+@app.command()
+def damping(
+    half_life: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="In which a penalty halves; default: 15s.")
+    ] = None,
+    suppress: Annotated[
+        int | None,
+        typer.Option(help="Penalty from which a link is left out (1000 a failure); default: 2500."),
+    ] = None,
+    reuse: Annotated[int | None, typer.Option(help="Below it, it is used again; default: 750.")] = None,
+    longest: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="It waits no longer after it failed; default: 1min."),
+    ] = None,
+    off: Annotated[bool, typer.Option("--off", help="Damp no link.")] = False,
+    default: Annotated[bool, typer.Option("--default", help="Back to the defaults.")] = False,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How links that fail again and again are damped; without options: what holds."""
+    with errors():
+        chosen = given(
+            half_life=_duration("--half-life", half_life),
+            suppress=suppress,
+            reuse=reuse,
+            longest=_duration("--longest", longest),
+        )
+        if bool(chosen) + off + default > 1:
+            raise UnknownName("expected thresholds and times, or --off, or --default")
+        if not chosen and not off and not default:
+            _, answer = request(run, "intent")
+            policy = Policy.model_validate(answer["intent"]["policy"])
+            result = {"damping": policy.damped.model_dump(mode="json") if policy.damped else None}
+            emit(result, as_json, lambda console: _render_damping(console, policy))
+            return
+
+        def changed(policy: Policy) -> dict[str, Any]:
+            if off or default:
+                return {"damping": default}
+            kept = (policy.damped or DampingSettings()).model_dump(mode="json")
+            return {"damping": {**kept, **chosen}}
+
+        change_policy(run, changed, as_json, _render_damping)
+
+
+def _duration(option: str, text: str | None) -> int | None:
+    try:
+        return None if text is None else parse_duration(text)
+    except ValueError as error:
+        raise UnknownName(f"{option}: {error}") from None
+
+
+def _render(console: Console, links: list[dict[str, Any]]) -> None:
+    rows = table("", "link", "from", "to", "state", "failed#", "penalty#", "why it is not used")
+    for link in links:
+        state = "up" if link["up"] else "[red]down[/red]"
+        if link["up"] and link["out"]:
+            state = "[yellow]not used[/yellow]"
+        rows.add_row(
+            link["link"],
+            link["a"],
+            link["b"],
+            state,
+            str(link["failures"]) if link["failures"] else "",
+            f"{link['penalty']:,.0f}" if link["penalty"] >= 1 else "",
+            escape("; ".join(link["out"])),
+        )
+    console.print(rows)
+
+
+def _render_damping(console: Console, policy: Policy) -> None:
+    damped = policy.damped
+    if damped is None:
+        console.print("links are not damped")
+        return
+    console.print(
+        f"a link is left out from a penalty of {damped.suppress} on (1000 a failure, halved every"
+        f" {format_duration(damped.half_life)}), and used again below {damped.reuse}, at most"
+        f" {format_duration(damped.longest)} after it last failed",
+        soft_wrap=True,
+    )
