@@ -52,6 +52,11 @@ class RunDir:
         return self.path / "desired.json"
 
     @property
+    def history_file(self) -> Path:
+        """What was asked of the controller, revision by revision."""
+        return self.path / "history.sqlite"
+
+    @property
     def pids(self) -> Path:
         """Supervisor and init of the run: {"supervisor": {"pid", "started"}, "init": {...}}, pids of the
         machine. Missing where no supervisor started it.

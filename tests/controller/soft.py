@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -67,6 +68,7 @@ async def controller(
     audit_s: float = 60.0,
     target: str = "soft",
     save: Save = lambda stored: None,
+    clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[FabricController]:
     """A controller of the run's switches in this process, without its control socket."""
     made = FabricController(
@@ -77,6 +79,7 @@ async def controller(
         save=save,
         probe_interval_s=probe_interval_s,
         audit_s=audit_s,
+        clock=clock,
     )
     running = asyncio.create_task(made.run())
     try:

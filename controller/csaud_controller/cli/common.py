@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -20,6 +21,7 @@ from rich.table import Table
 
 from csaud_controller.base.yamlfile import ConfigError, FieldError, mistake
 from csaud_controller.control.client import ConflictError, ControlError, RefusedError, ask
+from csaud_controller.desired.history import HistoryError
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import GRAMMAR
@@ -58,6 +60,7 @@ _KNOWN_ERRORS = (
     ConfigError,
     FieldError,
     ArtifactsError,
+    HistoryError,
     TlsError,
     OSError,
 )
@@ -200,6 +203,11 @@ def by_port(fabric: Fabric, switches: Iterable[str], value: Callable[[str, int],
         for name in known_switches(fabric, switches)
         for port in fabric.peers[name]
     }
+
+
+def known_at(seconds: float) -> str:
+    """A time since the epoch as people read it, in their own zone."""
+    return datetime.fromtimestamp(seconds).astimezone().isoformat(sep=" ", timespec="seconds")
 
 
 def given(**values: Any) -> dict[str, Any]:

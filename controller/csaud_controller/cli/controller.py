@@ -29,7 +29,9 @@ from csaud_controller.cli.common import (
 from csaud_controller.control.client import ControlError, wait_programmed
 from csaud_controller.control.peers import UnknownGroupError, group_id
 from csaud_controller.inventory import ClientTls, Fabric, load_fabric
+from csaud_controller.policy.ending import begun
 from csaud_controller.policy.faults import FaultRule, Faults
+from csaud_controller.policy.file import PolicyFile
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import SprayMode
@@ -194,12 +196,19 @@ def _first(group: ExceptionGroup[Exception]) -> Exception:
 def _intent(policy: Path | None, spray: str | None, loss: float | None, seed: int | None) -> Intent | None:
     if policy is None and spray is None and loss is None and seed is None:
         return None
-    chosen = load_model(policy, Policy) if policy is not None else Policy()
+    file = load_model(policy, PolicyFile) if policy is not None else PolicyFile()
+    now = time.time()
+    chosen, until = file.policy, file.ends_at(now)
     changes = {key: value for key, value in (("spray", spray), ("seed", seed)) if value is not None}
     faults = Faults()
     if loss:
         faults = faults.with_rule(FaultRule(probability=loss, seed=chosen.seed if seed is None else seed))
-    return Intent(policy=Policy.model_validate({**chosen.model_dump(), **changes}), faults=faults)
+    made = Policy.model_validate({**chosen.model_dump(), **changes})
+    try:
+        ending = None if until is None else begun(Policy(), None, until, now)
+    except ValueError as error:
+        raise UnknownName(f"{policy}: {error}") from None
+    return Intent(policy=made, faults=faults, ending=ending)
 
 
 @app.command()

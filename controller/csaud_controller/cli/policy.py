@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 
 from csaud_controller.base.units import format_duration
+from csaud_controller.cli import policy_edge, policy_files
 from csaud_controller.cli.common import (
     JsonOption,
     Patch,
@@ -19,6 +20,7 @@ from csaud_controller.cli.common import (
     emit,
     errors,
     given,
+    known_at,
     known_switches,
     policy_of,
     request,
@@ -27,6 +29,7 @@ from csaud_controller.cli.common import (
 from csaud_controller.inventory import Fabric
 from csaud_controller.paths.equal_cost import prefixes
 from csaud_controller.paths.live import LiveView, live_view
+from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import SprayMode, SprayOverride
 from csaud_controller.policy.weights import effective_weights
@@ -46,17 +49,48 @@ ClassOption = Annotated[
 CommOption = Annotated[
     int | None, typer.Option("--comm", min=0, max=0xFFFF, metavar="N", help="Packets of this communicator.")
 ]
+QkeyOption = Annotated[
+    int | None,
+    typer.Option(
+        "--qkey", min=0, max=2**32 - 1, metavar="N", help="Packets of this Q_Key, if switches see it."
+    ),
+]
+SrcOption = Annotated[
+    str | None, typer.Option("--src", metavar="PREFIX", help="Packets from there: all hosts of switches.")
+]
+DstOption = Annotated[
+    str | None, typer.Option("--dst", metavar="PREFIX", help="Packets to there: all hosts of switches.")
+]
 AskedOption = Annotated[
     SprayMode | None, typer.Option("--asked", help="Packets whose sender asks for this mode.")
 ]
 
 
+app.command()(policy_files.apply)
+app.command()(policy_files.diff)
+app.command()(policy_files.history)
+app.command()(policy_files.rollback)
+app.command()(policy_files.schema)
+app.command()(policy_edge.queues)
+app.command()(policy_edge.hosts)
+
+
 @app.command()
-def show(run: RunOption = None, as_json: JsonOption = False) -> None:
+def show(
+    revision: Annotated[
+        int | None, typer.Option("--revision", min=0, help="That of the history instead.")
+    ] = None,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
     """The policy in force; `csaud signal`, `csaud limit` and `csaud ecn` tell more of their parts."""
     with errors():
-        _, policy = policy_of(run)
-        emit(policy.model_dump(mode="json"), as_json, lambda console: _render(console, policy))
+        if revision is None:
+            _, answer = request(run, "intent")
+        else:
+            answer = request(run, "policy.history", revision=revision)[1]["record"]
+        intent = Intent.model_validate(answer["intent"])
+        emit(intent.policy.model_dump(mode="json"), as_json, lambda console: _render_intent(console, intent))
 
 
 @app.command(name="set")
@@ -71,6 +105,9 @@ def set_(
     cls: ClassOption = None,
     comm: CommOption = None,
     asked: AskedOption = None,
+    qkey: QkeyOption = None,
+    src: SrcOption = None,
+    dst: DstOption = None,
     honour_hosts: Annotated[
         bool | None,
         typer.Option("--honour-hosts/--no-honour-hosts", help="Grant spray modes that hosts ask for."),
@@ -84,7 +121,7 @@ def set_(
     a change. Returns when every switch holds it.
     """
     with errors():
-        narrowed = given(to=to, kind=kind, cls=cls, comm=comm, asked=asked)
+        narrowed = given(to=to, kind=kind, cls=cls, comm=comm, asked=asked, qkey=qkey, src=src, dst=dst)
         patch: dict[str, Any] = given(honour_hosts=honour_hosts)
         if narrowed:
             if spray is None:
@@ -109,12 +146,15 @@ def clear(
     cls: ClassOption = None,
     comm: CommOption = None,
     asked: AskedOption = None,
+    qkey: QkeyOption = None,
+    src: SrcOption = None,
+    dst: DstOption = None,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Drop the exception for exactly these packets, or all exceptions."""
     with errors():
-        narrowed = given(to=to, kind=kind, cls=cls, comm=comm, asked=asked)
+        narrowed = given(to=to, kind=kind, cls=cls, comm=comm, asked=asked, qkey=qkey, src=src, dst=dst)
 
         def cleared(policy: Policy) -> Patch:
             kept = _without(policy, narrowed) if narrowed else []
@@ -230,6 +270,12 @@ def _spray(mode: str, gap: int, seed: int | None = None) -> str:
     return text if seed is None else f"{text}, seed {seed}"
 
 
+def _render_intent(console: Console, intent: Intent) -> None:
+    _render(console, intent.policy)
+    if intent.ending is not None:
+        console.print(f"until {known_at(intent.ending.at)}; then what was before it")
+
+
 def _render(console: Console, policy: Policy) -> None:
     rows = table("", "setting", "value")
     rows.add_row("spray", _spray(policy.spray, policy.flowlet_gap))
@@ -251,5 +297,8 @@ def _render(console: Console, policy: Policy) -> None:
     if not isinstance(policy.ecn, bool):
         ecn = f"between {policy.ecn.low} and {policy.ecn.high} packets"
     rows.add_row("ECN marks", ecn + (", with exceptions" if policy.ecn_at else ""))
+    queues = ", ".join(f"DSCP {dscp}: {queue}" for dscp, queue in policy.queues.items())
+    rows.add_row("queues of other traffic", f"{queues}, others: 0" if queues else "0")
+    rows.add_row("hosts", "checked" if policy.check_hosts else "not checked")
     rows.add_row("seed", str(policy.seed))
     console.print(rows)

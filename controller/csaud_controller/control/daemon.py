@@ -12,6 +12,8 @@ from pathlib import Path
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.server import ControlServer
 from csaud_controller.desired import store
+from csaud_controller.desired.changes import differences
+from csaud_controller.desired.history import History, Record
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
@@ -43,9 +45,11 @@ async def serve(
     The desired state is that of desired.json, if an earlier controller of this run left one; `intent`
     replaces it. `take_over`: take switches that another run directory's controller had, too.
     """
-    stored = store.load(run.desired_file) or store.Stored()
-    if intent is not None:
-        stored = stored.model_copy(update={"intent": intent, "revision": stored.revision + 1})
+    stored = before = store.load(run.desired_file) or store.Stored()
+    now = time.time()
+    asked = (stored.intent if intent is None else intent).at(now)
+    if intent is not None or asked != stored.intent:
+        stored = stored.model_copy(update={"intent": asked, "revision": stored.revision + 1})
     election_id = max(stored.election_id + 1, int(time.time()) if take_over else 0)
     stored = stored.model_copy(update={"election_id": election_id})
     controller = FabricController(
@@ -57,7 +61,10 @@ async def serve(
         save_fabric=lambda changed: store.replace_file(run.fabric_file, changed.to_json()),
         probe_interval_s=probe_interval_s,
         audit_s=audit_s,
+        history=(history := History(run.history_file)),
     )
+    what = differences(before.intent, asked) or ["as it was when the controller started"]
+    await history.begin(Record(stored.revision, now, "controller", what, "", asked))
     store.save(run.desired_file, stored)
     server = ControlServer(
         controller, run.control_socket, reports, group=socket_group, report_networks=report_networks

@@ -14,13 +14,16 @@ from typing import Any
 
 from finsy.p4schema import P4SchemaCache
 
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
+from csaud_controller.control.asker import ASKER, NOTE
 from csaud_controller.control.client import ConflictError
 from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.control.sessions import Sessions
 from csaud_controller.control.wanted import Wanted
-from csaud_controller.desired.changes import Changes
+from csaud_controller.desired.changes import Changes, differences
+from csaud_controller.desired.history import History, HistoryError, Record
 from csaud_controller.desired.keeper import Keeper, NotKeptError, Save
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
@@ -45,6 +48,8 @@ LOG = logging.getLogger("csaud.controller")
 
 
 _EVENTS_KEPT = 1000
+_LOOK_AT_CLOCK_S = 0.5
+_TRY_AGAIN_S = 5.0
 
 
 class FabricController:
@@ -53,6 +58,7 @@ class FabricController:
     `save` is called with what must outlive this process, whenever that changes, and `save_fabric` in a thread
     with a fabric that replaces this one. `target` and `artifacts` are of switches whose fabric does not say
     what they are. `probe_interval_s`: 0 switches link probes off, and all links are then taken to be up.
+    `clock`: seconds since the epoch, by which policies end.
     """
 
     def __init__(
@@ -66,8 +72,12 @@ class FabricController:
         save_fabric: Callable[[Fabric], None] = lambda fabric: None,
         probe_interval_s: float = 0.15,
         audit_s: float = 3.0,
+        history: History | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         stored = stored or Stored()
+        self.history = history or History()
+        self._clock = clock
         self.fabric, self.artifacts, self.target = fabric, artifacts, target
         self.intent = stored.intent
         self.generation = 1
@@ -123,19 +133,34 @@ class FabricController:
         finally:
             self._stop_waiting()
             await self._keeper.now()
+            await self.history.close()
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
             self._group = group
             self._sessions.follow(group, self.tasks)
+            group.create_task(self._end_policies(), name="ends of policies")
             if self._probe_interval_s:
                 group.create_task(self._probe_links(), name="link probes")
 
+    async def _end_policies(self) -> None:
+        """The clock may be set at any time, so that nobody waits for an end that is far away."""
+        while True:
+            await asyncio.sleep(_LOOK_AT_CLOCK_S)
+            if self.intent.at(self._clock()) is not self.intent:
+                try:
+                    await self.change(lambda intent: intent.at(self._clock()))
+                except (FieldError, NotKeptError, HistoryError) as error:
+                    LOG.error("a policy has ended, and what was before it cannot be in force: %s", error)
+                    await asyncio.sleep(_TRY_AGAIN_S)
+
     async def change(self, change: Intent | Callable[[Intent], Intent], revision: int | None = None) -> int:
         """Take a new intent, or what a function makes of the present one; returns the generation that
-        switches have to reach. Nothing changes with FieldError: it names unknown things, or more than a
-        switch can hold; ConflictError: `revision` was given, and is not that of the present intent;
-        NotKeptError: it cannot be kept.
+        switches have to reach. Who asks is noted in the history (ASKER).
+
+        Nothing changes with FieldError: it names unknown things, or more than a switch can hold;
+        ConflictError: `revision` was given, and is not that of the present intent; NotKeptError,
+        HistoryError: it cannot be kept.
         """
         async with self._keeper.lock:
             self._is_at(revision)
@@ -143,9 +168,14 @@ class FabricController:
             intent = change(before) if callable(change) else change
             self._wanted.check(intent, self._view(intent))
             following = self.revision + (intent != before)
-            await self._keeper.keep(
-                self._current().model_copy(update={"intent": intent, "revision": following})
-            )
+            stored = self._current().model_copy(update={"intent": intent, "revision": following})
+            if intent == before:
+                await self._keeper.keep(stored)
+            else:
+                async with self.history.recorded(
+                    self._record(following, differences(before, intent), intent)
+                ):
+                    await self._keeper.keep(stored)
             self.intent, self.revision = intent, following
             self._health.damping.settings = intent.policy.damped
             self._live = self._view(intent)
@@ -163,13 +193,14 @@ class FabricController:
             wanted = self._wanted_of(fabric)
             tasks = self._sessions.of(wanted.fabric, wanted.of, self.tasks)
             stored = self._current().model_copy(update={"revision": self.revision + 1})
-            await self._keeper.keep(stored)
-            try:
-                await asyncio.to_thread(self._save_fabric, wanted.fabric)
-            except OSError as error:
-                raise NotKeptError(f"it cannot be kept on disk: {error}") from None
-            # from here on nothing is waited for: all of it takes effect at once
             what = in_words(wiring_changes(self.fabric, wanted.fabric))
+            async with self.history.recorded(self._record(stored.revision, what, self.intent)):
+                await self._keeper.keep(stored)
+                try:
+                    await asyncio.to_thread(self._save_fabric, wanted.fabric)
+                except OSError as error:
+                    raise NotKeptError(f"it cannot be kept on disk: {error}") from None
+            # from here on nothing is waited for: all of it takes effect at once
             self.revision += 1
             self.generation += 1
             self.fabric, self._wanted, self.tasks = wanted.fabric, wanted, tasks
@@ -209,6 +240,9 @@ class FabricController:
 
     def _rewired(self, fabric: Fabric) -> LinkMonitor:
         return self._monitor.rewired(fabric, time.monotonic_ns(), bool(self._probe_interval_s))
+
+    def _record(self, revision: int, what: list[str], intent: Intent) -> Record:
+        return Record(revision, self._clock(), ASKER.get(), what, NOTE.get(), intent)
 
     def _is_at(self, revision: int | None) -> None:
         if revision is not None and revision != self.revision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import grp
 import os
+import pwd
 import socket
 import struct
 from dataclasses import dataclass
@@ -56,6 +57,14 @@ class Peer:
 
     def __str__(self) -> str:
         return f"process {self.pid} of user {self.user}"
+
+    @property
+    def name(self) -> str:
+        """Of the user; its number where it has none."""
+        try:
+            return pwd.getpwuid(self.user).pw_name
+        except KeyError:
+            return str(self.user)
 
     def is_allowed(self, group: int | None) -> bool:
         """root, the controller's own user, and members of the group."""

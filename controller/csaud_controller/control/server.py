@@ -22,10 +22,13 @@ from csaud_runs.directory import is_served
 from pydantic import ValidationError
 
 from csaud_controller.base.yamlfile import mistake
+from csaud_controller.control.asker import ASKER, NOTE
 from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ConflictError, ControlError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.maintenance import Maintenance
 from csaud_controller.control.peers import Reporters, listen_at, peer_of
+from csaud_controller.control.policies import Policies
+from csaud_controller.desired.history import HistoryError
 from csaud_controller.desired.keeper import NotKeptError
 from csaud_controller.inventory import Fabric
 from csaud_controller.paths.host_reports import PathReport, as_json
@@ -82,6 +85,7 @@ class ControlServer:
             "wait": self._wait,
             "stop": self._stop,
             **Maintenance(controller, self._change).ops,
+            **Policies(controller, self._change).ops,
         }
 
     @property
@@ -116,6 +120,7 @@ class ControlServer:
     async def _user(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = peer_of(writer.get_extra_info("socket"))
         if peer.is_allowed(self._group):
+            ASKER.set(peer.name)
             await self._client(reader, writer, self._ops)
         else:
             await self._turn_away(reader, writer, f"{peer} may not ask this controller")
@@ -156,6 +161,7 @@ class ControlServer:
             writer.close()
 
     async def _answer(self, line: bytes, ops: Ops) -> Answer:
+        NOTE.set("")
         try:
             request = json.loads(line)
             op = ops.get(request["op"])
@@ -172,7 +178,7 @@ class ControlServer:
             return _refusal(str(error), "conflict")
         except CountersError as error:
             return _refusal(str(error), "failed")
-        except (NotKeptError, TlsError, ArtifactsError) as error:
+        except (NotKeptError, HistoryError, TlsError, ArtifactsError) as error:
             return _refusal(f"nothing was changed: {error}", "failed")
 
     async def _status(self, request: Request) -> Answer:

@@ -39,7 +39,7 @@ class Wanted:
             artifacts = self.of[name].artifacts
             room = self._rooms.get(artifacts) or self._rooms.setdefault(artifacts, Room(artifacts.schema))
             if (misfit := next(room.misfits(state), None)) is not None:
-                raise FieldError((), f"{name} cannot hold that: {misfit}")
+                raise FieldError((), f"{name} ({self.of[name].target.name}) cannot hold that: {misfit}")
 
     def _adapted(self, name: str, state: TableState) -> TableState:
         before = self._made.get(name)

@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from csaud_controller.policy.intent import Intent
@@ -83,6 +84,8 @@ def differences(before: Intent, after: Intent) -> list[str]:
 
 def _flat(intent: Intent) -> Iterator[tuple[str, str]]:
     yield from _leaves("policy", intent.policy.model_dump(mode="json"))
+    if intent.ending is not None:
+        yield "policy until", datetime.fromtimestamp(intent.ending.at, UTC).isoformat(timespec="seconds")
     for rule in intent.faults.model_dump(mode="json")["rules"]:
         told = "signalled" if rule["signalled"] else "silent"
         kinds = "+".join(rule["kinds"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.drains import Drains
+from csaud_controller.policy.ending import Ending, in_force
 from csaud_controller.policy.faults import Faults
 from csaud_controller.policy.model import Policy
 
@@ -18,9 +20,22 @@ class Intent(BaseModel):
     policy: Policy = Field(default_factory=Policy)
     faults: Faults = Field(default_factory=Faults)
     drains: Drains = Field(default_factory=Drains)
+    ending: Ending | None = Field(default=None, description="when the policy ends, and what holds then")
 
     def check(self, fabric: Fabric) -> None:
-        """FieldError when it names what the fabric does not have."""
+        """FieldError when it names what the fabric does not have, now or when a policy has ended."""
         self.policy.check(fabric)
         self.faults.check(fabric)
         self.drains.check(fabric)
+        ending = self.ending
+        while ending is not None:
+            try:
+                ending.before.check(fabric)
+            except FieldError as error:
+                raise FieldError(error.loc, f"{error}: of the policy that comes back") from None
+            ending = ending.then
+
+    def at(self, now: float) -> Intent:
+        """The same when policies have ended by `now`, seconds since the epoch."""
+        policy, ending = in_force(self.policy, self.ending, now)
+        return self if ending is self.ending else self.model_copy(update={"policy": policy, "ending": ending})

@@ -32,6 +32,7 @@ from csaud_controller.policy.edge import (
     queue_entries,
 )
 from csaud_controller.policy.places import Where, at_port, check_switch, ports_of
+from csaud_controller.policy.prefixes import check_sources, switches_in
 from csaud_controller.policy.signals import (
     HEADERS_ONLY,
     LossSignal,
@@ -101,6 +102,10 @@ class Policy(BaseModel):
                 check_switch(fabric, override.to, loc)
                 if not fabric.host_ports(override.to):
                     raise FieldError(loc, f"expected a switch with hosts, got {override.to}")
+            if override.dst is not None:
+                switches_in(fabric, override.dst, ("overrides", index, "dst"))
+            if override.src is not None:
+                check_sources(fabric, override.src, ("overrides", index, "src"))
         for index, rule in enumerate(self.signals):
             if rule.where is not None:
                 ports_of(fabric, rule.where, ("signals", index, "where"))

@@ -6,14 +6,17 @@ A new mode of the P4 program gets one row here.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from csaud_controller.base.seeds import derive
 from csaud_controller.base.units import Duration, between
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
 from csaud_controller.paths.equal_cost import remote_group
+from csaud_controller.policy.prefixes import switches_in
 from csaud_controller.program.entities import Call, Entry, MatchValue, call, entry
 from csaud_controller.program.packets import CSA, KIND_MASK, KINDS, KindName
 from csaud_controller.program.room import LONGEST
@@ -60,13 +63,32 @@ class SprayOverride(BaseModel):
     cls: int | None = Field(default=None, ge=0, le=7, description="criticality class of the CSA header")
     comm: int | None = Field(default=None, ge=0, le=0xFFFF, description="communicator of the CSA header")
     asked: SprayMode | None = Field(default=None, description="the mode that their sender asks for")
+    qkey: int | None = Field(
+        default=None, ge=0, le=0xFFFF_FFFF, description="Q_Key of their job, where the target has room for it"
+    )
+    src: IPv4Network | None = Field(default=None, description="prefix of sources: all hosts of switches")
+    dst: IPv4Network | None = Field(
+        default=None, description="prefix of their destinations: all hosts of switches"
+    )
     gap: FlowletGap | None = Field(default=None, description="of flowlets; default: the policy's")
     seed: int | None = Field(default=None, ge=0, le=0xFFFF_FFFF, description="default: the policy's")
 
     @property
     def key(self) -> tuple[str | int | None, ...]:
         """Which packets it is about: of two about the same, the later one replaces the earlier."""
-        return self.to, self.kind, self.cls, self.comm, self.asked
+        return self.to, self.kind, self.cls, self.comm, self.asked, self.qkey, str(self.src), str(self.dst)
+
+    @model_validator(mode="after")
+    def _check(self) -> SprayOverride:
+        if self.to is not None and self.dst is not None:
+            raise FieldError(("dst",), "expected `to` or `dst`, not both")
+        return self
+
+    def destinations(self, fabric: Fabric) -> list[str] | None:
+        """The switches that the packets go to; None: any."""
+        if self.dst is not None:
+            return switches_in(fabric, self.dst)
+        return None if self.to is None else [self.to]
 
 
 @dataclass(frozen=True)
@@ -107,10 +129,14 @@ def _override_entries(
     fabric: Fabric, spraying: Spraying, override: SprayOverride, switch: str, priority: int
 ) -> list[Entry]:
     match: dict[str, MatchValue] = {}
-    if override.to is not None:
-        if override.to == switch:
-            return []  # each of its own hosts is at one port: there is nothing to choose
-        match["group"] = (remote_group(fabric, override.to), 0xFFFF)
+    if override.src is not None and switch not in switches_in(fabric, override.src):
+        return []  # the others have no choice for what comes from there
+    groups: list[dict[str, MatchValue]] = [{}]
+    if (to := override.destinations(fabric)) is not None:
+        # each of its own hosts is at one port: there is nothing to choose
+        groups = [{"group": (remote_group(fabric, name), 0xFFFF)} for name in to if name != switch]
+    if override.qkey is not None:
+        match["qkey"] = (override.qkey, 0xFFFF_FFFF)
     if override.cls is not None:
         match["cls"] = (override.cls, 0x7)
     if override.comm is not None:
@@ -122,7 +148,9 @@ def _override_entries(
     action = _action(override.spray, gap, seed, switch)
     kinds = CSA if override.kind is None else (override.kind,)
     return [
-        entry("spray.policy", {"kind": (KINDS[kind], KIND_MASK), **match}, action, priority) for kind in kinds
+        entry("spray.policy", {"kind": (KINDS[kind], KIND_MASK), **group, **match}, action, priority)
+        for group in groups
+        for kind in kinds
     ]
 
 

@@ -56,7 +56,9 @@ class Room:
     def _too_wide(self, entry: Entry) -> Iterator[str]:
         fields = self._fields.get(entry.table, {})
         for name, value in entry.match:
-            if _largest(value) >> fields.get(name, 64):
+            if fields and name not in fields:
+                yield f"{entry.table} has no field for {name}; it has {', '.join(fields)}"
+            elif _largest(value) >> fields.get(name, 64):
                 yield f"{entry}: {name} takes values below 2^{fields[name]}"
         if isinstance(entry.action, Call):
             widths = self._args.get(entry.action.action)

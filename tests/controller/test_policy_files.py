@@ -1,0 +1,292 @@
+"""Policies as files: applied, compared, ended, rolled back, and noted by whom."""
+
+import asyncio
+import contextlib
+import getpass
+import json
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import pytest
+from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.cli import policy as policy_command
+from csaud_controller.control.client import ConflictError, ControlError, ask, wait_programmed
+from csaud_controller.desired.history import History, HistoryError, Record
+from csaud_controller.desired.states import desired_states
+from csaud_controller.desired.store import Stored, save
+from csaud_controller.inventory import fat_tree, leaf_spine
+from csaud_controller.policy.ending import DEEPEST, Ending, begun, in_force
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.spray import SprayOverride
+from csaud_controller.run.directory import RunDir
+from typer.testing import CliRunner, Result
+
+from tests.controller.soft import (
+    PATIENCE_S,
+    controller,
+    controller_process,
+    programmed,
+    run_directory,
+    switch_process,
+    switches,
+)
+from tests.controller.test_controller import held
+
+ROOT = Path(__file__).parents[2]
+ECMP, RANDOM = Policy(spray="ecmp"), Policy(spray="random")
+
+
+def test_what_was_before_comes_back_when_a_policy_ends() -> None:
+    first = begun(ECMP, None, until=100, now=0)
+    second = begun(RANDOM, first, until=50, now=10)
+    other = Policy(spray="host")
+    assert in_force(other, second, 49) == (other, second)
+    assert in_force(other, second, 50) == (RANDOM, first)
+    assert in_force(other, second, 100) == (ECMP, None), "what ended meanwhile does not come back"
+    with pytest.raises(ValueError, match="that time is over"):
+        begun(ECMP, None, until=5, now=5)
+    ending = None
+    with pytest.raises(ValueError, match=f"{DEEPEST} policies with an end"):
+        for until in range(1, DEEPEST + 2):
+            ending = begun(ECMP, ending, until, 0)
+
+
+def overrides(**key: object) -> Policy:
+    return Policy(overrides=(SprayOverride(spray="host", **key),))
+
+
+def exceptions(policy: Policy, switch: str) -> list[str]:
+    state = desired_states(leaf_spine(3, 2), Intent(policy=policy))[switch]
+    return [str(e).split("] ")[0] for e in state.entries.values() if e.priority >= 1000]
+
+
+def test_prefixes_are_the_switches_whose_hosts_they_hold() -> None:
+    fabric = leaf_spine(3, 2)
+    to = overrides(dst=IPv4Network("10.0.2.0/23"), kind="data")
+    to.check(fabric)
+    assert exceptions(to, "l1") == [
+        "spray.policy[group=0x2/0xffff kind=0x1/0x3",
+        "spray.policy[group=0x3/0xffff kind=0x1/0x3",
+    ]
+    assert exceptions(to, "l2") == ["spray.policy[group=0x3/0xffff kind=0x1/0x3"]
+    source = overrides(src=IPv4Network("10.0.1.0/24"), kind="data")
+    source.check(fabric)
+    assert [exceptions(source, name) for name in ("l1", "l2", "s1")] == [
+        ["spray.policy[kind=0x1/0x3"], [], [],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("key", "said"),
+    [
+        ({"dst": "10.0.1.1/32"}, "spray.policy matches all hosts of a switch .*h1.* of e1, but not h2"),
+        ({"dst": "10.9.0.0/16"}, "no host has an address in 10.9.0.0/16"),
+        ({"src": "10.0.1.0/24"}, "no field for source addresses, and a1, a2 would need one"),
+    ],
+)
+def test_what_a_target_has_no_room_for_is_said_by_name(key: dict, said: str) -> None:
+    with pytest.raises(FieldError, match=said):
+        overrides(**key).check(fat_tree(4))
+
+
+def record(revision: int, policy: Policy = ECMP) -> Record:
+    return Record(revision, 1000.0 + revision, "root", [f"change {revision}"], "", Intent(policy=policy))
+
+
+def test_history_forgets_what_was_never_in_force(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+
+    async def main() -> None:
+        history = History(path)
+        await history.begin(record(1))
+        async with history.recorded(record(2, RANDOM)):
+            pass
+        with pytest.raises(RuntimeError, match="no room"):
+            async with history.recorded(record(3)):
+                raise RuntimeError("no room")
+        assert [row["revision"] for row in await history.newest(9)] == [2, 1]
+        async with history.recorded(record(3)):
+            pass
+        await history.close()
+        again = History(path)
+        await again.begin(record(2, RANDOM))  # killed before revision 3 could be kept
+        assert [row["what"] for row in await again.newest(9)] == [["change 2"], ["change 1"]]
+        assert (await again.before(Intent(policy=RANDOM))).revision == 1
+        with pytest.raises(ValueError, match="no revision 3 is kept; expected one from 1 to 2"):
+            await again.at(3)
+        await again.close()
+        path.write_text("this was a database" * 100)
+        with pytest.raises(HistoryError, match=r"history.sqlite: file is not a database"):
+            await History(path).begin(record(4))
+
+    asyncio.run(main())
+
+
+def test_a_policy_ends_by_the_clock() -> None:
+    now = [1000.0]
+
+    async def main() -> None:
+        with run_directory() as run:
+            async with switches(run):
+                stored = Stored(intent=Intent(policy=RANDOM, ending=Ending(at=2000, before=ECMP)), revision=4)
+                async with controller(run, stored=stored, clock=lambda: now[0]) as made:
+                    await programmed(made)
+                    now[0] = 2000.0
+                    ended = lambda: made.intent.ending is None and not made._pending(made.generation)  # noqa: E731
+                    assert await made.wait_until(ended, PATIENCE_S)
+                    assert (made.intent.policy, made.revision) == (ECMP, 5)
+                    (row,) = await made.history.newest(9)
+                    assert row["who"] == "controller"
+                    assert row["what"] == [
+                        "policy.spray: random -> ecmp", "policy until: 1970-01-01T00:33:20+00:00 -> none",
+                    ]  # fmt: skip
+                    assert await held(run) == desired_states(run.fabric(), Intent(policy=ECMP))
+
+    asyncio.run(main())
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[RunDir]:
+    with run_directory() as made, switch_process(made), controller_process(made):
+        wait_programmed(made.control_socket, PATIENCE_S)
+        yield made
+
+
+def csaud(run: RunDir, *words: str) -> Result:
+    return CliRunner(env={"COLUMNS": "160"}).invoke(policy_command.app, [*words, "--run", str(run.path)])
+
+
+def as_json(run: RunDir, *words: str) -> dict:
+    result = csaud(run, *words, "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
+    file = tmp_path / "night.yaml"
+    file.write_text("description: at night\nspray: random\nlimits: {trim_at: 40}\nqueues: {26: 3}\n")
+    before = as_json(run, "show")
+    told = as_json(run, "diff", str(file))
+    assert told["differences"] == [
+        "policy.spray: entropy -> random", "policy.limits.trim_at: null -> 40", "policy.queues.26: none -> 3",
+    ]  # fmt: skip
+    assert told["tables"]["l1"]["modify"]["congestion.limits"] == 4
+    assert told["tables"]["l1"]["insert"] == {"classify.queues": 1}
+    applied = as_json(run, "apply", str(file), "--for", "1min")
+    assert applied["policy"]["limits"]["trim_at"] == 40
+    assert time.time() < applied["until"] < time.time() + 61
+    assert "no difference" not in csaud(run, "diff", str(file)).output
+    assert "nothing would change" in csaud(run, "diff", str(file)).output
+    assert "until 20" in csaud(run, "show").output
+    newest = json.loads(csaud(run, "history", "--json").stdout)[0]
+    assert (newest["who"], newest["note"]) == (getpass.getuser(), "at night")
+    assert newest["what"][0] == "policy.spray: entropy -> random"
+    assert "at night" in csaud(run, "history").output
+    assert as_json(run, "rollback")["policy"] == before
+    assert as_json(run, "rollback", str(newest["revision"]))["policy"]["spray"] == "random"
+    assert as_json(run, "show", "--revision", "0") == before
+    assert csaud(run, "rollback", "0").exit_code == 0
+    assert as_json(run, "show") == before
+    with pytest.raises(ConflictError):
+        ask(run.control_socket, "policy.apply", policy={}, revision=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("spray: random\nlimits_at:\n  l9: {trim_at: 4}\n", ":3: limits_at.l9: unknown place 'l9'"),
+        (
+            "overrides:\n  - {spray: host, dst: 10.0.1.1/32}\n",
+            ":2: overrides[0].dst: spray.policy matches all",
+        ),
+        (
+            "overrides: [{spray: host, qkey: 7}]\n",
+            "(soft) cannot hold that: spray.policy has no field for qkey",
+        ),
+        ("until: 2020-01-01T00:00:00Z\n", "until: that time is over"),
+        ("spray: sideways\ntrim_dscp: 99\n", ":2: trim_dscp: expected less than or equal to 63"),
+        ("queues: {48: 3}\n", ":1: trim_dscp: DSCP 48 is in `queues`"),
+    ],
+)
+def test_a_file_with_a_mistake_changes_nothing(run: RunDir, tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(text)
+    before = ask(run.control_socket, "intent")
+    result = csaud(run, "apply", str(file))
+    assert result.exit_code != 0
+    assert said in result.output.replace("\n", " ").replace("  ", " ") or said in result.output
+    assert ask(run.control_socket, "intent") == before
+
+
+def test_queues_and_what_hosts_may(run: RunDir) -> None:
+    assert as_json(run, "queues", "26=3", "46=5")["policy"]["queues"] == {"26": 3, "46": 5}
+    assert as_json(run, "queues", "26=0")["policy"]["queues"] == {"46": 5}
+    assert as_json(run, "queues") == {"46": 5}
+    assert csaud(run, "queues", "26=7").exit_code == 2
+    assert as_json(run, "queues", "--clear")["policy"]["queues"] == {}
+    csaud(run, "hosts", "--classes", "0-3")
+    csaud(run, "hosts", "--classes", "all", "--at", "l1:3", "--no-check")
+    assert as_json(run, "hosts") == {
+        "check_hosts": False,
+        "host_classes": [0, 1, 2, 3],
+        "host_classes_at": {"l1:3": [0, 1, 2, 3, 4, 5, 6, 7]},
+    }
+    refused = csaud(run, "hosts", "--classes", "3-9")
+    assert refused.exit_code == 2
+    assert "expected classes from 0 to 7" in refused.output
+    csaud(run, "hosts", "--check", "--classes", "all")
+    assert csaud(run, "hosts", "--clear").exit_code == 0
+    assert as_json(run, "hosts")["host_classes_at"] == {}
+
+
+def test_a_policy_that_ended_while_no_controller_ran() -> None:
+    with run_directory() as run, switch_process(run):
+        ended = Intent(policy=RANDOM, ending=Ending(at=time.time() - 1, before=ECMP))
+        save(run.desired_file, Stored(intent=ended, revision=7))
+        with controller_process(run):
+            wait_programmed(run.control_socket, PATIENCE_S)
+            answer = ask(run.control_socket, "intent")
+            assert (answer["intent"]["policy"]["spray"], answer["revision"]) == ("ecmp", 8)
+            assert asyncio.run(held(run)) == desired_states(run.fabric(), Intent(policy=ECMP))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_killed_while_a_policy_is_applied(seed: int) -> None:
+    wait_s = random.Random(seed).uniform(0, 0.1)
+    policy = Policy(spray="weighted", queues={26: 3}).model_dump(mode="json")
+    with run_directory() as run, switch_process(run):
+        with controller_process(run) as first:
+            wait_programmed(run.control_socket, PATIENCE_S)
+
+            def change() -> None:
+                with contextlib.suppress(ControlError, OSError, ValueError):
+                    ask(run.control_socket, "policy.apply", policy=policy)
+
+            asking = threading.Thread(target=change)
+            asking.start()
+            asking.join(wait_s)
+            os.kill(first.pid, signal.SIGKILL)
+            first.wait()
+            asking.join()
+        with controller_process(run):
+            wait_programmed(run.control_socket, PATIENCE_S)
+            answer = ask(run.control_socket, "intent")
+            newest = ask(run.control_socket, "policy.history")["revisions"][0]
+            assert newest["revision"] == answer["revision"]
+            intent = Intent.model_validate(answer["intent"])
+            assert asyncio.run(held(run)) == desired_states(run.fabric(), intent)
+
+
+def test_the_published_schema_is_that_of_the_command() -> None:
+    assert (ROOT / "docs" / "policy.schema.json").read_text() == CliRunner().invoke(
+        policy_command.app, ["schema"]
+    ).stdout, "csaud policy schema > docs/policy.schema.json"
