@@ -54,6 +54,10 @@ class SimulatedFabric:
             self.native.set_link(edge.a, edge.a_port, up)
         (self._down.discard if up else self._down.add)(frozenset((a, b)))
 
+    def set_rate(self, at: End, rate: int) -> None:
+        """Let a port send at another rate than its link has, bit/s."""
+        self.native.set_port_queue(at.node, at.port, rate_bps=rate)
+
     @property
     def live(self) -> LiveView:
         """What the controller's probes would find."""

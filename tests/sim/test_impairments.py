@@ -142,3 +142,16 @@ def test_what_cannot_be_is_refused(how: dict[str, float], told: str) -> None:
         world.simulation.impair("l1", 99, loss=0.1)
     with pytest.raises(KeyError):
         world.simulation.impair("l9", 1, loss=0.1)
+
+
+def test_a_link_of_its_own_one_way_is_slow_from_its_ports_alone() -> None:
+    found = run(collectives=RING, links=[{"where": "s1:1", "rate": "25Gbit", "one_way": True}]).links
+    ends = zip(found["switch"], found["to"], strict=True)
+    took = dict(zip(ends, np.array(found["busy_ns"]) / np.array(found["bytes"]), strict=True))
+    assert took["s1", "l1"] == pytest.approx(4 * took["s2", "l1"], rel=0.05)
+    assert took["l1", "s1"] == pytest.approx(took["l1", "s2"], rel=0.05)
+
+
+def test_one_way_is_said_of_a_rate_alone() -> None:
+    with pytest.raises(ValueError, match="expected a rate, and no delay or buffer"):
+        run(links=[{"where": "s1", "delay": "1us", "one_way": True}])

@@ -22,7 +22,7 @@ def test_sizes_have_the_published_means(name: str, mean: int) -> None:
     assert drawn.max() <= PUBLISHED[name][-1][0]
 
 
-@pytest.mark.parametrize("pattern", ["random", "permutation", "all-to-all", "incast"])
+@pytest.mark.parametrize("pattern", ["random", "permutation", "matching", "all-to-all", "incast"])
 def test_load_is_the_share_of_all_links_that_payload_takes(pattern: str) -> None:
     flows = make_flows(Traffic(pattern=pattern, sizes=50_000, load=0.8, flows=40_000), RATES, None, 3)
     offered = flows.bytes.sum() * 8e9 / flows.start_ns[-1] / RATES.sum()
@@ -50,6 +50,17 @@ def test_a_permutation_gives_every_host_one_sender_and_one_receiver() -> None:
     flows = make_flows(Traffic(pattern="permutation", flows=5_000), RATES, None, 1)
     pairs = set(zip(flows.src.tolist(), flows.dst.tolist(), strict=True))
     assert len(pairs) == len({src for src, _ in pairs}) == len({dst for _, dst in pairs}) == len(RATES)
+
+
+def test_a_matching_is_a_round_of_all_hosts_at_one_moment() -> None:
+    rates = np.full(1024, 100_000_000_000)
+    flows = make_flows(Traffic(pattern="matching", matching=13, flows=2048), rates, None, 1)
+    for start in (0, 1024):
+        turn = slice(start, start + 1024)
+        assert len(set(flows.src[turn])) == len(set(flows.dst[turn])) == 1024
+        assert len(set(flows.start_ns[turn])) == 1
+    # As in uet-htsim's perm_1024n_1024c_0u_2000000b.cm.
+    assert list(zip(flows.src[:3], flows.dst[:3], strict=True)) == [(334, 395), (404, 414), (135, 874)]
 
 
 def test_all_to_all_has_every_pair_once_before_any_comes_again() -> None:

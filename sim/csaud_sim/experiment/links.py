@@ -23,15 +23,18 @@ class _Strict(BaseModel):
 
 
 class LinkRule(_Strict):
-    """Links at ports of `where` are unlike the others, in both directions."""
+    """Links at ports of `where` are unlike the others, in both directions or in that of the ports alone."""
 
     where: Where
     rate: Rate | None = Field(default=None, ge=1_000_000)
     delay: Duration | None = None
     buffer: int | None = Field(default=None, ge=1, description="packets per priority queue")
+    one_way: bool = Field(default=False, description="the rate is of what leaves those ports alone")
 
     @model_validator(mode="after")
     def _says_something(self) -> LinkRule:
+        if self.one_way and (self.rate is None or self.delay is not None or self.buffer is not None):
+            raise FieldError(("one_way",), "expected a rate, and no delay or buffer")
         if self.rate is None and self.delay is None and self.buffer is None:
             raise ValueError("expected rate, delay or buffer")
         return self
@@ -76,7 +79,7 @@ def relinked(fabric: Fabric, rules: list[LinkRule]) -> Fabric:
     for index, rule in enumerate(rules):
         ports = ports_of(fabric, rule.where, ("links", index, "where"))
         chosen = {End(switch, port) for switch, of_switch in ports.items() for port in of_switch}
-        asked = {"rate": rule.rate, "delay": rule.delay, "buffer": rule.buffer}
+        asked = {"rate": None if rule.one_way else rule.rate, "delay": rule.delay, "buffer": rule.buffer}
         said = {key: value for key, value in asked.items() if value is not None}
         edges = [edge.model_copy(update=said) if not chosen.isdisjoint(edge.ends) else edge for edge in edges]
     if not rules:
@@ -84,6 +87,17 @@ def relinked(fabric: Fabric, rules: list[LinkRule]) -> Fabric:
     # A copy would bring along what the fabric has worked out of its old edges.
     fields = {name: getattr(fabric, name) for name in Fabric.model_fields}
     return Fabric.model_construct(**{**fields, "edges": edges})
+
+
+def one_way_rates(fabric: Fabric, rules: list[LinkRule]) -> dict[End, int]:
+    """Of ports that send at another rate than their links have, bit/s."""
+    return {
+        End(switch, port): rule.rate
+        for rule in rules
+        if rule.one_way and rule.rate is not None
+        for switch, ports in ports_of(fabric, rule.where).items()
+        for port in ports
+    }
 
 
 def check_impairments(fabric: Fabric, asked: list[Impairment]) -> None:

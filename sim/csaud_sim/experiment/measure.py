@@ -20,7 +20,7 @@ from csaud_topologies.scenario.placement import place
 from csaud_sim.experiment.collectives import RunningCollectives
 from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.ideal import ideal_times
-from csaud_sim.experiment.links import impair
+from csaud_sim.experiment.links import impair, one_way_rates
 from csaud_sim.experiment.model import Collectives, Experiment
 from csaud_sim.experiment.totals import links_of, totals_of
 from csaud_sim.experiment.traffic import make_flows
@@ -63,6 +63,8 @@ def measure(experiment: Experiment) -> Measured:
     fabric = fabric_of(experiment)
     hosts = list(fabric.hosts)
     simulated = SimulatedFabric(fabric, experiment.intent())
+    for end, rate in one_way_rates(fabric, experiment.links).items():
+        simulated.set_rate(end, rate)
     core = {**_BESIDE_ORACLE, **experiment.core} if experiment.oracle else experiment.core
     seats = [
         Seat(host, load(host_settings(experiment.policy, experiment.host, fabric, host), {}), core)

@@ -41,9 +41,10 @@ class _Strict(BaseModel):
 class Traffic(_Strict):
     """Open-loop flows: they start when they start, whatever became of those before."""
 
-    pattern: Literal["random", "permutation", "all-to-all", "incast"] = Field(
+    pattern: Literal["random", "permutation", "matching", "all-to-all", "incast"] = Field(
         default="random",
         description="random: any two hosts; permutation: every host has one other to which it sends; "
+        "matching: all hosts at a time, each sends once and receives once; "
         "all-to-all: every pair in turn, in an order by seed; incast: `senders` hosts to one at a time",
     )
     sizes: str | int | Points = Field(
@@ -59,6 +60,9 @@ class Traffic(_Strict):
     flows: int = Field(default=10_000, ge=1, le=50_000_000)
     senders: int = Field(default=8, ge=1, description="incast: hosts that send at one time")
     to: str | None = Field(default=None, description="incast: the receiver; default: another one each time")
+    matching: int | None = Field(
+        default=None, ge=0, description="matching: its seed; default: the experiment's"
+    )
     warmup: Duration = Field(default=0, description="flows that start before are in no figure")
 
     @field_validator("sizes")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from random import Random
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ class Flows:
 
 def make_flows(traffic: Traffic, rates: npt.NDArray[np.int64], to: int | None, seed: int) -> Flows:
     """Flows as asked for. Each starts at a moment of a Poisson process whose rate gives the load; of an
-    incast, all of the senders' at the same one.
+    incast, all of the senders' at the same one, of a matching, all hosts'.
 
     Args:
         rates: of every host's link, bit/s.
@@ -33,12 +34,15 @@ def make_flows(traffic: Traffic, rates: npt.NDArray[np.int64], to: int | None, s
     """
     random = np.random.default_rng([seed, 0x0F10])
     hosts, count = len(rates), traffic.flows
-    group = traffic.senders if traffic.pattern == "incast" else 1
+    group = {"incast": traffic.senders, "matching": hosts}.get(traffic.pattern, 1)
     capacity = float(rates.sum() if to is None else rates[to])
     rate_per_ns = traffic.load * capacity / 8e9 / (_mean(traffic.sizes) * group)
     moments = np.cumsum(random.exponential(1 / rate_per_ns, -(-count // group)))
     start = np.repeat(moments, group)[:count].astype(np.int64)
-    src, dst = _PATTERNS[traffic.pattern](random, hosts, count, group, to)
+    if traffic.pattern == "matching":
+        src, dst = _matching(hosts, count, seed if traffic.matching is None else traffic.matching)
+    else:
+        src, dst = _PATTERNS[traffic.pattern](random, hosts, count, group, to)
     return Flows(src.astype(np.uint16), dst.astype(np.uint16), _sizes(traffic.sizes, count, random), start)
 
 
@@ -89,6 +93,25 @@ def _incast(random: np.random.Generator, hosts: int, count: int, group: int, to:
     ]  # of each row, so many at random
     senders = (receivers[:, None] + 1 + others) % hosts
     return senders.reshape(-1)[:count], np.repeat(receivers, group)[:count]
+
+
+def _matching(hosts: int, count: int, seed: int) -> _Ends:
+    """Each host sends once and receives once, again and again: both orders are shuffled, and who would send
+    to itself takes the next one's receiver. The first round is what `gen_permutation.py` of
+    ultraethernet/uet-htsim makes of this seed; its recorded runs have 13."""
+    random = Random(seed)
+    src, dst = [], []
+    for _ in range(-(-count // hosts)):
+        senders, receivers = list(range(hosts)), list(range(hosts))
+        random.shuffle(senders)
+        random.shuffle(receivers)
+        for i, sender in enumerate(senders):
+            if sender == receivers[i]:
+                after = (i + 1) % hosts
+                receivers[i], receivers[after] = receivers[after], receivers[i]
+        src += senders
+        dst += receivers
+    return np.array(src[:count]), np.array(dst[:count])
 
 
 _PATTERNS = {
