@@ -6,6 +6,7 @@ with csaud.init() as comm:      # ranks and meeting point from torchrun's or Ope
     comm.all_reduce(gradient)   # in place, the same bits on every rank
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from csaud.errors import (
@@ -23,9 +24,9 @@ from csaud.errors import (
 )
 
 if TYPE_CHECKING:
-    from csaud.collectives.engine import Handle
     from csaud.groups.communicator import Communicator
     from csaud.groups.group import Group
+    from csaud.groups.handle import Handle, wait_all, wait_any
     from csaud.start.init import init, join
 
 __all__ = [
@@ -45,29 +46,25 @@ __all__ = [
     "Timeout",
     "init",
     "join",
+    "wait_all",
+    "wait_any",
 ]
+
+
+_HOMES = {
+    "Communicator": "csaud.groups.communicator",
+    "Group": "csaud.groups.group",
+    "Handle": "csaud.groups.handle",
+    "init": "csaud.start.init",
+    "join": "csaud.start.init",
+    "wait_all": "csaud.groups.handle",
+    "wait_any": "csaud.groups.handle",
+}
 
 
 def __getattr__(name: str) -> Any:
     # These need numpy and the native module; the command line and the error types do not.
-    if name == "init":
-        from csaud.start.init import init
-
-        return init
-    if name == "join":
-        from csaud.start.init import join
-
-        return join
-    if name == "Communicator":
-        from csaud.groups.communicator import Communicator
-
-        return Communicator
-    if name == "Group":
-        from csaud.groups.group import Group
-
-        return Group
-    if name == "Handle":
-        from csaud.collectives.engine import Handle
-
-        return Handle
-    raise AttributeError(f"module 'csaud' has no attribute {name!r}")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'csaud' has no attribute {name!r}")
+    return getattr(import_module(home), name)

@@ -5,6 +5,9 @@ import enum
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 class PathPolicy(enum.Enum):
     """Which path the next packet to a peer takes."""
 
@@ -239,6 +242,14 @@ def combine(
 ) -> None:
     """into = first (op) second, as executions reduce; `baseline`: by loops for any processor."""
 
+def divide(element: str, values: object, divisor: float) -> None:
+    """values /= divisor, of floats, without Python's lock; 16-bit ones in 32 bits, rounded once."""
+
+def dlpack_memory(object: object) -> tuple[npt.NDArray[np.uint8] | None, int, int, int]:
+    """The memory of an object with __dlpack__, not copied: (array of numpy's of its bytes, with one more
+    dimension of an element's; DLPack's type code, bits and lanes). No array where elements are not of whole
+    bytes."""
+
 class Device:
     """Carries packets; made by RawDevice, UdpDevice or XdpDevice."""
 
@@ -332,6 +343,7 @@ class Progress:
     def start_execution(self, execution: Execution) -> None: ...
     def run(self, execution: Execution, timeout_s: float) -> bool: ...
     def wait_for(self, execution: Execution, timeout_s: float) -> bool: ...
+    def wait_any(self, executions: list[Execution], timeout_s: float) -> bool: ...
     def awaited(self, execution: Execution) -> list[tuple[int, int]]: ...
     def flow_times(self) -> list[int]: ...
     def stream(

@@ -3,7 +3,7 @@ simulated endpoints."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,15 @@ class VirtualTransport:
         self.strand.until(lambda: execution.ended or execution.failure is not None)
         if (failed := execution.failure) is not None:
             raise _error_of(failed)
+        return True
+
+    def wait_any(self, executions: Sequence[_core.Execution], timeout: float) -> bool:
+        """As `wait`, for the end of one of them."""
+        assert self.strand is not None
+        self.strand.until(lambda: any(one.ended or one.failure is not None for one in executions))
+        for execution in executions:
+            if (failed := execution.failure) is not None:
+                raise _error_of(failed)
         return True
 
     def pin(self, memory: npt.NDArray[np.uint8]) -> object:

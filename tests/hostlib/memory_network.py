@@ -44,8 +44,12 @@ class MemoryNetwork:
     def wait(self, rank: int, execution: _core.Execution) -> bool:
         """Deliver messages that are posted on both sides, and reduce pieces, in an order chosen by the
         seed, until `execution` has ended."""
+        return self.wait_any(rank, [execution])
+
+    def wait_any(self, rank: int, executions: list[_core.Execution]) -> bool:
+        """As `wait`, until one of them has ended."""
         with self._changed:
-            while not execution.ended:
+            while not any(execution.ended for execution in executions):
                 if self._failed is not None:
                     raise CsaudError(f"another rank failed: {self._failed}")
                 if not self._go_on():
@@ -108,6 +112,9 @@ class MemoryTransport:
 
     def wait(self, execution: _core.Execution, timeout: float) -> bool:
         return self._network.wait(self._rank, execution)
+
+    def wait_any(self, executions: list[_core.Execution], timeout: float) -> bool:
+        return self._network.wait_any(self._rank, executions)
 
     def pin(self, memory: np.ndarray) -> object:
         self.pinned += 1

@@ -1,6 +1,5 @@
 """Groups of ranks over a network in memory: every collective and element type, in any order of arrival."""
 
-from collections.abc import Callable
 from typing import Any
 
 import csaud_testnet
@@ -10,7 +9,7 @@ from csaud import _core
 from csaud.collectives import gather, halving_doubling, registry
 from csaud.collectives.engine import Engine
 from csaud.collectives.executor import Collective, Execution
-from csaud.collectives.reductions import DTYPES, REDUCTIONS
+from csaud.collectives.reductions import REDUCED, REDUCTIONS
 from csaud.collectives.reference import reference_sum
 from csaud.collectives.schedule import Recv
 from csaud.errors import ConfigError
@@ -20,44 +19,13 @@ from csaud.testing import assert_bit_equal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.hostlib.memory_network import MemoryNetwork, MemoryTransport, on_every_rank, run_everywhere
-
-LONGEST = 256  # bytes of a message, so that some are several
-
-
-def everywhere(
-    size: int, work: Callable[[Group], Any], *, all_reduce: str = "auto", seed: int = 1
-) -> list[Any]:
-    """What `work` gives on each rank, each in a thread of its own."""
-    network = MemoryNetwork(seed)
-    results: list[Any] = [None] * size
-
-    def run(rank: int) -> None:
-        transport = MemoryTransport(network, rank)
-        job = JobState(transport, LONGEST, None, all_reduce, network.fail, lambda: None)
-        results[rank] = work(Group(job, 0, range(size), rank))
-
-    on_every_rank(size, run, network.fail)
-    return results
-
-
-def values(rank: int, count: int, dtype: Any, seed: int = 3) -> np.ndarray:
-    random = np.random.default_rng([seed, rank])
-    kind = np.dtype(dtype).name
-    if kind == "bool":
-        return random.integers(0, 2, count).astype(bool)
-    if kind.startswith("int"):
-        return random.integers(-1000, 1000, count).astype(dtype)
-    return (random.normal(size=count) * 10.0 ** random.integers(-2, 3, count)).astype(dtype)
-
-
-def dtype_of(name: str) -> Any:
-    return pytest.importorskip("ml_dtypes").bfloat16 if name == "bfloat16" else name
+from tests.hostlib.group_ranks import LONGEST, dtype_of, everywhere, values
+from tests.hostlib.memory_network import run_everywhere
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "halving_doubling"])
 @pytest.mark.parametrize("op", REDUCTIONS)
-@pytest.mark.parametrize("name", DTYPES)
+@pytest.mark.parametrize("name", REDUCED)
 def test_all_reduce_of_every_kind(op: str, name: str, algorithm: str) -> None:
     """The same bits on every rank; the exact value where the order does not matter, a near one otherwise."""
     dtype, size, count = dtype_of(name), 5, 201
@@ -128,7 +96,7 @@ def test_halving_doubling_takes_two_logarithms_of_steps(size: int) -> None:
 
 def test_small_arrays_take_few_steps_and_large_ones_few_bytes() -> None:
     def both(group: Group) -> tuple[str, str]:
-        return group._algorithm("", np.zeros(16)), group._algorithm("", np.zeros(4096))
+        return group._algorithm("", 128), group._algorithm("", 32_768)
 
     assert everywhere(4, both) == [("halving_doubling", "ring")] * 4
     assert everywhere(2, both, all_reduce="ring") == [("ring", "ring")] * 2

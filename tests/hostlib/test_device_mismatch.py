@@ -22,6 +22,7 @@ UNLIKE = {
         [["barrier", 0, "int32", ""], ["all_gather", 100, "int32", ""]],
     ),
     "root": ([["broadcast", 10, "int32", 0]], [["broadcast", 10, "int32", 1]]),
+    "root of a reduction": ([["reduce", 10, "int32", 0]], [["reduce", 10, "int32", 1]]),
     "large": ([["all_reduce", LARGE, "float32", "sum"]], [["all_reduce", LARGE, "int32", "sum"]]),
     "reduce_scatter": ([["reduce_scatter", 40, "int32", "min"]], [["reduce_scatter", 40, "int32", "max"]]),
 }
@@ -47,6 +48,17 @@ def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: 
         assert "sum" in ends[0]["message"] and "max" in ends[0]["message"]
     if what in ("op", "dtype of the same bytes", "size", "large"):
         assert [worker for worker in job.workers if any(e["event"] == "returned" for e in worker._seen)] == []
+
+
+def test_lengths_that_differ_are_named() -> None:
+    """Of the same array, cut by one rank in another way."""
+    most, last = [["reduce_scatter_v", 12, "int32", counts] for counts in ([4, 4, 4], [4, 5, 3])]
+    then = ["barrier", 0, "int8", ""]
+    with Job(3, "calls", {"ranks": [[most, then], [most, then], [last, then]]}) as job:
+        ends = job.ends(timeout=20)
+    assert {end["error"] for end in ends} == {"MismatchError"}, ends
+    for end in ends:
+        assert "counts 4,4,4" in end["message"] and "counts 4,5,3" in end["message"]
 
 
 @pytest.mark.parametrize(

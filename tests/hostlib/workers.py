@@ -164,9 +164,22 @@ def collectives(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         assert_bit_equal(part, np.full(other * 100 + rank, other, np.int32), "all_to_all_v")
     for root in range(size):
         assert_bit_equal(comm.broadcast(mine[rank].copy(), root), mine[root], "broadcast")
+        reduced = comm.reduce(mine[rank], root=root)
+        assert_bit_equal(total if reduced is None else reduced, total, "reduce")
+        block = comm.scatter(blocks - rank if rank == root else None, root, out=np.empty(count, np.int64))
+        assert_bit_equal(block, np.arange(rank * count, (rank + 1) * count), "scatter")
+    lengths = [other * count // size for other in range(size)]
+    for other, part in enumerate(comm.all_gather_v(mine[rank][: lengths[rank]])):
+        assert_bit_equal(part, mine[other][: lengths[other]], "all_gather_v")
+    flying_too = [comm.barrier(wait=False), comm.all_reduce(bytearray(count), "max", wait=False)]
+    assert csaud.wait_any(flying_too, 60) in (0, 1) and csaud.wait_all(flying_too, 60)
     sent = comm.send(mine[rank], (rank + 1) % size, wait=False)
     assert_bit_equal(comm.recv(np.empty_like(mine[0]), (rank - 1) % size), mine[rank - 1], "recv")
     assert sent.wait(60)
+    pair = comm.new_group([size - 1, 0]) if rank in (0, size - 1) else None
+    if pair is not None:
+        assert_bit_equal(pair.all_gather(np.array([rank])), np.array([[size - 1], [0]]), "new_group")
+        pair.free()
     group = comm.split(rank % 2)
     assert_bit_equal(
         group.all_reduce(mine[rank].copy()), np.sum([mine[r] for r in group.ranks], axis=0), "group"
@@ -282,6 +295,10 @@ def calls(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
                 handles.append(getattr(comm, what)(array, how, wait=wait))
             case "broadcast" | "send" | "recv":
                 handles.append(getattr(comm, what)(array, how, wait=wait))
+            case "reduce_scatter_v":
+                handles.append(comm.reduce_scatter_v(array, how, wait=wait))
+            case "reduce":
+                handles.append(comm.reduce(array, root=how, wait=wait))
             case "all_gather":
                 handles.append(comm.all_gather(array, wait=wait))
             case "barrier":

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from csaud import _core
 from csaud.collectives.executor import Execution, Runner
@@ -35,7 +35,7 @@ class Engine:
         self._settle_others()
         with self._lock:
             self._flying.append(execution)
-        return self._wait(execution, timeout, self._transport.run)
+        return self._wait([execution], timeout, self._transport.run) is not None
 
     def wait(self, execution: Execution, timeout: float | None) -> bool:
         """Wait until it has ended; False when it has not within `timeout` seconds (None: no limit).
@@ -43,31 +43,42 @@ class Engine:
         Raises:
             CsaudError: a transfer failed, of this execution or of another one: all are over then.
         """
-        if self.done(execution):
-            return True
-        return self._wait(execution, timeout, self._transport.wait)
+        return self.wait_any([execution], timeout) is not None
+
+    def wait_any(self, executions: Sequence[Execution], timeout: float | None) -> int | None:
+        """Wait until one of them has ended: its index; None when none has within `timeout` seconds."""
+        found = self._first_done(executions)
+        return self._wait(executions, timeout, self._transport.wait) if found is None else found
 
     def _wait(
-        self, execution: Execution, timeout: float | None, first: Callable[[_core.Execution, float], bool]
-    ) -> bool:
-        """Until it has ended; `first` is what the transport does before it only waits."""
+        self, executions: Sequence[Execution], timeout: float | None,
+        look: Callable[[_core.Execution, float], bool],
+    ) -> int | None:  # fmt: skip
+        """As `wait_any`; of a single one, `look` is what the transport does before it only waits."""
         deadline = None if timeout is None else time.monotonic() + timeout
-        look, left = first, _LONG_WAIT if timeout is None else timeout
+        left = _LONG_WAIT if timeout is None else timeout
         while True:
-            self._look_at(execution, left, look)
-            if self.done(execution):
-                return True
+            self._look_at(executions, left, look)
+            found = self._first_done(executions)
+            if found is not None:
+                return found
             if self._failure is not None:
                 raise self._failure
             if deadline is not None and (left := deadline - time.monotonic()) <= 0:
-                return False
+                return None
             look = self._transport.wait
+
+    def _first_done(self, executions: Sequence[Execution]) -> int | None:
+        for index, execution in enumerate(executions):
+            if self.done(execution):
+                return index
+        return None
 
     def look(self) -> None:
         """Do what is to be done for executions that ended, or failed, while nobody waited for them."""
         self._settle_others()
         for execution in self._flying[:1]:
-            self._look_at(execution, 0.0, self._transport.wait)
+            self._look_at([execution], 0.0, self._transport.wait)
 
     def done(self, execution: Execution) -> bool:
         """It has ended, with all that Python has to do then."""
@@ -91,10 +102,13 @@ class Engine:
         self._failure = self._failure or error
 
     def _look_at(
-        self, execution: Execution, timeout: float, look: Callable[[_core.Execution, float], bool]
+        self, executions: Sequence[Execution], timeout: float, look: Callable[[_core.Execution, float], bool]
     ) -> None:
         try:
-            look(execution.native, timeout)
+            if len(executions) == 1:
+                look(executions[0].native, timeout)
+            else:
+                self._transport.wait_any([execution.native for execution in executions], timeout)
         except CsaudError as error:
             self._failed(error)
             self._failure = self._failure or error
@@ -107,24 +121,3 @@ class Engine:
         if self._flying:
             for execution in self._flying.copy():
                 self.done(execution)
-
-
-class Handle:
-    """A collective in flight. Its arrays must not be touched before it has ended."""
-
-    def __init__(self, engine: Engine, execution: Execution) -> None:
-        self._engine = engine
-        self._execution = execution
-
-    @property
-    def done(self) -> bool:
-        """It has ended."""
-        return self._engine.done(self._execution)
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait for its end; False when it has not ended within `timeout` seconds (None: no limit).
-
-        Raises:
-            PeerUnreachable, Aborted, Timeout, ProtocolError: it failed.
-        """
-        return self._engine.wait(self._execution, timeout)

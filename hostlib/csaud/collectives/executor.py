@@ -25,6 +25,8 @@ _NEW_DATA = 4  # criticality classes of the protocol
 _CONTROL = 0
 _NUMBERS = 1 << 32  # of collectives; then they begin again
 _REMEMBERED = 256  # collectives
+DIRECT = 0x8000
+"""Bit of a communicator's number: messages from rank to rank, counted by pair."""
 
 
 class Runner(Protocol):
@@ -43,6 +45,9 @@ class Runner(Protocol):
             CsaudError: a transfer failed, of this one or of another; all are over then.
         """
 
+    def wait_any(self, executions: Sequence[_core.Execution], timeout: float) -> bool:
+        """Wait for the end of one of them; as `wait`."""
+
     def pin(self, memory: npt.NDArray[np.uint8]) -> object:
         """Register memory with the device for as long as somebody holds the result."""
 
@@ -54,11 +59,23 @@ class Runner(Protocol):
         """Of each transfer that is not over, by its id: packets of it that have arrived, and all."""
 
 
+class ElementType(Protocol):
+    """What a collective knows of its elements; an `Element` or a dtype of numpy's."""
+
+    @property
+    def name(self) -> str:
+        """As in csaud.collectives.elements."""
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes."""
+
+
 class Collective:
     """What the runs of one collective have in common; made once for many of them.
 
     Args:
-        dtype: of the elements.
+        element: type of the elements.
         reduce: None where the schedule has no Reduce.
         ranks: of the group's members in the job.
         comm: communicator.
@@ -69,7 +86,7 @@ class Collective:
     def __init__(
         self,
         schedule: Schedule,
-        dtype: np.dtype[Any],
+        element: ElementType,
         reduce: Reduction | None = None,
         *,
         ranks: Sequence[int],
@@ -78,12 +95,12 @@ class Collective:
         times: StepTimes | None = None,
     ) -> None:
         self.schedule = schedule
-        self.dtype = dtype
+        self.itemsize = element.itemsize
         self.times = times if times is not None else StepTimes()
         self.native = _core.Collective(
-            compiled(schedule), dtype.itemsize, list(ranks), comm, *marks,
+            compiled(schedule), element.itemsize, list(ranks), comm, *marks,
             _CONTROL if schedule.barrier else _NEW_DATA, schedule.barrier,
-            reduce.native if reduce else "", dtype.name if reduce else "", self.times,
+            reduce.native if reduce else "", element.name if reduce else "", self.times,
         )  # fmt: skip
 
 
@@ -91,9 +108,11 @@ class Prepared:
     """Collectives by what names them, with what their runs took; those not used for long are forgotten."""
 
     def __init__(self) -> None:
-        self._of: OrderedDict[Hashable, Collective] = OrderedDict()
+        self._of: OrderedDict[tuple[Hashable, ...], Collective] = OrderedDict()
 
-    def of(self, key: Hashable, make: Callable[[StepTimes], Collective], *, fixed: bool = True) -> Collective:
+    def of(
+        self, key: tuple[Hashable, ...], make: Callable[[StepTimes], Collective], *, fixed: bool = True
+    ) -> Collective:
         """The collective that `key` names, made where it is not there; each time where it is not `fixed`,
         that is, where the same name has schedules of other sizes."""
         found = self._of.get(key)
@@ -106,6 +125,11 @@ class Prepared:
             self._of.popitem(last=False)
         return found
 
+    def forget(self, comm: int) -> None:
+        """Those of communicator `comm`, with which their keys begin, are of no further use."""
+        for key in [key for key in self._of if key[0] == comm or key[0] == comm | DIRECT]:
+            del self._of[key]
+
 
 class Execution:
     """One run of a collective.
@@ -114,7 +138,7 @@ class Execution:
         number: of the collective in its communicator; wraps around at 2^32.
         data: the user's array, one-dimensional, contiguous and (where the schedule writes) writable.
         source: the array of Buffer.SOURCE, one-dimensional and contiguous.
-        epilogue: called once, by whoever first finds that all operations have ended.
+        epilogues: called once, in this order, by whoever first finds that all operations have ended.
         record: the flight recorder's of it.
         scratch: gives Buffer.SCRATCH and gets it back; None: it is allocated.
     """
@@ -126,15 +150,15 @@ class Execution:
         data: Array,
         *,
         source: Array | None = None,
-        epilogue: Callable[[], object] | None = None,
+        epilogues: Sequence[Callable[[], object]] = (),
         record: Record | None = None,
         scratch: Scratch | None = None,
     ) -> None:
         self.record = record
         self._collective = collective
-        self._epilogue = epilogue
+        self._epilogues = epilogues
         self._scratch = scratch or Scratch()
-        nbytes = collective.schedule.scratch * collective.dtype.itemsize
+        nbytes = collective.schedule.scratch * collective.itemsize
         self._block = self._scratch.take(nbytes) if nbytes else None
         # Bytes, since not every element type has a buffer of its own (bfloat16).
         self.native = _core.Execution(
@@ -156,12 +180,12 @@ class Execution:
         if self._block is not None:
             self._scratch.give_back(self._block)
             self._block = None
-        if self._epilogue is not None:
-            epilogue, self._epilogue = self._epilogue, None
+        epilogues, self._epilogues = self._epilogues, ()
+        for epilogue in epilogues:
             epilogue()
 
     def message(self, index: int) -> tuple[Send | Recv, int]:
         """Operation `index`, a message, and its bytes."""
         op = self._collective.schedule.operations[index]
         assert not isinstance(op, Reduce)
-        return op, op.region.count * self._collective.dtype.itemsize
+        return op, op.region.count * self._collective.itemsize

@@ -1,25 +1,25 @@
 """Names of collectives and the builders of their schedules; another algorithm is one more line or
 `register`."""
 
-from typing import Protocol
+from collections.abc import Callable
 
-from csaud.collectives import halving_doubling, ring, tree
+from csaud.collectives import halving_doubling, ring, tree, tree_reduce
 from csaud.collectives.barrier import barrier
 from csaud.collectives.schedule import Schedule
 from csaud.errors import ConfigError
 
-
-class Builder(Protocol):
-    """A pure function: the same arguments give the same schedule, and the ranks' schedules fit together."""
-
-    def __call__(self, rank: int, size: int, count: int, longest: int) -> Schedule:
-        """Schedule of `rank` of `size` for `count` elements, messages of at most `longest` elements."""
+Builder = Callable[..., Schedule]
+"""builder(rank, size, count, longest) is the schedule of `rank` of `size` for `count` elements, in messages
+of at most `longest`; of a collective that has one, `root` comes, too. A pure function: the same arguments
+give the same schedule, and the ranks' schedules fit together."""
 
 
 _BUILDERS: dict[str, Builder] = {
     "all_reduce.halving_doubling": halving_doubling.all_reduce,
     "all_reduce.ring": ring.all_reduce,
     "all_gather.ring": ring.all_gather,
+    "reduce.ring": ring.reduce,
+    "reduce.tree": tree_reduce.reduce,
     "reduce_scatter.ring": ring.reduce_scatter,
     "broadcast.tree": tree.broadcast,
     "barrier.dissemination": barrier,
@@ -35,6 +35,11 @@ def choose_all_reduce(nbytes: int, size: int) -> str:
     return "halving_doubling" if nbytes <= size * SMALL_CHUNK else "ring"
 
 
+def choose_reduce(all_reduce: str) -> str:
+    """The algorithm of a reduction to one rank that has the bits of this one of all-reduce."""
+    return {"halving_doubling": "tree"}.get(all_reduce, all_reduce)
+
+
 def register(name: str, builder: Builder) -> None:
     """Add a builder; ConfigError where the name is in use."""
     if name in _BUILDERS:
@@ -47,10 +52,15 @@ def names() -> list[str]:
     return sorted(_BUILDERS)
 
 
-def build(name: str, rank: int, size: int, count: int, longest: int) -> Schedule:
-    """The schedule that the builder `name` makes; ConfigError where there is no such name."""
+def build(name: str, rank: int, size: int, count: int, longest: int, root: int = -1) -> Schedule:
+    """The schedule that the builder `name` makes; ConfigError where there is no such name.
+
+    Args:
+        root: of collectives that have one; those without are not told of it.
+    """
     try:
         builder = _BUILDERS[name]
     except KeyError:
         raise ConfigError(f"there is no collective {name!r}; there are {', '.join(names())}") from None
-    return builder(rank=rank, size=size, count=count, longest=longest)
+    more = {"root": root} if root >= 0 else {}
+    return builder(rank=rank, size=size, count=count, longest=longest, **more)

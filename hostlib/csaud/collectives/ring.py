@@ -13,7 +13,7 @@ A chunk longer than a message may be is cut into several, and each is reduced an
 long chunk travels the ring as a pipeline.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -36,81 +36,152 @@ from csaud.errors import ConfigError
 
 
 class _Ring:
-    """One rank's part of steps in each of which a chunk goes to the next rank and one comes from the last."""
+    """One rank's part of steps in each of which a chunk goes to the next rank and one comes from the last.
 
-    def __init__(self, rank: int, size: int, count: int, longest: int, steps: int) -> None:
+    Args:
+        chunks: where each is in DATA, or in SOURCE; as many as ranks.
+        steps: of the whole collective.
+    """
+
+    def __init__(self, rank: int, size: int, chunks: Sequence[Region], longest: int, steps: int) -> None:
         if steps > MAX_STEPS:
             raise ConfigError(
                 f"a ring of {size} ranks takes {steps} steps, and at most {MAX_STEPS} can be numbered; "
                 "all_reduce has halving_doubling"
             )
-        self._chunks = [Region(Buffer.DATA, start, length) for start, length in split(count, size)]
-        self._longest = longest
+        self.operations: list[Operation] = []
+        self.scratch = 0
+        self._local = [list(messages(chunk, longest)) for chunk in chunks]
         self._right, self._left = (rank + 1) % size, (rank - 1) % size
+        self._has = [list(parts) for parts in self._local]  # where each chunk's latest value is
         # producer[c][i]: the operation after which message i of chunk c can be sent on
-        self._producer: list[list[tuple[int, ...]]] = [
-            [() for _ in messages(chunk, longest)] for chunk in self._chunks
-        ]
-        self._operations: list[Operation] = []
+        self._producer: list[list[tuple[int, ...]]] = [[() for _ in parts] for parts in self._local]
         self._steps = steps
         self._step = 0
-        self._scratch = 0
 
-    def turn(self, sent: int, received: int, reduce: bool) -> None:
-        """One step: chunk `sent` goes on, chunk `received` comes, to be added to ours or into its place."""
-        step, chain = self._step, self._steps - 1 - self._step
-        for index, region in enumerate(messages(self._chunks[sent], self._longest)):
-            self._operations.append(
-                Send(self._right, step, index, region, self._producer[sent][index], chain)
-            )
-        for index, local in enumerate(messages(self._chunks[received], self._longest)):
-            arrived = local
-            if reduce:
-                arrived = Region(Buffer.SCRATCH, self._scratch, local.count)
-                self._scratch += local.count
-            self._operations.append(Recv(self._left, step, index, arrived, chain))
-            if reduce:
-                self._operations.append(Reduce(arrived, local, local, (len(self._operations) - 1,)))
-            self._producer[received][index] = (len(self._operations) - 1,)
+    def send(self, chunk: int, to: int, fan_in: int = 0) -> None:
+        """Chunk `chunk`, as far as it was summed, goes to rank `to` in this step."""
+        chain = self._steps - 1 - self._step
+        for index, region in enumerate(self._has[chunk]):
+            after = self._producer[chunk][index]
+            self.operations.append(Send(to, self._step, index, region, after, chain, fan_in))
+
+    def turn(self, sent: int, received: int, *, into: Region | None = None) -> None:
+        """One step of a reduction: chunk `sent` goes on, chunk `received` comes, and ours is added to it.
+
+        Args:
+            into: where the sum goes; None: where our own share is, or, of SOURCE, into scratch.
+        """
+        self.send(sent, self._right)
+        chain, count = self._steps - 1 - self._step, self._local[received][0].count
+        for index, local in enumerate(self._local[received]):
+            arrived = Region(Buffer.SCRATCH, self.scratch, local.count)
+            self.scratch += local.count
+            self.operations.append(Recv(self._left, self._step, index, arrived, chain))
+            if into is not None:
+                target = Region(into.buffer, into.start + index * count, local.count)
+            else:
+                target = arrived if local.buffer is Buffer.SOURCE else local
+            self.operations.append(Reduce(arrived, local, target, (len(self.operations) - 1,)))
+            self._has[received][index] = target
+            self._producer[received][index] = (len(self.operations) - 1,)
+        self._step += 1
+
+    def pass_on(self, sent: int, received: int) -> None:
+        """One step without a reduction: chunk `received` comes into its place."""
+        self.send(sent, self._right)
+        chain = self._steps - 1 - self._step
+        for index, local in enumerate(self._local[received]):
+            self.operations.append(Recv(self._left, self._step, index, local, chain))
+            self._producer[received][index] = (len(self.operations) - 1,)
         self._step += 1
 
     def schedule(self) -> Schedule:
-        return Schedule(tuple(self._operations), self._scratch, self._steps)
+        return Schedule(tuple(self.operations), self.scratch, self._steps)
+
+
+def regions(counts: Iterable[int], buffer: Buffer = Buffer.DATA) -> list[Region]:
+    """Regions of so many elements, one after the other."""
+    found = []
+    start = 0
+    for count in counts:
+        found.append(Region(buffer, start, count))
+        start += count
+    return found
+
+
+def even(count: int, size: int) -> list[int]:
+    """Elements of each rank's part; those of numpy.array_split."""
+    return [length for _, length in split(count, size)]
 
 
 @lru_cache(maxsize=256)
 def all_reduce(rank: int, size: int, count: int, longest: int) -> Schedule:
     """The schedule of `rank` of `size` for an array of `count` elements, messages of at most `longest`
     elements."""
-    ring = _Ring(rank, size, count, longest, 2 * (size - 1))
+    ring = _Ring(rank, size, regions(even(count, size)), longest, 2 * (size - 1))
     for step in range(size - 1):
-        ring.turn((rank - step) % size, (rank - step - 1) % size, reduce=True)
+        ring.turn((rank - step) % size, (rank - step - 1) % size)
     # Straight into the user's array: the finished chunk can come only after our own partial sum of it, which
     # was read from there, has reached the next rank; a late repetition of that one is a duplicate to
     # everybody.
     for step in range(size - 1):
-        ring.turn((rank + 1 - step) % size, (rank - step) % size, reduce=False)
+        ring.pass_on((rank + 1 - step) % size, (rank - step) % size)
     return ring.schedule()
 
 
-@lru_cache(maxsize=256)
+def reduce(rank: int, size: int, count: int, longest: int, root: int = 0) -> Schedule:
+    """The sum of all ranks' SOURCE, `count` elements, ends in DATA of `root`, which may be the same memory.
+
+    As the first half of an all-reduce, with its bits; then every rank sends its chunk of the sum to `root`.
+    """
+    ring = _Ring(rank, size, regions(even(count, size), Buffer.SOURCE), longest, size)
+    data = regions(even(count, size))
+    mine = (rank + 1) % size
+    for step in range(size - 1):
+        chunk = (rank - step - 1) % size
+        ring.turn((rank - step) % size, chunk, into=data[chunk] if (rank, chunk) == (root, mine) else None)
+    if rank != root:
+        ring.send(mine, root, fan_in=size - 1)
+        return ring.schedule()
+    for src in range(size):
+        if src != root:
+            parts = messages(data[(src + 1) % size], longest)
+            last = size - 1
+            ring.operations += [Recv(src, last, i, part, fan_in=size - 1) for i, part in enumerate(parts)]
+    return ring.schedule()
+
+
 def reduce_scatter(rank: int, size: int, count: int, longest: int) -> Schedule:
-    """Chunk r of the sum ends at rank r, in its place; the rest of DATA is then of no meaning.
+    """Chunk r of the sum of SOURCE, `count` elements, ends at rank r, in DATA."""
+    return reduce_scatter_v(rank, size, tuple(even(count, size)), longest)
+
+
+@lru_cache(maxsize=256)
+def reduce_scatter_v(rank: int, size: int, counts: tuple[int, ...], longest: int) -> Schedule:
+    """The same of chunks of `counts[r]` elements. DATA may be the memory of this rank's chunk of SOURCE.
 
     Chunk c is summed from rank c + 1 on, with its own rank's share last.
     """
-    ring = _Ring(rank, size, count, longest, size - 1)
+    ring = _Ring(rank, size, regions(counts, Buffer.SOURCE), longest, size - 1)
     for step in range(size - 1):
-        ring.turn((rank - step - 1) % size, (rank - step - 2) % size, reduce=True)
+        chunk = (rank - step - 2) % size
+        into = Region(Buffer.DATA, 0, counts[rank]) if chunk == rank else None
+        ring.turn((rank - step - 1) % size, chunk, into=into)
     return ring.schedule()
 
 
-@lru_cache(maxsize=256)
 def all_gather(rank: int, size: int, count: int, longest: int) -> Schedule:
     """Chunk r of DATA, `count` elements in all, goes from rank r to all others."""
-    ring = _Ring(rank, size, count, longest, size - 1)
+    return all_gather_v(rank, size, tuple(even(count, size)), longest)
+
+
+@lru_cache(maxsize=256)
+def all_gather_v(rank: int, size: int, counts: tuple[int, ...], longest: int) -> Schedule:
+    """The same of chunks of `counts[r]` elements."""
+    ring = _Ring(rank, size, regions(counts), longest, size - 1)
     for step in range(size - 1):
-        ring.turn((rank - step) % size, (rank - step - 1) % size, reduce=False)
+        ring.pass_on((rank - step) % size, (rank - step - 1) % size)
     return ring.schedule()
 
 

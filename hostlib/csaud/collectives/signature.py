@@ -9,18 +9,25 @@ meet. What is left is a wait, of which csaud.groups.watchdog finds the cause.
 import zlib
 from functools import lru_cache
 
-from csaud.collectives.reductions import DTYPES, REDUCTIONS
+from csaud.collectives.elements import DTYPES
+from csaud.collectives.reductions import REDUCTIONS
 from csaud.collectives.schedule import Schedule
 from csaud.errors import ConfigError
 from csaud.flight.record import Call
 
 _FIELD = 16  # bits of step, and of chunk
-_CODE = 8  # bits that tell collective, operation and element type apart, exactly
+_CODE = 10  # bits that tell collective, operation and element type apart, exactly
 _CODES = 1 << _CODE
 
 
-_REDUCING = ("all_reduce.ring", "all_reduce.halving_doubling", "reduce_scatter")
-_MOVING = ("all_gather", "all_to_all", "all_to_all_v", "broadcast", "gather", "transfer")
+_REDUCING = (
+    "all_reduce.ring", "all_reduce.halving_doubling", "reduce.ring", "reduce.tree", "reduce_scatter",
+    "reduce_scatter_v",
+)  # fmt: skip
+_MOVING = (
+    "all_gather", "all_gather_v", "all_to_all", "all_to_all_v", "broadcast", "gather", "gather_v", "scatter",
+    "scatter_v", "transfer",
+)  # fmt: skip
 _KNOWN = [
     *((name, op, dtype) for name in _REDUCING for op, how in REDUCTIONS.items() for dtype in how.dtypes),
     *((name, "", dtype) for name in _MOVING for dtype in DTYPES),
@@ -32,14 +39,15 @@ assert len(_CODE_OF) < _CODES
 
 @lru_cache(maxsize=1024)
 def signature(call: Call) -> int:
-    """16 bits: the lower half differs between any two of this library's collectives, operations and element
-    types; the upper one is a hash of the other arguments. Algorithms that were registered have a hash for
+    """26 bits: the lower 10 differ between any two of this library's collectives, operations and element
+    types; the upper 16 are a hash of the other arguments. Algorithms that were registered have a hash for
     both."""
     code = _CODE_OF.get((call.name, call.op, call.dtype))
     if code is None:
         own = _CODES - len(_KNOWN)
         code = len(_KNOWN) + zlib.crc32(f"{call.name} {call.op} {call.dtype}".encode()) % own
-    return zlib.crc32(f"{call.count} {call.root}".encode()) % _CODES << _CODE | code
+    rest = zlib.crc32(f"{call.count} {call.root} {call.detail}".encode()) & ((1 << _FIELD) - 1)
+    return rest << _CODE | code
 
 
 def marks(call: Call, schedule: Schedule, longest: int) -> tuple[int, int]:
@@ -63,6 +71,5 @@ def marks(call: Call, schedule: Schedule, longest: int) -> tuple[int, int]:
     chunk_bits = min(_FIELD, max(0, most - 1).bit_length())
     step_bits = (schedule.steps - 1).bit_length() if schedule.steps else 0
     code = signature(call)
-    # The exact part of it goes on above the step where there is no room for it above the chunk.
-    step = (code & (_CODES - 1)) >> (_FIELD - chunk_bits) << step_bits
-    return step & full, code << chunk_bits & full
+    # Its exact part first; what finds no room above the chunk goes on above the step.
+    return code >> (_FIELD - chunk_bits) << step_bits & full, code << chunk_bits & full

@@ -13,6 +13,7 @@ class Call(NamedTuple):
         dtype, count: of the array's elements; count is -1 where ranks' may differ.
         op: reduction, "" where there is none.
         root: -1 where there is none.
+        detail: what else must be the same on all ranks, in words; "" where nothing is.
     """
 
     name: str
@@ -20,11 +21,12 @@ class Call(NamedTuple):
     count: int = -1  # type: ignore[assignment]  # nobody counts in a tuple of different things
     op: str = ""
     root: int = -1
+    detail: str = ""
 
     def __str__(self) -> str:
         size = f"{self.count} x {self.dtype}" if self.count >= 0 else self.dtype
         root = f"root {self.root}" if self.root >= 0 else ""
-        return f"{self.name}({', '.join(part for part in (self.op, size, root) if part)})"
+        return f"{self.name}({', '.join(part for part in (self.op, size, root, self.detail) if part)})"
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -37,6 +39,7 @@ class Record:
         ranks: of the communicator, as numbered in the job.
         peer: rank in the job, -1 for a collective.
         sends: a transfer's direction.
+        limit: seconds that it may take; 0: as long as it likes.
         started, ended: ns of time.monotonic_ns(); ended is 0 while it is not over.
         error: what ended it, where it did not end well.
     """
@@ -48,6 +51,7 @@ class Record:
     ranks: Sequence[int]
     peer: int = -1
     sends: bool = False
+    limit: float = 0.0
     started: int = 0
     ended: int = 0
     error: str = ""

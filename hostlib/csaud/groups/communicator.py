@@ -7,7 +7,6 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
 
-from csaud.collectives.reductions import check_array
 from csaud.config.settings import Settings
 from csaud.errors import Aborted, ConfigError, CsaudError, PeerUnreachable, RendezvousError, Timeout
 from csaud.flight.recorder import Recorder
@@ -22,8 +21,6 @@ from csaud.membership.agreement import OPERATIONS, Agreement
 from csaud.membership.service import Service
 
 log = logging.getLogger(__name__)
-
-__all__ = ["Communicator", "check_array"]
 
 _WORLD = 0  # number of the communicator of all ranks
 _QUIESCE_TIMEOUT = 10.0  # s

@@ -19,7 +19,8 @@ log = logging.getLogger(__name__)
 
 ASK_AFTER = 1.0
 """Seconds that a collective takes before others are asked about it."""
-_NAME_BYTES = 60  # a registered algorithm's name may be of any length; a note has 200
+_NAME_BYTES = 50  # a registered algorithm's name may be of any length; a note has 200
+_DETAIL_BYTES = 50
 
 
 class Notes(Protocol):
@@ -76,7 +77,15 @@ def _alike(mine: Call, theirs: Call) -> bool:
 
 
 def _fields(call: Call) -> list[str | int]:
-    return [call.name[:_NAME_BYTES], call.dtype, call.count, call.op, call.root]
+    detail = call.detail[:_DETAIL_BYTES]
+    return [
+        call.name[:_NAME_BYTES],
+        call.dtype,
+        call.count,
+        call.op,
+        call.root,
+        *([detail] if detail else []),
+    ]
 
 
 def _encode(record: Record) -> bytes:
@@ -87,8 +96,8 @@ def _encode(record: Record) -> bytes:
 def _decode(note: bytes, rank: int) -> Record | None:
     """The record of `rank`; None where it cannot be read."""
     try:
-        comm, number, transfer, sends, name, dtype, count, op, root = json.loads(note)
-        call = Call(str(name), str(dtype), int(count), str(op), int(root))
+        comm, number, transfer, sends, name, dtype, count, op, root, *detail = json.loads(note)
+        call = Call(str(name), str(dtype), int(count), str(op), int(root), *map(str, detail))
         if not str(call).isprintable():  # it goes into an error that people read
             raise ValueError("what it called is no text")
         return Record(int(comm), int(number), call, 0, (), rank if transfer else -1, bool(sends))

@@ -5,14 +5,13 @@ import threading
 from collections.abc import Callable, Sequence
 
 from csaud.collectives.engine import Engine
-from csaud.collectives.executor import Execution, Prepared, Runner
+from csaud.collectives.executor import DIRECT, Execution, Prepared, Runner
 from csaud.collectives.schedule import Recv, Send
 from csaud.collectives.scratch import Scratch
-from csaud.errors import CsaudError, Timeout
+from csaud.errors import ConfigError, CsaudError, Timeout
 from csaud.flight.record import Wait
 from csaud.flight.recorder import Recorder
 
-DIRECT = 0x8000  # of a communicator number: messages from rank to rank, counted by pair
 LAST_NUMBER = DIRECT - 1  # of a communicator
 _RECORDS = 64
 _NAMED = 3  # messages that an error names
@@ -53,6 +52,7 @@ class JobState:
         self._give_up = give_up
         self.check = check
         self.lock = threading.RLock()
+        self.naming = threading.RLock()  # whoever makes a communicator
         self.prepared = Prepared()
         self.next_number = 1  # of a communicator; 0 is that of all ranks
         self.recorder = recorder or Recorder(_RECORDS, 0, 1, 0, "")
@@ -65,12 +65,25 @@ class JobState:
         self._give_up(error)
         self.engine.fail(error)
 
+    def limit(self, timeout: float | None) -> float:
+        """Seconds that a call may take: its own argument, or the setting `timeout`; 0: no limit.
+
+        Raises:
+            ConfigError: the argument is no such time.
+        """
+        if timeout is None:
+            return self.timeout or 0.0
+        if not timeout >= 0:
+            raise ConfigError(f"timeout={timeout}: expected seconds, or 0 for no limit")
+        return float(timeout)
+
     def overdue(self, execution: Execution) -> CsaudError:
-        """A collective took longer than the setting `timeout`: ends the job, and gives its error."""
-        waits = self.waits().get(id(execution.record), [])
-        error = Timeout(
-            f"{execution.record} took longer than {self.timeout:g} s (setting timeout){waits_in_words(waits)}"
-        )
+        """A collective took longer than it may: ends the job, and gives its error."""
+        record = execution.record
+        waits = self.waits().get(id(record), [])
+        limit = record.limit if record is not None else 0.0
+        whose = "setting timeout" if limit == (self.timeout or 0.0) else "argument timeout"
+        error = Timeout(f"{record} took longer than {limit:g} s ({whose}){waits_in_words(waits)}")
         self.give_up(error)
         return error
 

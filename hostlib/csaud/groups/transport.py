@@ -1,7 +1,7 @@
 """The native transport with Python's errors: starts collectives and waits for them."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,6 +81,17 @@ class Transport:
         """See `csaud.collectives.executor.Runner`; a failure ends the whole transport."""
         return self._until_over(self._progress.wait_for, execution, timeout)
 
+    def wait_any(self, executions: Sequence[_core.Execution], timeout: float) -> bool:
+        """See `csaud.collectives.executor.Runner`; a failure ends the whole transport."""
+        self._check()
+        try:
+            over = self._progress.wait_any(list(executions), timeout)
+        except RuntimeError as error:
+            raise self._fail(_ended(error)) from None
+        for execution in executions:
+            self._check_well(execution)
+        return over
+
     def _until_over(
         self, wait: Callable[[_core.Execution, float], bool], execution: _core.Execution, timeout: float
     ) -> bool:
@@ -89,9 +100,12 @@ class Transport:
             over = wait(execution, timeout)
         except RuntimeError as error:
             raise self._fail(_ended(error)) from None
+        self._check_well(execution)
+        return over
+
+    def _check_well(self, execution: _core.Execution) -> None:
         if (failed := execution.failure) is not None:
             raise self._fail(self._error_of(failed))
-        return over
 
     def stream(
         self,

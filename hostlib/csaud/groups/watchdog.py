@@ -17,6 +17,7 @@ log = logging.getLogger(__name__)
 
 SIGNAL = signal.SIGUSR1
 _TICK = 1.0  # s
+_SHORTEST_TICK = 0.01  # s
 _NANO = 1e-9
 
 
@@ -33,15 +34,19 @@ class Watchdog:
         self._inquiries = inquiries
         self._warn_after = warn_after
         self._warnings: dict[int, float] = {}  # id() of a record -> age of the next warning, s
+        self._idle_tick = min(_TICK, (job.timeout or _TICK) / 4)
+        self.tick = self._idle_tick  # s until the next look
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Look from now on, as long as this object lives."""
-        tick = min(_TICK, (self._job.timeout or _TICK) / 4)
         _running.add(self)
         self._thread = threading.Thread(
-            target=_run, args=(weakref.ref(self), self._stopping, tick), name="csaud-watchdog", daemon=True
+            target=_run,
+            args=(weakref.ref(self), self._stopping, self.tick),
+            name="csaud-watchdog",
+            daemon=True,
         )
         self._thread.start()
 
@@ -67,13 +72,15 @@ class Watchdog:
         ages = {id(record): (now_ns - record.started) * _NANO for record in running}
         self._warnings = {key: age for key, age in self._warnings.items() if key in ages}
         self._inquiries.forget(ages.keys())
-        if max(ages.values(), default=0.0) < min(ASK_AFTER, job.timeout or ASK_AFTER):
+        limits = [record.limit for record in running if record.limit]
+        self.tick = min([self._idle_tick, *(limit / 4 for limit in limits)])
+        if max(ages.values(), default=0.0) < min([ASK_AFTER, *limits]):
             return
         waits = job.waits()
         for execution, record in zip(flying, running, strict=True):
             age = ages[id(record)]
             found = waits.get(id(record), [])
-            if job.timeout and age > job.timeout:
+            if record.limit and age > record.limit:
                 job.overdue(execution)
                 return
             self._inquiries.ask(record, age, found)
@@ -84,7 +91,7 @@ class Watchdog:
 
 
 def _run(reference: "weakref.ref[Watchdog]", stopping: threading.Event, tick: float) -> None:
-    while not stopping.wait(tick):
+    while not stopping.wait(max(tick, _SHORTEST_TICK)):
         watchdog = reference()
         if watchdog is None:
             return
@@ -94,6 +101,7 @@ def _run(reference: "weakref.ref[Watchdog]", stopping: threading.Event, tick: fl
             if not stopping.is_set():
                 log.debug("the watchdog ends: %r", error)
             return
+        tick = watchdog.tick
         del watchdog
 
 

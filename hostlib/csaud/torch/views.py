@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from csaud.collectives.reductions import DTYPES
+from csaud.collectives.elements import DTYPES
 
 Array = npt.NDArray[Any]
 

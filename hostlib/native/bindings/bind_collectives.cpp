@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -47,7 +48,10 @@ using OperationTuple = std::tuple<int, std::uint16_t, std::uint16_t, std::uint16
 constexpr std::array kElements = {
     std::pair{"float16", Element::float16}, std::pair{"bfloat16", Element::bfloat16},
     std::pair{"float32", Element::float32}, std::pair{"float64", Element::float64},
+    std::pair{"int8", Element::int8},       std::pair{"int16", Element::int16},
     std::pair{"int32", Element::int32},     std::pair{"int64", Element::int64},
+    std::pair{"uint8", Element::uint8},     std::pair{"uint16", Element::uint16},
+    std::pair{"uint32", Element::uint32},   std::pair{"uint64", Element::uint64},
     std::pair{"bool", Element::boolean},
 };
 constexpr std::array kOperators = {
@@ -109,6 +113,17 @@ void combine(const std::string& op, const std::string& element, nb::handle first
         throw std::invalid_argument("combine: buffers of different sizes");
     const std::size_t count = c.whole().size() / bytes_of(by_name(kElements, element, "element type"));
     found(a.whole().data(), b.whole().data(), c.part(0, c.whole().size()).data(), count);
+}
+
+void divide(const std::string& element, nb::handle values, double divisor) {
+    const Element of = by_name(kElements, element, "element type");
+    const collectives::Divide found = collectives::division(of);
+    if (found == nullptr) throw std::invalid_argument("no division of " + element);
+    const HeldBuffer held(values, true);
+    const std::size_t bytes = held.whole().size();
+    const std::span<std::byte> memory = held.part(0, bytes);
+    const nb::gil_scoped_release release;
+    found(memory.data(), bytes / bytes_of(of), divisor);
 }
 
 void bind_times(nb::module_& m) {
@@ -197,6 +212,8 @@ void bind_collectives(nb::module_& m) {
 
     m.def("combine", &combine, "op"_a, "element"_a, "first"_a, "second"_a, "into"_a, "baseline"_a = false,
           "into = first (op) second, as executions reduce; `baseline`: by loops for any processor.");
+    m.def("divide", &divide, "element"_a, "values"_a, "divisor"_a,
+          "values /= divisor, of floats, without Python's lock; 16-bit ones in 32 bits, rounded once.");
 }
 
 }  // namespace csaud::bindings

@@ -94,6 +94,17 @@ class PyProgress {
         return over;
     }
 
+    bool wait_any(const std::vector<std::shared_ptr<HeldExecution>>& executions, double timeout_s) {
+        std::vector<const collectives::Execution*> wanted;
+        for (const auto& execution : executions) wanted.push_back(&execution->native());
+        const bool over =
+            repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait_any(wanted, slice); });
+        for (const auto& execution : executions) {
+            if (execution->native().over()) let_go(*execution);
+        }
+        return over;
+    }
+
     HeldBuffer pin(nb::handle buffer) {
         HeldBuffer held(buffer, false);
         const nb::gil_scoped_release release;
@@ -367,6 +378,8 @@ void bind_device(nb::module_& m) {
              "Starts a collective and waits, as wait_for; False when the time is over.")
         .def("wait_for", &PyProgress::wait_for, "execution"_a, "timeout_s"_a,
              "Waits until it has ended or failed; False when the time is over.")
+        .def("wait_any", &PyProgress::wait_any, "executions"_a, "timeout_s"_a,
+             "Waits until one of them has ended or failed; False when the time is over.")
         .def("awaited", &PyProgress::awaited, "execution"_a,
              "What it has posted that is not over: ids, and indices of the operations.")
         .def("flow_times", &PyProgress::flow_times,

@@ -6,6 +6,7 @@
 NB_MODULE(_core, m) {
     m.doc() = "Native part of csaud: protocol core, devices, progress thread.";
     csaud::bindings::bind_core(m);
+    csaud::bindings::bind_arrays(m);
     csaud::bindings::bind_collectives(m);
     csaud::bindings::bind_device(m);
     csaud::bindings::bind_verbs(m);

@@ -11,6 +11,10 @@ Combine baseline_reduction(Operator op, Element element) noexcept {
     return baseline::loop_of(op, element);
 }
 
+Divide division(Element element) noexcept {
+    return baseline::division_of(element);
+}
+
 Combine reduction(Operator op, Element element) noexcept {
 #if defined(__x86_64__)
     static const bool wide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("f16c");

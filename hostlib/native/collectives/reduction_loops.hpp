@@ -110,7 +110,8 @@ struct Product {
         if constexpr (kShort<T>) {
             return narrow(wide(a) * wide(b), a);
         } else if constexpr (std::is_integral_v<T>) {
-            using U = std::make_unsigned_t<T>;
+            // At least as wide as unsigned: short ones would be multiplied as int, which must not overflow.
+            using U = std::common_type_t<unsigned, std::make_unsigned_t<T>>;
             return static_cast<T>(static_cast<U>(a) * static_cast<U>(b));
         } else {
             return a * b;
@@ -218,6 +219,34 @@ Combine number(Operator op) noexcept {
     }
 }
 
+template <class T>
+[[maybe_unused]] void divide(std::byte* values, std::size_t count, double divisor) noexcept {
+    CSAUD_INDEPENDENT
+    for (std::size_t i = 0; i < count; ++i) {
+        const T value = load<T>(values, i);
+        if constexpr (kShort<T>) {
+            store<T>(values, i, narrow(wide(value) / static_cast<float>(divisor), value));
+        } else {
+            store<T>(values, i, value / static_cast<T>(divisor));
+        }
+    }
+}
+
+[[maybe_unused]] Divide division_of(Element element) noexcept {
+    switch (element) {
+        case Element::float16:
+            return divide<Half>;
+        case Element::bfloat16:
+            return divide<Brain>;
+        case Element::float32:
+            return divide<float>;
+        case Element::float64:
+            return divide<double>;
+        default:
+            return nullptr;
+    }
+}
+
 Combine boolean(Operator op) noexcept {
     switch (op) {
         case Operator::sum:
@@ -241,10 +270,22 @@ Combine loop_of(Operator op, Element element) noexcept {
             return number<float>(op);
         case Element::float64:
             return number<double>(op);
+        case Element::int8:
+            return number<std::int8_t>(op);
+        case Element::int16:
+            return number<std::int16_t>(op);
         case Element::int32:
             return number<std::int32_t>(op);
         case Element::int64:
             return number<std::int64_t>(op);
+        case Element::uint8:
+            return number<std::uint8_t>(op);
+        case Element::uint16:
+            return number<std::uint16_t>(op);
+        case Element::uint32:
+            return number<std::uint32_t>(op);
+        case Element::uint64:
+            return number<std::uint64_t>(op);
         case Element::boolean:
             return boolean(op);
     }

@@ -114,7 +114,7 @@ std::uint64_t Progress::post_recv(const MessageName& name, std::uint16_t src, st
 
 bool Progress::wait(std::vector<Completion>& completions, Nanos timeout) {
     Lock lock(mutex_);
-    await(lock, nullptr, timeout);
+    await(lock, {}, timeout);
     if (completed_.empty() && !failure_.empty()) throw std::runtime_error(failure_);
     if (completed_.empty()) return false;
     std::ranges::move(completed_, std::back_inserter(completions));
@@ -135,22 +135,30 @@ bool Progress::run(collectives::Execution& execution, Nanos timeout) {
     const Nanos now = monotonic_now();
     executor_.start(execution, port_, now);
     posted_ = true;
+    const collectives::Execution* const wanted[] = {&execution};
     if (driver_ == Driver::none && running_)
-        drive(lock, &execution, now + timeout);
+        drive(lock, wanted, now + timeout);
     else
         wake(caller_bed_);
-    return finish(lock, execution, timeout);
+    return finish(lock, wanted, timeout);
 }
 
 bool Progress::wait(const collectives::Execution& execution, Nanos timeout) {
     if (execution.over()) return true;
     Lock lock(mutex_);
-    return finish(lock, execution, timeout);
+    const collectives::Execution* const wanted[] = {&execution};
+    return finish(lock, wanted, timeout);
 }
 
-bool Progress::finish(Lock& lock, const collectives::Execution& execution, Nanos timeout) {
-    await(lock, &execution, timeout);
-    if (execution.over()) return true;
+bool Progress::wait_any(std::span<const collectives::Execution* const> executions, Nanos timeout) {
+    if (executions.empty()) throw std::invalid_argument("a wait for none of no collectives");
+    Lock lock(mutex_);
+    return finish(lock, executions, timeout);
+}
+
+bool Progress::finish(Lock& lock, Wanted wanted, Nanos timeout) {
+    await(lock, wanted, timeout);
+    if (std::ranges::any_of(wanted, &collectives::Execution::over)) return true;
     if (!failure_.empty()) throw std::runtime_error(failure_);
     return false;
 }

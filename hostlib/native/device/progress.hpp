@@ -73,6 +73,8 @@ class Progress {
     bool run(collectives::Execution&, Nanos timeout);
     // Waits until it is over; false: it was not within `timeout`. Throws as the other one.
     bool wait(const collectives::Execution&, Nanos timeout);
+    // Waits until one of several is over; as the other one.
+    bool wait_any(std::span<const collectives::Execution* const>, Nanos timeout);
     // What it has posted that is not over.
     std::vector<collectives::Execution::Awaited> awaited(const collectives::Execution&) const;
     // Of messages that executions received, oldest first.
@@ -116,9 +118,12 @@ class Progress {
         bool wanted = false;    // a caller would rather drive
     };
 
-    // A caller that waits, while somebody else drives, for the end of an execution, or for any completion.
+    // What a caller waits for: the end of one of these executions; without any, a completion of none.
+    using Wanted = std::span<const collectives::Execution* const>;
+
+    // A caller that waits while somebody else drives.
     struct Waiter {
-        const collectives::Execution* execution = nullptr;
+        Wanted wanted;
         std::condition_variable wakeup;
     };
 
@@ -127,10 +132,10 @@ class Progress {
     void run();
     bool takes_over() const;
     void stand_by(Lock&);
-    bool over(const collectives::Execution*) const;
-    void await(Lock&, const collectives::Execution*, Nanos timeout);
-    bool finish(Lock&, const collectives::Execution&, Nanos timeout);
-    void drive(Lock&, const collectives::Execution*, Nanos until);
+    bool over(Wanted) const;
+    void await(Lock&, Wanted, Nanos timeout);
+    bool finish(Lock&, Wanted, Nanos timeout);
+    void drive(Lock&, Wanted, Nanos until);
     void tell_waiters();
     void call_next();
     bool reduce_some();

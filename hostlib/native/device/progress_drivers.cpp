@@ -102,23 +102,24 @@ void Progress::stand_by(Lock& lock) {
 }
 
 // What a caller waits for has come, or never will.
-bool Progress::over(const collectives::Execution* execution) const {
-    return !failure_.empty() || (execution != nullptr ? execution->over() : !completed_.empty());
+bool Progress::over(Wanted wanted) const {
+    if (!failure_.empty()) return true;
+    return wanted.empty() ? !completed_.empty() : std::ranges::any_of(wanted, &collectives::Execution::over);
 }
 
 // By a caller, who has the lock and gets it back.
-void Progress::await(Lock& lock, const collectives::Execution* execution, Nanos timeout) {
-    if (over(execution) || timeout <= 0) return;
+void Progress::await(Lock& lock, Wanted wanted, Nanos timeout) {
+    if (over(wanted) || timeout <= 0) return;
     const Nanos until = monotonic_now() + timeout;
-    for (Nanos left = timeout; !over(execution) && left > 0; left = until - monotonic_now()) {
+    for (Nanos left = timeout; !over(wanted) && left > 0; left = until - monotonic_now()) {
         if (driver_ == Driver::none && running_) {
-            drive(lock, execution, until);
+            drive(lock, wanted, until);
             continue;
         }
-        Waiter me{execution, {}};
+        Waiter me{wanted, {}};
         waiters_.push_back(&me);
         me.wakeup.wait_for(lock, std::chrono::nanoseconds(left),
-                           [&] { return over(execution) || (driver_ == Driver::none && running_); });
+                           [&] { return over(wanted) || (driver_ == Driver::none && running_); });
         std::erase(waiters_, &me);
     }
     // It may have been called to drive when it had what it wanted.
@@ -128,7 +129,7 @@ void Progress::await(Lock& lock, const collectives::Execution* execution, Nanos 
 // Under the lock: only those wake whose wait is over.
 void Progress::tell_waiters() {
     for (Waiter* waiter : waiters_) {
-        if (over(waiter->execution)) waiter->wakeup.notify_one();
+        if (over(waiter->wanted)) waiter->wakeup.notify_one();
     }
 }
 
@@ -138,12 +139,12 @@ void Progress::call_next() {
 }
 
 // By a caller, who has the lock and gets it back: until what it waits for is over, or the time.
-void Progress::drive(Lock& lock, const collectives::Execution* execution, Nanos until) {
+void Progress::drive(Lock& lock, Wanted wanted, Nanos until) {
     driver_ = Driver::caller;
     wake(thread_bed_);  // it need not wake with each packet
     if (posted_) push(lock);
     Nanos idle_since = monotonic_now();
-    while (!over(execution) && !stopping_) {
+    while (!over(wanted) && !stopping_) {
         lock.unlock();
         try {
             const Found found = turn();
@@ -151,7 +152,7 @@ void Progress::drive(Lock& lock, const collectives::Execution* execution, Nanos 
             const bool again = look_again(found, now, idle_since);
             lock.lock();
             if (now >= until) break;
-            if (again || over(execution)) continue;
+            if (again || over(wanted)) continue;
             sleep(lock, caller_bed_, until);
             idle_since = monotonic_now();
             if (idle_since - now < spin_ + kGettingUp) spin_now_ = spin_;

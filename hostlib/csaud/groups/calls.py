@@ -1,0 +1,204 @@
+"""How a call becomes an execution: numbers, records, what is done at its end."""
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from csaud import _core
+from csaud.collectives import registry
+from csaud.collectives.executor import DIRECT, Collective, ElementType, Execution
+from csaud.collectives.reductions import Reduction
+from csaud.collectives.schedule import Schedule
+from csaud.collectives.signature import marks
+from csaud.collectives.timing import StepTimes
+from csaud.errors import Aborted, ConfigError, CsaudError
+from csaud.flight.record import Call, Record
+from csaud.groups.handle import Handle
+from csaud.groups.job_state import JobState
+from csaud.groups.operands import Operand
+
+Array = npt.NDArray[Any]
+Build = Callable[[], Schedule]
+Epilogue = Callable[[], object]
+
+BYTE = np.dtype(np.uint8)
+NOTHING = np.empty(0, BYTE)
+
+
+class Wanted(NamedTuple):
+    """How a caller wants a collective.
+
+    Attributes:
+        wait: until it has ended.
+        timeout: seconds that it may take; 0: no limit, None: setting `timeout`.
+    """
+
+    wait: bool
+    timeout: float | None
+
+
+class Calls:
+    """What the collectives of a group have in common.
+
+    Attributes:
+        rank, size: 0 <= rank < size.
+        ranks: the members' ranks in the job.
+    """
+
+    def __init__(self, job: JobState, number: int, ranks: Sequence[int], rank: int) -> None:
+        self.rank = rank
+        self.size = len(ranks)
+        self.ranks = tuple(ranks)
+        self._job = job
+        self._number = number
+        self._collectives = 0
+        self._sent: defaultdict[int, int] = defaultdict(int)  # messages by rank
+        self._received: defaultdict[int, int] = defaultdict(int)
+        self._freed = False
+
+    def _run(
+        self,
+        call: Call,
+        build: Build,
+        element: ElementType,
+        data: Array,
+        result: Any,
+        wanted: Wanted,
+        *,
+        fresh: bool = False,
+        reduce: Reduction | None = None,
+        source: Array | None = None,
+        epilogues: Sequence[Epilogue] = (),
+        fixed: bool = True,
+        key: Hashable = None,
+    ) -> Any:
+        """One collective.
+
+        Args:
+            fresh: the result is not the caller's array, so a Handle comes with it.
+            epilogues: called in this order when it has ended.
+            fixed: `call` and `key` say all of which the schedule depends.
+        """
+        job = self._job
+        limit = job.limit(wanted.timeout)
+        with job.lock:
+            self._check_usable()
+
+            def make(times: StepTimes) -> Collective:
+                return self._make(call, build, element, self._number, reduce, times)
+
+            collective = job.prepared.of((self._number, call, key), make, fixed=fixed)
+            number = self._collectives
+            self._collectives += 1
+            record = Record(self._number, number, call, data.nbytes, self.ranks, limit=limit)
+            execution = self._execution(record, collective, number, data, source, epilogues)
+            if not wanted.wait:
+                job.engine.start(execution)
+        return self._outcome(execution, result, wanted.wait, fresh, limit)
+
+    def _run_direct(
+        self, call: Call, build: Build, element: ElementType, peer: int, count: dict[int, int], data: Array,
+        result: Any, wanted: Wanted, source: Array | None = None, epilogues: Sequence[Epilogue] = (),
+    ) -> Any:  # fmt: skip
+        """One transfer from rank to rank."""
+        self._check_rank(peer)
+        if peer == self.rank:
+            raise ConfigError("a rank does not send to itself")
+        job = self._job
+        limit = job.limit(wanted.timeout)
+        sends = source is not None
+        nbytes = data.nbytes if source is None else source.nbytes
+        comm = self._number | DIRECT
+        with job.lock:
+            self._check_usable()
+
+            def make(times: StepTimes) -> Collective:
+                return self._make(call, build, element, comm, None, times)
+
+            collective = job.prepared.of((comm, call, peer, sends), make)
+            number = count[peer]
+            count[peer] += 1
+            record = Record(
+                self._number, number, call, nbytes, self.ranks, self.ranks[peer], sends, limit=limit
+            )
+            execution = self._execution(record, collective, number, data, source, epilogues)
+            if not wanted.wait:
+                job.engine.start(execution)
+        return self._outcome(execution, result, wanted.wait, False, limit)
+
+    def _check_usable(self) -> None:
+        if self._freed:
+            raise ConfigError(f"communicator {self._number} of ranks {list(self.ranks)} was freed")
+        self._job.check()
+
+    def _check_rank(self, rank: int) -> None:
+        if not 0 <= rank < self.size:
+            raise ConfigError(f"rank {rank}: expected 0 to {self.size - 1}")
+
+    def _longest(self, element: ElementType) -> int:
+        """Elements of a message, at most."""
+        return self._job.max_message_bytes // element.itemsize
+
+    def _algorithm(self, asked: str, nbytes: int) -> str:
+        """That of an all-reduce."""
+        asked = asked or self._job.all_reduce
+        return registry.choose_all_reduce(nbytes, self.size) if asked == "auto" else asked
+
+    def _average(self, how: Reduction, operand: Operand) -> list[Epilogue]:
+        """What an average does with its sum."""
+        if not how.average:
+            return []
+        name, values, size = operand.element.name, operand.flat.view(np.uint8), self.size
+        return [lambda: _core.divide(name, values, size)]
+
+    def _make(
+        self, call: Call, build: Build, element: ElementType, comm: int, reduce: Reduction | None,
+        times: StepTimes,
+    ) -> Collective:  # fmt: skip
+        schedule = build()
+        mark = marks(call, schedule, self._longest(element))
+        return Collective(schedule, element, reduce, ranks=self.ranks, comm=comm, marks=mark, times=times)
+
+    def _execution(
+        self, record: Record, collective: Collective, number: int, data: Array, source: Array | None,
+        epilogues: Sequence[Epilogue],
+    ) -> Execution:  # fmt: skip
+        job = self._job
+        return Execution(
+            collective, number, data,
+            source=source, epilogues=epilogues, record=job.recorder.begin(record), scratch=job.scratch,
+        )  # fmt: skip
+
+    def _outcome(self, execution: Execution, result: Any, wait: bool, fresh: bool, limit: float) -> Any:
+        """What the caller gets of an execution that was started, or is to be run where it waits."""
+        job = self._job
+        if not wait:
+            handle = Handle(job, execution, result)
+            return (result, handle) if fresh else handle
+        try:
+            ended = job.engine.run(execution, limit or None)
+        except CsaudError:
+            raise
+        except BaseException as error:
+            # Ctrl-C, no memory: the other ranks are in the middle of this collective and must not hang.
+            job.give_up(Aborted(f"{execution.record} was left by {type(error).__name__}"))
+            raise
+        if not ended:
+            raise job.overdue(execution)
+        return result
+
+
+def backs(*operands: Operand) -> list[Epilogue]:
+    """What copies results into arrays that are not contiguous."""
+    return [operand.copy_back for operand in operands if operand.copied]
+
+
+def check_counts(name: str, counts: Sequence[int], size: int) -> tuple[int, ...]:
+    """`counts` as a tuple; ConfigError unless they are as many as ranks and none is negative."""
+    checked = tuple(int(count) for count in counts)
+    if len(checked) != size or min(checked, default=0) < 0:
+        raise ConfigError(f"{name}: counts {list(checked)}, expected {size} numbers of elements")
+    return checked
