@@ -19,6 +19,7 @@ DATA = "0"
 
 @needs_tshark
 @pytest.mark.root
+@pytest.mark.thorough
 def test_the_frames_of_a_job_are_those_of_the_books(tmp_path: Path) -> None:
     scenario = small_scenario(tmp_path, sizes=(1, 1021, 65_536), repeats=1, loss=0.05)
     files = {port: tmp_path / f"{port.replace(':', '-')}.pcapng" for port in HOST_PORTS}

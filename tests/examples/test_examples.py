@@ -40,6 +40,7 @@ def test_all_reduce(fabric):
     assert report.all_reduce.count == 4
 
 
+@pytest.mark.thorough
 def test_neighbour_average(fabric):
     said = shown(fabric, "neighbour_average.py")
     assert re.search(r"^\[rank 3\] all ranks are at 1\.50 after \d+ rounds", said, re.MULTILINE)

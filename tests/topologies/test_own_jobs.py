@@ -100,6 +100,7 @@ def test_a_program_without_csaud_has_a_report_without_books(fabric):
     assert fabric.report().books.empty
 
 
+@pytest.mark.thorough
 def test_one_job_at_a_time_and_ctrl_c_ends_all_its_ranks(fabric):
     job = fabric.start_job("import os, time; print('here', os.getppid()); time.sleep(1000)")
     try:
@@ -209,6 +210,7 @@ background: [{to: h1, sources: 1}]
 """
 
 
+@pytest.mark.thorough
 def test_a_scenarios_faults_events_and_background_come_in_every_job(tmp_path):
     (tmp_path / "failing.yaml").write_text(SCENARIO)
     program = (
