@@ -48,6 +48,10 @@ NEEDS = {
         "PyTorch is not installed here (make torch installs it into build/venv)",
     ),
     "xdp": (_has_xdp, "needs root and Linux 6.6 or newer with CONFIG_XDP_SOCKETS"),
+    "browser": (
+        lambda: shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None,
+        "there is no chromium, or no playwright (pip install 'csaud[browser]')",
+    ),
     "ns3": (
         _has_ns3,
         "ns-3 is not installed (pip install --no-deps ns3), nor does CSAUD_NS3 say where it is",

@@ -1,0 +1,205 @@
+"""The REST interface: resources of one fabric under /v1. What a request may do was settled by `gate`.
+
+A change takes the revision that it builds on in If-Match (as ETag gives it), and is answered with 200 when
+every switch holds it, or 202 with `pending`: the switches that do not, and why.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Header, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from csaud_controller.control.client import Answer, ControlError, RefusedError, ask
+from csaud_controller.service.metrics import exposition
+from csaud_controller.service.site import Site
+from csaud_controller.service.view import moment, topology
+
+router = APIRouter(prefix="/v1")
+Values = Annotated[dict[str, Any], Body()]
+IfMatch = Annotated[str | None, Header(description='The revision that this builds on, as ETag: "3".')]
+Since = Annotated[int, Query(ge=0, description="Those after this number.")]
+
+# FastAPI runs what is not a coroutine in threads: a controller that takes its time keeps nobody else waiting.
+
+
+def _site(request: Request) -> Site:
+    found: Site = request.app.state.site
+    return found
+
+
+def _ask(request: Request, op: str, **arguments: Any) -> Answer:
+    answer = ask(_site(request).run.control_socket, op, **arguments)
+    answer.pop("ok")
+    return answer
+
+
+def _change(
+    request: Request, response: Response, op: str, match: str | None = None, **arguments: Any
+) -> Answer:
+    """Ask for a change, with a note of who did."""
+    if match is not None and match != "*":
+        arguments["revision"] = _revision(match)
+    audit = _site(request).audit
+    client = request.client.host if request.client else "?"
+    asked = audit.asked(request.state.who.name, client, op, arguments)
+    try:
+        answer = _ask(request, op, **arguments)
+    except ControlError as error:
+        audit.answered(asked, f"failed: {error}")
+        raise
+    audit.answered(asked, "in force" if not answer["pending"] else f"pending: {answer['pending']}")
+    if answer["pending"]:
+        response.status_code = HTTPStatus.ACCEPTED
+    response.headers["ETag"] = f'"{answer["revision"]}"'
+    return answer
+
+
+def _revision(match: str) -> int:
+    try:
+        return int(match.strip().strip('"'))
+    except ValueError:
+        raise RefusedError(f'If-Match: expected a revision such as "3", got {match[:40]!r}') from None
+
+
+@router.get("/whoami", tags=["service"])
+def whoami(request: Request) -> dict[str, str]:
+    """Name and role of whose token it is."""
+    return {"name": request.state.who.name, "role": request.state.who.role}
+
+
+@router.get("/status", tags=["fabric"])
+def status(request: Request) -> Answer:
+    """All that `csaud fabric show` tells."""
+    return _ask(request, "status")
+
+
+@router.get("/topology", tags=["fabric"])
+def get_topology(request: Request) -> dict[str, Any]:
+    """Nodes with their tiers, and links: what the page draws."""
+    return topology(_site(request).sampler.fabric())
+
+
+@router.get("/fabric", tags=["fabric"])
+def get_fabric(request: Request, response: Response) -> Answer:
+    """The fabric file's content, with all that was filled in."""
+    answer = _ask(request, "fabric")
+    response.headers["ETag"] = f'"{answer["revision"]}"'
+    return answer
+
+
+@router.put("/fabric", tags=["fabric"])
+def put_fabric(request: Request, response: Response, fabric: Values, if_match: IfMatch = None) -> Answer:
+    """Another fabric, as `csaud fabric apply`."""
+    return _change(request, response, "fabric.apply", if_match, fabric=fabric)
+
+
+@router.post("/fabric/plan", tags=["fabric"])
+def plan_fabric(request: Request, fabric: Values) -> Answer:
+    """What another fabric would change, by switch and table."""
+    return _ask(request, "fabric.plan", fabric=fabric)
+
+
+@router.get("/links", tags=["links"])
+def links(request: Request) -> Answer:
+    """Links between switches: whether they are up, and why one is not used; all drains."""
+    return _ask(request, "links")
+
+
+@router.put("/drains/{what}", tags=["links"])
+def put_drain(
+    request: Request, response: Response, what: str, force: bool = False, if_match: IfMatch = None
+) -> Answer:
+    """Drain a link (`l1-s1`, `l1:1`), a switch or a host."""
+    return _change(request, response, "drain.set", if_match, what=what, force=force)
+
+
+@router.delete("/drains/{what}", tags=["links"])
+def delete_drain(request: Request, response: Response, what: str, if_match: IfMatch = None) -> Answer:
+    """Use it again."""
+    return _change(request, response, "drain.clear", if_match, what=what)
+
+
+@router.get("/policy", tags=["policy"])
+def get_policy(request: Request, response: Response) -> Answer:
+    """The policy in force, all keys."""
+    answer = _ask(request, "intent")
+    response.headers["ETag"] = f'"{answer["revision"]}"'
+    return {"policy": answer["intent"]["policy"], "revision": answer["revision"]}
+
+
+@router.patch("/policy", tags=["policy"])
+def patch_policy(request: Request, response: Response, policy: Values, if_match: IfMatch = None) -> Answer:
+    """Keys of the policy with their new values; others stay."""
+    return _change(request, response, "policy.set", if_match, policy=policy)
+
+
+@router.get("/faults", tags=["policy"])
+def get_faults(request: Request) -> Answer:
+    """Injected faults."""
+    answer = _ask(request, "intent")
+    return {"faults": answer["intent"]["faults"], "revision": answer["revision"]}
+
+
+@router.put("/faults", tags=["policy"])
+def put_fault(request: Request, response: Response, rule: Values, if_match: IfMatch = None) -> Answer:
+    """A fault to inject; it takes the place of one at the same place."""
+    return _change(request, response, "fault.set", if_match, rule=rule)
+
+
+@router.delete("/faults", tags=["policy"])
+def delete_faults(
+    request: Request, response: Response, where: str | None = None, if_match: IfMatch = None
+) -> Answer:
+    """No faults any more, or none at one place."""
+    return _change(request, response, "fault.clear", if_match, where=where)
+
+
+@router.get("/changes", tags=["history"])
+def changes(request: Request, since: Since = 0) -> Answer:
+    """What was asked for, when, and when it was in force."""
+    return _ask(request, "changes", since=since)
+
+
+@router.get("/alarms", tags=["history"])
+def alarms(request: Request, since: Since = 0) -> Answer:
+    """Queues that were nearly full."""
+    return _ask(request, "alarms", since=since)
+
+
+@router.get("/paths", tags=["history"])
+def paths(request: Request) -> Answer:
+    """What hosts tell of their paths."""
+    return _ask(request, "paths.stats")
+
+
+@router.get("/moment", tags=["fabric"])
+def now(request: Request) -> dict[str, Any]:
+    """What each link carried and lost since the last sample."""
+    return moment(*_site(request).sampler.pair(_site(request).interval_s))
+
+
+@router.get("/stream", tags=["fabric"], response_class=StreamingResponse)
+async def stream(request: Request) -> StreamingResponse:
+    """The same, again and again: server-sent events."""
+    site = _site(request)
+
+    async def events() -> AsyncIterator[str]:
+        while True:
+            # a little younger than the interval, or every second sample would be the one before
+            found = await asyncio.to_thread(site.sampler.pair, 0.9 * site.interval_s)
+            yield f"data: {json.dumps(moment(*found))}\n\n"
+            await asyncio.sleep(site.interval_s)
+
+    return StreamingResponse(events(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+@router.get("/metrics", tags=["service"], response_class=Response)
+def metrics(request: Request) -> Response:
+    """For Prometheus."""
+    return Response(exposition(_site(request).sampler.sample()), media_type="text/plain; version=0.0.4")

@@ -1,0 +1,260 @@
+// The fabric as a picture: drawn once, then only attributes change. Everything is asked for with the token.
+const SVG = "http://www.w3.org/2000/svg";
+const MODES = ["ecmp", "entropy", "random", "round-robin", "weighted", "least-queue", "host", "flowlet"];
+const SIGNALS = ["trim", "bounce", "both", "drop"];
+const RETRY_MS = 2000;
+const at = (id) => document.getElementById(id);
+const state = { token: sessionStorage.getItem("token") || "", role: "", topology: null, drawn: new Map(), chosen: null, last: null, shape: "" };
+
+async function ask(path, options = {}) {
+  const headers = { ...(options.headers || {}), ...(state.token ? { Authorization: `Bearer ${state.token}` } : {}) };
+  const answer = await fetch(path, { ...options, headers });
+  if (!answer.ok) {
+    const text = await answer.text();
+    let said = text;
+    try { said = JSON.parse(text).error || text; } catch { /* not JSON: shown as it is */ }
+    throw Object.assign(new Error(said || answer.statusText), { status: answer.status });
+  }
+  return answer;
+}
+
+const trouble = (text) => { at("trouble").hidden = !text; at("trouble").textContent = text; };
+const made = (name, attributes, parent) => {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  parent.append(element);
+  return element;
+};
+
+function places(nodes) {
+  const tiers = [0, 1, 2, 3].map((tier) => nodes.filter((node) => node.tier === tier)).filter((tier) => tier.length);
+  const width = Math.max(640, 34 * Math.max(...tiers.map((tier) => tier.length)));
+  const found = new Map();
+  tiers.forEach((tier, row) => tier.forEach((node, index) =>
+    found.set(node.name, { x: (index + 0.5) * width / tier.length, y: 50 + row * 150 })));
+  return { found, width, height: 100 + 150 * (tiers.length - 1) };
+}
+
+function draw(topology) {
+  const svg = at("fabric");
+  svg.replaceChildren();
+  state.drawn.clear();
+  const { found, width, height } = places(topology.nodes);
+  svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  topology.links.forEach((link, index) => {
+    const [a, b] = [found.get(link.from), found.get(link.to)];
+    const line = made("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, "data-link": `${link.a}-${link.b}` }, svg);
+    line.addEventListener("click", () => choose({ link: index }));
+    state.drawn.set(index, line);
+  });
+  for (const node of topology.nodes) {
+    const { x, y } = found.get(node.name);
+    const shape = node.kind === "switch"
+      ? made("rect", { x: x - 14, y: y - 9, width: 28, height: 18, rx: 3, "data-node": node.name }, svg)
+      : made("circle", { cx: x, cy: y, r: 7, "data-node": node.name }, svg);
+    shape.addEventListener("click", () => choose({ node: node.name }));
+    made("text", { x, y: node.kind === "switch" ? y + 4 : y + 20 }, svg).textContent = node.name;
+    state.drawn.set(node.name, shape);
+  }
+  at("name").textContent = topology.name;
+}
+
+const flows = (link) => link.ends.filter((end) => end);
+const lost = (end) => end.trimmed + end.bounced + end.congestion_dropped + end.injected;
+const sum = (numbers) => numbers.reduce((total, each) => total + each, 0);
+const load = (link) => Math.max(0, ...flows(link).map((end) => end.load || 0));
+const percent = (share) => share === null ? "" : `${(100 * share).toFixed(1)} %`;
+const shade = (share) => `hsl(${Math.round(120 - 120 * Math.min(1, share))} 65% 45%)`;
+
+function set(element, name, value) { if (element.getAttribute(name) !== value) element.setAttribute(name, value); }
+
+function show(moment) {
+  state.last = moment;
+  trouble(moment.missing.join("; "));
+  moment.links.forEach((link, index) => {
+    const line = state.drawn.get(index);
+    if (!line) return;
+    const losing = sum(flows(link).map(lost)) > 0;
+    const chosen = state.chosen && state.chosen.link === index ? " chosen" : "";
+    set(line, "class", (!link.up ? "down" : link.out.length ? "out" : losing ? "loses" : "") + chosen);
+    const colour = link.up && !link.out.length && load(link) > 0.001 ? `stroke: ${shade(load(link))}` : "";
+    if (line.style.cssText !== colour) line.style.cssText = colour;
+  });
+  let connected = 0;
+  for (const [name, each] of Object.entries(moment.switches)) {
+    connected += each.connected;
+    const shape = state.drawn.get(name);
+    if (shape) set(shape, "class", !each.alive ? "dead" : each.connected ? "" : "away");
+  }
+  const down = moment.links.filter((link) => !link.up).length;
+  const out = moment.links.filter((link) => link.up && link.out.length).length;
+  at("summary").textContent = `${connected} of ${Object.keys(moment.switches).length} switches in hand, `
+    + `${down} links down, ${out} left out, revision ${moment.revision}`;
+  showBusiest(moment);
+  showEvents(moment.events);
+  showPolicy(moment.policy);
+  showChosen();
+}
+
+function cells(row, values) { for (const value of values) row.insertCell().textContent = value; }
+
+function showBusiest(moment) {
+  const body = at("busiest").tBodies[0];
+  body.replaceChildren();
+  moment.links.map((link, index) => [index, link]).filter(([, link]) => flows(link).length)
+    .sort(([, x], [, y]) => sum(flows(y).map(lost)) - sum(flows(x).map(lost)) || load(y) - load(x)).slice(0, 8)
+    .forEach(([index, link]) => {
+      const { a, b } = state.topology.links[index];
+      cells(body.insertRow(), [`${a} - ${b}`, percent(load(link)), sum(flows(link).map(lost)), sum(flows(link).map((end) => end.marked))]);
+    });
+}
+
+function items(list, entries) {
+  list.replaceChildren(...entries.map(([seconds, text, bad]) => {
+    const item = document.createElement("li");
+    const time = document.createElement("time");
+    time.textContent = `${new Date(1000 * seconds).toLocaleTimeString()} `;
+    item.append(time, text);
+    if (bad) item.className = "bad";
+    return item;
+  }));
+}
+
+function showEvents(events) {
+  items(at("events"), [...events].reverse().map((each) => [each.time, `${each.what} ${each.up ? "up" : "down"}: ${each.why}`, !each.up]));
+}
+
+async function showChanges() {
+  const { changes } = await (await ask("/v1/changes")).json();
+  items(at("changes"), changes.slice(-30).reverse().map((each) => [each.time, each.what.join("; ") + (each.in_force ? "" : " (not in force yet)"), false]));
+}
+
+function options(select, values) { select.replaceChildren(...values.map((value) => new Option(value, value))); }
+
+function showPolicy(policy) {
+  if (at("policy").contains(document.activeElement)) return;
+  at("spray").value = policy.spray;
+  at("signal").value = policy.loss_signal;
+}
+
+function choose(what) { state.chosen = what; at("outcome").textContent = ""; if (state.last) show(state.last); }
+
+function showChosen() {
+  at("chosen").hidden = !state.chosen;
+  if (!state.chosen) return;
+  const { topology, last } = state;
+  at("ends").replaceChildren();
+  at("spread").replaceChildren();
+  let name, isDrained;
+  if ("link" in state.chosen) {
+    const wired = topology.links[state.chosen.link], link = last.links[state.chosen.link];
+    name = wired.a;
+    isDrained = link.drained;
+    at("chosen-name").textContent = `${wired.a} - ${wired.b}`;
+    at("chosen-state").textContent = !link.up ? "down" : link.out.length ? link.out.join("; ") : "used";
+    cells(at("ends").insertRow(), ["from", "load", "trimmed", "bounced", "dropped", "faults", "marked"]);
+    [wired.a, wired.b].forEach((end, index) => {
+      const flow = link.ends[index];
+      if (!flow) return;
+      cells(at("ends").insertRow(), [end, percent(flow.load), flow.trimmed, flow.bounced, flow.congestion_dropped, flow.injected, flow.marked]);
+      at("spread").append(`DATA of ${end} by path bucket`, bars(flow.paths));
+    });
+  } else {
+    name = state.chosen.node;
+    const node = topology.nodes.find((each) => each.name === name), known = last.switches[name];
+    at("chosen-name").textContent = name;
+    at("chosen-state").textContent = node.kind === "host" ? node.ip
+      : !known ? "" : known.error || (known.connected ? `${node.role || "switch"}, in hand` : "no session");
+    const totals = topology.links.map((wired, index) => [wired, last.links[index]])
+      .flatMap(([wired, link]) => [[wired.from, wired.b, link.ends[0]], [wired.to, wired.a, link.ends[1]]])
+      .filter(([from, , flow]) => from === name && flow);
+    if (totals.length) cells(at("ends").insertRow(), ["to", "load", "lost", "marked"]);
+    for (const [, to, flow] of totals) cells(at("ends").insertRow(), [to, percent(flow.load), lost(flow), flow.marked]);
+    if (totals.length) at("spread").append("DATA by port", bars(totals.map(([, , flow]) => sum(flow.paths))));
+    isDrained = totals.length > 0 && topology.links.every((wired, index) =>
+      (wired.from !== name && wired.to !== name) || !(wired.from in last.switches && wired.to in last.switches) || last.links[index].drained);
+  }
+  const button = at("drain");
+  button.hidden = state.role !== "operator";
+  button.textContent = isDrained ? "Undrain" : "Drain";
+  button.onclick = () => change(`/v1/drains/${encodeURIComponent(name)}`, { method: isDrained ? "DELETE" : "PUT" });
+}
+
+function bars(values) {
+  const most = Math.max(1, ...values), box = document.createElement("div");
+  box.className = "bars";
+  box.append(...values.map((value) => { const bar = document.createElement("span"); bar.style.height = `${100 * value / most}%`; bar.title = value; return bar; }));
+  return box;
+}
+
+async function change(path, options) {
+  const outcome = at("outcome");
+  outcome.className = "";
+  outcome.textContent = "...";
+  try {
+    const { pending } = await (await ask(path, options)).json();
+    const names = Object.keys(pending);
+    outcome.textContent = names.length ? `not in force yet on ${names.join(", ")}` : "in force on all switches";
+    await showChanges();
+  } catch (error) {
+    outcome.className = "error";
+    outcome.textContent = error.message;
+  }
+}
+
+at("policy").addEventListener("submit", (event) => {
+  event.preventDefault();
+  at("chosen").hidden = false;
+  document.activeElement.blur();
+  change("/v1/policy", {
+    method: "PATCH",
+    headers: { "Content-Type": "application/json", "If-Match": `"${state.last.revision}"` },
+    body: JSON.stringify({ spray: at("spray").value, loss_signal: at("signal").value }),
+  });
+});
+
+at("who").addEventListener("submit", (event) => {
+  event.preventDefault();
+  state.token = at("token").value;
+  sessionStorage.setItem("token", state.token);
+  at("token").value = "";
+  location.reload();
+});
+
+// EventSource cannot send a token; the format is the same.
+async function* events(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ""; ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += value;
+    for (let end; (end = text.indexOf("\n\n")) >= 0; text = text.slice(end + 2)) yield JSON.parse(text.slice(6, end));
+  }
+}
+
+async function watch() {
+  const who = await (await ask("/v1/whoami")).json();
+  state.role = who.role;
+  at("role").textContent = `${who.name}, ${who.role}`;
+  at("set").hidden = who.role !== "operator";
+  let revision;
+  for await (const moment of events(await ask("/v1/stream"))) {
+    if (moment.revision !== revision || !state.topology) {
+      revision = moment.revision;
+      const topology = await (await ask("/v1/topology")).json(), shape = JSON.stringify(topology);
+      if (shape !== state.shape) { state.topology = topology; state.shape = shape; state.chosen = null; draw(topology); }
+      await showChanges();
+    }
+    if (moment.links.length === state.topology.links.length) show(moment);
+  }
+}
+
+options(at("spray"), MODES);
+options(at("signal"), SIGNALS);
+for (;;) {
+  try { await watch(); trouble("the service has ended; trying again"); } catch (error) {
+    trouble(error.message);
+    if (error.status === 401) break;
+  }
+  await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+}

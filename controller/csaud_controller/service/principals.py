@@ -1,0 +1,97 @@
+"""Who may ask what over HTTP: bearer tokens, each with a role. A file has their digests, never themselves."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field
+
+from csaud_controller.base.yamlfile import FieldError, load_model
+
+_TOKEN_BYTES = 32
+
+
+class Role(enum.StrEnum):
+    """What somebody may do; an operator may do what a viewer may."""
+
+    VIEWER = "viewer"
+    OPERATOR = "operator"
+
+    def allows(self, other: Role) -> bool:
+        """Whether this is enough where `other` is asked for."""
+        return self is Role.OPERATOR or other is Role.VIEWER
+
+
+class Principal(BaseModel):
+    """Somebody with a token."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=64)
+    role: Role
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class Principals(BaseModel):
+    """All who have one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: tuple[Principal, ...] = ()
+
+    def of(self, token: str) -> Principal | None:
+        """Whose token that is. As long for every token: all are compared, in constant time each."""
+        digest = _digest(token)
+        found = None
+        for each in self.tokens:
+            if hmac.compare_digest(each.sha256, digest):
+                found = each
+        return found
+
+
+def load_principals(path: Path) -> Principals:
+    """ConfigError with line and key; OSError."""
+    return load_model(path, Principals)
+
+
+def add_token(path: Path, name: str, role: Role) -> str:
+    """A new token, which is in no file; FieldError: somebody of that name has one already."""
+    known = load_principals(path) if path.exists() else Principals()
+    if any(each.name == name for each in known.tokens):
+        raise FieldError(("tokens", name), f"{name} has a token already in {path}")
+    token = secrets.token_urlsafe(_TOKEN_BYTES)
+    made = Principal(name=name, role=role, sha256=_digest(token))
+    _write(path, Principals(tokens=(*known.tokens, made)))
+    return token
+
+
+def remove_token(path: Path, name: str) -> None:
+    """FieldError: nobody of that name has one."""
+    known = load_principals(path)
+    left = tuple(each for each in known.tokens if each.name != name)
+    if len(left) == len(known.tokens):
+        there = ", ".join(each.name for each in known.tokens) or "nobody"
+        raise FieldError(("tokens", name), f"{name} has no token in {path}; there is {there}")
+    _write(path, Principals(tokens=left))
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _write(path: Path, principals: Principals) -> None:
+    """In one step, readable by its owner alone."""
+    text = yaml.safe_dump(principals.model_dump(mode="json"), sort_keys=False)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,133 @@
+"""Serves the application with uvicorn; over TLS where there is a certificate, which may be replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import socket
+import ssl
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+import uvicorn
+from starlette.types import ASGIApp
+
+LOG = logging.getLogger("csaud.service")
+_LOOK_S = 1.0
+_LAST_ANSWERS_S = 2
+"""An open event stream would keep the server from ending."""
+
+
+class ListenError(RuntimeError):
+    """The service cannot listen as it was told to; the text says why."""
+
+
+@dataclass(frozen=True)
+class Tls:
+    """Files of PEM: certificate and key of the server; `client_ca`: clients need a certificate that one of
+    these authorities signed."""
+
+    cert: Path
+    key: Path
+    client_ca: Path | None = None
+
+    def load_into(self, context: ssl.SSLContext) -> None:
+        """What is there by now; ListenError."""
+        try:
+            context.load_cert_chain(self.cert, self.key)
+        except (OSError, ssl.SSLError) as error:
+            raise ListenError(f"{self.cert}, {self.key}: {_reason(error)}") from None
+
+    def context(self) -> ssl.SSLContext:
+        """ListenError: a file cannot be used."""
+        made = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        made.minimum_version = ssl.TLSVersion.TLSv1_2
+        self.load_into(made)
+        if self.client_ca is not None:
+            try:
+                made.load_verify_locations(self.client_ca)
+            except (OSError, ssl.SSLError) as error:
+                raise ListenError(f"{self.client_ca}: {_reason(error)}") from None
+            made.verify_mode = ssl.CERT_REQUIRED
+        return made
+
+    def version(self) -> tuple[int, ...]:
+        """Differs when a file was replaced; of one that is away meanwhile, too."""
+        found = []
+        for path in (self.cert, self.key):
+            with contextlib.suppress(OSError):
+                found.append(path.stat().st_mtime_ns)
+        return tuple(found)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it; ListenError: no address."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        raise ListenError(
+            f"--listen: expected an address and a port such as 127.0.0.1:8443, got {host!r}"
+        ) from None
+
+
+async def serve(app: ASGIApp, host: str, port: int, tls: Tls | None) -> None:
+    """Until SIGTERM or SIGINT; ListenError."""
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_LAST_ANSWERS_S,
+    )
+    config.load()
+    if tls is not None:
+        config.ssl = tls.context()
+    server = _Server(config)
+    for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn ends by them, then raises them once more
+        signal.signal(number, lambda *_: None)
+    renewing = asyncio.create_task(_renew(config.ssl, tls)) if tls is not None and config.ssl else None
+    try:
+        await server.serve()
+    except SystemExit:  # uvicorn's way to say that it cannot listen; it has logged why
+        raise ListenError(f"--listen: cannot listen at {host}:{port}: see above") from None
+    finally:
+        if renewing is not None:
+            renewing.cancel()
+
+
+class _Server(uvicorn.Server):
+    """Says where it listens once it does."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        for each in self.servers:
+            for sock in each.sockets:
+                host, port = sock.getsockname()[:2]
+                LOG.info("listening at %s://%s:%d", "https" if self.config.ssl else "http", host, port)
+
+
+async def _renew(context: ssl.SSLContext, tls: Tls) -> None:
+    """Take new files as they come; connections that are open keep what they have."""
+    taken = tls.version()
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        if (there := tls.version()) != taken:
+            try:
+                tls.context()  # what does not fit must not reach the one in use
+                tls.load_into(context)
+            except ListenError as error:
+                LOG.warning("the certificate stays as it was: %s", error)  # until both files fit
+                continue
+            taken = there
+            LOG.info("%s: taken", tls.cert)
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error)
