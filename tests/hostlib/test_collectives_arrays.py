@@ -192,7 +192,7 @@ def test_torch_tensors() -> None:
         flags = torch.tensor([group.rank == 1, False])
         group.all_reduce(flags, "max")
         wants_gradient = torch.zeros(3, requires_grad=True)
-        with pytest.raises(ConfigError, match=r"Tensor cannot be taken by DLPack: .*requires? grad"):
+        with pytest.raises(ConfigError, match="Tensor asks for gradients"):
             group.all_reduce(wants_gradient)
         return whole.float().tolist(), flags.tolist()
 

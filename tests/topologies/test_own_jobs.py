@@ -52,6 +52,26 @@ def test_the_exit_status_is_that_of_the_first_rank_that_failed(fabric, how, stat
     assert f"csaud: rank 1 (h4) failed first: {said}; then rank 0 (exit status 9)" in done.stderr
 
 
+def test_a_time_limit_ends_the_job_in_good_order(fabric):
+    script = "trap 'echo asked to end; exit 3' TERM; sleep 1000 & wait"
+    done = fabric.job("sh", "-c", script, options=("--ranks", "2", "--time-limit", "2s"))
+    assert done.returncode == 124
+    assert "csaud: the job was not done after 2 s (--time-limit) and was ended; logs: " in done.stderr
+    assert {"[rank 0] asked to end", "[rank 1] asked to end"} <= set(done.stdout.splitlines())
+    assert fabric.report().program.ranks[0].ended == "exit status 3"
+
+
+@pytest.mark.parametrize("where", [(), ("--host", "h2")], ids=["switches", "host"])
+def test_commands_for_the_fabric_work_inside_it_too(fabric, where):
+    inside = ("exec", *where, "--", "csaud", "net")
+    done = fabric.net(*inside, "exec", "--host", "h3", "--", "ip", "-o", "addr", "show", "dev", "h3-eth0")
+    assert done.returncode == 0, done.stderr
+    assert " inet " in done.stdout
+    done = fabric.net(*inside, "job", "--ranks", "2", "--", "sh", "-c", "echo $RANK of $WORLD_SIZE")
+    assert done.returncode == 0, done.stderr
+    assert {"[rank 0] 0 of 2", "[rank 1] 1 of 2"} <= set(done.stdout.splitlines())
+
+
 def test_the_report_has_the_books_and_can_be_printed_again(fabric):
     program = (
         "import csaud, numpy as np\n"
@@ -136,6 +156,8 @@ def test_ranks_end_with_the_command_that_started_them(fabric):
         (("job", "--ranks", "5", "--", "true"), "--ranks 5: leaf-spine-2x2 has 4 hosts"),
         (("job", "--placement", "h1,h9", "--", "true"), "--placement h1,h9: unknown host 'h9'"),
         (("job", "--placement", "sideways", "--", "true"), "--placement sideways: "),
+        (("job", "--time-limit", "soon", "--", "true"), "--time-limit soon: expected a duration such as"),
+        (("job", "--time-limit", "0s", "--", "true"), "--time-limit 0s: expected a time of more than 0"),
         (("job", "--", "no-such-program"), "no-such-program: no such program"),
         (("up", "leaf-spine-2x2", "--out", "out"), "in use by a run of pid"),
         (("up", "leaf-spine-2x2", "--detach", "--out", "out"), "in use by a run of pid"),
@@ -159,7 +181,8 @@ def test_elsewhere_there_is_no_fabric(fabric, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments", [("up", "leaf-spine-2x2"), ("up", "--detach"), ("job", "--", "true"), ("down",)]
+    "arguments",
+    [("up", "leaf-spine-2x2"), ("up", "--detach"), ("job", "--", "true"), ("down",), ("clean",)],
 )
 def test_without_root_it_is_said_in_one_line(arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -120,6 +120,8 @@ def _view(given: Any) -> tuple[Array, Element]:
 
 
 def _by_dlpack(given: Any) -> tuple[Array, Element]:
+    if getattr(given, "requires_grad", False):
+        raise ConfigError(f"{type(given).__name__} asks for gradients: give it detached")
     device = given.__dlpack_device__()
     if device[0] not in _CPU:
         raise ConfigError(
@@ -128,7 +130,7 @@ def _by_dlpack(given: Any) -> tuple[Array, Element]:
         )
     try:
         memory, code, bits, lanes = _core.dlpack_memory(given)
-    except Exception as error:  # whatever the other library raises, such as of tensors with gradients
+    except Exception as error:  # whatever the other library raises
         raise ConfigError(f"{type(given).__name__} cannot be taken by DLPack: {error}") from None
     element = element_of_dlpack(code, bits) if lanes == 1 else None
     if memory is None or element is None:

@@ -143,8 +143,13 @@ def clean(
     from csaud_runs.directory import RunDir
     from csaud_runs.find import all_runs
 
+    from csaud_topologies.isolation.privileges import check_privileges
     from csaud_topologies.isolation.supervisor import is_over
 
+    try:
+        check_privileges()
+    except RunError as error:
+        raise fail(error) from None
     if everybodys and run_dir is not None:
         raise fail(RunError("--all and --run: expected one of them"))
     runs = [RunDir(run_dir)] if run_dir is not None else all_runs()

@@ -21,11 +21,15 @@ def job(
     placement: Annotated[
         str, typer.Option(help="spread, block, or the hosts by rank: h1,h3; default: the scenario's.")
     ] = "",
+    time_limit: Annotated[
+        str, typer.Option(help="End the job after this time, such as 10min or 90s; default: none.")
+    ] = "",
     run_dir: NamedRun = None,
 ) -> None:
     """Run a program as one process a rank: `csaud net job -- python train.py`, with torchrun's variables.
 
-    Its output comes with the rank in front. The exit status is that of the first rank that failed.
+    Its output comes with the rank in front. The exit status is that of the first rank that failed; 124 where
+    the time limit has ended it.
     """
     from csaud_runs.find import find_run
 
@@ -40,7 +44,7 @@ def job(
         check_machine()
         check_command(command, with_own_commands(os.environ.get("PATH", os.defpath)))
         run = find_run(run_dir)
-        planned = own_job(run, ranks or None, placement, command)
+        planned = own_job(run, ranks or None, placement, command, time_limit)
 
         def in_fabric() -> int:
             from csaud_topologies.run.own_program import run_program

@@ -20,13 +20,17 @@ def with_own_commands(path: str) -> str:
 
 
 def live_init(run: RunDir) -> Process:
-    """The first process in the namespaces of `run`; RunError when there is none."""
+    """The first process in the namespaces of `run`, as it is called here; RunError when there is none."""
     init = run.processes().get("init")
     if init is None:
         raise RunError(f"{run.path}: it has no namespaces of its own: no `csaud net run` has started it")
-    if not init.is_alive():
+    if init.is_alive():
+        return init
+    # Inside the run it has another pid, and the same start time.
+    first = Process.of(1)
+    if first is None or first.started != init.started:
         raise RunError(f"{run.path}: this run has ended")
-    return init
+    return first
 
 
 def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[str]:

@@ -88,7 +88,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
                 beside.schedule.tick()
                 sampler.tick()
 
-            ranks.run(tick)
+            ranks.run(tick, job.time_limit_s)
         job_s = time.monotonic() - begun
         changes = changes_since(at_start, fabric, began, [])
         background = beside.end()

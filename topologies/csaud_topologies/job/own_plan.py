@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from csaud_controller.base.units import parse_duration
 from csaud_controller.base.yamlfile import load_model
 from csaud_controller.inventory import Fabric, load_fabric
 from csaud_runs.directory import RunDir
@@ -32,6 +33,8 @@ class OwnJob:
     hosts: list[str]
     """Of each rank."""
     command: list[str]
+    time_limit_s: float | None = None
+    """After which it is ended."""
 
 
 @contextmanager
@@ -58,14 +61,32 @@ def check_command(command: Sequence[str], path: str) -> None:
         raise RunError(f"{command[0]}: no such program, neither here nor on PATH")
 
 
-def own_job(run: RunDir, ranks: int | None, placement: str, command: Sequence[str]) -> OwnJob:
-    """The job in this fabric; RunError when it takes none, or has no such hosts."""
+def own_job(
+    run: RunDir, ranks: int | None, placement: str, command: Sequence[str], time_limit: str = ""
+) -> OwnJob:
+    """The job in this fabric; RunError when it takes none, or has no such hosts.
+
+    Args:
+        time_limit: as "10min"; empty: none.
+    """
     if not run.jobs_socket.exists():
         raise RunError(f"{run.path}: this fabric takes no jobs; those that `csaud net up` has started do")
     scenario = load_model(run.scenario_file, Scenario)
     hosts = _hosts(load_fabric(run.fabric_file), scenario.workers, ranks, placement)
     options = RunOptions.model_validate_json(run.options.read_text())
-    return OwnJob(run, scenario, options, hosts, list(command))
+    return OwnJob(run, scenario, options, hosts, list(command), _seconds(time_limit))
+
+
+def _seconds(time_limit: str) -> float | None:
+    if not time_limit:
+        return None
+    try:
+        nanoseconds = parse_duration(time_limit)
+    except ValueError as error:
+        raise RunError(f"--time-limit {time_limit}: {error}") from None
+    if nanoseconds <= 0:
+        raise RunError(f"--time-limit {time_limit}: expected a time of more than 0")
+    return nanoseconds / 1e9
 
 
 def _hosts(fabric: Fabric, workers: Workers, ranks: int | None, placement: str) -> list[str]:

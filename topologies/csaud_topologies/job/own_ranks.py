@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import queue
 import signal
@@ -75,6 +76,8 @@ class OwnRanks:
         self.command = list(command)
         self.ranks: list[OwnRank] = []
         self.first_failed: OwnRank | None = None
+        self.overdue_s: float | None = None
+        """The time limit, once it has ended the job."""
         self._ended: queue.Queue[OwnRank] = queue.Queue()
         self._screen = Screen()
 
@@ -108,17 +111,22 @@ class OwnRanks:
         rank.process.wait()
         self._ended.put(rank)
 
-    def run(self, tick: Callable[[], None]) -> None:
+    def run(self, tick: Callable[[], None], limit_s: float | None = None) -> None:
         """Until all have ended; `tick` is called at least every 100 ms and may raise.
 
         After the first failure the others have a while to end by themselves, then they are asked to, then
-        killed.
+        killed. After `limit_s` seconds all are asked to at once.
         """
         steps = [(_TELL_WITHIN_S, signal.SIGTERM), (_END_WITHIN_S, signal.SIGKILL)]
         due: float | None = None
+        deadline = math.inf if limit_s is None else time.monotonic() + limit_s
         while any(rank.status is None for rank in self.ranks):
             tick()
             self._take(0.1)
+            if self.overdue_s is None and self.first_failed is None and time.monotonic() > deadline:
+                self.overdue_s = limit_s
+                self.end(signal.SIGTERM)
+                return
             if self.first_failed is not None and steps:
                 due = due or time.monotonic() + steps[0][0]
                 if time.monotonic() > due:
@@ -160,6 +168,8 @@ class OwnRanks:
 
     def verdict(self) -> str | None:
         """What went wrong, in one line; None when all ended with status 0."""
+        if self.overdue_s is not None:
+            return f"the job was not done after {self.overdue_s:g} s (--time-limit) and was ended"
         failed = self.first_failed
         if failed is None:
             return None

@@ -18,6 +18,9 @@ from csaud_topologies.record.describe import describe_run
 from csaud_topologies.report.terminal import print_summary
 from csaud_topologies.report.write import clear_report, write_report
 
+OVERDUE_STATUS = 124
+"""Exit status of a job that its time limit has ended; that of timeout(1)."""
+
 
 def run_program(job: OwnJob, command_line: list[str]) -> int:
     """Call inside the run's namespaces; the exit status: that of the first rank that failed, else 0 when
@@ -47,6 +50,9 @@ def run_program(job: OwnJob, command_line: list[str]) -> int:
     report = build_report(collected, described)
     page = write_report(report, out, all_reduce_times(collected))
     print_summary(report, page, Console(highlight=False))
+    if ranks.overdue_s is not None:
+        print(f"csaud: {ranks.verdict()}; logs: {logs}", file=sys.stderr)
+        return OVERDUE_STATUS
     if ranks.first_failed is not None:
         print(f"csaud: {ranks.verdict()}; logs: {logs}", file=sys.stderr)
         return ranks.first_failed.exit_status
