@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from csaud_controller.cli import fabric_change, fabric_files
+from csaud_controller.cli import fabric_change, fabric_files, fabric_import
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
 
 app = typer.Typer(
@@ -20,6 +20,8 @@ app.command()(fabric_files.check)
 app.command()(fabric_files.schema)
 app.command()(fabric_change.plan)
 app.command()(fabric_change.apply)
+app.command(name="import")(fabric_import.import_)
+app.command()(fabric_import.export)
 
 
 @app.command()

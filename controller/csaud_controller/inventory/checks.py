@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, get_args
+from typing import Any
 
 from csaud_controller.base.graph import components
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory.ports import MAX_PORT, End
-from csaud_controller.inventory.specs import Role
 from csaud_controller.inventory.wiring import Loc, nics_of, section, wires
 
-_ROLES: tuple[str, ...] = get_args(Role)
-RESERVED = frozenset(
-    {"all", "uplinks", "hosts", "capture", "controller", "jobs", "softswitch.control", *_ROLES}
-)
+RESERVED = frozenset({"all", "uplinks", "hosts", "capture", "controller", "jobs", "softswitch.control"})
 """Names of places, and of the sockets in the directory of a run."""
 
 

@@ -52,7 +52,9 @@ def _ends_of(fabric: Fabric, where: str, loc: Location) -> list[End]:
         return [End(s, p) for s in fabric.switches for p in fabric.host_ports(s)]
     if ":" in where:
         return [check_port(fabric, where, loc)]
-    named = [s for s, spec in fabric.switches.items() if where in (s, spec.role)]
+    named = [s for s, spec in fabric.switches.items() if where == spec.role]
+    if where in fabric.switches:  # which may be called like a role
+        named = [where]
     if not named and "-" in where:
         return _ends_of_link(fabric, where, loc)
     if not named:

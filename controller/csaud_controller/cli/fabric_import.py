@@ -1,0 +1,150 @@
+"""csaud fabric import, export: fabric files out of other tools' files, and into them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from pydantic import ValidationError
+from rich.console import Console
+
+from csaud_controller.base.yamlfile import ConfigError, mistake
+from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors
+from csaud_controller.inventory import Fabric, load_fabric
+from csaud_controller.inventory.imports import FORMATS, containerlab, read_files
+from csaud_controller.inventory.imports.draft import Draft
+from csaud_controller.policy.file import PolicyFile
+from csaud_controller.run.directory import find_run
+
+_EXPORTS = ("containerlab",)
+OutOption = Annotated[
+    Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to; default: the terminal.")
+]
+
+
+def import_(
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(FORMATS))],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="sonic, netbox and lldp take several: one a device."),
+    ],
+    out: OutOption = None,
+    policy: Annotated[
+        Path | None, typer.Option("--policy", metavar="FILE", help="Where to put what of them is a policy.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The fabric's; default: the file's.")] = None,
+    switch: Annotated[
+        list[str] | None, typer.Option("--switch", metavar="PATTERN", help="Nodes that are switches: leaf*.")
+    ] = None,
+    host: Annotated[
+        list[str] | None, typer.Option("--host", metavar="PATTERN", help="Nodes that are hosts: gpu*.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a fabric file of other tools' files. What it has no place for is named, and so is what they do not
+    say and is assumed; both are in the file's first lines, too.
+
+    Formats: containerlab (topologies), p4-utils (p4app.json and the topology.json that it saves), sonic
+    (config_db.json), netbox (cables, CSV or REST JSON), lldp (lldpcli show neighbors -f json).
+    """
+    with errors():
+        if format not in FORMATS:
+            raise UnknownName(f"unknown format {format!r}; expected one of {', '.join(FORMATS)}")
+        draft = read_files(format, files, switch or (), host or ())
+        draft.name = name or draft.name
+        told = " ".join(map(str, files))
+        try:
+            document = draft.document()
+        except ValueError as error:
+            raise ConfigError(told, None, "", str(error)) from None
+        try:
+            Fabric.model_validate(document)
+        except ValidationError as error:
+            raise ConfigError(told, None, "", f"makes no fabric: {mistake(error)}") from None
+        if draft.policy:
+            try:
+                PolicyFile.model_validate(draft.policy)
+            except ValidationError as error:
+                raise ConfigError(told, None, "", f"makes no policy: {mistake(error)}") from None
+        if draft.policy and policy is None:
+            keys = ", ".join(f"{key}: {value}" for key, value in draft.policy.items())
+            draft.leave(f"{keys}: of a policy (--policy FILE)")
+        left = [what if n == 1 else f"{what} ({n} times)" for what, n in sorted(draft.left_out.items())]
+        text = _header(told, draft, left) + document_text(document)
+        if policy is not None and draft.policy:
+            policy.write_text(yaml.safe_dump(draft.policy, sort_keys=False))
+        if out is not None:
+            out.write_text(text)
+        result = {"fabric": document, "policy": draft.policy, "left_out": left, "assumed": draft.assumed}
+
+        def render(console: Console) -> None:
+            if out is None:
+                sys.stdout.write(text)
+            notes = Console(stderr=True, highlight=False)
+            for kind, lines in (("left out", left), ("assumed", draft.assumed)):
+                for line in lines:
+                    notes.print(f"{kind}: {line}", markup=False, soft_wrap=True)
+
+        emit(result, as_json, render)
+
+
+def _header(told: str, draft: Draft, left: list[str]) -> str:
+    lines = [f"Imported from {told}."]
+    lines += [f"Left out: {what}" for what in left]
+    lines += [f"Assumed: {what}" for what in draft.assumed]
+    return "".join(f"# {line}\n" for line in lines)
+
+
+def document_text(document: dict[str, Any]) -> str:
+    """YAML as people write it: a line a switch, host and edge."""
+    text = ""
+    for key, value in document.items():
+        if isinstance(value, dict) and value:
+            text += f"{key}:\n" + "".join(f"  {_flow(name)}: {_flow(part)}\n" for name, part in value.items())
+        elif isinstance(value, list) and value:
+            text += f"{key}:\n" + "".join(f"  - {_flow(part)}\n" for part in value)
+        else:
+            text += f"{key}: {_flow(value)}\n"
+    return text
+
+
+def _flow(value: object) -> str:
+    dumped: str = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=10**6)
+    return dumped.removesuffix("\n").removesuffix("\n...")
+
+
+def export(
+    format: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(_EXPORTS))],
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="A fabric file; default: the running fabric.")
+    ] = None,
+    out: OutOption = None,
+    switch_kind: Annotated[str, typer.Option(help="Kind of the nodes that are switches.")] = "linux",
+    switch_image: Annotated[str, typer.Option(help="Their image; some kinds need none.")] = "",
+    host_image: Annotated[
+        str, typer.Option(help="Image of hosts, which are of kind linux.")
+    ] = "debian:stable",
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make another tool's file of a fabric. What that has no place for is named."""
+    with errors():
+        if format not in _EXPORTS:
+            raise UnknownName(f"unknown format {format!r}; expected one of {', '.join(_EXPORTS)}")
+        fabric = find_run(run).fabric() if file is None else load_fabric(file)
+        document, left = containerlab.write(fabric, switch_kind, switch_image, host_image)
+        text: str = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=110)
+        if out is not None:
+            out.write_text(text)
+
+        def render(console: Console) -> None:
+            if out is None:
+                sys.stdout.write(text)
+            Console(stderr=True, highlight=False).print(
+                f"left out: {', '.join(left)}", markup=False, soft_wrap=True
+            )
+
+        emit({format: document, "left_out": left}, as_json, render)

@@ -1,0 +1,52 @@
+"""Fabrics out of other tools' files: what they say of switches, hosts and cables, and what is left out.
+
+A new format is a module with `read`, and its name here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from csaud_controller.base.yamlfile import ConfigError, parse_yaml
+from csaud_controller.inventory.imports import containerlab, lldp, netbox, p4utils, sonic
+from csaud_controller.inventory.imports.draft import Draft, Source
+
+Reader = Callable[[Sequence[Source], Iterable[str], Iterable[str]], Draft]
+
+FORMATS: dict[str, Reader] = {
+    "containerlab": containerlab.read,
+    "p4-utils": p4utils.read,
+    "sonic": sonic.read,
+    "netbox": netbox.read,
+    "lldp": lldp.read,
+}
+_OF_SEVERAL_FILES = ("sonic", "netbox", "lldp")
+
+
+def read_files(
+    name: str, paths: Sequence[Path], switches: Sequence[str] = (), hosts: Sequence[str] = ()
+) -> Draft:
+    """Read files of a format; `switches` and `hosts`: patterns of nodes that are one or the other, whatever
+    the files say. ConfigError names the file and what is wrong with it."""
+    if len(paths) > 1 and name not in _OF_SEVERAL_FILES:
+        raise ConfigError(str(paths[1]), None, "", f"{name} has one file for a whole fabric")
+    return FORMATS[name]([_source(path) for path in paths], switches, hosts)
+
+
+def _source(path: Path) -> Source:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise ConfigError(str(path), None, "", "no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(str(path), None, "", f"cannot be read: {error}") from None
+    if path.suffix == ".csv":
+        return Source(path, text)
+    if path.suffix == ".json":
+        try:
+            return Source(path, json.loads(text))
+        except json.JSONDecodeError as error:
+            raise ConfigError(str(path), error.lineno, "", f"not valid JSON: {error.msg}") from None
+    return Source(path, parse_yaml(text, str(path))[0])
