@@ -126,8 +126,10 @@ bench-switch: build/.developed ## Measure the embedded switch beside simple_swit
 	@$(BIN)/python -m bench switch --out build/bench
 
 .PHONY: bench-recovery
-bench-recovery: build/.developed ## Loss recovery in virtual time beside fixed intervals and an oracle; what each layer is worth
-	@$(BIN)/python -m bench recovery --out build/bench
+bench-recovery: build/.developed ## Loss recovery, simulated, beside fixed intervals and an oracle; what each layer is worth (JOBS=n at once)
+	@for each in recovery recovery-layers recovery-terms; do \
+	  $(BIN)/csaud sim run $$each $(if $(JOBS),--jobs $(JOBS)) --out build/bench/$$each && \
+	  $(BIN)/csaud sim report build/bench/$$each || exit; done
 
 .PHONY: bench-sim
 bench-sim: build/.developed ## Measure the simulator: processor time a packet-hop at 16, 128 and 1,024 hosts

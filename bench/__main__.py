@@ -1,8 +1,7 @@
-"""`python -m bench switch`, `host`, `recovery`, `simulator`: this project beside others, in one run."""
+"""`python -m bench switch`, `host`, `simulator`: this project beside others, in one run."""
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import subprocess
@@ -15,7 +14,6 @@ from typing import Annotated
 import typer
 from csaud_controller.control.client import ControlError
 from rich.console import Console
-from rich.progress import Progress
 
 from bench import (
     fabric_start,
@@ -26,15 +24,11 @@ from bench import (
     machine,
     native,
     plot,
-    recovery,
-    recovery_plot,
-    recovery_text,
     simulator,
     tables,
 )
 from bench import host as host_bench
 from bench.host_collectives import TORCH
-from bench.recovery_cases import Case, Contender
 from bench.results import Result, save, show
 from bench.rig import Peer, RigError, bmv2, soft
 
@@ -178,50 +172,6 @@ def _measure_part(part: Part, effort: Effort, peers: list[Peer], cores: tuple[in
     if part is Part.FABRIC:
         return fabric_start.measure(rounds=effort.rounds)
     return instructions.measure()
-
-
-class Question(StrEnum):
-    """What `recovery` can be asked on its own."""
-
-    COMPARISON = "comparison"
-    ABLATION = "ablation"
-
-
-@app.command(name="recovery")
-def recovery_(
-    out: Annotated[Path, typer.Option(help="Folder for recovery.json, .md and .svg.")] = Path("build/bench"),
-    only: Annotated[list[Question] | None, typer.Option(help="Ask this alone; repeat it.")] = None,
-    quick: Annotated[bool, typer.Option(help="Tiny sizes: does it run at all?")] = False,
-) -> None:
-    """Compare loss recovery with fixed intervals and an oracle, and its layers. Virtual time."""
-    effort = recovery.QUICK if quick else recovery.WHOLE
-    results: list[Result] = []
-    texts: list[str] = []
-
-    def found(cases: list[Case], contenders: tuple[Contender, ...]) -> recovery.Found:
-        with Progress(console=console, transient=True) as bar:
-            task = bar.add_task("runs", total=len(cases) * len(contenders))
-            return recovery.measure(cases, contenders, effort, lambda: bar.advance(task))
-
-    out.mkdir(parents=True, exist_ok=True)
-    if not only or Question.COMPARISON in only:
-        compared = found(recovery.comparison_cases(effort), recovery.CONTENDERS)
-        results += recovery.comparison_rows(compared)
-        texts += [recovery_text.comparison(compared), recovery_text.every_fixed(compared)]
-        recovery_plot.draw(compared, out / "recovery.svg")
-    if not only or Question.ABLATION in only:
-        effort = dataclasses.replace(effort, seeds=1)
-        variants = found(recovery.ablation_cases(effort), (*recovery.BUILT_UP, *recovery.LEFT_OUT))
-        results += recovery.ablation_rows(variants)
-        texts.append(recovery_text.ablation(variants))
-        terms = found(recovery.term_cases(effort), recovery.TERMS)
-        results += recovery.ablation_rows(terms)
-        texts.append(recovery_text.terms(terms))
-    circumstances = {"commit": machine.describe()["commit"], "time": "virtual"}
-    show(results, console, circumstances, "Loss recovery")
-    save(results, circumstances, out / "recovery.json")
-    (out / "recovery.md").write_text("\n\n".join(texts) + "\n")
-    console.print(f"{out / 'recovery.json'}, {out / 'recovery.md'}, {out / 'recovery.svg'}")
 
 
 if __name__ == "__main__":

@@ -222,6 +222,43 @@ class Simulation:
         """Of the latest 100,000 messages of collectives that a host received, from the first packet to the
         last one, empty ones left out."""
 
+    def add_bursts(
+        self,
+        switch: str,
+        port: int,
+        *,
+        src_ipv4: int,
+        dst_ipv4: int,
+        udp_port: int,
+        payload: int,
+        burst: int,
+        interval_ns: float,
+        every_ns: float,
+        nic_rate_bps: int = 0,
+        delay_ns: int = 0,
+    ) -> int:
+        """Plain UDP from now on, through the NIC of the host at a memory port, in turn with all else that it
+        sends; where there is no host, of one that does nothing else. Returns which of all such it is.
+
+        Args:
+            udp_port: source and destination.
+            payload: bytes of a packet.
+            burst: packets of a burst.
+            interval_ns: between two of them; every_ns: between the begins of two bursts. What is due while
+                the NIC is busy follows.
+            nic_rate_bps, delay_ns: as of `add_host`, of a host that there is not.
+
+        Raises:
+            ValueError: no memory port, or a plan that cannot be.
+            KeyError: no such switch.
+        """
+
+    def stop_bursts(self) -> None:
+        """No more packets of any of them."""
+
+    def bursts_sent(self) -> npt.NDArray[np.uint64]:
+        """Packets of each."""
+
     def figures(self) -> Figures:
         """ValueError without a ledger; so the three that follow."""
 

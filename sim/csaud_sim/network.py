@@ -105,6 +105,24 @@ class Network:
         """Impair a link; `how` as of `csaud_sim._core.Simulation.impair`."""
         self._native.impair(switch, port, **how)
 
+    def add_bursts(self, host: str, *, to: int, **plan: Any) -> None:
+        """Plain UDP from a host, ranks' or not, from now on; `plan` as of `Simulation.add_bursts`."""
+        inventory = self.fabric.inventory
+        at = inventory.attachment(host)
+        link = inventory.link_of(inventory.edge_at[at])
+        self._native.add_bursts(
+            at.node, at.port, src_ipv4=to_int(str(inventory.hosts[host].ip)), dst_ipv4=to,
+            nic_rate_bps=link.rate, delay_ns=link.delay, **plan,
+        )  # fmt: skip
+
+    def stop_bursts(self) -> None:
+        """No more of any."""
+        self._native.stop_bursts()
+
+    def bursts_sent(self) -> list[int]:
+        """Packets of each, in the order in which they were added."""
+        return [int(count) for count in self._native.bursts_sent()]
+
     @property
     def followed(self) -> Followed:
         """What the ledger holds."""

@@ -25,6 +25,7 @@ from csaud_topologies.scenario.model import LinkEvent, find_scenario
 from csaud_topologies.scenario.plan import Plan, in_file
 from csaud_topologies.workloads.protocol import Workload
 
+from csaud_sim.background import BackgroundTraffic
 from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.job import Job, Stuck
 from csaud_sim.network import SECOND, Network, Seat
@@ -46,10 +47,7 @@ def refuse_what_cannot_be_simulated(plan: Plan) -> None:
 
 
 def _check(plan: Plan) -> None:
-    scenario = plan.scenario
-    if scenario.background:
-        raise FieldError(("background",), "the simulator has no background traffic: expected none ([])")
-    check_host(scenario.host)
+    check_host(plan.scenario.host)
 
 
 @dataclass
@@ -100,6 +98,7 @@ class ScenarioRun:
         self._due = [event for event in scenario.events if event.at_step is not None]
         self._finished = 0
         self._job = Job(self.network)
+        self._background = BackgroundTraffic(self.network, scenario.background)
 
     def run(self) -> Outcome:
         """To its end, and everything that is measured of it."""
@@ -109,9 +108,11 @@ class ScenarioRun:
         for event in scenario.events:
             if event.after is not None:
                 self._job.at(self.network.now + event.after, partial(self._happen, event))
+        self._background.begin()
         try:
             self._job.run(self._rank, scenario.time_limit)
             virtual_s = self.network.now / SECOND
+            self._background.end()
             self._job.settle()
         except (Stuck, CsaudError) as error:
             raise RunError(f"{error}, of virtual time") from error
@@ -188,6 +189,7 @@ class ScenarioRun:
             failed_links=log.failed_links,
             hidden_drops=self.fabric.hidden_drops(),
             events=log.fired,
+            background=self._background.sent(),
         )
         took = [
             {

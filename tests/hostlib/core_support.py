@@ -98,12 +98,3 @@ class Drop:
 
 def first_copy(*indices: int) -> Callable[[Any], bool]:
     return lambda p: p.type == DATA and p.attempt == 0 and p.pkt_idx in indices
-
-
-def link_model(**fields: Any) -> Any:
-    """A LinkModel with these fields."""
-    model = csaud_testnet.LinkModel()
-    for name, value in fields.items():
-        assert hasattr(model, name), name
-        setattr(model, name, value)
-    return model

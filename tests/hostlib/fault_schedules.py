@@ -179,7 +179,6 @@ def schedules(draw: st.DrawFn, *, kills: bool = False) -> Schedule:
             "latency": draw(st.sampled_from([50, 5, 500])) * US,
             "jitter": draw(st.sampled_from([0, 20, 100])) * US,
             "rate_bps": draw(st.sampled_from([0, 200_000_000])),
-            "trim_at": draw(st.sampled_from([0, 4])),
             "signal": draw(st.sampled_from(["trim", "bounce", "both"])),
         },
         chance={

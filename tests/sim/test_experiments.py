@@ -14,10 +14,16 @@ from csaud_sim.cli import app
 from csaud_sim.experiment.columns import COLLECTIVES, FLOWS, LINKS, TOTALS
 from csaud_sim.experiment.comparison import compare, figures_of, load_runs
 from csaud_sim.experiment.measure import measure
-from csaud_sim.experiment.model import EXPERIMENTS, Experiment, find_experiment, load_experiment
+from csaud_sim.experiment.model import (
+    EXPERIMENTS,
+    Experiment,
+    find_experiment,
+    load_experiment,
+    with_keys,
+)
 from csaud_sim.experiment.results import read_run
 from csaud_sim.experiment.statistics import mean_over_seeds, reduction
-from csaud_sim.experiment.sweep import run_all, tasks_of
+from csaud_sim.experiment.sweep import CASE_MARK, Task, run_all, tasks_of
 from typer.testing import CliRunner
 
 DOCS = Path(__file__).parents[2] / "docs" / "simulation.md"
@@ -152,6 +158,22 @@ def test_ctrl_c_ends_a_sweep_at_once_and_keeps_what_is_over(file: Path, tmp_path
     assert list(tmp_path.rglob("*.parquet"))
 
 
+def test_a_report_of_cases_puts_settings_side_by_side(file: Path, tmp_path: Path) -> None:
+    cases = "{calm: {}, lossy: {impairments: [{loss: 0.05}]}}"
+    out, small = tmp_path / "out", {"sweep.cases": cases, "sweep.seeds": "1", "traffic.flows": "20"}
+    run_all(tasks_of(load_experiment(file, small)), out, 1, print)
+    done = CliRunner().invoke(app, ["report", str(out)])
+    assert done.exit_code == 0, done.output
+    lines = (out / "cases.md").read_text().splitlines()
+    assert "| | ecmp | random |" in lines
+    assert [line.split(" | ")[0] for line in lines[4:6]] == ["| calm", "| lossy"]
+    rows = (out / "links.csv").read_text().splitlines()
+    assert rows[0] == ",".join(["setting", "seed", *LINKS])
+    assert {row.split(",")[0] for row in rows[1:]} == {
+        f"{case}: {setting}" for case in ("calm", "lossy") for setting in ("ecmp", "random")
+    }
+
+
 def test_a_changed_experiment_does_not_take_runs_of_another(file: Path, tmp_path: Path) -> None:
     one, other = (
         tasks_of(load_experiment(file, {"traffic.flows": flows, "sweep.seeds": "1"})) for flows in ("5", "6")
@@ -277,11 +299,30 @@ def test_the_experiment_of_the_manual_is_one(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in EXPERIMENTS.glob("*.yaml")))
 def test_experiments_that_come_along_run(name: str, tmp_path: Path) -> None:
-    """Each setting of them, small."""
+    """Each setting of them, and each case, small."""
     found = find_experiment(name)
     assert found is not None
-    small = {"fabric": "leaf-spine-2x2", "traffic.flows": "20", "traffic.warmup": "0ns", "sweep.seeds": "1"}
-    tasks = tasks_of(load_experiment(found, small))
+    tasks = tasks_of(load_experiment(found, {"sweep.seeds": "1"}))
     assert len(tasks) == len({str(task) for task in tasks}) > 5
+    cases, settings = (list(dict.fromkeys(part)) for part in zip(*map(parts_of, tasks), strict=True))
     for task in tasks:
-        assert measure(task.experiment).totals["unfinished"] == 0, str(task)
+        case, setting = parts_of(task)
+        if case == cases[0] or setting == settings[0]:
+            totals = measure(small(task.experiment)).totals
+            assert totals["unfinished"] == totals["hidden_drops"] == 0, str(task)
+            assert totals["collectives"] > 0 or totals["flows"] > 0, str(task)
+
+
+def parts_of(task: Task) -> tuple[str, str]:
+    case, _, setting = task.setting.rpartition(CASE_MARK)
+    return case, setting
+
+
+def small(experiment: Experiment) -> Experiment:
+    keys: dict[str, object] = {"fabric": "leaf-spine-2x2"}
+    if experiment.traffic is not None:
+        keys |= {"traffic.flows": 20, "traffic.warmup": 0}
+    if experiment.collectives is not None:
+        keys |= {"collectives.ranks": None, "collectives.bytes": 4 * 4 * 4064}
+        keys |= {"collectives.warmup": 0, "collectives.repeats": 1}
+    return with_keys(experiment, keys)

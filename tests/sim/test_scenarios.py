@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from csaud_controller.base.yamlfile import ConfigError
+from csaud_controller.inventory import leaf_spine
 from csaud_sim.cli import app
 from csaud_sim.scenario_run import Outcome, ScenarioRun, refuse_what_cannot_be_simulated
 from csaud_topologies.record.assemble import Collected, host_counts, links_of
@@ -13,6 +14,8 @@ from csaud_topologies.report.compare import load_report
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.plan import make_plan
 from typer.testing import CliRunner
+
+from tests.sim.worlds import World
 
 RING = """\
 name: ring
@@ -95,9 +98,44 @@ def test_a_link_fails_some_time_after_the_start(ring: str, tmp_path: Path) -> No
     assert books(found).balanced
 
 
+def test_background_shares_links_with_the_job(ring: str, tmp_path: Path) -> None:
+    """An incast of two hosts, one of them without a rank: slower, and of the same bits."""
+    workers = "{count: 3, placement: spread}"
+    incast = "[{to: h1, sources: [h2, h4], load: 1.0, burst: 50, duty: 0.5}]"
+    calm = simulated(ring, tmp_path, workers=workers)
+    busy = simulated(ring, tmp_path, workers=workers, background=incast)
+    found = busy.collected
+    (beside,) = found.background
+    assert (beside.to, beside.sources) == ("h1", ["h2", "h4"])
+    assert beside.packets_sent > 20
+    assert busy.virtual_s > 1.1 * calm.virtual_s
+    assert {report["digest"] for report in found.reports} == {found.reference["digest"]}
+    assert books(found).balanced
+
+
+def test_background_is_sent_at_its_pace(tmp_path: Path) -> None:
+    """Bursts of 10 packets at a quarter of a link that take a fifth of the time."""
+    world = World(leaf_spine(1, 1, 2), rate=1_000_000_000)
+    switch, port = world.places["h1"]
+    frame, size = 14 + 28 + 1000, 10
+    interval = 4 * frame * 8
+    world.simulation.add_bursts(
+        switch, port, src_ipv4=0x0A000001, dst_ipv4=0x0A000002, udp_port=5001, payload=1000, burst=size,
+        interval_ns=interval, every_ns=5 * size * interval,
+    )  # fmt: skip
+    world.simulation.advance(10 * 5 * size * interval - 1)
+    assert world.simulation.bursts_sent().tolist() == [10 * size]
+    world.simulation.stop_bursts()
+    world.simulation.advance(20 * 5 * size * interval)
+    assert world.simulation.bursts_sent().tolist() == [10 * size]
+    with pytest.raises(ValueError, match="a burst has packets"):
+        world.simulation.add_bursts(
+            switch, port, src_ipv4=1, dst_ipv4=2, udp_port=1, payload=1, burst=3, interval_ns=9, every_ns=10
+        )
+
+
 def test_training_has_the_bits_of_one_process(tmp_path: Path) -> None:
     overrides = {
-        "background": "[]",
         "workload": "{name: train_digits, steps: 2, hidden: [32]}",
         "fabric": "leaf-spine-2x2",
         "link_rate": "1Gbit",
@@ -119,7 +157,6 @@ def test_the_command_writes_a_report_that_net_compare_reads(ring: str, tmp_path:
 @pytest.mark.parametrize(
     ("line", "key"),
     [
-        ("background: [{to: h1, sources: 1}]", "background"),
         ("host: {mode: udp}", "host.mode"),
         ("host: {window: 100000}", "host"),
     ],

@@ -49,12 +49,7 @@ Plan plan_of(SplitMix& random, std::uint64_t seed) {
     p.link.jitter = random.chance(0.5) ? p.link.latency / 2 : 0;
     p.link.path_skew = random.chance(0.3) ? p.link.latency / 8 : 0;
     p.link.fifo_paths = p.config.ordered && random.chance(0.7);
-    if (random.chance(0.4)) {
-        p.link.rate_bps = 200'000'000;
-        if (random.chance(0.6)) p.link.trim_at = static_cast<std::uint32_t>(2 + random.below(16));
-        if (random.chance(0.3)) p.link.mark_at = static_cast<std::uint32_t>(1 + random.below(12));
-        if (random.chance(0.2)) p.link.drop_at = static_cast<std::uint32_t>(2 + random.below(24));
-    }
+    if (random.chance(0.4)) p.link.rate_bps = 200'000'000;
     p.chance.drop_data = one_of(random, {0, 0.01, 0.05, 0.2});
     p.chance.drop_control = one_of(random, {0, 0.01, 0.05, 0.2});
     p.chance.trim = one_of(random, {0, 0, 0.02, 0.1});

@@ -34,6 +34,7 @@ class Run:
     Attributes:
         experiment: its name.
         setting: of the sweep, in words.
+        position: of the setting, among all of the sweep.
         seed: the run's.
         settings: the whole experiment, as it was run.
         totals: see `columns.TOTALS`.
@@ -44,6 +45,7 @@ class Run:
     path: Path
     experiment: str
     setting: str
+    position: int
     seed: int
     settings: Mapping[str, Any]
     totals: Mapping[str, float]
@@ -59,13 +61,16 @@ class Run:
         return chosen
 
 
-def write_run(path: Path, measured: Measured, experiment: Experiment, setting: str) -> None:
+def write_run(
+    path: Path, measured: Measured, experiment: Experiment, setting: str, position: int = 0
+) -> None:
     """Write a file in one step: it is there, whole, or not at all."""
     about = {
         "format": _FORMAT,
         "version": version("csaud"),
         "experiment": experiment.name,
         "setting": setting,
+        "position": position,
         "seed": experiment.seed,
         "settings": json.loads(settings_text(experiment)),
         "totals": dict(measured.totals),
@@ -97,6 +102,7 @@ def read_run(path: Path) -> Run:
         path,
         about["experiment"],
         about["setting"],
+        about["position"],
         about["seed"],
         about["settings"],
         about["totals"],

@@ -28,10 +28,11 @@ CASE_MARK = ": "
 
 @dataclass(frozen=True)
 class Task:
-    """One run that is to be: a setting with a seed."""
+    """One run that is to be: a setting with a seed. `position`: the setting's, among all."""
 
     setting: str
     experiment: Experiment
+    position: int = 0
 
     def path(self, out: Path) -> Path:
         """Its file. Another experiment of the same name has others."""
@@ -53,7 +54,11 @@ def tasks_of(experiment: Experiment) -> list[Task]:
         fabric_of(setting)
     asked = experiment.sweep.seeds
     seeds = asked if isinstance(asked, list) else range(experiment.seed, experiment.seed + asked)
-    return [Task(name, setting.with_seed(seed)) for seed in seeds for name, setting in settings]
+    return [
+        Task(name, setting.with_seed(seed), position)
+        for seed in seeds
+        for position, (name, setting) in enumerate(settings)
+    ]
 
 
 def run_all(tasks: list[Task], out: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
@@ -121,7 +126,7 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, s
 
 def _run(task: Task, out: Path) -> str:
     measured = measure(task.experiment)
-    write_run(task.path(out), measured, task.experiment, task.setting)
+    write_run(task.path(out), measured, task.experiment, task.setting, task.position)
     return _in_words(measured)
 
 

@@ -15,6 +15,7 @@ from matplotlib.ticker import LogLocator, NullFormatter
 from rich.console import Console
 from rich.table import Table
 
+from csaud_sim.experiment.cases import has_cases, tables
 from csaud_sim.experiment.columns import LINKS, TOTALS
 from csaud_sim.experiment.comparison import (
     MEASURES,
@@ -121,9 +122,11 @@ def write_sweep_report(
     figures: Sequence[SettingFigures],
     reductions: Sequence[Reduction],
 ) -> Path:
-    """report.html, figures.csv, links.csv and figures/ into `out`; the page's path."""
+    """report.html, figures.csv, links.csv, figures/, and of cases cases.md, into `out`; the page's path."""
     _write_csv(out / "figures.csv", figures)
     _write_links(out / "links.csv", runs)
+    if has_cases(runs):
+        (out / "cases.md").write_text(tables(runs, figures))
     folder = out / "figures"
     folder.mkdir(exist_ok=True)
     drawn = curves(runs)

@@ -102,6 +102,17 @@ void impair(Held& self, const std::string& at, std::uint32_t port, double loss, 
     self.native().network().impair(self.switch_at(at), port, {loss, burst, kinds, classes, jitter_ns, seed});
 }
 
+std::size_t add_bursts(Held& self, const std::string& at, std::uint32_t port, std::uint32_t src_ipv4,
+                       std::uint32_t dst_ipv4, std::uint16_t udp_port, std::uint16_t payload,
+                       std::uint32_t burst, double interval_ns, double every_ns, std::uint64_t nic_rate_bps,
+                       Nanos delay_ns) {
+    const BurstPlan plan{src_ipv4, dst_ipv4, udp_port, payload, burst, interval_ns, every_ns};
+    sw::Switch& there = self.switch_at(at);
+    return self.locked([&](Simulation& s) {
+        return s.add_bursts(plan, there, port, {nic_rate_bps, delay_ns});
+    });
+}
+
 const Ledger& ledger_of(Held& self) {
     if (!self.native().ledger()) throw nb::value_error("the simulation was made without a ledger");
     return *self.native().ledger();
@@ -230,6 +241,15 @@ void bind(nb::module_& m) {
         .def_prop_ro("open", [](Held& self) { return self.native().open(); })
         .def_prop_ro("failures", [](Held& self) { return self.native().failures(); })
         .def_prop_ro("hops", [](Held& self) { return self.native().hops(); })
+        .def("add_bursts", &add_bursts, "switch"_a, "port"_a, nb::kw_only(), "src_ipv4"_a, "dst_ipv4"_a,
+             "udp_port"_a, "payload"_a, "burst"_a, "interval_ns"_a, "every_ns"_a, "nic_rate_bps"_a = 0,
+             "delay_ns"_a = 0)
+        .def("stop_bursts", [](Held& self) { self.native().stop_bursts(); })
+        .def("bursts_sent",
+             [](Held& self) {
+                 return column<std::uint64_t>(self.native().bursts(),
+                                              [](const auto& b) { return b->sent(); });
+             })
         .def("figures", [](Held& self) { return figures_of(ledger_of(self), self.native().network()); })
         .def("recoveries",
              [](Held& self) {

@@ -15,9 +15,7 @@ from csaud_topologies.fabric.services import start_on
 from csaud_topologies.record.model import Background
 from csaud_topologies.scenario.model import Incast
 from csaud_topologies.scenario.placement import sources_of
-from csaud_topologies.workloads.traffic import PORT
-
-_HEADERS = 14 + 20 + 8  # Ethernet, IPv4, UDP
+from csaud_topologies.workloads.traffic import PORT, pace
 
 
 @dataclass
@@ -53,7 +51,7 @@ def start_incast(incast: Incast, fabric: Fabric, net: Any) -> RunningIncast:
     """Start the sink, then the sources."""
     sources = sources_of(incast, fabric)
     edge = next(edge for edge in fabric.edges if incast.to in (edge.a, edge.b))
-    pps = incast.load * fabric.link_of(edge).rate / ((incast.packet + _HEADERS) * 8)
+    pps, every_s = pace(incast.load, fabric.link_of(edge).rate, incast.packet, incast.burst, incast.duty)
     running = RunningIncast(incast.to, sources)
     module = [sys.executable, "-m", "csaud_topologies.workloads.traffic"]
     pipes: dict[str, Any] = {
@@ -71,7 +69,7 @@ def start_incast(incast: Incast, fabric: Fabric, net: Any) -> RunningIncast:
         "--size": incast.packet,
         "--pps": f"{pps:.1f}",
         "--burst": incast.burst,
-        "--every": f"{incast.burst / pps / incast.duty:.6f}",
+        "--every": f"{every_s:.6f}",
     }
     arguments = [str(part) for option in options.items() for part in option]
     for source in sources:

@@ -18,6 +18,20 @@ _TICK_S = 0.0005  # packets that fall due within a tick leave together
 _REST_S = 0.05  # between bursts: how often stdin is looked at
 
 
+_HEADERS = 14 + 20 + 8  # Ethernet, IPv4, UDP
+
+
+def pace(load: float, rate_bps: int, packet: int, burst: int, duty: float) -> tuple[float, float]:
+    """Packets a second within a burst at this load of a link, and seconds from a burst's begin to the next's.
+
+    Args:
+        packet: bytes of UDP payload.
+        duty: share of the time that bursts take.
+    """
+    pps = load * rate_bps / ((packet + _HEADERS) * 8)
+    return pps, burst / pps / duty
+
+
 def due_packets(elapsed_s: float, rate_pps: float, burst: int, every_s: float) -> int:
     """Packets that should have left `elapsed_s` after the start, when a burst of packets starts each
     `every_s`.

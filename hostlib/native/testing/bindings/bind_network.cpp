@@ -23,7 +23,6 @@ using testing::Fate;
 using testing::LinkModel;
 using testing::LossSignal;
 using testing::PacketView;
-using testing::TierModel;
 using testing::Verdict;
 using testing::VirtualNetwork;
 
@@ -39,8 +38,6 @@ nb::dict counts_of(const testing::FabricCounts& c) {
     d["control_dropped"] = c.control_dropped;
     d["control_duplicated"] = c.control_duplicated;
     d["loss_dropped"] = c.loss_dropped;
-    d["queue_dropped"] = c.queue_dropped;
-    d["deepest_queue"] = c.deepest_queue;
     return d;
 }
 
@@ -114,16 +111,6 @@ MessageName name_from(std::uint32_t coll_seq, std::uint16_t step, std::uint16_t 
     return n;
 }
 
-// Fields of LinkModel::tiers as its own.
-template <class T>
-auto tier(T TierModel::*field) {
-    return [field](const LinkModel& l) { return l.tiers.*field; };
-}
-template <class T>
-auto set_tier(T TierModel::*field) {
-    return [field](LinkModel& l, T v) { l.tiers.*field = v; };
-}
-
 void bind_models(nb::module_& t) {
     nb::class_<LinkModel>(t, "LinkModel", "Links of the virtual network; times in nanoseconds.")
         .def(nb::init<>())
@@ -132,17 +119,6 @@ void bind_models(nb::module_& t) {
         .def_rw("jitter", &LinkModel::jitter)
         .def_rw("fifo_paths", &LinkModel::fifo_paths)
         .def_rw("rate_bps", &LinkModel::rate_bps)
-        .def_rw("trim_at", &LinkModel::trim_at)
-        .def_rw("drop_at", &LinkModel::drop_at)
-        .def_rw("mark_at", &LinkModel::mark_at)
-        .def_rw("data_bytes", &LinkModel::data_bytes)
-        .def_rw("nic_queue", &LinkModel::nic_queue)
-        .def_rw("oracle", &LinkModel::oracle)
-        .def_prop_rw("leaves", tier(&TierModel::leaves), set_tier(&TierModel::leaves))
-        .def_prop_rw("spines", tier(&TierModel::spines), set_tier(&TierModel::spines))
-        .def_prop_rw("random_spray", tier(&TierModel::random_spray), set_tier(&TierModel::random_spray))
-        .def_prop_rw("tier_rate_bps", tier(&TierModel::rate_bps), set_tier(&TierModel::rate_bps))
-        .def_prop_rw("slow_spine", tier(&TierModel::slow_spine), set_tier(&TierModel::slow_spine))
         .def_prop_rw(
             "signal", [](const LinkModel& l) { return name_of(l.signal); },
             [](LinkModel& l, const std::string& name) { l.signal = signal_of(name, l.signal); })
@@ -156,7 +132,6 @@ void bind_models(nb::module_& t) {
         .def(nb::init<>())
         .def_rw("drop_data", &Chance::drop_data)
         .def_rw("drop_control", &Chance::drop_control)
-        .def_rw("burst", &Chance::burst)
         .def_rw("trim", &Chance::trim)
         .def_rw("mark", &Chance::mark)
         .def_rw("duplicate", &Chance::duplicate)

@@ -8,7 +8,6 @@ NB_MODULE(csaud_testnet, m) {
         "Endpoints on a virtual network that does to packets what it is told, and small parts of the core.";
     nb::module_::import_("csaud._core");
     csaud::bindings::bind_network(m);
-    csaud::bindings::bind_job(m);
     csaud::bindings::bind_executor(m);
     csaud::bindings::bind_parts(m);
 }

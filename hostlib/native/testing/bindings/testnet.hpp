@@ -12,7 +12,6 @@
 namespace csaud::bindings {
 
 void bind_network(nanobind::module_& m);   // endpoints on a network that loses, delays and cuts packets
-void bind_job(nanobind::module_& m);       // collectives on it
 void bind_executor(nanobind::module_& m);  // an executor without an endpoint
 void bind_parts(nanobind::module_& m);     // small parts of the core
 

@@ -12,8 +12,7 @@ Host::Host(const Place& place, const EndpointConfig& config, const Clock& clock,
       port_(endpoint_, place.engine, place.ledger == nullptr ? nullptr : &place.ledger->messages),
       executor_(config.rank, config.epoch),
       clock_(clock),
-      uplink_(place.network.attach(*this, at, port, nic.delay)),
-      nic_rate_bps_(nic.rate_bps) {
+      uplink_(place.network, place.network.attach(*this, at, port, nic.delay), nic.rate_bps) {
     if (place_.ledger != nullptr) place_.ledger->copies.add(config.local.ipv4);
 }
 
@@ -49,7 +48,8 @@ void Host::kill() {
 
 void Host::frame(sw::Packet* packet, Nanos now) {
     if (alive_) {
-        const auto bytes = place_.frames.read(*packet);
+        const auto bytes =
+            is_roce(packet->frame()) ? place_.frames.read(*packet) : std::span<const std::byte>();
         const std::uint64_t before = endpoint_.stats().rx_duplicates;
         if (!bytes.empty()) endpoint_.on_packet(bytes, clock_.local(now));
         if (place_.ledger != nullptr)
@@ -57,6 +57,13 @@ void Host::frame(sw::Packet* packet, Nanos now) {
     }
     place_.network.give(packet);
     turn(now);
+}
+
+// The others are plain UDP, which a device's filter keeps from an endpoint.
+bool Host::is_roce(FrameBytes frame) const {
+    const auto port = udp_port(frame);
+    const EndpointConfig& config = endpoint_.config();
+    return port == config.roce_port || port == config.loss_port;
 }
 
 void Host::note_arrival(FrameBytes frame, bool again, Nanos now) {
@@ -121,22 +128,37 @@ bool Host::collect(Nanos now, Nanos local) {
     return true;
 }
 
-Nanos Host::sending_time(std::uint32_t bytes) const {
-    if (nic_rate_bps_ == 0) return 0;
-    const std::uint64_t bits = (std::uint64_t{bytes} + place_.network.model().overhead_bytes) * 8;
-    return static_cast<Nanos>((bits * kSecond + nic_rate_bps_ - 1) / nic_rate_bps_);
+void Host::send(Bursts& bursts) {
+    bursts_.add(bursts);
+    turn(place_.engine.now());
 }
 
 void Host::send(Nanos now, Nanos local) {
-    while (nic_free_at_ <= now && endpoint_.next_tx(packet_, local)) {
-        const std::uint32_t bytes = Frames::bytes(packet_);
-        sw::Packet* frame = place_.network.packet(bytes);
-        place_.frames.write(packet_, *frame);
-        if (place_.ledger != nullptr) place_.ledger->copies.sent(frame->frame());
-        nic_free_at_ = now + sending_time(bytes);
-        uplink_.carry(frame, nic_free_at_);
-        if (nic_free_at_ > now) place_.engine.at(nic_free_at_, *this, kNicFree);
+    while (uplink_.free(now)) {
+        sw::Packet* frame = next_frame(now, local);
+        if (frame == nullptr) break;
+        uplink_.send(frame, now);
+        if (!uplink_.free(now)) place_.engine.at(uplink_.free_at(), *this, kNicFree);
     }
+    const Nanos due = bursts_.due();
+    if (due == Bursts::kNever || due <= now || bursts_armed_ > now) return;
+    bursts_armed_ = due;
+    place_.engine.at(due, *this, kBursts);
+}
+
+sw::Packet* Host::next_frame(Nanos now, Nanos local) {
+    bursts_turn_ = !bursts_turn_;
+    sw::Packet* frame = bursts_turn_ ? bursts_.next(place_.network, now) : nullptr;
+    if (frame == nullptr) frame = own_frame(local);
+    return frame != nullptr || bursts_turn_ ? frame : bursts_.next(place_.network, now);
+}
+
+sw::Packet* Host::own_frame(Nanos local) {
+    if (!endpoint_.next_tx(packet_, local)) return nullptr;
+    sw::Packet* frame = place_.network.packet(Frames::bytes(packet_));
+    place_.frames.write(packet_, *frame);
+    if (place_.ledger != nullptr) place_.ledger->copies.sent(frame->frame());
+    return frame;
 }
 
 // A deadline that moves later leaves the timer as it is: it comes early once, and is set anew then.
@@ -144,7 +166,7 @@ void Host::arm(Nanos now) {
     const Nanos deadline = endpoint_.next_deadline();
     if (deadline == kNever) return;
     Nanos due = clock_.time(deadline);
-    if (due <= now) due = nic_free_at_ > now ? nic_free_at_ : now + kAgain;
+    if (due <= now) due = !uplink_.free(now) ? uplink_.free_at() : now + kAgain;
     if (armed_for_ <= due) return;
     if (timer_ != kNoEvent) place_.engine.cancel(timer_);
     armed_for_ = due;

@@ -10,10 +10,12 @@
 
 #include "collectives/executor.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_sim/hosts/bursts.hpp"
 #include "csaud_sim/hosts/clock.hpp"
 #include "csaud_sim/hosts/frames.hpp"
 #include "csaud_sim/hosts/ledger.hpp"
 #include "csaud_sim/hosts/open_work.hpp"
+#include "csaud_sim/hosts/uplink.hpp"
 #include "csaud_sim/network/network.hpp"
 
 namespace csaud::sim {
@@ -28,11 +30,6 @@ class FlowSink {
 
   protected:
     ~FlowSink() = default;
-};
-
-struct Nic {
-    std::uint64_t rate_bps = 0;  // 0: unlimited
-    Nanos delay = 0;             // propagation to the switch, and back
 };
 
 class Host final : public Actor, public Station {
@@ -62,6 +59,9 @@ class Host final : public Actor, public Station {
     // So long after all that were given before are over.
     void follow(collectives::Execution& execution, Nanos delay);
 
+    // Besides all else, through the same NIC, in turn with it.
+    void send(Bursts& bursts);
+
     // To be called after something was posted.
     void turn(Nanos now);
     // Nothing more comes from or goes to it.
@@ -75,7 +75,7 @@ class Host final : public Actor, public Station {
     void act(std::uint32_t what, Nanos now) override;
 
   private:
-    enum What : std::uint32_t { kTimer, kNicFree, kStart, kFollow };
+    enum What : std::uint32_t { kTimer, kNicFree, kStart, kFollow, kBursts };
     struct Follower {
         collectives::Execution* execution;
         Nanos delay;
@@ -87,21 +87,24 @@ class Host final : public Actor, public Station {
 
     void start_due(Nanos now);
     void start_now(collectives::Execution& execution, Nanos now);
+    bool is_roce(FrameBytes frame) const;
     void note_arrival(FrameBytes frame, bool again, Nanos now);
     bool collect(Nanos now, Nanos local);
     void send(Nanos now, Nanos local);
     void arm(Nanos now);
     void report();
-    Nanos sending_time(std::uint32_t bytes) const;
+    sw::Packet* next_frame(Nanos now, Nanos local);
+    sw::Packet* own_frame(Nanos local);
 
     Place place_;
     Endpoint endpoint_;
     NotingPort port_;
     collectives::Executor executor_;
     Clock clock_;
-    Channel& uplink_;
-    std::uint64_t nic_rate_bps_;
-    Nanos nic_free_at_ = 0;
+    Uplink uplink_;
+    BurstQueue bursts_;
+    bool bursts_turn_ = false;
+    Nanos bursts_armed_ = -1;
     Nanos armed_for_ = kNever;  // the timer
     EventId timer_ = kNoEvent;
     bool alive_ = true;

@@ -14,6 +14,13 @@ inline constexpr std::size_t kEthernetBytes = 14;
 
 using FrameBytes = std::span<const std::uint8_t>;
 
+// Where a frame of IPv4 without options goes to.
+inline std::optional<std::uint16_t> udp_port(FrameBytes frame) noexcept {
+    constexpr std::size_t kAt = kEthernetBytes + wire::kIpv4Bytes + 2;
+    if (frame.size() < kAt + 2) return std::nullopt;
+    return static_cast<std::uint16_t>(frame[kAt] << 8 | frame[kAt + 1]);
+}
+
 // Nothing: another protocol's.
 inline std::optional<wire::Type> csa_type(FrameBytes frame) noexcept {
     constexpr std::size_t kAt = kEthernetBytes + wire::kCsaOffset;

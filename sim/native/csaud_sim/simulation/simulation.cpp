@@ -30,6 +30,25 @@ void Simulation::add_host(EndpointConfig config, const Clock& clock, sw::Switch&
     hosts_.push_back(std::make_unique<Host>(
         Host::Place{*engine_, network_, frames_, open_work_, flows_, ledger_ ? &*ledger_ : nullptr}, config,
         clock, at, port, nic));
+    host_at_[{&at, port}] = hosts_.back().get();
+}
+
+std::size_t Simulation::add_bursts(const BurstPlan& plan, sw::Switch& at, sw::PortId port, const Nic& nic) {
+    auto bursts = std::make_unique<Bursts>(plan, now());
+    const Where where{&at, port};
+    const auto host = host_at_.find(where);
+    if (host == host_at_.end() && !bystanders_.contains(where))
+        bystanders_[where] = std::make_unique<Bystander>(*engine_, network_, at, port, nic);
+    bursts_.push_back(std::move(bursts));
+    if (host != host_at_.end())
+        host->second->send(*bursts_.back());
+    else
+        bystanders_.at(where)->send(*bursts_.back());
+    return bursts_.size() - 1;
+}
+
+void Simulation::stop_bursts() {
+    for (const auto& bursts : bursts_) bursts->stop();
 }
 
 void Simulation::connect() {

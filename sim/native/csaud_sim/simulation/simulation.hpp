@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 
+#include "csaud_sim/hosts/bystander.hpp"
 #include "csaud_sim/hosts/flows.hpp"
 #include "csaud_sim/hosts/ledger.hpp"
 #include "csaud_sim/hosts/oracle.hpp"
@@ -37,6 +39,13 @@ class Simulation {
     void add_flows(std::span<const Flow> flows) { flows_.add(flows); }
     const std::vector<Flow>& flows() const { return flows_.all(); }
 
+    // From now on, of the host at this place; where there is none yet, of one that does nothing else. Returns
+    // which of all they are. std::invalid_argument where the plan or the place cannot be.
+    std::size_t add_bursts(const BurstPlan& plan, sw::Switch& at, sw::PortId port, const Nic& nic);
+    // No more of any.
+    void stop_bursts();
+    const std::vector<std::unique_ptr<Bursts>>& bursts() const { return bursts_; }
+
     // Until all that was asked for is over, or with `each` something of it, or something failed (true); or
     // until `until` has come.
     bool run(Nanos until, bool each = false);
@@ -62,6 +71,10 @@ class Simulation {
     std::optional<Ledger> ledger_;
     Hosts hosts_;
     std::optional<Oracle> oracle_;
+    using Where = std::pair<const sw::Switch*, sw::PortId>;
+    std::map<Where, Host*> host_at_;
+    std::map<Where, std::unique_ptr<Bystander>> bystanders_;
+    std::vector<std::unique_ptr<Bursts>> bursts_;
     Flows flows_{*engine_, open_work_, hosts_};
 };
 

@@ -1,0 +1,91 @@
+"""Of an experiment with cases: every setting beside the others on the same case, in Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from csaud_sim.experiment.comparison import SHARES, SettingFigures, measures_of, values_of
+from csaud_sim.experiment.results import Run
+from csaud_sim.experiment.sweep import CASE_MARK
+
+_MILLION = 1e6
+
+
+def has_cases(runs: Mapping[str, Sequence[Run]]) -> bool:
+    """Whether every setting is one of a case."""
+    return all(CASE_MARK in setting for setting in runs)
+
+
+def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures]) -> str:
+    """First a row a case and a column a setting: the second percentile of what is measured first, and the
+    mean of what is last; then everything of each case.
+    """
+    found = {(case, setting): f for f in figures for case, setting in [_parts(f.setting)]}
+    cases = _in_order(runs, 0)
+    settings = _in_order(runs, 1)
+    measures = measures_of(next(iter(runs.values()))[0])
+    first, last = (
+        ("message_us", "completion_us") if "completion_us" in measures else (measures[0], measures[-1])
+    )
+
+    def mean(case: str, setting: str) -> float:
+        return float(np.mean(np.concatenate([values_of(run, last) for run in runs[_whole(case, setting)]])))
+
+    lines = [
+        f"p{SHARES[1]:g} of `{first}` / mean of `{last}`:",
+        "",
+        "| | " + " | ".join(settings) + " |",
+        "|---" * (len(settings) + 1) + "|",
+    ]
+    for case in cases:
+        cells = (
+            f"{_number(found[case, setting].percentiles[first][1].value)} / {_number(mean(case, setting))}"
+            if (case, setting) in found
+            else ""
+            for setting in settings
+        )
+        lines.append(f"| {case} | " + " | ".join(cells) + " |")
+    heads = [f"p{share:g}" for share in SHARES]
+    lines += [
+        "",
+        f"Percentiles of `{first}`; copies sent for nothing, of a million of DATA; from a loss to the copy "
+        "that arrives, us:",
+        "",
+        "| | | " + " | ".join([*heads, f"mean `{last}`", "spurious", "recovery p50", "p99"]) + " |",
+        "|---" * (len(heads) + 6) + "|",
+    ]
+    for case in cases:
+        for number, setting in enumerate(each for each in settings if (case, each) in found):
+            of = found[case, setting]
+            row = [*(_number(estimate.value) for estimate in of.percentiles[first])]
+            row += [_number(mean(case, setting)), *_losses(of.totals)]
+            lines.append(f"| {case if number == 0 else ''} | {setting} | " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _losses(totals: Mapping[str, float]) -> Iterator[str]:
+    spurious = totals["spurious_bytes"] / totals["data_bytes"] if totals["data_bytes"] else 0
+    yield f"{spurious * _MILLION:.0f}"
+    for name in ("recovery_p50_us", "recovery_p99_us"):
+        yield _number(totals[name]) if totals["recovered"] else "-"
+
+
+def _parts(setting: str) -> tuple[str, str]:
+    case, _, rest = setting.partition(CASE_MARK)
+    return case, rest
+
+
+def _whole(case: str, setting: str) -> str:
+    return CASE_MARK.join(filter(None, (case, setting)))
+
+
+def _in_order(runs: Mapping[str, Sequence[Run]], part: int) -> list[str]:
+    """Cases or settings in the order in which the experiment names them."""
+    ordered = sorted(runs, key=lambda setting: runs[setting][0].position)
+    return list(dict.fromkeys(_parts(setting)[part] for setting in ordered))
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
