@@ -21,6 +21,7 @@ from csaud_controller.cli.common import (
     table,
 )
 from csaud_controller.links.damping import DampingSettings
+from csaud_controller.links.grey import GreySettings
 from csaud_controller.policy.drains import edges_of
 from csaud_controller.policy.model import Policy
 
@@ -97,6 +98,48 @@ def damping(
         change_policy(run, changed, as_json, _render_damping)
 
 
+@app.command()
+def grey(
+    loss: Annotated[
+        float | None, typer.Option(help="Share of packets lost that takes a link out; default: 0.02.")
+    ] = None,
+    hosts: Annotated[
+        int | None, typer.Option(help="That must complain before links are examined; default: 3.")
+    ] = None,
+    share: Annotated[float | None, typer.Option(help="Of the links, out at most; default: 0.25.")] = None,
+    packets: Annotated[int | None, typer.Option(help="Sent over a link to examine it; default: 200.")] = None,
+    every: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Between two examinations; default: 10s.")
+    ] = None,
+    off: Annotated[bool, typer.Option("--off", help="Look for none.")] = False,
+    default: Annotated[bool, typer.Option("--default", help="Back to the defaults.")] = False,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """How links that lose packets are found and left out; without options: what holds."""
+    with errors():
+        chosen = given(
+            loss=loss, hosts=hosts, share=share, packets=packets, every=_duration("--every", every)
+        )
+        if bool(chosen) + off + default > 1:
+            raise UnknownName("expected numbers and times, or --off, or --default")
+        if not chosen and not off and not default:
+            _, answer = request(run, "intent")
+            policy = Policy.model_validate(answer["intent"]["policy"])
+            holds = policy.looks_for_grey
+            result = {"grey": holds.model_dump(mode="json") if holds else None}
+            emit(result, as_json, lambda console: _render_grey(console, policy))
+            return
+
+        def changed(policy: Policy) -> dict[str, Any]:
+            if off or default:
+                return {"grey": default}
+            kept = (policy.looks_for_grey or GreySettings()).model_dump(mode="json")
+            return {"grey": {**kept, **chosen}}
+
+        change_policy(run, changed, as_json, _render_grey)
+
+
 def _duration(option: str, text: str | None) -> int | None:
     try:
         return None if text is None else parse_duration(text)
@@ -131,5 +174,18 @@ def _render_damping(console: Console, policy: Policy) -> None:
         f"a link is left out from a penalty of {damped.suppress} on (1000 a failure, halved every"
         f" {format_duration(damped.half_life)}), and used again below {damped.reuse}, at most"
         f" {format_duration(damped.longest)} after it last failed",
+        soft_wrap=True,
+    )
+
+
+def _render_grey(console: Console, policy: Policy) -> None:
+    holds = policy.looks_for_grey
+    if holds is None:
+        console.print("links that lose packets are not looked for")
+        return
+    console.print(
+        f"where {holds.hosts} hosts complain, links are examined with {holds.packets} packets each, at most"
+        f" every {format_duration(holds.every)}; those that lose {holds.loss:.1%} and more are left out,"
+        f" at most {holds.share:.0%} of all",
         soft_wrap=True,
     )

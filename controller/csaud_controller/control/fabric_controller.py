@@ -9,7 +9,7 @@ import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from finsy.p4schema import P4SchemaCache
@@ -18,6 +18,7 @@ from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
 from csaud_controller.control.asker import ASKER, NOTE
 from csaud_controller.control.client import ConflictError
+from csaud_controller.control.examiner import Examiner
 from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.control.sessions import Sessions
@@ -98,6 +99,8 @@ class FabricController:
         self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
         self._health = LinkHealth(fabric)
         self._health.damping.settings = self.intent.policy.damped
+        self._examined: frozenset[End] = frozenset()
+        self.examiner = Examiner(self, self._health, lambda: self.intent.policy.looks_for_grey)
         self._live = self._view(self.intent)
         self._wanted = Wanted(fabric, assigned(fabric, Assigned(target, artifacts)))
         self._desired: dict[str, TableState] = {}
@@ -142,6 +145,7 @@ class FabricController:
             group.create_task(self._end_policies(), name="ends of policies")
             if self._probe_interval_s:
                 group.create_task(self._probe_links(), name="link probes")
+                group.create_task(self.examiner.watch(), name="grey links")
 
     async def _end_policies(self) -> None:
         """The clock may be set at any time, so that nobody waits for an end that is far away."""
@@ -230,7 +234,10 @@ class FabricController:
     def _view(self, intent: Intent, monitor: LinkMonitor | None = None) -> LiveView:
         """What can carry packets, where this is asked for; `monitor`: that of another fabric."""
         monitor = monitor or self._monitor
-        return intent.drains.seen_in(monitor.fabric, self._health.seen_in(monitor.fabric, monitor.live()))
+        fabric = monitor.fabric
+        live = intent.drains.seen_in(fabric, self._health.seen_in(fabric, monitor.live()))
+        examined = frozenset(link for link in self._examined if link in fabric.edge_at)
+        return replace(live, examined=examined) if examined else live
 
     def _wanted_of(self, fabric: Fabric) -> Wanted:
         fabric = following(self.fabric, fabric)
@@ -346,7 +353,7 @@ class FabricController:
                 probed = self.fabric
                 ends = {name: [End(name, port) for port in probed.uplinks(name)] for name in self.tasks}
             self._changed(self._monitor.judge(time.monotonic_ns()))
-            self._told(self._health.settle(self._monitor.live(), time.monotonic_ns()))
+            self.tell(self._health.settle(self._monitor.live(), time.monotonic_ns()))
             self._round += 1
             self._monitor.round_begins(self._round)
             trials = self._monitor.trials(time.monotonic_ns())
@@ -392,16 +399,23 @@ class FabricController:
     def _changed(self, changes: list[Change]) -> None:
         """The link monitor has found something."""
         if changes:
-            self._told(self._health.take(changes, time.monotonic_ns()))
+            self.tell(self._health.take(changes, time.monotonic_ns()))
             self._look()
 
-    def _told(self, changes: list[Change]) -> None:
+    def tell(self, changes: list[Change]) -> None:
+        """Links that are used no more, or again, for the log and for those who ask."""
         for change in changes:
             level = logging.INFO if change.up else logging.WARNING
             LOG.log(level, "%s %s: %s", change.what, "up" if change.up else "down", change.why)
             self.events.append({"time": time.time(), "what": change.what, "up": change.up, "why": change.why})
         if changes:
             self._look()
+
+    def set_examined(self, links: frozenset[End]) -> int:
+        """Have switches know the addresses of these links; returns the generation to wait for."""
+        self._examined = links
+        self._look()
+        return self.generation
 
     def _look(self) -> None:
         """Compute anew where what can carry packets has changed."""

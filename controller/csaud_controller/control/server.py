@@ -245,7 +245,9 @@ class ControlServer:
 
     async def _paths_report(self, request: Request) -> Answer:
         """A rank's report of its paths; answered with those that hosts must not use."""
-        self._controller.host_paths.take(PathReport.model_validate(request))
+        report = PathReport.model_validate(request)
+        self._controller.host_paths.take(report)
+        self._controller.examiner.heard(report)
         return {"denied": list(self._controller.intent.policy.denied_paths)}
 
     async def _report_from(self, address: str, request: Request) -> Answer:

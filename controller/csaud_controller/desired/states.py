@@ -7,9 +7,16 @@ from dataclasses import replace
 from functools import lru_cache
 from ipaddress import IPv4Network
 
-from csaud_controller.inventory import Fabric
+from csaud_controller.inventory import End, Fabric
+from csaud_controller.links.examination import address
 from csaud_controller.links.probes import ETHER_TYPE
-from csaud_controller.paths.equal_cost import all_next_ports, remote_group, switch_groups, switch_routes
+from csaud_controller.paths.equal_cost import (
+    FIRST_LOCAL_GROUP,
+    all_next_ports,
+    remote_group,
+    switch_groups,
+    switch_routes,
+)
 from csaud_controller.paths.live import ALL_UP, LiveView
 from csaud_controller.policy.edge import probe_entries
 from csaud_controller.policy.faults import fault_entries
@@ -62,6 +69,11 @@ class DesiredStates:
             self._intent, self._made = intent, {}
         found, spraying = all_next_ports(fabric, live), intent.policy.spraying
         groups = switch_groups(fabric, live, found)
+        examined: dict[str, list[tuple[End, bool]]] = {}
+        for edge in (fabric.edge_at[end] for end in sorted(live.examined)):
+            for end, other in (edge.ends, edge.ends[::-1]):
+                examined.setdefault(end.node, []).append((end, True))
+                examined.setdefault(other.node, []).append((end, False))
         carries = (
             {name: derived_weights(fabric, name, live, ports) for name, ports in found.items()}
             if spraying.uses("weighted")
@@ -69,23 +81,30 @@ class DesiredStates:
         )
         return {
             name: self._state(
-                intent, name, groups[name], _weights(fabric, intent, name, groups[name], carries)
+                intent,
+                name,
+                groups[name] | {_group_of(end): (end.port,) for end, out in examined.get(name, ()) if out},
+                _weights(fabric, intent, name, groups[name], carries),
+                examined.get(name, []),
             )
             for name in fabric.switches
         }
 
-    def _state(self, intent: Intent, name: str, groups: _Groups, weights: _Weights) -> TableState:
-        if name in self._made and self._made[name][0] == (groups, weights):
+    def _state(
+        self, intent: Intent, name: str, groups: _Groups, weights: _Weights, examined: _Examined
+    ) -> TableState:
+        if name in self._made and self._made[name][0] == (groups, weights, examined):
             return self._made[name][1]
         lasting = self._lasting[name]
         now = table_state(
             [
                 *_group_items(groups, intent.policy.spraying.uses("least-queue")),
                 *(each for group, shares in weights.items() for each in bucket_entries(group, shares)),
+                *(_examining(self._fabric, end, out) for end, out in examined),
             ]
         )
         state = replace(lasting, entries={**lasting.entries, **now.entries}, groups=now.groups)
-        self._made[name] = (groups, weights), state
+        self._made[name] = (groups, weights, examined), state
         return state
 
     def _what_lasts(self, intent: Intent, name: str) -> TableState:
@@ -107,7 +126,19 @@ class DesiredStates:
 _Groups = dict[int, tuple[int, ...]]
 _Weights = dict[int, list[int]]
 """Of the groups whose ports differ in weight."""
-_Paths = tuple[_Groups, _Weights]
+_Examined = list[tuple[End, bool]]
+"""Ends whose addresses a switch knows: whether they are its own, or end here."""
+_Paths = tuple[_Groups, _Weights, _Examined]
+
+
+def _group_of(end: End) -> int:
+    return FIRST_LOCAL_GROUP + end.port
+
+
+def _examining(fabric: Fabric, end: End, out: bool) -> Entry:
+    """A route for packets that go out of a port, or that have come from there."""
+    action = call("route.set_group", group=_group_of(end)) if out else call("route.no_route")
+    return entry("route.ipv4_lpm", {"dst": (address(fabric, end), 32)}, action)
 
 
 def _members(fabric: Fabric, switch: str, second_choice: bool) -> list[Member]:

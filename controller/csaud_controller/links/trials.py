@@ -238,12 +238,17 @@ class Trials:
 
 def frame(address: int, turn: int) -> bytes:
     """An Ethernet frame, without FCS, to a host that it never reaches. `turn` chooses its UDP source port."""
-    udp = struct.pack("!HHHH", _FIRST_PORT + turn % _SOURCE_PORTS, _DISCARD_PORT, 8 + len(_PAYLOAD), 0)
-    length = 20 + len(udp) + len(_PAYLOAD)
-    head = struct.pack("!BBHHHBBH", 0x45, 0, length, 0, 0x4000, _TTL, _UDP, 0) + _SOURCE
+    return udp_frame(address, turn, _PAYLOAD, _TTL)
+
+
+def udp_frame(address: int, turn: int, payload: bytes, ttl: int) -> bytes:
+    """An Ethernet frame, without FCS, from nobody to the discard port of an address."""
+    udp = struct.pack("!HHHH", _FIRST_PORT + turn % _SOURCE_PORTS, _DISCARD_PORT, 8 + len(payload), 0)
+    length = 20 + len(udp) + len(payload)
+    head = struct.pack("!BBHHHBBH", 0x45, 0, length, 0, 0x4000, ttl, _UDP, 0) + _SOURCE
     head += address.to_bytes(4, "big")
     total = sum(int.from_bytes(head[at : at + 2]) for at in range(0, len(head), 2))
     total = (total & 0xFFFF) + (total >> 16)
     checksum = ~(total + (total >> 16)) & 0xFFFF
     head = head[:10] + checksum.to_bytes(2) + head[12:]
-    return _MACS + _IPV4.to_bytes(2) + head + udp + _PAYLOAD
+    return _MACS + _IPV4.to_bytes(2) + head + udp + payload

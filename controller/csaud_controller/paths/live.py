@@ -26,6 +26,8 @@ class LiveView:
     closed: frozenset[End] = frozenset()
     """Links, drained by force, that carry nothing even where there is no other way; and ports of drained
     hosts, by the switch's end."""
+    examined: frozenset[End] = frozenset()
+    """Links that packets of the controller's own are sent over, one by one."""
 
     def seen_from(self, switch: str) -> LiveView:
         """A switch that is being programmed is itself taken to be alive."""

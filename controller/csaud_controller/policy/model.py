@@ -11,6 +11,7 @@ from csaud_controller.base.units import Duration, between
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links.damping import DampingSettings
+from csaud_controller.links.grey import GreySettings
 from csaud_controller.paths.host_reports import PathId
 from csaud_controller.policy.congestion import (
     Ecn,
@@ -91,6 +92,9 @@ class Policy(BaseModel):
     damping: DampingSettings | bool = Field(
         default=True, description="links that fail again and again are left out; false: they are not"
     )
+    grey: GreySettings | bool = Field(
+        default=True, description="links that lose packets are found and left out; false: they are not"
+    )
     seed: int = Field(default=1, ge=0, le=0xFFFF_FFFF)
 
     def check(self, fabric: Fabric) -> None:
@@ -131,6 +135,13 @@ class Policy(BaseModel):
         if isinstance(self.damping, DampingSettings):
             return self.damping
         return DampingSettings() if self.damping else None
+
+    @property
+    def looks_for_grey(self) -> GreySettings | None:
+        """How grey links are found; None: they are not looked for."""
+        if isinstance(self.grey, GreySettings):
+            return self.grey
+        return GreySettings() if self.grey else None
 
     @property
     def signal(self) -> Signal:

@@ -35,6 +35,8 @@ LOG = logging.getLogger("csaud.controller")
 _HANDSHAKE_S = 20.0
 _PROBE_QUEUE = 512
 """packets in that may wait for the event loop"""
+_SHOTS = 4096
+"""packets that may wait to be sent"""
 _TOLD = 20
 """refused updates that are named in the status"""
 _ALARM_QUEUE = 64
@@ -141,7 +143,12 @@ class SwitchTask:
         """Send these when the session allows, `shots` first; probes of a round that could not be sent are
         replaced by the next."""
         self._probes = probes
-        self._shots = [*self._shots, *shots][-_PROBE_QUEUE:]
+        self._shots = [*self._shots, *shots][-_SHOTS:]
+        self._probes_wanted.set()
+
+    def send_shots(self, shots: Iterable[Shot]) -> None:
+        """Send these when the session allows."""
+        self._shots = [*self._shots, *shots][-_SHOTS:]
         self._probes_wanted.set()
 
     def count_packets(self, ports: Iterable[int]) -> None:
@@ -289,14 +296,15 @@ class SwitchTask:
         while True:
             self._probes_wanted.clear()
             await self._probes_wanted.wait()
-            probes, shots, self._shots = self._probes, self._shots, []
+            probes, shots, self._probes, self._shots = self._probes, self._shots, [], []
             frames = [
                 *((s.frame, s.out_of.port) for s in shots),
                 *((encode(p), p.origin.port) for p in probes),
             ]
             async with self._writing:
                 await switch.write([fy.P4PacketOut(frame, egress_port=port, pad=0) for frame, port in frames])
-            self._hooks.probed(self.name, probes[0].round)
+            if probes:
+                self._hooks.probed(self.name, probes[0].round)
 
     async def _receive_probes(self, switch: fy.Switch) -> None:
         async for packet in switch.read_packets(queue_size=_PROBE_QUEUE, eth_types={ETHER_TYPE}):
