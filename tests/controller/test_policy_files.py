@@ -198,6 +198,10 @@ def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
     assert as_json(run, "show") == before
     with pytest.raises(ConflictError):
         ask(run.control_socket, "policy.apply", policy={}, revision=0)
+    ask(run.control_socket, "policy.set", policy={"seed": 5}, asker="alice")  # as csaud service says it
+    ask(run.control_socket, "policy.set", policy={"seed": 1})
+    rows = json.loads(csaud(run, "history", "--json").stdout)
+    assert [row["who"] for row in rows[:2]] == [getpass.getuser(), f"alice by {getpass.getuser()}"]
 
 
 @pytest.mark.parametrize(

@@ -66,9 +66,14 @@ class Peer:
         except KeyError:
             return str(self.user)
 
+    @property
+    def may_speak_for_others(self) -> bool:
+        """root, and the controller's own user."""
+        return self.user in (0, os.geteuid())
+
     def is_allowed(self, group: int | None) -> bool:
         """root, the controller's own user, and members of the group."""
-        return self.user in (0, os.geteuid()) or group in self.groups
+        return self.may_speak_for_others or group in self.groups
 
 
 def peer_of(connection: socket.socket) -> Peer:

@@ -22,11 +22,11 @@ from csaud_runs.directory import is_served
 from pydantic import ValidationError
 
 from csaud_controller.base.yamlfile import mistake
-from csaud_controller.control.asker import ASKER, NOTE
+from csaud_controller.control.asker import asking
 from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ConflictError, ControlError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.maintenance import Maintenance
-from csaud_controller.control.peers import Reporters, listen_at, peer_of
+from csaud_controller.control.peers import Peer, Reporters, listen_at, peer_of
 from csaud_controller.control.policies import Policies
 from csaud_controller.desired.history import HistoryError
 from csaud_controller.desired.keeper import NotKeptError
@@ -120,8 +120,7 @@ class ControlServer:
     async def _user(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = peer_of(writer.get_extra_info("socket"))
         if peer.is_allowed(self._group):
-            ASKER.set(peer.name)
-            await self._client(reader, writer, self._ops)
+            await self._client(reader, writer, self._ops, peer)
         else:
             await self._turn_away(reader, writer, f"{peer} may not ask this controller")
 
@@ -149,10 +148,12 @@ class ControlServer:
             await writer.drain()
         writer.close()
 
-    async def _client(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ops: Ops) -> None:
+    async def _client(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ops: Ops, peer: Peer | None = None
+    ) -> None:
         try:
             while line := await reader.readline():
-                answer = await self._answer(line, ops)
+                answer = await self._answer(line, ops, peer)
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError) as error:  # ValueError: a line that never ends
@@ -160,11 +161,12 @@ class ControlServer:
         finally:
             writer.close()
 
-    async def _answer(self, line: bytes, ops: Ops) -> Answer:
-        NOTE.set("")
+    async def _answer(self, line: bytes, ops: Ops, peer: Peer | None) -> Answer:
         try:
             request = json.loads(line)
             op = ops.get(request["op"])
+            if peer is not None:
+                asking(peer.name, peer.may_speak_for_others, request.get("asker"))
             if op is None:
                 raise ValueError(f"unknown op {request['op']!r}; expected one of {', '.join(ops)}")
             return {"ok": True, **await op(request)}

@@ -49,7 +49,7 @@ def _change(
     client = request.client.host if request.client else "?"
     asked = audit.asked(request.state.who.name, client, op, arguments)
     try:
-        answer = _ask(request, op, **arguments)
+        answer = _ask(request, op, asker=request.state.who.name, **arguments)
     except ControlError as error:
         audit.answered(asked, f"failed: {error}")
         raise
