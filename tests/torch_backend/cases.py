@@ -356,3 +356,102 @@ def dtensors() -> None:
     product = shards.t() @ shards  # a partial sum on each rank
     assert product.placements == (Partial(),)
     same(product.full_tensor(), whole.t() @ whole)
+
+
+def _own_threads() -> list[str]:
+    import threading
+
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("csaud")]
+
+
+def endless() -> None:
+    """Until somebody dies."""
+    while True:
+        dist.all_reduce(torch.ones(1000))
+
+
+def after_the_end() -> list[str]:
+    """What is left when the group of a broken job is destroyed; a second attempt fails with the same error."""
+    try:
+        dist.barrier()
+    except dist.DistBackendError as error:
+        assert "rank 1" in str(error), error
+    work_of_old = dist.group.WORLD
+    dist.destroy_process_group()
+    assert work_of_old is not None
+    return _own_threads()
+
+
+def begins_again(folder: str) -> list[str]:
+    """Jobs one after the other in one process, of which nothing stays. Files are their stores: another TCPStore
+    at the same port is not to be relied on."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    dist.destroy_process_group()
+    _gloo.clear()
+    for turn in range(2):
+        dist.init_process_group("csaud", f"file://{folder}/{turn}", rank=rank, world_size=size)
+        work = dist.all_reduce(tensor := torch.ones(10), async_op=True)
+        assert work.get_future().wait() and tensor[0] == size
+        dist.new_group(list(range(turn + 1)))
+        dist.destroy_process_group()
+    return _own_threads()
+
+
+def late_for_a_monitored_barrier() -> str:
+    from datetime import timedelta
+
+    try:
+        if dist.get_rank() != 1:
+            dist.monitored_barrier(timeout=timedelta(milliseconds=300))
+        return ""
+    except RuntimeError as error:
+        said = str(error)
+        return said if dist.get_rank() == 0 else said[said.index("Not there") :]
+    finally:
+        dist.barrier()
+
+
+def work_that_takes_too_long() -> str:
+    """A wait with a limit: the work is not over for it."""
+    from datetime import timedelta
+
+    rank = dist.get_rank()
+    said = ""
+    if rank == 0:
+        tensor = torch.empty(1)
+        work = dist.irecv(tensor, 1)
+        try:
+            work.wait(timedelta(seconds=0.2))
+        except RuntimeError as error:
+            said = f"{type(error).__name__}: {error}"
+        dist.barrier()
+        work.wait()
+        assert tensor.item() == 7
+    else:
+        dist.barrier()
+        if rank == 1:
+            dist.send(torch.tensor([7.0]), 0)
+    return said
+
+
+def group_that_times_out() -> None:
+    """One rank does not come to what others wait for longer than the group allows."""
+    from datetime import timedelta
+
+    group = dist.new_group([0, 1], timeout=timedelta(seconds=1))
+    if dist.get_rank() == 0:
+        dist.all_reduce(torch.ones(1), group=group)
+
+
+def with_options() -> list[str]:
+    """Settings of the library for a group of its own."""
+    rank = dist.get_rank()
+    group = dist.new_group(pg_options={"window": 8, "paths": 4})
+    dist.all_reduce(tensor := torch.ones(3), group=group)
+    assert tensor[0] == dist.get_world_size()
+    dist.destroy_process_group(group)
+    try:
+        dist.new_group([rank], pg_options={"windwo": 8}, use_local_synchronization=True)
+    except ValueError as error:
+        return [type(error).__name__, str(error)[:20], str(error)[str(error).index("no setting") :][:19]]
+    return []

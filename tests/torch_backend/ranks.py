@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -28,12 +29,13 @@ class Ranks:
         self.workers = [Worker(command, {**shared, "RANK": str(rank)}) for rank in range(world)]
         self._calls = 0
 
-    def start(self, case: str, **arguments: Any) -> str:
-        """Have all ranks begin `case` of tests.torch_backend.cases; the name of the event that ends it."""
+    def start(self, case: str, *, ranks: Sequence[int] | None = None, **arguments: Any) -> str:
+        """Have all ranks, or some, begin `case` of tests.torch_backend.cases; the name of the event that
+        ends it."""
         self._calls += 1
         name = f"end {self._calls}"
-        for worker in self.workers:
-            worker.send_line(json.dumps({"event": name, "case": case, "arguments": arguments}))
+        for rank in range(len(self.workers)) if ranks is None else ranks:
+            self.workers[rank].send_line(json.dumps({"event": name, "case": case, "arguments": arguments}))
         return name
 
     def run(self, case: str, **arguments: Any) -> list[Any]:

@@ -31,8 +31,16 @@ class Calls(ProcessGroup):
         self._store = store
         self._group = group
         self._job = job
-        self._limit: float | None = timeout.total_seconds()
+        self._limit: float | None = None
+        self.set_timeout(timeout)
         self._named = ""
+
+    def set_timeout(self, timeout: timedelta) -> None:
+        """Of calls from now on that have none of their own."""
+        self._limit = timeout.total_seconds()
+        # A call that blocks in the library has the job's limit.
+        job = self._job.comm.settings.timeout
+        self._blocks = 0 < job <= self._limit
 
     def _call(
         self,
@@ -43,7 +51,7 @@ class Calls(ProcessGroup):
         opts: Any = None,
     ) -> Any:
         """One call of the library's: `start(wait)` gives a Handle, where it is not to wait."""
-        wait = opts is not None and not opts.asyncOp and opts.timeout.total_seconds() < 0
+        wait = self._blocks and opts is not None and not opts.asyncOp and opts.timeout.total_seconds() < 0
         try:
             handle = start(wait)
         except CsaudError as error:

@@ -8,10 +8,11 @@ from typing import Any
 
 from torch.distributed import PrefixStore
 
+from csaud.collectives.engine import Handle
 from csaud.errors import CsaudError
 from csaud.groups.communicator import Communicator
 from csaud.groups.group import Group
-from csaud.groups.job_state import LAST_NUMBER
+from csaud.groups.job_state import LAST_NUMBER, waits_in_words
 from csaud.torch.completion import Completion
 from csaud.torch.failures import raised
 from csaud.torch.meeting import communicator
@@ -45,6 +46,12 @@ class Job:
     def error(self, what: str, error: CsaudError) -> Exception:
         """torch's error for the library's."""
         return raised(error, what, self.members)
+
+    def waits(self, handles: Sequence[Any]) -> str:
+        """What collectives in flight wait for, and of whom, as the end of a sentence."""
+        found = self.comm._job.waits()
+        records = [handle._execution.record for handle in handles if isinstance(handle, Handle)]
+        return waits_in_words([wait for record in records for wait in found.get(id(record), [])])
 
     def subgroup(self, name: str, rank: int, members: tuple[int, ...], timeout: timedelta) -> Group:
         """A group of some of the ranks, who alone take part in making it.

@@ -16,7 +16,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from torch.distributed import DistBackendError, DistStoreError
+from torch.distributed import DistBackendError
 
 from csaud.config import reading
 from csaud.config.launch import Launch
@@ -75,7 +75,7 @@ def _places(store: Any, size: int, timeout: timedelta) -> list[dict[str, str]]:
     keys = [f"place/{rank}" for rank in range(size)]
     try:
         store.wait(keys, timeout)
-    except DistStoreError:
+    except RuntimeError:  # each kind of store has another one
         missing = [str(rank) for rank, key in enumerate(keys) if not store.check([key])]
         raise DistBackendError(
             f"csaud: {'rank' if len(missing) == 1 else 'ranks'} {', '.join(missing)} did not come within "
@@ -87,7 +87,7 @@ def _places(store: Any, size: int, timeout: timedelta) -> list[dict[str, str]]:
 def _get(store: Any, key: str, timeout: timedelta, whose: str) -> bytes:
     try:
         store.wait([key], timeout)
-    except DistStoreError as error:
+    except RuntimeError as error:
         raise DistBackendError(
             f"csaud: {whose} did not come within {timeout.total_seconds():g} s: {error}"
         ) from None

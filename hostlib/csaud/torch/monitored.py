@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import torch.distributed
-from torch.distributed import DistStoreError, distributed_c10d
+from torch.distributed import distributed_c10d
 
 _LONGEST = timedelta(days=1)
 _GRACE = 10.0  # s that others wait longer for what rank 0 has to say
@@ -41,7 +41,7 @@ def pass_barrier(
         try:
             store.wait([f"{prefix}/over"], time + timedelta(seconds=_GRACE))
             late = store.get(f"{prefix}/over").decode()
-        except DistStoreError:
+        except RuntimeError:  # each kind of store has another one
             late = "0"
         if late:
             raise RuntimeError(
@@ -49,12 +49,15 @@ def pass_barrier(
                 f"send/recv from rank 0. Please check rank 0 logs for faulty rank. Not there: {late}"
             )
         return
+    if time <= timedelta():
+        store.set(f"{prefix}/over", "0")
+        raise RuntimeError("Rank 0 timed out in monitoredBarrier after 0 ms: its timeout is 0")
     keys = {other: f"{prefix}/{other}" for other in range(1, size)}
     missing: list[int] = []
     try:
         if keys:
             store.wait(list(keys.values()), time)
-    except DistStoreError:
+    except RuntimeError:
         missing = [other for other, key in keys.items() if not store.check([key])]
     named = missing if wait_all_ranks else missing[:1]
     store.set(f"{prefix}/over", ", ".join(str(other) for other in named))

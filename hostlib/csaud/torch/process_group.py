@@ -103,11 +103,7 @@ class CsaudProcessGroup(Reducing, Moving, Transfers):
             raise RuntimeError(f"No backend type associated with device type {device}")
         return self
 
-    def set_timeout(self, timeout: timedelta) -> None:
-        """Of calls from now on that have none of their own."""
-        self._limit = timeout.total_seconds()
-
-    _set_default_timeout = set_timeout
+    _set_default_timeout = Calls.set_timeout
 
     def _start_coalescing(self, device: torch.device) -> None:
         del device

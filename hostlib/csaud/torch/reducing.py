@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from csaud.errors import CsaudError
 from csaud.torch.calls import Calls, Finish, inward, only, outward
 from csaud.torch.operations import name_of
+from csaud.torch.sparse import sum_sparse
 from csaud.torch.views import Array, wider
-from csaud.torch.work import Together
+from csaud.torch.work import Finished, Together
 
 _SUM = torch.distributed.ReduceOp.SUM
 
@@ -21,6 +23,8 @@ class Reducing(Calls):
         del timeout
         tensor = only(tensors)
         op = _op(opts)
+        if tensor.layout is torch.sparse_coo:
+            return self._allreduce_sparse(tensor, op)
         array, finish = outward(tensor)
         work, finish = _reducible(array, finish)
         name = name_of(op, array.dtype)
@@ -75,6 +79,15 @@ class Reducing(Calls):
     # names that they had before torch 2.13
     _reduce_scatter_base = reduce_scatter_single
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
+
+    def _allreduce_sparse(self, tensor: torch.Tensor, op: Any) -> Finished:
+        if op != _SUM:
+            raise RuntimeError(f"csaud: sparse tensors can be summed only, not reduced by {op}")
+        try:
+            sum_sparse(self._group, tensor)
+        except CsaudError as error:
+            raise self._error("all_reduce of a sparse tensor", error) from error
+        return Finished([tensor])
 
     def _reduce_scatter(self, output: torch.Tensor, source: Array, opts: Any) -> Any:
         into, finish = outward(output)

@@ -30,6 +30,9 @@ class Context(Protocol):
     def failure(self) -> CsaudError | None:
         """What has ended the job, None while it goes on."""
 
+    def waits(self, handles: Sequence[Any]) -> str:
+        """What these wait for, as the end of a sentence."""
+
     def error(self, what: str, error: CsaudError) -> Exception:
         """torch's error for the library's."""
 
@@ -82,7 +85,10 @@ class CsaudWork(Work):
         """
         limit = timeout.total_seconds() if timeout else self._limit
         if not self.wait_for(limit):
-            raise DistBackendError(f"csaud: {self._what} took longer than {limit:g} s")
+            waits = self._context.waits(self._handles)
+            raise DistBackendError(
+                f"csaud: {self._what} has not ended within its timeout of {limit:g} s{waits}"
+            )
         if self._error is not None:
             raise self._error
         return True
