@@ -371,7 +371,7 @@ def endless() -> None:
 
 
 def after_the_end() -> list[str]:
-    """What is left when the group of a broken job is destroyed; a second attempt fails with the same error."""
+    """What is left when the group of a broken job is destroyed; another call fails with the same error."""
     try:
         dist.barrier()
     except dist.DistBackendError as error:
@@ -383,8 +383,8 @@ def after_the_end() -> list[str]:
 
 
 def begins_again(folder: str) -> list[str]:
-    """Jobs one after the other in one process, of which nothing stays. Files are their stores: another TCPStore
-    at the same port is not to be relied on."""
+    """Jobs one after the other in one process, of which nothing stays. Files are their stores: another
+    TCPStore at the same port is not to be relied on."""
     rank, size = dist.get_rank(), dist.get_world_size()
     dist.destroy_process_group()
     _gloo.clear()

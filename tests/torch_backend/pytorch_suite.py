@@ -1,9 +1,10 @@
-"""PyTorch's own tests of a backend (`DistributedTest`, which its package brings), run on this one as they are for gloo.
+"""PyTorch's own tests of a backend (`DistributedTest`, which its package brings), run on this one.
 
-    python -m tests.torch_backend.pytorch_suite [--only REGEX] [--world 3] [--out FILE]
+    python -m tests.torch_backend.pytorch_suite [--like gloo|mpi] [--only REGEX] [--world 4] [--out FILE]
 
-Where they ask for gloo they get csaud, so that what is written for gloo alone is tried, too. Processes are forked, not
-spawned: importing PyTorch anew in each would take most of the time. Prints what failed, and counts.
+Where they ask for gloo they get csaud, so that what is written for gloo alone is tried, too; and as much
+with MPI. Processes are forked, not spawned: importing PyTorch anew in each would take most of the time.
+Prints what failed, and counts.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ import unittest
 from pathlib import Path
 from typing import Any
 
-_WORLD = 3
+_WORLD = 4
 _LIMIT = 100  # s a test
 
 
-def _prepare(world: int) -> None:
+def _prepare(world: int, like: str) -> None:
     """What the module reads when it is imported."""
     temporary = tempfile.mkdtemp(prefix="csaud-suite-")
     (Path(temporary) / "barrier").mkdir()
     os.environ.update(
-        BACKEND="gloo", WORLD_SIZE=str(world), TEMP_DIR=temporary, INIT_METHOD="env://", OMP_NUM_THREADS="1",
+        BACKEND=like, WORLD_SIZE=str(world), TEMP_DIR=temporary, INIT_METHOD="env://", OMP_NUM_THREADS="1",
         DISTRIBUTED_TESTS_DEFAULT_TIMEOUT=str(_LIMIT),
     )  # fmt: skip
 
 
-def _suite() -> type[unittest.TestCase]:
+def _suite(like: str) -> type[unittest.TestCase]:
     import csaud.torch  # noqa: F401
     import torch
     import torch.distributed as dist
@@ -42,12 +43,13 @@ def _suite() -> type[unittest.TestCase]:
 
     def as_csaud(original: Any) -> Any:
         def call(*arguments: Any, **options: Any) -> Any:
-            if options.get("backend") in ("gloo", "cpu:gloo"):
+            if options.get("backend") == like:
                 options["backend"] = "csaud"
-            return original(*(("csaud" if word == "gloo" else word) for word in arguments), **options)
+            return original(*(("csaud" if word == like else word) for word in arguments), **options)
 
         return call
 
+    dist.is_mpi_available = lambda: True
     for name in ("init_process_group", "new_group"):
         replaced = as_csaud(getattr(dist, name))
         setattr(dist, name, replaced)
@@ -94,12 +96,15 @@ class _Told(unittest.TestResult):
 def main() -> int:
     """The exit status: 1 where a test failed."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--like", choices=("gloo", "mpi"), default="gloo", help="the backend that it replaces"
+    )
     parser.add_argument("--only", default="", help="regular expression of names")
     parser.add_argument("--world", type=int, default=_WORLD, help="ranks")
     parser.add_argument("--out", type=Path, help="file for the outcomes, as JSON")
     asked = parser.parse_args()
-    _prepare(asked.world)
-    suite = _suite()
+    _prepare(asked.world, asked.like)
+    suite = _suite(asked.like)
     told = _Told()
     for name in unittest.TestLoader().getTestCaseNames(suite):
         if re.search(asked.only, name):

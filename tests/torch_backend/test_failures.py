@@ -1,4 +1,4 @@
-"""What ends a job, and what is left of one: errors of torch that name the rank, and no thread, socket or thing."""
+"""What ends a job, and what is left of one: errors of torch that name the rank, and no thread."""
 
 from __future__ import annotations
 
@@ -33,16 +33,13 @@ def test_who_is_late_is_told():
         for told in ranks.run("late_for_a_monitored_barrier"):
             assert told in ("", "Rank 1 failed to pass monitoredBarrier in 300 ms", "Not there: 1")
         late = ranks.run("work_that_takes_too_long")
-        assert late[0].startswith(
-            "DistBackendError: csaud: recv from rank 1 in group 0 took longer than 0.2 s; it waits for messages from rank 1"
-        )
+        ended = " has not ended within its timeout of "
+        words = "it waits for messages from rank 1"
+        assert f"DistBackendError: csaud: recv from rank 1 in group 0{ended}0.2 s; {words}" in late[0]
         ends = ranks.start("group_that_times_out")
         told = [worker.wait_for(ends) for worker in ranks.workers]
         assert told[0]["kind"] == "DistBackendError"
-        assert (
-            "all_reduce in group 1 took longer than 1 s; it waits for messages from rank 1"
-            in told[0]["message"]
-        )
+        assert f"all_reduce in group 1{ended}1 s; {words}" in told[0]["message"]
 
 
 def test_groups_begin_and_end_again_and_again(tmp_path):
