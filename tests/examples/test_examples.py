@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
+import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +14,6 @@ from tests.topologies.fabrics import waiting_fabric
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
-_TORCH_VENV = ROOT / "build" / "torch-venv" / "bin" / "python"  # the benchmarks' (bench host --torch)
 
 pytestmark = [pytest.mark.root, pytest.mark.xdist_group("examples")]
 
@@ -25,9 +25,9 @@ def fabric(tmp_path_factory):
         yield fabric
 
 
-def shown(fabric, example: str, *arguments: str, python: str = sys.executable) -> str:
+def shown(fabric, example: str, *arguments: str) -> str:
     """What an example says as a job."""
-    done = fabric.job(python, str(EXAMPLES / example), *arguments)
+    done = fabric.job(sys.executable, str(EXAMPLES / example), *arguments)
     assert done.returncode == 0, done.stdout + done.stderr
     return str(done.stdout)
 
@@ -58,13 +58,30 @@ def test_policy_change(fabric):
     assert report.books.balanced
 
 
-def test_ddp_over_gloo(fabric):
-    python = sys.executable if importlib.util.find_spec("torch") else str(_TORCH_VENV)
-    if not Path(python).exists():
-        pytest.skip("PyTorch is not installed (bench host --torch installs it into build/torch-venv)")
-    said = shown(fabric, "ddp_gloo.py", python=python)
+@pytest.mark.torch
+@pytest.mark.parametrize("backend", ["csaud", "gloo"])
+def test_ddp(fabric, backend):
+    said = shown(fabric, "ddp.py", "--backend", backend)
     assert len(re.findall(r"^\[rank \d\] loss .* on 4 ranks$", said, re.MULTILINE)) == 4
-    assert fabric.report().books.empty
+    books = fabric.report().books
+    assert books.empty if backend == "gloo" else books.balanced
+
+
+@pytest.mark.torch
+@pytest.mark.thorough
+@pytest.mark.parametrize("how", [[], ["--shard"]], ids=["ddp", "fsdp"])
+def test_losses_of_training_are_those_of_a_run_without_faults(fabric, tmp_path, how):
+    asked = ["--steps", "10", *how, "--losses"]
+    shown(fabric, "transformer.py", *asked, str(tmp_path / "lossy"))
+    report = fabric.report()
+    assert report.books.balanced and report.recovery.lost > 0
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "4", "--standalone"]
+    command = [*torchrun, str(EXAMPLES / "transformer.py"), *asked, str(tmp_path / "without")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    losses = (tmp_path / "lossy").read_text()
+    assert losses == (tmp_path / "without").read_text()
+    assert len(json.loads(losses)) == 10
 
 
 def test_every_example_is_in_the_list_and_is_tried_here():

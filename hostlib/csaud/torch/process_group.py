@@ -36,6 +36,10 @@ class CsaudProcessGroup(Reducing, Moving, Transfers):
         if self._open:
             self._open = False
             self._job.leave()
+            # Meshes and sharded modules keep process groups for good.
+            gone: Any = _Gone()
+            self._job = self._group = gone
+            self._lanes, self._mail = {}, {}
 
     def abort(self) -> None:
         """End the job: what is in flight fails, here and at the other ranks."""
@@ -126,4 +130,8 @@ class CsaudProcessGroup(Reducing, Moving, Transfers):
         pass_barrier(self._store, self._barriers, self.rank(), self.size(), limit, wait_all_ranks)
 
 
-__all__ = ["NAME", "CsaudProcessGroup"]
+class _Gone:
+    """In place of what a destroyed process group had."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError("csaud: this process group has been destroyed")

@@ -60,7 +60,7 @@ class CsaudWork(Work):
         limit: float | None = None,
     ) -> None:
         super().__init__()
-        self._context = context
+        self._context: Context | None = context
         self._what = what
         self._handles = handles
         self._tensors = tensors
@@ -85,7 +85,8 @@ class CsaudWork(Work):
         """
         limit = timeout.total_seconds() if timeout else self._limit
         if not self.wait_for(limit):
-            waits = self._context.waits(self._handles)
+            assert limit is not None
+            waits = self._context.waits(self._handles) if self._context else ""
             raise DistBackendError(
                 f"csaud: {self._what} has not ended within its timeout of {limit:g} s{waits}"
             )
@@ -125,7 +126,7 @@ class CsaudWork(Work):
         with self._lock:
             if self._future is None:
                 self._future = torch.futures.Future()
-                if self._settled:
+                if self._context is None:
                     self._tell()
                 else:
                     self._context.completion.add(self)
@@ -135,15 +136,19 @@ class CsaudWork(Work):
 
     def look(self) -> bool:
         """Whether it is over; if it is, all that is to be done then has been done."""
+        context = self._context
+        if context is None:
+            return True
         if all(handle.done for handle in self._handles):
             self._settle(None)
-        elif (failure := self._context.failure()) is not None:
-            self._settle(self._context.error(self._what, failure))
+        elif (failure := context.failure()) is not None:
+            self._settle(context.error(self._what, failure))
         return self._settled
 
     def wait_for(self, limit: float | None) -> bool:
         """Until it is over, well or not; False when it is not within `limit` seconds."""
-        if self._settled:
+        context = self._context
+        if context is None:
             return True
         deadline = None if limit is None else time.monotonic() + limit
         try:
@@ -152,7 +157,7 @@ class CsaudWork(Work):
                 if not handle.wait(left):
                     return False
         except CsaudError as error:
-            self._settle(self._context.error(self._what, error))
+            self._settle(context.error(self._what, error))
         else:
             self._settle(None)
         return True
@@ -163,9 +168,10 @@ class CsaudWork(Work):
                 return
             if error is None and self._finish is not None:
                 self._finish()
-            self._finish = None
             self._error = error
             self._settled = True
+            # Others may keep a work long after its job.
+            self._finish, self._handles, self._context = None, (), None
             told = self._future is not None
         if told:
             self._tell()

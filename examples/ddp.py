@@ -1,8 +1,11 @@
-"""Data-parallel training by PyTorch over gloo, which is TCP: csaud net job -- python examples/ddp_gloo.py
+"""Data-parallel training by PyTorch, over CSA-UD or gloo.
 
-Nothing of csaud is in it, so the report has no books; the time that it takes can be compared.
+csaud net job -- python examples/ddp.py --backend csaud
+
+With gloo nothing of csaud is in it, so the report has no books; the time that it takes can be compared.
 """
 
+import argparse
 import time
 
 import torch
@@ -11,7 +14,13 @@ from torch.nn.parallel import DistributedDataParallel
 
 STEPS = 20
 
-torch.distributed.init_process_group("gloo")  # by GLOO_SOCKET_IFNAME over the fabric
+parser = argparse.ArgumentParser(description=__doc__)
+parser.add_argument("--backend", choices=("csaud", "gloo"), default="csaud")
+backend = parser.parse_args().backend
+if backend == "csaud":
+    import csaud.torch  # noqa: F401, registers it
+
+torch.distributed.init_process_group(backend)  # gloo goes by GLOO_SOCKET_IFNAME over the fabric
 rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
 torch.manual_seed(1)
 model = DistributedDataParallel(
