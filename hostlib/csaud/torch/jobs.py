@@ -8,10 +8,10 @@ from typing import Any
 
 from torch.distributed import PrefixStore
 
-from csaud.collectives.engine import Handle
 from csaud.errors import CsaudError
 from csaud.groups.communicator import Communicator
 from csaud.groups.group import Group
+from csaud.groups.handle import Handle
 from csaud.groups.job_state import LAST_NUMBER, waits_in_words
 from csaud.torch.completion import Completion
 from csaud.torch.failures import raised
