@@ -47,6 +47,13 @@ def test_neighbour_average(fabric):
     assert fabric.report().books.balanced
 
 
+def test_own_schedule(fabric):
+    said = shown(fabric, "own_schedule.py")
+    for rank, total in enumerate([4, 3, 6, 5]):  # of 3, 0 and 1; of 0, 1 and 2 ...
+        assert f"[rank {rank}] rank {rank} and its neighbours make {total}; 1 call of 800000 bytes" in said
+    assert fabric.report().books.balanced
+
+
 def test_policy_change(fabric):
     said = shown(fabric, "policy_change.py")
     assert re.search(r"^\[rank 0\] [\d.]+ ms an all-reduce as the fabric was", said, re.MULTILINE)

@@ -11,8 +11,17 @@ import typer
 def flight(
     folder: Annotated[Path, typer.Argument(help="Where the ranks wrote (setting flight_dir).")],
     as_json: Annotated[bool, typer.Option("--json", help="As JSON, for programs.")] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Instead: put the ranks' traces in the folder (setting trace_dir) into this file."),
+    ] = None,
 ) -> None:
     """Which rank lags, what each waits for, and where ranks called different collectives."""
+    if trace is not None:
+        from csaud.flight.trace import merge_traces
+
+        typer.echo(f"{trace}: traces of {merge_traces(folder, trace)} ranks, for ui.perfetto.dev")
+        return
     from csaud.flight import report as flight_report
 
     dumps = flight_report.read(folder)

@@ -55,12 +55,15 @@ class Engine:
         look: Callable[[_core.Execution, float], bool],
     ) -> int | None:  # fmt: skip
         """As `wait_any`; of a single one, `look` is what the transport does before it only waits."""
+        began = time.monotonic_ns()
         deadline = None if timeout is None else time.monotonic() + timeout
         left = _LONG_WAIT if timeout is None else timeout
         while True:
             self._look_at(executions, left, look)
             found = self._first_done(executions)
             if found is not None:
+                if (record := executions[found].record) is not None:
+                    record.waited.append((began, time.monotonic_ns()))
                 return found
             if self._failure is not None:
                 raise self._failure

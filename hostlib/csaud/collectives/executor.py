@@ -141,6 +141,7 @@ class Execution:
         epilogues: called once, in this order, by whoever first finds that all operations have ended.
         record: the flight recorder's of it.
         scratch: gives Buffer.SCRATCH and gets it back; None: it is allocated.
+        ended: is told of the record at the end.
     """
 
     def __init__(
@@ -153,8 +154,10 @@ class Execution:
         epilogues: Sequence[Callable[[], object]] = (),
         record: Record | None = None,
         scratch: Scratch | None = None,
+        ended: Callable[[Record], None] | None = None,
     ) -> None:
         self.record = record
+        self._tell = ended
         self._collective = collective
         self._epilogues = epilogues
         self._scratch = scratch or Scratch()
@@ -177,6 +180,8 @@ class Execution:
         self.native.release()
         if self.record is not None:
             self.record.ended = self.native.ended_ns
+            if self._tell is not None:
+                self._tell(self.record)
         if self._block is not None:
             self._scratch.give_back(self._block)
             self._block = None

@@ -162,6 +162,12 @@ class Settings:
         "path",
         "folder where counters are left when a communicator closes or its process ends; empty: none",
     )
+    trace_dir: str = _row(
+        "",
+        "path",
+        "folder where each rank leaves a trace of its latest collectives (flight_records of them) for "
+        "Perfetto when a communicator closes or its process ends; empty: none",
+    )
     rx_buffer: int = _row(
         33_554_432,
         "bytes",

@@ -42,6 +42,7 @@ class Record:
         limit: seconds that it may take; 0: as long as it likes.
         started, ended: ns of time.monotonic_ns(); ended is 0 while it is not over.
         error: what ended it, where it did not end well.
+        waited: (begin, end) of each wait of the application for it, as `started`.
     """
 
     comm: int
@@ -55,6 +56,7 @@ class Record:
     started: int = 0
     ended: int = 0
     error: str = ""
+    waited: list[tuple[int, int]] = dataclasses.field(default_factory=list)
 
     def matches(self, other: "Record") -> bool:
         """Whether `other`, of rank `other.peer` where it is a transfer, has the same number there."""

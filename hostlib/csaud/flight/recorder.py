@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from csaud.flight.record import Record, Wait
+from csaud.flight.totals import Totals
+from csaud.flight.trace import events
 
 VERSION = 1
 _NANO = 1e-9
@@ -26,6 +28,7 @@ class Recorder:
         self.rank, self.world, self.epoch = rank, world, epoch
         self.folder = folder
         self.asked = False  # by a signal
+        self._totals: dict[tuple[int, str], Totals] = {}
         self._records: deque[Record] = deque(maxlen=limit)
         self._failed = False
         self._offset = time.time_ns() - time.monotonic_ns()
@@ -35,6 +38,22 @@ class Recorder:
         record.started = time.monotonic_ns()
         self._records.append(record)
         return record
+
+    def end(self, record: Record) -> None:
+        """It has ended; counted once."""
+        key = (record.comm, record.call.name)
+        totals = self._totals.get(key)
+        if totals is None:
+            totals = self._totals[key] = Totals()
+        totals.add(record)
+
+    def totals(self, comm: int) -> dict[str, Totals]:
+        """What the collectives of a communicator took, by name."""
+        return {name: dataclasses.replace(each) for (of, name), each in self._totals.items() if of == comm}
+
+    def trace(self) -> list[dict[str, Any]]:
+        """Its records as events of a trace (csaud.flight.trace)."""
+        return events(self._records.copy(), self.rank, self._offset)
 
     def match(self, other: Record) -> Record | None:
         """What this rank has under the number of another rank's record, None where it has nothing yet."""

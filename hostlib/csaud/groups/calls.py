@@ -16,6 +16,7 @@ from csaud.collectives.signature import marks
 from csaud.collectives.timing import StepTimes
 from csaud.errors import Aborted, ConfigError, CsaudError
 from csaud.flight.record import Call, Record
+from csaud.flight.totals import Totals
 from csaud.groups.handle import Handle
 from csaud.groups.job_state import JobState
 from csaud.groups.operands import Operand
@@ -92,9 +93,9 @@ class Calls:
 
             collective = job.prepared.of((self._number, call, key), make, fixed=fixed)
             number = self._collectives
-            self._collectives += 1
             record = Record(self._number, number, call, data.nbytes, self.ranks, limit=limit)
             execution = self._execution(record, collective, number, data, source, epilogues)
+            self._collectives += 1
             if not wanted.wait:
                 job.engine.start(execution)
         return self._outcome(execution, result, wanted.wait, fresh, limit)
@@ -128,6 +129,11 @@ class Calls:
             if not wanted.wait:
                 job.engine.start(execution)
         return self._outcome(execution, result, wanted.wait, False, limit)
+
+    def collective_stats(self) -> dict[str, Totals]:
+        """What the calls of this group took at this rank, since its begin, by collective and algorithm: how
+        many, bytes, seconds, the longest one's seconds. Calls that have not ended are left out."""
+        return self._job.recorder.totals(self._number)
 
     def _check_usable(self) -> None:
         if self._freed:
@@ -167,10 +173,12 @@ class Calls:
         epilogues: Sequence[Epilogue],
     ) -> Execution:  # fmt: skip
         job = self._job
-        return Execution(
+        execution = Execution(
             collective, number, data,
-            source=source, epilogues=epilogues, record=job.recorder.begin(record), scratch=job.scratch,
+            source=source, epilogues=epilogues, record=record, scratch=job.scratch, ended=job.recorder.end,
         )  # fmt: skip
+        job.recorder.begin(record)
+        return execution
 
     def _outcome(self, execution: Execution, result: Any, wait: bool, fresh: bool, limit: float) -> Any:
         """What the caller gets of an execution that was started, or is to be run where it waits."""

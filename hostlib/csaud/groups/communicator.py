@@ -4,16 +4,18 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from csaud.config.settings import Settings
 from csaud.errors import Aborted, ConfigError, CsaudError, PeerUnreachable, RendezvousError, Timeout
 from csaud.flight.recorder import Recorder
+from csaud.flight.trace import write_trace
 from csaud.groups.group import Group
 from csaud.groups.inquiries import Inquiries
 from csaud.groups.job_state import JobState
-from csaud.groups.left_counters import leave_counters, wait_still
+from csaud.groups.left_counters import leave_counters, leave_trace, wait_still
 from csaud.groups.path_reports import PathReports
 from csaud.groups.transport import Transport
 from csaud.groups.watchdog import Watchdog, write_on_signal
@@ -84,6 +86,15 @@ class Communicator(Group):
         that receivers told of) and `rx_path_ecn` (DATA that came marked).
         """
         return self._transport.stats()
+
+    def trace(self, path: str | os.PathLike[str]) -> None:
+        """Write this rank's latest collectives (setting `flight_records`) as a trace for ui.perfetto.dev or
+        chrome://tracing: when each began and ended, and when the application waited for it.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        write_trace(Path(path), self._job.recorder.trace())
 
     def report_paths(self, ipv4: str) -> None:
         """Tell the controller (setting `controller`) of this rank's paths until close(); see PathReports.
@@ -314,6 +325,8 @@ class Communicator(Group):
                 self._membership.arrive("counted", timeout)
 
     def _leave_counters(self, how: str) -> None:
+        if self.settings.trace_dir:
+            leave_trace(self.settings.trace_dir, self._job.recorder)
         if self.settings.stats_dir:
             leave_counters(self.settings.stats_dir, self._transport, self._job.recorder, how)
 

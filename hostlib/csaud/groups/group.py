@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 
 from csaud.errors import ConfigError
+from csaud.groups.custom import Custom
 from csaud.groups.direct import Direct
 from csaud.groups.exchanging import Exchanging
 from csaud.groups.job_state import LAST_NUMBER
@@ -13,7 +14,7 @@ from csaud.groups.moving import Moving
 from csaud.groups.reducing import Reducing
 
 
-class Group(Reducing, Moving, Exchanging, Direct):
+class Group(Reducing, Moving, Exchanging, Direct, Custom):
     """Collectives among `size` ranks, which call the same ones in the same order.
 
     Each collective blocks until it has ended, or with `wait=False` returns a Handle at once. Several may be

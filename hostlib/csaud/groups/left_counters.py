@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from csaud.flight.recorder import Recorder
+from csaud.flight.trace import SUFFIX, write_trace
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +81,15 @@ def leave_counters(folder: str, counts: Counts, recorder: Recorder, how: str) ->
         draft.replace(path / name)
     except OSError as error:
         log.warning("rank %d leaves no counters in %s: %s", recorder.rank, folder, error)
+
+
+def leave_trace(folder: str, recorder: Recorder) -> None:
+    """Write a rank's trace into a file of its own in `folder`; as `leave_counters` where that cannot be."""
+    name = f"epoch-{recorder.epoch}-rank-{recorder.rank}-{os.getpid()}{SUFFIX}"
+    try:
+        write_trace(Path(folder) / name, recorder.trace())
+    except OSError as error:
+        log.warning("rank %d leaves no trace in %s: %s", recorder.rank, folder, error)
 
 
 def _received(counts: Counts) -> dict[str, Any]:

@@ -1,0 +1,228 @@
+"""Collectives of one's own: registered, checked in one process, run; and what is told of calls afterwards."""
+
+import dataclasses
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from csaud import schedules
+from csaud.collectives import registry
+from csaud.errors import ConfigError
+from csaud.flight.record import Call, Record
+from csaud.flight.recorder import Recorder
+from csaud.flight.totals import Totals
+from csaud.flight.trace import events, merge_traces, write_trace
+from csaud.groups.group import Group
+from csaud.schedules import Buffer, Recv, Reduce, Region, Schedule, Send
+from csaud.testing import assert_bit_equal
+
+from tests.hostlib.group_ranks import everywhere, values
+from tests.hostlib.jobs import Job
+
+COUNT = 500
+
+
+def shift(rank: int, size: int, count: int, longest: int, root: int = 0) -> Schedule:
+    """SOURCE goes to the next rank; what comes is added to DATA. Longer than one message it is not."""
+    whole = Region(Buffer.SCRATCH, 0, count)
+    return Schedule(
+        (
+            Send((rank + 1) % size, 0, 0, Region(Buffer.SOURCE, 0, count)),
+            Recv((rank - 1) % size, 0, 0, whole),
+            Reduce(Region(Buffer.DATA, 0, count), whole, Region(Buffer.DATA, 0, count), (1,)),
+        ),
+        scratch=count,
+        steps=1,
+    )
+
+
+@pytest.fixture(autouse=True)
+def own_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(registry, "_BUILDERS", dict(registry._BUILDERS))
+    return
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_a_registered_schedule_runs_as_it_does_in_one_process(size: int) -> None:
+    schedules.register("shift", shift)
+    sources = [values(rank, 30, "float64") for rank in range(size)]
+
+    def work(group: Group) -> Any:
+        array = np.full(30, 0.5)
+        handle = group.run("shift", array, source=sources[group.rank], op="sum", wait=False)
+        assert handle.wait(60)
+        twice = array.copy()
+        group.run("shift", twice, source=sources[group.rank], op="sum", root=0)
+        return array, twice
+
+    rehearsed = [np.full(30, 0.5) for _ in range(size)]
+    schedules.rehearse("shift", rehearsed, "sum", sources=sources)
+    for rank, (once, twice) in enumerate(everywhere(size, work)):
+        assert_bit_equal(once, rehearsed[rank])
+        assert_bit_equal(once, 0.5 + sources[rank - 1])
+        assert_bit_equal(twice, once + sources[rank - 1])
+
+
+@pytest.mark.parametrize("name", ["all_reduce.ring", "all_reduce.halving_doubling"])
+def test_a_rehearsal_of_the_librarys_own_gives_their_result(name: str) -> None:
+    arrays = [values(rank, COUNT, "int64") for rank in range(5)]
+    expected = np.sum(arrays, axis=0)
+    schedules.rehearse(name, arrays, "sum", longest=64)
+    for array in arrays:
+        assert_bit_equal(array, expected)
+
+
+def altered(**changes: Any) -> Any:
+    """`shift` with other operations at rank 1."""
+
+    def build(rank: int, size: int, count: int, longest: int) -> Schedule:
+        made = shift(rank, size, count, longest)
+        if rank != 1:
+            return made
+        operations = [
+            dataclasses.replace(op, **changes[type(op).__name__]) if type(op).__name__ in changes else op
+            for op in made.operations
+        ]
+        return dataclasses.replace(made, operations=tuple(operations))
+
+    return build
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        (
+            {"Send": {"dst": 0}},
+            r"message \(step 0, chunk 0\) from rank 1 to rank 0: 30 elements sent, not exp",
+        ),
+        (
+            {"Send": {"region": Region(Buffer.SOURCE, 0, 29)}},
+            "from rank 1 to rank 2: 29 elements sent, 30 elem",
+        ),
+        ({"Reduce": {"after": (2,)}}, "rank 1 of 3: operation 2 of a schedule: it waits for one that is not"),
+        ({"Send": {"after": (), "step": 1}}, "operation 0 of a schedule: a step beyond the last one"),
+    ],
+)
+def test_schedules_that_do_not_fit_together_are_named(changes: dict[str, Any], why: str) -> None:
+    schedules.register("wrong", altered(**changes))
+    with pytest.raises(ConfigError, match=why):
+        schedules.check("wrong", 3, 30)
+
+
+def test_a_schedule_in_which_all_wait_for_each_other_is_found() -> None:
+    def build(rank: int, size: int, count: int, longest: int) -> Schedule:
+        whole = Region(Buffer.DATA, 0, count)
+        return Schedule((Recv(1 - rank, 0, 0, whole), Send(1 - rank, 0, 0, whole, (0,))), 0, 1)
+
+    schedules.register("deadlock", build)
+    schedules.check("deadlock", 2, 5)
+    with pytest.raises(ConfigError, match="operation 0 of rank 0 waits for ever"):
+        schedules.rehearse("deadlock", [np.zeros(5), np.zeros(5)])
+
+
+def test_what_a_schedule_needs_and_is_not_given_is_named() -> None:
+    schedules.register("shift", shift)
+    for call, why in (
+        (lambda g: g.run("shift", np.zeros(3)), "the schedule reduces, but no reduction was given"),
+        (lambda g: g.run("shift", np.zeros(3), op="sum"), "the source has 0 elements, the schedule needs 3"),
+        (
+            lambda g: g.run("shift", np.zeros(3), source=np.zeros(3, int)),
+            "array is float64, and source int64",
+        ),
+        (lambda g: g.run("shifted", np.zeros(3)), "there is no collective 'shifted'"),
+    ):
+        with pytest.raises(ConfigError, match=why):
+            everywhere(1, call)
+
+
+def test_the_example_adds_up_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    example = Path(__file__).parents[2] / "examples" / "own_schedule.py"
+    source = example.read_text().partition("with csaud.init()")[0]
+    scope: dict[str, Any] = {}
+    exec(compile(source, str(example), "exec"), scope)
+    for size in (2, 3, 5):
+        arrays = [values(rank, COUNT, "int64") for rank in range(size)]
+        expected = [arrays[rank] + arrays[rank - 1] + arrays[(rank + 1) % size] for rank in range(size)]
+        schedules.rehearse("neighbour_sum", arrays, "sum", longest=99)
+        for found, wanted in zip(arrays, expected, strict=True):
+            assert_bit_equal(found, wanted)
+
+
+def test_calls_are_counted_by_collective_and_group() -> None:
+    def work(group: Group) -> Any:
+        part = group.split(0)
+        assert part is not None
+        for _ in range(3):
+            part.all_reduce(np.zeros(100), algorithm="ring")
+        part.barrier(wait=False).wait()
+        return part.collective_stats(), set(group.collective_stats())
+
+    for found, of_all in everywhere(2, work):
+        assert {name: (each.calls, each.nbytes) for name, each in found.items()} == {
+            "all_reduce.ring": (3, 2400),
+            "barrier": (1, 0),
+        }
+        assert of_all == {"all_gather"}
+
+
+def record(number: int, started: int, ended: int, comm: int = 0) -> Record:
+    return Record(comm, number, Call("all_reduce.ring", "float32", 7, "sum"), 28, (0, 1), started=started,
+                  ended=ended)  # fmt: skip
+
+
+def test_a_trace_shows_what_overlaps_side_by_side(tmp_path: Path) -> None:
+    records = [record(0, 1000, 9000), record(1, 2000, 3000), record(2, 4000, 5000), record(3, 10_000, 11_000),
+               record(0, 1500, 1600, comm=2), record(4, 12_000, 0)]  # fmt: skip
+    records[0].waited.append((6000, 9000))
+    found = events(records, 3, 1_000_000)
+    spans = [(e["tid"], e["args"].get("number"), e["ts"], e["dur"]) for e in found if e["ph"] == "X"]
+    assert spans == [
+        (0, 0, 1001.0, 8.0), (1_000_000, None, 1006.0, 3.0), (2000, 0, 1001.5, 0.1), (1, 1, 1002.0, 1.0),
+        (1, 2, 1004.0, 1.0), (0, 3, 1010.0, 1.0),
+    ]  # fmt: skip
+    names = {e["tid"]: e["args"]["name"] for e in found if e["name"] == "thread_name"}
+    assert names == {
+        0: "communicator 0", 1: "communicator 0", 2000: "communicator 2", 1_000_000: "the application waits",
+    }  # fmt: skip
+    for rank in range(2):
+        write_trace(tmp_path / f"epoch-1-rank-{rank}-9.trace.json", events(records, rank, 0))
+    assert merge_traces(tmp_path, tmp_path / "all.json") == 2
+    merged = json.loads((tmp_path / "all.json").read_text())["traceEvents"]
+    assert {e["pid"] for e in merged} == {0, 1}
+    with pytest.raises(ConfigError, match=r"no traces .* setting trace_dir"):
+        merge_traces(tmp_path / "nowhere", tmp_path / "x.json")
+    (tmp_path / "epoch-1-rank-7-9.trace.json").write_text("[")
+    with pytest.raises(ConfigError, match=r"rank-7-9.trace.json: it cannot be read as a trace"):
+        merge_traces(tmp_path, tmp_path / "x.json")
+
+
+def test_a_recorder_gives_its_records_as_a_trace() -> None:
+    recorder = Recorder(16, 1, 2, 5, "")
+    recorder.begin(one := record(0, 0, 0))
+    assert [e["ph"] for e in recorder.trace()] == ["M"]
+    one.ended = one.started + 5_000_000_000
+    recorder.end(one)
+    assert recorder.totals(0) == {"all_reduce.ring": Totals(1, 28, 5.0, 5.0)}
+    assert sum(e["ph"] == "X" for e in recorder.trace()) == 1
+
+
+def test_ranks_of_a_job_leave_traces_that_are_put_together(tmp_path: Path) -> None:
+    arguments = {"sums": [[1000, "float32", 2]], "settings": {"trace_dir": str(tmp_path / "traces")}}
+    with Job(2, "sums", arguments) as job:
+        assert [end["error"] for end in job.ends()] == [None, None]
+    path = tmp_path / "all.json"
+    command = [sys.executable, "-m", "csaud", "flight", str(tmp_path / "traces"), "--trace", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "traces of 2 ranks" in done.stdout
+    found = json.loads(path.read_text())["traceEvents"]
+    assert {e["pid"] for e in found if e["name"].startswith("all_reduce")} == {0, 1}
+    assert sum(e["name"] == "wait: barrier" for e in found) == 2
+    assert all(e["dur"] > 0 for e in found if e["ph"] == "X")
