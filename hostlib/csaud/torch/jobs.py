@@ -56,6 +56,9 @@ class Job:
     def subgroup(self, name: str, rank: int, members: tuple[int, ...], timeout: timedelta) -> Group:
         """A group of some of the ranks, who alone take part in making it.
 
+        They agree through the store: messages from rank to rank, as of Group.new_group, could meet those that
+        the application has under way.
+
         Args:
             name: of the group, the same at all of them.
             rank: of this process in it.
@@ -63,12 +66,13 @@ class Job:
         state = self.comm._job
         # A name may come again when its group is gone.
         prefix = f"number/{name}/{self._store.add(f'number/{name}/{rank}', 1)}"
-        self._store.set(f"{prefix}/{rank}", str(state.next_number))
-        keys = [f"{prefix}/{other}" for other in range(len(members))]
-        self._store.wait(keys, timeout)
-        # Higher than any number that a member has in use, and so new to every pair of them.
-        number = max(int(self._store.get(key)) for key in keys)
-        state.next_number = number + 1
+        with state.naming:
+            self._store.set(f"{prefix}/{rank}", str(state.next_number))
+            keys = [f"{prefix}/{other}" for other in range(len(members))]
+            self._store.wait(keys, timeout)
+            # Higher than any number that a member has in use, and so new to every pair of them.
+            number = max(int(self._store.get(key)) for key in keys)
+            state.next_number = number + 1
         return Group(state, number, [self.members.index(member) for member in members], rank)
 
     def lane(self, group: Group, tag: int) -> Group:

@@ -34,14 +34,12 @@ class Moving(Calls):
                 f"{input.numel()} each"
             )
         into, finish = outward(output)
-        into = movable(into)
+        into, source = movable(into), movable(inward(input))
 
-        def place(result: Array) -> None:
-            np.copyto(into, result.reshape(-1))
-            if finish is not None:
-                finish()
+        def start(wait: bool) -> Any:
+            return self._group.all_gather(source, out=into, wait=wait)
 
-        return self._gather_all(inward(input), place, [output], opts)
+        return self._call("all_gather", start, [output], finish, opts)
 
     def allgather(self, outputs: Any, inputs: Any, opts: Any = None, *others: Any) -> Any:
         """`outputs[0][r]` becomes the tensor of rank r."""
@@ -105,25 +103,16 @@ class Moving(Calls):
         output = only(outputs)
         into, finish = outward(output)
         into = movable(into)
-        none = into[:0]
-        parts = [none] * self.size()
+        blocks = None
         if self.rank() == opts.rootRank:
             given = _list(inputs)
             _check_parts("scatter", given, output, self.size())
-            parts = [movable(inward(part)) for part in given]
-        results: list[Any] = []
+            blocks = np.stack([movable(inward(part)) for part in given])
 
         def start(wait: bool) -> Any:
-            started = self._group.all_to_all_v(parts, wait=wait)
-            results.append(started if wait else started[0])
-            return None if wait else started[1]
+            return self._group.scatter(blocks, opts.rootRank, out=into, wait=wait)
 
-        def place() -> None:
-            np.copyto(into, results[0][opts.rootRank])
-            if finish is not None:
-                finish()
-
-        return self._call("scatter", start, [output], place, opts)
+        return self._call("scatter", start, [output], finish, opts)
 
     def all_to_all_single(
         self, output: torch.Tensor, input: torch.Tensor, output_split_sizes: Sequence[int],
@@ -137,18 +126,12 @@ class Moving(Calls):
         sent = _counts("input", input, input_split_sizes, source.size, self.size())
         received = _counts("output", output, output_split_sizes, into.size, self.size())
 
-        def place(parts: Sequence[Array]) -> None:
-            start = 0
-            for part in parts:
-                into[start : start + part.size] = part
-                start += part.size
-            if finish is not None:
-                finish()
+        def start(wait: bool) -> Any:
+            if input_split_sizes or output_split_sizes:
+                return self._group.all_to_all_v(source, sent, received, out=into, wait=wait)
+            return self._group.all_to_all(source.reshape(self.size(), -1), out=into, wait=wait)
 
-        if not input_split_sizes and not output_split_sizes:
-            return self._exchange_equal(source, place, [output], opts)
-        parts = np.split(source, np.cumsum(sent)[:-1])
-        return self._exchange(parts, received, place, [output], opts)
+        return self._call("all_to_all", start, [output], finish, opts)
 
     alltoall_base = all_to_all_single  # its name before torch 2.13
 
@@ -159,23 +142,26 @@ class Moving(Calls):
             raise ValueError(
                 f"csaud: all_to_all: {len(inputs)} tensors out, {len(outputs)} in, {self.size()} ranks"
             )
-        parts = [movable(inward(part)) for part in inputs]
+        source = np.concatenate([movable(inward(part)) for part in inputs])
+        sent = [movable(inward(part)).size for part in inputs]
         received = [movable(inward(part)).size for part in outputs]
+        into = np.empty(sum(received), source.dtype)
 
-        def place(came: Sequence[Array]) -> None:
-            for output, part in zip(outputs, came, strict=True):
+        def start(wait: bool) -> Any:
+            return self._group.all_to_all_v(source, sent, received, out=into, wait=wait)
+
+        def place() -> None:
+            for output, part in zip(outputs, np.split(into, np.cumsum(received)[:-1]), strict=True):
                 _put(output, part)
 
-        return self._exchange(parts, received, place, list(outputs), opts)
+        return self._call("all_to_all", start, list(outputs), place, opts)
 
     def barrier(self, opts: Any = None, *others: Any) -> Any:
         """Over once every rank has called it."""
         del others
 
         def start(wait: bool) -> Any:
-            if wait:
-                return self._group.barrier()
-            return self._group.all_reduce(np.zeros(1, np.bool_), "or", wait=False)
+            return self._group.barrier(wait=wait)
 
         return self._call("barrier", start, [], None, opts if hasattr(opts, "asyncOp") else None)
 
@@ -189,40 +175,6 @@ class Moving(Calls):
             return None if wait else started[1]
 
         return self._call("all_gather", start, tensors, lambda: place(results[0]), opts)
-
-    def _exchange_equal(self, source: Array, place: Any, tensors: list[torch.Tensor], opts: Any) -> Any:
-        results: list[Array] = []
-        blocks = source.reshape(self.size(), -1)
-
-        def start(wait: bool) -> Any:
-            started = self._group.all_to_all(blocks, wait=wait)
-            results.append(started if wait else started[0])
-            return None if wait else started[1]
-
-        return self._call("all_to_all", start, tensors, lambda: place(list(results[0])), opts)
-
-    def _exchange(
-        self,
-        parts: Sequence[Array],
-        received: Sequence[int],
-        place: Any,
-        tensors: list[torch.Tensor],
-        opts: Any,
-    ) -> Any:
-        results: list[Any] = []
-
-        def start(wait: bool) -> Any:
-            started = self._group.all_to_all_v(parts, wait=wait)
-            came = started if wait else started[0]
-            if [part.size for part in came] != list(received):
-                raise ValueError(
-                    f"csaud: all_to_all: room for {list(received)} elements by rank, "
-                    f"{[part.size for part in came]} came"
-                )
-            results.append(came)
-            return None if wait else started[1]
-
-        return self._call("all_to_all", start, tensors, lambda: place(results[0]), opts)
 
 
 def _list(tensors: Any) -> list[torch.Tensor]:

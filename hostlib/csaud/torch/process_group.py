@@ -35,6 +35,9 @@ class CsaudProcessGroup(Reducing, Moving, Transfers):
         """Leave; `destroy_process_group` calls it. Nothing is left of the group then."""
         if self._open:
             self._open = False
+            for group in (self._group, *self._lanes.values()):
+                if group is not self._job.comm:
+                    group.free()
             self._job.leave()
             # Meshes and sharded modules keep process groups for good.
             gone: Any = _Gone()

@@ -43,13 +43,13 @@ class Reducing(Calls):
         del others
         tensor = only(tensors)
         array, finish = outward(tensor)
-        work, finish = _reducible(array, finish, copy=self.rank() != opts.rootRank)
+        work, finish = _reducible(array, finish)
         if self.rank() != opts.rootRank:
             finish = None
         name = name_of(opts.reduceOp, array.dtype)
 
         def start(wait: bool) -> Any:
-            return self._group.all_reduce(work, name, wait=wait)
+            return self._group.reduce(work, name, opts.rootRank, out=work, wait=wait)
 
         return self._call("reduce", start, [tensor], finish, opts)
 
@@ -94,26 +94,26 @@ class Reducing(Calls):
         name = name_of(_op(opts), source.dtype)
         if (wide := wider(source)) is not None:
             source = source.astype(wide)
-        mine: list[Array] = []
+        part = into if wide is None else np.empty(into.size, wide)
 
         def start(wait: bool) -> Any:
-            started = self._group.reduce_scatter(source, name, wait=wait)
-            mine.append(started if wait else started[0])
-            return None if wait else started[1]
+            return self._group.reduce_scatter(source, name, out=part, wait=wait)
 
-        def take() -> None:
-            np.copyto(into, mine[0], casting="unsafe")
+        def narrow() -> None:
+            np.copyto(into, part, casting="unsafe")
             if finish is not None:
                 finish()
 
-        return self._call("reduce_scatter", start, [output], take, _options(opts))
+        return self._call(
+            "reduce_scatter", start, [output], finish if wide is None else narrow, _options(opts)
+        )
 
 
-def _reducible(array: Array, finish: Finish | None, copy: bool = False) -> tuple[Array, Finish | None]:
+def _reducible(array: Array, finish: Finish | None) -> tuple[Array, Finish | None]:
     """What is reduced in place of `array`, which may be of a type that is not, and what brings it back."""
     wide = wider(array)
     if wide is None:
-        return (array.copy() if copy else array), finish
+        return array, finish
     work = array.astype(wide)
 
     def narrow() -> None:
