@@ -23,9 +23,11 @@ from csaud_controller.cli import (
     link,
     path,
     policy,
+    top,
 )
 from csaud_controller.cli import signal as signals
 from csaud_controller.control.client import ControlError, RefusedError, ask, wait_programmed, wait_served
+from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.policy.spray import MODES
 from csaud_controller.run.directory import RunDir
 from rich.console import Console
@@ -45,6 +47,7 @@ APPS = {
     "counter": counter.app,
     "drain": drain.app,
     "link": link.app,
+    "top": top.app,
     "undrain": drain.undrain_app,
     "controller": controller.app,
 }
@@ -341,6 +344,51 @@ def test_every_command_has_help(name: str) -> None:
     assert result.exit_code == 0
     is_group = len(APPS[name].registered_commands) > 1 or APPS[name].registered_callback is not None
     assert ("Commands" in result.output) == is_group
+
+
+def test_path_show_says_why_and_trace_what_each_hop_loses(run: RunDir) -> None:
+    assert csaud(run, "drain", "l1-s1").exit_code == 0
+    assert csaud(run, "fault", "set", "1.0", "--where", "s2:2", "--kinds", "other").exit_code == 0
+    try:
+        shown = csaud(run, "path", "show", "h1", "h3", "--why")
+        assert "unless a host asks for another" in shown.output
+        assert "not taken l1:1 -> s1:2 -> l2:3: l1-s1: drained: l1-s1" in shown.output
+        result = csaud(run, "path", "trace", "h1", "h3", "--packets", "20", "--json")
+        assert result.exit_code == 1, result.output
+        (way,) = json.loads(result.stdout)["paths"]
+        assert [(hop["from"], hop["sent"], hop["loss"]) for hop in way] == [
+            ("l1:2", 20, 0.0), ("s2:2", 20, 1.0), ("l2:3", None, None),
+        ]  # fmt: skip
+        assert way[0]["delay_us"] > 0
+        told = csaud(run, "path", "trace", "h1", "h3", "--packets", "20")
+        assert "s2:2 -> l2:2: 100.0% lost (0 of 20 arrived)" in told.output
+        assert csaud(run, "path", "trace", "h1", "h9").exit_code == 2
+    finally:
+        csaud(run, "fault", "clear")
+        csaud(run, "undrain", "--all")
+
+
+def test_top_shows_each_direction_of_each_link_once(run: RunDir) -> None:
+    rows = as_json(run, "top", "--once", "--interval", "0.1")["links"]
+    assert sorted(row["from"] for row in rows) == sorted(
+        f"{name}:{port}" for name in ("l1", "l2", "s1", "s2") for port in (1, 2)
+    )
+    assert all(row["load"] >= 0 and row["dropped"] == 0 for row in rows)
+    assert "imbalance" in csaud(run, "top", "--once", "--interval", "0.1").output
+
+
+def test_rates_are_a_second_and_the_fullest_link_comes_first() -> None:
+    wired = leaf_spine(2, 2)
+    before = {
+        End(name, port): dict.fromkeys(("octets", "packets", "marked", "cut", "dropped"), 0)
+        for name in wired.switches
+        for port in wired.uplinks(name)
+    }
+    after = {end: dict(each) for end, each in before.items()}
+    after[End("l1", 2)] |= {"octets": 25_000_000, "packets": 6000, "cut": 20}
+    first = top.rates(wired, before, after, 2.0)[0]
+    assert (first["from"], first["to"], first["load"], first["imbalance"]) == ("l1:2", "s2:1", 0.5, 1.0)
+    assert (first["packets"], first["cut"]) == (3000, 10)
 
 
 def report(run: RunDir, **fields: object) -> dict:

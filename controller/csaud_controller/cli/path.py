@@ -19,6 +19,7 @@ from csaud_controller.cli.common import (
     request,
     table,
 )
+from csaud_controller.cli.path_why import measured_hops, render_trace, render_why, why
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.paths.equal_cost import host_paths
 from csaud_controller.paths.host_reports import MAX_PATHS, change_denied
@@ -32,6 +33,9 @@ app = typer.Typer(help="The ways through the fabric.", no_args_is_help=True, add
 def show(
     src: Annotated[str, typer.Argument(help="Sending host, such as h1.")],
     dst: Annotated[str, typer.Argument(help="Receiving host, such as h3.")],
+    explain: Annotated[
+        bool, typer.Option("--why", help="Also by which rule and weights, and why other ways are not taken.")
+    ] = False,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -43,7 +47,32 @@ def show(
             if host not in fabric.hosts:
                 raise UnknownName(f"unknown host {host!r}; expected one of {', '.join(fabric.hosts)}")
         result = _paths(fabric, answer, src, dst)
+        if explain:
+            result["why"] = why(fabric, answer, src, dst)
         emit(result, as_json, lambda console: _render(console, result))
+
+
+@app.command()
+def trace(
+    src: Annotated[str, typer.Argument(help="Sending host, such as h1.")],
+    dst: Annotated[str, typer.Argument(help="Receiving host, such as h3.")],
+    packets: Annotated[int, typer.Option(min=1, max=10_000, help="Over each link.")] = 100,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Send packets over every link of every path between two hosts, and say what each loses, and an upper
+    bound of its delay: what a link probe took from the controller to the controller. Exits with 1 where
+    packets were lost."""
+    with errors():
+        found, status = request(run, "status")
+        fabric = found.fabric()
+        _, answer = request(run, "path.trace", src=src, dst=dst, packets=packets, timeout_s=60.0)
+        paths = host_paths(fabric, src, dst, live_view(fabric, status["status"]))
+        result: dict[str, Any] = {"src": src, "dst": dst}
+        result["paths"] = measured_hops(fabric, paths, answer["hops"])
+        emit(result, as_json, lambda console: render_trace(console, result))
+        if any(hop["loss"] for path in result["paths"] for hop in path):
+            raise typer.Exit(1)
 
 
 PathsArgument = Annotated[
@@ -168,3 +197,5 @@ def _render(console: Console, result: dict[str, Any]) -> None:
         )
     if not count:
         console.print("  [red]unreachable[/red]")
+    if "why" in result:
+        render_why(console, result["src"], result["why"])

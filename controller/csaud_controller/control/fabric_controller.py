@@ -49,6 +49,7 @@ LOG = logging.getLogger("csaud.controller")
 
 
 _EVENTS_KEPT = 1000
+_PROBE_TIMES = 32
 _LOOK_AT_CLOCK_S = 0.5
 _TRY_AGAIN_S = 5.0
 
@@ -99,6 +100,10 @@ class FabricController:
         self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
         self._health = LinkHealth(fabric)
         self._health.damping.settings = self.intent.policy.damped
+        self._probes_sent_at: dict[str, tuple[int, int]] = {}
+        """By switch: the last round in which it sent probes, and when, ns."""
+        self._probe_times: dict[End, deque[int]] = {}
+        """By the port that they left: what the last probes took from the controller to the controller, ns."""
         self._examined: frozenset[End] = frozenset()
         self.examiner = Examiner(self, self._health, lambda: self.intent.policy.looks_for_grey)
         self._live = self._view(self.intent)
@@ -365,11 +370,21 @@ class FabricController:
 
     def _on_probe(self, at: End, probe: Probe) -> None:
         if probe.instance == self._instance and probe.round > self._rewired_in:
+            round_, sent_at = self._probes_sent_at.get(probe.origin.node, (0, 0))
+            if round_ == probe.round:
+                times = self._probe_times.setdefault(probe.origin, deque(maxlen=_PROBE_TIMES))
+                times.append(time.monotonic_ns() - sent_at)
             self._changed(self._monitor.received(at, probe.origin, probe.round))
 
     def _on_probed(self, name: str, round_: int) -> None:
         if name in self.tasks:
             self._monitor.sent(name, round_)
+            self._probes_sent_at[name] = round_, time.monotonic_ns()
+
+    def probe_time_us(self, origin: End) -> int | None:
+        """The shortest that one of the last link probes out of this port took from the controller to the
+        controller: no packet takes longer from end to end of the link, where no queue holds it."""
+        return min(times) // 1000 if (times := self._probe_times.get(origin)) else None
 
     def _on_counted(self, at: End, packets: int) -> None:
         self._changed(self._monitor.counted(at, packets))

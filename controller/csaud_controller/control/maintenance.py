@@ -9,6 +9,7 @@ from typing import Any
 
 from csaud_controller.control.client import Answer
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.paths.equal_cost import host_paths
 from csaud_controller.policy.drains import Drains, edges_of
 from csaud_controller.policy.intent import Intent
 from csaud_controller.program.packets import KINDS
@@ -17,6 +18,7 @@ from csaud_controller.switches.counters import read_counters
 Request = dict[str, Any]
 Change = Callable[[Callable[[Intent], Intent], Request], Awaitable[Answer]]
 
+_MOST_PACKETS = 10_000
 _WATCHED_S = 0.5
 """How long a host is watched before it is taken for idle."""
 
@@ -30,7 +32,12 @@ class Maintenance:
     @property
     def ops(self) -> dict[str, Callable[[Request], Awaitable[Answer]]]:
         """By name."""
-        return {"drain.set": self._set, "drain.clear": self._clear, "links": self._links}
+        return {
+            "drain.set": self._set,
+            "drain.clear": self._clear,
+            "links": self._links,
+            "path.trace": self._trace,
+        }
 
     async def _links(self, request: Request) -> Answer:
         """The links between switches, and all that is drained."""
@@ -39,6 +46,32 @@ class Maintenance:
             "links": self._controller.links(),
             "drains": intent.drains.model_dump(mode="json")["rules"],
             "revision": self._controller.revision,
+        }
+
+    async def _trace(self, request: Request) -> Answer:
+        """Send `packets` over each link of the ways from host `src` to `dst`, one by one; by the port that a
+        direction of a link begins at, what arrived, and the shortest time that a link probe took from the
+        controller to the controller."""
+        controller, src, dst = self._controller, str(request["src"]), str(request["dst"])
+        fabric, packets = controller.fabric, int(request.get("packets", 100))
+        for host in (src, dst):
+            if host not in fabric.hosts:
+                raise ValueError(f"unknown host {host!r}; expected one of {', '.join(fabric.hosts)}")
+        if not 1 <= packets <= _MOST_PACKETS:
+            raise ValueError(f"packets: expected 1 to {_MOST_PACKETS}, got {packets}")
+        ends = {end for path in host_paths(fabric, src, dst, controller.live) for end in path[:-1]}
+        found = await controller.examiner.examine({fabric.edge_at[e].ends[0] for e in ends}, packets)
+        return {
+            "hops": {
+                str(end): {
+                    "sent": each.came,
+                    "arrived": each.arrived,
+                    "loss": round(each.loss, 4),
+                    "delay_us": controller.probe_time_us(end),
+                }
+                for end, each in found.items()
+                if end in ends and each.came
+            }
         }
 
     async def _set(self, request: Request) -> Answer:
