@@ -292,6 +292,229 @@ class Simulation:
     def trace_digest(self) -> int:
         """Of all events so far: equal only where runs did the same; ValueError without a trace."""
 
+class Parameter(TypedDict):
+    """What can be said of a transport beside its name."""
+
+    name: str
+    unit: str
+    """time (ns), rate (bit/s), bytes, packets, share, number, flag (0 or 1), or choice (an index)."""
+    default: float
+    least: float
+    most: float
+    about: str
+    """Its meaning, and where the default is from."""
+    choices: list[str]
+
+class TransportKind(TypedDict):
+    """A transport of the registry."""
+
+    name: str
+    about: str
+    parameters: list[Parameter]
+
+class SwitchFigures(TypedDict):
+    """Counts of a plain switch; lists are by kind of packet, as in the P4 program: other, DATA, control,
+    LOSS."""
+
+    hops: int
+    injected: list[int]
+    dropped: list[int]
+    cut: int
+    marked: int
+    pauses: int
+    most_queued: int
+    """Bytes at one port."""
+    most_held: int
+    """Bytes of DATA at all ports, with PFC."""
+
+def transports() -> list[TransportKind]:
+    """Every transport beside CSA-UD."""
+
+class PlainNetwork:
+    """What is wired to what; switches, ports and hosts are numbered as they are added, from 0."""
+
+    def add_switch(self, seed: int) -> int:
+        """Returns its number. `seed`: of its choices among paths."""
+
+    def add_link(self, a: int, b: int, *, rate_bps: int, delay_ns: int) -> tuple[int, int]:
+        """Returns the ports at both switches."""
+
+    def set_route(self, switch: int, destination: int, ports: list[int]) -> None:
+        """Ports of a switch that begin shortest paths to hosts of another one."""
+
+    def set_room(
+        self,
+        switch: int,
+        port: int,
+        *,
+        data: int,
+        control: int,
+        marks: tuple[int, int] | None,
+        rate_bps: int,
+        mark_seed: int,
+    ) -> None:
+        """What the P4 program's limits would be at a port, packets: DATA is lost from `data` on, the rest
+        from `control` on; marks are between two depths. Parameters of the transport go before."""
+
+    def set_fault(
+        self, switch: int, port: int, kind: int, *, threshold: int, seed: int, signalled: bool
+    ) -> None:
+        """As the P4 program's `fault.lose`, of one kind of packets at a port."""
+
+    def set_rate(self, switch: int, port: int, rate_bps: int) -> None:
+        """Of what leaves by a port, bit/s; 0: unlimited."""
+
+    def switch_figures(self, switch: int) -> SwitchFigures:
+        """What a switch counted."""
+
+    def links(self) -> LinkColumns:
+        """As of `Simulation`; `switch` and `port` are numbers, and there is no `to`."""
+
+class PlainFabric(PlainNetwork):
+    """Plain switches whose hosts only keep what arrives: packets go in at a time, and come out.
+
+    Args:
+        parameters: those that all transports have for switches.
+    """
+
+    def __init__(
+        self, parameters: dict[str, float], *, overhead_bytes: int = 0, pipeline_ns: int = 0
+    ) -> None: ...
+    def add_host(self, switch: int, *, rate_bps: int, delay_ns: int = 0) -> int: ...
+    def inject(
+        self,
+        src: int,
+        dst: int,
+        *,
+        tag: int,
+        bytes: int,
+        kind: int = 1,
+        listens: bool = False,
+        entropy: int = 0,
+        now: int,
+    ) -> None:
+        """A packet arrives at the switch of host `src`, from it; what is due before `now` happens first."""
+
+    def advance(self, now: int) -> None: ...
+    def take(self) -> list[tuple[int, int, int, int, bool, int]]:
+        """What arrived: host, tag, bytes, kind, marked, time of its last bit."""
+
+class PlainPacket:
+    """What a baseline's transport sends."""
+
+    @property
+    def src(self) -> int: ...
+    @property
+    def dst(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def payload(self) -> int: ...
+    @property
+    def psn(self) -> int: ...
+    @property
+    def ack(self) -> int: ...
+    @property
+    def type(self) -> int: ...
+    @property
+    def again(self) -> bool: ...
+    @property
+    def path(self) -> int: ...
+    @property
+    def entropy(self) -> int: ...
+    @property
+    def is_data(self) -> bool: ...
+    marked: bool
+    def cut(self, bytes: int = 60) -> PlainPacket:
+        """What a switch leaves of it that has no room."""
+
+class BaselineEndpoint:
+    """A baseline's transport by itself, under the caller's time."""
+
+    def __init__(
+        self,
+        transport: str,
+        parameters: dict[str, float],
+        *,
+        rank: int,
+        hosts: int = 2,
+        rate_bps: int = 100_000_000_000,
+        base_rtt_ns: int = 10_000,
+        seed: int = 1,
+    ) -> None: ...
+    def send(self, dst: int, bytes: int, flow: int = 0, *, now: int) -> None:
+        """Post a message; messages of a flow are one after the other."""
+
+    def next(self, now: int, data: bool = True) -> PlainPacket | None:
+        """The next packet that may go; without `data`, of those that are not paused."""
+
+    def packet(self, packet: PlainPacket, now: int) -> None: ...
+    def timer(self, now: int) -> None: ...
+    @property
+    def deadline(self) -> int | None: ...
+    @property
+    def quiet(self) -> bool: ...
+    def take_events(self) -> list[tuple[str, int]]:
+        """`delivered` and `acknowledged`, with bytes of messages, since the last call."""
+
+    def stats(self) -> dict[str, int]: ...
+
+class PlainSimulation(PlainNetwork):
+    """Hosts of one such transport on plain switches. What is named as in `Simulation` is the same.
+
+    Raises:
+        ValueError: the transport is not known, or has no such parameter or value.
+    """
+
+    def __init__(
+        self,
+        transport: str,
+        parameters: dict[str, float],
+        *,
+        overhead_bytes: int = 24,
+        pipeline_ns: int = 0,
+        trace: int | None = None,
+        engine: str | None = None,
+    ) -> None: ...
+    def add_host(self, switch: int, *, rate_bps: int, delay_ns: int, base_rtt_ns: int, seed: int) -> int:
+        """The next host; returns its port of the switch.
+
+        Args:
+            base_rtt_ns: of a full packet and its acknowledgement over the longest path of the idle fabric.
+        """
+
+    @property
+    def hosts(self) -> int: ...
+    def start(self, host: int, execution: Execution, at: int | None = None) -> None: ...
+    def follow(self, host: int, execution: Execution, delay_ns: int) -> None: ...
+    def add_flows(
+        self,
+        src: npt.NDArray[np.uint16],
+        dst: npt.NDArray[np.uint16],
+        bytes: npt.NDArray[np.uint64],
+        start_ns: npt.NDArray[np.int64],
+        cls: int = 4,
+    ) -> None: ...
+    def flows(self) -> FlowColumns: ...
+    def run(self, until: int, *, each: bool = False) -> bool: ...
+    def advance(self, until: int) -> None: ...
+    def stats(self, host: int) -> dict[str, int]: ...
+    def message_times(self, host: int) -> npt.NDArray[np.int64]: ...
+    def messages(self) -> MessageColumns: ...
+    @property
+    def quiet(self) -> bool: ...
+    @property
+    def now(self) -> int: ...
+    @property
+    def open(self) -> int: ...
+    @property
+    def failures(self) -> int: ...
+    @property
+    def hops(self) -> int: ...
+    def trace(self) -> TraceColumns: ...
+    @property
+    def trace_digest(self) -> int: ...
+
 def length_only(bytes: int) -> npt.NDArray[np.uint8]:
     """An array over little memory that is used again and again, for buffers whose content is of no concern.
 

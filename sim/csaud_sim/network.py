@@ -12,6 +12,7 @@ from csaud._core import Collective, EndpointConfig, Execution
 from csaud.config.settings import Settings
 from csaud.network.addresses import largest_path_mtu, to_int
 from csaud.start.endpoint import apply_settings
+from csaud_controller.inventory import Fabric as Inventory
 
 from csaud_sim._core import Simulation, length_only, without_reduction
 from csaud_sim.fabric import SimulatedFabric
@@ -90,6 +91,11 @@ class Network:
             link = inventory.link_of(inventory.edge_at[at])
             self._native.add_host(config, at.node, at.port, nic_rate_bps=link.rate, delay_ns=link.delay)
         self._native.connect()
+
+    @property
+    def inventory(self) -> Inventory:
+        """What is wired to what."""
+        return self.fabric.inventory
 
     @property
     def now(self) -> int:

@@ -57,12 +57,23 @@ class Faults(BaseModel):
         return Faults(rules=left)
 
 
-def fault_entries(fabric: Fabric, faults: Faults, switch: str) -> list[Entry]:
-    """Entries of `fault.inject`, one a port and kind. Rules of probability 0 only cancel earlier ones."""
+def faulty_ports(fabric: Fabric, faults: Faults, switch: str) -> list[tuple[int, KindName, FaultRule]]:
+    """Which rule holds at each port of a switch for each kind. Rules of probability 0 only cancel earlier
+    ones."""
     rules: dict[tuple[int, KindName], FaultRule] = {}
     for rule in faults.rules:
         for port in ports_of(fabric, rule.where).get(switch, []):
             rules |= {(port, kind): rule for kind in rule.kinds}
+    return [(port, kind, rule) for (port, kind), rule in sorted(rules.items()) if rule.threshold]
+
+
+def fault_seed(rule: FaultRule, switch: str, port: int) -> int:
+    """Of a rule's draws at one port."""
+    return derive(rule.seed, "fault", switch, port)
+
+
+def fault_entries(fabric: Fabric, faults: Faults, switch: str) -> list[Entry]:
+    """Entries of `fault.inject`, one a port and kind."""
     return [
         entry(
             "fault.inject",
@@ -70,11 +81,10 @@ def fault_entries(fabric: Fabric, faults: Faults, switch: str) -> list[Entry]:
             call(
                 "fault.lose",
                 threshold=rule.threshold,
-                seed=derive(rule.seed, "fault", switch, port),
+                seed=fault_seed(rule, switch, port),
                 signalled=int(rule.signalled),
             ),
             priority=1,
         )
-        for (port, kind), rule in sorted(rules.items())
-        if rule.threshold
+        for port, kind, rule in faulty_ports(fabric, faults, switch)
     ]

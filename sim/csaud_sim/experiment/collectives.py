@@ -17,6 +17,7 @@ from csaud.collectives.timing import StepTimes
 
 from csaud_sim.experiment.model import ALL_TO_ALL, GATHER, Collectives
 from csaud_sim.network import Network
+from csaud_sim.transports.network import PlainNetwork
 
 _ELEMENT = np.dtype(np.float32)
 _REDUCING = ("all_reduce.", "reduce_scatter.")
@@ -48,7 +49,9 @@ class RunningCollectives:
         seed: of the computing times.
     """
 
-    def __init__(self, network: Network, asked: Collectives, ranks: Sequence[int], seed: int) -> None:
+    def __init__(
+        self, network: Network | PlainNetwork, asked: Collectives, ranks: Sequence[int], seed: int
+    ) -> None:
         self._asked = asked
         self._computing = computing_times(asked, len(ranks), seed)
         count = asked.bytes // _ELEMENT.itemsize

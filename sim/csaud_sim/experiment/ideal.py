@@ -60,6 +60,22 @@ def ideal_times(
     return found
 
 
+def base_rtt(fabric: Fabric, path_mtu: int, pipeline_ns: int = 0) -> int:
+    """Nanoseconds of a full packet and its acknowledgement over the longest of the shortest paths between
+    switches with hosts."""
+    first = {fabric.attachment(host).node: host for host in fabric.hosts}
+    hosts = list(first.values()) + [host for host in fabric.hosts if host not in first.values()][:1]
+    paths = _Paths(fabric, hosts, _frame_ns(path_mtu - _CSA))
+    longest = 0.0
+    for src in range(len(hosts)):
+        for dst in range(len(hosts)):
+            if src != dst:
+                path = paths.between(src, dst)
+                sent = sum(float(_wire_ns(path_mtu - _CSA, r) + _wire_ns(0, r)) for r in path.rates)
+                longest = max(longest, sent + 2 * sum(path.delays) + 2 * pipeline_ns * (len(path.rates) - 1))
+    return round(longest)
+
+
 def _on_path(
     path: _Path, nbytes: npt.NDArray[np.float64], payload: int, pipeline: int
 ) -> npt.NDArray[np.float64]:

@@ -18,7 +18,7 @@ from csaud_topologies.scenario.model import Workers
 from csaud_topologies.scenario.placement import place
 
 from csaud_sim.experiment.collectives import RunningCollectives
-from csaud_sim.experiment.columns import NO_COLLECTIVE
+from csaud_sim.experiment.columns import NO_COLLECTIVE, TOTALS
 from csaud_sim.experiment.ideal import ideal_times
 from csaud_sim.experiment.links import impair, one_way_rates
 from csaud_sim.experiment.model import Collectives, Experiment
@@ -26,6 +26,7 @@ from csaud_sim.experiment.totals import links_of, totals_of
 from csaud_sim.experiment.traffic import make_flows
 from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.network import Followed, Network, Seat
+from csaud_sim.transports.network import PlainNetwork
 
 Column = npt.NDArray[Any]
 
@@ -61,24 +62,8 @@ def measure(experiment: Experiment) -> Measured:
     """Simulate; the same experiment gives the same figures, but for `setup_s` and `run_s`."""
     began = time.monotonic()
     fabric = fabric_of(experiment)
-    hosts = list(fabric.hosts)
-    simulated = SimulatedFabric(fabric, experiment.intent())
-    for end, rate in one_way_rates(fabric, experiment.links).items():
-        simulated.set_rate(end, rate)
-    core = {**_BESIDE_ORACLE, **experiment.core} if experiment.oracle else experiment.core
-    seats = [
-        Seat(host, load(host_settings(experiment.policy, experiment.host, fabric, host), {}), core)
-        for host in hosts
-    ]
-    network = Network(
-        simulated,
-        seats,
-        pipeline_ns=experiment.pipeline,
-        payloads=False,
-        ledger=True,
-        oracle_ns=_half_round_trip(experiment, fabric) if experiment.oracle else None,
-    )
-    impair(network, experiment.impairments, experiment.seed)
+    csa_ud = experiment.transport.is_csa_ud
+    network = _csa_ud(experiment, fabric) if csa_ud else _plain(experiment, fabric)
     running = None
     if experiment.collectives is not None:
         running = RunningCollectives(
@@ -94,7 +79,8 @@ def measure(experiment: Experiment) -> Measured:
     fct = flows["fct_ns"]
     completed = running.completed() if running is not None else None
     totals = {
-        **totals_of(simulated, network, followed),
+        **dict.fromkeys(TOTALS, 0.0),
+        **totals_of(network, followed),
         "flows": float(len(fct)),
         "unfinished": float(np.isnan(fct).sum()),
         "collectives": float(0 if completed is None else len(completed.started_ns)),
@@ -110,8 +96,39 @@ def measure(experiment: Experiment) -> Measured:
     )
 
 
+def _csa_ud(experiment: Experiment, fabric: Fabric) -> Network:
+    core = {**_BESIDE_ORACLE, **experiment.core} if experiment.oracle else experiment.core
+    simulated = SimulatedFabric(fabric, experiment.intent())
+    for end, rate in one_way_rates(fabric, experiment.links).items():
+        simulated.set_rate(end, rate)
+    network = Network(
+        simulated,
+        [
+            Seat(host, load(host_settings(experiment.policy, experiment.host, fabric, host), {}), core)
+            for host in fabric.hosts
+        ],
+        pipeline_ns=experiment.pipeline,
+        payloads=False,
+        ledger=True,
+        oracle_ns=_half_round_trip(experiment, fabric) if experiment.oracle else None,
+    )
+    impair(network, experiment.impairments, experiment.seed)
+    return network
+
+
+def _plain(experiment: Experiment, fabric: Fabric) -> PlainNetwork:
+    return PlainNetwork(
+        experiment.transport,
+        fabric,
+        experiment.intent(),
+        pipeline_ns=experiment.pipeline,
+        seed=experiment.seed,
+        one_way_rates=one_way_rates(fabric, experiment.links),
+    )
+
+
 def _flows(
-    experiment: Experiment, network: Network, ideal: npt.NDArray[np.float64]
+    experiment: Experiment, network: Network | PlainNetwork, ideal: npt.NDArray[np.float64]
 ) -> dict[str, npt.NDArray[Any]]:
     found = network.flows()
     fct = found["finished_ns"] - found["start_ns"]
@@ -129,7 +146,7 @@ def _flows(
 
 
 def _messages(
-    experiment: Experiment, fabric: Fabric, network: Network, followed: Followed
+    experiment: Experiment, fabric: Fabric, network: Network | PlainNetwork, followed: Followed
 ) -> dict[str, npt.NDArray[Any]]:
     """The same columns of messages of collectives that have arrived."""
     found = followed.messages
@@ -158,7 +175,7 @@ def _messages(
 def _ideal_of(
     experiment: Experiment,
     fabric: Fabric,
-    network: Network,
+    network: Network | PlainNetwork,
     src: npt.NDArray[np.uint16],
     dst: npt.NDArray[np.uint16],
     nbytes: npt.NDArray[np.uint64],
@@ -184,7 +201,9 @@ def _half_round_trip(experiment: Experiment, fabric: Fabric) -> int:
     return round(float((there + back).max()) / 2)
 
 
-def _add_flows(experiment: Experiment, fabric: Fabric, network: Network) -> npt.NDArray[np.float64]:
+def _add_flows(
+    experiment: Experiment, fabric: Fabric, network: Network | PlainNetwork
+) -> npt.NDArray[np.float64]:
     """The experiment's flows, if any; their ideal times."""
     traffic = experiment.traffic
     if traffic is None:

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from csaud_sim.experiment.links import CLASSES, Impairment, LinkRule, check_impairments, relinked
 from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points
 from csaud_sim.simulated_settings import check_host
+from csaud_sim.transports.model import Transport
 
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 
@@ -149,6 +150,9 @@ class Experiment(_Strict):
     pipeline: Duration = Field(default=0, description="of every switch")
     traffic: Traffic | None = Field(default=None, description="open loop; or beside the collectives")
     collectives: Collectives | None = None
+    transport: Transport = Field(
+        default=Transport(), description="csa-ud, or another one by name, with its parameters as keys"
+    )
     policy: Policy = Policy(spray="random")
     faults: list[FaultRule] = Field(default_factory=list)
     host: dict[str, str | int | float | bool] = Field(
@@ -172,6 +176,10 @@ class Experiment(_Strict):
         if self.traffic is None and self.collectives is None:
             raise ValueError("expected traffic, collectives or both")
         check_host(self.host)
+        if not self.transport.is_csa_ud:
+            for key in ("oracle", "impairments"):
+                if getattr(self, key):
+                    raise FieldError((key,), f"not with the transport {self.transport.name}")
         if self.oracle and self.policy.loss_signal != "drop":
             raise FieldError(
                 ("oracle",),
@@ -262,7 +270,7 @@ def with_keys(experiment: Experiment, keys: Setting) -> Experiment:
     for key, value in keys.items():
         values = experiment.model_dump(mode="json", exclude_unset=True)
         parent, _, name = key.partition(".")
-        if parent in ("host", "core") and name:  # which have keys of their own
+        if parent in ("host", "core", "transport") and name:  # which have keys of their own
             values[parent] = {**values.get(parent, {}), name: value}
         else:
             assign(values, experiment.model_dump(mode="json"), key, value)

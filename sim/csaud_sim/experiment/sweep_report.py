@@ -59,7 +59,15 @@ def print_tables(
         console.print(table)
     table = Table(title="packets, means over seeds", title_justify="left")
     table.add_column("setting")
-    for heading in ("unfinished", "DATA", "lost", "by switches", "by interval", "by probe", "spurious"):
+    for heading in (
+        "unfinished",
+        "DATA",
+        "lost",
+        "by switches",
+        "by interval",
+        "by probe or timeout",
+        "spurious",
+    ):
         table.add_column(heading, justify="right")
     for each in figures:
         table.add_row(each.setting, *(f"{value:,.0f}" for value in packets_of(each.totals)))
@@ -82,10 +90,11 @@ def packets_of(totals: Mapping[str, float]) -> tuple[float, ...]:
     gap); what was sent again for nothing."""
     lost = totals["tx_data"] - totals["rx_data"]
     by_switches = totals["rtx_loss"] + totals["rtx_gap"]
-    again = by_switches + totals["rtx_interval"] + totals["rtx_probe"]
+    by_sender = totals["rtx_probe"] + totals["rtx_timeout"]
+    again = by_switches + totals["rtx_interval"] + by_sender
     return (
         *(totals["unfinished"], totals["tx_data"], lost),
-        *(by_switches, totals["rtx_interval"], totals["rtx_probe"], again - lost),
+        *(by_switches, totals["rtx_interval"], by_sender, again - lost),
     )
 
 

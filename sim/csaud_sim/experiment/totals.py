@@ -10,15 +10,24 @@ from csaud_topologies.job.telemetry import switch_counts
 from csaud_topologies.record.books import DATA, HostCounts
 
 from csaud_sim.experiment.columns import LINKS
-from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.network import Followed, Network
+from csaud_sim.transports.network import PlainNetwork
 
 _LEDGER = ("data", "retransmitted", "spurious", "duplicate", "control", "reassembly")
 _NS_IN_US = 1e3
 
 
-def totals_of(fabric: SimulatedFabric, network: Network, followed: Followed) -> dict[str, float]:
-    """`columns.TOTALS` but for those that the experiment knows."""
+def totals_of(network: Network | PlainNetwork, followed: Followed) -> dict[str, float]:
+    """`columns.TOTALS` but for those that the experiment knows; what a baseline has not is left out."""
+    return {
+        "queue_p99_us": float(followed.links["queue_p99_ns"].max(initial=0)) / _NS_IN_US,
+        "path_imbalance": _imbalance(network.inventory, followed),
+        **(network.totals() if isinstance(network, PlainNetwork) else _of_csa_ud(network, followed)),
+    }
+
+
+def _of_csa_ud(network: Network, followed: Followed) -> dict[str, float]:
+    fabric = network.fabric
     stats = [network.stats(rank) for rank in range(len(network.seats))]
     hosts = [HostCounts.from_stats(each) for each in stats]
     switches = [switch_counts(counters) for counters in fabric.counters().values()]
@@ -44,8 +53,6 @@ def totals_of(fabric: SimulatedFabric, network: Network, followed: Followed) -> 
             f"recovery_p{share}_us": float(np.percentile(recoveries, share)) if len(recoveries) else 0.0
             for share in (50, 99)
         },
-        "queue_p99_us": float(followed.links["queue_p99_ns"].max(initial=0)) / _NS_IN_US,
-        "path_imbalance": _imbalance(fabric.inventory, followed),
     }
 
 

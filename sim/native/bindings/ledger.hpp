@@ -8,7 +8,7 @@
 #include "csaud_sim/hosts/ledger.hpp"
 #include "csaud_sim/network/network.hpp"
 
-namespace csaud::sim {
+namespace csaud::sim::python {
 
 inline nb::dict figures_of(const Ledger& ledger, const Network& network) {
     const CopyFigures& figures = ledger.copies.figures();
@@ -23,8 +23,8 @@ inline nb::dict figures_of(const Ledger& ledger, const Network& network) {
     return values;
 }
 
-inline nb::dict messages_of(const Ledger& ledger) {
-    const std::vector<Message>& messages = ledger.messages.over();
+inline nb::dict messages_of(const Messages& all) {
+    const std::vector<Message>& messages = all.over();
     nb::dict columns;
     columns["src"] = column<std::uint16_t>(messages, [](const Message& m) { return m.src; });
     columns["dst"] = column<std::uint16_t>(messages, [](const Message& m) { return m.dst; });
@@ -34,6 +34,19 @@ inline nb::dict messages_of(const Ledger& ledger) {
     columns["posted_ns"] = column<std::int64_t>(messages, [](const Message& m) { return m.posted; });
     columns["arrived_ns"] = column<std::int64_t>(messages, [](const Message& m) { return m.arrived; });
     return columns;
+}
+
+// Of each of `links`, whose figures `of` gives.
+template <class Links, class Of>
+void add_figures(nb::dict& columns, const Links& links, Of of) {
+    columns["frames"] = column<std::uint64_t>(links, [of](const auto& l) { return of(l).frames; });
+    columns["bytes"] = column<std::uint64_t>(links, [of](const auto& l) { return of(l).bytes; });
+    columns["data"] = column<std::uint64_t>(links, [of](const auto& l) { return of(l).data; });
+    columns["busy_ns"] = column<std::int64_t>(links, [of](const auto& l) { return of(l).busy; });
+    for (const auto& [name, share] :
+         {std::pair{"queue_p50_ns", 0.5}, {"queue_p99_ns", 0.99}, {"queue_max_ns", 1.0}})
+        columns[name] = column<std::uint64_t>(
+            links, [of, share](const auto& l) { return of(l).waits.percentile(share); });
 }
 
 // What ports of switches sent; ports that sent nothing are left out.
@@ -50,15 +63,8 @@ inline nb::dict links_of(const Network& network) {
     columns["switch"] = from;
     columns["to"] = to;
     columns["port"] = column<std::uint32_t>(links, [](const Channel* c) { return c->port().id; });
-    columns["frames"] = column<std::uint64_t>(links, [](const Channel* c) { return c->figures().frames; });
-    columns["bytes"] = column<std::uint64_t>(links, [](const Channel* c) { return c->figures().bytes; });
-    columns["data"] = column<std::uint64_t>(links, [](const Channel* c) { return c->figures().data; });
-    columns["busy_ns"] = column<std::int64_t>(links, [](const Channel* c) { return c->figures().busy; });
-    for (const auto& [name, share] :
-         {std::pair{"queue_p50_ns", 0.5}, {"queue_p99_ns", 0.99}, {"queue_max_ns", 1.0}})
-        columns[name] = column<std::uint64_t>(
-            links, [share](const Channel* c) { return c->figures().waits.percentile(share); });
+    add_figures(columns, links, [](const Channel* c) -> const LinkFigures& { return c->figures(); });
     return columns;
 }
 
-}  // namespace csaud::sim
+}  // namespace csaud::sim::python

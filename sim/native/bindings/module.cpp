@@ -14,13 +14,14 @@
 #include <utility>
 #include <vector>
 
+#include "bind_baselines.hpp"
 #include "bindings/handles.hpp"
 #include "columns.hpp"
 #include "csaud_sim/engine/event_heap.hpp"
 #include "csaud_sim/engine/plugin.hpp"
 #include "csaud_sim/simulation/simulation.hpp"
 #include "csaud_switch/base/error.hpp"
-#include "held_execution.hpp"
+#include "executions.hpp"
 #include "ledger.hpp"
 
 namespace nb = nanobind;
@@ -30,10 +31,12 @@ namespace csaud::sim {
 namespace {
 
 using bindings::HeldExecution;
+using python::Column;
+using python::column;
+using python::columns_of;
+using python::needed;
 using sw::python::FabricHandle;
 
-template <class T>
-using Column = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 // A simulation with the Python objects that it works on.
 class Held {
   public:
@@ -74,19 +77,12 @@ class Held {
     }
 
     collectives::Execution& hold(std::shared_ptr<HeldExecution> execution) {
-        // Now and then, so that many are not looked at many times.
-        if (executions_.size() >= look_at_) {
-            std::erase_if(executions_, [](const auto& earlier) { return earlier->release(); });
-            look_at_ = 2 * executions_.size() + 64;
-        }
-        executions_.push_back(std::move(execution));
-        return executions_.back()->native();
+        return executions_.hold(std::move(execution));
     }
 
   private:
     std::shared_ptr<FabricHandle> owner_;
-    std::vector<std::shared_ptr<HeldExecution>> executions_;  // that may not have settled
-    std::size_t look_at_ = 64;
+    python::Executions executions_;
     std::optional<Simulation> native_;
 };
 
@@ -116,47 +112,6 @@ std::size_t add_bursts(Held& self, const std::string& at, std::uint32_t port, st
 const Ledger& ledger_of(Held& self) {
     if (!self.native().ledger()) throw nb::value_error("the simulation was made without a ledger");
     return *self.native().ledger();
-}
-
-void add_flows(Held& self, const Column<std::uint16_t>& src, const Column<std::uint16_t>& dst,
-               const Column<std::uint64_t>& bytes, const Column<std::int64_t>& start_ns, std::uint8_t cls) {
-    const std::size_t count = src.size();
-    if (dst.size() != count || bytes.size() != count || start_ns.size() != count)
-        throw nb::value_error("columns of different lengths");
-    if (cls > 4) throw nb::value_error("cls lies between 0 and 4");
-    std::vector<Flow> flows(count);
-    for (std::size_t i = 0; i < count; ++i) {
-        flows[i].src = src(i);
-        flows[i].dst = dst(i);
-        flows[i].bytes = bytes(i);
-        flows[i].start = start_ns(i);
-        flows[i].cls = cls;
-    }
-    self.native().add_flows(flows);
-}
-
-nb::dict flows_of(Held& self) {
-    const std::vector<Flow>& flows = self.native().flows();
-    nb::dict columns;
-    columns["src"] = column<std::uint16_t>(flows, [](const Flow& f) { return f.src; });
-    columns["dst"] = column<std::uint16_t>(flows, [](const Flow& f) { return f.dst; });
-    columns["bytes"] = column<std::uint64_t>(flows, [](const Flow& f) { return f.bytes; });
-    columns["start_ns"] = column<std::int64_t>(flows, [](const Flow& f) { return f.start; });
-    columns["finished_ns"] = column<double>(flows, [](const Flow& f) { return when(f.finished); });
-    columns["acked_ns"] = column<double>(flows, [](const Flow& f) { return when(f.acked); });
-    columns["status"] = column<std::uint8_t>(flows, [](const Flow& f) { return f.status; });
-    return columns;
-}
-
-nb::dict trace_of(Held& self) {
-    if (!self.native().trace()) throw nb::value_error("the simulation was made without a trace");
-    const std::vector<TraceEntry>& entries = self.native().trace()->entries();
-    nb::dict columns;
-    columns["time_ns"] = column<std::int64_t>(entries, [](const TraceEntry& e) { return e.time; });
-    columns["place"] = column<std::uint32_t>(entries, [](const TraceEntry& e) { return e.place; });
-    columns["kind"] = column<std::uint8_t>(entries, [](const TraceEntry& e) { return e.kind; });
-    columns["bytes"] = column<std::uint32_t>(entries, [](const TraceEntry& e) { return e.bytes; });
-    return columns;
 }
 
 nb::dict stats_of(Held& self, std::size_t host) {
@@ -216,8 +171,14 @@ void bind(nb::module_& m) {
                 self.host(host).follow(self.hold(std::move(execution)), delay_ns);
             },
             "host"_a, "execution"_a, "delay_ns"_a)
-        .def("add_flows", &add_flows, "src"_a, "dst"_a, "bytes"_a, "start_ns"_a, "cls"_a = 4)
-        .def("flows", &flows_of)
+        .def(
+            "add_flows",
+            [](Held& self, const Column<std::uint16_t>& src, const Column<std::uint16_t>& dst,
+               const Column<std::uint64_t>& bytes, const Column<std::int64_t>& start_ns, std::uint8_t cls) {
+                self.native().add_flows(python::flows_from(src, dst, bytes, start_ns, cls));
+            },
+            "src"_a, "dst"_a, "bytes"_a, "start_ns"_a, "cls"_a = 4)
+        .def("flows", [](Held& self) { return columns_of(self.native().flows()); })
         .def(
             "run",
             [](Held& self, Nanos until, bool each) {
@@ -250,22 +211,20 @@ void bind(nb::module_& m) {
                  return column<std::uint64_t>(self.native().bursts(),
                                               [](const auto& b) { return b->sent(); });
              })
-        .def("figures", [](Held& self) { return figures_of(ledger_of(self), self.native().network()); })
+        .def("figures",
+             [](Held& self) { return python::figures_of(ledger_of(self), self.native().network()); })
         .def("recoveries",
              [](Held& self) {
                  return column<std::int64_t>(ledger_of(self).copies.recoveries(), std::identity{});
              })
-        .def("messages", [](Held& self) { return messages_of(ledger_of(self)); })
+        .def("messages", [](Held& self) { return python::messages_of(ledger_of(self).messages); })
         .def("links",
              [](Held& self) {
                  ledger_of(self);
-                 return links_of(self.native().network());
+                 return python::links_of(self.native().network());
              })
-        .def("trace", &trace_of)
-        .def_prop_ro("trace_digest", [](Held& self) -> std::uint64_t {
-            if (!self.native().trace()) throw nb::value_error("the simulation was made without a trace");
-            return self.native().trace()->digest();
-        });
+        .def("trace", [](Held& self) { return columns_of(needed(self.native().trace())); })
+        .def_prop_ro("trace_digest", [](Held& self) { return needed(self.native().trace()).digest(); });
     m.def("length_only", &length_only, "bytes"_a);
     m.def("without_reduction", &without_reduction, "collective"_a);
 }
@@ -276,4 +235,6 @@ void bind(nb::module_& m) {
 NB_MODULE(_core, m) {
     m.doc() = "Hosts on P4 switches under virtual time";
     csaud::sim::bind(m);
+    csaud::sim::plain::bind(m);
+    csaud::sim::baselines::bind(m);
 }

@@ -26,7 +26,7 @@ void Flows::add(std::span<const Flow> flows) {
         if (flow.start < engine_.now())
             refuse(i, "its start, " + std::to_string(flow.start) + " ns, lies before the present, " +
                           std::to_string(engine_.now()));
-        const std::uint64_t longest = hosts_[flow.src]->endpoint().max_message_bytes();
+        const std::uint64_t longest = hosts_[flow.src]->longest_message();
         if (flow.bytes == 0 || flow.bytes > kMessages * longest)
             refuse(i, std::to_string(flow.bytes) + " bytes, of 1 to " + std::to_string(kMessages * longest));
     }
@@ -61,9 +61,9 @@ void Flows::act(std::uint32_t, Nanos now) {
 }
 
 void Flows::start(std::uint32_t index, Nanos now) {
-    Host& src = *hosts_[flows_[index].src];
-    Host& dst = *hosts_[flows_[index].dst];
-    const std::uint64_t longest = src.endpoint().max_message_bytes();
+    Party& src = *hosts_[flows_[index].src];
+    Party& dst = *hosts_[flows_[index].dst];
+    const std::uint64_t longest = src.longest_message();
     if (!sent_) {
         sent_ = std::make_unique<RepeatedMemory>(kLongest);
         received_ = std::make_unique<RepeatedMemory>(kLongest);
@@ -80,13 +80,13 @@ void Flows::start(std::uint32_t index, Nanos now) {
 
 void Flows::post(std::uint32_t index, std::uint64_t longest, Nanos now) {
     Flow& flow = flows_[index];
-    Host& src = *hosts_[flow.src];
-    Host& dst = *hosts_[flow.dst];
+    Party& src = *hosts_[flow.src];
+    Party& dst = *hosts_[flow.dst];
     const auto messages = static_cast<std::uint32_t>((flow.bytes + longest - 1) / longest);
     flow.sending = flow.receiving = messages;
     MessageName name;
     name.comm = kFlowComm;
-    name.epoch = src.endpoint().config().epoch;
+    name.epoch = src.epoch();
     name.coll_seq = index;
     name.src_rank = flow.src;
     Hints hints;
@@ -95,11 +95,9 @@ void Flows::post(std::uint32_t index, std::uint64_t longest, Nanos now) {
         name.chunk = static_cast<std::uint16_t>(i);
         const std::size_t bytes = std::min(longest, flow.bytes - i * longest);
         if (dst.alive())
-            dst.endpoint().post_recv(name, flow.src, received_->bytes().first(bytes), hints,
-                                     dst.clock().local(now));
+            dst.port().post_recv(name, flow.src, received_->bytes().first(bytes), hints, dst.local(now));
         if (src.alive())
-            src.endpoint().post_send(name, flow.dst, sent_->bytes().first(bytes), hints,
-                                     src.clock().local(now));
+            src.port().post_send(name, flow.dst, sent_->bytes().first(bytes), hints, src.local(now));
     }
 }
 

@@ -7,12 +7,11 @@
 #include <span>
 #include <vector>
 
-#include "csaud_sim/hosts/host.hpp"
+#include "csaud_sim/hosts/open_work.hpp"
+#include "csaud_sim/hosts/party.hpp"
 #include "csaud_sim/hosts/repeated_memory.hpp"
 
 namespace csaud::sim {
-
-using Hosts = std::vector<std::unique_ptr<Host>>;
 
 struct Flow {
     std::uint16_t src = 0, dst = 0;
@@ -28,7 +27,7 @@ struct Flow {
 
 class Flows final : public Actor, public FlowSink {
   public:
-    Flows(Engine& engine, OpenWork& open_work, Hosts& hosts)
+    Flows(Engine& engine, OpenWork& open_work, const Parties& hosts)
         : engine_(engine), open_work_(open_work), hosts_(hosts) {}
 
     // std::invalid_argument, and nothing is added, where a flow cannot be.
@@ -46,7 +45,7 @@ class Flows final : public Actor, public FlowSink {
 
     Engine& engine_;
     OpenWork& open_work_;
-    Hosts& hosts_;
+    const Parties& hosts_;
     std::vector<Flow> flows_;
     std::vector<std::uint32_t> waiting_;  // the next to start is the last one
     Nanos armed_for_ = kNever;

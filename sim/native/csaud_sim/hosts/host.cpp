@@ -1,8 +1,5 @@
 #include "csaud_sim/hosts/host.hpp"
 
-#include <algorithm>
-#include <utility>
-
 namespace csaud::sim {
 
 Host::Host(const Place& place, const EndpointConfig& config, const Clock& clock, sw::Switch& at,
@@ -10,40 +7,22 @@ Host::Host(const Place& place, const EndpointConfig& config, const Clock& clock,
     : place_(place),
       endpoint_(config),
       port_(endpoint_, place.engine, place.ledger == nullptr ? nullptr : &place.ledger->messages),
-      executor_(config.rank, config.epoch),
+      agenda_(place.engine, place.open_work, *this, *this, config.rank, config.epoch),
       clock_(clock),
-      uplink_(place.network, place.network.attach(*this, at, port, nic.delay), nic.rate_bps) {
+      uplink_(place.network, place.network.attach(*this, at, port, nic.delay), nic.rate_bps),
+      timer_(place.engine, *this, kTimer) {
     if (place_.ledger != nullptr) place_.ledger->copies.add(config.local.ipv4);
 }
 
-void Host::start(collectives::Execution& execution, Nanos at) {
-    starts_.emplace(at, &execution);
-    report();
-    place_.engine.at(at, *this, kStart);
-}
-
 void Host::follow(collectives::Execution& execution, Nanos delay) {
-    followers_.push_back({&execution, delay});
-    report();
+    agenda_.follow(execution, delay);
     turn(place_.engine.now());
-}
-
-void Host::start_due(Nanos now) {
-    while (!starts_.empty() && starts_.begin()->first <= now) {
-        collectives::Execution& execution = *starts_.begin()->second;
-        starts_.erase(starts_.begin());
-        start_now(execution, now);
-    }
-}
-
-void Host::start_now(collectives::Execution& execution, Nanos now) {
-    executor_.start(execution, port_, clock_.local(now));
 }
 
 void Host::kill() {
     alive_ = false;
-    place_.engine.cancel(std::exchange(timer_, kNoEvent));
-    report();
+    timer_.cancel();
+    agenda_.drop();
 }
 
 void Host::frame(sw::Packet* packet, Nanos now) {
@@ -77,19 +56,10 @@ void Host::take(std::span<const std::byte> packet, Nanos now) {
 }
 
 void Host::act(std::uint32_t what, Nanos now) {
-    if (what == kTimer) {
-        timer_ = kNoEvent;
-        armed_for_ = kNever;
-    }
+    if (what == kTimer) timer_.rang();
     if (!alive_) return;
     if (what == kNicFree) endpoint_.sent(clock_.local(now));
-    if (what == kStart) start_due(now);
-    if (what == kFollow) {
-        const Follower next = followers_.front();
-        followers_.pop_front();
-        follower_armed_ = false;
-        start_now(*next.execution, now);
-    }
+    agenda_.act(what, now);
     turn(now);
 }
 
@@ -102,15 +72,10 @@ void Host::turn(Nanos now) {
         }
         send(now, local);
     } while (collect(now, local));
-    if (!followers_.empty() && !follower_armed_ && executor_.running() == 0 && starts_.empty()) {
-        follower_armed_ = true;
-        place_.engine.at(now + followers_.front().delay, *this, kFollow);
-    }
+    agenda_.end_turn(now);
     arm(now);
-    report();
 }
 
-// Reductions take no time.
 bool Host::collect(Nanos now, Nanos local) {
     Completion completion;
     if (!endpoint_.next_completion(completion)) return false;
@@ -120,11 +85,7 @@ bool Host::collect(Nanos now, Nanos local) {
     }
     if (place_.ledger != nullptr && completion.kind == CompletionKind::recv)
         place_.ledger->messages.arrived(completion.name, endpoint_.config().rank, now);
-    executor_.on_completion(completion, port_, local);
-    while (const auto piece = executor_.next_piece()) {
-        piece->work();
-        executor_.on_piece(port_, local);
-    }
+    agenda_.take(completion, local);
     return true;
 }
 
@@ -161,28 +122,11 @@ sw::Packet* Host::own_frame(Nanos local) {
     return frame;
 }
 
-// A deadline that moves later leaves the timer as it is: it comes early once, and is set anew then.
 void Host::arm(Nanos now) {
     const Nanos deadline = endpoint_.next_deadline();
     if (deadline == kNever) return;
-    Nanos due = clock_.time(deadline);
-    if (due <= now) due = !uplink_.free(now) ? uplink_.free_at() : now + kAgain;
-    if (armed_for_ <= due) return;
-    if (timer_ != kNoEvent) place_.engine.cancel(timer_);
-    armed_for_ = due;
-    timer_ = place_.engine.at(due, *this, kTimer);
-}
-
-void Host::report() {
-    const std::size_t open =
-        alive_ ? executor_.running() + starts_.size() + followers_.size() : std::size_t{0};
-    if (!failed_ && executor_.failure()) {
-        failed_ = true;
-        place_.open_work.failed();
-    }
-    const std::size_t before = std::exchange(reported_, open);
-    if (open > before) place_.open_work.begin(open - before);
-    if (open < before) place_.open_work.end(before - open);
+    const Nanos due = clock_.time(deadline);
+    timer_.set(due > now ? due : !uplink_.free(now) ? uplink_.free_at() : now + kAgain);
 }
 
 }  // namespace csaud::sim

@@ -5,34 +5,22 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
+#include <memory>
+#include <vector>
 
-#include "collectives/executor.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_sim/hosts/agenda.hpp"
+#include "csaud_sim/hosts/alarm.hpp"
 #include "csaud_sim/hosts/bursts.hpp"
 #include "csaud_sim/hosts/clock.hpp"
 #include "csaud_sim/hosts/frames.hpp"
 #include "csaud_sim/hosts/ledger.hpp"
-#include "csaud_sim/hosts/open_work.hpp"
 #include "csaud_sim/hosts/uplink.hpp"
 #include "csaud_sim/network/network.hpp"
 
 namespace csaud::sim {
 
-// Messages of this communicator are flows, and no collective's.
-inline constexpr std::uint16_t kFlowComm = 0xFFFF;
-
-// Who is told of completions of flows.
-class FlowSink {
-  public:
-    virtual void completed(const Completion& completion, Nanos now) = 0;
-
-  protected:
-    ~FlowSink() = default;
-};
-
-class Host final : public Actor, public Station {
+class Host final : public Actor, public Station, public Party {
   public:
     struct Place {
         Engine& engine;
@@ -50,20 +38,23 @@ class Host final : public Actor, public Station {
 
     Endpoint& endpoint() { return endpoint_; }
     const Endpoint& endpoint() const { return endpoint_; }
-    const collectives::Executor& executor() const { return executor_; }
-    const Clock& clock() const { return clock_; }
-    bool alive() const { return alive_; }
+    const collectives::Executor& executor() const { return agenda_.executor(); }
 
-    // Executions must live until they have settled, or as long as this object. At a time, now or later:
-    void start(collectives::Execution& execution, Nanos at);
-    // So long after all that were given before are over.
+    // As the agenda's.
+    void start(collectives::Execution& execution, Nanos at) { agenda_.start(execution, at); }
     void follow(collectives::Execution& execution, Nanos delay);
 
     // Besides all else, through the same NIC, in turn with it.
     void send(Bursts& bursts);
 
-    // To be called after something was posted.
-    void turn(Nanos now);
+    // --- Party
+    bool alive() const override { return alive_; }
+    std::uint16_t epoch() const override { return endpoint_.config().epoch; }
+    std::uint64_t longest_message() const override { return endpoint_.max_message_bytes(); }
+    Nanos local(Nanos now) const override { return clock_.local(now); }
+    collectives::Port& port() override { return port_; }
+    void turn(Nanos now) override;
+
     // Nothing more comes from or goes to it.
     void kill();
     // Nothing is unfinished or queued.
@@ -75,47 +66,35 @@ class Host final : public Actor, public Station {
     void act(std::uint32_t what, Nanos now) override;
 
   private:
-    enum What : std::uint32_t { kTimer, kNicFree, kStart, kFollow, kBursts };
-    struct Follower {
-        collectives::Execution* execution;
-        Nanos delay;
-    };
+    enum What : std::uint32_t { kTimer, kNicFree, kBursts };
     // Where a core that has something due says so without an own time for it (a paced sender whose window is
     // closed), it is asked again after this.
     static constexpr Nanos kAgain = kMicrosecond;
     static constexpr std::uint32_t kLookEvery = 32;  // frames: at what the endpoint holds, for the ledger
 
-    void start_due(Nanos now);
-    void start_now(collectives::Execution& execution, Nanos now);
     bool is_roce(FrameBytes frame) const;
     void note_arrival(FrameBytes frame, bool again, Nanos now);
     bool collect(Nanos now, Nanos local);
     void send(Nanos now, Nanos local);
     void arm(Nanos now);
-    void report();
     sw::Packet* next_frame(Nanos now, Nanos local);
     sw::Packet* own_frame(Nanos local);
 
     Place place_;
     Endpoint endpoint_;
     NotingPort port_;
-    collectives::Executor executor_;
+    Agenda agenda_;
     Clock clock_;
     Uplink uplink_;
     BurstQueue bursts_;
     bool bursts_turn_ = false;
     Nanos bursts_armed_ = -1;
-    Nanos armed_for_ = kNever;  // the timer
-    EventId timer_ = kNoEvent;
+    Alarm timer_;
     bool alive_ = true;
-    bool failed_ = false;
     TxPacket packet_;           // being sent
     std::uint32_t frames_ = 0;  // that arrived
-
-    std::multimap<Nanos, collectives::Execution*> starts_;
-    std::deque<Follower> followers_;
-    bool follower_armed_ = false;
-    std::size_t reported_ = 0;  // executions that are not over
 };
+
+using Hosts = std::vector<std::unique_ptr<Host>>;
 
 }  // namespace csaud::sim

@@ -21,18 +21,11 @@ class Uplink {
     Nanos free_at() const { return free_at_; }
     // When it is free. Takes the frame over.
     void send(sw::Packet* frame, Nanos now) {
-        free_at_ = now + sending_time(frame->length);
+        free_at_ = now + network_.model().sending_time(frame->length, rate_bps_);
         channel_.carry(frame, free_at_);
     }
 
   private:
-    Nanos sending_time(std::uint32_t bytes) const {
-        if (rate_bps_ == 0) return 0;
-        const std::uint64_t bits = (std::uint64_t{bytes} + network_.model().overhead_bytes) * 8;
-        constexpr std::uint64_t kSecond = 1'000'000'000;
-        return static_cast<Nanos>((bits * kSecond + rate_bps_ - 1) / rate_bps_);
-    }
-
     const Network& network_;
     Channel& channel_;
     std::uint64_t rate_bps_;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "csaud_sim/engine/engine.hpp"
-#include "csaud_sim/network/histogram.hpp"
 #include "csaud_sim/network/impairment.hpp"
+#include "csaud_sim/network/link_figures.hpp"
 #include "csaud_sim/network/link_model.hpp"
 #include "csaud_sim/network/station.hpp"
 #include "csaud_sim/network/trace.hpp"
@@ -31,13 +31,6 @@ struct Surroundings {
 };
 
 // What a port sent.
-struct LinkFigures {
-    std::uint64_t frames = 0, bytes = 0;
-    std::uint64_t data = 0;  // frames that are DATA
-    Nanos busy = 0;
-    Histogram waits;  // of DATA in its queue, ns
-};
-
 class Channel final : public Actor {
   public:
     // From a port of a switch, to whatever is at its other end.

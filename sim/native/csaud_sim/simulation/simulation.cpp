@@ -31,6 +31,7 @@ void Simulation::add_host(EndpointConfig config, const Clock& clock, sw::Switch&
         Host::Place{*engine_, network_, frames_, open_work_, flows_, ledger_ ? &*ledger_ : nullptr}, config,
         clock, at, port, nic));
     host_at_[{&at, port}] = hosts_.back().get();
+    parties_.push_back(hosts_.back().get());
 }
 
 std::size_t Simulation::add_bursts(const BurstPlan& plan, sw::Switch& at, sw::PortId port, const Nic& nic) {
@@ -60,25 +61,13 @@ void Simulation::connect() {
 }
 
 void Simulation::start(std::size_t host, collectives::Execution& execution, Nanos at) {
-    if (at < now())
-        throw std::invalid_argument("time " + std::to_string(at) + " lies before the present, " +
-                                    std::to_string(now()));
     hosts_.at(host)->start(execution, at);
 }
 
 bool Simulation::run(Nanos until, bool each) {
-    const std::size_t failures = open_work_.failures(), ended = open_work_.ended();
-    const auto over = [&] {
-        return open_work_.open() == 0 || open_work_.failures() != failures ||
-               (each && open_work_.ended() != ended);
-    };
-    if (!over() && until > now()) {
-        open_work_.watch(each ? OpenWork::Watch::each : OpenWork::Watch::last);
-        engine_->run(until);
-        open_work_.watch(OpenWork::Watch::nothing);
-        fabric_.advance(now());
-    }
-    return over();
+    const bool over = open_work_.run(until, each);
+    fabric_.advance(now());
+    return over;
 }
 
 void Simulation::advance(Nanos until) {

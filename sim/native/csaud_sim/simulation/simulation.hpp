@@ -10,6 +10,7 @@
 
 #include "csaud_sim/hosts/bystander.hpp"
 #include "csaud_sim/hosts/flows.hpp"
+#include "csaud_sim/hosts/host.hpp"
 #include "csaud_sim/hosts/ledger.hpp"
 #include "csaud_sim/hosts/oracle.hpp"
 
@@ -70,12 +71,13 @@ class Simulation {
     OpenWork open_work_{*engine_};
     std::optional<Ledger> ledger_;
     Hosts hosts_;
+    Parties parties_;
     std::optional<Oracle> oracle_;
     using Where = std::pair<const sw::Switch*, sw::PortId>;
     std::map<Where, Host*> host_at_;
     std::map<Where, std::unique_ptr<Bystander>> bystanders_;
     std::vector<std::unique_ptr<Bursts>> bursts_;
-    Flows flows_{*engine_, open_work_, hosts_};
+    Flows flows_{*engine_, open_work_, parties_};
 };
 
 }  // namespace csaud::sim

@@ -1,0 +1,1 @@
+"""Transports beside CSA-UD: hosts of another kind on plain switches, under the same experiments."""

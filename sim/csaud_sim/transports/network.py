@@ -1,0 +1,232 @@
+"""Hosts of a baseline on a plain network that is wired as the inventory says: what `csaud_sim.network` is for
+CSA-UD."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+from csaud._core import Collective, Execution
+from csaud.network.addresses import largest_path_mtu
+from csaud_controller.base.seeds import derive
+from csaud_controller.inventory import End, Fabric
+from csaud_controller.paths.equal_cost import all_next_ports
+from csaud_controller.policy.faults import fault_seed, faulty_ports
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy, ecn_of, limits_of
+from csaud_controller.program.packets import KINDS
+
+from csaud_sim._core import PlainSimulation, length_only, without_reduction
+from csaud_sim.experiment.ideal import base_rtt
+from csaud_sim.network import Followed
+from csaud_sim.transports.model import Transport
+
+if TYPE_CHECKING:
+    from csaud_sim import _core
+    from csaud_sim._core import FlowColumns
+
+_LONGEST_MESSAGE = 512 * 8192
+
+
+class PlainNetwork:
+    """Hosts in the inventory's order, under one virtual clock in nanoseconds.
+
+    Args:
+        intent: the policy's limits and marks are those of ports, where the transport's parameters say nothing
+            else; faults lose packets as in the P4 program.
+        one_way_rates: bit/s, of ports of switches that send slower than their links.
+    """
+
+    def __init__(
+        self,
+        transport: Transport,
+        inventory: Fabric,
+        intent: Intent,
+        *,
+        pipeline_ns: int = 0,
+        seed: int = 1,
+        one_way_rates: Mapping[End, int] = MappingProxyType({}),
+        trace: int | None = None,
+        engine: str | None = None,
+    ) -> None:
+        self.inventory = inventory
+        self.path_mtu = largest_path_mtu(inventory.mtu)
+        self._native = PlainSimulation(
+            transport.name, dict(transport.given), pipeline_ns=pipeline_ns, trace=trace, engine=engine
+        )
+        rtt = base_rtt(inventory, self.path_mtu, pipeline_ns)
+        self._ports = lay_out(
+            self._native,
+            inventory,
+            intent,
+            seed,
+            lambda at, link: self._native.add_host(
+                at, **link, base_rtt_ns=rtt, seed=derive(seed, "host", at)
+            ),
+        )
+
+        for end, rate in one_way_rates.items():
+            self._native.set_rate(list(inventory.switches).index(end.node), self._ports[end], rate)
+
+    @property
+    def native(self) -> PlainSimulation:
+        """The native simulation."""
+        return self._native
+
+    @property
+    def now(self) -> int:
+        """Virtual time."""
+        return self._native.now
+
+    @property
+    def hops(self) -> int:
+        """Packets that switches received."""
+        return self._native.hops
+
+    @property
+    def max_message_bytes(self) -> int:
+        """Longest message."""
+        return _LONGEST_MESSAGE
+
+    def start(self, rank: int, execution: Execution, at: int | None = None) -> None:
+        """Start a collective of a rank, now or at a time."""
+        self._native.start(rank, execution, at)
+
+    def follow(self, rank: int, execution: Execution, delay_ns: int) -> None:
+        """The same, so long after all that the rank was given before are over."""
+        self._native.follow(rank, execution, delay_ns)
+
+    @staticmethod
+    def length_only(nbytes: int) -> npt.NDArray[np.uint8]:
+        """A buffer whose content is of no concern."""
+        return length_only(nbytes)
+
+    @staticmethod
+    def without_reduction(collective: Collective) -> Collective:
+        """The same collective for such buffers: it computes nothing."""
+        return without_reduction(collective)
+
+    def add_flows(
+        self,
+        src: npt.NDArray[np.uint16],
+        dst: npt.NDArray[np.uint16],
+        nbytes: npt.NDArray[np.uint64],
+        start_ns: npt.NDArray[np.int64],
+    ) -> None:
+        """Flows between hosts, one element each."""
+        self._native.add_flows(src, dst, nbytes, start_ns)
+
+    def run_all(self, until: int) -> None:
+        """Let time pass until all flows and collectives are over, or until `until`."""
+        while self._native.open and self.now < until:
+            self._native.run(until)
+
+    def flows(self) -> FlowColumns:
+        """What became of them, in the order in which they were added."""
+        return self._native.flows()
+
+    def stats(self, rank: int) -> dict[str, int]:
+        """Counters of a host's transport."""
+        return self._native.stats(rank)
+
+    @property
+    def followed(self) -> Followed:
+        """Of messages and links; nothing else is followed here."""
+        names = list(self.inventory.switches)
+        ends = {(end.node, port): end.port for end, port in self._ports.items()}
+        links: Any = dict(self._native.links())
+        links["switch"] = [names[number] for number in links["switch"].tolist()]
+        places = zip(links["switch"], links["port"].tolist(), strict=True)
+        links["port"] = np.array([ends[place] for place in places], np.uint32)
+        return Followed({}, np.empty(0, np.int64), self._native.messages(), links)  # type: ignore[typeddict-item]
+
+    def totals(self) -> dict[str, float]:
+        """Of hosts and switches: `csaud_sim.experiment.columns.TOTALS`, those that mean something here."""
+        hosts = [self.stats(rank) for rank in range(self._native.hosts)]
+        switches = [self._native.switch_figures(number) for number in range(len(self.inventory.switches))]
+        data = KINDS["data"]
+        return {
+            "hops": float(self.hops),
+            **{name: float(sum(host[name] for host in hosts)) for name in hosts[0]},
+            "injected": float(sum(switch["injected"][data] for switch in switches)),
+            "congestion_dropped": float(sum(switch["dropped"][data] for switch in switches)),
+            "trimmed": float(sum(switch["cut"] for switch in switches)),
+            "pauses": float(sum(switch["pauses"] for switch in switches)),
+        }
+
+
+class Link(TypedDict):
+    """Of a host, or between switches."""
+
+    rate_bps: int
+    delay_ns: int
+
+
+def lay_out(
+    native: _core.PlainNetwork,
+    inventory: Fabric,
+    intent: Intent,
+    seed: int,
+    add_host: Callable[[int, Link], int],
+) -> Mapping[End, int]:
+    """Switches, links, routes, room and faults as inventory and intent have them.
+
+    Args:
+        seed: of choices among paths.
+        add_host: attaches the next host, in the inventory's order, to a switch by number; returns the port.
+
+    Returns:
+        The number of each port of a switch; switches are numbered in the inventory's order.
+    """
+    numbers = {name: native.add_switch(derive(seed, "spray", name)) for name in inventory.switches}
+    ports: dict[End, int] = {}
+    for edge in inventory.switch_edges():
+        a, b = edge.ends
+        ports[a], ports[b] = native.add_link(
+            numbers[a.node], numbers[b.node], **_link(inventory, edge.ends[0])
+        )
+    for host in inventory.hosts:
+        at = inventory.attachment(host)
+        ports[at] = add_host(numbers[at.node], _link(inventory, at))
+    for destination, by_switch in all_next_ports(inventory).items():
+        for switch, found in by_switch.items():
+            native.set_route(
+                numbers[switch], numbers[destination], [ports[End(switch, port)] for port in found]
+            )
+    for end, port in ports.items():
+        _set_room(native, numbers[end.node], port, inventory, intent.policy, end)
+    for switch, number in numbers.items():
+        for faulty, kind, rule in faulty_ports(inventory, intent.faults, switch):
+            native.set_fault(
+                number,
+                ports[End(switch, faulty)],
+                KINDS[kind],
+                threshold=rule.threshold,
+                seed=fault_seed(rule, switch, faulty),
+                signalled=rule.signalled,
+            )
+    return ports
+
+
+def _link(inventory: Fabric, end: End) -> Link:
+    link = inventory.link_of(inventory.edge_at[end])
+    return {"rate_bps": link.rate, "delay_ns": link.delay}
+
+
+def _set_room(
+    native: _core.PlainNetwork, number: int, port: int, inventory: Fabric, policy: Policy, end: End
+) -> None:
+    limits = limits_of(inventory, policy, end.node, end.port)
+    marks = ecn_of(inventory, policy, end.node, end.port)
+    native.set_room(
+        number,
+        port,
+        data=limits.trim_at,
+        control=limits.drop_at,
+        marks=None if marks is None else (marks.low, marks.high),
+        rate_bps=inventory.rate_at[end],
+        mark_seed=derive(policy.seed, "ecn", end.node, end.port),
+    )

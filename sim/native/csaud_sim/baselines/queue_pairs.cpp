@@ -1,0 +1,171 @@
+#include "csaud_sim/baselines/queue_pairs.hpp"
+
+#include <algorithm>
+
+#include "csaud_sim/hosts/party.hpp"
+
+namespace csaud::sim::baselines {
+
+QueuePairs::Sender& QueuePairs::sender_for(const Message& message, std::uint32_t& index) {
+    const bool flow = message.name.comm == kFlowComm;
+    const std::uint64_t number = flow ? message.name.coll_seq : 0;
+    const Key key{number << 32 | std::uint64_t{message.name.comm} << 16 | message.dst};
+    if (const std::uint32_t* found = sender_of_.find(key)) {
+        index = *found;
+        return *senders_[index];
+    }
+    index = static_cast<std::uint32_t>(senders_.size());
+    sender_of_.put(key, index);
+    auto made = std::make_unique<Sender>();
+    made->dst = message.dst;
+    made->entropy = index;
+    made->order = model_.send_order();
+    senders_.push_back(std::move(made));
+    return *senders_.back();
+}
+
+void QueuePairs::send(const Message& message, Nanos) {
+    std::uint32_t index = 0;
+    Sender& sender = sender_for(message, index);
+    const auto packets =
+        static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (message.bytes + model_.mtu - 1) / model_.mtu));
+    sender.messages.push({message, sender.end, packets});
+    sender.end += packets;
+    sender.order->extend(sender.end);
+    ++unfinished_;
+    wake(index);
+}
+
+void QueuePairs::wake(std::uint32_t index) {
+    Sender& sender = *senders_[index];
+    timers_.arm_earlier(TimerKind::send, index, sender.order->deadline());
+    if (sender.waiting || !sender.order->ready()) return;
+    sender.waiting = true;
+    turns_.push(index);
+}
+
+bool QueuePairs::next(plain::Packet& packet, bool data, Nanos now) {
+    if (!answers_.empty()) {
+        packet = answers_.pop();
+        ++books_.tx_control;
+        return true;
+    }
+    while (data && !turns_.empty()) {
+        const std::uint32_t index = turns_.pop();
+        Sender& sender = *senders_[index];
+        sender.waiting = false;
+        if (!sender.order->ready()) continue;
+        write(packet, sender, index, now);
+        wake(index);
+        return true;
+    }
+    return false;
+}
+
+void QueuePairs::write(plain::Packet& packet, Sender& sender, std::uint32_t index, Nanos now) {
+    const SendOrder::Next next = sender.order->take(now);
+    const Sending* sending = nullptr;
+    for (std::size_t i = 0; i < sender.messages.size(); ++i) {
+        sending = &sender.messages.at(i);
+        if (next.psn - sending->first < sending->packets) break;
+    }
+    const std::uint32_t place = next.psn - sending->first;
+    packet.dst = sender.dst;
+    packet.entropy = sender.entropy;
+    packet.connection = index;
+    packet.type = kData;
+    packet.kind = plain::Kind::data;
+    packet.listens = model_.ecn;
+    packet.psn = next.psn;
+    packet.last = place + 1 == sending->packets;
+    packet.payload =
+        packet.last ? static_cast<std::uint32_t>(sending->message.bytes - std::uint64_t{place} * model_.mtu)
+                    : model_.mtu;
+    packet.bytes = model_.data_headers + packet.payload;
+    packet.name = sending->message.name;
+    packet.more[0] = sending->message.bytes;
+    packet.again = next.cause != Cause::first;
+    ++books_.tx_data;
+    if (next.cause == Cause::gap) ++books_.rtx_gap;
+    if (next.cause == Cause::timeout) ++books_.rtx_timeout;
+}
+
+void QueuePairs::timer(Nanos now) {
+    while (timers_.next() <= now) {
+        const Timer timer = timers_.pop();
+        SendOrder& order = *senders_[timer.index]->order;
+        if (order.deadline() <= now) {
+            ++books_.timeouts;
+            order.timer(now);
+        }
+        wake(timer.index);
+    }
+}
+
+void QueuePairs::packet(const plain::Packet& packet, Nanos now) {
+    if (packet.kind == plain::Kind::cut) return;  // nobody asked for it
+    packet.type == kData ? data(packet, now) : answer(packet, now);
+}
+
+QueuePairs::Receiver& QueuePairs::receiver_for(const plain::Packet& packet) {
+    const Key key{std::uint64_t{packet.connection} << 16 | packet.src};
+    if (const std::uint32_t* found = receiver_of_.find(key)) return *receivers_[*found];
+    receiver_of_.put(key, static_cast<std::uint32_t>(receivers_.size()));
+    auto made = std::make_unique<Receiver>();
+    made->order = model_.receive_order();
+    receivers_.push_back(std::move(made));
+    return *receivers_.back();
+}
+
+void QueuePairs::data(const plain::Packet& packet, Nanos now) {
+    ++books_.rx_data;
+    if (packet.marked) ++books_.rx_ecn;
+    Receiver& receiver = receiver_for(packet);
+    const ReceiveOrder::Reply reply = receiver.order->data(packet.psn, now);
+    if (reply.verdict == ReceiveOrder::Verdict::duplicate) ++books_.rx_duplicates;
+    if (reply.verdict == ReceiveOrder::Verdict::discarded) ++books_.rx_discarded;
+    if (reply.verdict == ReceiveOrder::Verdict::taken) {
+        if (receiver.started < 0) receiver.started = now;
+        if (packet.last) receiver.ends.push_back({packet.psn, packet.name, packet.more[0]});
+        deliver(receiver, now);
+    }
+    if (!reply.answer) return;
+    plain::Packet answer;
+    answer.dst = packet.src;
+    answer.entropy = packet.entropy;
+    answer.connection = packet.connection;
+    answer.kind = plain::Kind::control;
+    answer.type = reply.what.negative ? kNack : kAck;
+    answer.bytes = model_.answer_bytes;
+    answer.ack = reply.what.ack;
+    answer.psn = reply.what.psn;
+    answers_.push(answer);
+}
+
+// Messages are over in the order of their PSNs.
+void QueuePairs::deliver(Receiver& receiver, Nanos now) {
+    while (!receiver.ends.empty()) {
+        const auto first = std::ranges::min_element(receiver.ends, {}, &Ended::psn);
+        if (first->psn >= receiver.order->expected()) return;
+        const Ended ended = *first;
+        receiver.ends.erase(first);
+        upper_.delivered(ended.name, ended.bytes, receiver.started, now);
+        receiver.started = receiver.ends.empty() ? -1 : now;
+    }
+}
+
+void QueuePairs::answer(const plain::Packet& packet, Nanos now) {
+    ++books_.rx_control;
+    Sender& sender = *senders_[packet.connection];
+    sender.order->answered({packet.ack, packet.psn, packet.type == kNack}, now);
+    while (!sender.messages.empty()) {
+        const Sending& sending = sender.messages.front();
+        if (sending.first + sending.packets > sender.order->acked()) break;
+        upper_.acknowledged(sending.message, now);
+        sender.messages.pop();
+        --unfinished_;
+    }
+    wake(packet.connection);
+}
+
+}  // namespace csaud::sim::baselines

@@ -1,0 +1,10 @@
+// Reliable connections of RoCEv2 with go-back-N, over Ethernet that loses packets.
+#pragma once
+
+#include "csaud_sim/baselines/transports.hpp"
+
+namespace csaud::sim::baselines {
+
+TransportKind rc();
+
+}  // namespace csaud::sim::baselines
