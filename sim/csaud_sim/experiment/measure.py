@@ -19,7 +19,7 @@ from csaud_topologies.scenario.placement import place
 
 from csaud_sim.experiment.collectives import RunningCollectives
 from csaud_sim.experiment.columns import NO_COLLECTIVE, TOTALS
-from csaud_sim.experiment.ideal import ideal_times
+from csaud_sim.experiment.ideal import base_rtt, ideal_times
 from csaud_sim.experiment.links import impair, one_way_rates
 from csaud_sim.experiment.model import Collectives, Experiment
 from csaud_sim.experiment.totals import links_of, totals_of
@@ -121,6 +121,7 @@ def _plain(experiment: Experiment, fabric: Fabric) -> PlainNetwork:
         experiment.transport,
         fabric,
         experiment.intent(),
+        base_rtt_ns=base_rtt(fabric, largest_path_mtu(fabric.mtu), experiment.pipeline),
         pipeline_ns=experiment.pipeline,
         seed=experiment.seed,
         one_way_rates=one_way_rates(fabric, experiment.links),

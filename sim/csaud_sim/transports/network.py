@@ -20,7 +20,6 @@ from csaud_controller.policy.model import Policy, ecn_of, limits_of
 from csaud_controller.program.packets import KINDS
 
 from csaud_sim._core import PlainSimulation, length_only, without_reduction
-from csaud_sim.experiment.ideal import base_rtt
 from csaud_sim.network import Followed
 from csaud_sim.transports.model import Transport
 
@@ -37,6 +36,7 @@ class PlainNetwork:
     Args:
         intent: the policy's limits and marks are those of ports, where the transport's parameters say nothing
             else; faults lose packets as in the P4 program.
+        base_rtt_ns: of a full packet and its acknowledgement on the longest path of the idle fabric.
         one_way_rates: bit/s, of ports of switches that send slower than their links.
     """
 
@@ -46,6 +46,7 @@ class PlainNetwork:
         inventory: Fabric,
         intent: Intent,
         *,
+        base_rtt_ns: int,
         pipeline_ns: int = 0,
         seed: int = 1,
         one_way_rates: Mapping[End, int] = MappingProxyType({}),
@@ -57,14 +58,13 @@ class PlainNetwork:
         self._native = PlainSimulation(
             transport.name, dict(transport.given), pipeline_ns=pipeline_ns, trace=trace, engine=engine
         )
-        rtt = base_rtt(inventory, self.path_mtu, pipeline_ns)
         self._ports = lay_out(
             self._native,
             inventory,
             intent,
             seed,
             lambda at, link: self._native.add_host(
-                at, **link, base_rtt_ns=rtt, seed=derive(seed, "host", at)
+                at, **link, base_rtt_ns=base_rtt_ns, seed=derive(seed, "host", at)
             ),
         )
 
@@ -144,7 +144,7 @@ class PlainNetwork:
         return Followed({}, np.empty(0, np.int64), self._native.messages(), links)  # type: ignore[typeddict-item]
 
     def totals(self) -> dict[str, float]:
-        """Of hosts and switches: `csaud_sim.experiment.columns.TOTALS`, those that mean something here."""
+        """Of hosts and switches: totals of an experiment, those that mean something here."""
         hosts = [self.stats(rank) for rank in range(self._native.hosts)]
         switches = [self._native.switch_figures(number) for number in range(len(self.inventory.switches))]
         data = KINDS["data"]
