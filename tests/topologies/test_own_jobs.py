@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 
@@ -70,6 +71,24 @@ def test_commands_for_the_fabric_work_inside_it_too(fabric, where):
     done = fabric.net(*inside, "job", "--ranks", "2", "--", "sh", "-c", "echo $RANK of $WORLD_SIZE")
     assert done.returncode == 0, done.stderr
     assert {"[rank 0] 0 of 2", "[rank 1] 1 of 2"} <= set(done.stdout.splitlines())
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not installed (openmpi-bin)")
+def test_mpirun_reaches_the_hosts_by_net_exec(fabric):
+    program = (
+        "import csaud, numpy as np\n"
+        "with csaud.init() as comm:\n"
+        "    total = comm.all_reduce(np.full(1000, comm.rank + 1.0))[0]\n"
+        "    print('rank', comm.rank, 'of', comm.size, total)\n"
+    )
+    script = fabric.folder / "program.py"
+    script.write_text(program)
+    agent = "csaud net exec --shell --host"
+    mpirun = ("mpirun", "--allow-run-as-root", "--host", "h1,h3", "--mca", "plm_rsh_agent", agent)
+    variables = ("-x", "MASTER_ADDR=h1", "-x", "MASTER_PORT=29700")
+    done = fabric.net("exec", "--host", "h1", "--", *mpirun, *variables, "python", str(script))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert sorted(done.stdout.splitlines()) == ["rank 0 of 2 3.0", "rank 1 of 2 3.0"]
 
 
 def test_the_report_has_the_books_and_can_be_printed_again(fabric):

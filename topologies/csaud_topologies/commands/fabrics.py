@@ -116,6 +116,9 @@ def _end(run: RunDir) -> None:
 def exec_command(
     command: Annotated[list[str], typer.Argument(help="The command and its arguments.")],
     host: Annotated[str, typer.Option(help="On this host or switch; default: where the switches are.")] = "",
+    shell: Annotated[
+        bool, typer.Option("--shell", help="The command is text for a shell, as ssh takes it (for mpirun).")
+    ] = False,
     run_dir: NamedRun = None,
 ) -> None:
     """Run a command inside a running fabric: `csaud net exec --host h1 -- ping -c 1 10.0.2.1`."""
@@ -124,7 +127,7 @@ def exec_command(
     from csaud_topologies.isolation.enter import enter
 
     try:
-        enter(find_run(run_dir), host or None, command)
+        enter(find_run(run_dir), host or None, ["sh", "-c", " ".join(command)] if shell else command)
     except RunError as error:
         raise fail(error) from None
 
