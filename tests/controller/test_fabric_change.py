@@ -37,6 +37,7 @@ from tests.controller.soft import (
     switches,
 )
 from tests.controller.test_controller import held
+from tests.controller.test_traffic import arrived, sent_more, traffic
 
 WHOLE = leaf_spine(3, 3).model_copy(update={"links_via": "memory"})
 
@@ -88,7 +89,7 @@ def test_a_new_link_carries_nothing_before_a_probe_has_passed() -> None:
     for name in small.switches:
         monitor.switch_ready(name, 0)
     grown = monitor.rewired(WHOLE, 1, True)
-    assert grown.live().dead_links == {End("l1", 3), End("l2", 3), End("l3", 3)}
+    assert grown.live().doubted == {End("l1", 3), End("l2", 3), End("l3", 3)}
     grown.switch_ready("s3", 0)
     assert not grown.received(End("l1", 3), End("s3", 1), 1)
     (change,) = grown.received(End("s3", 1), End("l1", 3), 1)
@@ -113,7 +114,7 @@ def test_switches_links_and_hosts_come_and_go() -> None:
                     assert "delete" not in plan["tables"]["l1"], "nothing that was there is in the way"
                     await made.change_fabric(whole)
                     assert kept == [made.fabric]
-                    reached = lambda: not made.live.dead_links and not made._pending(made.generation)  # noqa: E731
+                    reached = lambda: not made.live.doubted and not made._pending(made.generation)  # noqa: E731
                     assert await made.wait_until(reached, PATIENCE_S), made.status()
                     assert await held(run) == desired_states(made.fabric, Intent())
                     await made.change_fabric(small)
@@ -121,6 +122,31 @@ def test_switches_links_and_hosts_come_and_go() -> None:
                     now, want = await held(run), desired_states(made.fabric, Intent())
                     assert {name: now[name] for name in want} == want
                     assert made.changes.since(0)[-1]["what"][0] == "fabric: switches removed: l3, s2"
+
+    asyncio.run(main())
+
+
+def test_spines_and_leaves_come_and_go_under_traffic_and_no_packet_is_lost() -> None:
+    unlimited = WHOLE.changed(link=WHOLE.link.model_copy(update={"rate": 0}))
+
+    async def main() -> None:
+        with run_directory(unlimited) as run:
+            async with switches(run) as host:
+                addressed = {n: str(s.p4runtime) for n, s in run.fabric().switches.items()}
+                small = less("l3", "s3").changed(link=unlimited.link).with_addresses(addressed)
+                other = less("l3", "s2").changed(link=unlimited.link).with_addresses(addressed)
+                async with controller(run, fabric=small, probe_interval_s=0.05) as made:
+                    await programmed(made)
+                    with traffic(host) as sender:
+                        for fabric in (unlimited.with_addresses(addressed), other, small):
+                            await made.change_fabric(fabric)
+                            settled = lambda: (  # noqa: E731
+                                not made.live.doubted and not made._pending(made.generation)
+                            )
+                            assert await made.wait_until(settled, PATIENCE_S), made.status()
+                            await sent_more(sender)
+                    await arrived(sender)
+        assert sender.received == {("l2", 4): sender.sent}
 
     asyncio.run(main())
 

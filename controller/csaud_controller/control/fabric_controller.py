@@ -469,6 +469,6 @@ class FabricController:
         return Stored(
             intent=self.intent,
             revision=self.revision,
-            dead_links=tuple(sorted(self._monitor.live().dead_links)),
+            dead_links=tuple(sorted(self._monitor.live().dead_links | self._monitor.live().doubted)),
             election_id=self._election_id,
         )

@@ -64,7 +64,7 @@ class LinkHealth:
         doubted = suppressed | {link for link in self.grey if link in fabric.edge_at}
         if not doubted:
             return seen
-        return replace(seen, dead_links=seen.dead_links - suppressed, doubted=doubted)
+        return replace(seen, dead_links=seen.dead_links - suppressed, doubted=doubted | seen.doubted)
 
     def why_out(self, edge: Edge, seen: LiveView, now: int) -> list[str]:
         """Why a link is not used, as far as it is known here; none: nothing speaks against it."""
@@ -74,6 +74,8 @@ class LinkHealth:
             found.append(f"failed: {' and '.join(dead)} forwards nothing")
         elif link in seen.dead_links:
             found.append("failed: no probe passes")
+        elif link in seen.doubted:
+            found.append("new: no probe has passed yet")
         if self.damping.is_suppressed(link):
             penalty, wait = self.damping.penalty(link, now), self.damping.reused_in(link, now) / 1e9
             found.append(f"damped: penalty {penalty:,.0f}, used again in {wait:.0f} s")

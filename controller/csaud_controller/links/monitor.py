@@ -128,6 +128,8 @@ class LinkMonitor:
         self._lost_on_trial: set[Direction] = set()
         """Directions that are down because of trials, not of probes."""
         self._dead_links: set[End] = set()
+        self._unproven: set[End] = set()
+        """Those of them that are new: no probe has passed them yet."""
         """The `a` ends of edges that are down."""
         self._live = LiveView()
         self._round = 0
@@ -145,7 +147,8 @@ class LinkMonitor:
 
     def rewired(self, fabric: Fabric, now: int, probed: bool) -> LinkMonitor:
         """One of another fabric, that knows of what both have what this one knows. `probed`: a link that is
-        new carries nothing before a probe has passed."""
+        new is doubted before a probe has passed: a switch that has no other way keeps its groups over it, so
+        that they are there before others send it packets."""
         made = LinkMonitor(fabric, self.misses, self.misses_unproven, self.first_grace_ns, self.stall_ns)
         made.start(now)
         made._switches |= {name: known for name, known in self._switches.items() if name in made._switches}
@@ -156,6 +159,11 @@ class LinkMonitor:
                 made._heard[direction].up, made._heard[direction].since = not probed, self._round
         made._lost_on_trial = self._lost_on_trial & made._heard.keys()
         made._dead_links = {e.ends[0] for e in made._edge_of.values() if not made._edge_up(e)}
+        made._unproven = made._dead_links & {
+            edge.ends[0]
+            for direction, edge in made._edge_of.items()
+            if direction not in self._heard or self._edge_of[direction].ends[0] in self._unproven
+        }
         made.miswired = {
             at: origin
             for at, origin in self.miswired.items()
@@ -269,6 +277,7 @@ class LinkMonitor:
         if self._edge_up(edge) == was_up:
             return []
         self._dead_links.symmetric_difference_update({edge.ends[0]})
+        self._unproven.discard(edge.ends[0])
         self._look()
         return [Change(link_name(edge), up, why, edge.ends[0])]
 
@@ -328,7 +337,8 @@ class LinkMonitor:
 
     def _look(self) -> None:
         gone = frozenset(name for name, switch in self._switches.items() if not switch.alive)
-        self._live = LiveView(frozenset(self._dead_links), gone)
+        dead, unproven = frozenset(self._dead_links), frozenset(self._unproven)
+        self._live = LiveView(dead - unproven, gone, doubted=unproven)
 
     def _set_alive(self, name: str, alive: bool) -> None:
         if self._switches[name].alive != alive:
