@@ -8,7 +8,7 @@ import pytest
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 NATIVE = ROOT / "sim" / "native"
-CORES = ("ndp_sender", "nscc", "packet_ledger", "path_policy", "uec_receiver", "uec_sender")
+CORES = ("dcp_sender", "ndp_sender", "nscc", "packet_ledger", "path_policy", "uec_receiver", "uec_sender")
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,9 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("core", ["oblivious", "bitmap", "reps", "mixed", "nscc", "uec", "ndp", "pacer"])
+@pytest.mark.parametrize(
+    "core", ["oblivious", "bitmap", "reps", "mixed", "nscc", "uec", "ndp", "dcp", "pacer"]
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_core(probe: Path, core: str, seed: int) -> None:
     done = subprocess.run([probe, core, str(seed)], capture_output=True, text=True, check=False)

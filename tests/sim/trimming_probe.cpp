@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "csaud_sim/baselines/arrival_window.hpp"
+#include "csaud_sim/baselines/dcp_sender.hpp"
 #include "csaud_sim/baselines/ndp_sender.hpp"
 #include "csaud_sim/baselines/pull_pacer.hpp"
 #include "csaud_sim/baselines/uec_receiver.hpp"
@@ -206,6 +208,38 @@ void ndp(unsigned seed) {
     EXPECT(sender.deadline() == kNever);
 }
 
+// Headers come back, or are lost as well; what arrives is counted.
+void dcp(unsigned seed) {
+    std::mt19937 random(seed);
+    const auto chance = [&](int percent) { return static_cast<int>(random() % 100) < percent; };
+    DcpSender sender(20, 100'000);
+    ArrivalWindow arrived;
+    Wire<DcpSender::Shot> there;
+    const std::uint32_t packets = 300;
+    for (std::uint32_t i = 0; i < packets; ++i) sender.post(4096);
+    int burst = 0;
+    while (sender.may_send()) there.carry(sender.send(0), 7000 + burst++);
+    EXPECT(burst == 20);
+    for (Nanos now = 0; sender.acked() < packets; now += 100) {
+        EXPECT(now < 100'000'000);
+        DcpSender::Shot shot;
+        while (there.due(now, shot)) {
+            if (chance(1)) continue;
+            if (chance(20)) {
+                sender.on_cut(shot.seq, now);
+                continue;
+            }
+            arrived.take(shot.seq);
+            if (!chance(3)) sender.on_ack(arrived.next(), arrived.count(), now);
+        }
+        if (sender.deadline() <= now) sender.on_timer(now);
+        while (sender.may_send())
+            there.carry(sender.send(now), now + 7000 + static_cast<Nanos>(random() % 5000));
+    }
+    EXPECT(arrived.next() == packets);
+    EXPECT(sender.deadline() == kNever);
+}
+
 void pacer(unsigned) {
     PullPacer pacer(100);
     EXPECT(pacer.next() == kNever);
@@ -225,9 +259,15 @@ void pacer(unsigned) {
 }  // namespace
 
 int main(int, char** argv) {
-    const std::map<std::string, void (*)(unsigned)> tests{
-        {"oblivious", oblivious}, {"bitmap", bitmap}, {"reps", reps}, {"mixed", mixed},
-        {"nscc", nscc},           {"uec", uec},       {"ndp", ndp},   {"pacer", pacer}};
+    const std::map<std::string, void (*)(unsigned)> tests{{"oblivious", oblivious},
+                                                          {"bitmap", bitmap},
+                                                          {"reps", reps},
+                                                          {"mixed", mixed},
+                                                          {"nscc", nscc},
+                                                          {"uec", uec},
+                                                          {"ndp", ndp},
+                                                          {"pacer", pacer},
+                                                          {"dcp", dcp}};
     tests.at(argv[1])(static_cast<unsigned>(std::atoi(argv[2])));
     std::puts("OK");
 }

@@ -67,9 +67,10 @@ class PlainNetwork:
                 at, **link, base_rtt_ns=base_rtt_ns, seed=derive(seed, "host", at)
             ),
         )
-
         for end, rate in one_way_rates.items():
-            self._native.set_rate(list(inventory.switches).index(end.node), self._ports[end], rate)
+            number = list(inventory.switches).index(end.node)
+            self._native.set_rate(number, self._ports[end], rate)
+            _set_room(self._native, number, self._ports[end], inventory, intent.policy, end, rate)
 
     @property
     def native(self) -> PlainSimulation:
@@ -197,7 +198,7 @@ def lay_out(
                 numbers[switch], numbers[destination], [ports[End(switch, port)] for port in found]
             )
     for end, port in ports.items():
-        _set_room(native, numbers[end.node], port, inventory, intent.policy, end)
+        _set_room(native, numbers[end.node], port, inventory, intent.policy, end, inventory.rate_at[end])
     for switch, number in numbers.items():
         for faulty, kind, rule in faulty_ports(inventory, intent.faults, switch):
             native.set_fault(
@@ -217,7 +218,13 @@ def _link(inventory: Fabric, end: End) -> Link:
 
 
 def _set_room(
-    native: _core.PlainNetwork, number: int, port: int, inventory: Fabric, policy: Policy, end: End
+    native: _core.PlainNetwork,
+    number: int,
+    port: int,
+    inventory: Fabric,
+    policy: Policy,
+    end: End,
+    rate: int,
 ) -> None:
     limits = limits_of(inventory, policy, end.node, end.port)
     marks = ecn_of(inventory, policy, end.node, end.port)
@@ -227,6 +234,6 @@ def _set_room(
         data=limits.trim_at,
         control=limits.drop_at,
         marks=None if marks is None else (marks.low, marks.high),
-        rate_bps=inventory.rate_at[end],
+        rate_bps=rate,
         mark_seed=derive(policy.seed, "ecn", end.node, end.port),
     )

@@ -17,6 +17,8 @@ struct SwitchDefaults {
     double queue = 0;           // packets; 0: as CSA-UD's DATA has
     double kmin = 0, kmax = 0;  // bytes; 0: as CSA-UD's
     double pmax = 1;
+    bool mark_leaving = false;
+    double cut = 60;  // bytes of the frame that is left
 };
 
 // What the P4 program's limits would be at a port, packets.

@@ -2,12 +2,15 @@
 
 #include <stdexcept>
 
+#include "csaud_sim/baselines/dcp.hpp"
+#include "csaud_sim/baselines/ndp.hpp"
 #include "csaud_sim/baselines/rc.hpp"
+#include "csaud_sim/baselines/uec.hpp"
 
 namespace csaud::sim::baselines {
 
 const std::vector<TransportKind>& transports() {
-    static const std::vector<TransportKind> all{rc()};
+    static const std::vector<TransportKind> all{rc(), dcp(), ndp(), uec()};
     return all;
 }
 

@@ -25,8 +25,9 @@ struct Packet {
     std::uint32_t entropy = 0;       // with both: the flow that hashes see, as a UDP source port says it
     std::uint32_t bytes = 0;         // of the frame, from its MAC addresses on and without FCS
     Kind kind = Kind::data;
-    bool listens = false;  // to congestion marks (ECT)
-    bool marked = false;   // (CE)
+    bool listens = false;   // to congestion marks (ECT)
+    bool cut_last = false;  // it was cut at its receiver's own link
+    bool marked = false;    // (CE)
 
     // --- for transports
     std::uint8_t type = 0;   // a transport's own
@@ -38,7 +39,7 @@ struct Packet {
     std::uint32_t payload = 0;  // bytes
     MessageName name;
     Nanos sent = 0;                       // when its host gave it to the NIC
-    std::array<std::uint64_t, 2> more{};  // whatever else a transport says
+    std::array<std::uint64_t, 3> more{};  // whatever else a transport says
 
     // --- where it is
     Nanos due = 0;         // on a link: when it arrives; in a queue: since when

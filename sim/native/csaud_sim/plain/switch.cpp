@@ -41,7 +41,7 @@ void Switch::arrive(Packet* packet, std::uint16_t in, Nanos now) {
         return;
     }
     if (!admit(packet, *out)) return;
-    if (packet->listens && !packet->marked) mark(*packet, *out);
+    if (!model_.mark_leaving && packet->listens && !packet->marked) mark(*packet, *out);
     packet->due = now;
     const auto priority = packet->kind == Kind::data      ? Port::kData
                           : packet->kind == Kind::control ? Port::kControl
@@ -92,6 +92,7 @@ bool Switch::admit(Packet*& packet, Port& port) {
     if (!lost && has_room(*packet, port)) return true;
     if (packet->kind == Kind::data && model_.trim) {
         packet->cut_to(model_.cut_bytes);
+        packet->cut_last = hosts_.hosts[packet->dst].at == number_;
         if (has_room(*packet, port)) {
             ++figures_.cut;
             return true;
@@ -135,6 +136,7 @@ void Switch::serve(Port& port, Nanos now) {
             return;
         }
         Packet* packet = queue->pop();
+        if (model_.mark_leaving && packet->listens && !packet->marked) mark(*packet, port);
         const Nanos took = port.out->sending_time(packet->bytes);
         port.free_at = now + took;
         count(*packet, took, now, port.figures);

@@ -16,6 +16,7 @@ struct SwitchModel {
     Spray spray = Spray::ecmp;
     Nanos flowlet_gap = 100'000;
     bool in_bytes = false;         // limits and marks are in bytes; otherwise in packets
+    bool mark_leaving = false;     // by what waits when a packet leaves; otherwise when it arrives
     bool trim = false;             // DATA without room is cut to its headers, and goes on before other DATA
     std::uint32_t cut_bytes = 60;  // of the frame that is left
     // PFC: DATA is lossless, whatever the room of a port. A packet counts for the port by which it came until
