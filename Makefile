@@ -147,6 +147,10 @@ bench-host: build/.developed ## Measure the host library beside libfabric, iperf
 	fi
 	@$(BIN)/python -m bench host --out build/bench $(if $(filter 1 yes true,$(TORCH)),--torch)
 
+.PHONY: bench-torch
+bench-torch: build/.developed torch ## Measure the backend of torch.distributed beside gloo, in the same processes
+	@$(BIN)/python -m bench torch --out build/bench
+
 .PHONY: p4
 p4: build/.installed ## Compile p4src and the programs of the switch's tests with p4c, where it is on PATH
 	@$(PYTHON) p4src/compile.py

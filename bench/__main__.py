@@ -1,4 +1,4 @@
-"""`python -m bench switch`, `host`, `simulator`: this project beside others, in one run."""
+"""`python -m bench switch`, `host`, `simulator`, `torch`: this project beside others, in one run."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from bench import (
     plot,
     simulator,
     tables,
+    torch_backend,
 )
 from bench import host as host_bench
 from bench.host_collectives import TORCH
@@ -119,6 +120,17 @@ def simulator_(
 ) -> None:
     """Measure the simulator: a packet-hop at 16, 128 and 1,024 hosts, and setting those up."""
     simulator.command(console, out, quick)
+
+
+@app.command(name="torch")
+def torch_(
+    out: Annotated[Path, typer.Option(help="Folder for torch.json.")] = Path("build/bench"),
+    quick: Annotated[
+        bool, typer.Option(help="Few calls: does it run at all? The figures say nothing.")
+    ] = False,
+) -> None:
+    """Measure the backend of torch.distributed beside gloo."""
+    torch_backend.command(console, out, quick)
 
 
 def _peers(fast: str | None) -> list[Peer]:

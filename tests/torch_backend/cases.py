@@ -455,3 +455,22 @@ def with_options() -> list[str]:
     except ValueError as error:
         return [type(error).__name__, str(error)[:20], str(error)[str(error).index("no setting") :][:19]]
     return []
+
+
+def ddp_overlaps() -> int:
+    """How many buckets are on their way before the backward pass has come to the first layer, by the flight
+    recorder's times."""
+    import time
+
+    model = torch.nn.parallel.DistributedDataParallel(_model(), bucket_cap_mb=0.01)
+    model(values(torch.float32, 16, 32)).square().mean().backward()  # buckets are made anew after the first
+    dist.barrier()
+    begun = time.monotonic_ns()
+    reached: list[int] = []
+    first = next(model.parameters())
+    first.register_hook(lambda gradient: reached.append(time.monotonic_ns()))
+    model(values(torch.float32, 16, 32)).square().mean().backward()
+    recorder = dist.group.WORLD._job.comm._job.recorder
+    reduced = [record for record in recorder.ended("all_reduce") if record.started > begun]
+    assert len(reduced) >= 2
+    return sum(record.started < reached[0] for record in reduced)

@@ -1,0 +1,70 @@
+"""One rank of both backends of `torch.distributed`, turn by turn in the same processes.
+
+`torch_worker.py CASES`, with torchrun's variables; CASES is {"rounds", "small", "large", "bytes"}. Rank 0
+prints one line of JSON: {backend: {"us": [...], "large_us": [...], "async_us": [...], "hidden": [...]}}, a
+figure a round.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+import csaud.torch  # noqa: F401, registers the backend
+import torch
+import torch.distributed as dist
+
+
+def _seconds(once: Callable[[], object], times: int) -> float:
+    """Median of some calls."""
+    found = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        once()
+        found.append(time.perf_counter() - begun)
+    return median(found)
+
+
+def _round(group: Any, small: int, large: int, nbytes: int) -> dict[str, float]:
+    tiny, whole, factors = torch.zeros(1), torch.zeros(nbytes // 4), torch.zeros(384, 384)
+
+    def compute() -> None:
+        for _ in range(8):
+            torch.mm(factors, factors)
+
+    def both() -> None:
+        work = dist.all_reduce(whole, group=group, async_op=True)
+        compute()
+        work.wait()
+
+    dist.all_reduce(whole, group=group)
+    once = {"us": _seconds(lambda: dist.all_reduce(tiny, group=group), small) * 1e6}
+    begun = lambda: dist.all_reduce(tiny, group=group, async_op=True).wait()  # noqa: E731
+    once["async_us"] = _seconds(begun, small) * 1e6
+    moving = _seconds(lambda: dist.all_reduce(whole, group=group), large)
+    once["large_us"] = moving * 1e6
+    computing, together = _seconds(compute, large), _seconds(both, large)
+    once["hidden"] = (computing + moving - together) / min(computing, moving)
+    return once
+
+
+def main() -> None:
+    cases = json.loads(sys.argv[1])
+    torch.set_num_threads(1)
+    dist.init_process_group("csaud")
+    groups = {"csaud": dist.group.WORLD, "gloo": dist.new_group(backend="gloo")}
+    found: dict[str, dict[str, list[float]]] = {name: {} for name in groups}
+    for _ in range(cases["rounds"]):
+        for name, group in groups.items():
+            for what, value in _round(group, cases["small"], cases["large"], cases["bytes"]).items():
+                found[name].setdefault(what, []).append(value)
+    if dist.get_rank() == 0:
+        print(json.dumps(found), flush=True)
+    dist.destroy_process_group()
+
+
+main()
