@@ -50,6 +50,19 @@ def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: 
         assert [worker for worker in job.workers if any(e["event"] == "returned" for e in worker._seen)] == []
 
 
+def test_lengths_that_do_not_fit_together_are_named_by_who_expected_others() -> None:
+    """Rank 0 sends five elements, rank 1 expects six of it."""
+    calls = [[["all_to_all_v", 0, "int32", lengths]] for lengths in ([[0, 5], [0, 4]], [[4, 0], [6, 0]])]
+    with Job(2, "calls", {"ranks": [[*one, ["barrier", 0, "int8", ""]] for one in calls]}) as job:
+        ends = job.ends(timeout=20)
+    assert ends[1]["error"] == "ProtocolError", ends
+    assert (
+        "rank 0 sent what contradicts the collective: this rank expected a message of 24 bytes"
+        in (ends[1]["message"])
+    )
+    assert ends[0]["error"] == "Aborted" and "24 bytes" in ends[0]["message"], ends
+
+
 def test_lengths_that_differ_are_named() -> None:
     """Of the same array, cut by one rank in another way."""
     most, last = [["reduce_scatter_v", 12, "int32", counts] for counts in ([4, 4, 4], [4, 5, 3])]

@@ -297,6 +297,9 @@ def calls(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
                 handles.append(getattr(comm, what)(array, how, wait=wait))
             case "reduce_scatter_v":
                 handles.append(comm.reduce_scatter_v(array, how, wait=wait))
+            case "all_to_all_v":
+                array = np.ones(sum(how[0]), dtype)
+                handles.append(comm.all_to_all_v(array, *how, wait=wait))
             case "reduce":
                 handles.append(comm.reduce(array, root=how, wait=wait))
             case "all_gather":

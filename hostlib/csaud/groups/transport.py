@@ -105,7 +105,10 @@ class Transport:
 
     def _check_well(self, execution: _core.Execution) -> None:
         if (failed := execution.failure) is not None:
-            raise self._fail(self._error_of(failed))
+            error = self._error_of(failed)
+            if isinstance(error, ProtocolError):
+                self.give_up(error)  # nobody else knows of it
+            raise self._fail(error)
 
     def stream(
         self,
@@ -196,7 +199,10 @@ class Transport:
             case _core.Status.timeout:
                 return Timeout(f"a message from or to rank {rank} missed its deadline")
             case _:
-                return ProtocolError(f"rank {rank} sent what contradicts the collective, see stats()")
+                expected = f"this rank expected a message of {completion.bytes} bytes of it"
+                return ProtocolError(
+                    f"rank {rank} sent what contradicts the collective: {expected}, see stats()"
+                )
 
 
 def given_up(rank: int, note: bytes) -> CsaudError:
