@@ -1,5 +1,5 @@
-"""Maintenance under traffic: a link, then a spine is drained and used again while ranks reduce; the books of
-the job show that no packet was lost."""
+"""Maintenance under traffic: a link, then a spine is drained and used again while ranks reduce, and the books
+of the job show that no packet was lost; a link that loses packets is found."""
 
 from __future__ import annotations
 
@@ -93,3 +93,45 @@ def test_a_link_and_a_spine_are_drained_under_traffic_and_no_packet_is_lost(
         assert books.balanced
         assert {line.name: line.left for line in books.job}["lost DATA copies"] == 0
         assert not any(link.missing for link in books.links)
+
+
+@pytest.mark.thorough
+def test_a_link_that_loses_packets_is_found_left_out_and_used_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """5 % at both ends of one link of six, found from what the ranks report."""
+    monkeypatch.chdir(tmp_path)
+    with waiting_fabric(tmp_path, "leaf-spine-2x3", "--spray", "random") as fabric:
+        job = fabric.start_job(PROGRAM)
+        rounds = tmp_path / "rounds"
+        inventory = find_run().fabric()
+
+        def link() -> dict[str, object]:
+            shown = json.loads(csaud(tmp_path, "link", "show", "l1-s2", "--json").stdout)
+            (found,) = shown["links"]
+            return found
+
+        def lost() -> int:
+            counted = read_counters(inventory, counters=("injected",))
+            ports = [by_port for name in counted for by_port in counted[name]["injected"].values()]
+            return sum(kinds["data"] for kinds in ports)
+
+        wait_for(lambda: rounds.exists() and rounds.read_text(), "the first round")
+        assert csaud(tmp_path, "link", "grey", "--every", "1s").returncode == 0
+        assert (
+            csaud(
+                tmp_path, "fault", "set", "0.05", "--where", "l1-s2", "--kinds", "data,control,other"
+            ).returncode
+            == 0
+        )
+        wait_for(lambda: link()["doubted"], "l1-s2 is grey")
+        wait_for(lambda: csaud(tmp_path, "controller", "wait").returncode == 0, "it is left out")
+        before, goal = lost(), int(rounds.read_text()) + 4
+        wait_for(lambda: int(rounds.read_text() or 0) >= goal, "four rounds")
+        assert lost() == before, "the job loses no more"
+        assert csaud(tmp_path, "fault", "clear").returncode == 0
+        wait_for(lambda: not link()["doubted"], "it is used again")
+        (tmp_path / "done").touch()
+        told, _ = job.communicate(timeout=PATIENCE_S)
+        assert job.returncode == 0, told
+        assert fabric.report().books.balanced
