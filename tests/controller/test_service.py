@@ -3,6 +3,7 @@ to, metrics, and the page in a real browser."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import shutil
@@ -243,8 +244,20 @@ def test_what_a_link_carried_is_told_by_its_ends() -> None:
     assert reloaded["trimmed"] == 400 and reloaded["paths"] == [0] * 16
 
 
-def test_a_body_of_unknown_or_great_length_is_refused(served: Served) -> None:
-    assert served.operator("PATCH", "/v1/policy", {"spray": "x" * (1 << 22)}).status == 413
+@pytest.mark.parametrize(
+    ("header", "value", "status"),
+    [("Content-Length", str((1 << 22) + 1), 413), ("Transfer-Encoding", "chunked", 411)],
+)
+def test_a_body_of_unknown_or_great_length_is_not_read(
+    served: Served, header: str, value: str, status: int
+) -> None:
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=PATIENCE_S)
+    connection.putrequest("PATCH", "/v1/policy")
+    connection.putheader("Authorization", f"Bearer {served.operators_token}")
+    connection.putheader(header, value)
+    connection.endheaders()
+    assert connection.getresponse().status == status
+    connection.close()
 
 
 def test_a_controller_that_is_away_is_told_of_and_the_service_goes_on() -> None:
