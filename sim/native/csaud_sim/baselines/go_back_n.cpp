@@ -27,11 +27,12 @@ void GoBackN::answered(const Answer& answer, Nanos now) {
     }
 }
 
-void GoBackN::timer(Nanos now) {
-    if (deadline_ > now) return;
+bool GoBackN::timer(Nanos now) {
+    if (deadline_ > now) return false;
     next_ = acked_;
     cause_ = Cause::timeout;
     deadline_ = now + timeout_;
+    return true;
 }
 
 ReceiveOrder::Reply InOrder::data(std::uint32_t psn, Nanos now) {

@@ -18,7 +18,7 @@ class GoBackN final : public SendOrder {
     bool ready() const override { return next_ < end_ && next_ - acked_ < window_; }
     Next take(Nanos now) override;
     void answered(const Answer& answer, Nanos now) override;
-    void timer(Nanos now) override;
+    bool timer(Nanos now) override;
     Nanos deadline() const override { return deadline_; }
     std::uint32_t acked() const override { return acked_; }
 

@@ -94,10 +94,7 @@ void QueuePairs::timer(Nanos now) {
     while (timers_.next() <= now) {
         const Timer timer = timers_.pop();
         SendOrder& order = *senders_[timer.index]->order;
-        if (order.deadline() <= now) {
-            ++books_.timeouts;
-            order.timer(now);
-        }
+        if (order.deadline() <= now && order.timer(now)) ++books_.timeouts;
         wake(timer.index);
     }
 }

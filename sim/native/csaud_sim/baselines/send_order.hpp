@@ -31,8 +31,8 @@ class SendOrder {
     // Only where it is ready.
     virtual Next take(Nanos now) = 0;
     virtual void answered(const Answer& answer, Nanos now) = 0;
-    // The deadline has come.
-    virtual void timer(Nanos now) = 0;
+    // The deadline may have come; true: it has, and something goes again.
+    virtual bool timer(Nanos now) = 0;
     virtual Nanos deadline() const = 0;
     // All below have arrived.
     virtual std::uint32_t acked() const = 0;

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "csaud_sim/baselines/dcp.hpp"
+#include "csaud_sim/baselines/irn.hpp"
 #include "csaud_sim/baselines/ndp.hpp"
 #include "csaud_sim/baselines/rc.hpp"
 #include "csaud_sim/baselines/uec.hpp"
@@ -10,7 +11,7 @@
 namespace csaud::sim::baselines {
 
 const std::vector<TransportKind>& transports() {
-    static const std::vector<TransportKind> all{rc(), dcp(), ndp(), uec()};
+    static const std::vector<TransportKind> all{rc(), irn(), dcp(), ndp(), uec()};
     return all;
 }
 
