@@ -89,7 +89,7 @@ nb::list profiles(const Program& program) {
         nb::dict item;
         item["name"] = profile->name;
         item["size"] = profile->size;
-        item["has_selector"] = profile->has_selector;
+        item["has_selector"] = profile->selector != nullptr;
         item["tables"] = names;
         out.append(item);
     }

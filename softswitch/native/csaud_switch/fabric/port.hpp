@@ -49,37 +49,37 @@ struct PacketQueue {
     }
 };
 
-struct Port {
+// What every packet needs comes first.
+struct alignas(64) Port {
     PortId id = 0;
     PortKind kind = PortKind::kMemory;
     bool up = true;
     bool removed = false;
-    std::uint64_t rate_bps = 0;        // 0: unlimited
-    std::uint32_t buffer = 1024;       // packets in each priority queue
-    std::uint32_t overhead_bytes = 0;  // that a frame costs on the link beside its own: preamble, FCS, gap
-
-    // Strict priorities, the greatest number first.
-    std::array<PacketQueue, kMaxPriorities> queues;
-    std::uint64_t waiting = 0;  // bit n: queue n is not empty
-    std::uint32_t queued = 0;
-    Nanos free_at = 0;  // when the last bit of the packet in transmission has left
     bool wake_scheduled = false;
     bool serving = false;
+    std::uint32_t queued = 0;
+    std::uint32_t buffer = 1024;       // packets in each priority queue
+    std::uint32_t overhead_bytes = 0;  // that a frame costs on the link beside its own: preamble, FCS, gap
+    std::uint32_t channel = 0;         // what the wire knows this port by, 0: not at all
+    std::uint64_t rate_bps = 0;        // 0: unlimited
+    Nanos free_at = 0;                 // when the last bit of the packet in transmission has left
+    std::uint64_t waiting = 0;         // bit n: queue n is not empty
+    Nanos delay = 0;                   // of the link
+    std::uint64_t epoch = 0;           // one more each time that the link goes down
 
     // A link: the other end.
     Switch* peer_switch = nullptr;
     Port* peer = nullptr;
-    Nanos delay = 0;
-    std::uint64_t epoch = 0;  // one more each time that the link goes down
 
-    std::uint32_t channel = 0;  // what the wire knows this port by, 0: not at all
+    PortFigures figures;
+    std::vector<Tap*> taps;  // who wants to see what passes
+
+    // Strict priorities, the greatest number first.
+    std::array<PacketQueue, kMaxPriorities> queues;
 
     int interface = -1;  // a network interface: index into the fabric's
     std::string ifname;
 
-    PortFigures figures;
-
-    std::vector<Tap*> taps;  // who wants to see what passes
     void tell(std::span<const std::uint8_t> frame, bool in, Nanos time) const {
         for (Tap* tap : taps) tap->frame(frame, in, time);
     }

@@ -174,7 +174,6 @@ class Switch {
     SwitchConfig config_;
     Wire* wire_;
     Nanos start_;
-    std::mt19937_64 random_;
     std::unique_ptr<Program> program_;
     std::optional<Interpreter> interpreter_;
     std::vector<std::unique_ptr<Port>> ports_;          // by id
@@ -184,6 +183,7 @@ class Switch {
     bool busy_ = false;                     // within receive() or run_again()
     std::vector<std::uint64_t> preserved_;  // words of a field list
     SwitchFigures figures_;
+    std::mt19937_64 random_;  // large, and seldom needed
 };
 
 }  // namespace csaud::sw

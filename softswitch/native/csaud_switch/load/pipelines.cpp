@@ -105,15 +105,17 @@ void Loader::load_profile(const Json& json) {
     const std::string where = "action profile '" + profile->name + "'";
     profile->size = number_member(json, "max_size", where);
     if (const Json& selector = member_or_null(json, "selector"); !selector.is_null()) {
-        profile->has_selector = true;
+        Calculation hash;
         const std::string algorithm = text_member(selector, "algo", where);
         const auto known = hash_algorithm(algorithm);
         if (!known) unsupported(where, "hash algorithm '" + algorithm + "'");
-        profile->selector.algorithm = *known;
+        hash.algorithm = *known;
         for (const Json& input : array_member(selector, "input", where)) {
-            profile->selector.inputs.push_back(calculation_input(input, where));
-            profile->selector.bits += profile->selector.inputs.back().width;
+            hash.inputs.push_back(calculation_input(input, where));
+            hash.bits += hash.inputs.back().width;
         }
+        hash.prepare();
+        profile->selector = std::make_shared<const Calculation>(std::move(hash));
     }
     profiles_.emplace(profile->name, static_cast<std::uint32_t>(program_->profiles.size()));
     program_->profiles.push_back(std::move(profile));

@@ -80,6 +80,9 @@ std::uint8_t* pack(const Calculation& calculation, const Packet& packet, std::ui
 }  // namespace
 
 void Calculation::prepare() {
+    if (algorithm == HashAlgorithm::kIdentity && !payload && inputs.size() == 1 && inputs[0].always &&
+        inputs[0].kind == CalculationInput::Kind::kField && inputs[0].width % 8 == 0 && inputs[0].width <= 64)
+        plain_slot = inputs[0].slot;
     if (algorithm != HashAlgorithm::kCsum16 || payload || inputs.empty()) return;
     const CalculationInput* owner = nullptr;
     for (const CalculationInput& input : inputs) {
@@ -107,7 +110,7 @@ void Calculation::prepare() {
     }
 }
 
-std::uint64_t Calculation::compute(const Packet& packet) const {
+std::uint64_t Calculation::compute_hash(const Packet& packet) const {
     if (!lanes.empty() && (lanes_always || packet.slots[lanes_valid_slot] != 0)) {
         std::uint64_t sum = lanes_constant;
         for (const Lane& lane : lanes) sum += packet.slots[lane.slot] << lane.shift;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,17 @@ struct Calculation {
     std::uint32_t lanes_valid_slot = 0;
     bool lanes_always = false;
 
+    // A field of whole bytes as it is; likewise.
+    std::optional<std::uint32_t> plain_slot;
+
     void prepare();
 
-    std::uint64_t compute(const Packet& packet) const;
+    std::uint64_t compute(const Packet& packet) const {
+        return plain_slot ? packet.slots[*plain_slot] : compute_hash(packet);
+    }
+
+  private:
+    std::uint64_t compute_hash(const Packet& packet) const;
 };
 
 }  // namespace csaud::sw

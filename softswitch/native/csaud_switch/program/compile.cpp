@@ -7,7 +7,6 @@
 
 #include "csaud_switch/program/action_code.hpp"
 #include "csaud_switch/program/header_code.hpp"
-#include "csaud_switch/program/liveness.hpp"
 
 namespace csaud::sw {
 
@@ -195,9 +194,8 @@ std::unique_ptr<const CompiledProgram> CompiledProgram::make(const Program& prog
             return true;
         });
     };
-    const std::size_t clear = begin_of([&] {
-        out.clear_words(words_to_clear(program));
-        out.leave_plain();
+    const std::size_t start = begin_of([&] {
+        write_beginning(out, program);
         return true;
     });
     const std::size_t parse = begin_of([&] { return write_parser(out, logic); });
@@ -210,7 +208,7 @@ std::unique_ptr<const CompiledProgram> CompiledProgram::make(const Program& prog
     const auto place = [&]<typename F>(std::size_t begin, F& to) {
         to = begin == SIZE_MAX ? nullptr : std::bit_cast<F>(made->pages_.at(begin));
     };
-    place(clear, made->clear_);
+    place(start, made->begin_);
     place(parse, made->parse_);
     place(ingress, made->ingress_);
     place(egress, made->egress_);

@@ -23,9 +23,8 @@ class CompiledProgram {
     using Code = void (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
                           Interpreter* interpreter, HeaderState* headers, void* const* arrays);
 
-    // Sets the words to 0 that have to be before a packet is parsed.
-    using Clear = void (*)(std::uint64_t* slots);
     // See header_code.hpp.
+    using Begin = void (*)(std::uint64_t* slots, HeaderState* headers);
     using Parse = std::uint64_t (*)(std::uint64_t* slots, std::uint8_t* bytes, HeaderState* headers,
                                     std::uint32_t count, std::uint32_t place);
     using Deparse = std::uint32_t (*)(std::uint64_t* slots, HeaderState* headers, std::uint8_t* buffer,
@@ -55,7 +54,7 @@ class CompiledProgram {
     // The arrays of one of these copies, for its code; they stay where they are.
     static std::vector<void*> arrays_of(Program& program);
 
-    Clear clear() const { return clear_; }
+    Begin begin() const { return begin_; }
     Code ingress() const { return ingress_; }
     Code egress() const { return egress_; }
     // These are nullptr where the interpreter must do it.
@@ -64,7 +63,7 @@ class CompiledProgram {
 
   private:
     CodePages pages_;
-    Clear clear_ = nullptr;
+    Begin begin_ = nullptr;
     Parse parse_ = nullptr;
     Code ingress_ = nullptr;
     Code egress_ = nullptr;

@@ -6,6 +6,7 @@
 
 #include "csaud_switch/program/checksum_code.hpp"
 #include "csaud_switch/program/expression_code.hpp"
+#include "csaud_switch/program/liveness.hpp"
 
 namespace csaud::sw {
 
@@ -290,6 +291,17 @@ class ParserWriter {
 };
 
 }  // namespace
+
+void write_beginning(Assembler& out, const Program& program) {
+    const Logic& logic = *program.logic;
+    std::vector<std::uint32_t> metadata;
+    for (const Header& header : logic.layout.headers)
+        if (header.metadata) metadata.push_back(header.valid_slot);
+    out.clear_words(words_to_clear(program));
+    out.set_words(metadata);
+    out.fill_states(logic.headers.size(), kNoBytes);
+    out.leave_plain();
+}
 
 bool write_parser(Assembler& out, const Logic& logic) {
     ParserWriter writer(out, logic);

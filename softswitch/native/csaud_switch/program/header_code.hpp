@@ -3,8 +3,13 @@
 
 #include "csaud_switch/program/logic.hpp"
 #include "csaud_switch/program/machine_code.hpp"
+#include "csaud_switch/program/program.hpp"
 
 namespace csaud::sw {
+
+// (slots, headers): what a program may read before it writes it becomes 0, metadata valid, all headers not
+// there.
+void write_beginning(Assembler& out, const Program& program);
 
 // Each writes a function and says true, or writes nothing and says false: where a header or state of the
 // program needs what is only interpreted, such as stacks of headers, fields of variable length and value

@@ -1,7 +1,6 @@
 #include "csaud_switch/program/interpreter.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace csaud::sw {
 
@@ -54,21 +53,20 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
         compiled_ = compiled.code.get();
         arrays_ = CompiledProgram::arrays_of(program);
     }
-    no_headers_.resize(logic_.headers.size());
-    for (std::size_t i = 0; i < logic_.headers.size(); ++i)
-        if (logic_.layout.headers[i].metadata) metadata_.push_back(logic_.headers[i].valid_slot);
 }
 
 void Interpreter::begin(Packet& packet) const {
+    const std::size_t words = logic_.layout.slot_count;
     if (compiled_) {
-        packet.slots.resize(logic_.layout.slot_count);
-        compiled_->clear()(packet.slots.data());
-    } else {
-        packet.slots.assign(logic_.layout.slot_count, 0);
+        if (packet.slots.size() != words) packet.slots.resize(words);
+        if (packet.headers.size() != logic_.headers.size()) packet.headers.resize(logic_.headers.size());
+        compiled_->begin()(packet.slots.data(), packet.headers.data());
+        return;
     }
-    packet.headers.resize(no_headers_.size());
-    std::memcpy(packet.headers.data(), no_headers_.data(), no_headers_.size() * sizeof(HeaderState));
-    for (const std::uint32_t slot : metadata_) packet.slots[slot] = 1;
+    packet.slots.assign(words, 0);
+    packet.headers.assign(logic_.headers.size(), HeaderState{});
+    for (const Header& header : logic_.layout.headers)
+        if (header.metadata) packet.slots[header.valid_slot] = 1;
 }
 
 void Interpreter::run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet) {
@@ -111,21 +109,19 @@ CompiledProgram::Outcome Interpreter::resolve(Table& table, Packet& packet) {
         DefaultEntry& otherwise = table.default_entry;
         otherwise.count.add(packet.ingress_length);
         if (!otherwise.set) return {kEnd, nullptr};
-        return chosen(table, otherwise.binding, packet);
+        return chosen(otherwise.binding, packet);
     }
     entry->count.add(packet.ingress_length);
-    if (table.watches_hits()) watch_hit(table, *entry, packet);
-    CompiledProgram::Outcome outcome = chosen(table, entry->binding, packet);
+    if (table.watched()) watch_hit(table, *entry, packet);
+    CompiledProgram::Outcome outcome = chosen(entry->binding, packet);
     outcome.action |= std::uint64_t{1} << 32;
     return outcome;
 }
 
-CompiledProgram::Outcome Interpreter::chosen(const Table& table, const Binding& binding,
-                                             const Packet& packet) const {
+CompiledProgram::Outcome Interpreter::chosen(const Binding& binding, const Packet& packet) {
     if (binding.kind == Binding::Kind::kAction) return {binding.action, binding.parameters.data()};
-    const Member* member = binding.kind == Binding::Kind::kMember
-                               ? binding.member
-                               : program_.profiles[*table.profile]->select(*binding.group, packet);
+    const Member* member =
+        binding.kind == Binding::Kind::kMember ? binding.member : binding.group->select(packet);
     if (member == nullptr) return {kEnd, nullptr};
     return {member->action, member->parameters.data()};
 }

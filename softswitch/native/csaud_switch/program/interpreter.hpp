@@ -54,7 +54,7 @@ class Interpreter {
     void run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet);
     std::uint32_t apply(Table& table, Packet& packet);
     CompiledProgram::Outcome resolve(Table& table, Packet& packet);
-    CompiledProgram::Outcome chosen(const Table& table, const Binding& binding, const Packet& packet) const;
+    static CompiledProgram::Outcome chosen(const Binding& binding, const Packet& packet);
     void watch_hit(const Table& table, Entry& entry, Packet& packet);
     void execute(const Action& action, const std::uint64_t* parameters, Packet& packet) {
         execute(action, parameters, packet, 0, action.primitives.size());
@@ -98,8 +98,6 @@ class Interpreter {
     std::vector<std::string> log_;
     const CompiledProgram* compiled_ = nullptr;  // of the logic
     std::vector<void*> arrays_;                  // of the program, for its code
-    std::vector<HeaderState> no_headers_;        // of a packet that is not parsed yet
-    std::vector<std::uint32_t> metadata_;        // validity slots of metadata headers
 };
 
 }  // namespace csaud::sw

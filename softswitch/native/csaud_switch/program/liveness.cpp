@@ -292,7 +292,8 @@ class Steps {
 
     void read_table(const Table& table, WordList& reads) const {
         for (const KeyField& key : table.keys) add_field(reads, key.source);
-        if (table.profile) read_calculation(program_.profiles[*table.profile]->selector, reads);
+        if (table.profile && program_.profiles[*table.profile]->selector)
+            read_calculation(*program_.profiles[*table.profile]->selector, reads);
     }
 
     void action(const Action& action, std::uint32_t at, const WordList& after, std::uint32_t end) {

@@ -104,6 +104,24 @@ void Assembler::clear_words(const std::vector<std::uint32_t>& words) {
     }
 }
 
+void Assembler::set_words(const std::vector<std::uint32_t>& words) {
+    for (const std::uint32_t word : words) {
+        bytes({0x48, 0xC7, 0x87});  // mov qword [rdi + d], 1
+        number32(8 * std::uint64_t{word});
+        number32(1);
+    }
+}
+
+void Assembler::fill_states(std::size_t count, std::uint32_t state) {
+    bytes({0x48, 0xB8});  // mov rax, imm64
+    number64(std::uint64_t{state} << 32 | state);
+    for (std::size_t i = 0; i < count; i += 2) {
+        if (i + 1 < count) bytes({0x48});
+        bytes({0x89, 0x86});  // mov [rsi + d], rax, or eax
+        number32(4 * i);
+    }
+}
+
 void Assembler::leave_plain() {
     bytes({0xC3});
 }

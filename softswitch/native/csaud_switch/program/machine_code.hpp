@@ -65,8 +65,11 @@ class Assembler {
     void enter(std::size_t stack_words);  // keeps the registers, takes the arguments over
     void leave();
 
-    // Of code that has words alone: sets the words given, in ascending order, to 0.
+    // Of code that has slots (rdi) and states of headers (rsi): sets the words given, in ascending order, to
+    // 0.
     void clear_words(const std::vector<std::uint32_t>& words);
+    void set_words(const std::vector<std::uint32_t>& words);  // to 1
+    void fill_states(std::size_t count, std::uint32_t state);
     void leave_plain();
 
     // --- machine_code_headers.cpp: parser and deparser. They have slots, bytes of the packet from the

@@ -65,7 +65,7 @@ Group& ActionProfile::group(std::uint32_t id) {
 }
 
 void ActionProfile::check(const std::vector<GroupMember>& given, std::uint32_t max_size) const {
-    if (!has_selector) throw InvalidArgument("action profile '" + name + "' has no selector, so no groups");
+    if (!selector) throw InvalidArgument("action profile '" + name + "' has no selector, so no groups");
     std::set<std::uint32_t> seen;
     std::uint64_t total = 0;
     for (const GroupMember& m : given) {
@@ -139,6 +139,7 @@ void ActionProfile::insert_group(std::uint32_t id, std::vector<GroupMember> give
         throw AlreadyExists("group " + std::to_string(id) + of(name) + " already exists");
     check(given, max_size);
     auto group = std::make_unique<Group>();
+    group->selector = selector.get();
     group->id = id;
     group->max_size = max_size;
     group->given = std::move(given);

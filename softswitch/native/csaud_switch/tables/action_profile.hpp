@@ -37,8 +37,11 @@ struct GroupMember {
 };
 
 struct Group {
+    std::vector<const Member*> live;
+    const Calculation* selector = nullptr;  // of the profile
     std::uint32_t id = 0;
     std::uint32_t max_size = 0;
+    std::uint32_t users = 0;
     std::vector<GroupMember> given;
     struct Slot {
         std::uint32_t handle;
@@ -46,8 +49,11 @@ struct Group {
         std::optional<PortId> watch_port;
     };
     std::vector<Slot> slots;
-    std::vector<const Member*> live;
-    std::uint32_t users = 0;
+
+    // The member that this packet's hash selects, nullptr when none is live.
+    const Member* select(const Packet& packet) const {
+        return live.empty() ? nullptr : live[selector->compute(packet) % live.size()];
+    }
 };
 
 using PortIsUp = std::function<bool(PortId)>;
@@ -56,9 +62,8 @@ using PortIsUp = std::function<bool(PortId)>;
 struct ActionProfileSpec {
     std::string name;
     std::uint32_t size = 0;
-    bool has_selector = false;
-    Calculation selector;
-    std::vector<std::uint32_t> actions;  // of the tables that use it, in the program
+    std::shared_ptr<const Calculation> selector;  // of all copies; none: no groups
+    std::vector<std::uint32_t> actions;           // of the tables that use it, in the program
     std::vector<std::string> tables;
 };
 
@@ -90,12 +95,6 @@ class ActionProfile : public ActionProfileSpec {
 
     // A port went up or down.
     void port_changed(PortId port, const PortIsUp& is_up);
-
-    // The member that this packet's hash selects, nullptr when none is live.
-    const Member* select(const Group& group, const Packet& packet) const {
-        if (group.live.empty()) return nullptr;
-        return group.live[selector.compute(packet) % group.live.size()];
-    }
 
   private:
     void check(const std::vector<GroupMember>& given, std::uint32_t max_size) const;

@@ -15,11 +15,13 @@ namespace csaud::sw {
 // What an entry does: an action of its own, or a member or group of the table's profile.
 struct Binding {
     enum class Kind : std::uint8_t { kAction, kMember, kGroup };
-    Kind kind = Kind::kAction;
-    std::uint32_t action = 0;  // in the program
     Words parameters;
-    Member* member = nullptr;
-    Group* group = nullptr;
+    union {  // as `kind` says
+        Member* member = nullptr;
+        Group* group;
+    };
+    std::uint32_t action = 0;  // in the program
+    Kind kind = Kind::kAction;
 };
 
 // What hits change in tables with a direct meter or idle timeouts.
@@ -31,12 +33,14 @@ struct EntryWatch {
 };
 
 struct alignas(64) Entry {
-    Words key;  // masked
+    // A line of the cache, all that a table needs that finds entries without comparing keys.
     Binding binding;
     Count count;
-    std::uint64_t serial = 0;  // in order of insertion
-    int rank = 0;              // the priority, or the length of the prefix: the greater one wins
+
+    Words key;                 // masked
     Entry* next = nullptr;     // of those with the same masks and key: by falling rank, then by serial number
+    int rank = 0;              // the priority, or the length of the prefix: the greater one wins
+    std::uint64_t serial = 0;  // in order of insertion
     std::unique_ptr<EntryWatch> watch;  // of a table that watches hits
 
     Words mask;                     // or the upper end where the key is a range

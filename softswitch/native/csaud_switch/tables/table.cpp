@@ -10,9 +10,7 @@ namespace csaud::sw {
 
 void Table::prepare() {
     key_words = 0;
-    sources_.clear();
-    std::size_t prefixes = 0;
-    bool others = false;
+    auto sources = std::make_shared<KeyWords>();
     // Words of ranges come last: they have no part in hashes.
     std::vector<KeyField*> by_place;
     for (KeyField& field : keys)
@@ -23,39 +21,70 @@ void Table::prepare() {
     for (KeyField* field : by_place) {
         field->word = key_words;
         for (std::uint32_t w = 0; w < words_for(field->source.width); ++w)
-            sources_.push_back({field->source.slot + w, static_cast<std::uint64_t>(field->mask >> (64 * w))});
+            sources->push_back({field->source.slot + w, std::min(field->source.width - 64 * w, 64U),
+                                static_cast<std::uint64_t>(field->mask >> (64 * w))});
         key_words += words_for(field->source.width);
         if (field->kind != MatchKind::kRange) first_range = key_words;
-        prefixes += field->kind == MatchKind::kLpm ? 1 : 0;
-        others |= field->kind != MatchKind::kLpm && field->kind != MatchKind::kExact;
         if (field->kind == MatchKind::kRange && field->source.width > 64)
             throw ProgramError("table '" + name + "': range key '" + field->name + "' of more than 64 bits");
     }
     if (key_words > kMaxKeyWords)
         throw ProgramError("table '" + name + "': key of more than " + std::to_string(kMaxKeyWords) +
                            " words");
-    kind_ = others || prefixes > 1 ? Kind::kPriority : (prefixes == 1 ? Kind::kLpm : Kind::kExact);
+    kind_ = kind_of(*sources);
+    sources_ = std::move(sources);
+    empty(first_range);
+}
+
+void Table::empty(std::uint32_t first_range) {
+    first_range_ = first_range;
+    watched_ = watches_hits();
     std::vector<std::uint32_t> all(key_words);
     std::iota(all.begin(), all.end(), 0U);
+    direct_.clear();
     exact_ = WordIndex<Entry>(all);
     tuples_ = TupleSpace(key_words, first_range);
+}
+
+Table::Kind Table::kind_of(const KeyWords& sources) const {
+    const auto prefixes = std::count_if(keys.begin(), keys.end(),
+                                        [](const KeyField& key) { return key.kind == MatchKind::kLpm; });
+    const bool others = std::any_of(keys.begin(), keys.end(), [](const KeyField& key) {
+        return key.kind != MatchKind::kLpm && key.kind != MatchKind::kExact;
+    });
+    if (others || prefixes > 1) return Kind::kPriority;
+    if (prefixes == 1) return Kind::kLpm;
+    unsigned bits = 0;
+    for (const KeyWord& word : sources) {
+        if ((word.mask & mask64(word.width)) != mask64(word.width)) return Kind::kExact;
+        bits += word.width;
+    }
+    return bits <= kDirectBits ? Kind::kDirect : Kind::kExact;
 }
 
 std::unique_ptr<Table> Table::copy() const {
     auto made = std::make_unique<Table>();
     static_cast<TableSpec&>(*made) = *this;
     made->default_entry = default_entry;
-    made->prepare();
+    made->kind_ = kind_;
+    made->sources_ = sources_;
+    made->empty(first_range_);
     for (const Entry* entry : entries())
         made->insert(entry->match, entry->priority, entry->binding, entry->constant);
     return made;
 }
 
-Entry* Table::lookup(const std::uint64_t* slots) {
-    if (entries_.all().empty()) return nullptr;
+Entry* Table::search(const std::uint64_t* slots) {
     std::array<std::uint64_t, kMaxKeyWords> key;
-    for (std::uint32_t i = 0; i < key_words; ++i) key[i] = slots[sources_[i].slot] & sources_[i].mask;
+    std::size_t words = 0;
+    for (const KeyWord& word : *sources_) key[words++] = slots[word.slot] & word.mask;
     return kind_ == Kind::kExact ? exact_.find(key.data()) : tuples_.lookup(key.data());
+}
+
+std::size_t Table::place_of(const Entry& entry) const {
+    std::size_t at = 0;
+    for (std::uint32_t i = 0; i < key_words; ++i) at = at << (*sources_)[i].width | entry.key[i];
+    return at;
 }
 
 void Table::parse_field(const KeyField& field, const MatchField& match, Entry& entry) const {
@@ -140,6 +169,10 @@ Entry Table::parse(const std::vector<MatchField>& match, int priority) const {
 }
 
 Entry* Table::find_same(const Entry& wanted) const {
+    if (kind_ == Kind::kDirect) {
+        const std::size_t at = place_of(wanted);
+        return at < direct_.size() ? direct_[at] : nullptr;
+    }
     return kind_ == Kind::kExact ? exact_.find(wanted.key.data()) : tuples_.find_same(wanted);
 }
 
@@ -153,7 +186,11 @@ Entry& Table::insert(const std::vector<MatchField>& match, int priority, Binding
     parsed.binding = std::move(binding);
     if (watches_hits()) parsed.watch = std::make_unique<EntryWatch>();
     Entry* entry = entries_.make(std::move(parsed));
-    if (kind_ == Kind::kExact) {
+    if (kind_ == Kind::kDirect) {
+        const std::size_t at = place_of(*entry);
+        if (at >= direct_.size()) direct_.resize(at + 1);
+        direct_[at] = entry;
+    } else if (kind_ == Kind::kExact) {
         exact_.insert(entry);
     } else {
         tuples_.insert(entry);
@@ -169,7 +206,9 @@ Entry& Table::find(const std::vector<MatchField>& match, int priority) {
 
 void Table::erase(const Entry& gone) {
     Entry* entry = entries_.all()[gone.position];
-    if (kind_ == Kind::kExact) {
+    if (kind_ == Kind::kDirect) {
+        direct_[place_of(*entry)] = nullptr;
+    } else if (kind_ == Kind::kExact) {
         exact_.erase(entry);
     } else {
         tuples_.erase(entry);
@@ -179,7 +218,7 @@ void Table::erase(const Entry& gone) {
 
 void Table::clear() {
     entries_.clear();
-    prepare();
+    empty(first_range_);
 }
 
 std::vector<const Entry*> Table::take_idle(Nanos now) {

@@ -1,7 +1,8 @@
 // Match-action tables.
 //
-// Three ways to look up, chosen by the table's keys: all exact (one hash lookup), one longest prefix,
-// anything else by priority; see tuple_space.hpp for these.
+// Four ways to look up, chosen by the table's keys: few exact bits, such as a port (an array), other exact
+// keys (one hash lookup), one longest prefix, anything else by priority; see tuple_space.hpp for these two.
+// What a lookup touches lies close together, since a fabric in one process has thousands of tables.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ struct TableSpec {
     std::optional<std::uint32_t> direct_meter;  // in the program
     FieldRef meter_target;                      // takes the meter's colour
     bool idle_timeout = false;
-    bool watches_hits() const { return idle_timeout || direct_meter; }
+    bool watches_hits() const { return idle_timeout || direct_meter.has_value(); }
     bool const_entries = false;
     bool const_default = false;
     DefaultEntry program_default;  // what set_default(nothing) goes back to
@@ -54,7 +55,7 @@ struct TableSpec {
 
 class Table : public TableSpec {
   public:
-    DefaultEntry default_entry;
+    alignas(64) DefaultEntry default_entry;
 
     // The same table for another switch, with the entries that the program has put into it. No others yet.
     std::unique_ptr<Table> copy() const;
@@ -62,7 +63,15 @@ class Table : public TableSpec {
     void prepare();  // once the keys are known
     bool needs_priority() const { return kind_ == Kind::kPriority; }
 
-    Entry* lookup(const std::uint64_t* slots);
+    // As watches_hits(), where lookups find it.
+    bool watched() const { return watched_; }
+    Entry* lookup(const std::uint64_t* slots) {
+        if (entries_.all().empty()) return nullptr;
+        if (kind_ != Kind::kDirect) return search(slots);
+        std::size_t at = 0;
+        for (const KeyWord& word : *sources_) at = at << word.width | slots[word.slot];
+        return at < direct_.size() ? direct_[at] : nullptr;
+    }
 
     // Control plane. insert takes the binding over; the rest throw NotFound for an entry that is not there.
     Entry& insert(const std::vector<MatchField>& match, int priority, Binding binding, bool constant = false);
@@ -75,23 +84,33 @@ class Table : public TableSpec {
     std::vector<const Entry*> take_idle(Nanos now);
 
   private:
-    enum class Kind : std::uint8_t { kExact, kLpm, kPriority };
+    enum class Kind : std::uint8_t { kDirect, kExact, kLpm, kPriority };
+    static constexpr unsigned kDirectBits = 12;  // of all keys together
 
+    struct KeyWord {
+        std::uint32_t slot;
+        unsigned width;  // bits
+        std::uint64_t mask;
+    };
+    using KeyWords = std::vector<KeyWord>;
+
+    Kind kind_of(const KeyWords& sources) const;
+    void empty(std::uint32_t first_range);
+    Entry* search(const std::uint64_t* slots);
+    std::size_t place_of(const Entry& entry) const;
     Entry parse(const std::vector<MatchField>& match, int priority) const;
     void parse_field(const KeyField& field, const MatchField& match, Entry& entry) const;
     Entry* find_same(const Entry& wanted) const;
 
     Kind kind_ = Kind::kExact;
-    struct KeyWord {
-        std::uint32_t slot;
-        std::uint64_t mask;
-    };
-    std::vector<KeyWord> sources_;  // of each word of the key, ranges last
-
+    bool watched_ = false;
+    std::shared_ptr<const KeyWords> sources_;  // of each word of the key, ranges last; of all copies
+    std::vector<Entry*> direct_;               // as far as there are entries
     EntryStore entries_;
-    std::uint64_t next_serial_ = 0;
-    WordIndex<Entry> exact_;  // of an exact table
+    WordIndex<Entry> exact_;  // of a larger exact table
     TupleSpace tuples_;       // of any other
+    std::uint64_t next_serial_ = 0;
+    std::uint32_t first_range_ = 0;  // word of the key
 };
 
 }  // namespace csaud::sw

@@ -19,15 +19,22 @@ TupleSpace::TupleSpace(std::uint32_t words, std::uint32_t first_range)
     : words_(words), first_range_(first_range), by_mask_(first_words(first_range)) {}
 
 Entry* TupleSpace::recall(const std::uint64_t* key) {
-    if (remembered_.empty()) remembered_.resize(kRemembered);
+    if (remembered_.empty()) remembered_.resize(kRememberedFirst);
     std::uint64_t hash = 0;
     for (std::uint32_t w = 0; w < words_; ++w) hash = (hash + key[w]) * 0x9E3779B97F4A7C15ULL;
-    Remembered& place = remembered_[(hash >> 32) % kRemembered];
-    if (place.version == version_ && std::equal(key, key + words_, place.key.begin())) return place.entry;
-    place.version = version_;
-    place.entry = search(key);
-    std::copy_n(key, words_, place.key.begin());
-    return place.entry;
+    Remembered* place = &remembered_[(hash >> 32) % remembered_.size()];
+    if (place->version == version_) {
+        if (std::equal(key, key + words_, place->key.begin())) return place->entry;
+        if (++driven_out_ == remembered_.size() && remembered_.size() < kRemembered) {
+            remembered_.assign(4 * remembered_.size(), {});
+            driven_out_ = 0;
+            place = &remembered_[(hash >> 32) % remembered_.size()];
+        }
+    }
+    place->version = version_;
+    place->entry = search(key);
+    std::copy_n(key, words_, place->key.begin());
+    return place->entry;
 }
 
 Entry* TupleSpace::search(const std::uint64_t* key) const {

@@ -34,16 +34,18 @@ class TupleSpace {
     std::size_t tuple_count() const { return tuples_.size(); }
 
   private:
-    struct Tuple {
-        Words key;  // the masks
-        WordIndex<Entry> index;
-        int top = 0;                         // the greatest rank
-        std::map<int, std::uint32_t> ranks;  // and how many entries have each
+    struct alignas(64) Tuple {
+        Words key;    // the masks
+        int top = 0;  // the greatest rank
         bool placed = false;
+        WordIndex<Entry> index;
+        std::map<int, std::uint32_t> ranks;  // and how many entries have each
     };
 
     static constexpr std::size_t kRememberFrom = 8;  // tuples
     static constexpr std::uint32_t kRememberedWords = 6;
+    // Places grow while keys drive each other out.
+    static constexpr std::size_t kRememberedFirst = 1 << 7;
     static constexpr std::size_t kRemembered = 1 << 15;
 
     // What was found for a key, be it nothing; good while the version is the present one.
@@ -61,12 +63,13 @@ class TupleSpace {
     bool in_ranges(const Entry& entry, const std::uint64_t* key) const;
     void move(Tuple& tuple);
 
+    std::vector<std::unique_ptr<Tuple>> tuples_;  // the greatest rank first
     std::uint32_t words_;
     std::uint32_t first_range_;
-    std::vector<std::unique_ptr<Tuple>> tuples_;  // the greatest rank first
-    WordIndex<Tuple> by_mask_;
     std::uint64_t version_ = 1;  // one more with each change
     std::vector<Remembered, HugeAllocator<Remembered>> remembered_;
+    std::size_t driven_out_ = 0;  // keys, since it has this many places
+    WordIndex<Tuple> by_mask_;
 };
 
 }  // namespace csaud::sw

@@ -50,6 +50,7 @@ class WordIndex {
 
     // False when no item has a key of this hash; true says nothing.
     bool may_have(std::uint64_t hash) const {
+        if (places_.size() <= kUnfiltered) return true;
         const std::size_t bit = hash >> filter_shift_;
         return (filter_[bit / 64] >> (bit % 64) & 1U) != 0;
     }
@@ -83,7 +84,8 @@ class WordIndex {
 
   private:
     static constexpr std::size_t kSmallest = 8;
-    static constexpr std::size_t kFilterBits = 8;  // a place
+    static constexpr std::size_t kUnfiltered = 64;  // places that are as close as a filter would be
+    static constexpr std::size_t kFilterBits = 8;   // a place
     static constexpr std::uint64_t kSeed = 0x9E3779B97F4A7C15ULL;
 
     struct Place {
@@ -140,12 +142,12 @@ class WordIndex {
             if (taken.item != nullptr) place(taken);
     }
 
-    std::array<std::uint8_t, kMaxWords> words_{};
-    std::uint32_t word_count_ = 0;
-    std::size_t count_ = 0;
     std::vector<Place, HugeAllocator<Place>> places_;
-    std::vector<std::uint64_t> filter_;
+    std::uint32_t word_count_ = 0;
     unsigned filter_shift_ = 0;  // the filter goes by the high bits of a hash, the places by the low ones
+    std::array<std::uint8_t, kMaxWords> words_{};
+    std::vector<std::uint64_t> filter_;
+    std::size_t count_ = 0;
 };
 
 }  // namespace csaud::sw

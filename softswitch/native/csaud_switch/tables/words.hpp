@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
+#include <utility>
 #include <vector>
 
 namespace csaud::sw {
@@ -27,21 +27,29 @@ class Words {
         std::copy_n(other.data(), size_, data());
         return *this;
     }
-    Words(Words&& other) noexcept = default;
-    Words& operator=(Words&& other) noexcept = default;
-    ~Words() = default;
+    Words(Words&& other) noexcept { swap(other); }
+    Words& operator=(Words&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+    ~Words() { drop(); }
 
     // All words become zero.
     void resize(std::uint32_t size) {
+        std::uint64_t* more = size > kInside ? new std::uint64_t[size]() : nullptr;
+        drop();
         size_ = size;
-        more_ = size > kInside ? std::make_unique<std::uint64_t[]>(size) : nullptr;
-        std::fill_n(inside_, kInside, 0);
+        if (more != nullptr) {
+            more_ = more;
+        } else {
+            std::fill_n(inside_, kInside, 0);
+        }
     }
 
     std::uint32_t size() const { return size_; }
     bool empty() const { return size_ == 0; }
-    std::uint64_t* data() { return size_ > kInside ? more_.get() : inside_; }
-    const std::uint64_t* data() const { return size_ > kInside ? more_.get() : inside_; }
+    std::uint64_t* data() { return size_ > kInside ? more_ : inside_; }
+    const std::uint64_t* data() const { return size_ > kInside ? more_ : inside_; }
     std::uint64_t& operator[](std::size_t i) { return data()[i]; }
     const std::uint64_t& operator[](std::size_t i) const { return data()[i]; }
     const std::uint64_t* begin() const { return data(); }
@@ -51,8 +59,19 @@ class Words {
     }
 
   private:
-    std::uint64_t inside_[kInside] = {};
-    std::unique_ptr<std::uint64_t[]> more_;
+    void drop() {
+        if (size_ > kInside) delete[] more_;
+        size_ = 0;
+    }
+    void swap(Words& other) noexcept {
+        for (std::uint32_t i = 0; i < kInside; ++i) std::swap(inside_[i], other.inside_[i]);
+        std::swap(size_, other.size_);
+    }
+
+    union {
+        std::uint64_t inside_[kInside] = {};
+        std::uint64_t* more_;  // of more words than fit inside
+    };
     std::uint32_t size_ = 0;
 };
 
