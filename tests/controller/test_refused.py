@@ -34,7 +34,7 @@ FAULTS = Intent(faults=Faults(rules=(FaultRule(probability=0.5, where="all"),)))
         ({"alarm_interval": TOO_LONG}, "expected at most 281474976710655us, got"),
         (
             {"overrides": [{"spray": "ecmp", "comm": n} for n in range(82)]},
-            "l1 cannot hold that: spray.policy has room for 256 entries, and 25. are needed",
+            r"l1 \(soft\) cannot hold that: spray.policy has room for 256 entries, and 25. are needed",
         ),
     ],
 )
