@@ -181,3 +181,18 @@ def test_files_of_something_else_are_refused(words: tuple, status: int, said: st
     result = csaud(*words)
     assert result.exit_code == status, result.output
     assert said in result.output.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("p4-utils", '{"topology": {"links": [["h1", "s1", {"bw": "10Mbps"}]], "hosts": {"h1": {}}, "switches": {"s1": {}}}}'),
+        ("sonic", '{"PORT": {"Ethernet0": {"lanes": "1", "mtu": "jumbo"}}}'),
+        ("containerlab", '{"topology": {"nodes": {"a": "linux"}, "links": []}}'),
+    ],
+)  # fmt: skip
+def test_a_value_that_cannot_be_is_one_line(format: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / "wrong.json").write_text(text)
+    result = csaud("import", format, tmp_path / "wrong.json")
+    assert result.exit_code == 1 and len(result.output.strip().splitlines()) == 1, result.output
+    assert "wrong.json" in result.output

@@ -118,7 +118,7 @@ def test_history_forgets_what_was_never_in_force(tmp_path: Path) -> None:
         again = History(path)
         await again.begin(record(2, RANDOM))  # killed before revision 3 could be kept
         assert [row["what"] for row in await again.newest(9)] == [["change 2"], ["change 1"]]
-        assert (await again.before(Intent(policy=RANDOM))).revision == 1
+        assert (await again.before(Intent(policy=RANDOM), 0.0)).revision == 1
         with pytest.raises(ValueError, match="no revision 3 is kept; expected one from 1 to 2"):
             await again.at(3)
         await again.close()

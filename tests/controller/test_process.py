@@ -74,9 +74,11 @@ def test_both_killed_at_once() -> None:
 def test_only_one_controller_of_a_run() -> None:
     with run_directory() as run, switch_process(run), controller_process(run):
         wait_programmed(run.control_socket, PATIENCE_S)
-        with controller_process(run) as second:
+        kept = run.desired_file.read_bytes(), ask(run.control_socket, "policy.history")["revisions"]
+        with controller_process(run, "--spray", "ecmp") as second:
             assert second.wait() == 1
             assert "csaud: a controller already runs" in second.log
+        assert kept == (run.desired_file.read_bytes(), ask(run.control_socket, "policy.history")["revisions"])
         assert status(run)["switches"]["l1"]["primary"]
 
 

@@ -15,7 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +208,7 @@ def test_metrics_are_those_that_are_documented(served: Served) -> None:
     asked = set(re.findall(r"csaud_\w+", (DOCS.parent / "grafana-dashboard.json").read_text()))
     assert asked <= names
     assert names == set(re.findall(r"^\| `(csaud_\w+)`", DOCS.read_text(), re.MULTILINE))
-    assert "csaud_controller_up 1.0" in text
+    assert "csaud_controller_up 1.0" in text and "csaud_controller_kept 1.0" in text
     assert 'csaud_link_used{a="l1:1",b="s1:1"} 1.0' in text
     assert re.search(r'csaud_port_packets_total\{kind="data",peer="s1:1",port="1",switch="l1"\} 0\.0', text)
 
@@ -240,6 +240,11 @@ def test_what_a_link_carried_is_told_by_its_ends() -> None:
         assert (end["trimmed"], end["injected"], end["marked"]) == (4000, 4000, 16_000)
         assert end["paths"] == [1000] * 16
     assert moment(None, sample(12.0, 1500))["links"][0]["ends"] == [None, None]
+    unread = replace(sample(12.0, 1500), octets={})
+    assert moment(sample(10.0, 500), unread)["links"][0]["ends"] == [None, None]
+    wider = replace(sample(12.0, 1500), fabric=leaf_spine(1, 2))
+    wider.packets["l1"]["path_tx"][2] = [1500] * 16
+    assert moment(sample(10.0, 500), wider)["links"][0]["ends"][0] is not None
     reloaded = moment(sample(10.0, 500), sample(12.0, 100))["links"][0]["ends"][0]
     assert reloaded["trimmed"] == 400 and reloaded["paths"] == [0] * 16
 

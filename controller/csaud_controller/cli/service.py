@@ -78,7 +78,7 @@ def run(
             _may_listen(host, tls, tokens)
             site = Site(found, Sampler(found), Audit(audit or found.path / "audit.jsonl"), seconds)
             principals = None if tokens is None else load_principals(tokens)
-            application = create_app(site, principals, (host, "localhost", *(name or ())))
+            application = create_app(site, principals, _names(host, name or []))
             asyncio.run(serve(application, host, port, tls))
         except ListenError as error:
             fail(str(error), 1)
@@ -138,6 +138,11 @@ def _seconds(text: str) -> float:
     if seconds <= 0:
         raise UnknownName(f"--interval: expected more than nothing, got {text}")
     return seconds
+
+
+def _names(host: str, others: list[str]) -> tuple[str, ...]:
+    """By which it may be asked for, as requests have them."""
+    return (f"[{host}]" if ":" in host else host, "localhost", *(name.lower() for name in others))
 
 
 def _address(listen: str) -> tuple[str, int]:

@@ -9,6 +9,9 @@ import time
 from ipaddress import IPv4Network
 from pathlib import Path
 
+from csaud_runs.directory import is_served
+
+from csaud_controller.control.client import ControlError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.server import ControlServer
 from csaud_controller.desired import store
@@ -42,9 +45,13 @@ async def serve(
     `report_networks`. `socket_group`: id of the group whose members may use the control socket, beside root
     and the controller's own user.
 
+    ControlError: one already runs; nothing of it is changed.
+
     The desired state is that of desired.json, if an earlier controller of this run left one; `intent`
     replaces it. `take_over`: take switches that another run directory's controller had, too.
     """
+    if is_served(run.control_socket):
+        raise ControlError(f"a controller already runs: {run.control_socket} is in use")
     stored = before = store.load(run.desired_file) or store.Stored()
     now = time.time()
     asked = (stored.intent if intent is None else intent).at(now)

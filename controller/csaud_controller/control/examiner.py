@@ -17,7 +17,7 @@ from csaud_controller.links.trials import Shot
 from csaud_controller.paths.host_reports import PathReport
 from csaud_controller.paths.live import LiveView
 from csaud_controller.program.artifacts import Artifacts
-from csaud_controller.switches.errors import CountersError
+from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.switches.route_counts import read_route_counts
 from csaud_controller.switches.task import SwitchTask
 
@@ -68,15 +68,20 @@ class Examiner:
         self._complaints = Complaints()
         self._one_at_a_time = asyncio.Lock()
         self._number = 0
+        self._hosts: tuple[Fabric | None, dict[str, str]] = (None, {})
 
     def heard(self, report: PathReport) -> None:
         """A rank has told of its paths."""
-        settings, fabric = self._settings(), self._controller.fabric
-        if settings is not None:
-            for name, host in fabric.hosts.items():
-                if any(str(nic.ip) == report.host for nic in host.all_nics):
-                    now = time.monotonic_ns()
-                    self._complaints.take(settings, name, report.rank, report.tx, report.lost, now)
+        settings, name = self._settings(), self._host_at(report.host)
+        if settings is not None and name is not None:
+            self._complaints.take(settings, name, report.rank, report.tx, report.lost, time.monotonic_ns())
+
+    def _host_at(self, address: str) -> str | None:
+        fabric = self._controller.fabric
+        if self._hosts[0] is not fabric:
+            named = {str(nic.ip): name for name, host in fabric.hosts.items() for nic in host.all_nics}
+            self._hosts = fabric, named
+        return self._hosts[1].get(address)
 
     async def watch(self) -> None:
         """Look for grey links, for ever."""
@@ -93,7 +98,7 @@ class Examiner:
                     self._restore([*self._health.grey], "grey links are not looked for any more")
                 else:
                     await self._look(settings)
-            except (CountersError, ValueError) as error:
+            except (CountersError, TlsError, ValueError, KeyError) as error:  # KeyError: the fabric changed
                 LOG.warning("links could not be examined: %s", error)
 
     async def _look(self, settings: GreySettings) -> None:
@@ -123,6 +128,8 @@ class Examiner:
             {name: len(fabric.uplinks(name)) for name in fabric.switches},
             len(fabric.switch_edges()),
         )
+        if self._controller.fabric is not fabric:
+            return  # links that were examined may be no more
         said = f"as {', '.join(hosts[:4])}{f' and {len(hosts) - 4} more' if len(hosts) > 4 else ''} complain"
         told = []
         for link in taken:
@@ -136,6 +143,8 @@ class Examiner:
         fabric, told = self._controller.fabric, []
         for link in links:
             self._health.grey.pop(link, None)
+            if link not in fabric.edge_at:  # it has left the fabric meanwhile
+                continue
             told.append(Change(link_name(fabric.edge_at[link]), True, f"no longer grey: {why}", link))
         self._controller.tell(told)
 
@@ -144,7 +153,7 @@ class Examiner:
         link could be asked. CountersError: a switch does not answer."""
         async with self._one_at_a_time:
             controller = self._controller
-            edges = [controller.fabric.edge_at[link] for link in links]
+            edges = [controller.fabric.edge_at[link] for link in links if link in controller.fabric.edge_at]
             ends = [
                 end
                 for edge in edges
@@ -154,7 +163,7 @@ class Examiner:
             if not ends:
                 return {}
             names = {end.node for end in ends}
-            generation = controller.set_examined(frozenset(links))
+            generation = controller.set_examined(frozenset(edge.ends[0] for edge in edges))
             try:
                 ready = await controller.wait_until(
                     lambda: all(controller.tasks[name].status.applied >= generation for name in names),

@@ -313,6 +313,7 @@ class FabricController:
         """Those between switches, in the fabric's order, as JSON values: whether they are up, and why they
         are not used where they are not."""
         live, seen, now = self._live, self._monitor.live(), time.monotonic_ns()
+        drained = self.intent.drains.why_out(self.fabric)
         return [
             {
                 "a": str(edge.ends[0]),
@@ -323,7 +324,7 @@ class FabricController:
                 "closed": edge.ends[0] in live.closed,
                 "out": [
                     *self._health.why_out(edge, seen, now),
-                    *self.intent.drains.why_out(self.fabric, edge),
+                    *drained.get(edge.ends[0], ()),
                 ],
                 **self._health.describe(edge, now),
             }

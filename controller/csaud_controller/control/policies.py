@@ -52,7 +52,9 @@ class Policies:
     async def _rollback(self, request: Request) -> Answer:
         """The policy of a revision; without `to`, the last other one."""
         history, to = self._controller.history, request.get("to")
-        found = await (history.before(self._controller.intent) if to is None else history.at(int(to)))
+        found = await (
+            history.before(self._controller.intent, time.time()) if to is None else history.at(int(to))
+        )
         past = found.intent
         if past.at(time.time()) is not past:
             raise ValueError(f"the policy of revision {found.revision} has ended")

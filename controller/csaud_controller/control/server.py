@@ -67,6 +67,7 @@ class ControlServer:
     ) -> None:
         self._controller, self._path, self._reports, self._group = controller, path, reports, group
         self._report_networks = report_networks
+        self._known_reporters = Reporters(controller.fabric, report_networks)
         self._reporting = 0
         self.stopped = asyncio.Event()
         self._ops: Ops = {
@@ -90,7 +91,10 @@ class ControlServer:
 
     @property
     def _reporters(self) -> Reporters:
-        return Reporters(self._controller.fabric, self._report_networks)
+        """Of the fabric as it is; made once for each."""
+        if self._known_reporters.fabric is not self._controller.fabric:
+            self._known_reporters = Reporters(self._controller.fabric, self._report_networks)
+        return self._known_reporters
 
     async def serve(self) -> None:
         """ControlError when a controller already serves this path; a socket that a killed one left is

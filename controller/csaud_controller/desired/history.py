@@ -108,13 +108,14 @@ class History:
 
         return await self._do(work)
 
-    async def before(self, intent: Intent) -> Record:
-        """The newest revision with another policy; ValueError when there is none."""
+    async def before(self, intent: Intent, now: float) -> Record:
+        """The newest revision with another policy, which has not ended by `now`; ValueError when there is
+        none."""
 
         def work(connection: sqlite3.Connection) -> Record:
             for row in connection.execute(f"select {_COLUMNS}, intent from revisions order by revision desc"):
                 record = _record(row)
-                if record.intent.policy != intent.policy:
+                if record.intent.policy != intent.policy and record.intent.at(now) is record.intent:
                     return record
             raise ValueError("no other policy was in force before: there is nothing to go back to")
 

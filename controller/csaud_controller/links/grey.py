@@ -63,6 +63,8 @@ class Complaints:
     ) -> None:
         """A report; counts by path. What went before is not counted again."""
         known = self._ranks.setdefault((host, rank), _Host())
+        if len(tx) < len(known.tx):  # nothing is kept of what it does not tell of any more
+            known.tx, known.lost = (), ()
         paths = list(zip(tx, lost, strict=False))
         before = list(zip(known.tx, known.lost, strict=False))
         before += [(0, 0)] * (len(paths) - len(before))

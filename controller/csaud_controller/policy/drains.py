@@ -75,13 +75,14 @@ class Drains(BaseModel):
                 (closed if to_host or drain.force else drained).add(end)
         return replace(live, drained=frozenset(drained), closed=frozenset(closed))
 
-    def why_out(self, fabric: Fabric, edge: Edge) -> list[str]:
-        """By what a link is drained, in words."""
-        return [
-            f"drained: {drain.what}{', by force' if drain.force else ''}"
-            for drain in self.rules
-            if edge in edges_of(fabric, drain.what)
-        ]
+    def why_out(self, fabric: Fabric) -> dict[End, list[str]]:
+        """By what each link is drained that is, in words; by its `a` end."""
+        found: dict[End, list[str]] = {}
+        for drain in self.rules:
+            for edge in edges_of(fabric, drain.what):
+                said = f"drained: {drain.what}{', by force' if drain.force else ''}"
+                found.setdefault(edge.ends[0], []).append(said)
+        return found
 
     def with_drain(self, fabric: Fabric, what: str, live: LiveView, force: bool = False) -> Drains:
         """These and another one, where it is not there yet. FieldError: there is no such thing; CutOffError:

@@ -20,7 +20,6 @@ from csaud_controller.service.principals import Principals
 from csaud_controller.service.site import Site
 
 _PAGE = Path(__file__).parent / "page"
-_READY_S = 2.0
 _STATUS = {
     ConflictError: HTTPStatus.PRECONDITION_FAILED,
     RefusedError: HTTPStatus.UNPROCESSABLE_ENTITY,
@@ -75,7 +74,7 @@ def _alive() -> dict[str, bool]:
 def _ready(request: Request) -> JSONResponse:
     """200 when the controller answers and every switch holds its tables; 503 with the reason otherwise."""
     try:
-        pending = ask(request.app.state.site.run.control_socket, "wait", timeout_s=_READY_S)["pending"]
+        pending = ask(request.app.state.site.run.control_socket, "wait", timeout_s=0)["pending"]
     except ControlError as error:
         return JSONResponse({"ready": False, "error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
     status = HTTPStatus.SERVICE_UNAVAILABLE if pending else HTTPStatus.OK

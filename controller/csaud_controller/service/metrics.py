@@ -42,7 +42,7 @@ class _Fabric(Collector):
         for name, words, value in (
             ("csaud_controller_revision", "How often what is asked for has changed", answer["revision"]),
             ("csaud_controller_generation", "How often the tables were computed", status["generation"]),
-            ("csaud_controller_kept", "Whether what is asked for is on disk", status["not_kept"] is None),
+            ("csaud_controller_kept", "Whether what is asked for is on disk", not status["not_kept"]),
         ):
             yield GaugeMetricFamily(name, words, value=value)
         connected = GaugeMetricFamily(

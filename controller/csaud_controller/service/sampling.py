@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 
 from csaud_controller.control.client import Answer, ControlError, ask
 from csaud_controller.inventory import Fabric
+from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.counters import SwitchCounters, read_counters
-from csaud_controller.switches.errors import CountersError
+from csaud_controller.switches.errors import CountersError, TlsError
 
 PACKETS = ("egress_kind", "trimmed", "bounced", "congestion_dropped", "injected", "marked", "path_tx")
 """The counters that are read."""
@@ -92,6 +93,6 @@ class Sampler:
                 octets = read_counters(
                     fabric, switches=connected, counters=_BYTES, unit="bytes", timeout_s=_ANSWER_S
                 )
-        except CountersError as error:
+        except (CountersError, TlsError, ArtifactsError) as error:
             missing.append(str(error))
         return Sample(time.monotonic(), time.time(), fabric, status, packets, octets, tuple(missing))

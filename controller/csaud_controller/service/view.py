@@ -38,6 +38,8 @@ def moment(before: Sample | None, now: Sample) -> dict[str, Any]:
     """How it does. Of each link, in the order of `topology`: whether it is used and why not, and by end what
     left it since `before`: load (share of its rate), packets by what became of them, DATA by path bucket."""
     status = now.status.get("status", {})
+    drains = now.status.get("intent", {}).get("drains", {}).get("rules", [])
+    hosts = {drain["what"] for drain in drains} & now.fabric.hosts.keys()
     known = {frozenset((each["a"], each["b"])): each for each in status.get("links", [])}
     return {
         "time": now.time,
@@ -48,9 +50,10 @@ def moment(before: Sample | None, now: Sample) -> dict[str, Any]:
             name: {"connected": each["connected"], "alive": each["alive"], "error": each["error"]}
             for name, each in status.get("switches", {}).items()
         },
+        "drains": drains,
         "links": [
             {
-                **_state(known.get(frozenset(map(str, edge.ends)))),
+                **_state(known.get(frozenset(map(str, edge.ends))), hosts & {edge.a, edge.b}),
                 "ends": [_flow(before, now, end) for end in edge.ends],
             }
             for edge in now.fabric.edges
@@ -59,16 +62,20 @@ def moment(before: Sample | None, now: Sample) -> dict[str, Any]:
     }
 
 
-def _state(link: dict[str, Any] | None) -> dict[str, Any]:
-    """A link to a host is not probed: nothing is known against it."""
+def _state(link: dict[str, Any] | None, drained: set[str]) -> dict[str, Any]:
+    """A link to a host is not probed: all that is known against it is that the host is drained."""
     if link is None:
-        return {"up": True, "drained": False, "out": []}
+        return {"up": True, "drained": bool(drained), "out": [f"drained: {host}" for host in drained]}
     return {key: link[key] for key in ("up", "drained", "out")}
 
 
 def _flow(before: Sample | None, now: Sample, end: End) -> dict[str, Any] | None:
     """None for a host's end, which nobody counts at, and where there is nothing to compare with."""
-    if before is None or end.node not in now.packets or end.node not in before.packets:
+    if before is None or any(
+        end.node not in read for each in (before, now) for read in (each.packets, each.octets)
+    ):
+        return None
+    if end.port not in before.packets[end.node]["path_tx"]:  # it has come meanwhile
         return None
     seconds = now.at - before.at
     rate = now.fabric.rate_at[end]

@@ -32,7 +32,14 @@ def read_files(
     the files say. ConfigError names the file and what is wrong with it."""
     if len(paths) > 1 and name not in _OF_SEVERAL_FILES:
         raise ConfigError(str(paths[1]), None, "", f"{name} has one file for a whole fabric")
-    return FORMATS[name]([_source(path) for path in paths], switches, hosts)
+    sources = [_source(path) for path in paths]
+    try:
+        return FORMATS[name](sources, switches, hosts)
+    except ConfigError:
+        raise
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+        told = " ".join(map(str, paths))
+        raise ConfigError(told, None, "", f"not as {name} writes it: {error}") from None
 
 
 def _source(path: Path) -> Source:

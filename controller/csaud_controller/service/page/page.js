@@ -148,8 +148,10 @@ function showChosen() {
   let name, isDrained;
   if ("link" in state.chosen) {
     const wired = topology.links[state.chosen.link], link = last.links[state.chosen.link];
-    name = wired.a;
-    isDrained = link.drained;
+    const names = [wired.a, wired.b, `${wired.from}-${wired.to}`, `${wired.to}-${wired.from}`];
+    const rule = last.drains.find((drain) => names.includes(drain.what));
+    name = rule ? rule.what : wired.a;
+    isDrained = Boolean(rule);
     at("chosen-name").textContent = `${wired.a} - ${wired.b}`;
     at("chosen-state").textContent = !link.up ? "down" : link.out.length ? link.out.join("; ") : "used";
     cells(at("ends").insertRow(), ["from", "load", "trimmed", "bounced", "dropped", "faults", "marked"]);
@@ -171,8 +173,7 @@ function showChosen() {
     if (totals.length) cells(at("ends").insertRow(), ["to", "load", "lost", "marked"]);
     for (const [, to, flow] of totals) cells(at("ends").insertRow(), [to, percent(flow.load), lost(flow), flow.marked]);
     if (totals.length) at("spread").append("DATA by port", bars(totals.map(([, , flow]) => sum(flow.paths))));
-    isDrained = totals.length > 0 && topology.links.every((wired, index) =>
-      (wired.from !== name && wired.to !== name) || !(wired.from in last.switches && wired.to in last.switches) || last.links[index].drained);
+    isDrained = last.drains.some((drain) => drain.what === name);
   }
   const button = at("drain");
   button.hidden = state.role !== "operator";
