@@ -186,7 +186,8 @@ def test_files_of_something_else_are_refused(words: tuple, status: int, said: st
 @pytest.mark.parametrize(
     ("format", "text"),
     [
-        ("p4-utils", '{"topology": {"links": [["h1", "s1", {"bw": "10Mbps"}]], "hosts": {"h1": {}}, "switches": {"s1": {}}}}'),
+        ("p4-utils", '{"topology": {"links": [["h1", "s1", {"bw": "10Mbps"}]],'
+                     ' "hosts": {"h1": {}}, "switches": {"s1": {}}}}'),
         ("sonic", '{"PORT": {"Ethernet0": {"lanes": "1", "mtu": "jumbo"}}}'),
         ("containerlab", '{"topology": {"nodes": {"a": "linux"}, "links": []}}'),
     ],

@@ -68,6 +68,46 @@ def test_a_registered_schedule_runs_as_it_does_in_one_process(size: int) -> None
         assert_bit_equal(twice, once + sources[rank - 1])
 
 
+def halves(rank: int, size: int, count: int, longest: int) -> Schedule:
+    """To the next rank in two messages of one step, however short they are."""
+    parts = [Region(Buffer.DATA, 0, count // 2), Region(Buffer.DATA, count // 2, count - count // 2)]
+    goals = [Region(Buffer.SCRATCH, part.start, part.count) for part in parts]
+    operations = [Send((rank + 1) % size, 0, chunk, part) for chunk, part in enumerate(parts)]
+    operations += [Recv((rank - 1) % size, 0, chunk, goal) for chunk, goal in enumerate(goals)]
+    operations += [Reduce(part, goals[i], part, (i, 2 + i)) for i, part in enumerate(parts)]
+    return Schedule(tuple(operations), scratch=count, steps=1)
+
+
+@pytest.mark.parametrize("name", [f"halves{n}" for n in range(8)])  # of names some have odd signatures
+def test_messages_of_one_step_may_be_short_and_many(name: str) -> None:
+    schedules.register(name, halves)
+
+    def work(group: Group) -> Any:
+        array = np.full(10, group.rank + 1.0)
+        group.run(name, array, op="sum")
+        return array
+
+    for array in everywhere(2, work):
+        assert_bit_equal(array, np.full(10, 3.0))
+
+
+def test_what_cannot_run_is_found_before() -> None:
+    schedules.register("alone", shift)
+    with pytest.raises(ConfigError, match="alone: rank 0 sends itself a message"):
+        schedules.check("alone", 1, 30)
+    schedules.register(
+        "uneven", lambda rank, **known: dataclasses.replace(shift(rank, **known), steps=1 + rank % 2)
+    )
+    with pytest.raises(ConfigError, match="uneven: the ranks' schedules differ in steps"):
+        schedules.check("uneven", 2, 30)
+
+
+@pytest.mark.parametrize("name", ["broadcast", "all_to_all", "gather_v", "transfer", "reduce_scatter"])
+def test_names_of_the_librarys_calls_are_taken(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"'{name}' is a collective of the library"):
+        schedules.register(name, shift)
+
+
 @pytest.mark.parametrize("name", ["all_reduce.ring", "all_reduce.halving_doubling"])
 def test_a_rehearsal_of_the_librarys_own_gives_their_result(name: str) -> None:
     arrays = [values(rank, COUNT, "int64") for rank in range(5)]
@@ -184,12 +224,12 @@ def test_a_trace_shows_what_overlaps_side_by_side(tmp_path: Path) -> None:
     found = events(records, 3, 1_000_000)
     spans = [(e["tid"], e["args"].get("number"), e["ts"], e["dur"]) for e in found if e["ph"] == "X"]
     assert spans == [
-        (0, 0, 1001.0, 8.0), (1_000_000, None, 1006.0, 3.0), (2000, 0, 1001.5, 0.1), (1, 1, 1002.0, 1.0),
+        (0, 0, 1001.0, 8.0), (65_536_000, None, 1006.0, 3.0), (2000, 0, 1001.5, 0.1), (1, 1, 1002.0, 1.0),
         (1, 2, 1004.0, 1.0), (0, 3, 1010.0, 1.0),
     ]  # fmt: skip
     names = {e["tid"]: e["args"]["name"] for e in found if e["name"] == "thread_name"}
     assert names == {
-        0: "communicator 0", 1: "communicator 0", 2000: "communicator 2", 1_000_000: "the application waits",
+        0: "communicator 0", 1: "communicator 0", 2000: "communicator 2", 65_536_000: "the application waits",
     }  # fmt: skip
     for rank in range(2):
         write_trace(tmp_path / f"epoch-1-rank-{rank}-9.trace.json", events(records, rank, 0))

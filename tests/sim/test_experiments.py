@@ -309,7 +309,7 @@ def test_experiments_that_come_along_run(name: str, tmp_path: Path) -> None:
         case, setting = parts_of(task)
         if case == cases[0] or setting == settings[0]:
             totals = measure(small(task.experiment)).totals
-            assert totals["unfinished"] == totals["hidden_drops"] == 0, str(task)
+            assert totals["unfinished"] == 0 and not totals["hidden_drops"] > 0, str(task)
             assert totals["collectives"] > 0 or totals["flows"] > 0, str(task)
 
 

@@ -242,6 +242,7 @@ def refused() -> dict[str, str]:
         "sparse": lambda: dist.broadcast(torch.eye(2).to_sparse(), 0),
         "any source": lambda: dist.recv(torch.ones(1)),
         "device": lambda: dist.all_reduce(torch.ones(1, device="meta")),
+        "bytes": lambda: dist.all_reduce(torch.ones(4).to(torch.float8_e4m3fn)),
     }
     for name, call in wrong.items():
         try:

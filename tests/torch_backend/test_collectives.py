@@ -44,7 +44,16 @@ def test_among_four(four, case):
 
 def test_misuse_is_said_in_one_line(four):
     for said in four.run("refused"):
-        assert set(said) == {"sizes", "average", "bits", "splits", "sparse", "any source", "device"}
+        assert set(said) == {
+            "sizes",
+            "average",
+            "bits",
+            "splits",
+            "sparse",
+            "any source",
+            "device",
+            "bytes",
+        }
         assert "room for 5 elements" in said["sizes"]
         assert "use SUM and divide" in said["average"]
         assert "for integers and bool" in said["bits"]
@@ -52,3 +61,4 @@ def test_misuse_is_said_in_one_line(four):
         assert "expected a dense one" in said["sparse"]
         assert "name the rank" in said["any source"]
         assert "only tensors of the CPU" in said["device"]
+        assert "float8_e4m3fn are moved, not reduced" in said["bytes"]

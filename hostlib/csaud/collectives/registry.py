@@ -26,6 +26,13 @@ _BUILDERS: dict[str, Builder] = {
 }
 
 
+_CALLS = frozenset(
+    [name.partition(".")[0] for name in _BUILDERS]
+    + ["all_to_all", "gather", "scatter", "transfer"]
+    + [f"{name}_v" for name in ("all_gather", "all_to_all", "gather", "reduce_scatter", "scatter")]
+)
+"""Names that the library's own calls go by."""
+
 SMALL_CHUNK = 4096
 """Bytes of a rank's chunk, about a packet, up to which few steps are worth more than few bytes."""
 
@@ -41,9 +48,11 @@ def choose_reduce(all_reduce: str) -> str:
 
 
 def register(name: str, builder: Builder) -> None:
-    """Add a builder; ConfigError where the name is in use."""
+    """Add a builder; ConfigError where the name is in use, or a call of the library's has it."""
     if name in _BUILDERS:
         raise ConfigError(f"a collective named {name!r} is registered already")
+    if name in _CALLS:
+        raise ConfigError(f"{name!r} is a collective of the library: give yours another name")
     _BUILDERS[name] = builder
 
 

@@ -24,6 +24,8 @@ def check(name: str, size: int, count: int, longest: int = _LONGEST, root: int =
         ConfigError: they do not; the message names the rank and the message.
     """
     schedules = [registry.build(name, rank, size, count, longest, root) for rank in range(size)]
+    if len({schedule.steps for schedule in schedules}) > 1:
+        raise ConfigError(f"{name}: the ranks' schedules differ in steps, of which all name messages alike")
     sent: dict[tuple[int, int, int, int], int] = {}
     expected: dict[tuple[int, int, int, int], int] = {}
     for rank, schedule in enumerate(schedules):
@@ -36,6 +38,8 @@ def check(name: str, size: int, count: int, longest: int = _LONGEST, root: int =
                 continue
             side = sent if isinstance(op, Send) else expected
             ends = (rank, op.dst) if isinstance(op, Send) else (op.src, rank)
+            if ends == (rank, rank):
+                raise ConfigError(f"{name}: rank {rank} sends itself a message: Region and Reduce do without")
             key = (*ends, op.step, op.chunk)
             if key in side:
                 raise ConfigError(f"{name}: rank {rank} has {_in_words(key)} twice")

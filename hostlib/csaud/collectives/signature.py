@@ -67,7 +67,9 @@ def marks(call: Call, schedule: Schedule, longest: int) -> tuple[int, int]:
             f"{call}: {schedule.steps} steps of up to {schedule.chunks} messages, of which {full + 1} each "
             "can be numbered"
         )
-    most = -(-call.count // longest) if call.count >= 0 else full  # messages of the whole array
+    counted = call.count >= 0 and (call.name, call.op, call.dtype) in _CODE_OF
+    # messages of the whole array; schedules of one's own number theirs as they like
+    most = -(-call.count // longest) if counted else full
     chunk_bits = min(_FIELD, max(0, most - 1).bit_length())
     step_bits = (schedule.steps - 1).bit_length() if schedule.steps else 0
     code = signature(call)

@@ -49,7 +49,9 @@ class Recorder:
 
     def totals(self, comm: int) -> dict[str, Totals]:
         """What the collectives of a communicator took, by name."""
-        return {name: dataclasses.replace(each) for (of, name), each in self._totals.items() if of == comm}
+        return {
+            name: dataclasses.replace(each) for (of, name), each in list(self._totals.items()) if of == comm
+        }
 
     def trace(self) -> list[dict[str, Any]]:
         """Its records as events of a trace (csaud.flight.trace)."""

@@ -15,8 +15,8 @@ from csaud.errors import ConfigError
 from csaud.flight.record import Record
 
 _MICRO = 1e-3  # ns
-_WAITING = 1_000_000  # track
 _LANES = 1000  # tracks of a communicator
+_WAITING = (1 << 16) * _LANES  # track, above those of any communicator
 SUFFIX = ".trace.json"
 
 

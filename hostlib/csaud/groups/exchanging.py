@@ -61,7 +61,7 @@ class Exchanging(Calls):
         """
         operand, leaving = self._leaving(parts, sent)
         if received is None:
-            told = self.all_to_all(np.array(leaving, np.int64).reshape(-1, 1))
+            told = self.all_to_all(np.array(leaving, np.int64).reshape(-1, 1), timeout=timeout)
             coming = tuple(int(count) for count in told.reshape(-1))
         else:
             coming = check_counts("all_to_all_v: received", received, self.size)

@@ -62,7 +62,7 @@ class Moving(Calls):
             The arrays by rank, parts of one; or (list, Handle). With `out`, that, or a Handle.
         """
         operand = readable(array)
-        lengths = self._lengths("all_gather_v", operand, counts)
+        lengths = self._lengths("all_gather_v", operand, counts, timeout)
         into = result(out, (sum(lengths),), operand, "all_gather_v")
         call = Call("all_gather_v", operand.element.name, sum(lengths), detail=counts_in_words(lengths))
         given = parts_of(into.view, lengths) if out is None else out
@@ -105,7 +105,7 @@ class Moving(Calls):
         """
         self._check_rank(root)
         operand = readable(array)
-        lengths = self._lengths("gather_v", operand, counts)
+        lengths = self._lengths("gather_v", operand, counts, timeout)
         into = result(out, (sum(lengths),), operand, "gather_v") if self.rank == root else None
         words = counts_in_words(lengths)
         call = Call("gather_v", operand.element.name, sum(lengths), root=root, detail=words)
@@ -161,11 +161,13 @@ class Moving(Calls):
         call = Call("scatter_v", into.element.name, sum(lengths), root=root, detail=words)
         return self._scatter(call, source, into, lengths, root, out, Wanted(wait, timeout))
 
-    def _lengths(self, name: str, operand: Operand, counts: Sequence[int] | None) -> tuple[int, ...]:
+    def _lengths(
+        self, name: str, operand: Operand, counts: Sequence[int] | None, timeout: float | None
+    ) -> tuple[int, ...]:
         """Elements of each rank's array: as given, or as the ranks tell each other."""
         mine = operand.flat.size
         if counts is None:
-            told = self.all_gather(np.array([mine], np.int64))
+            told = self.all_gather(np.array([mine], np.int64), timeout=timeout)
             return tuple(int(count) for count in told.reshape(-1))
         lengths = check_counts(name, counts, self.size)
         if lengths[self.rank] != mine:

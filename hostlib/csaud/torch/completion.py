@@ -15,6 +15,8 @@ class Waited(Protocol):
 
     def look(self) -> bool: ...
 
+    def abandon(self) -> None: ...
+
     def wait_for(self, limit: float | None) -> bool: ...
 
 
@@ -39,12 +41,15 @@ class Completion:
             self._changed.notify()
 
     def close(self) -> None:
-        """End the thread; futures of what is not over stay as they are."""
+        """End the thread; futures of what is not over fail."""
         with self._changed:
             self._closed = True
             self._changed.notify()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
+        for work in self._works:
+            work.abandon()
+        self._works = []
 
     def _run(self) -> None:
         while True:

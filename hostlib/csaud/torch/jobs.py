@@ -77,8 +77,14 @@ class Job:
 
     def lane(self, group: Group, tag: int) -> Group:
         """A second group of the same ranks, for messages of a tag; only those who use it ask for it."""
-        mine = LAST_NUMBER - self._store.add("lanes", 1)
-        number = int(self._store.compare_set(f"lane/{group._number}/{tag}", "", str(mine)))
+        key = f"lane/{group._number}/{tag}"
+        if self._store.check([key]):
+            number = int(self._store.get(key))
+        else:
+            mine = LAST_NUMBER - self._store.add("lanes", 1)
+            number = int(self._store.compare_set(key, "", str(mine)))
+        if number < self.comm._job.next_number:
+            raise RuntimeError(f"csaud: tag {tag}: more tags and groups than a job can number")
         return Group(self.comm._job, number, group.ranks, group.rank)
 
     def join(self) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import torch
 
 from csaud.errors import CsaudError
-from csaud.torch.calls import Calls, Finish, inward, only, outward
+from csaud.torch.calls import Calls, inward, only, outward
 from csaud.torch.operations import name_of
 from csaud.torch.sparse import sum_sparse
-from csaud.torch.views import Array, wider
+from csaud.torch.views import Array, check_reducible
 from csaud.torch.work import Finished, Together
 
 _SUM = torch.distributed.ReduceOp.SUM
@@ -26,11 +26,11 @@ class Reducing(Calls):
         if tensor.layout is torch.sparse_coo:
             return self._allreduce_sparse(tensor, op)
         array, finish = outward(tensor)
-        work, finish = _reducible(array, finish)
+        check_reducible(tensor, array)
         name = name_of(op, array.dtype)
 
         def start(wait: bool) -> Any:
-            return self._group.all_reduce(work, name, wait=wait)
+            return self._group.all_reduce(array, name, wait=wait)
 
         return self._call("all_reduce", start, [tensor], finish, _options(opts))
 
@@ -43,13 +43,13 @@ class Reducing(Calls):
         del others
         tensor = only(tensors)
         array, finish = outward(tensor)
-        work, finish = _reducible(array, finish)
+        check_reducible(tensor, array)
         if self.rank() != opts.rootRank:
             finish = None
         name = name_of(opts.reduceOp, array.dtype)
 
         def start(wait: bool) -> Any:
-            return self._group.reduce(work, name, opts.rootRank, out=work, wait=wait)
+            return self._group.reduce(array, name, opts.rootRank, out=array, wait=wait)
 
         return self._call("reduce", start, [tensor], finish, opts)
 
@@ -91,37 +91,13 @@ class Reducing(Calls):
 
     def _reduce_scatter(self, output: torch.Tensor, source: Array, opts: Any) -> Any:
         into, finish = outward(output)
+        check_reducible(output, into)
         name = name_of(_op(opts), source.dtype)
-        if (wide := wider(source)) is not None:
-            source = source.astype(wide)
-        part = into if wide is None else np.empty(into.size, wide)
 
         def start(wait: bool) -> Any:
-            return self._group.reduce_scatter(source, name, out=part, wait=wait)
+            return self._group.reduce_scatter(source, name, out=into, wait=wait)
 
-        def narrow() -> None:
-            np.copyto(into, part, casting="unsafe")
-            if finish is not None:
-                finish()
-
-        return self._call(
-            "reduce_scatter", start, [output], finish if wide is None else narrow, _options(opts)
-        )
-
-
-def _reducible(array: Array, finish: Finish | None) -> tuple[Array, Finish | None]:
-    """What is reduced in place of `array`, which may be of a type that is not, and what brings it back."""
-    wide = wider(array)
-    if wide is None:
-        return array, finish
-    work = array.astype(wide)
-
-    def narrow() -> None:
-        np.copyto(array, work, casting="unsafe")
-        if finish is not None:
-            finish()
-
-    return work, narrow
+        return self._call("reduce_scatter", start, [output], finish, _options(opts))
 
 
 def _op(opts: Any) -> Any:

@@ -27,7 +27,7 @@ def sum_sparse(group: Group, tensor: torch.Tensor) -> None:
     total = torch.sparse_coo_tensor(size=tensor.shape, dtype=tensor.dtype)
     for rank in range(group.size):
         own = int(counts[rank])
-        places = everyones_indices[rank].reshape(longest, -1)[:own].t()
+        places = everyones_indices[rank].reshape(longest, mine.sparse_dim())[:own].t()
         total = total + torch.sparse_coo_tensor(places, everyones_values[rank, :own], tensor.shape)
     with torch.no_grad():
         tensor.copy_(total.coalesce())

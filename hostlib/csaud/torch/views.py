@@ -13,14 +13,6 @@ Array = npt.NDArray[Any]
 
 # Element types that numpy has no name for: seen as integers of that size, then as what ml_dtypes calls them.
 _NAMED_ELSEWHERE = {torch.bfloat16: (torch.int16, np.dtype(ml_dtypes.bfloat16))}
-_BYTE = np.dtype(np.uint8 if "uint8" in DTYPES else np.bool_)
-# Types that the library does not reduce: reduced in a wider one and cut again, which keeps sums and products
-# modulo their size, as everywhere in torch.
-_WIDER = {
-    name: np.dtype(wider)
-    for name, wider in {"int8": "int32", "uint8": "int32", "int16": "int32", "uint16": "int32"}.items()
-    if name not in DTYPES
-}
 
 
 def check_tensor(tensor: torch.Tensor) -> None:
@@ -54,9 +46,10 @@ def array_of(tensor: torch.Tensor) -> Array:
 
 def movable(array: Array) -> Array:
     """The same memory in elements that the library carries: the array itself, or its bytes."""
-    return array if array.dtype.name in DTYPES else array.view(_BYTE)
+    return array if array.dtype.name in DTYPES else array.view(np.uint8)
 
 
-def wider(array: Array) -> np.dtype[Any] | None:
-    """The element type in which the array is to be reduced, None where that is its own."""
-    return _WIDER.get(array.dtype.name)
+def check_reducible(tensor: torch.Tensor, array: Array) -> None:
+    """RuntimeError where the array of a tensor is its bytes, whose sum would mean nothing."""
+    if array.dtype == np.uint8 and tensor.dtype is not torch.uint8:
+        raise RuntimeError(f"csaud: tensors of {tensor.dtype} are moved, not reduced")

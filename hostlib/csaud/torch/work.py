@@ -145,6 +145,11 @@ class CsaudWork(Work):
             self._settle(context.error(self._what, failure))
         return self._settled
 
+    def abandon(self) -> None:
+        """Its group is destroyed: whoever waits for its future hears of it."""
+        if not self.look():
+            self._settle(RuntimeError(f"csaud: {self._what} was under way when its group was destroyed"))
+
     def wait_for(self, limit: float | None) -> bool:
         """Until it is over, well or not; False when it is not within `limit` seconds."""
         context = self._context
@@ -167,7 +172,10 @@ class CsaudWork(Work):
             if self._settled:
                 return
             if error is None and self._finish is not None:
-                self._finish()
+                try:
+                    self._finish()
+                except Exception as raised:  # it is the caller's, who waits; this may be another thread
+                    error = raised
             self._error = error
             self._settled = True
             # Others may keep a work long after its job.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -66,10 +67,11 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
 
 
 def _losses(totals: Mapping[str, float]) -> Iterator[str]:
+    """What of a transport other than CSA-UD is not known (NaN) is a dash."""
     spurious = totals["spurious_bytes"] / totals["data_bytes"] if totals["data_bytes"] else 0
-    yield f"{spurious * _MILLION:.0f}"
+    yield "-" if math.isnan(spurious) else f"{spurious * _MILLION:.0f}"
     for name in ("recovery_p50_us", "recovery_p99_us"):
-        yield _number(totals[name]) if totals["recovered"] else "-"
+        yield _number(totals[name]) if totals["recovered"] > 0 else "-"
 
 
 def _parts(setting: str) -> tuple[str, str]:

@@ -57,7 +57,7 @@ TOTALS: dict[str, str] = {
     "spurious_bytes": "of these, copies sent while an earlier one was not lost",
     "duplicate_bytes": "DATA that hosts received more than once",
     "control_bytes": "all that hosts sent besides DATA",
-    "reassembly_bytes": "most that a host held at a time for messages that were to come or coming",
+    "reassembly_bytes": "most that a host held for messages to come or coming, at every 32nd frame",
     "recovered": "packets whose first copy was lost, wherever, and of which another one has arrived",
     "recovery_p50_us": "from the loss of the first copy until another one arrived, median; 0: none",
     "recovery_p99_us": "the same, p99",

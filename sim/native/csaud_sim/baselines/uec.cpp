@@ -120,8 +120,10 @@ std::unique_ptr<Transport> make_uec(const Parameters& p, const Seat& seat, Upper
     config.check();
     Nanos timeout = p.time("timeout");
     if (timeout == 0) {  // the queues of three hops there and back, and some
-        const double queue = p.number("queue") * config.mtu * 8e9 / static_cast<double>(seat.rate_bps);
-        timeout = 15'000 + static_cast<Nanos>(6 * queue);
+        // With kmax its room is in proportion to a port's rate (switches.cpp), so it takes as long at any.
+        const double rate = p.number("kmax") > 0 ? 1e11 : static_cast<double>(seat.rate_bps);
+        const double queue = p.number("queue") * config.mtu * 8e9 / rate;
+        timeout = std::max<Nanos>(15'000, seat.base_rtt) + static_cast<Nanos>(6 * queue);
     }
     const auto ack_every = static_cast<std::uint32_t>(p.whole("ack_every"));
     const auto paths = static_cast<std::uint16_t>(p.whole("paths"));
@@ -154,7 +156,8 @@ TransportKind uec() {
                 {"ack_every", Unit::bytes, 16384,
                  "for one acknowledgement; reps is better with each packet's (4000)"},
                 {"timeout", Unit::time, 0,
-                 "of the oldest packet; 0: 15 us and six times what a full queue takes"},
+                 "of the oldest packet; 0: 15 us or the idle round trip, and six times what a full queue "
+                 "takes"},
                 {"target_delay", Unit::time, 0, "of queues; 0: three quarters of the idle round trip"},
                 {"gamma", Unit::share, 0.8, "of a decrease"},
                 {"fair_increase", Unit::number, 5, "packets in a window that is late and not marked"},
