@@ -76,10 +76,10 @@ def test_commands_for_the_fabric_work_inside_it_too(fabric, where):
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="Open MPI is not installed (openmpi-bin)")
 def test_mpirun_reaches_the_hosts_by_net_exec(fabric):
     program = (
-        "import csaud, numpy as np\n"
+        "import csaud, numpy as np, sys\n"
         "with csaud.init() as comm:\n"
         "    total = comm.all_reduce(np.full(1000, comm.rank + 1.0))[0]\n"
-        "    print('rank', comm.rank, 'of', comm.size, total)\n"
+        "    sys.stdout.write(f'rank {comm.rank} of {comm.size} {total}\\n')\n"  # in one piece, never mixed
     )
     script = fabric.folder / "program.py"
     script.write_text(program)

@@ -123,7 +123,7 @@ def reform(
         for turn in itertools.count():
             check_sum(comm, seed + turn, length)
             if turn > 1 and comm.rank in doomed:
-                comm.all_reduce(part_of(comm.rank, seed, length), wait=False)
+                comm.all_reduce(part_of(comm.rank, seed + turn + 1, length), wait=False)  # it may get through
                 os.kill(os.getpid(), signal.SIGKILL)
     except csaud.PeerUnreachable as error:
         lost = error.rank

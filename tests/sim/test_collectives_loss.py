@@ -1,8 +1,7 @@
-"""Schedules over links that lose, reorder and repeat packets: what arrives is what was sent."""
+"""Schedules over links that lose and reorder packets: what arrives is what was sent."""
 
 from collections.abc import Callable, Sequence
 
-import csaud_testnet
 import numpy as np
 import pytest
 from csaud.collectives import gather, ring, scatter, tree_reduce
@@ -11,11 +10,11 @@ from csaud.collectives.reductions import REDUCTIONS
 from csaud.collectives.reference import reference_sum
 from csaud.collectives.schedule import Schedule
 from csaud.testing import assert_bit_equal
+from csaud_controller.inventory import leaf_spine
 
-from tests.hostlib.core_support import config, link_model
 from tests.hostlib.group_ranks import values
+from tests.sim.worlds import SECOND, World
 
-SECOND = 1_000_000_000
 COUNT = 3_000  # float32, of which 16 are a packet
 LONGEST = 500
 Arrays = list[np.ndarray]
@@ -26,20 +25,18 @@ def over_lossy_links(
 ) -> None:
     """Run one collective; packets of it are lost."""
     size = len(schedules)
-    chance = csaud_testnet.Chance()
-    chance.drop_data, chance.drop_control, chance.duplicate, chance.late = 0.05, 0.05, 0.02, 0.05
-    chance.seed = seed
-    job = csaud_testnet.Job(size, config(), link_model(), chance)
+    world = World(leaf_spine(size, 2, 1), settings={"path_mtu": 32 + 64}, ledger=True)
+    for switch, port in world.places.values():
+        world.simulation.impair(switch, port, loss=0.1, jitter_ns=2_000, seed=seed)
     runs = []
     for rank, schedule in enumerate(schedules):
         reduction = REDUCTIONS["sum"] if reduces else None
         collective = Collective(schedule, np.dtype(np.float32), reduction, ranks=range(size))
         runs.append(Execution(collective, 7, data[rank], source=sources[rank]))
-        job.start(rank, runs[-1].native)
-    assert job.run(60 * SECOND), "it hangs"
-    job.network.run_until(job.network.now + SECOND)  # who only sends ends by acknowledgements
+        world.simulation.start(rank, runs[-1].native)
+    assert world.simulation.run(60 * SECOND), "it hangs"
     assert all(run.ended for run in runs)
-    assert job.network.counts()["data_dropped"] > 0
+    assert world.simulation.figures()["link_lost"] > 0
 
 
 def inputs(size: int, count: int = COUNT) -> Arrays:
