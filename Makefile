@@ -26,12 +26,17 @@ build/.installed: $(INSTALL) pyproject.toml CMakeLists.txt $(wildcard cmake/*) $
 	@$(PYTHON) -m tools.install run
 	@touch $@
 
+build/.simulator: build/.installed
+	@$(PYTHON) -m tools.install sim
+	@touch $@
+
 build/.developed: build/.installed
 	@$(PYTHON) -m tools.install test
 	@touch $@
 
-.PHONY: build dev
+.PHONY: build sim dev
 build: build/.installed ## Install what running needs (apt, pip) and build the package into build/venv
+sim: build/.simulator ## ... and the simulator, for csaud sim
 dev: build/.developed ## ... and what lint, tests, fuzzers and benchmarks need
 
 # The build for the CPU, 0.9 GB installed; where that index is not reached, what pip finds otherwise.

@@ -19,6 +19,8 @@ from csaud_topologies.scenario.options import RunOptions, pairs
 
 _EXTRA = {"pyarrow", "matplotlib", "jinja2", "markupsafe"}
 """Of the extra `sim`."""
+_NATIVE = "csaud_sim._core"
+"""Every wheel has it; `make build` leaves it out."""
 
 app = typer.Typer(
     help="Simulation: the host core and the P4 switches in virtual time, without privileges.",
@@ -108,8 +110,11 @@ def _exit(work: Callable[[], bool], debug: bool) -> None:
         typer.echo(f"csaud: {error}", err=True)
         raise typer.Exit(1) from None
     except ImportError as error:
-        if debug or not {error.name, str(error.name).partition(".")[0]} & _EXTRA:
+        if debug or not {error.name, str(error.name).partition(".")[0]} & {_NATIVE, *_EXTRA}:
             raise
+        if error.name == _NATIVE:
+            typer.echo("csaud: the simulator has not been compiled here: make sim does it", err=True)
+            raise typer.Exit(1) from None
         typer.echo(f"csaud: {error.name} is not installed: pip install 'csaud[sim]'", err=True)
         raise typer.Exit(1) from None
     raise typer.Exit(0 if passed else 1)

@@ -1,6 +1,7 @@
 """Experiments: ideal times, runs, sweeps, and what is refused."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -247,15 +248,22 @@ def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: st
     assert not (tmp_path / "out").exists()
 
 
-def test_a_missing_extra_is_named_in_one_line(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("module", "told"),
+    [
+        ("pyarrow", "pyarrow is not installed: pip install 'csaud[sim]'"),
+        ("csaud_sim._core", "the simulator has not been compiled here: make sim does it"),
+    ],
+)
+def test_what_is_missing_is_named_in_one_line(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str, told: str
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("csaud_sim.experiment")]:
+    for name in [name for name in sys.modules if re.match(r"csaud_sim\.(?!cli$|_core$)", name)]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setitem(sys.modules, module, None)
     done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out")])
     assert done.exit_code == 1
-    assert done.output == "csaud: pyarrow is not installed: pip install 'csaud[sim]'\n"
+    assert done.output == f"csaud: {told}\n"
 
 
 def test_a_setting_that_does_not_fit_is_named(file: Path) -> None:

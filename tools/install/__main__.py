@@ -1,4 +1,6 @@
-"""python -m tools.install run: what running needs, native code compiled; test: then, what tests need, too."""
+"""python -m tools.install run: what running needs, native code compiled; then
+sim: the simulator, too; test: what tests need, too.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,18 @@ from tools.install.commands import Commands, InstallError
 from tools.install.progress import Progress
 from tools.install.python import Environment
 
+EXTRAS = {"run": ["emulation"], "sim": ["emulation", "sim"], "test": ["emulation", "sim", "test"]}
+"""Those of pyproject.toml, for each purpose."""
+
 
 def install(root: Path, purpose: str) -> None:
     """Everything that is missing; what does not depend on each other at once."""
     commands = Commands(root / "build")
     with Progress() as progress:
         environment = Environment(root / "build/venv", root, commands, progress)
-        native = purpose == "run"
-        extras = ["emulation", "sim"] if native else ["emulation", "sim", "test"]
+        simulator = purpose != "run" or environment.has_simulator()
+        testnet = purpose == "test" or environment.has_testnet()
+        native = purpose == "run" or not environment.has_simulator()
         for_venv, for_modules = debian.for_python()
         lacking = debian.missing([*for_venv, *for_modules, *debian.PACKAGES[purpose]])
         others = [name for name in lacking if name not in for_venv]
@@ -44,9 +50,12 @@ def install(root: Path, purpose: str) -> None:
 
             debian_there = at_once(lambda: debian.install(others, commands, progress))
             tools_there = at_once(environment.make)
-            at_once(lambda: environment.install(extras), tools_there)
+            at_once(lambda: environment.install(EXTRAS[purpose]), tools_there)
+            compiled = [debian_there, tools_there]
             if native:
-                at_once(environment.build, debian_there, tools_there)
+                compiled.append(at_once(lambda: environment.build(simulator), *compiled))
+            if testnet:
+                at_once(environment.build_testnet, *compiled)
             try:
                 for part in as_completed(parts):
                     part.result()
@@ -55,9 +64,7 @@ def install(root: Path, purpose: str) -> None:
                 raise
         if native:
             environment.add()
-            progress.line("csaud is installed")
-        if not native or environment.has_testnet():
-            environment.build_testnet()
+            progress.line("csaud is installed" + (", with the simulator" if simulator else ""))
 
 
 def main() -> int:

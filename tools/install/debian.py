@@ -20,6 +20,7 @@ PACKAGES = {
         *("g++", "cmake", "ninja-build", "nlohmann-json3-dev", "libisal-dev", "libibverbs-dev"),
         *("mininet", "iproute2", "iputils-ping", "ethtool", "util-linux"),
     ),
+    "sim": (),
     # what only those who change the project need: lint, fuzzers, guests with Soft-RoCE, capturing
     "test": ("clang-format", "clang", "libclang-rt-dev", "qemu-system-x86", "tcpdump", "tshark"),
 }

@@ -61,10 +61,10 @@ class Environment:
         )
 
     def _install(self, what: str, requirements: list[str]) -> None:
-        """Nothing where just these have been installed already."""
+        """Nothing where these have been installed already."""
         wanted = "\n".join([*requirements, ""])
         installed = self._path / f"{what.replace(' ', '-')}.txt".lower()
-        if installed.exists() and installed.read_text() == wanted:
+        if installed.exists() and set(requirements) <= set(installed.read_text().splitlines()):
             return
         step = self._progress.begin(what)
         listed = installed.with_suffix(".wanted.txt")
@@ -89,11 +89,14 @@ class Environment:
         command = [self._python, "-m", "pip", *words, "--progress-bar", "off"]
         self._commands.run(_PIP_LOG, command, watch)
 
-    def build(self) -> None:
-        """Compile the native code, and make the wheel through which the package is used where it lies."""
+    def build(self, simulator: bool) -> None:
+        """Compile the native code, and make the wheel through which the package is used where it lies.
+
+        Without the simulator its Python files are there, and its native module is not.
+        """
         shutil.rmtree(self._wheels, ignore_errors=True)
         hook = f"from scikit_build_core.build import build_editable; build_editable({str(self._wheels)!r})"
-        self._compile("native code", [self._python, "-c", hook])
+        self._compile("native code", [self._python, "-c", hook], CSAUD_SIM="ON" if simulator else "OFF")
 
     def build_testnet(self) -> None:
         """Compile the native module of the tests, against what `build` left, and install it."""
@@ -107,7 +110,11 @@ class Environment:
         """Whether it was installed: then it has to fit to the package that is."""
         return any(self._path.glob(f"lib/python3*/site-packages/{_TESTNET[0]}.*"))
 
-    def _compile(self, what: str, command: list[str | Path]) -> None:
+    def has_simulator(self) -> bool:
+        """Whether csaud was installed with it."""
+        return any(self._path.glob("lib/python3*/site-packages/csaud_sim/_core.*"))
+
+    def _compile(self, what: str, command: list[str | Path], **environ: str) -> None:
         step = self._progress.begin(what)
         begun = 0.0
 
@@ -124,7 +131,7 @@ class Environment:
                 done / count,
             )
 
-        self._commands.run(_BUILD_LOG, command, watch)
+        self._commands.run(_BUILD_LOG, command, watch, **environ)
         self._progress.end(step, "compiled")
 
     def add(self) -> None:
