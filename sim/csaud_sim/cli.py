@@ -99,6 +99,45 @@ def report(
     _exit(lambda: _report(folder, against), debug)
 
 
+@app.command()
+def anchors(
+    baselines: Annotated[
+        list[str] | None, typer.Argument(metavar="[BASELINE]...", help="B1, B6, ...; default: every one.")
+    ] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Those that take 1,024 hosts and most of an hour, too.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: one a processor.", show_default=False)] = 0,
+    out: Annotated[Path, typer.Option(help="Folder of the runs, and of anchors.json.")] = Path(
+        "build/sim/anchors"
+    ),
+    debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
+) -> None:
+    """Run each baseline alone against figures that were published of it: exit status 0 when all of ours are
+    within bounds. What is in the folder already is not run again."""
+
+    def work() -> bool:
+        from rich.console import Console
+
+        from csaud_sim.anchors.run import chosen, measure_all, print_table
+        from csaud_sim.anchors.standing import write_standing
+
+        console = Console(highlight=False)
+        held, failed = measure_all(
+            chosen(everything, baselines or []),
+            out,
+            jobs or os.cpu_count() or 1,
+            lambda text: console.print(text, markup=False),
+        )
+        print_table(held, console)
+        for text in failed:
+            typer.echo(f"csaud: {text}", err=True)
+        console.print(f"written: {write_standing(out, held, everything)}", markup=False)
+        return not failed and all(each.within for each in held)
+
+    _exit(work, debug)
+
+
 def _exit(work: Callable[[], bool], debug: bool) -> None:
     from csaud_controller.base.yamlfile import ConfigError
 

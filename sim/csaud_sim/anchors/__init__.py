@@ -1,0 +1,1 @@
+"""Each baseline alone against figures that others published of it: `csaud sim anchors`."""

@@ -1,0 +1,119 @@
+"""How baselines stand beside their anchors: written as JSON, read by whoever shows figures of theirs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from csaud_runs.errors import RunError
+
+from csaud_sim.anchors.figures import Runs
+from csaud_sim.anchors.published import ANCHORS, BASELINES, Anchor
+from csaud_sim.transports.model import Transport
+
+FILE = "anchors.json"
+_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Held:
+    """An anchor with ours beside it.
+
+    Attributes:
+        ours: mean over seeds; nan where something is not over.
+        least, most: of the seeds.
+        within: bounds.
+    """
+
+    baseline: str
+    what: str
+    unit: str
+    published: str
+    low: float
+    high: float
+    source: str
+    experiment: str
+    settings: Sequence[str]
+    ours: float
+    least: float
+    most: float
+    seeds: int
+    within: bool
+
+
+def hold(anchor: Anchor, runs: Runs) -> Held:
+    """Beside the runs of the anchor's experiment."""
+    values = anchor.figure(runs)
+    ours = float(values.mean())
+    return Held(
+        anchor.baseline, anchor.what, anchor.unit, anchor.published, anchor.low, anchor.high, anchor.source,
+        anchor.experiment, anchor.settings, ours, float(values.min()), float(values.max()), len(values),
+        anchor.low <= ours <= anchor.high,
+    )  # fmt: skip
+
+
+def baseline_of(transport: Transport) -> str | None:
+    """Its name in BASELINES: B1, ...; None: it is none of them (as CSA-UD)."""
+    if transport.is_csa_ud:
+        return None
+    spray = transport.text("spray")
+    same = {name: each for name, each in BASELINES.items() if each.transport == transport.name}
+    exact = (name for name, each in same.items() if each.spray == spray)
+    return next(exact, next((name for name, each in same.items() if each.spray is None), None))
+
+
+def standings(held: Sequence[Held]) -> dict[str, bool | None]:
+    """Of every baseline, whether all its anchors are within bounds; None: none was measured, or there is
+    none."""
+    found: dict[str, bool | None] = dict.fromkeys(BASELINES)
+    for each in held:
+        found[each.baseline] = each.within and found[each.baseline] is not False
+    return found
+
+
+def write_standing(folder: Path, held: Sequence[Held], everything: bool) -> Path:
+    """`anchors.json`: every anchor that was measured, and how each baseline stands (`standings`)."""
+    text = json.dumps(
+        {
+            "format": _FORMAT,
+            "large": everything,
+            "baselines": {
+                name: {**asdict(BASELINES[name]), "within": within}
+                for name, within in standings(held).items()
+            },
+            "anchors": [_without_nan(asdict(each)) for each in held],
+            "left_out": [anchor.what for anchor in ANCHORS if anchor.large and not everything],
+        },
+        indent=1,
+    )
+    path = folder / FILE
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = path.with_suffix(".part")
+    draft.write_text(text)
+    draft.replace(path)
+    return path
+
+
+def read_standing(path: Path) -> list[Held]:
+    """Of a file that `write_standing` wrote, or its folder; RunError where it is none."""
+    file = path / FILE if path.is_dir() else path
+    try:
+        value: Any = json.loads(file.read_text())
+        if value["format"] != _FORMAT:
+            raise RunError(f"{file}: format {value['format']}, expected {_FORMAT}")
+        return [Held(**_with_nan(row)) for row in value["anchors"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RunError(f"{file}: not written by csaud sim anchors: {error}") from None
+
+
+def _without_nan(row: Mapping[str, Any]) -> dict[str, Any]:
+    """JSON has none."""
+    return {key: None if isinstance(each, float) and math.isnan(each) else each for key, each in row.items()}
+
+
+def _with_nan(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: math.nan if each is None else each for key, each in row.items()}

@@ -1,0 +1,67 @@
+"""`csaud sim anchors`: every baseline beside what was published of it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from csaud_sim.anchors.published import ANCHORS, BASELINES
+from csaud_sim.anchors.run import chosen
+from csaud_sim.anchors.standing import baseline_of, hold, read_standing, standings
+from csaud_sim.cli import app
+from csaud_sim.experiment.comparison import load_runs
+from csaud_sim.experiment.model import EXPERIMENTS, load_experiment
+from csaud_sim.experiment.sweep import tasks_of
+from csaud_sim.transports.model import Transport, kinds
+from typer.testing import CliRunner
+
+DOCS = Path(__file__).parents[2] / "docs" / "evaluation.md"
+
+
+def test_a_baseline_within_bounds_and_the_same_out_of_others(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["anchors", "B1", "--jobs", "1", "--out", str(tmp_path)])
+    assert done.exit_code == 0, done.output
+    held = read_standing(tmp_path)
+    assert [each.baseline for each in held] == ["B1"] * 3 and all(each.within for each in held)
+    assert standings(held) == {name: True if name == "B1" else None for name in BASELINES}
+    for each in held:
+        assert each.what in done.output.replace("\n", " ") or each.published in done.output
+        assert each.low <= each.least <= each.ours <= each.most <= each.high
+    anchor = next(anchor for anchor in ANCHORS if anchor.baseline == "B1")
+    wrong = hold(replace(anchor, high=50.0), load_runs(tmp_path / anchor.experiment))
+    assert not wrong.within
+    assert standings([held[0], wrong, held[1]])["B1"] is False
+
+
+def test_what_anchors_need_comes_along() -> None:
+    smaller = {anchor.experiment: {"fabric": "fat-tree-8"} if anchor.large else {} for anchor in ANCHORS}
+    found = {
+        name: tasks_of(load_experiment(EXPERIMENTS / f"{name}.yaml", keys)) for name, keys in smaller.items()
+    }
+    for anchor in ANCHORS:
+        tasks = found[anchor.experiment]
+        assert set(anchor.settings) <= {task.setting for task in tasks}, anchor
+        first = next(task for task in tasks if task.setting == anchor.settings[0])
+        assert baseline_of(first.experiment.transport) == anchor.baseline
+
+
+def test_every_transport_is_a_baseline_and_csa_ud_is_none() -> None:
+    assert {each.transport for each in BASELINES.values()} == set(kinds())
+    assert all(baseline_of(Transport(name=name)) for name in kinds())
+    assert baseline_of(Transport()) is None
+    text = DOCS.read_text()
+    assert all(f"{name}:" in text for name in BASELINES)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("B99", "B99: no such baseline; expected one of B1"), ("B10", "B10: DCP-like: no figure")],
+)
+def test_a_baseline_that_cannot_be_held_is_named(tmp_path: Path, asked: str, told: str) -> None:
+    done = CliRunner().invoke(app, ["anchors", asked, "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1 and told in done.output.replace("\n", " ")
+    assert not (tmp_path / "out").exists()
+
+
+def test_large_fabrics_are_asked_for() -> None:
+    assert not any(anchor.large for anchor in chosen(False, []))
+    assert sum(anchor.large for anchor in chosen(True, ["B7"])) == 7
