@@ -93,10 +93,14 @@ def report(
     against: Annotated[
         str, typer.Option(metavar="SETTING", help="Say by how much the others are below this setting.")
     ] = "",
+    claim: Annotated[
+        bool,
+        typer.Option("--claim", help="Say against which baselines the claim is reproduced, by its rule."),
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
     """Tables with intervals, distributions, and a page: report.html, figures.csv and figures/ in FOLDER."""
-    _exit(lambda: _report(folder, against), debug)
+    _exit(lambda: _report(folder, against, claim), debug)
 
 
 @app.command()
@@ -184,11 +188,13 @@ def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path |
     return not failed
 
 
-def _report(folder: Path, against: str) -> bool:
+def _report(folder: Path, against: str, claim: bool) -> bool:
     from rich.console import Console
 
+    from csaud_sim.experiment.baselines import footnotes
+    from csaud_sim.experiment.claim import verdicts
     from csaud_sim.experiment.comparison import compare, figures_of, load_runs
-    from csaud_sim.experiment.sweep_report import print_tables, write_sweep_report
+    from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
 
     runs = load_runs(folder)
     if against and against not in runs:
@@ -196,9 +202,15 @@ def _report(folder: Path, against: str) -> bool:
     figures = [figures_of(setting, those) for setting, those in runs.items()]
     base = next((each for each in figures if each.setting == against), None)
     reductions = [compare(each, base) for each in figures if base is not None and each is not base]
+    found = verdicts(runs) if claim else []
+    notes = footnotes(those[0].settings for those in runs.values())
     console = Console(highlight=False)
     print_tables(figures, reductions, console)
-    page = write_sweep_report(folder, runs, figures, reductions)
+    for note in notes:
+        console.print(note, style="dim", markup=False)
+    if found:
+        print_verdicts(found, console)
+    page = write_sweep_report(folder, runs, figures, reductions, found)
     console.print(f"report: {page}, figures.csv and figures/ beside it", markup=False)
     return True
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from csaud_sim.experiment.baselines import footnotes, marked
 from csaud_sim.experiment.comparison import SHARES, SettingFigures, measures_of, values_of
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.sweep import CASE_MARK
@@ -31,13 +32,15 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
         ("message_us", "completion_us") if "completion_us" in measures else (measures[0], measures[-1])
     )
 
+    doubt = {_parts(f.setting)[1]: f.doubt for f in figures}
+
     def mean(case: str, setting: str) -> float:
         return float(np.mean(np.concatenate([values_of(run, last) for run in runs[_whole(case, setting)]])))
 
     lines = [
         f"p{SHARES[1]:g} of `{first}` / mean of `{last}`:",
         "",
-        "| | " + " | ".join(settings) + " |",
+        "| | " + " | ".join(marked(each, doubt[each]) for each in settings) + " |",
         "|---" * (len(settings) + 1) + "|",
     ]
     for case in cases:
@@ -62,7 +65,10 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
             of = found[case, setting]
             row = [*(_number(estimate.value) for estimate in of.percentiles[first])]
             row += [_number(mean(case, setting)), *_losses(of.totals)]
-            lines.append(f"| {case if number == 0 else ''} | {setting} | " + " | ".join(row) + " |")
+            label = marked(setting, doubt[setting])
+            lines.append(f"| {case if number == 0 else ''} | {label} | " + " | ".join(row) + " |")
+    notes = footnotes(those[0].settings for those in runs.values())
+    lines += [line for note in notes for line in ("", note)]
     return "\n".join(lines) + "\n"
 
 

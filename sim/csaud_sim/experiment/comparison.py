@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from csaud_runs.errors import RunError
 
+from csaud_sim.experiment.baselines import doubt_of, marked
 from csaud_sim.experiment.results import ENDING, Run, read_run
 from csaud_sim.experiment.statistics import Estimate, mean_over_seeds, reduction
 from csaud_sim.experiment.sweep import RUNS
@@ -36,6 +37,7 @@ class SettingFigures:
         percentiles: estimates by what was measured (MEASURES, those that there are), in the order of SHARES.
         totals: means over seeds, by name (`columns.TOTALS`).
         per_seed: (seeds, SHARES) of the same, for comparisons.
+        doubt: of a baseline that was not held to its anchor, why; empty: none (`baselines`).
     """
 
     setting: str
@@ -43,11 +45,18 @@ class SettingFigures:
     percentiles: Mapping[str, tuple[Estimate, ...]]
     totals: Mapping[str, float]
     per_seed: Mapping[str, Floats]
+    doubt: str = ""
+
+    @property
+    def label(self) -> str:
+        """The setting, marked where there is doubt."""
+        return marked(self.setting, self.doubt)
 
 
 @dataclass(frozen=True)
 class Reduction:
-    """By how much a setting's percentiles are below another's, as shares, in the order of SHARES."""
+    """By how much a setting's percentiles are below another's, as shares, in the order of SHARES. Both are
+    labels."""
 
     setting: str
     against: str
@@ -102,6 +111,7 @@ def figures_of(setting: str, runs: Sequence[Run]) -> SettingFigures:
         },
         {name: float(np.mean([run.totals[name] for run in runs])) for name in runs[0].totals},
         per_seed,
+        doubt_of(runs[0].settings),
     )
 
 
@@ -123,7 +133,7 @@ def compare(ours: SettingFigures, theirs: SettingFigures) -> Reduction:
         return tuple(reduction(a, b) for a, b in zip(mine.T, other.T, strict=True))
 
     both = [measure for measure in ours.per_seed if measure in theirs.per_seed]
-    return Reduction(ours.setting, theirs.setting, {measure: of(measure) for measure in both})
+    return Reduction(ours.label, theirs.label, {measure: of(measure) for measure in both})
 
 
 def values_of(run: Run, measure: str) -> Floats:

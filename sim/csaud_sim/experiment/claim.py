@@ -1,0 +1,136 @@
+"""The rule by which the claim counts as reproduced, as it was fixed before the first run.
+
+The claim: the p99 of flow completion times is over 30 % below that of the counterparts. It is reproduced
+against a baseline when the lower end of the 95 % interval of that reduction (same seeds, drawn together;
+`statistics`) exceeds 30 %, in every case that was measured. Where a baseline was run with several settings,
+the one counts against which that lower end is the lowest. The claim needs B1, B3, B4 and B5; the others'
+figures are told as they come out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from csaud_runs.errors import RunError
+
+from csaud_sim.experiment.baselines import Baseline, baseline_of
+from csaud_sim.experiment.comparison import SHARES, SettingFigures, compare, figures_of
+from csaud_sim.experiment.results import Run
+from csaud_sim.experiment.statistics import Estimate
+from csaud_sim.experiment.sweep import CASE_MARK
+
+LEAST = 0.30
+MEASURE, SHARE = "fct_us", 99.0
+_COLUMN = SHARES.index(SHARE)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """CSA-UD against one baseline in one case.
+
+    Attributes:
+        case: of the sweep; empty: it has none.
+        ours_setting, setting: CSA-UD's, and the strongest of the baseline; case included.
+        of: how many settings of the baseline there were.
+        ours, theirs: p99 of flow completion times, us.
+        reduction: of the p99, as a share.
+        seeds: that both have.
+        why_not: what keeps it from being reproduced; empty: it is.
+    """
+
+    case: str
+    baseline: Baseline
+    ours_setting: str
+    setting: str
+    of: int
+    ours: float
+    theirs: float
+    reduction: Estimate
+    seeds: int
+    why_not: str
+
+    @property
+    def reproduced(self) -> bool:
+        """By the rule."""
+        return not self.why_not
+
+
+def by_case(runs: Mapping[str, Sequence[Run]]) -> dict[str, list[str]]:
+    """Settings of each case, both in the experiment's order."""
+    found: dict[str, list[str]] = {}
+    for setting in sorted(runs, key=lambda each: runs[each][0].position):
+        case, mark, _ = setting.partition(CASE_MARK)
+        found.setdefault(case if mark else "", []).append(setting)
+    return found
+
+
+def verdicts(runs: Mapping[str, Sequence[Run]]) -> list[Verdict]:
+    """One for each case and baseline. RunError where a case has not exactly one setting that is CSA-UD as it
+    is, or no seed is common."""
+    found = []
+    for case, settings in by_case(runs).items():
+        figures = {each: figures_of(each, runs[each]) for each in settings}
+        mine = [each for each in settings if baseline_of(runs[each][0].settings) is None]
+        where = case or "the experiment"
+        if len(mine) != 1:
+            raise RunError(
+                f"{where}: the claim is about one setting of csa-ud without fixed interval and oracle, "
+                f"here are {len(mine)}{': ' if mine else ''}{', '.join(mine)}"
+            )
+        if MEASURE not in figures[mine[0]].percentiles:
+            raise RunError(f"{where}: the claim is about flows, and there is no traffic")
+        variants: dict[Baseline, list[str]] = {}
+        for each in settings:
+            if (baseline := baseline_of(runs[each][0].settings)) is not None:
+                variants.setdefault(baseline, []).append(each)
+        for baseline, those in variants.items():
+            found.append(_against(case, figures[mine[0]], baseline, [figures[each] for each in those]))
+    return found
+
+
+def _against(
+    case: str, ours: SettingFigures, baseline: Baseline, variants: Sequence[SettingFigures]
+) -> Verdict:
+    reductions = [compare(ours, each).percentiles[MEASURE][_COLUMN] for each in variants]
+    hardest = min(range(len(variants)), key=lambda n: _low(reductions[n]))
+    theirs, reduction = variants[hardest], reductions[hardest]
+    return Verdict(
+        case,
+        baseline,
+        ours.setting,
+        theirs.setting,
+        len(variants),
+        ours.percentiles[MEASURE][_COLUMN].value,
+        theirs.percentiles[MEASURE][_COLUMN].value,
+        reduction,
+        len(set(ours.seeds) & set(theirs.seeds)),
+        why_not(reduction, ours.totals["unfinished"], theirs.totals["unfinished"]),
+    )
+
+
+def why_not(reduction: Estimate, unfinished: float = 0, theirs_unfinished: float = 0) -> str:
+    """The rule: in words what is not as it should be, or nothing."""
+    if unfinished or theirs_unfinished:  # percentiles are of those that are over: of others than they seem
+        whose = "ours" if unfinished else "theirs"
+        return f"{max(unfinished, theirs_unfinished):,.0f} flows a run were not over ({whose})"
+    if not reduction.has_interval:
+        return "too few seeds for an interval"
+    if reduction.low > LEAST:
+        return ""
+    if reduction.high < 0:
+        return "CSA-UD is slower"
+    return f"the lower end is not above {LEAST:.0%}"
+
+
+def over_all(found: Sequence[Verdict]) -> dict[Baseline, bool]:
+    """Whether the claim is reproduced against each baseline: in every case."""
+    answer: dict[Baseline, bool] = {}
+    for each in found:
+        answer[each.baseline] = answer.get(each.baseline, True) and each.reproduced
+    return answer
+
+
+def _low(reduction: Estimate) -> float:
+    return reduction.value if math.isnan(reduction.low) else reduction.low

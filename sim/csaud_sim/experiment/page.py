@@ -1,0 +1,173 @@
+"""A sweep as a section of a page: its tables, its verdicts, its distributions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from csaud_topologies.report.drawing import FORMATS
+from csaud_topologies.report.html import page_environment
+from markupsafe import Markup
+
+from csaud_sim.experiment.baselines import footnotes, marked
+from csaud_sim.experiment.cases import has_cases
+from csaud_sim.experiment.claim import LEAST, Verdict, by_case, over_all
+from csaud_sim.experiment.comparison import MEASURES, SHARES, Reduction, SettingFigures
+from csaud_sim.experiment.curves import curves
+from csaud_sim.experiment.results import Run
+from csaud_sim.experiment.statistics import LEAST_SEEDS, Estimate
+from csaud_sim.experiment.sweep import CASE_MARK
+
+_FOLDER = Path(__file__).parent
+PACKETS = ("unfinished", "DATA", "lost", "by switches", "by interval", "by probe or timeout", "spurious")
+"""Headings of `packets_of`."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """What stands on a page of one experiment.
+
+    Attributes:
+        settings: of its first run (`Run.settings`).
+        groups: by case, the settings in the experiment's order; one of no name where there are no cases.
+        curves: SVG by the name of its files; empty where there would be too many.
+        notes: what the marks mean.
+    """
+
+    name: str
+    settings: Mapping[str, Any]
+    groups: Mapping[str, Sequence[SettingFigures]]
+    reductions: Sequence[Reduction]
+    verdicts: Sequence[Verdict]
+    curves: Mapping[str, Markup]
+    notes: Sequence[str]
+
+    @property
+    def measures(self) -> list[str]:
+        """What was measured (`comparison.MEASURES`)."""
+        return list(next(iter(self.groups.values()))[0].percentiles)
+
+
+def section_of(
+    out: Path,
+    runs: Mapping[str, Sequence[Run]],
+    figures: Sequence[SettingFigures],
+    reductions: Sequence[Reduction] = (),
+    found: Sequence[Verdict] = (),
+) -> Section:
+    """Draws the distributions into `out`/figures, too: of cases only where there are verdicts, CSA-UD's
+    and each baseline's strongest setting; of all settings on all cases nobody could read any."""
+    first = min((those[0] for those in runs.values()), key=lambda run: run.position)
+    by_setting = {each.setting: each for each in figures}
+    folder = out / "figures"
+    folder.mkdir(exist_ok=True)
+    drawn = {}
+    for case, chosen in _to_draw(runs, found).items():
+        for measure, each in curves({setting: runs[setting] for setting in chosen}).items():
+            name = "-".join(filter(None, (measure, re.sub(r"[^\w.]+", "-", case))))
+            each.write(folder / name)
+            drawn[name] = Markup(each.inline())
+    groups = by_case(runs) if has_cases(runs) else {"": list(runs)}
+    return Section(
+        first.experiment,
+        first.settings,
+        {case: [by_setting[each] for each in settings] for case, settings in groups.items()},
+        reductions,
+        found,
+        drawn,
+        footnotes(those[0].settings for those in runs.values()),
+    )
+
+
+def _to_draw(runs: Mapping[str, Sequence[Run]], found: Sequence[Verdict]) -> dict[str, list[str]]:
+    if not found:
+        return {} if has_cases(runs) else {"": list(runs)}
+    drawn: dict[str, list[str]] = {}
+    for each in found:
+        drawn.setdefault(each.case, [each.ours_setting]).append(each.setting)
+    return drawn
+
+
+def render(template: str, **values: Any) -> str:
+    """A page of this folder's templates."""
+    environment = page_environment()
+    environment.loader = jinja2.FileSystemLoader(_FOLDER)
+    environment.filters |= {
+        "estimate": text_of,
+        "packets": packets_of,
+        "after_case": lambda label: label.rpartition(CASE_MARK)[2],
+        "verdict": verdict_row,
+        "in_words": in_words,
+    }
+    environment.globals |= {
+        "shares": SHARES,
+        "measures": MEASURES,
+        "headings": PACKETS,
+        "least": LEAST,
+        "least_seeds": LEAST_SEEDS,
+        "formats": FORMATS,
+    }
+    return environment.get_template(template).render(**values)
+
+
+def text_of(estimate: Estimate, percent: bool = False) -> str:
+    """The value and, in brackets, its interval."""
+
+    def one(value: float) -> str:
+        return f"{value * 100:.1f} %" if percent else f"{value:.3g}" if value < 100 else f"{value:,.0f}"
+
+    if not estimate.has_interval:
+        return one(estimate.value)
+    return f"{one(estimate.value)} [{one(estimate.low)}, {one(estimate.high)}]"
+
+
+def verdict_row(each: Verdict) -> tuple[str, ...]:
+    """Baseline, its strongest setting, p99 of both, reduction, seeds, and what it means for the claim."""
+    setting = each.setting.rpartition(CASE_MARK)[2]
+    if each.of > 1:
+        setting += f" (of {each.of})"
+    said = "reproduced" if each.reproduced else f"not reproduced: {each.why_not}"
+    return (
+        marked(each.baseline.number, each.baseline.doubt) + ("" if each.baseline.needed else " (not needed)"),
+        setting,
+        f"{each.ours:,.1f}",
+        f"{each.theirs:,.1f}",
+        text_of(each.reduction, percent=True),
+        str(each.seeds),
+        said,
+    )
+
+
+def in_words(found: Sequence[Verdict]) -> list[str]:
+    """A line a baseline over all cases, and one on the claim."""
+    answer = over_all(found)
+    cases = len({each.case for each in found})
+    lines = []
+    for baseline, reproduced in answer.items():
+        held = sum(each.reproduced for each in found if each.baseline == baseline)
+        said = "reproduced" if reproduced else "not reproduced"
+        of_cases = f" ({held} of {cases} cases)" if cases > 1 else ""
+        lines.append(f"{marked(baseline.number, baseline.doubt)} {baseline.what}: {said}{of_cases}")
+    needed = {baseline: reproduced for baseline, reproduced in answer.items() if baseline.needed}
+    if failing := [baseline.number for baseline, reproduced in needed.items() if not reproduced]:
+        lines.append(f"The claim is not reproduced: not against {', '.join(failing)}.")
+    elif needed:
+        lines.append(f"The claim is reproduced against {', '.join(each.number for each in needed)}.")
+    return lines
+
+
+def packets_of(totals: Mapping[str, float]) -> tuple[float, ...]:
+    """Flows unfinished; DATA sent, lost, and sent again by what found the loss (switches: their word, or a
+    gap); what was sent again for nothing."""
+    lost = totals["tx_data"] - totals["rx_data"]
+    by_switches = totals["rtx_loss"] + totals["rtx_gap"]
+    by_sender = totals["rtx_probe"] + totals["rtx_timeout"]
+    again = by_switches + totals["rtx_interval"] + by_sender
+    return (
+        *(totals["unfinished"], totals["tx_data"], lost),
+        *(by_switches, totals["rtx_interval"], by_sender, again - lost),
+    )

@@ -1,0 +1,113 @@
+"""The claim: its rule, which setting is which baseline, marks, and the way from runs to verdicts."""
+
+from pathlib import Path
+
+import pytest
+from csaud_runs.errors import RunError
+from csaud_sim.cli import app
+from csaud_sim.experiment.baselines import MARK, baseline_of
+from csaud_sim.experiment.claim import over_all, verdicts, why_not
+from csaud_sim.experiment.comparison import load_runs
+from csaud_sim.experiment.model import Experiment, load_experiment
+from csaud_sim.experiment.statistics import Estimate
+from csaud_sim.experiment.sweep import run_all, tasks_of
+from typer.testing import CliRunner
+
+TEXT = """\
+name: small
+fabric: leaf-spine-2x2
+link_rate: 100Gbit
+traffic: {sizes: 130048, load: 0.9, flows: 150}
+sweep:
+  seeds: 3
+  cases:
+    calm: {}
+    lossy: {faults: [{where: uplinks, probability: 0.02}]}
+  settings:
+    ours: {}
+    patient: {transport: {name: rc, timeout: 5ms}}
+    hasty: {transport: {name: rc, timeout: 100us}}
+    irn: {transport: irn}
+"""
+
+
+@pytest.mark.parametrize(
+    ("reduction", "flows", "told"),
+    [
+        (Estimate(0.5, 0.301, 0.6), (0, 0), ""),
+        (Estimate(0.5, 0.30, 0.6), (0, 0), "the lower end is not above 30%"),
+        (Estimate(0.9, -0.2, 0.95), (0, 0), "the lower end is not above 30%"),
+        (Estimate(-0.5, -0.9, -0.1), (0, 0), "CSA-UD is slower"),
+        (Estimate(0.9), (0, 0), "too few seeds for an interval"),
+        (Estimate(0.9, 0.8, 0.95), (2, 0), "2 flows a run were not over (ours)"),
+        (Estimate(0.9, 0.8, 0.95), (0, 3), "3 flows a run were not over (theirs)"),
+    ],
+)
+def test_reproduced_is_a_lower_end_above_30_percent(
+    reduction: Estimate, flows: tuple[int, int], told: str
+) -> None:
+    assert why_not(reduction, *flows) == told
+
+
+@pytest.mark.parametrize(
+    ("keys", "number"),
+    [
+        ({}, None),
+        ({"core": {"detect_gap": False}, "policy": {"spray": "ecmp"}}, None),
+        ({"transport": "rc"}, "B1"),
+        ({"transport": {"name": "rc", "pfc": True}}, "B2"),
+        ({"transport": "irn"}, "B3"),
+        ({"transport": {"name": "irn", "spray": "random"}}, "B4"),
+        ({"core": {"fixed_interval": 100_000}}, "B5"),
+        ({"transport": "ndp"}, "B6"),
+        ({"transport": "uec"}, "B7"),
+        ({"transport": {"name": "rc", "spray": "flowlet"}}, "B8"),
+        ({"oracle": True, "policy": {"loss_signal": "drop"}}, "B9"),
+        ({"transport": "dcp"}, "B10"),
+    ],
+)
+def test_every_setting_is_ours_or_a_baseline(keys: dict[str, object], number: str | None) -> None:
+    experiment = Experiment.model_validate({"name": "test", "traffic": {}, **keys})
+    found = baseline_of(experiment.model_dump(mode="json"))
+    assert (found and found.number) == number
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small experiment, run."""
+    folder = tmp_path_factory.mktemp("claim")
+    (folder / "small.yaml").write_text(TEXT)
+    assert run_all(tasks_of(load_experiment(folder / "small.yaml")), folder, 1, print) == []
+    return folder
+
+
+def test_the_strongest_setting_of_a_baseline_counts_in_every_case(out: Path) -> None:
+    found = verdicts(load_runs(out))
+    assert [(each.case, each.baseline.number, each.of) for each in found] == [
+        *(("calm", "B1", 2), ("calm", "B3", 1)),
+        *(("lossy", "B1", 2), ("lossy", "B3", 1)),
+    ]
+    assert found[2].setting == "lossy: hasty", "5 ms without a word are slower than 100 us"
+    assert found[2].seeds == 3 and found[2].ours < found[2].theirs
+    for baseline, reproduced in over_all(found).items():
+        assert reproduced == all(each.reproduced for each in found if each.baseline == baseline)
+
+
+def test_the_report_tells_verdicts_and_marks_who_missed_an_anchor(out: Path, tmp_path: Path) -> None:
+    for run in (out / "runs").glob("lossy*"):
+        (tmp_path / run.name).symlink_to(run)
+    done = CliRunner().invoke(app, ["report", str(tmp_path), "--claim"], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    assert "The claim is " in done.output
+    assert f"lossy: irn {MARK}" in done.output and f"{MARK} B3, IRN, ECMP: " in done.output
+    assert f"hasty {MARK}" not in done.output
+    page = (tmp_path / "report.html").read_text()
+    assert "The claim is " in page and f"irn {MARK}" in page
+    assert page.count("<svg") == 2, "two measures"
+    assert f"| irn {MARK} |" in (tmp_path / "cases.md").read_text()
+
+
+def test_what_is_no_claim_is_told(out: Path) -> None:
+    runs = load_runs(out)
+    with pytest.raises(RunError, match=r"calm: .* here are 0"):
+        verdicts({name: those for name, those in runs.items() if "ours" not in name})
