@@ -74,6 +74,17 @@ def test_lengths_that_differ_are_named() -> None:
         assert "counts 4,4,4" in end["message"] and "counts 4,5,3" in end["message"]
 
 
+def test_masks_that_differ_are_named() -> None:
+    """As many elements, one of them another one."""
+    most, last = [["sparse_all_reduce", 20, "float32", mask] for mask in ([1, 2, 3], [1, 2, 4])]
+    then = ["barrier", 0, "int8", ""]
+    with Job(3, "calls", {"ranks": [[most, then], [most, then], [last, then]]}) as job:
+        ends = job.ends(timeout=20)
+    assert {end["error"] for end in ends} == {"MismatchError"}, ends
+    for end in ends:
+        assert "sparse_all_reduce(sum, 3 x float32, halving_doubling, of 20, mask #" in end["message"]
+
+
 @pytest.mark.parametrize(
     ("sent", "received"),
     [

@@ -300,6 +300,10 @@ def calls(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
             case "all_to_all_v":
                 array = np.ones(sum(how[0]), dtype)
                 handles.append(comm.all_to_all_v(array, *how, wait=wait))
+            case "sparse_all_reduce":
+                mask = np.zeros(count, bool)
+                mask[how] = True
+                handles.append(comm.sparse_all_reduce(array, mask, wait=wait))
             case "reduce":
                 handles.append(comm.reduce(array, root=how, wait=wait))
             case "all_gather":

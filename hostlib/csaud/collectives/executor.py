@@ -22,6 +22,8 @@ from csaud.flight.record import Record
 Array = npt.NDArray[Any]
 
 _NEW_DATA = 4  # criticality classes of the protocol
+URGENT = 1
+"""Class of messages that much else waits for."""
 _CONTROL = 0
 _NUMBERS = 1 << 32  # of collectives; then they begin again
 _REMEMBERED = 256  # collectives
@@ -81,6 +83,7 @@ class Collective:
         comm: communicator.
         marks: added to each message's step and chunk (csaud.collectives.signature).
         times: what earlier runs took; learns from each run.
+        cls: criticality class of its messages; None: what its schedule asks for.
     """
 
     def __init__(
@@ -93,13 +96,15 @@ class Collective:
         comm: int = 0,
         marks: tuple[int, int] = (0, 0),
         times: StepTimes | None = None,
+        cls: int | None = None,
     ) -> None:
         self.schedule = schedule
         self.itemsize = element.itemsize
         self.times = times if times is not None else StepTimes()
+        usual = _CONTROL if schedule.barrier else _NEW_DATA
         self.native = _core.Collective(
             compiled(schedule), element.itemsize, list(ranks), comm, *marks,
-            _CONTROL if schedule.barrier else _NEW_DATA, schedule.barrier,
+            usual if cls is None else cls, schedule.barrier,
             reduce.native if reduce else "", element.name if reduce else "", self.times,
         )  # fmt: skip
 

@@ -28,7 +28,16 @@ _BUILDERS: dict[str, Builder] = {
 
 _CALLS = frozenset(
     [name.partition(".")[0] for name in _BUILDERS]
-    + ["all_to_all", "gather", "scatter", "transfer"]
+    + [
+        "all_to_all",
+        "gather",
+        "scatter",
+        "transfer",
+        "sparse_all_reduce",
+        "sparse_reduce_scatter",
+        "sparse_all_gather",
+        "all_gather_mask",
+    ]  # fmt: skip
     + [f"{name}_v" for name in ("all_gather", "all_to_all", "gather", "reduce_scatter", "scatter")]
 )
 """Names that the library's own calls go by."""

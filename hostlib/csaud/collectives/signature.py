@@ -22,11 +22,11 @@ _CODES = 1 << _CODE
 
 _REDUCING = (
     "all_reduce.ring", "all_reduce.halving_doubling", "reduce.ring", "reduce.tree", "reduce_scatter",
-    "reduce_scatter_v",
+    "reduce_scatter_v", "sparse_all_reduce", "sparse_reduce_scatter",
 )  # fmt: skip
 _MOVING = (
     "all_gather", "all_gather_v", "all_to_all", "all_to_all_v", "broadcast", "gather", "gather_v", "scatter",
-    "scatter_v", "transfer",
+    "scatter_v", "sparse_all_gather", "all_gather_mask", "transfer",
 )  # fmt: skip
 _KNOWN = [
     *((name, op, dtype) for name in _REDUCING for op, how in REDUCTIONS.items() for dtype in how.dtypes),

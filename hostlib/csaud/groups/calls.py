@@ -75,6 +75,8 @@ class Calls:
         epilogues: Sequence[Epilogue] = (),
         fixed: bool = True,
         key: Hashable = None,
+        agreed: str = "",
+        cls: int | None = None,
     ) -> Any:
         """One collective.
 
@@ -82,18 +84,22 @@ class Calls:
             fresh: the result is not the caller's array, so a Handle comes with it.
             epilogues: called in this order when it has ended.
             fixed: `call` and `key` say all of which the schedule depends.
+            agreed: what else must be the same on all ranks and is another thing each time, in words; then not
+                `fixed`.
+            cls: criticality of its messages; None: as usual.
         """
         job = self._job
         limit = job.limit(wanted.timeout)
+        named = call._replace(detail=agreed) if agreed else call
         with job.lock:
             self._check_usable()
 
             def make(times: StepTimes) -> Collective:
-                return self._make(call, build, element, self._number, reduce, times)
+                return self._make(named, build, element, self._number, reduce, times, cls)
 
             collective = job.prepared.of((self._number, call, key), make, fixed=fixed)
             number = self._collectives
-            record = Record(self._number, number, call, data.nbytes, self.ranks, limit=limit)
+            record = Record(self._number, number, named, data.nbytes, self.ranks, limit=limit)
             execution = self._execution(record, collective, number, data, source, epilogues)
             self._collectives += 1
             if not wanted.wait:
@@ -162,11 +168,13 @@ class Calls:
 
     def _make(
         self, call: Call, build: Build, element: ElementType, comm: int, reduce: Reduction | None,
-        times: StepTimes,
+        times: StepTimes, cls: int | None = None,
     ) -> Collective:  # fmt: skip
         schedule = build()
         mark = marks(call, schedule, self._longest(element))
-        return Collective(schedule, element, reduce, ranks=self.ranks, comm=comm, marks=mark, times=times)
+        return Collective(
+            schedule, element, reduce, ranks=self.ranks, comm=comm, marks=mark, times=times, cls=cls
+        )
 
     def _execution(
         self, record: Record, collective: Collective, number: int, data: Array, source: Array | None,

@@ -12,9 +12,10 @@ from csaud.groups.exchanging import Exchanging
 from csaud.groups.job_state import LAST_NUMBER
 from csaud.groups.moving import Moving
 from csaud.groups.reducing import Reducing
+from csaud.groups.sparse import Sparse
 
 
-class Group(Reducing, Moving, Exchanging, Direct, Custom):
+class Group(Reducing, Sparse, Moving, Exchanging, Direct, Custom):
     """Collectives among `size` ranks, which call the same ones in the same order.
 
     Each collective blocks until it has ended, or with `wait=False` returns a Handle at once. Several may be
