@@ -112,7 +112,7 @@ RETRANSMISSIONS = ("rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe")
 
 @pytest.mark.parametrize("lost", [1, 4])
 def test_exact_where_masks_are_lost_or_values(lost: int) -> None:
-    """Eight ranks; of packets of one class of criticality 20 % are lost: that of masks alone, or of bulk data."""
+    """Eight ranks; of packets of one class of criticality 20 % are lost: of masks alone, or of bulk data."""
     count = 40_000
     run = VirtualRun(intent("random", 0, "trim", seed=11))
     inputs = [values(rank, count, "float32") for rank in range(8)]

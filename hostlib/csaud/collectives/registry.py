@@ -37,7 +37,7 @@ _CALLS = frozenset(
         "sparse_reduce_scatter",
         "sparse_all_gather",
         "all_gather_mask",
-    ]  # fmt: skip
+    ]
     + [f"{name}_v" for name in ("all_gather", "all_to_all", "gather", "reduce_scatter", "scatter")]
 )
 """Names that the library's own calls go by."""

@@ -172,7 +172,7 @@ class _Under:
         self._places: npt.NDArray[np.intp] = np.flatnonzero(flat)
         self._size = flat.size
         self.count = self._places.size
-        self.words = f"of {flat.size}, mask #{zlib.crc32(np.packbits(flat)):08x}"
+        self.words = f"of {flat.size}, mask #{zlib.crc32(np.packbits(flat).data):08x}"
 
     def counts(self, size: int) -> tuple[int, ...]:
         """How many lie in the part of each of `size` ranks."""
