@@ -112,6 +112,20 @@ def test_a_directory_without_a_fabric_gets_the_one_that_is_named() -> None:
         with controller_process(empty, "--fabric", str(file)):
             wait_programmed(empty.control_socket, PATIENCE_S)
             assert empty.fabric() == run.fabric()
+        with controller_process(empty, "--fabric", str(file)):  # as a unit of systemd has it: the same again
+            wait_programmed(empty.control_socket, PATIENCE_S)
+
+
+def test_a_run_has_one_fabric_and_another_that_is_named_is_refused() -> None:
+    with run_directory() as run:
+        file = run.path / "other.json"
+        file.write_text(leaf_spine(3, 2).to_json())
+        before = run.fabric_file.read_bytes()
+        with controller_process(run, "--fabric", str(file)) as refused:
+            assert refused.wait() == 2
+            assert "other.json: " in refused.log and "switches added: l3" in refused.log
+            assert "csaud fabric apply" in refused.log
+        assert run.fabric_file.read_bytes() == before
 
 
 def test_a_mistake_in_a_fabric_file_is_told_with_file_and_line() -> None:

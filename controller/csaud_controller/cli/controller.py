@@ -14,7 +14,7 @@ from csaud_runs.directory import is_served
 from pydantic import ValidationError
 
 from csaud_controller.base.units import parse_duration
-from csaud_controller.base.yamlfile import load_model
+from csaud_controller.base.yamlfile import FieldError, load_model
 from csaud_controller.cli.common import (
     JsonOption,
     RunOption,
@@ -27,6 +27,7 @@ from csaud_controller.cli.common import (
     request,
 )
 from csaud_controller.control.client import ControlError, wait_programmed
+from csaud_controller.control.fabric_change import following, in_words, wiring_changes
 from csaud_controller.control.peers import UnknownGroupError, group_id
 from csaud_controller.inventory import ClientTls, Fabric, load_fabric
 from csaud_controller.policy.ending import begun
@@ -52,7 +53,7 @@ def _interval(option: str, text: str) -> float:
 def run(
     run: RunOption = None,
     fabric: Annotated[
-        Path | None, typer.Option(help="Inventory to control instead of the run's fabric.json.")
+        Path | None, typer.Option(help="Inventory of a run that has none yet; else it has to be the run's.")
     ] = None,
     policy: Annotated[Path | None, typer.Option(help="YAML file with the policy to begin with.")] = None,
     spray: Annotated[SprayMode | None, typer.Option(help="Spray mode to begin with.")] = None,
@@ -159,12 +160,30 @@ def _run_and_fabric(run: Path | None, file: Path | None) -> tuple[RunDir, Fabric
     """With --fabric, the directory named by --run need not hold a fabric yet: it gets this one."""
     if file is None or run is None or (run / "fabric.json").exists():
         found = find_run(run)
-        return found, found.fabric() if file is None else found.with_sockets(load_fabric(file))
+        if file is not None:
+            _is_that_of(found, file)
+        return found, found.fabric()
     found = RunDir(run.absolute())
     inventory = found.with_sockets(load_fabric(file))
     found.path.mkdir(parents=True, exist_ok=True)
     found.fabric_file.write_text(inventory.to_json())
     return found, inventory
+
+
+def _is_that_of(run: RunDir, file: Path) -> None:
+    """Two files that say which fabric a run has would be one too many: hosts, counters and the next start go by
+    the run's own."""
+    old, new = run.fabric(), run.with_sockets(load_fabric(file))
+    try:
+        is_same = following(old, old) == following(old, new)
+    except FieldError:
+        is_same = False
+    if not is_same:
+        what = in_words(wiring_changes(old, new)) or ["settings, not the wiring"]
+        raise UnknownName(
+            f"--fabric {file}: {run.fabric_file} is another ({'; '.join(what)}): start without --fabric, then"
+            f" `csaud fabric apply {file}` changes it while switches forward"
+        )
 
 
 def _client_tls(options: dict[str, Any]) -> ClientTls:
