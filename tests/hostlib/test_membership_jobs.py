@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.hostlib.jobs import Job, free_port, run
+from tests.hostlib.jobs import Job, run
+from tests.support.etcd import HOST, etcd
 
-HOST = "127.0.0.1"
 SETTINGS = {"mode": "udp", "dead_after": 1.0}
 COUNT = 10_000
 
@@ -85,22 +85,6 @@ def test_no_quorum_is_left_and_nobody_else_says_so() -> None:
         for end in job.ends([3, 4]):
             assert end["error"] == "NoQuorum", end
             assert end["message"].startswith("ranks 0, 1 and 2 of 5 were not met within 3 s")
-
-
-@contextlib.contextmanager
-def etcd(folder: Path) -> Iterator[str]:
-    clients, peers = (f"http://{HOST}:{free_port(HOST)}" for _ in range(2))
-    command = [
-        "etcd", "--data-dir", str(folder), "--log-level", "warn",
-        "--listen-client-urls", clients, "--advertise-client-urls", clients,
-        "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
-        "--initial-cluster", f"default={peers}",
-    ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield clients.replace("http", "etcd")
-        finally:
-            process.kill()
 
 
 HOLDS_A_STORE = """

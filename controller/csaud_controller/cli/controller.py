@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
 from ipaddress import IPv4Network
 from pathlib import Path
@@ -29,6 +30,8 @@ from csaud_controller.cli.common import (
 from csaud_controller.control.client import ControlError, wait_programmed
 from csaud_controller.control.fabric_change import following, in_words, wiring_changes
 from csaud_controller.control.peers import UnknownGroupError, group_id
+from csaud_controller.desired.etcd import Etcd, parse_place, tls_context
+from csaud_controller.desired.shared import SharedStore
 from csaud_controller.inventory import ClientTls, Fabric, load_fabric
 from csaud_controller.policy.ending import begun
 from csaud_controller.policy.faults import FaultRule, Faults
@@ -97,6 +100,24 @@ def run(
             help="Take them from there, too, such as 192.168.1.0/24; else: fabric's hosts only.",
         ),
     ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            metavar="etcd://HOST:PORT,...",
+            help="What is asked for is kept there: of several controllers one is primary, others stand by.",
+        ),
+    ] = None,
+    store_cacert: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Who signed the store's certificate; without: no TLS."),
+    ] = None,
+    store_cert: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Certificate for a store that asks for one.")
+    ] = None,
+    store_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Its private key.")] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Of this controller among several; default: HOST:DIR.")
+    ] = None,
     group: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Its members may use controller.sock, beside its user and root."),
@@ -130,9 +151,32 @@ def run(
                     socket_group=_group(group),
                     report_networks=tuple(map(_network, reports_from or ())),
                     reports=None if reports is None else _endpoint(reports),
+                    shared=_store(found, inventory, store, (store_cacert, store_cert, store_key), name),
                 )
             )
         )
+
+
+def _store(
+    run: RunDir,
+    fabric: Fabric,
+    place: str | None,
+    tls: tuple[Path | None, Path | None, Path | None],
+    name: str | None,
+) -> SharedStore | None:
+    cacert, cert, key = tls
+    if (cert is None) != (key is None) or (cert is not None and cacert is None):
+        raise UnknownName("--store-cert, --store-key and --store-cacert belong together: give all")
+    if place is None:
+        if cacert is not None or name is not None:
+            raise UnknownName("--store-cacert and --name are of controllers with a --store")
+        return None
+    try:
+        found = parse_place(place, f"csaud/{fabric.name}")
+    except ValueError as error:
+        raise UnknownName(f"--store: {error}") from None
+    etcd = Etcd(found, None if cacert is None else tls_context(cacert, cert, key))
+    return SharedStore(etcd, found.prefix, name or f"{socket.gethostname()}:{run.path}")
 
 
 def _group(name: str | None) -> int | None:
@@ -171,8 +215,8 @@ def _run_and_fabric(run: Path | None, file: Path | None) -> tuple[RunDir, Fabric
 
 
 def _is_that_of(run: RunDir, file: Path) -> None:
-    """Two files that say which fabric a run has would be one too many: hosts, counters and the next start go by
-    the run's own."""
+    """Two files that say which fabric a run has would be one too many: hosts, counters and the next start go
+    by the run's own."""
     old, new = run.fabric(), run.with_sockets(load_fabric(file))
     try:
         is_same = following(old, old) == following(old, new)
@@ -235,6 +279,12 @@ def status(run: RunOption = None, as_json: JsonOption = False) -> None:
     """Whether a controller runs, and whether it has every switch in hand."""
     with errors():
         found, answer = request(run, "status")
+        if "status" not in answer:
+            standing_by = {"run": str(found.path), "pid": answer["pid"], "primary": answer["primary"]}
+            primary = answer["primary"] or "none"
+            text = f"controller {answer['pid']} of {found.path} stands by; {primary} is primary"
+            emit(standing_by, as_json, lambda console: console.print(text, soft_wrap=True, markup=False))
+            return
         switches = answer["status"]["switches"]
         waiting = [name for name, switch in switches.items() if not switch["in_sync"]]
         refused = {name: switch["refused"] for name, switch in switches.items() if switch["refused"]}

@@ -30,7 +30,11 @@ class ConflictError(RefusedError):
     """What the request changes was changed by somebody else since its revision was read."""
 
 
-_ERRORS = {"conflict": ConflictError, "failed": ControlError}
+class StandsByError(ControlError):
+    """Another controller is primary; the text says which."""
+
+
+_ERRORS = {"conflict": ConflictError, "failed": ControlError, "standby": StandsByError}
 """By `kind` of an answer; others are refusals."""
 
 

@@ -6,6 +6,7 @@ import asyncio
 import logging
 import signal
 import time
+from collections.abc import Callable
 from ipaddress import IPv4Network
 from pathlib import Path
 
@@ -14,9 +15,12 @@ from csaud_runs.directory import is_served
 from csaud_controller.control.client import ControlError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.server import ControlServer
+from csaud_controller.control.turns import Turns, tell_when_programmed
 from csaud_controller.desired import store
 from csaud_controller.desired.changes import differences
-from csaud_controller.desired.history import History, Record
+from csaud_controller.desired.history import History, Record, Revisions
+from csaud_controller.desired.keeper import Save
+from csaud_controller.desired.shared import SharedStore
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
@@ -38,6 +42,7 @@ async def serve(
     take_over: bool = False,
     socket_group: int | None = None,
     report_networks: tuple[IPv4Network, ...] = (),
+    shared: SharedStore | None = None,
 ) -> None:
     """Control `fabric` until SIGTERM, SIGINT or a request to stop.
 
@@ -48,7 +53,9 @@ async def serve(
     ControlError: one already runs; nothing of it is changed.
 
     The desired state is that of desired.json, if an earlier controller of this run left one; `intent`
-    replaces it. `take_over`: take switches that another run directory's controller had, too.
+    replaces it. `take_over`: take switches that another run directory's controller had, too. With
+    `shared`, the desired state is there, and all of these are only what it begins with; as long as another
+    controller is primary, this one stands by.
     """
     if is_served(run.control_socket):
         raise ControlError(f"a controller already runs: {run.control_socket} is in use")
@@ -59,48 +66,63 @@ async def serve(
         stored = stored.model_copy(update={"intent": asked, "revision": stored.revision + 1})
     election_id = max(stored.election_id + 1, int(time.time()) if take_over else 0)
     stored = stored.model_copy(update={"election_id": election_id})
-    controller = FabricController(
-        fabric,
-        target.find_program(program),
-        target,
-        stored=stored,
-        save=lambda changed: store.save(run.desired_file, changed),
-        save_fabric=lambda changed: store.replace_file(run.fabric_file, changed.to_json()),
-        probe_interval_s=probe_interval_s,
-        audit_s=audit_s,
-        history=(history := History(run.history_file)),
-    )
-    what = differences(before.intent, asked) or ["as it was when the controller started"]
-    await history.begin(Record(stored.revision, now, "controller", what, "", asked))
-    store.save(run.desired_file, stored)
+
+    def made(
+        fabric: Fabric,
+        stored: store.Stored,
+        save: Save,
+        save_fabric: Callable[[Fabric], None],
+        history: Revisions,
+    ) -> FabricController:
+        return FabricController(
+            fabric,
+            target.find_program(program),
+            target,
+            stored=stored,
+            save=save,
+            save_fabric=save_fabric,
+            probe_interval_s=probe_interval_s,
+            audit_s=audit_s,
+            history=history,
+        )
+
+    def save_fabric(changed: Fabric) -> None:
+        store.replace_file(run.fabric_file, changed.to_json())
+
+    if shared is None:
+        history = History(run.history_file)
+        controller = made(
+            fabric, stored, lambda changed: store.save(run.desired_file, changed), save_fabric, history
+        )
+        what = differences(before.intent, asked) or ["as it was when the controller started"]
+        await history.begin(Record(stored.revision, now, "controller", what, "", asked))
+        store.save(run.desired_file, stored)
     server = ControlServer(
-        controller, run.control_socket, reports, group=socket_group, report_networks=report_networks
+        None if shared else controller,
+        run.control_socket,
+        reports,
+        group=socket_group,
+        report_networks=report_networks,
     )
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, server.stopped.set)
-    started = time.monotonic()
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(controller.run()),
-                group.create_task(_tell_when_programmed(controller, started)),
-            ]
+            if shared is None:
+                work = group.create_task(_control(controller))
+            else:
+                turns = Turns(shared, server, fabric, stored, made, save_fabric)
+                work = group.create_task(turns.take())
             await server.serve()
-            for task in tasks:
-                task.cancel()
+            work.cancel()
     finally:
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
     LOG.info("stopped; the switches keep their tables")
 
 
-async def _tell_when_programmed(controller: FabricController, started: float) -> None:
-    generation = controller.generation
-    pending = await controller.wait_applied(generation, 30)
-    if pending:
-        reasons = ", ".join(f"{name} ({why})" for name, why in pending.items())
-        LOG.warning("not programmed after 30 s: %s", reasons)
-    else:
-        seconds = time.monotonic() - started
-        LOG.info("%d switches hold their tables after %.3f s", len(controller.tasks), seconds)
+async def _control(controller: FabricController) -> None:
+    async with asyncio.TaskGroup() as group:
+        group.create_task(controller.run())
+        group.create_task(tell_when_programmed(controller))

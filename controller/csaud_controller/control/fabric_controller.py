@@ -24,7 +24,7 @@ from csaud_controller.control.gathering import Gathering
 from csaud_controller.control.sessions import Sessions
 from csaud_controller.control.wanted import Wanted
 from csaud_controller.desired.changes import Changes, differences
-from csaud_controller.desired.history import History, HistoryError, Record
+from csaud_controller.desired.history import History, HistoryError, Record, Revisions
 from csaud_controller.desired.keeper import Keeper, NotKeptError, Save
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
@@ -74,11 +74,11 @@ class FabricController:
         save_fabric: Callable[[Fabric], None] = lambda fabric: None,
         probe_interval_s: float = 0.15,
         audit_s: float = 3.0,
-        history: History | None = None,
+        history: Revisions | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         stored = stored or Stored()
-        self.history = history or History()
+        self.history: Revisions = history or History()
         self._clock = clock
         self.fabric, self.artifacts, self.target = fabric, artifacts, target
         self.intent = stored.intent
@@ -208,7 +208,7 @@ class FabricController:
                 try:
                     await asyncio.to_thread(self._save_fabric, wanted.fabric)
                 except OSError as error:
-                    raise NotKeptError(f"it cannot be kept on disk: {error}") from None
+                    raise NotKeptError(f"it cannot be kept: {error}") from None
             # from here on nothing is waited for: all of it takes effect at once
             self.revision += 1
             self.generation += 1
@@ -222,6 +222,10 @@ class FabricController:
             self._follow()
             self._sessions.follow(self._group, tasks)
             return self.generation
+
+    def keep(self) -> None:
+        """Save what is current, should it not be."""
+        self._keeper.soon()
 
     def plan_fabric(self, fabric: Fabric) -> dict[str, Any]:
         """What `change_fabric` would change, as JSON values; its errors."""

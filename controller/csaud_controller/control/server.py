@@ -23,7 +23,13 @@ from pydantic import ValidationError
 
 from csaud_controller.base.yamlfile import mistake
 from csaud_controller.control.asker import asking
-from csaud_controller.control.client import APPLY_TIMEOUT_S, Answer, ConflictError, ControlError
+from csaud_controller.control.client import (
+    APPLY_TIMEOUT_S,
+    Answer,
+    ConflictError,
+    ControlError,
+    StandsByError,
+)
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.maintenance import Maintenance
 from csaud_controller.control.peers import Peer, Reporters, listen_at, peer_of
@@ -53,24 +59,47 @@ Ops = dict[str, Callable[[Request], Awaitable[Answer]]]
 
 class ControlServer:
     """Serves one FabricController at `path` until `stopped` is set; and path reports of hosts, alone, at
-    `reports`, host and port, where hosts have no such path.
+    `reports`, host and port, where hosts have no such path. Without a controller, another one is primary: it
+    says so, with the words of `primary`, until it is told to `lead` one.
     """
 
     def __init__(
         self,
-        controller: FabricController,
+        controller: FabricController | None,
         path: Path,
         reports: tuple[str, int] | None = None,
         *,
         group: int | None = None,
         report_networks: tuple[IPv4Network, ...] = (),
     ) -> None:
-        self._controller, self._path, self._reports, self._group = controller, path, reports, group
+        self._path, self._reports, self._group = path, reports, group
         self._report_networks = report_networks
-        self._known_reporters = Reporters(controller.fabric, report_networks)
+        self._known_reporters: Reporters | None = None
         self._reporting = 0
+        self.primary = ""
+        """Who is, while this controller stands by."""
         self.stopped = asyncio.Event()
-        self._ops: Ops = {
+        self._standing_by: Ops = {"status": self._status_of_none, "stop": self._stop}
+        self._leading: FabricController | None = None
+        self._ops: Ops = {}
+        self.lead(controller)
+
+    def lead(self, controller: FabricController | None) -> None:
+        """Answer for this controller from now on; None: for none."""
+        self._leading = controller
+        self._ops = self._standing_by if controller is None else self._ops_of(controller)
+
+    def _check_leads(self) -> FabricController:
+        if self._leading is None:
+            raise StandsByError(f"this controller stands by; {self.primary or 'none'} is primary")
+        return self._leading
+
+    @property
+    def _controller(self) -> FabricController:
+        return self._check_leads()
+
+    def _ops_of(self, controller: FabricController) -> Ops:
+        return {
             "status": self._status,
             "intent": self._intent,
             "policy.set": self._policy_set,
@@ -92,7 +121,7 @@ class ControlServer:
     @property
     def _reporters(self) -> Reporters:
         """Of the fabric as it is; made once for each."""
-        if self._known_reporters.fabric is not self._controller.fabric:
+        if self._known_reporters is None or self._known_reporters.fabric is not self._controller.fabric:
             self._known_reporters = Reporters(self._controller.fabric, self._report_networks)
         return self._known_reporters
 
@@ -124,14 +153,16 @@ class ControlServer:
     async def _user(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         peer = peer_of(writer.get_extra_info("socket"))
         if peer.is_allowed(self._group):
-            await self._client(reader, writer, self._ops, peer)
+            await self._client(reader, writer, None, peer)
         else:
             await self._turn_away(reader, writer, f"{peer} may not ask this controller")
 
     async def _reporter(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Hosts may ask for nothing else over the network: nothing that changes the fabric."""
         address = writer.get_extra_info("peername")[0]
-        if not self._reporters.may_connect(address):
+        if self._leading is None:
+            await self._turn_away(reader, writer, "another controller is primary")
+        elif not self._reporters.may_connect(address):
             await self._turn_away(reader, writer, f"{address} is no host of this fabric")
         elif self._reporting >= _MOST_REPORTERS:
             await self._turn_away(reader, writer, f"{_MOST_REPORTERS} connections are open already")
@@ -153,11 +184,16 @@ class ControlServer:
         writer.close()
 
     async def _client(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, ops: Ops, peer: Peer | None = None
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        ops: Ops | None,
+        peer: Peer | None = None,
     ) -> None:
+        """`ops`: what is answered; None: all that there is by then."""
         try:
             while line := await reader.readline():
-                answer = await self._answer(line, ops, peer)
+                answer = await self._answer(line, self._ops if ops is None else ops, peer)
                 writer.write(json.dumps(answer).encode() + b"\n")
                 await writer.drain()
         except (ConnectionError, ValueError) as error:  # ValueError: a line that never ends
@@ -172,6 +208,7 @@ class ControlServer:
             if peer is not None:
                 asking(peer.name, peer.may_speak_for_others, request.get("asker"))
             if op is None:
+                self._check_leads()
                 raise ValueError(f"unknown op {request['op']!r}; expected one of {', '.join(ops)}")
             return {"ok": True, **await op(request)}
         except ValidationError as error:
@@ -182,6 +219,8 @@ class ControlServer:
             return _refusal(f"the request lacks {error}")
         except ConflictError as error:
             return _refusal(str(error), "conflict")
+        except StandsByError as error:
+            return _refusal(str(error), "standby")
         except CountersError as error:
             return _refusal(str(error), "failed")
         except (NotKeptError, HistoryError, TlsError, ArtifactsError) as error:
@@ -189,6 +228,9 @@ class ControlServer:
 
     async def _status(self, request: Request) -> Answer:
         return {"pid": os.getpid(), "status": self._controller.status(), **await self._intent(request)}
+
+    async def _status_of_none(self, request: Request) -> Answer:
+        return {"pid": os.getpid(), "primary": self.primary}
 
     async def _intent(self, request: Request) -> Answer:
         found = self._controller

@@ -7,10 +7,10 @@ import json
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from csaud_controller.policy.intent import Intent
 
@@ -46,6 +46,17 @@ class Record:
     def as_json(self) -> dict[str, Any]:
         """JSON values."""
         return {**vars(self), "intent": self.intent.model_dump(mode="json")}
+
+
+class Revisions(Protocol):
+    """A history, wherever it is."""
+
+    async def begin(self, now: Record) -> None: ...
+    def recorded(self, record: Record) -> AbstractAsyncContextManager[None]: ...
+    async def newest(self, limit: int) -> list[dict[str, Any]]: ...
+    async def at(self, revision: int) -> Record: ...
+    async def before(self, intent: Intent, now: float) -> Record: ...
+    async def close(self) -> None: ...
 
 
 class History:

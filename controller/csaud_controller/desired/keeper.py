@@ -38,7 +38,7 @@ class Keeper:
         try:
             await asyncio.get_running_loop().run_in_executor(self._disk, self._save, stored)
         except OSError as error:
-            raise NotKeptError(f"it cannot be kept on disk: {error}") from None
+            raise NotKeptError(f"it cannot be kept: {error}") from None
         self._kept, self.error = stored, ""
 
     def soon(self) -> None:

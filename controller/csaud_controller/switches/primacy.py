@@ -1,0 +1,75 @@
+"""Who is primary at the switches, as one hears who never is: a stream without an election id is a backup for
+ever (P4Runtime 1.4, section 5.3), and is told when the primary comes and goes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from finsy.proto import U128, p4r, p4r_grpc
+
+from csaud_controller.inventory import Fabric
+from csaud_controller.switches.tls import credentials
+
+_AGAIN_S = 1.0
+_OPTIONS = [("grpc.keepalive_time_ms", 600_000), ("grpc.keepalive_timeout_ms", 700)]
+
+
+class Primacy:
+    """Of all switches of a fabric. `changed` is called whenever one says something else than before."""
+
+    def __init__(self, fabric: Fabric, changed: Callable[[], None]) -> None:
+        self._fabric, self._changed = fabric, changed
+        self._ids: dict[str, int | None] = {}
+        """Of switches that a stream stands to: the primary's election id, or None where there is none."""
+        self._had: dict[str, int] = {}
+        """The last that each had."""
+
+    async def watch(self) -> None:
+        """Until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for name in self._fabric.switches:
+                group.create_task(self._follow(name), name=f"primacy of {name}")
+
+    def lost(self, term: int) -> bool:
+        """Whether the controller of this term is gone from all switches that it was primary of, as far as
+        they can be asked, and nobody else is there."""
+        had = [name for name, id_ in self._had.items() if id_ == term and name in self._ids]
+        return bool(had) and all(id_ is None for id_ in self._ids.values())
+
+    async def _follow(self, name: str) -> None:
+        while True:
+            with contextlib.suppress(grpc.RpcError):
+                await self._listen(name)
+            self._ids.pop(name, None)
+            self._changed()
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _listen(self, name: str) -> None:
+        async with self._channel(name) as channel:
+            stream = p4r_grpc.P4RuntimeStub(channel).StreamChannel()
+            hello = p4r.MasterArbitrationUpdate(device_id=self._fabric.switches[name].device_id)
+            await stream.write(p4r.StreamMessageRequest(arbitration=hello))
+            while (answer := await stream.read()) is not grpc.aio.EOF:
+                if answer.WhichOneof("update") == "arbitration":
+                    self._told(name, answer.arbitration)
+
+    def _told(self, name: str, update: Any) -> None:
+        if update.status.code == grpc.StatusCode.ALREADY_EXISTS.value[0]:
+            self._ids[name] = self._had[name] = U128.decode(update.election_id)
+        else:
+            self._ids[name] = None
+        self._changed()
+
+    def _channel(self, name: str) -> Any:
+        untyped: Any = grpc.aio
+        address, tls = self._fabric.switches[name].p4runtime or "", credentials(self._fabric, name)
+        if tls is None:
+            return untyped.insecure_channel(address, options=_OPTIONS)
+        override = (
+            [("grpc.ssl_target_name_override", tls.target_name_override)] if tls.target_name_override else []
+        )
+        return untyped.secure_channel(address, tls.to_client_credentials(), options=_OPTIONS + override)
