@@ -91,6 +91,19 @@ def test_losses_of_training_are_those_of_a_run_without_faults(fabric, tmp_path, 
     assert len(json.loads(losses)) == 10
 
 
+def test_recover_has_the_weights_of_a_run_without_deaths():
+    said = []
+    for deaths in ("0", "2"):
+        command = [sys.executable, str(EXAMPLES / "recover.py"), "--deaths", deaths]
+        launcher = [sys.executable, "-m", "csaud", "recover", "--workers", "4", "--returns", "1", "--"]
+        done = subprocess.run([*launcher, *command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said.append(done.stdout)
+    assert [text.count("killed by SIGKILL") for text in said] == [0, 2]
+    undisturbed, disturbed = (re.findall(r"weights \w{16}$", text, re.MULTILINE) for text in said)
+    assert undisturbed == disturbed != []
+
+
 def test_every_example_is_in_the_list_and_is_tried_here():
     names = {path.name for path in EXAMPLES.glob("*.py")}
     assert names == set(re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(), re.MULTILINE))

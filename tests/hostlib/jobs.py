@@ -70,6 +70,16 @@ class Worker:
             if told["event"] == event:
                 return told
 
+    def events(self, event: str) -> list[Event]:
+        """Those of this name that it has told so far; all, once it has ended."""
+        if self.process.poll() is not None:
+            self._readers[0].join()
+        told = [self._events.get() for _ in range(self._events.qsize())]
+        self._seen += [one for one in told if one is not None]
+        if None in told:
+            self._events.put(None)
+        return [one for one in self._seen if one["event"] == event]
+
     def send_line(self, line: str) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(line + "\n")

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from csaud.cli import devices as device_commands
 from csaud.cli import flight as flight_command
+from csaud.cli import workers as workers_command
 from csaud.config import reading
 from csaud.errors import CsaudError
 from csaud.perf.command import app as perf_app
@@ -51,6 +52,7 @@ app.add_typer(perf_app, name="perf")
 app.add_typer(device_commands.device, name="device")
 app.command()(device_commands.doctor)
 app.command()(flight_command.flight)
+app.command()(workers_command.recover)
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:

@@ -169,6 +169,11 @@ class Communicator(Group):
         return self._membership.table.cards[self.rank].door
 
     @property
+    def doors(self) -> list[str]:
+        """Those of all ranks."""
+        return [card.door for card in self._membership.table.cards]
+
+    @property
     def newcomers(self) -> int:
         """How many processes wait at this rank's door for the next epoch; ranks may see different numbers."""
         return self._membership.newcomers

@@ -1,0 +1,73 @@
+"""Gradients in buckets: one-dimensional arrays of one element type, which are reduced one by one."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from csaud.errors import ConfigError
+
+Array = npt.NDArray[Any]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Place:
+    """Where a parameter's gradient is: its elements from `start` on in a bucket."""
+
+    bucket: int
+    start: int
+    shape: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Elements."""
+        return int(np.prod(self.shape, dtype=np.int64))
+
+
+class Buckets:
+    """How the gradients of parameters lie in buckets.
+
+    The last parameter comes first, since the backward pass has its gradient first.
+
+    Attributes:
+        places: by parameter.
+        sizes, dtypes: elements and element type by bucket.
+    """
+
+    def __init__(
+        self, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[npt.DTypeLike], bucket_bytes: int
+    ) -> None:
+        """
+        Args:
+            bucket_bytes: of a bucket, at least; a bucket ends with the parameter that makes it as large.
+        """
+        if not shapes:
+            raise ConfigError("recover: there are no parameters to train")
+        self.sizes: list[int] = []
+        self.dtypes: list[np.dtype[Any]] = []
+        found: dict[int, Place] = {}
+        for index in reversed(range(len(shapes))):
+            dtype = np.dtype(dtypes[index])
+            full = not self.sizes or self.sizes[-1] * self.dtypes[-1].itemsize >= bucket_bytes
+            if full or self.dtypes[-1] != dtype:
+                self.sizes.append(0)
+                self.dtypes.append(dtype)
+            place = Place(len(self.sizes) - 1, self.sizes[-1], tuple(shapes[index]))
+            self.sizes[-1] += place.size
+            found[index] = place
+        self.places = [found[index] for index in range(len(shapes))]
+
+    def make(self) -> list[Array]:
+        """New buckets, of no particular content."""
+        return [np.empty(size, dtype) for size, dtype in zip(self.sizes, self.dtypes, strict=True)]
+
+    def view(self, buckets: Sequence[Array], parameter: int) -> Array:
+        """A parameter's part, of its shape."""
+        place = self.places[parameter]
+        return buckets[place.bucket][place.start : place.start + place.size].reshape(place.shape)
+
+    def views(self, buckets: Sequence[Array]) -> list[Array]:
+        """All parameters' parts."""
+        return [self.view(buckets, parameter) for parameter in range(len(self.places))]

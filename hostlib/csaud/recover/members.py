@@ -1,0 +1,125 @@
+"""The ranks that a job has at a time, and how it goes on with those that are left."""
+
+import logging
+from collections.abc import Callable, Generator
+from typing import Any
+
+import numpy as np
+
+from csaud.errors import Aborted, CsaudError, PeerUnreachable, RendezvousError, Timeout
+from csaud.groups.communicator import Communicator
+from csaud.groups.group import Group
+from csaud.recover.planner import Agree, Answer, Holding, Plan, Planner, Question, StateLost
+
+log = logging.getLogger(__name__)
+
+DEATHS = (PeerUnreachable, Aborted, Timeout)
+"""What a rank's death or end looks like to the others."""
+
+
+class _Fewer(CsaudError):
+    """A rank took no part in an agreement."""
+
+
+class Members:
+    """The communicator of the epoch, and what its ranks agree on.
+
+    Args:
+        timeout: seconds within which all ranks that live come to a recovery: more than a rank computes
+            between two reductions.
+        watch: called with "shrink" and "settle" when that has begun.
+        hand_over: brings the states of ranks that are behind up to that of a source; called by all.
+
+    Attributes:
+        comm: all ranks of the epoch; `second`: the same ranks.
+    """
+
+    def __init__(
+        self,
+        comm: Communicator,
+        timeout: float,
+        watch: Callable[[str], object],
+        hand_over: Callable[[Group, Plan], None],
+    ) -> None:
+        self.comm = comm
+        self.second: Group = comm
+        self._timeout, self._watch, self._hand_over = timeout, watch, hand_over
+
+    def settle(self, planner: Planner, again: bool, admit: bool = False) -> Plan | None:
+        """Agree with the others on how to go on; after deaths meanwhile with those that are left.
+
+        Args:
+            again: somebody has died: in another epoch.
+            admit: newcomers, too, in another epoch.
+
+        Returns:
+            As `Planner.settle`.
+
+        Raises:
+            NoQuorum, Evicted: too few are left, or the others have gone on without this rank.
+            RendezvousError: nobody who is left has the job's state.
+        """
+        while True:
+            try:
+                if again or admit:
+                    self._watch("shrink" if again else "reform")
+                    change = self.comm.shrink if again else self.comm.reform
+                    self.comm = change(timeout=self._timeout)
+                self._watch("settle")
+                return self._run(planner)
+            except StateLost:
+                raise RendezvousError("recover: all ranks that had the job's state are gone") from None
+            except (*DEATHS, _Fewer) as error:
+                log.info("recover: rank %d of %d: %s", self.comm.rank, self.comm.size, error)
+                again = True
+
+    def end(self, newcomers: bool) -> int:
+        """End a stage: wait until all ranks are here.
+
+        Returns:
+            How many newcomers wait at one of them; 0 unless `newcomers`.
+        """
+        waiting = np.array([self.comm.newcomers if newcomers else 0], np.int64)
+        handle = self.comm.all_reduce(waiting, "max", wait=False)
+        self._watch("commit")
+        handle.wait()
+        return int(waiting[0])
+
+    def _run(self, planner: Planner) -> Plan | None:
+        asked: Generator[Question, Answer, Plan | None] = planner.settle(self.comm.rank)
+        try:
+            question = next(asked)
+            while True:
+                question = asked.send(self._answer(question))
+        except StopIteration as end:
+            plan: Plan | None = end.value
+        if plan is None:
+            return None
+        # What comes now goes over the fabric, and may fail at one rank and not at another one. In this epoch
+        # nothing is agreed on any more, or a rank would wait there for one that has left it.
+        self.second = self.comm.split(0) or self.comm
+        if plan.behind:
+            self._watch("state")
+            self._hand_over(self.comm, plan)
+            planner.brought_up()
+        return plan
+
+    def _answer(self, question: Question) -> Answer:
+        if isinstance(question, Agree):
+            value, failed = self.comm.agree(question.value, question.op, self._timeout)
+            if failed:
+                raise _Fewer(f"ranks {list(failed)} took no part")
+            return value
+        holding = question.holding
+        told = self.comm.all_gather_v(_bytes(holding))
+        return [_holding(part) for part in told]
+
+
+def _bytes(holding: Holding) -> Any:
+    width = (holding.computed.bit_length() + 7) // 8
+    return np.frombuffer(bytes([holding.standing]) + holding.computed.to_bytes(width, "little"), np.uint8)
+
+
+def _holding(told: Any) -> Holding:
+    raw = bytes(told)
+    return Holding(raw[0], int.from_bytes(raw[1:], "little"))

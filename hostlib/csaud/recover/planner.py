@@ -1,0 +1,213 @@
+"""Who computes which microbatch, what of a stage is kept after a death and what is done again; without I/O.
+
+A job is a row of stages. A stage has microbatches to be computed by anybody, once, and items (buckets of the
+gradient, say) that all ranks complete together; it is over when all ranks know that all have all items, so
+two ranks are never further apart than the end of one stage and the middle of the next one.
+"""
+
+import dataclasses
+import itertools
+from collections.abc import Generator, Sequence
+
+_UNKNOWN = 1 << 62  # the stage of a rank that is new and takes that of the others
+_ALL = -1  # every bit
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Agree:
+    """To be agreed on by all ranks of the epoch; the answer is the combined value."""
+
+    value: int
+    op: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Tell:
+    """What this rank holds, for all ranks; the answer is everybody's, by rank."""
+
+    holding: "Holding"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Holding:
+    """What a rank has.
+
+    Attributes:
+        standing: of its state: NONE, INITIAL or CURRENT.
+        computed: microbatches of the stage under way, a bit each.
+    """
+
+    standing: int
+    computed: int
+
+
+NONE, INITIAL, CURRENT = range(3)
+"""Of a rank's state: a newcomer's, of which nothing is to be used; that at the job's start; in force."""
+
+Question = Agree | Tell
+Answer = int | Sequence[Holding]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Plan:
+    """What is to be done in a stage from here on.
+
+    Attributes:
+        source: the rank whose state is that of the job.
+        behind: ranks that are to be given it.
+        shares: microbatches that each rank has yet to compute.
+        held: microbatches whose gradients each rank adds to the sum, when those are computed.
+    """
+
+    source: int
+    behind: tuple[int, ...]
+    shares: tuple[tuple[int, ...], ...]
+    held: tuple[frozenset[int], ...]
+
+
+class StateLost(Exception):
+    """No rank that is left has the job's state."""
+
+
+def divide(numbers: Sequence[int], world: int) -> tuple[tuple[int, ...], ...]:
+    """Consecutive parts by rank, whose sizes differ by one at most."""
+    size, longer = divmod(len(numbers), world)
+    starts = [rank * size + min(rank, longer) for rank in range(world + 1)]
+    return tuple(tuple(numbers[start:stop]) for start, stop in itertools.pairwise(starts))
+
+
+def plan(microbatches: int, holdings: Sequence[Holding]) -> Plan:
+    """The same at each rank, from what all hold.
+
+    Raises:
+        StateLost: all are newcomers.
+    """
+    best = max(holding.standing for holding in holdings)
+    if best == NONE:
+        raise StateLost
+    seen: set[int] = set()
+    held = []
+    for holding in holdings:  # none is counted twice, whatever ranks say
+        own = {number for number in range(microbatches) if holding.computed >> number & 1} - seen
+        seen |= own
+        held.append(own)
+    shares = divide([number for number in range(microbatches) if number not in seen], len(holdings))
+    return Plan(
+        source=next(rank for rank, holding in enumerate(holdings) if holding.standing == best),
+        behind=tuple(rank for rank, holding in enumerate(holdings) if holding.standing < CURRENT),
+        shares=shares,
+        held=tuple(frozenset(own | set(share)) for own, share in zip(held, shares, strict=True)),
+    )
+
+
+class Planner:
+    """One rank's place in the job.
+
+    Args:
+        stages: (microbatches, items) of each stage of a step.
+        standing: of this rank's state at the start.
+
+    Attributes:
+        stage: number of the stage under way, counted through all steps; None: not known yet.
+        done: its items that are complete here.
+        computed: its microbatches that this rank has computed.
+        todo: those that it has yet to compute.
+        plan: what all do; None: to be settled first.
+    """
+
+    def __init__(self, stages: Sequence[tuple[int, int]], standing: int) -> None:
+        self._stages = tuple(stages)
+        self.standing = standing
+        self.stage: int | None = None if standing == NONE else 0
+        self.plan: Plan | None = None
+        self.done: set[int] = set()
+        self.computed: set[int] = set()
+        self.todo: list[int] = []
+
+    @property
+    def step(self) -> int:
+        """Number of the step under way; 0 where that is not known yet."""
+        return (self.stage or 0) // len(self._stages)
+
+    @property
+    def items_left(self) -> list[int]:
+        """Items of the stage that are not complete."""
+        return [item for item in range(self._size()[1]) if item not in self.done]
+
+    def compute(self, number: int) -> None:
+        """This rank has computed a microbatch that was its to do."""
+        self.todo.remove(number)
+        self.computed.add(number)
+
+    def complete(self, item: int) -> None:
+        """An item is complete at this rank."""
+        self.done.add(item)
+
+    def advance(self, world: int, rank: int) -> None:
+        """All ranks have all items; this one enters the next stage. Among the same ranks all its microbatches
+        are divided anew; where it is not settled who they are, that comes first."""
+        assert self.stage is not None
+        self.stage += 1
+        settled = self.plan is not None
+        self._begin()
+        if settled:
+            nothing = Holding(CURRENT, 0)
+            self._follow(plan(self._size()[0], [nothing] * world), rank)
+
+    def settle(self, rank: int) -> Generator[Question, Answer, Plan | None]:
+        """What the ranks of a new epoch ask each other before they go on; each of them runs this at once.
+
+        Args:
+            rank: this rank in the epoch.
+
+        Returns:
+            The plan; None: all ranks have all items of this rank's stage, so it ends the stage, enters the
+            next one by `advance` and settles again there, where the others wait for it.
+
+        Raises:
+            StateLost: no rank that is left has the job's state.
+        """
+        self.plan = None
+        while True:
+            lowest = yield Agree(_UNKNOWN if self.stage is None else self.stage, "min")
+            assert isinstance(lowest, int)
+            there = self.stage == lowest
+            # A newcomer has nothing, and no stage has ended since it came. Others are further on.
+            mine = self._mask() if there else 0 if self.stage is None else _ALL
+            mask = yield Agree(mine, "and")
+            assert isinstance(mask, int)
+            if lowest == _UNKNOWN:
+                raise StateLost
+            items = self._size(lowest)[1]
+            if mask & ((1 << items) - 1) != (1 << items) - 1:
+                break
+            if there:
+                return None
+        if self.stage is None:
+            self.stage = lowest
+            self._begin()
+        self.done = {item for item in range(items) if mask >> item & 1}
+        computed = sum(1 << number for number in self.computed)
+        holdings = yield Tell(Holding(self.standing, computed))
+        assert not isinstance(holdings, int)
+        found = plan(self._size()[0], holdings)
+        self._follow(found, rank)
+        return found
+
+    def brought_up(self) -> None:
+        """This rank's state is that of the job."""
+        self.standing = CURRENT
+
+    def _follow(self, found: Plan, rank: int) -> None:
+        self.plan = found
+        self.todo = list(found.shares[rank])
+
+    def _begin(self) -> None:
+        self.done, self.computed, self.todo = set(), set(), []
+
+    def _mask(self) -> int:
+        return sum(1 << item for item in self.done)
+
+    def _size(self, stage: int | None = None) -> tuple[int, int]:
+        number = self.stage if stage is None else stage
+        return self._stages[(number or 0) % len(self._stages)]

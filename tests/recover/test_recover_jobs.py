@@ -1,0 +1,125 @@
+"""Workers killed in the middle of whatever they do: those that are left end with the weights and momenta of a
+run without deaths, bit by bit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import csaud
+import numpy as np
+import pytest
+from csaud.recover import start
+
+from tests.recover.jobs import Workers
+
+TASK = {"microbatches": 6, "steps": 4}
+SAMPLES = {(step, number) for step in range(TASK["steps"]) for number in range(TASK["microbatches"])}
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> str:
+    """Weights and momenta of one worker that does all the work."""
+    with Workers(1, TASK) as job:
+        return job.trained(set())[0]["state"]
+
+
+HALF = [
+    # one after the other; the second one while the others recover from the first one's death
+    {3: {"phase": "reduce", "step": 1}, 0: {"phase": "settle", "times": 2}},
+    {0: {"phase": "gather", "step": 1}, 3: {"phase": "optimizer", "step": 2}},
+    {1: {"phase": "forward", "step": 1}, 2: {"phase": "shrink"}},
+    {2: {"phase": "backward", "step": 1}, 3: {"phase": "commit", "step": 2}},
+]
+
+
+@pytest.mark.parametrize(
+    "deaths",
+    [
+        pytest.param(deaths, marks=[] if place < 2 else pytest.mark.thorough)
+        for place, deaths in enumerate(HALF)
+    ],
+    ids=lambda deaths: ", ".join(f"{rank} in {where['phase']}" for rank, where in deaths.items()),
+)
+def test_half_of_the_workers_die(deaths, undisturbed) -> None:
+    with Workers(4, TASK, deaths) as job:
+        ends = job.trained(set(deaths))
+        assert [end["state"] for end in ends] == [undisturbed] * 2
+        assert [(end["rank"], end["size"]) for end in ends] == [(0, 2), (1, 2)]
+        computed = job.computed()
+    assert set.union(*computed) == SAMPLES
+    living = [samples for rank, samples in enumerate(computed) if rank not in deaths]
+    assert not set.intersection(*living)
+
+
+def test_a_newcomer_takes_a_dead_workers_place(undisturbed) -> None:
+    own = {0: {"newcomer_at": 2}, 1: {"phase": "backward", "step": 1}}
+    with Workers(3, TASK, own) as job:
+        job.workers[0].wait_for("waits")
+        newcomer = job.newcomer()
+        ends = job.trained({1})
+        assert [end["state"] for end in ends] == [undisturbed] * 3
+        assert {end["size"] for end in ends} == {3}
+        assert newcomer.wait_for("step") == {"event": "step", "step": 3, "rank": 2, "size": 3}
+        assert set.union(*job.computed()) == SAMPLES
+
+
+@pytest.mark.thorough
+def test_in_any_order_the_weights_are_those_within_the_noise_of_rounding(undisturbed) -> None:
+    with Workers(4, {**TASK, "in_order": False}, HALF[0]) as job:
+        ends = job.trained(set(HALF[0]))
+    assert ends[0]["state"] == ends[1]["state"]
+    found, expected = (np.frombuffer(bytes.fromhex(s), "f4") for s in (ends[0]["state"], undisturbed))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_mistakes_are_named() -> None:
+    weights = np.zeros(3, np.float32)
+    for call, words in (
+        (lambda: start(0, [weights]), "recover: microbatches=0: expected 1 or more"),
+        (lambda: start(2, []), "recover: there are no parameters to train"),
+        (lambda: start(2, [[1.0]]), "recover: parameters and state are arrays of numpy that can be written"),
+        (
+            lambda: start(2, [weights], doors="@/nowhere"),
+            "recover: doors '@/nowhere': No such file or directory",
+        ),
+        (lambda: leave(weights), "recover: step 0 was left before its last microbatch"),
+        (
+            lambda: add(weights, [weights[:2]]),
+            "recover: gradients of shapes [(2,)], the parameters have [(3,)]",
+        ),
+        (lambda: add(weights), "recover: microbatch 0 was not added to its step"),
+    ):
+        with pytest.raises(csaud.ConfigError) as raised:
+            call()
+        assert str(raised.value) == words
+
+
+def leave(weights: np.ndarray) -> None:
+    with start(2, [weights], environ={}) as job:
+        for step in job.steps(2):
+            next(iter(step))
+
+
+def add(weights: np.ndarray, gradients: list[np.ndarray] | None = None) -> None:
+    with start(2, [weights], environ={}) as job:
+        for step in job.steps(2):
+            for _ in step:
+                if gradients is not None:
+                    step.add(gradients)
+
+
+def test_the_launcher_says_what_became_of_workers(tmp_path) -> None:
+    def launched(*command: str) -> subprocess.CompletedProcess[str]:
+        launcher = [sys.executable, "-m", "csaud", "recover", "-n", "2", "--", *command]
+        return subprocess.run(launcher, capture_output=True, text=True, check=False)
+
+    done = launched("sh", "-c", "test $RANK = 0 || kill -9 $$")
+    assert (done.returncode, done.stdout) == (0, "[worker 1] killed by SIGKILL\n")
+    done = launched("sh", "-c", "exit 3")
+    assert (done.returncode, done.stderr) == (1, "csaud recover: no worker came to the end of the job\n")
+    assert sorted(done.stdout.splitlines()) == [
+        f"[worker {rank}] ended with exit status 3" for rank in (0, 1)
+    ]
+    done = launched(str(tmp_path / "nothing"))
+    assert done.returncode == 1 and done.stderr.endswith("nothing: No such file or directory\n")
