@@ -50,17 +50,28 @@ def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: 
         assert [worker for worker in job.workers if any(e["event"] == "returned" for e in worker._seen)] == []
 
 
-def test_lengths_that_do_not_fit_together_are_named_by_who_expected_others() -> None:
-    """Rank 0 sends five elements, rank 1 expects six of it."""
-    calls = [[["all_to_all_v", 0, "int32", lengths]] for lengths in ([[0, 5], [0, 4]], [[4, 0], [6, 0]])]
-    with Job(2, "calls", {"ranks": [[*one, ["barrier", 0, "int8", ""]] for one in calls]}) as job:
+FULL = 512 * (256 - 32) // 4  # int32 of a message of the longest
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected", "nbytes"), [(5, 6, 24), (2 * FULL, FULL, 0), (FULL, 3 * FULL, 4 * FULL)]
+)
+def test_lengths_that_do_not_fit_together_are_named_by_who_expected_others(
+    sent: int, expected: int, nbytes: int
+) -> None:
+    """Rank 1 expects another number of elements of rank 0; also where either is so many full messages."""
+    calls = [
+        [["all_to_all_v", 0, "int32", lengths], ["barrier", 0, "int8", ""]]
+        for lengths in ([[0, sent], [0, 4]], [[4, 0], [expected, 0]])
+    ]
+    with Job(2, "calls", {"ranks": calls, "settings": {"mtu": 256}}) as job:
         ends = job.ends(timeout=20)
     assert ends[1]["error"] == "ProtocolError", ends
     assert (
-        "rank 0 sent what contradicts the collective: this rank expected a message of 24 bytes"
+        f"rank 0 sent what contradicts the collective: this rank expected a message of {nbytes} bytes"
         in (ends[1]["message"])
     )
-    assert ends[0]["error"] == "Aborted" and "24 bytes" in ends[0]["message"], ends
+    assert ends[0]["error"] == "Aborted" and f"{nbytes} bytes" in ends[0]["message"], ends
 
 
 def test_lengths_that_differ_are_named() -> None:

@@ -119,10 +119,11 @@ def split(count: int, parts: int) -> list[tuple[int, int]]:
     return pieces
 
 
-def messages(region: Region, longest: int) -> Iterator[Region]:
-    """`region` cut into messages of at most `longest` elements; an empty region is one empty message."""
+def messages(region: Region, longest: int, closed: bool = False) -> Iterator[Region]:
+    """`region` cut into messages of at most `longest` elements; an empty region is one empty message. With
+    `closed` the last one is never full."""
     if longest < 1:
         raise ValueError(f"longest={longest}: a message holds at least one element")
     yield Region(region.buffer, region.start, min(longest, region.count))
-    for offset in range(longest, region.count, longest):
+    for offset in range(longest, region.count + closed, longest):
         yield Region(region.buffer, region.start + offset, min(longest, region.count - offset))

@@ -74,8 +74,9 @@ class Exchanging(Calls):
         given = parts_of(into.view, coming) if out is None else out
         call = Call("all_to_all_v", operand.element.name)
         return self._exchange(
-            call, operand, leaving, into, coming, given, out, Wanted(wait, timeout), fixed=False
-        )
+            call, operand, leaving, into, coming, given, out, Wanted(wait, timeout),
+            fixed=False, closed=received is not None,
+        )  # fmt: skip
 
     def barrier(self, *, wait: bool = True, timeout: float | None = None) -> Any:
         """Return once every rank has called it; with `wait=False` a Handle that ends then.
@@ -107,13 +108,13 @@ class Exchanging(Calls):
 
     def _exchange(
         self, call: Call, operand: Operand, sent: Sequence[int], into: Operand, received: Sequence[int],
-        given: Any, out: Any, wanted: Wanted, fixed: bool = True,
+        given: Any, out: Any, wanted: Wanted, fixed: bool = True, closed: bool = False,
     ) -> Any:  # fmt: skip
         source, start, goal = operand.flat, sum(sent[: self.rank]), sum(received[: self.rank])
         count = sent[self.rank]
         np.copyto(into.flat[goal : goal + count], source[start : start + count])
         longest = self._longest(operand.element)
-        build = partial(pairwise.all_to_all, self.rank, self.size, sent, received, longest)
+        build = partial(pairwise.all_to_all, self.rank, self.size, sent, received, longest, closed)
         return self._run(
             call, build, operand.element, into.flat, given, wanted,
             fresh=out is None, source=source, fixed=fixed, epilogues=backs(into),

@@ -31,13 +31,12 @@ class Calls(ProcessGroup):
         self._store = store
         self._group = group
         self._job = job
-        self._limit: float | None = None
         self.set_timeout(timeout)
         self._named = ""
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Of calls from now on that have none of their own."""
-        self._limit = timeout.total_seconds()
+        self._limit: float = timeout.total_seconds()
         # A call that blocks in the library has the job's limit.
         job = self._job.comm.settings.timeout
         self._blocks = 0 < job <= self._limit
@@ -45,15 +44,15 @@ class Calls(ProcessGroup):
     def _call(
         self,
         what: str,
-        start: Callable[[bool], Any],
+        start: Callable[..., Any],
         tensors: list[torch.Tensor],
         finish: Finish | None = None,
         opts: Any = None,
     ) -> Any:
-        """One call of the library's: `start(wait)` gives a Handle, where it is not to wait."""
+        """One call of the library's: `start(wait=..., timeout=...)` gives a Handle, where it is not to wait."""
         wait = self._blocks and opts is not None and not opts.asyncOp and opts.timeout.total_seconds() < 0
         try:
-            handle = start(wait)
+            handle = start(wait=wait, timeout=self._longest(self._limit_of(opts)))
         except CsaudError as error:
             raise self._error(what, error) from error
         if not wait:
@@ -66,10 +65,18 @@ class Calls(ProcessGroup):
         self, what: str, handles: Sequence[Any], tensors: list[torch.Tensor], finish: Finish | None = None,
         opts: Any = None, source: int = -1,
     ) -> CsaudWork:  # fmt: skip
-        limit = self._limit
-        if opts is not None and (asked := opts.timeout.total_seconds()) > 0:
-            limit = asked
+        limit = self._limit_of(opts)
         return CsaudWork(self._job, self._words(what), handles, tensors, finish, source=source, limit=limit)
+
+    def _limit_of(self, opts: Any) -> float:
+        """Seconds that a call may take: its own, or the group's."""
+        asked = 0.0 if opts is None else float(opts.timeout.total_seconds())
+        return asked if asked > 0 else self._limit
+
+    def _longest(self, limit: float) -> float | None:
+        """After so long the library ends the job of a call: not before torch gives the call up; None: after
+        the time that the setting gives."""
+        return None if self._job.limited else max(limit, self._job.comm.settings.timeout)
 
     def _error(self, what: str, error: CsaudError) -> Exception:
         return self._job.error(self._words(what), error)

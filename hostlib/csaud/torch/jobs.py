@@ -15,7 +15,7 @@ from csaud.groups.handle import Handle
 from csaud.groups.job_state import LAST_NUMBER, waits_in_words
 from csaud.torch.completion import Completion
 from csaud.torch.failures import raised
-from csaud.torch.meeting import communicator
+from csaud.torch.meeting import communicator, is_limited
 
 _lock = threading.Lock()
 _jobs: list["Job"] = []  # open ones, in the order in which they began, the same at all their ranks
@@ -30,11 +30,13 @@ class Job:
 
     Attributes:
         completion: of its groups' futures.
+        limited: the setting `timeout` was given; torch's timeouts do not lengthen it.
     """
 
-    def __init__(self, comm: Communicator, store: Any, members: tuple[int, ...]) -> None:
+    def __init__(self, comm: Communicator, store: Any, members: tuple[int, ...], limited: bool) -> None:
         self.comm = comm
         self.members = members
+        self.limited = limited
         self.completion = Completion()
         self._store = store
         self._groups = 0
@@ -127,7 +129,7 @@ def open_group(
                 # A store may outlive a group (that of torchrun's agent does): the next one has its own names.
                 own = PrefixStore(f"csaud/{store.add(f'csaud/times/{rank}', 1)}", store)
                 comm = communicator(own, rank, len(members), timeout, settings)
-                job, group = Job(comm, own, members), comm
+                job, group = Job(comm, own, members, is_limited(settings)), comm
                 _jobs.append(job)
         except CsaudError as error:
             raise raised(error, f"process group {name}", members) from error

@@ -29,6 +29,11 @@ _ANY_PORT = 0
 _LOOPBACK = int(ipaddress.IPv4Address("127.0.0.0"))
 
 
+def is_limited(overrides: Mapping[str, Any]) -> bool:
+    """Whether the setting `timeout` is given."""
+    return "timeout" in overrides or reading.variable("timeout") in os.environ
+
+
 def communicator(
     store: Any, rank: int, size: int, timeout: timedelta, overrides: Mapping[str, Any]
 ) -> Communicator:
@@ -44,7 +49,7 @@ def communicator(
         CsaudError: as csaud.init.
     """
     settings = read_settings(overrides, os.environ)
-    if "timeout" not in overrides and reading.variable("timeout") not in os.environ:
+    if not is_limited(overrides):
         settings = dataclasses.replace(settings, timeout=timeout.total_seconds())
     if size == 1:
         return start(Launch(0, 1, 0, 1, "127.0.0.1", _ANY_PORT, "torch"), settings)

@@ -21,8 +21,8 @@ class Moving(Calls):
         array, finish = outward(tensor)
         array = movable(array)
 
-        def start(wait: bool) -> Any:
-            return self._group.broadcast(array, opts.rootRank, wait=wait)
+        def start(**how: Any) -> Any:
+            return self._group.broadcast(array, opts.rootRank, **how)
 
         return self._call("broadcast", start, [tensor], finish, opts)
 
@@ -36,8 +36,8 @@ class Moving(Calls):
         into, finish = outward(output)
         into, source = movable(into), movable(inward(input))
 
-        def start(wait: bool) -> Any:
-            return self._group.all_gather(source, out=into, wait=wait)
+        def start(**how: Any) -> Any:
+            return self._group.all_gather(source, out=into, **how)
 
         return self._call("all_gather", start, [output], finish, opts)
 
@@ -86,10 +86,10 @@ class Moving(Calls):
             _check_parts("gather", parts, input, self.size())
         results: list[Array] = []
 
-        def start(wait: bool) -> Any:
-            started = self._group.gather(source, opts.rootRank, wait=wait)
-            results.append(started if wait else started[0])
-            return None if wait else started[1]
+        def start(**how: Any) -> Any:
+            started = self._group.gather(source, opts.rootRank, **how)
+            results.append(started if how["wait"] else started[0])
+            return None if how["wait"] else started[1]
 
         def place() -> None:
             for part, row in zip(parts, results[0] if parts else (), strict=True):
@@ -109,8 +109,8 @@ class Moving(Calls):
             _check_parts("scatter", given, output, self.size())
             blocks = np.stack([movable(inward(part)) for part in given])
 
-        def start(wait: bool) -> Any:
-            return self._group.scatter(blocks, opts.rootRank, out=into, wait=wait)
+        def start(**how: Any) -> Any:
+            return self._group.scatter(blocks, opts.rootRank, out=into, **how)
 
         return self._call("scatter", start, [output], finish, opts)
 
@@ -126,10 +126,10 @@ class Moving(Calls):
         sent = _counts("input", input, input_split_sizes, source.size, self.size())
         received = _counts("output", output, output_split_sizes, into.size, self.size())
 
-        def start(wait: bool) -> Any:
+        def start(**how: Any) -> Any:
             if input_split_sizes or output_split_sizes:
-                return self._group.all_to_all_v(source, sent, received, out=into, wait=wait)
-            return self._group.all_to_all(source.reshape(self.size(), -1), out=into, wait=wait)
+                return self._group.all_to_all_v(source, sent, received, out=into, **how)
+            return self._group.all_to_all(source.reshape(self.size(), -1), out=into, **how)
 
         return self._call("all_to_all", start, [output], finish, opts)
 
@@ -147,8 +147,8 @@ class Moving(Calls):
         received = [movable(inward(part)).size for part in outputs]
         into = np.empty(sum(received), source.dtype)
 
-        def start(wait: bool) -> Any:
-            return self._group.all_to_all_v(source, sent, received, out=into, wait=wait)
+        def start(**how: Any) -> Any:
+            return self._group.all_to_all_v(source, sent, received, out=into, **how)
 
         def place() -> None:
             for output, part in zip(outputs, np.split(into, np.cumsum(received)[:-1]), strict=True):
@@ -160,8 +160,8 @@ class Moving(Calls):
         """Over once every rank has called it."""
         del others
 
-        def start(wait: bool) -> Any:
-            return self._group.barrier(wait=wait)
+        def start(**how: Any) -> Any:
+            return self._group.barrier(**how)
 
         return self._call("barrier", start, [], None, opts if hasattr(opts, "asyncOp") else None)
 
@@ -169,10 +169,10 @@ class Moving(Calls):
         source = movable(source)
         results: list[Array] = []
 
-        def start(wait: bool) -> Any:
-            started = self._group.all_gather(source, wait=wait)
-            results.append(started if wait else started[0])
-            return None if wait else started[1]
+        def start(**how: Any) -> Any:
+            started = self._group.all_gather(source, **how)
+            results.append(started if how["wait"] else started[0])
+            return None if how["wait"] else started[1]
 
         return self._call("all_gather", start, tensors, lambda: place(results[0]), opts)
 

@@ -29,8 +29,8 @@ class Reducing(Calls):
         check_reducible(tensor, array)
         name = name_of(op, array.dtype)
 
-        def start(wait: bool) -> Any:
-            return self._group.all_reduce(array, name, wait=wait)
+        def start(**how: Any) -> Any:
+            return self._group.all_reduce(array, name, **how)
 
         return self._call("all_reduce", start, [tensor], finish, _options(opts))
 
@@ -48,8 +48,8 @@ class Reducing(Calls):
             finish = None
         name = name_of(opts.reduceOp, array.dtype)
 
-        def start(wait: bool) -> Any:
-            return self._group.reduce(array, name, opts.rootRank, out=array, wait=wait)
+        def start(**how: Any) -> Any:
+            return self._group.reduce(array, name, opts.rootRank, out=array, **how)
 
         return self._call("reduce", start, [tensor], finish, opts)
 
@@ -94,8 +94,8 @@ class Reducing(Calls):
         check_reducible(output, into)
         name = name_of(_op(opts), source.dtype)
 
-        def start(wait: bool) -> Any:
-            return self._group.reduce_scatter(source, name, out=into, wait=wait)
+        def start(**how: Any) -> Any:
+            return self._group.reduce_scatter(source, name, out=into, **how)
 
         return self._call("reduce_scatter", start, [output], finish, _options(opts))
 

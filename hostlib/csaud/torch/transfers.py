@@ -21,7 +21,7 @@ class Transfers(Calls):
             handle = self._own_mail(tag).send(tensor)
         else:
             source = movable(inward(tensor))
-            handle = self._start("send", tag, lambda lane: lane.send(source, dst, wait=False))
+            handle = self._start("send", tag, lambda lane, **how: lane.send(source, dst, **how))
         return self._work(f"send to rank {dst}", [handle], [tensor])
 
     def recv(self, tensors: Any, src: int, tag: int = _PLAIN) -> Any:
@@ -32,7 +32,7 @@ class Transfers(Calls):
         else:
             array, finish = outward(tensor)
             array = movable(array)
-            handle = self._start("recv", tag, lambda lane: lane.recv(array, src, wait=False))
+            handle = self._start("recv", tag, lambda lane, **how: lane.recv(array, src, **how))
         return self._work(f"recv from rank {src}", [handle], [tensor], finish, source=src)
 
     def recv_anysource(self, tensors: Any, tag: int = _PLAIN) -> Any:
@@ -42,7 +42,7 @@ class Transfers(Calls):
 
     def _start(self, what: str, tag: int, start: Any) -> Any:
         try:
-            return start(self._lane(tag))
+            return start(self._lane(tag), wait=False, timeout=self._longest(self._limit))
         except CsaudError as error:
             raise self._error(what, error) from error
 
