@@ -15,9 +15,9 @@ def all_to_all(
 ) -> Schedule:
     """`sent[r]` elements of SOURCE go to rank r, `received[r]` come from it into DATA; both in rank order.
 
-    What a rank has for itself is not sent. `sent` of one rank must be what the other one has in `received`; `closed`
-    where that is not known: what goes to a rank then ends with a message that is not full, so that numbers
-    which contradict each other meet in one message.
+    What a rank has for itself is not sent. `sent` of one rank must be what the other one has in `received`;
+    `closed` where that is not known: what goes to a rank then ends with a message that is not full, so that
+    numbers which contradict each other meet in one message.
     """
     out, into = [0, *accumulate(sent)], [0, *accumulate(received)]
     operations: list[Operation] = []

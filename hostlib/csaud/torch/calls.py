@@ -49,7 +49,7 @@ class Calls(ProcessGroup):
         finish: Finish | None = None,
         opts: Any = None,
     ) -> Any:
-        """One call of the library's: `start(wait=..., timeout=...)` gives a Handle, where it is not to wait."""
+        """One call of the library's: `start(wait=..., timeout=...)` gives a Handle unless it waits."""
         wait = self._blocks and opts is not None and not opts.asyncOp and opts.timeout.total_seconds() < 0
         try:
             handle = start(wait=wait, timeout=self._longest(self._limit_of(opts)))

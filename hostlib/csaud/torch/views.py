@@ -1,18 +1,33 @@
 """Tensors of the CPU as arrays of numpy, in the same memory."""
 
+from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.utils.dlpack import to_dlpack
 
+from csaud import _core
 from csaud.collectives.elements import DTYPES
 
 Array = npt.NDArray[Any]
 
-# Element types that numpy has no name for: seen as integers of that size, then as what ml_dtypes calls them.
-_NAMED_ELSEWHERE = {torch.bfloat16: (torch.int16, np.dtype(ml_dtypes.bfloat16))}
+_BYTES = np.dtype(np.uint8)
+
+
+@lru_cache
+def _dtype_of(asked: torch.dtype) -> np.dtype[Any]:
+    """numpy's; bytes where it has none."""
+    if asked is torch.bfloat16:
+        named: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+        return named
+    try:
+        dtype: np.dtype[Any] = np.dtype(str(asked).removeprefix("torch."))
+    except TypeError:
+        return _BYTES
+    return _BYTES if dtype.kind == "V" else dtype  # one of ml_dtypes'
 
 
 def check_tensor(tensor: torch.Tensor) -> None:
@@ -31,17 +46,16 @@ def array_of(tensor: torch.Tensor) -> Array:
 
     Types that numpy does not know, but for bfloat16, come as bytes.
     """
+    # Not by Tensor.numpy, which forbids for good that the storage is resized, as FSDP1 does.
     if tensor.requires_grad:
         tensor = tensor.detach()
-    named = _NAMED_ELSEWHERE.get(tensor.dtype)
-    if named is not None:
-        integers: Array = tensor.view(named[0]).numpy()
-        return integers.reshape(-1).view(named[1])
-    try:
-        array: Array = tensor.numpy()
-    except TypeError:
-        array = tensor.reshape(-1).view(torch.uint8).numpy()
-    return array.reshape(-1)
+    dtype = _dtype_of(tensor.dtype)
+    if dtype is _BYTES:
+        tensor = tensor.reshape(-1).view(torch.uint8)
+    data = _core.dlpack_memory(to_dlpack(tensor))[0]
+    assert data is not None  # torch has no elements of parts of bytes
+    array: Array = data.reshape(-1).view(dtype)
+    return array
 
 
 def movable(array: Array) -> Array:
