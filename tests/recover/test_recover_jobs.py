@@ -86,7 +86,7 @@ def test_mistakes_are_named() -> None:
         (lambda: leave(weights), "recover: step 0 was left before its last microbatch"),
         (
             lambda: add(weights, [weights[:2]]),
-            "recover: gradients of shapes [(2,)], the parameters have [(3,)]",
+            "recover: gradients of shapes [(2,)], parameters have [(3,)]",
         ),
         (lambda: add(weights), "recover: microbatch 0 was not added to its step"),
     ):
