@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from csaud_sim.anchors.published import ANCHORS, BASELINES
 from csaud_sim.anchors.run import chosen
-from csaud_sim.anchors.standing import baseline_of, hold, read_standing, standings
+from csaud_sim.anchors.standing import hold, read_standing, standings
 from csaud_sim.cli import app
+from csaud_sim.experiment.baselines import baseline_of
 from csaud_sim.experiment.comparison import load_runs
 from csaud_sim.experiment.model import EXPERIMENTS, load_experiment
 from csaud_sim.experiment.sweep import tasks_of
@@ -41,13 +42,17 @@ def test_what_anchors_need_comes_along() -> None:
         tasks = found[anchor.experiment]
         assert set(anchor.settings) <= {task.setting for task in tasks}, anchor
         first = next(task for task in tasks if task.setting == anchor.settings[0])
-        assert baseline_of(first.experiment.transport) == anchor.baseline
+        found_as = baseline_of(first.experiment.model_dump(mode="json"))
+        assert found_as is not None and found_as.number == anchor.baseline
 
 
 def test_every_transport_is_a_baseline_and_csa_ud_is_none() -> None:
     assert {each.transport for each in BASELINES.values()} == set(kinds())
-    assert all(baseline_of(Transport(name=name)) for name in kinds())
-    assert baseline_of(Transport()) is None
+    run = {"oracle": False, "core": {}}
+    for name in kinds():
+        found = baseline_of({**run, "transport": Transport(name=name).model_dump(mode="json")})
+        assert found is not None and found.number in BASELINES
+    assert baseline_of({**run, "transport": Transport().model_dump(mode="json")}) is None
     text = DOCS.read_text()
     assert all(f"{name}:" in text for name in BASELINES)
 

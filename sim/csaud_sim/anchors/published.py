@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from csaud_sim.anchors import figures
@@ -40,7 +41,7 @@ BASELINES = {
 
 
 @dataclass(frozen=True)
-class Anchor:
+class Published:
     """A published figure, and where ours comes from.
 
     Attributes:
@@ -51,8 +52,6 @@ class Anchor:
         low, high: ours is within bounds from here to there.
         experiment: one that comes along.
         settings: of it, those that are needed.
-        figure: ours, of these settings' runs: one value a seed.
-        large: it takes 1,024 hosts.
     """
 
     baseline: str
@@ -63,7 +62,18 @@ class Anchor:
     high: float
     source: str
     experiment: str
-    settings: tuple[str, ...]
+    settings: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Anchor(Published):
+    """One that ours is put beside.
+
+    Attributes:
+        figure: ours, of the settings' runs: one value a seed.
+        large: it takes 1,024 hosts.
+    """
+
     figure: Figure
     large: bool = False
 

@@ -5,23 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from csaud_runs.errors import RunError
 
 from csaud_sim.anchors.figures import Runs
-from csaud_sim.anchors.published import ANCHORS, BASELINES, Anchor
-from csaud_sim.transports.model import Transport
+from csaud_sim.anchors.published import ANCHORS, BASELINES, Anchor, Published
 
 FILE = "anchors.json"
 _FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Held:
-    """An anchor with ours beside it.
+class Held(Published):
+    """One with ours beside it.
 
     Attributes:
         ours: mean over seeds; nan where something is not over.
@@ -29,15 +28,6 @@ class Held:
         within: bounds.
     """
 
-    baseline: str
-    what: str
-    unit: str
-    published: str
-    low: float
-    high: float
-    source: str
-    experiment: str
-    settings: Sequence[str]
     ours: float
     least: float
     most: float
@@ -50,20 +40,13 @@ def hold(anchor: Anchor, runs: Runs) -> Held:
     values = anchor.figure(runs)
     ours = float(values.mean())
     return Held(
-        anchor.baseline, anchor.what, anchor.unit, anchor.published, anchor.low, anchor.high, anchor.source,
-        anchor.experiment, anchor.settings, ours, float(values.min()), float(values.max()), len(values),
-        anchor.low <= ours <= anchor.high,
-    )  # fmt: skip
-
-
-def baseline_of(transport: Transport) -> str | None:
-    """Its name in BASELINES: B1, ...; None: it is none of them (as CSA-UD)."""
-    if transport.is_csa_ud:
-        return None
-    spray = transport.text("spray")
-    same = {name: each for name, each in BASELINES.items() if each.transport == transport.name}
-    exact = (name for name, each in same.items() if each.spray == spray)
-    return next(exact, next((name for name, each in same.items() if each.spray is None), None))
+        **{each.name: getattr(anchor, each.name) for each in fields(Published)},
+        ours=ours,
+        least=float(values.min()),
+        most=float(values.max()),
+        seeds=len(values),
+        within=anchor.low <= ours <= anchor.high,
+    )
 
 
 def standings(held: Sequence[Held]) -> dict[str, bool | None]:

@@ -63,10 +63,6 @@ class Transport(BaseModel):
         """Of a baseline's parameter, as given or by default."""
         return self.given.get(parameter, kinds()[self.name][parameter]["default"])
 
-    def text(self, parameter: str) -> Any:
-        """The same, as people write it."""
-        return _text(self.name, parameter, self.value(parameter))
-
 
 @cache
 def kinds() -> dict[str, dict[str, Parameter]]:
