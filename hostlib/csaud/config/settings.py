@@ -124,9 +124,9 @@ class Settings:
     report_interval: float = _row(1.0, "s", "time between two such reports", low=0.05)
     # finding losses
     timer_tick: float = _row(
-        0.00001,
+        0.000001,
         "s",
-        "what a timer resolves: floor of the adaptive interval",
+        "what a timer resolves: floor of the adaptive interval, beside half a round trip",
         low=0.000001,
         high=1,
     )

@@ -83,7 +83,7 @@ struct EndpointConfig {
     IntervalSwitches interval_terms;
     Nanos fixed_interval = 0;  // in the adaptive interval's place; 0: adaptive
     bool repair_order = true;  // what is waited for most is sent again first; false: what was found first
-    Nanos rtt_initial = 2 * kMillisecond;    // until the first sample
+    Nanos rtt_initial = 2 * kMillisecond;    // until the first sample: what a loss is judged by
     Nanos rtt_refresh = 250 * kMillisecond;  // a receiver measures its active peers at least this often
     Nanos timer_tick = 50 * kMicrosecond;    // what the caller's timer resolves; floor of the interval
     Nanos queue_max = 20 * kMillisecond;     // Q_max: longest time a packet may stand in queues

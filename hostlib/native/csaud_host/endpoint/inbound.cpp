@@ -69,7 +69,12 @@ Nanos Inbound::learn(const wire::Decoded& d, Peer& peer, Nanos now) {
     if ((c.flags & wire::kEcho) != 0) {
         const std::int32_t trip = ctx_.ts_serial.distance(c.newest_tx_ts, now_ts);
         // Who answers later than a dead peer would is not slow: one of us was stopped, or somebody lies.
-        if (trip >= 0 && ctx_.nanos(trip) <= ctx_.config.dead_after) peer.rtt.sample(ctx_.nanos(trip), now);
+        if (trip >= 0 && ctx_.nanos(trip) <= ctx_.config.dead_after) {
+            const bool first = !peer.rtt.measured();
+            peer.rtt.sample(ctx_.nanos(trip), now);
+            ctx_.round_trips.sample(ctx_.nanos(trip), now);
+            if (first) sender_.on_first_round_trip(peer, now);
+        }
     }
     if (d.csa.type != wire::Type::abort) {
         bool room = peer.credit.update(ctx_.credit_serial, c.credit);

@@ -24,14 +24,20 @@ void IntervalDetector::reset(Nanos now, Nanos gap, Nanos first_wait) noexcept {
     reported_high_ = 0;
     rounds_ = 0;
     word_ = {};
+    asked_idle_ = false;
     postponed_ = false;
+}
+
+void IntervalDetector::expect_gap(Nanos gap) noexcept {
+    mean_gap_ = narrow(gap);
 }
 
 Nanos IntervalDetector::interval(const IntervalTerms& t) const noexcept {
     if (t.fixed != 0) return t.fixed;
-    const double gaps = static_cast<double>(3 * mean_gap()) * (1.0 - 0.75 * t.barrier);
-    const Nanos t_max = std::max(t.t_min, 2 * (t.rtt_base + t.queue_max));
-    return std::clamp(t.delta + (t.hurry ? 2 : 4) * t.sigma + static_cast<Nanos>(gaps), t.t_min, t_max);
+    const Nanos trip = t.hurry ? t.rtt_base / 2 : std::max(t.rtt_base, t.queueing);
+    const Nanos t_min = std::max({t.tick, trip, 2 * std::min(t.packet_time, mean_gap())});
+    const Nanos t_max = std::max(t_min, 2 * (t.rtt_base + t.queue_max));
+    return std::clamp(t.delta + (t.hurry ? 2 : 4) * t.sigma, t_min, t_max);
 }
 
 void IntervalDetector::arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,
@@ -41,6 +47,7 @@ void IntervalDetector::arrived(const Serial& serial, ArrivalStore& store, Nanos 
         mean_gap_ = narrow(mean_gap() + (gap - mean_gap()) / 8);
     }
     rounds_ = 0;
+    asked_idle_ = false;
     history_.note(serial, store, now, static_cast<std::uint16_t>(r.high()), tx_ts,
                   r.first_missing() < r.high(), spacing_);
 }
@@ -68,10 +75,15 @@ Nanos IntervalDetector::lateness(Nanos now, std::size_t idx) const noexcept {
     return passed == kNever ? -1 : now - passed;
 }
 
+Nanos IntervalDetector::tail_wait(Nanos interval, const IntervalTerms& t) const noexcept {
+    if (t.fixed != 0) return interval;
+    const double gaps = static_cast<double>(3 * mean_gap()) * (1.0 - 0.75 * t.barrier);
+    return std::max(interval + static_cast<Nanos>(gaps), t.tail);
+}
+
 Nanos IntervalDetector::idle_due(Nanos interval, const IntervalTerms& t) const noexcept {
-    if (reported_at_ == kNever) return history_.any() ? history_.last() + interval : first_due_;
-    if (history_.any() && history_.last() > reported_at_)
-        return std::max(history_.last(), reported_at_ + t.rtt_smoothed) + interval;
+    if (!history_.any() && reported_at_ == kNever) return first_due_;
+    if (!asked_idle_) return history_.last() + tail_wait(interval, t);
     return reported_at_ + backed_off(interval + t.rtt_smoothed, rounds_, t.longest_wait);
 }
 
@@ -118,13 +130,15 @@ std::optional<IntervalDetector::Report> IntervalDetector::poll(const Serial& ser
     const Nanos i = interval(t);
     if (now < not_before_) return std::nullopt;
     const bool word = word_due(r, i, t) <= now;
-    if (!word && hole_due(serial, r, i, t) > now && idle_due(i, t) > now) return std::nullopt;
+    const bool idle = idle_due(i, t) <= now;
+    if (!word && !idle && hole_due(serial, r, i, t) > now) return std::nullopt;
     postponed_ = false;
     if (rounds_ < kMaxRounds) ++rounds_;
     reported_at_ = now;
     answer_ts_ = t.answer_ts;
+    if (idle) asked_idle_ = true;
     Report report;
-    if (const ArrivalSample ripe = history_.as_of(now - i); ripe.high != 0) {
+    if (const ArrivalSample ripe = history_.as_of(now - i); ripe.high != 0 && r.first_missing() < ripe.high) {
         report = {true, static_cast<std::uint16_t>(ripe.high - 1), ripe.ts};
         reported_high_ = std::max(reported_high_, ripe.high);
     }
@@ -135,6 +149,7 @@ std::optional<IntervalDetector::Report> IntervalDetector::poll(const Serial& ser
         reported_high_ = std::max(reported_high_, word_.sent);
         word_ = {};
     }
+    report.idle = idle || !report.seen;
     return report;
 }
 

@@ -1,10 +1,12 @@
 // The adaptive interval: when a receiver should tell a sender which packets of a message are missing.
 //
-//   T_det = clamp(delta + 2 sigma + 3 g (1 - 0.75 kappa), T_min, max(T_min, T_max))   in a hurry
-//   T_det = clamp(delta + 4 sigma + 3 g, T_min, max(T_min, T_max))                    while nothing is lost
+//   T_det  = clamp(delta + 2 sigma, T_min, max(T_min, T_max))   in a hurry
+//   T_det  = clamp(delta + 4 sigma, T_min, max(T_min, T_max))   while nothing is lost
+//   T_min  = half a round trip in a hurry, else a whole one or Q; at least a tick and two packets
+//   T_tail = max(T_det + 3 g (1 - 0.75 kappa), Q), where Q is what DATA hardly exceeds in queues
 //
 // A report is due when a hole is older than T_det (a packet sent after it arrived that long ago), when the
-// message has been idle for T_det, or when nothing at all came for the time that a first packet needs.
+// message has been idle for T_tail, or when nothing at all came for the time that a first packet needs.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +28,13 @@ struct IntervalTerms {
     Nanos rtt_patience = 0;  // what a round trip hardly exceeds
     Nanos delta = 0;
     Nanos sigma = 0;
-    double barrier = 0;  // kappa
-    bool hurry = false;  // something was lost of late
-    Nanos t_min = 0;
+    double barrier = 0;           // kappa
+    bool hurry = false;           // something was lost of late
+    Nanos tick = 0;               // what timers resolve
+    Nanos packet_time = 0;        // of a full packet on the link
     Nanos queue_max = 0;          // Q_max
     Nanos queueing = 0;           // what DATA stands in queues beyond control packets, hardly exceeded
+    Nanos tail = 0;               // what is missing at a message's end is not asked for sooner
     Nanos longest_wait = 0;       // between two reports of one message
     std::uint32_t answer_ts = 0;  // the sender's clock when it hears a report made now: answers are not older
 };
@@ -43,10 +47,14 @@ class IntervalDetector {
         bool seen = false;
         std::uint16_t highest_idx = 0;
         std::uint32_t newest_ts = 0;
+        bool idle = false;  // nothing came for so long that what was sent after all that arrived is due, too
     };
 
     // A new message. `gap`: the first guess of g. First report `first_wait` from now if nothing arrives.
     void reset(Nanos now, Nanos gap, Nanos first_wait) noexcept;
+
+    // A better guess of g, before anything arrives.
+    void expect_gap(Nanos gap) noexcept;
 
     // A new packet of the message arrived (already marked in the reassembly).
     void arrived(const Serial&, ArrivalStore&, Nanos now, const Reassembly&, std::uint32_t tx_ts);
@@ -93,6 +101,7 @@ class IntervalDetector {
 
     Nanos hole_due(const Serial&, const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
     Nanos word_due(const Reassembly&, Nanos interval, const IntervalTerms&) const noexcept;
+    Nanos tail_wait(Nanos interval, const IntervalTerms&) const noexcept;
     Nanos idle_due(Nanos interval, const IntervalTerms&) const noexcept;
 
     ArrivalHistory history_;
@@ -105,7 +114,8 @@ class IntervalDetector {
     std::uint32_t answer_ts_ = 0;      // of the last report
     std::uint16_t reported_high_ = 0;  // holes below it were reported
     std::uint8_t rounds_ = 0;          // reports since the last arrival
-    bool postponed_ = false;
+    bool asked_idle_ : 1 = false;      // since the last arrival
+    bool postponed_ : 1 = false;
 };
 
 }  // namespace csaud

@@ -44,6 +44,8 @@ class ClockOffset {
     // `ours`, `theirs`: ticks that wrap as `serial` says. Returns how many ticks late the packet is.
     std::uint32_t sample(const Serial& serial, std::uint32_t ours, std::uint32_t theirs, Nanos now) noexcept;
 
+    bool known() const noexcept { return known_; }
+
     // The peer's clock when it sent what arrives at our `ours` without any queueing.
     std::uint32_t sent_at(const Serial& serial, std::uint32_t ours) const noexcept {
         return serial.wrap(ours - least_);

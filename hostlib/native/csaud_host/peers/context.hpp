@@ -47,8 +47,10 @@ struct Context {
     std::size_t payload_bytes;
     Serial path_serial, ts_serial, credit_serial, window_serial, ecn_serial;
     std::uint64_t next_id = 1;
-    std::uint32_t senders = 0;  // peers of which something is arriving: the present fan-in
-    std::uint32_t awaited = 0;  // peers of which receives are posted
+    std::uint32_t senders = 0;   // peers of which something is arriving: the present fan-in
+    std::uint32_t awaited = 0;   // peers of which receives are posted
+    RttEstimator round_trips;    // to all peers taken together
+    QueueingEstimator queueing;  // of what comes from all peers
     std::map<std::uint16_t, std::string> notes_to, notes_from;  // the latest of each rank
     std::string abort_note;                                     // why the job was ended, for people
 
@@ -59,6 +61,13 @@ struct Context {
 
     // Silence after which a peer that we wait for is pinged, and time between pings.
     Nanos beat() const noexcept { return config.dead_after / 8; }
+    // How soon a peer may be asked. A question does no harm, so of one whose round trip is not known yet it
+    // is that of the others, or, where none is known, far less than what a packet is taken for lost after.
+    Nanos patience_to_ask(const Peer& p) const noexcept {
+        if (p.rtt.measured()) return p.rtt.patience();
+        return round_trips.measured() ? round_trips.patience() : config.rtt_initial / 16;
+    }
+
     // Cap of all timers that back off: their answers come before a ping is due.
     Nanos longest_wait() const noexcept { return beat() - beat() / 8; }
 

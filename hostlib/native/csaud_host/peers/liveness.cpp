@@ -58,7 +58,7 @@ bool Liveness::on_timer(Peer& p, Nanos now) {
 
 void Liveness::measure(Peer& p, Nanos now) {
     // A few samples soon, so that one of them finds the queues empty; then now and then.
-    const Nanos soon = 4 * (p.rtt.measured() ? p.rtt.smoothed() : 2 * ctx_.config.rtt_initial);
+    const Nanos soon = 4 * (p.rtt.measured() ? p.rtt.smoothed() : ctx_.patience_to_ask(p));
     const Nanos period = p.rtt.settled() ? ctx_.config.rtt_refresh : std::min(soon, ctx_.config.rtt_refresh);
     if (p.rtt.measured() && now - p.rtt.last_sample() < period) return;
     if (p.last_ping != 0 && now - p.last_ping < period) return;

@@ -7,6 +7,7 @@ namespace csaud {
 
 void Allowance::delivered(Peer& peer, std::uint16_t path, bool marked, Nanos late) {
     peer.queueing.sample(late);
+    ctx_.queueing.sample(late);
     if (ctx_.config.shaping) peer.arrivals.sample(marked, late, queueing_target(peer), ctx_.config.window);
     if (!marked) return;
     ++ctx_.stats.rx_ecn;

@@ -23,11 +23,24 @@ IntervalTerms IntervalReports::terms(const Receive& m, const Peer& peer) const n
     t.sigma = on.reorder ? peer.reorder.sigma(t.rtt_base) : ReorderEstimator().sigma(t.rtt_base);
     t.hurry = on.hurry && steps.lossy();
     t.barrier = on.barrier && t.hurry && m.posted ? steps.fraction(m.step) : 0;
-    t.t_min = std::max(ctx_.config.timer_tick, 2 * ctx_.packet_time());
+    t.tick = ctx_.config.timer_tick;
+    t.packet_time = ctx_.packet_time();
     t.queue_max = ctx_.config.queue_max;
-    t.queueing = peer.queueing.allowance();
+    t.queueing = queueing(peer);
+    t.tail = std::max(t.queueing, t.rtt_patience - t.rtt_smoothed) + 2 * ctx_.config.tx_ts_unit_ns;
     t.longest_wait = ctx_.longest_wait();
     return t;
+}
+
+Nanos IntervalReports::queueing(const Peer& peer) const noexcept {
+    return std::min(std::max(peer.queueing.allowance(), ctx_.queueing.allowance()), ctx_.config.queue_max);
+}
+
+std::uint32_t IntervalReports::expected_by(const Peer& peer, Nanos now) const noexcept {
+    if (!peer.clock.known()) return 0;
+    const std::uint32_t sent = peer.clock.sent_at(ctx_.ts_serial, ctx_.ticks(now - queueing(peer)));
+    const std::uint32_t before = ctx_.ts_serial.wrap(std::uint64_t{sent} - 1);  // clocks tick apart
+    return before != 0 ? before : ctx_.ts_serial.wrap(~std::uint64_t{0});
 }
 
 void IntervalReports::arm(std::uint32_t i, Receive& m, Peer& peer) {
@@ -51,21 +64,28 @@ void IntervalReports::on_timer(std::uint32_t i, Receive& m, Peer& peer, Nanos no
             m.detector.defer(now + t.rtt_patience);  // its holes are known, and wait for their turn
         } else if (due && !(late && m.detector.postpone(now, t))) {
             if (const auto report = m.detector.poll(ctx_.ts_serial, now, m.reassembly, t))
-                ask(m, peer, *report);
+                ask(m, peer, *report, now);
         }
     }
     arm(i, m, peer);
 }
 
-void IntervalReports::ask(const Receive& m, const Peer& peer, const IntervalDetector::Report& report) {
+void IntervalReports::ask(const Receive& m, const Peer& peer, const IntervalDetector::Report& report,
+                          Nanos now) {
     const auto total = static_cast<std::uint16_t>(m.reassembly.total());
     ControlItem item = control_item(wire::Type::state, wire::Reason::interval, peer.rank, m.name, total);
     if (report.seen) {
-        item.flags = wire::kSeen;
-        item.newest_ts = report.newest_ts;
-        item.pkt_idx =
+        ControlItem holes = item;
+        holes.flags = wire::kSeen;
+        holes.newest_ts = report.newest_ts;
+        holes.pkt_idx =
             std::min<std::uint16_t>(report.highest_idx, static_cast<std::uint16_t>(m.reassembly.total() - 1));
+        ctx_.control.push(holes);
     }
+    if (!report.idle) return;
+    // Nothing that was sent later has arrived: all that can be said is when, by the sender's clock, it sent
+    // what should be here by now.
+    item.newest_ts = expected_by(peer, now);
     ctx_.control.push(item);
 }
 

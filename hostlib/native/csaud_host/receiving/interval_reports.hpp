@@ -28,7 +28,11 @@ class IntervalReports {
 
   private:
     IntervalTerms terms(const Receive&, const Peer&) const noexcept;
-    void ask(const Receive&, const Peer&, const IntervalDetector::Report&);
+    // What DATA of the peer hardly exceeds in queues, which it shares with that of other peers.
+    Nanos queueing(const Peer&) const noexcept;
+    // What left the peer by then, by its clock, should be here; 0: its clock is unknown.
+    std::uint32_t expected_by(const Peer&, Nanos now) const noexcept;
+    void ask(const Receive&, const Peer&, const IntervalDetector::Report&, Nanos now);
 
     Context& ctx_;
     Receives& receives_;

@@ -1,5 +1,6 @@
 #include "csaud_host/receiving/receiver.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace csaud {
@@ -135,7 +136,8 @@ void Receiver::judge_order(const wire::CsaHeader& h, const Receive& m, Peer& pee
     if (behind < 0 || h.pkt_idx + 1U >= m.reassembly.high()) return;
     ++ctx_.stats.rx_reordered;
     const bool common = peer.reorder.filled(behind, h.path_id, ctx_.config.paths);
-    if (!common && behind > peer.rtt.base()) receives_.steps().repaired();
+    if (!common && behind > std::max(peer.rtt.base(), ctx_.queueing.allowance()))
+        receives_.steps().repaired();
 }
 
 void Receiver::duplicate(const wire::CsaHeader& h, const Peer& peer, bool finished) {

@@ -23,13 +23,18 @@ std::uint32_t Receives::open(const MessageName& name, std::size_t total, Nanos n
     m.name = name;
     m.live = true;
     m.reassembly.reset(total);
-    const Peer& peer = ctx_.peers.get(name.src_rank);
-    // Of a peer's first message nothing is known. Its packets may come slowly, others' in between: who asks
-    // early takes them for lost.
-    const Nanos guess = std::max(ctx_.packet_time(), peer.rtt.patience() / 3);
-    m.detector.reset(now, peer.mean_gap != 0 ? peer.mean_gap : guess, first_wait);
+    m.detector.reset(now, gap_of(ctx_.peers.get(name.src_rank)), first_wait);
     by_name_.add(i);
     return i;
+}
+
+Nanos Receives::gap_of(const Peer& peer) const noexcept {
+    if (peer.mean_gap != 0) return peer.mean_gap;
+    // Of a peer's first message nothing is known. Its packets may come slowly, others' in between: who asks
+    // early takes them for lost.
+    const RttEstimator& known = ctx_.round_trips.measured() ? ctx_.round_trips : peer.rtt;
+    const Nanos own = peer.rtt.measured() ? peer.rtt.patience() : 0;
+    return std::max(ctx_.packet_time(), std::max(known.patience(), own) / 3);
 }
 
 void Receives::post(Receive& m, Peer& peer, std::span<std::byte> buffer, const Hints& hints, Nanos now) {
@@ -49,6 +54,7 @@ void Receives::begin(Receive& m, Peer& peer, Nanos now) {
     m.begun = true;
     const Nanos waited = now - m.started;
     m.started = now;
+    m.detector.expect_gap(gap_of(peer));  // more is known than when it was posted
     if (peer.incoming++ == 0) ++ctx_.senders;
     if (!m.posted) return;
     const Nanos error = waited - peer.first_wait_mean;

@@ -98,6 +98,9 @@ class Receives {
         const MessageName& operator()(std::uint32_t i) const noexcept { return (*all)[i].name; }
     };
 
+    // A first guess of the time between packets of a message.
+    Nanos gap_of(const Peer&) const noexcept;
+
     Context& ctx_;
     Liveness& liveness_;
     Pool<Receive> all_;

@@ -1,6 +1,12 @@
 #include "csaud_host/sending/departures.hpp"
 
+#include <algorithm>
+
 namespace csaud {
+namespace {
+// What a batch of copies takes to leave where nobody is held up.
+constexpr Nanos kHeldUp = 10 * kMicrosecond;
+}  // namespace
 
 void Departures::stamp(SendMessage& m, Peer& peer, PacketRecord& r, Nanos now) {
     r.tx_ts = ctx_.ticks(now);
@@ -15,7 +21,7 @@ void Departures::stamp(SendMessage& m, Peer& peer, PacketRecord& r, Nanos now) {
 
 void Departures::handed_over(Nanos now) noexcept {
     if (giving_.begun == kNever) return;
-    if (now - giving_.begun > ctx_.config.timer_tick) {
+    if (now - giving_.begun > std::max(kHeldUp, ctx_.config.timer_tick)) {
         held_up_ = giving_;
         held_up_.left = now;
     }

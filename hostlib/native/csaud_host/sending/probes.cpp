@@ -7,11 +7,15 @@
 namespace csaud {
 namespace {
 constexpr std::uint8_t kMostProbes = 32;
-}
+// PROBEs overtake DATA in queues: sooner, they would find little that is lost.
+constexpr Nanos kLeast = 40 * kMicrosecond;
+}  // namespace
 
 Nanos Probes::wait(const Peer& peer, unsigned rounds) const noexcept {
-    const Nanos least = std::max(2 * peer.rtt.patience(), 4 * ctx_.config.timer_tick);
-    return backed_off(least, rounds, std::max(ctx_.longest_wait(), ctx_.config.timer_tick));
+    const Nanos least = std::max({2 * ctx_.patience_to_ask(peer), 4 * ctx_.config.timer_tick, kLeast});
+    // Whose round trip is not known is asked soon, and then twice as long after every time.
+    const unsigned known = peer.rtt.measured() ? 0 : kLostInARow;
+    return backed_off(least, known + rounds, std::max({ctx_.longest_wait(), ctx_.config.timer_tick, kLeast}));
 }
 
 void Probes::on_timer(std::uint32_t i, SendMessage& m, const Peer& peer, Nanos now) {

@@ -64,7 +64,10 @@ unsigned Repairs::missing(std::uint32_t i, const Peer& peer, const wire::Decoded
             // waited). A burst shares one tick of the clock; within it the order is that of the indices.
             const std::int32_t ahead = ctx_.ts_serial.distance(r.tx_ts, c.newest_tx_ts);
             told = (c.flags & wire::kSeen) != 0 && (ahead > 0 || (ahead == 0 && idx <= d.csa.pkt_idx));
-            lost = told || departures_.age(r, now) > patience + late;
+            const bool seen = (c.flags & wire::kSeen) != 0;
+            // Otherwise what should have been here, by our clock, is all that it can say.
+            const bool overdue = !seen && (c.newest_tx_ts == 0 || ahead >= 0);
+            lost = told || (overdue && departures_.age(r, now) > patience + late);
         }
         if (!lost) continue;
         ++found;

@@ -40,6 +40,10 @@ void Sender::on_turn(std::uint16_t rank, Nanos now) {
     if (Peer* peer = ctx_.peers.find(rank); peer != nullptr) first_.consider(*peer, now);
 }
 
+void Sender::on_first_round_trip(Peer& peer, Nanos now) {
+    for (const std::uint32_t i : peer.begun) probes_.expect(i, peer, now);
+}
+
 void Sender::on_ack(const wire::Decoded& d, Nanos now) {
     const std::uint32_t i = sends_.find(d.csa.name, d.control.from_rank);
     if (i == kNone) return;  // a repeated ACK

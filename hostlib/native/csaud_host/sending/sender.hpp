@@ -48,6 +48,8 @@ class Sender {
     void on_bounce(const wire::Decoded&, std::uint16_t dst, Nanos now);
     // There may be new credit, or room in the window.
     void on_room(Peer& peer, Nanos now) { first_.consider(peer, now); }
+    // It is known by now how soon an answer of the peer can be here.
+    void on_first_round_trip(Peer& peer, Nanos now);
     // Our turn to send to a rank to which many do.
     void on_turn(std::uint16_t rank, Nanos now);
 
