@@ -30,7 +30,7 @@ struct IntervalTerms {
     Nanos sigma = 0;
     double barrier = 0;           // kappa
     bool hurry = false;           // something was lost of late
-    Nanos tick = 0;               // what timers resolve
+    Nanos tick = 0;               // what timers and time stamps resolve
     Nanos packet_time = 0;        // of a full packet on the link
     Nanos queue_max = 0;          // Q_max
     Nanos queueing = 0;           // what DATA stands in queues beyond control packets, hardly exceeded

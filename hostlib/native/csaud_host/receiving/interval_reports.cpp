@@ -3,6 +3,10 @@
 #include <algorithm>
 
 namespace csaud {
+namespace {
+// Ticks of a time stamp: what takes fewer is not told from reordering.
+constexpr Nanos kStamps = 4;
+}  // namespace
 
 Nanos IntervalReports::first_wait(const Peer& peer, const Hints& hints, Nanos now) const noexcept {
     const Nanos expected = hints.expected_start != 0 ? hints.expected_start + 4 * hints.jitter - now
@@ -23,7 +27,7 @@ IntervalTerms IntervalReports::terms(const Receive& m, const Peer& peer) const n
     t.sigma = on.reorder ? peer.reorder.sigma(t.rtt_base) : ReorderEstimator().sigma(t.rtt_base);
     t.hurry = on.hurry && steps.lossy();
     t.barrier = on.barrier && t.hurry && m.posted ? steps.fraction(m.step) : 0;
-    t.tick = ctx_.config.timer_tick;
+    t.tick = std::max(ctx_.config.timer_tick, kStamps * ctx_.config.tx_ts_unit_ns);
     t.packet_time = ctx_.packet_time();
     t.queue_max = ctx_.config.queue_max;
     t.queueing = queueing(peer);
