@@ -14,7 +14,7 @@ export PIP_ROOT_USER_ACTION := ignore
 NATIVE := $(shell find hostlib/native softswitch/native sim -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' 2>/dev/null)
 INSTALL := $(wildcard tools/install/*.py)
 # An editable package knows its folders from when it was installed.
-FOLDERS := $(wildcard $(foreach p,runs hostlib controller softswitch topologies sim,$p/csaud*/__init__.py $p/csaud*/*/__init__.py $p/csaud*/*/*/__init__.py))
+FOLDERS := $(wildcard $(foreach p,runs hostlib controller softswitch topologies sim lab,$p/csaud*/__init__.py $p/csaud*/*/__init__.py $p/csaud*/*/*/__init__.py))
 
 .PHONY: help
 help: ## This list

@@ -18,7 +18,7 @@ from tools.install.commands import Commands, InstallError
 from tools.install.progress import Progress
 from tools.install.python import Environment
 
-EXTRAS = {"run": ["emulation"], "sim": ["emulation", "sim"], "test": ["emulation", "sim", "test"]}
+EXTRAS = {"run": ["emulation"], "sim": ["emulation", "sim"], "test": ["emulation", "sim", "lab", "test"]}
 """Those of pyproject.toml, for each purpose."""
 
 

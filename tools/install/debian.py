@@ -22,7 +22,10 @@ PACKAGES = {
     ),
     "sim": (),
     # what only those who change the project need: lint, fuzzers, guests with Soft-RoCE, capturing
-    "test": ("clang-format", "clang", "libclang-rt-dev", "qemu-system-x86", "tcpdump", "tshark"),
+    "test": (
+        *("clang-format", "clang", "libclang-rt-dev", "qemu-system-x86", "tcpdump", "tshark"),
+        "openssh-server",  # of the hosts of a rehearsed lab
+    ),
 }
 _LOG = "apt.log"
 # Other processes of apt are waited for, and what was installed is not kept a second time.

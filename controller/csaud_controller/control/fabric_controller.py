@@ -16,6 +16,7 @@ from finsy.p4schema import P4SchemaCache
 
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
+from csaud_controller.control.announcing import announcements, is_due
 from csaud_controller.control.asker import ASKER, NOTE
 from csaud_controller.control.client import ConflictError
 from csaud_controller.control.examiner import Examiner
@@ -362,6 +363,7 @@ class FabricController:
             if probed is not self.fabric:
                 probed = self.fabric
                 ends = {name: [End(name, port) for port in probed.uplinks(name)] for name in self.tasks}
+                to_hosts = announcements(probed, self.tasks)
             self._changed(self._monitor.judge(time.monotonic_ns()))
             self.tell(self._health.settle(self._monitor.live(), time.monotonic_ns()))
             self._round += 1
@@ -370,6 +372,9 @@ class FabricController:
             for name in filter(ends.get, self.tasks):
                 probes = [Probe(end, self._instance, self._round) for end in ends[name]]
                 self.tasks[name].send_probes(probes, trials.shots.get(name, ()))
+            if is_due(self._round, self._probe_interval_s):
+                for name, shots in to_hosts.items():
+                    self.tasks[name].send_shots(shots)
             for name, ports in trials.readings.items():
                 self.tasks[name].count_packets(ports)
 

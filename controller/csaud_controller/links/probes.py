@@ -16,10 +16,12 @@ _NEAREST_BRIDGE = bytes.fromhex("0180c200000e")  # never forwarded by an ordinar
 _SOURCE = bytes.fromhex("0200c5a00000")  # locally administered
 _MIN_FRAME = 60  # without FCS
 
-_CHASSIS_ID, _PORT_ID, _TTL, _ORGANIZATION = 1, 2, 3, 127
+_CHASSIS_ID, _PORT_ID, _TTL, _SYSTEM_NAME, _ORGANIZATION = 1, 2, 3, 5, 127
 _LOCAL_ASSIGNED = b"\x07"  # subtype of both ids
 _OUI = bytes.fromhex("c5a0d0")  # locally administered; means nothing outside this project
 _SUBTYPE_PROBE = 1
+_KNOWN_FOR_S = 120
+"""How long hosts may take an announcement to hold, as is usual for LLDP."""
 
 
 class Probe(NamedTuple):
@@ -34,13 +36,21 @@ class Probe(NamedTuple):
 
 def encode(probe: Probe) -> bytes:
     """The Ethernet frame of a probe, without FCS."""
-    frame = _NEAREST_BRIDGE + _SOURCE + ETHER_TYPE.to_bytes(2, "big")
-    frame += _tlv(_CHASSIS_ID, _LOCAL_ASSIGNED + probe.origin.node.encode())
-    frame += _tlv(_PORT_ID, _LOCAL_ASSIGNED + str(probe.origin.port).encode())
-    frame += _tlv(_TTL, (1).to_bytes(2, "big"))
     payload = struct.pack("!II", probe.instance, probe.round)
-    frame += _tlv(_ORGANIZATION, _OUI + bytes([_SUBTYPE_PROBE]) + payload) + b"\0\0"
-    return frame.ljust(_MIN_FRAME, b"\0")
+    return _frame(probe.origin, 1, _tlv(_ORGANIZATION, _OUI + bytes([_SUBTYPE_PROBE]) + payload))
+
+
+def announcement(origin: End) -> bytes:
+    """The frame, without FCS, that tells a host which port of which switch it is wired to."""
+    return _frame(origin, _KNOWN_FOR_S, _tlv(_SYSTEM_NAME, origin.node.encode()))
+
+
+def _frame(origin: End, seconds: int, more: bytes) -> bytes:
+    frame = _NEAREST_BRIDGE + _SOURCE + ETHER_TYPE.to_bytes(2, "big")
+    frame += _tlv(_CHASSIS_ID, _LOCAL_ASSIGNED + origin.node.encode())
+    frame += _tlv(_PORT_ID, _LOCAL_ASSIGNED + str(origin.port).encode())
+    frame += _tlv(_TTL, seconds.to_bytes(2, "big"))
+    return (frame + more + b"\0\0").ljust(_MIN_FRAME, b"\0")
 
 
 def decode(frame: bytes) -> Probe | None:

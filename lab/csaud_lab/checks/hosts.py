@@ -1,0 +1,99 @@
+"""A host as it tells of itself, against what the lab's file and the fabric's say of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from csaud_controller.inventory import Nic
+
+from csaud_lab.checks.finding import Finding, Level
+from csaud_lab.machines.asking import Told
+from csaud_lab.site import Site
+
+_OLDEST_PYTHON = (3, 11)
+
+
+def look(site: Site, host: str, told: Told) -> Iterator[Finding]:
+    """Everything but its cables."""
+    if told.error:
+        yield Finding("problem", host, f"ssh {site.user(host)}@{site.address(host)}: {told.error}")
+        return
+    facts = told.facts
+    yield Finding("ok", host, f"{facts['system'] or 'Linux'}, kernel {facts['kernel']}")
+    if not facts["root"]:
+        yield Finding("problem", host, "not root there: expected user root, or `become: true` with sudo")
+    yield from _python(site, host, facts)
+    for number, nic in enumerate(site.fabric.hosts[host].all_nics):
+        yield from _nic(site, host, nic, facts, facts["nics"][number])
+    if site.lab.huge_pages:
+        level: Level = "ok" if facts["huge_pages"] >= site.lab.huge_pages else "due"
+        yield Finding(level, host, f"{facts['huge_pages']} huge pages, of {site.lab.huge_pages}")
+
+
+def _python(site: Site, host: str, facts: Mapping[str, Any]) -> Iterator[Finding]:
+    if facts["csaud"]:
+        yield Finding("ok", host, f"csaud {facts['csaud']} in {site.lab.prefix}")
+        return
+    version = tuple(map(int, facts["python"].split(".")[:2]))
+    if site.lab.python == "python3" and version < _OLDEST_PYTHON:
+        yield Finding("problem", host, f"Python {facts['python']}: expected 3.11 or newer, or key `python`")
+    yield Finding("due", host, f"csaud is not in {site.lab.prefix}")
+
+
+def _nic(site: Site, host: str, nic: Nic, facts: Mapping[str, Any], name: str) -> Iterator[Finding]:
+    found = facts["interfaces"].get(name)
+    if found is None:
+        wanted = f"interface {nic.name}" if nic.name else f"interface with MAC address {nic.mac}"
+        yield Finding("problem", host, f"no {wanted}; there is {', '.join(sorted(facts['interfaces']))}")
+        return
+    where = f"{host}:{name}"
+    if found["mac"] != nic.mac.lower():
+        yield Finding("problem", where, f"MAC address {found['mac']}: the fabric says {nic.mac}")
+    if not found["carrier"]:
+        up = "no carrier: no cable, or the interface or the other end is down"
+        yield Finding("problem" if facts["settings"] else "unknown", where, up)
+    mtu = site.fabric.mtu
+    yield Finding("ok" if found["mtu"] >= mtu else "due", where, f"MTU {found['mtu']}, of {mtu}")
+    has = str(nic.ip) in found["addresses"]
+    yield Finding("ok" if has else "due", where, f"address {nic.ip}" if has else f"{nic.ip} is not set")
+    yield from _hardware(site, where, found)
+    if site.lab.device == "verbs":
+        yield _gid(where, name, str(nic.ip), has, facts["rdma"])
+
+
+def _hardware(site: Site, where: str, found: Mapping[str, Any]) -> Iterator[Finding]:
+    wanted = site.lab.nic
+    if wanted.driver:
+        same = found["driver"] == wanted.driver
+        what = f"driver {found['driver'] or 'unknown'}" + ("" if same else f": expected {wanted.driver}")
+        yield Finding("ok" if same else "problem", where, what)
+    if wanted.firmware:
+        told = re.match(r"[\d.]+", found["firmware"])
+        own = _version(told[0]) if told else ()
+        enough = own >= _version(wanted.firmware)
+        what = f"firmware {found['firmware'] or 'unknown'}" + (
+            "" if enough else f": expected {wanted.firmware} or newer"
+        )
+        yield Finding("ok" if enough else "problem", where, what)
+    for dscp, priority in site.lab.priorities.items():
+        set_to = found["priorities"].get(str(dscp))
+        what = f"DSCP {dscp} has priority {'none' if set_to is None else set_to}, of {priority}"
+        yield Finding("ok" if set_to == priority else "due", where, what)
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".") if part)
+
+
+def _gid(where: str, name: str, address: str, is_set: bool, rdma: Mapping[str, Any]) -> Finding:
+    own = {port: each for port, each in rdma.items() if each["interface"] == name}
+    if not own:
+        there = ", ".join(rdma) or "none"
+        return Finding("problem", where, f"no RDMA device of this interface; RDMA ports there are: {there}")
+    for port, each in own.items():
+        if address in each["gids"]:
+            return Finding("ok", where, f"{port}: RoCEv2 GID of {address} at index {each['gids'][address]}")
+    told = f"{', '.join(own)}: no RoCEv2 GID of {address}"
+    return Finding("problem" if is_set else "due", where, told)

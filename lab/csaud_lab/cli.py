@@ -1,0 +1,108 @@
+"""csaud lab: from unpacked servers and switches to the first all-reduce (docs/lab.md)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+from csaud_controller.cli.common import JsonOption, emit, errors, table
+from rich.console import Console
+from rich.markup import escape
+
+from csaud_lab.checks.all import look
+from csaud_lab.checks.finding import Finding, Level
+from csaud_lab.inventory import inventory as make_inventory
+from csaud_lab.site import Lab, load_site
+
+app = typer.Typer(
+    help="From unpacked servers and switches to the first all-reduce.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+FileOption = Annotated[Path, typer.Option("--lab", metavar="FILE", help="The lab's file.")]
+_DEFAULT = Path("lab.yaml")
+_STYLES: dict[Level, str] = {"ok": "green", "due": "yellow", "unknown": "yellow", "problem": "red"}
+
+
+@app.command()
+def check(
+    lab: FileOption = _DEFAULT,
+    everything: Annotated[bool, typer.Option("--all", help="What is as it should be, too.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at files, hosts, switches and cables, and change nothing. Exit status 1 if there is a problem.
+
+    What `csaud lab deploy` will do is `due`, and no problem; what cannot be seen yet is `unknown`.
+    """
+    with errors():
+        found = look(load_site(lab))
+        emit(
+            {"findings": [asdict(each) for each in found]},
+            as_json,
+            lambda console: _print(console, found, everything),
+        )
+    if any(each.level == "problem" for each in found):
+        raise typer.Exit(1)
+
+
+def _print(console: Console, found: list[Finding], everything: bool) -> None:
+    shown = table("", "where", "", "found")
+    for each in found:
+        if everything or each.level != "ok":
+            style = _STYLES[each.level]
+            shown.add_row(escape(each.where), f"[{style}]{each.level}[/{style}]", escape(each.what))
+    if shown.row_count:
+        shown.title = None
+        console.print(shown)
+    counts = Counter(each.level for each in found)
+    console.print(", ".join(f"{counts[level]} {level}" for level in _STYLES))
+
+
+@app.command()
+def inventory(lab: FileOption = _DEFAULT) -> None:
+    """Print Ansible's inventory of the lab (YAML), for playbooks of one's own."""
+    with errors():
+        sys.stdout.write(yaml.safe_dump(make_inventory(load_site(lab)), sort_keys=False))
+
+
+@app.command()
+def rehearse(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[COMMAND]...", help="Run this in the lab's folder instead, such as bash."),
+    ] = None,
+    topo: Annotated[
+        str, typer.Option(help="Fabric by name or file; names of hosts and switches are its.")
+    ] = "leaf-spine-2x2x1",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The lab's folder; made anew.")] = Path(
+        "build/lab-rehearsal"
+    ),
+    wheels: Annotated[Path, typer.Option(metavar="DIR", help="Wheels for hosts.")] = Path("build/lab-wheels"),
+) -> None:
+    """Go through it all inside this machine: the same commands and files, but for addresses. Needs root."""
+    from csaud_lab.rehearsal.needs import in_namespaces
+
+    with errors():
+        words = ["--topo", topo, "--out", str(out), "--wheels", str(wheels)]
+        status = in_namespaces([*words, "--", *(command or [])])
+    if status != 0:
+        raise typer.Exit(status)
+
+
+@app.command()
+def schema() -> None:
+    """The JSON Schema of lab files, for editors: docs/lab.schema.json."""
+    sys.stdout.write(lab_schema())
+
+
+def lab_schema() -> str:
+    """The JSON Schema of lab files."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps({"$schema": dialect, **Lab.model_json_schema()}, indent=2) + "\n"

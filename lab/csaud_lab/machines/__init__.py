@@ -1,0 +1,1 @@
+"""Hosts as they are found: what each tells of itself over ssh. Nothing is changed."""

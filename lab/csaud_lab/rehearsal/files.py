@@ -1,0 +1,43 @@
+"""The files of a rehearsed lab: what one writes for a real one, but for addresses."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+from csaud_controller.inventory import Fabric
+
+from csaud_lab.rehearsal.papers import SERVER_NAME
+
+_TLS = {"cert": f"pki/{SERVER_NAME}.pem", "key": f"pki/{SERVER_NAME}.key", "cacert": "pki/ca.pem"}
+_CLIENT = {"cacert": "pki/ca.pem", "cert": "pki/controller.pem", "key": "pki/controller.key"}
+
+
+def write(folder: Path, fabric: Fabric, hosts: dict[str, str], wheels: Path) -> Path:
+    """fabric.yaml and lab.yaml; returns the latter. `hosts`: their addresses by name."""
+    described = fabric.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    described |= {
+        "link": {"rate": "100Mbit", "buffer": 1024},
+        "tls": {**_TLS, "client_auth": True},
+        "tls_client": {**_CLIENT, "server_name": SERVER_NAME},
+    }
+    _yaml(folder / "fabric.yaml", described)
+    python = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+    lab: dict[str, Any] = {
+        "fabric": "fabric.yaml",
+        "directory": "control",
+        "ssh": {"key": "ssh/id_ed25519", "known_hosts": "ssh/known_hosts"},
+        "hosts": {name: {"address": address} for name, address in hosts.items()},
+        "device": "soft",
+        "python": str(python),
+        "wheels": str(wheels),
+        "acceptance": {"elements": 262_144, "repeats": 2},
+    }
+    _yaml(folder / "lab.yaml", lab)
+    return folder / "lab.yaml"
+
+
+def _yaml(path: Path, value: Any) -> None:
+    path.write_text(yaml.safe_dump(value, sort_keys=False))
