@@ -39,7 +39,7 @@ def check(
 ) -> None:
     """Look at files, hosts, switches and cables, and change nothing. Exit status 1 if there is a problem.
 
-    What `csaud lab deploy` will do is `due`, and no problem; what cannot be seen yet is `unknown`.
+    What is still to be set up is `due`, and no problem; what cannot be seen yet is `unknown`.
     """
     with errors():
         found = look(load_site(lab))

@@ -28,6 +28,6 @@ def _wheels(site: Site) -> list[Finding]:
     if len(names) == 1:
         return [Finding("ok", "wheels", names[0])]
     if not names:
-        what = f"no csaud-*.whl in {site.wheels}: make lab-wheels makes one, with all that it needs"
+        what = f"no csaud-*.whl in {site.wheels}"
         return [Finding("problem", "wheels", what)]
     return [Finding("problem", "wheels", f"several in {site.wheels}: {', '.join(names)}; expected one")]
