@@ -165,6 +165,10 @@ p4: build/.installed ## Compile p4src and the programs of the switch's tests wit
 p4-tofino: ## Compile p4src/tna for both Tofinos into build/tofino, where p4c has that backend
 	@$(PYTHON) p4src/compile_tna.py --out build/tofino
 
+.PHONY: manual
+manual: build/.installed ## Manual pages of all commands into build/man/man1
+	@$(BIN)/csaud manual write --out build/man/man1
+
 .PHONY: clean
 clean: ## Remove what was built
 	@rm -rf build

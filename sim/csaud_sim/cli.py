@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +22,10 @@ _EXTRA = {"pyarrow", "matplotlib", "jinja2", "markupsafe"}
 """Of the extra `sim`."""
 _NATIVE = "csaud_sim._core"
 """Every wheel has it; `make build` leaves it out."""
+
+AsJson = Annotated[
+    bool, typer.Option("--json", help="JSON for programs on stdout; words for people go to stderr.")
+]
 
 app = typer.Typer(
     help="Simulation: the host core and the P4 switches in virtual time, without privileges.",
@@ -53,6 +58,7 @@ def run(
         Path | None,
         typer.Option(help="Folder of what comes out; default: build/sim, of experiments build/sim/NAME."),
     ] = None,
+    as_json: AsJson = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
     """Simulate a scenario: exit status 0 when every check held. Or an experiment: 0 when every run is there;
@@ -67,7 +73,7 @@ def run(
         overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
         if (file := find_experiment(what)) is not None:
             overrides = ({"fabric": topo} if topo else {}) | overrides
-            return _experiment(file, overrides, jobs, out)
+            return _experiment(file, overrides, jobs, out, as_json)
         try:
             find_scenario(what)
         except ConfigError as error:
@@ -82,7 +88,7 @@ def run(
             out=str((out or Path("build/sim")).absolute()),
             command=["csaud", "sim", *sys.argv[sys.argv.index("run") :]] if "run" in sys.argv else [],
         )
-        return _scenario(options)
+        return _scenario(options, as_json)
 
     _exit(work, debug)
 
@@ -97,10 +103,11 @@ def report(
         bool,
         typer.Option("--claim", help="Say against which baselines the claim is reproduced, by its rule."),
     ] = False,
+    as_json: AsJson = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
     """Tables with intervals, distributions, and a page: report.html, figures.csv and figures/ in FOLDER."""
-    _exit(lambda: _report(folder, against, claim), debug)
+    _exit(lambda: _report(folder, against, claim, as_json), debug)
 
 
 @app.command()
@@ -115,6 +122,7 @@ def anchors(
     out: Annotated[Path, typer.Option(help="Folder of the runs, and of anchors.json.")] = Path(
         "build/sim/anchors"
     ),
+    as_json: AsJson = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
     """Run each baseline alone against figures that were published of it: exit status 0 when all of ours are
@@ -126,7 +134,7 @@ def anchors(
         from csaud_sim.anchors.run import chosen, measure_all, print_table
         from csaud_sim.anchors.standing import write_standing
 
-        console = Console(highlight=False)
+        console = Console(highlight=False, stderr=as_json)
         held, failed = measure_all(
             chosen(everything, baselines or []),
             out,
@@ -136,7 +144,10 @@ def anchors(
         print_table(held, console)
         for text in failed:
             typer.echo(f"csaud: {text}", err=True)
-        console.print(f"written: {write_standing(out, held, everything)}", markup=False)
+        written = write_standing(out, held, everything)
+        console.print(f"written: {written}", markup=False)
+        if as_json:
+            typer.echo(written.read_text())
         return not failed and all(each.within for each in held)
 
     _exit(work, debug)
@@ -163,7 +174,7 @@ def _exit(work: Callable[[], bool], debug: bool) -> None:
     raise typer.Exit(0 if passed else 1)
 
 
-def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path | None) -> bool:
+def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path | None, as_json: bool) -> bool:
     from csaud_controller.base.yamlfile import FieldError
     from csaud_topologies.scenario.plan import in_file
     from rich.console import Console
@@ -176,7 +187,7 @@ def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path |
         tasks = tasks_of(experiment)
     except FieldError as error:
         raise in_file(file, error) from None
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=as_json)
     target = out or Path("build/sim") / experiment.name
     failed = run_all(
         tasks, target, jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False)
@@ -185,15 +196,17 @@ def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path |
         typer.echo(f"csaud: {text}", err=True)
     if not failed:
         console.print(f"all {len(tasks)} runs are in {target}: csaud sim report {target}", markup=False)
+    if as_json:
+        typer.echo(json.dumps({"folder": str(target), "runs": len(tasks), "failed": failed}, indent=1))
     return not failed
 
 
-def _report(folder: Path, against: str, claim: bool) -> bool:
+def _report(folder: Path, against: str, claim: bool, as_json: bool) -> bool:
     from rich.console import Console
 
     from csaud_sim.experiment.baselines import footnotes
     from csaud_sim.experiment.claim import verdicts
-    from csaud_sim.experiment.comparison import compare, figures_of, load_runs
+    from csaud_sim.experiment.comparison import compare, figures_of, load_runs, told
     from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
 
     runs = load_runs(folder)
@@ -204,7 +217,7 @@ def _report(folder: Path, against: str, claim: bool) -> bool:
     reductions = [compare(each, base) for each in figures if base is not None and each is not base]
     found = verdicts(runs) if claim else []
     notes = footnotes(those[0].settings for those in runs.values())
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=as_json)
     print_tables(figures, reductions, console)
     for note in notes:
         console.print(note, style="dim", markup=False)
@@ -212,10 +225,15 @@ def _report(folder: Path, against: str, claim: bool) -> bool:
         print_verdicts(found, console)
     page = write_sweep_report(folder, runs, figures, reductions, found)
     console.print(f"report: {page}, figures.csv and figures/ beside it", markup=False)
+    if as_json:
+        values: dict[str, Sequence[object]] = {"settings": figures, "reductions": reductions, "claim": found}
+        typer.echo(
+            json.dumps({name: [told(each) for each in those] for name, those in values.items()}, indent=1)
+        )
     return True
 
 
-def _scenario(options: RunOptions) -> bool:
+def _scenario(options: RunOptions, as_json: bool) -> bool:
     from csaud_topologies.record.assemble import build_report
     from csaud_topologies.record.describe import describe_run
     from csaud_topologies.report.terminal import print_checks
@@ -229,7 +247,7 @@ def _scenario(options: RunOptions) -> bool:
     begun, started = time.monotonic(), datetime.now(UTC)
     plan = make_plan(options)
     refuse_what_cannot_be_simulated(plan)
-    console = Console(highlight=False)
+    console = Console(highlight=False, stderr=as_json)
     scenario, fabric = plan.scenario, plan.fabric
     console.print(
         f"{scenario.name} on {fabric.name}: {len(fabric.switches)} switches, {len(fabric.hosts)} hosts, "
@@ -255,4 +273,6 @@ def _scenario(options: RunOptions) -> bool:
     page = write_report(report, target, [each["seconds"] for each in outcome.took])
     print_outcome(outcome, report, console)
     print_checks(report, page, console)
+    if as_json:
+        typer.echo(report.model_dump_json(indent=1))
     return report.passed

@@ -306,10 +306,13 @@ def status(run: RunOption = None, as_json: JsonOption = False) -> None:
 def wait(
     timeout: Annotated[str, typer.Option(metavar="DURATION", help="Give up after this long.")] = "30s",
     run: RunOption = None,
+    as_json: JsonOption = False,
 ) -> None:
-    """Wait until a controller runs and every switch holds its tables."""
+    """Wait until a controller runs and every switch holds its tables; with --json it says of which run."""
     with errors():
-        wait_programmed(find_run(run).control_socket, _interval("--timeout", timeout))
+        found = find_run(run)
+        wait_programmed(found.control_socket, _interval("--timeout", timeout))
+        emit({"run": str(found.path), "in_sync": True}, as_json, lambda console: None)
 
 
 @app.command()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from csaud_controller.base.units import parse_duration
-from csaud_controller.cli.common import RunOption, UnknownName, errors, fail
+from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, fail
 from csaud_controller.run.directory import find_run
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def token_add(
     name: Annotated[str, typer.Argument(help="Whose it is.")],
     tokens: TokensOption,
     role: Annotated[str, typer.Option(help="viewer: may look; operator: may change.")] = "viewer",
+    as_json: JsonOption = False,
 ) -> None:
     """Make a token, and print it: it is nowhere else. A service takes it when it is started the next time."""
     from csaud_controller.service.principals import Role, add_token
@@ -107,7 +108,8 @@ def token_add(
             raise UnknownName(f"--role: expected {' or '.join(Role)}, got {role!r}")
         if not 0 < len(name) <= 64:
             raise UnknownName("NAME: expected 1 to 64 letters")
-        sys.stdout.write(add_token(tokens, name, Role(role)) + "\n")
+        made = {"name": name, "role": role, "token": add_token(tokens, name, Role(role))}
+        emit(made, as_json, lambda console: console.print(made["token"], markup=False, soft_wrap=True))
 
 
 @token_app.command("remove")

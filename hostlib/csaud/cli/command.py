@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 
 from csaud.cli import devices as device_commands
 from csaud.cli import flight as flight_command
+from csaud.cli import help_commands, statuses
 from csaud.cli import workers as workers_command
 from csaud.config import reading
 from csaud.errors import CsaudError
@@ -43,6 +44,7 @@ app = typer.Typer(
     cls=EntryPointGroup,
     no_args_is_help=True,
     help="Collectives over unreliable datagrams, sprayed and recovered together with P4 switches.",
+    epilog=statuses.in_words(),
 )
 
 
@@ -53,6 +55,8 @@ app.add_typer(device_commands.device, name="device")
 app.command()(device_commands.doctor)
 app.command()(flight_command.flight)
 app.command()(workers_command.recover)
+app.command()(help_commands.completion)
+app.add_typer(help_commands.manual, name="manual")
 
 
 def _entry_points() -> dict[str, metadata.EntryPoint]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +62,25 @@ class Reduction:
     setting: str
     against: str
     percentiles: Mapping[str, tuple[Estimate, ...]]
+
+
+def told(figures: Any) -> dict[str, Any]:
+    """Fields of a dataclass of figures as JSON values, without what is by seed; what is no number is None."""
+    return {
+        field.name: _plain(getattr(figures, field.name))
+        for field in fields(figures)
+        if field.name != "per_seed"
+    }
+
+
+def _plain(value: Any) -> Any:
+    if is_dataclass(value):
+        return told(value)
+    if isinstance(value, float | np.floating):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def load_runs(folder: Path) -> dict[str, list[Run]]:

@@ -25,6 +25,8 @@ NamedRun = Annotated[
     Path | None, typer.Option("--run", help="Run directory; default: the live one of this directory.")
 ]
 
+AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
+
 
 def fail(error: Exception) -> typer.Exit:
     """Say it in one line; raise what this returns."""

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from csaud_runs.errors import RunError
 
-from csaud_topologies.commands.app import SIGNAL, SPRAY, NamedRun, app, command_line, fail, make_options
+from csaud_topologies.commands.app import (
+    SIGNAL,
+    SPRAY,
+    AsJson,
+    NamedRun,
+    app,
+    command_line,
+    fail,
+    make_options,
+)
 
 if TYPE_CHECKING:
     from csaud_runs.directory import RunDir
@@ -42,6 +52,7 @@ def up(
     out: Annotated[Path, typer.Option(help="Folder of reports and logs.")] = Path("build/mininet"),
     pps: Annotated[int, typer.Option(help="bmv2: packets/s of one switch, instead of calibrating.")] = 0,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --detach: say as JSON where it is.")] = False,
 ) -> None:
     """Bring up a fabric, with a scenario's policy and faults, for one's own programs (`csaud net job`).
 
@@ -63,6 +74,8 @@ def up(
     }
     try:
         named, scenario = topo_or_scenario(what)
+        if as_json and not detach:
+            raise RunError("--json says where a fabric is that is left running: it goes with --detach")
         if named and topo:
             raise RunError(f"--topo {topo}: {what} is a fabric already")
         options = make_options(
@@ -88,11 +101,14 @@ def up(
         raise fail(error) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+    if as_json:
+        typer.echo(json.dumps({"run": str(run.path)}))
+        return
     typer.echo(f"{run.path}: up; `csaud net job -- CMD` runs a program in it, `csaud net down` ends it")
 
 
 @app.command()
-def down(run_dir: NamedRun = None) -> None:
+def down(run_dir: NamedRun = None, as_json: AsJson = False) -> None:
     """End the fabric of this directory (`csaud net up`), or the run that --run names."""
     from csaud_runs.find import find_run
 
@@ -100,16 +116,29 @@ def down(run_dir: NamedRun = None) -> None:
 
     try:
         check_privileges()
-        _end(find_run(run_dir))
+        _tell([_end(find_run(run_dir))], as_json)
     except RunError as error:
         raise fail(error) from None
 
 
-def _end(run: RunDir) -> None:
+def _end(run: RunDir) -> dict[str, Any]:
+    """As JSON values: what became of it."""
     from csaud_topologies.isolation.supervisor import end_run
 
-    ended = end_run(run)
-    typer.echo(f"{run.path}: {'ended and removed' if ended else 'removed (nothing of it was running)'}")
+    return {"run": str(run.path), "ran": end_run(run), "removed": True}
+
+
+def _tell(runs: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        typer.echo(json.dumps({"runs": runs}, indent=2))
+        return
+    for each in runs:
+        if each["removed"]:
+            done = "ended and removed" if each["ran"] else "removed (nothing of it was running)"
+        else:
+            known = f"a run of {each['of']}" if each["of"] else "a run"
+            done = f"{known}, left alone (--all or --run {each['run']} ends it, too)"
+        typer.echo(f"{each['run']}: {done}")
 
 
 @app.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -140,6 +169,7 @@ def clean(
     everybodys: Annotated[
         bool, typer.Option("--all", help="Runs of other directories and people, too.")
     ] = False,
+    as_json: AsJson = False,
 ) -> None:
     """End the runs that were started in this directory and remove what they left, and what is left of those
     that are over; nothing else is touched."""
@@ -156,16 +186,18 @@ def clean(
     if everybodys and run_dir is not None:
         raise fail(RunError("--all and --run: expected one of them"))
     runs = [RunDir(run_dir)] if run_dir is not None else all_runs()
+    told: list[dict[str, Any]] = []
     for each in runs:
         origin = each.started_in()
         if run_dir is None and not everybodys and not is_over(each) and origin != Path.cwd():
-            known = f"a run of {origin}" if origin else "a run"
-            typer.echo(f"{each.path}: {known}, left alone (--all or --run {each.path} ends it, too)")
+            of = str(origin) if origin else None
+            told.append({"run": str(each.path), "ran": True, "removed": False, "of": of})
             continue
         if run_dir is not None and not each.path.is_dir():
             raise fail(RunError(f"--run {each.path}: no such directory"))
         if run_dir is not None and not each.was_made():  # it would be removed with all that is in it
             raise fail(RunError(f"--run {each.path}: not the directory of a run (no pids.json in it)"))
-        _end(each)
-    if not runs:
+        told.append(_end(each))
+    _tell(told, as_json)
+    if not runs and not as_json:
         typer.echo("nothing to clean: no run is recorded under /run/csaud")

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from csaud_runs.errors import RunError
 
-from csaud_topologies.commands.app import NamedRun, app, command_line, fail
+from csaud_topologies.commands.app import AsJson, NamedRun, app, command_line, fail
 
 
 @app.command(context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -63,6 +63,7 @@ def report(
     out: Annotated[
         Path | None, typer.Option(help="Output folder; default: that of the fabric of this directory.")
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Print the last report again, and where its page lies."""
     from csaud_runs.find import find_run
@@ -79,4 +80,7 @@ def report(
         found = load_report(out)
     except RunError as error:
         raise fail(error) from None
+    if as_json:
+        typer.echo(found.model_dump_json(indent=1))
+        return
     print_summary(found, out / "report.html", Console(highlight=False))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from csaud_runs.errors import RunError
 
-from csaud_topologies.commands.app import SIGNAL, SPRAY, app, command_line, fail, make_options
+from csaud_topologies.commands.app import SIGNAL, SPRAY, AsJson, app, command_line, fail, make_options
 from csaud_topologies.scenario.options import RunOptions
 
 
@@ -92,7 +92,7 @@ def _run(options: RunOptions) -> int:
 def compare_command(
     first: Annotated[Path, typer.Argument(metavar="RUN", help="A run's output folder or report.json.")],
     second: Annotated[Path, typer.Argument(metavar="RUN", help="The other one.")],
-    json_: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    json_: AsJson = False,
 ) -> None:
     """Two finished runs side by side: what was set differently, and every figure with its ratio."""
     from rich.console import Console

@@ -1,0 +1,114 @@
+"""All commands alike: they complete, they have manual pages, and print JSON where they print data."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from csaud.cli.command import app
+from csaud.cli.manual import page, title
+from csaud.cli.statuses import STATUSES
+from csaud.cli.tree import tree, walk
+from typer.testing import CliRunner
+
+DOCS = Path(__file__).parents[2] / "docs" / "commands.md"
+
+PRINT_NO_DATA = {
+    "capture": "writes a capture",
+    "completion": "prints a script for a shell",
+    "controller run": "serves",
+    "fabric schema": "prints JSON always",
+    "net exec": "runs a program, whose output it is",
+    "net job": "runs a program, whose output it is",
+    "net run": "writes report.json",
+    "perf server": "serves",
+    "policy schema": "prints JSON always",
+    "recover": "runs a program, whose output it is",
+    "service openapi": "prints JSON always",
+    "service run": "serves",
+    "service token remove": "says nothing",
+    "switch run": "serves",
+    "switch shell": "is talked with",
+}
+
+
+@pytest.fixture(scope="module")
+def entries():
+    return list(walk(tree(app)))
+
+
+def test_every_command_that_prints_data_has_json(entries):
+    without = {
+        " ".join(each.words[1:])
+        for each in entries
+        if not each.children and not any("--json" in option.opts for option in each.options)
+    }
+    assert without == PRINT_NO_DATA.keys()
+
+
+def test_every_command_has_a_manual_page_that_man_takes(entries, tmp_path):
+    for each in entries:
+        text = page(each)
+        (tmp_path / f"{title(each)}.1").write_text(text)
+        assert "\\- \n" not in text, f"{title(each)} has no summary"
+        for option in each.options:
+            assert option.opts[0].replace("-", r"\-") in text
+    if shutil.which("groff"):
+        names = sorted(path.name for path in tmp_path.iterdir())
+        made = subprocess.run(
+            ["groff", "-man", "-Tutf8", "-ww", "-z", *names], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert made.returncode == 0
+        # long lists of choices cannot be broken
+        assert [line for line in made.stderr.splitlines() if "cannot" not in line] == []
+
+
+def test_exit_statuses_are_in_the_manual_and_in_help(entries):
+    described = {
+        int(cells[1])
+        for line in DOCS.read_text().splitlines()
+        if (cells := line.split("|"))[1:] and cells[1].strip().isdigit()
+    }
+    assert described == STATUSES.keys()
+    assert all(f"{status}: {meaning}" in entries[0].command.epilog for status, meaning in STATUSES.items())
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_shells_are_told_what_may_follow(shell):
+    asked = {"_TYPER_COMPLETE_ARGS": "csaud fabric sh", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}
+    environ = {"_CSAUD_COMPLETE": f"complete_{shell}", **asked}
+    told = CliRunner().invoke(app, [], env=environ, prog_name="csaud").output
+    assert "show" in told
+    assert "plan" not in told
+
+
+def test_bash_completes_commands_options_and_values(tmp_path):
+    script = tmp_path / "csaud.bash"
+    script.write_text(CliRunner().invoke(app, ["completion", "bash"]).output)
+    command = tmp_path / "csaud"
+    command.write_text(
+        f'#!{sys.executable}\nimport sys; from csaud.cli import main; sys.argv[0] = "csaud"; main()\n'
+    )
+    command.chmod(0o755)
+    asked = f"""
+        source {script}
+        ask() {{
+            COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+            _csaud_completion csaud; echo "${{COMPREPLY[@]}}"
+        }}
+        ask csaud policy set --hon
+        ask csaud policy set --spray fl
+    """
+    environ = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    said = subprocess.run(["bash", "-c", asked], env=environ, capture_output=True, text=True, check=True)
+    assert said.stdout.splitlines() == ["--honour-hosts", "flowlet"]
+
+
+def test_manual_write_says_where_pages_are(tmp_path):
+    made = CliRunner().invoke(app, ["manual", "write", "--out", str(tmp_path / "man1"), "--json"])
+    told = json.loads(made.output)
+    assert "csaud-policy-set.1" in told["pages"]
+    assert sorted(path.name for path in (tmp_path / "man1").iterdir()) == sorted(told["pages"])
