@@ -330,6 +330,9 @@ class SwitchFigures(TypedDict):
 def transports() -> list[TransportKind]:
     """Every transport beside CSA-UD."""
 
+def pfc_headroom(rate_bps: int, delay_ns: int, pipeline_ns: int) -> int:
+    """Bytes that still come by a link after a pause was told."""
+
 class PlainNetwork:
     """What is wired to what; switches, ports and hosts are numbered as they are added, from 0."""
 

@@ -22,6 +22,7 @@ _EXTRA = {"pyarrow", "matplotlib", "jinja2", "markupsafe"}
 """Of the extra `sim`."""
 _NATIVE = "csaud_sim._core"
 """Every wheel has it; `make build` leaves it out."""
+_ANCHORS = Path("build/sim/anchors")
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="JSON for programs on stdout; words for people go to stderr.")
@@ -103,11 +104,19 @@ def report(
         bool,
         typer.Option("--claim", help="Say against which baselines the claim is reproduced, by its rule."),
     ] = False,
+    anchors: Annotated[
+        Path | None,
+        typer.Option(
+            help="What `csaud sim anchors` found: baselines that missed theirs are marked. Default: "
+            f"{_ANCHORS}, where it is there; without, all are.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
     """Tables with intervals, distributions, and a page: report.html, figures.csv and figures/ in FOLDER."""
-    _exit(lambda: _report(folder, against, claim, as_json), debug)
+    _exit(lambda: _report(folder, against, claim, anchors, as_json), debug)
 
 
 @app.command()
@@ -119,9 +128,7 @@ def anchors(
         bool, typer.Option("--all", help="Those that take 1,024 hosts and most of an hour, too.")
     ] = False,
     jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: one a processor.", show_default=False)] = 0,
-    out: Annotated[Path, typer.Option(help="Folder of the runs, and of anchors.json.")] = Path(
-        "build/sim/anchors"
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of the runs, and of anchors.json.")] = _ANCHORS,
     as_json: AsJson = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
@@ -201,10 +208,11 @@ def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path |
     return not failed
 
 
-def _report(folder: Path, against: str, claim: bool, as_json: bool) -> bool:
+def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_json: bool) -> bool:
     from rich.console import Console
 
-    from csaud_sim.experiment.baselines import footnotes
+    from csaud_sim.anchors.standing import read_doubts
+    from csaud_sim.experiment.baselines import NOT_HELD, footnotes
     from csaud_sim.experiment.claim import verdicts
     from csaud_sim.experiment.comparison import compare, figures_of, load_runs, told
     from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
@@ -212,11 +220,12 @@ def _report(folder: Path, against: str, claim: bool, as_json: bool) -> bool:
     runs = load_runs(folder)
     if against and against not in runs:
         raise RunError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
-    figures = [figures_of(setting, those) for setting, those in runs.items()]
+    doubts = read_doubts(anchors or _ANCHORS) if anchors or _ANCHORS.exists() else NOT_HELD
+    figures = [figures_of(setting, those, doubts) for setting, those in runs.items()]
     base = next((each for each in figures if each.setting == against), None)
     reductions = [compare(each, base) for each in figures if base is not None and each is not base]
-    found = verdicts(runs) if claim else []
-    notes = footnotes(those[0].settings for those in runs.values())
+    found = verdicts(runs, doubts) if claim else []
+    notes = footnotes(figures)
     console = Console(highlight=False, stderr=as_json)
     print_tables(figures, reductions, console)
     for note in notes:

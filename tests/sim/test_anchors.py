@@ -1,14 +1,15 @@
 """`csaud sim anchors`: every baseline beside what was published of it."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from csaud_sim.anchors.published import ANCHORS, BASELINES
+from csaud_sim.anchors.published import ANCHORS
 from csaud_sim.anchors.run import chosen
-from csaud_sim.anchors.standing import hold, read_standing, standings
+from csaud_sim.anchors.standing import hold, read_doubts, read_standing, standings
 from csaud_sim.cli import app
-from csaud_sim.experiment.baselines import baseline_of
+from csaud_sim.experiment.baselines import BASELINES, baseline_of
 from csaud_sim.experiment.comparison import load_runs
 from csaud_sim.experiment.model import EXPERIMENTS, load_experiment
 from csaud_sim.experiment.sweep import tasks_of
@@ -23,7 +24,10 @@ def test_a_baseline_within_bounds_and_the_same_out_of_others(tmp_path: Path) -> 
     assert done.exit_code == 0, done.output
     held = read_standing(tmp_path)
     assert [each.baseline for each in held] == ["B1"] * 3 and all(each.within for each in held)
-    assert standings(held) == {name: True if name == "B1" else None for name in BASELINES}
+    assert standings(held) == {
+        name: True if name == "B1" else None for name, each in BASELINES.items() if not each.own
+    }
+    assert read_doubts(tmp_path) == {"B1": ""}
     for each in held:
         assert each.what in done.output.replace("\n", " ") or each.published in done.output
         assert each.low <= each.least <= each.ours <= each.most <= each.high
@@ -47,19 +51,25 @@ def test_what_anchors_need_comes_along() -> None:
 
 
 def test_every_transport_is_a_baseline_and_csa_ud_is_none() -> None:
-    assert {each.transport for each in BASELINES.values()} == set(kinds())
     run = {"oracle": False, "core": {}}
     for name in kinds():
         found = baseline_of({**run, "transport": Transport(name=name).model_dump(mode="json")})
         assert found is not None and found.number in BASELINES
     assert baseline_of({**run, "transport": Transport().model_dump(mode="json")}) is None
     text = DOCS.read_text()
-    assert all(f"{name}:" in text for name in BASELINES)
+    held = {anchor.baseline for anchor in ANCHORS}
+    for number, each in BASELINES.items():
+        assert (number in held) != (each.own or bool(each.unanchored)), number
+        assert re.search(rf"\b{number}\b", text)
 
 
 @pytest.mark.parametrize(
     ("asked", "told"),
-    [("B99", "B99: no such baseline; expected one of B1"), ("B10", "B10: DCP-like: no figure")],
+    [
+        ("B99", "B99: no such baseline; expected one of B1"),
+        ("B5", "it is the host core itself"),
+        ("B10", "B10, DCP-like: no figure"),
+    ],
 )
 def test_a_baseline_that_cannot_be_held_is_named(tmp_path: Path, asked: str, told: str) -> None:
     done = CliRunner().invoke(app, ["anchors", asked, "--out", str(tmp_path / "out")])

@@ -1,11 +1,15 @@
 """The claim: its rule, which setting is which baseline, marks, and the way from runs to verdicts."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from csaud_runs.errors import RunError
+from csaud_sim.anchors.published import ANCHORS
+from csaud_sim.anchors.standing import hold, write_standing
 from csaud_sim.cli import app
-from csaud_sim.experiment.baselines import MARK, baseline_of
+from csaud_sim.experiment.baselines import MARK, baseline_of, doubt_of
 from csaud_sim.experiment.claim import over_all, verdicts, why_not
 from csaud_sim.experiment.comparison import load_runs
 from csaud_sim.experiment.model import Experiment, load_experiment
@@ -56,6 +60,7 @@ def test_reproduced_is_a_lower_end_above_30_percent(
         ({"core": {"detect_gap": False}, "policy": {"spray": "ecmp"}}, None),
         ({"transport": "rc"}, "B1"),
         ({"transport": {"name": "rc", "pfc": True}}, "B2"),
+        ({"transport": "dcqcn"}, "B2"),
         ({"transport": "irn"}, "B3"),
         ({"transport": {"name": "irn", "spray": "random"}}, "B4"),
         ({"core": {"fixed_interval": 100_000}}, "B5"),
@@ -96,15 +101,31 @@ def test_the_strongest_setting_of_a_baseline_counts_in_every_case(out: Path) -> 
 def test_the_report_tells_verdicts_and_marks_who_missed_an_anchor(out: Path, tmp_path: Path) -> None:
     for run in (out / "runs").glob("lossy*"):
         (tmp_path / run.name).symlink_to(run)
-    done = CliRunner().invoke(app, ["report", str(tmp_path), "--claim"], env={"COLUMNS": "200"})
+    anchor = {number: next(each for each in ANCHORS if each.baseline == number) for number in ("B1", "B3")}
+    ours = {"B1": anchor["B1"].low, "B3": anchor["B3"].high + 1}
+    held = [hold(replace(each, figure=lambda _, n=n: np.array([ours[n]])), {}) for n, each in anchor.items()]
+    write_standing(tmp_path / "anchors", held, False)
+    asked = ["report", str(tmp_path), "--claim", "--anchors", str(tmp_path / "anchors")]
+    done = CliRunner().invoke(app, asked, env={"COLUMNS": "200"})
     assert done.exit_code == 0, done.output
     assert "The claim is " in done.output
-    assert f"lossy: irn {MARK}" in done.output and f"{MARK} B3, IRN, ECMP: " in done.output
+    assert f"lossy: irn {MARK}" in done.output
+    assert f"{MARK} B3, IRN, ECMP: out of bounds of its anchor: " in done.output
     assert f"hasty {MARK}" not in done.output
     page = (tmp_path / "report.html").read_text()
     assert "The claim is " in page and f"irn {MARK}" in page
     assert page.count("<svg") == 2, "two measures"
     assert f"| irn {MARK} |" in (tmp_path / "cases.md").read_text()
+
+
+def test_who_was_not_held_to_an_anchor_is_marked(out: Path) -> None:
+    runs = load_runs(out)
+    doubts = {each.baseline.number: each.doubt for each in verdicts(runs)}
+    assert all("csaud sim anchors" in doubt for doubt in doubts.values()) and set(doubts) == {"B1", "B3"}
+    own = Experiment.model_validate({"name": "own", "traffic": {}, "core": {"fixed_interval": 1000}})
+    assert doubt_of(baseline_of(own.model_dump(mode="json")), {}) == doubt_of(None, {}) == ""
+    there = CliRunner().invoke(app, ["report", str(out), "--anchors", str(out / "none")])
+    assert there.exit_code == 1 and "not written by csaud sim anchors" in " ".join(there.output.split())
 
 
 def test_what_is_no_claim_is_told(out: Path) -> None:

@@ -33,6 +33,20 @@ def reduction(setting: str, against: str) -> Figure:
     return lambda runs: _PERCENT * (1 - _mean_fct(runs[setting]) / _mean_fct(runs[against]))
 
 
+def first_share(setting: str) -> Figure:
+    """Percent of the link that the first of two flows to one host has while the other one sends, too."""
+
+    def of(run: Run) -> float:
+        start, fct, alone = (
+            run.column(name).astype(np.float64) for name in ("start_ns", "fct_ns", "ideal_ns")
+        )
+        first = int(start.argmin())
+        both = start[first] + fct[first] - start[1 - first]
+        return float(_PERCENT * (alone[first] - (start[1 - first] - start[first])) / both)
+
+    return lambda runs: _each(runs[setting], of)
+
+
 def sent_again(setting: str) -> Figure:
     """Copies sent again because the receiver told of a hole, as percent of the packets; nan where any was
     lost."""

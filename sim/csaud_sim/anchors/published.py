@@ -17,35 +17,11 @@ _NDP = "figure 20 of NDP (SIGCOMM 2017) as EXAMPLES/incast_scaling of Broadcom/c
 
 
 @dataclass(frozen=True)
-class Baseline:
-    """One of the list that the evaluation was fixed with.
-
-    Attributes:
-        transport: of the registry.
-        spray: of switches, where the baseline has another one than its transport's own.
-        about: what it is; where nothing was published that could be repeated, why.
-    """
-
-    transport: str
-    about: str
-    spray: str | None = None
-
-
-BASELINES = {
-    "B1": Baseline("rc", "RC, go-back-N, lossy"),
-    "B3": Baseline("irn", "IRN"),
-    "B6": Baseline("ndp", "NDP-style"),
-    "B7": Baseline("uec", "Ultra-Ethernet-like"),
-    "B10": Baseline("dcp", "DCP-like: no figure of its paper was found that could be repeated"),
-}
-
-
-@dataclass(frozen=True)
 class Published:
     """A published figure, and where ours comes from.
 
     Attributes:
-        baseline: of BASELINES.
+        baseline: its number (`experiment.baselines`).
         what: is measured.
         unit: of all its figures: us or %.
         published: as it stands there.
@@ -113,10 +89,26 @@ def _permutation(case: str, words: str, policy: str, value: float) -> Anchor:
     )  # fmt: skip
 
 
+# fmt: off
 ANCHORS = (
     _goodput("0.0001", 99.6),
     _goodput("0.001", 96.5),
     _goodput("0.01", 73.2),
+    _near(
+        "B2", "two flows to one host: share of the link that the first has while both send", "%", 50.0,
+        "DCQCN (SIGCOMM 2015): flows converge to equal shares; no recorded figure was found", "dcqcn-two",
+        ("dcqcn-two",), figures.first_share("dcqcn-two"),
+    ),
+    Anchor(
+        "B3", "mean completion time below RoCE's with PFC, fat-tree of 54 hosts, 70 %", "%", "6 to 83", 6, 83,
+        "IRN (SIGCOMM 2018), abstract: 6 to 83 % better than RoCE with PFC", "irn-roce",
+        ("irn", "roce-pfc"), figures.reduction("irn", "roce-pfc"),
+    ),
+    Anchor(
+        "B4", "permutation over random spraying, nothing lost: packets sent again", "%", "up to 100", 1, 100,
+        "DCP (SIGCOMM 2025): up to all packets go again without any loss", "irn-sprayed",
+        ("irn-sprayed",), figures.sent_again("irn-sprayed"),
+    ),
     _last("B6", "10:1 incast of 270 KB, first window 23", 2236.3, _NDP, "ndp-incast", "ten"),
     _last("B6", "100:1 incast of 270 KB", 21920.0, _NDP, "ndp-incast", "hundred"),
     _last("B7", "one flow of 2 MB", 176.2, _UET, "uec-incast", "one", _BACK),
@@ -130,3 +122,4 @@ ANCHORS = (
         for policy, value in {"oblivious": 280.8, "bitmap": 220.3, "reps": 206.7}.items()
     ),
 )
+# fmt: on

@@ -9,8 +9,9 @@ from csaud_runs.errors import RunError
 from rich.console import Console
 from rich.table import Table
 
-from csaud_sim.anchors.published import ANCHORS, BASELINES, Anchor
+from csaud_sim.anchors.published import ANCHORS, Anchor
 from csaud_sim.anchors.standing import Held, hold, standings
+from csaud_sim.experiment.baselines import BASELINES
 from csaud_sim.experiment.comparison import load_runs
 from csaud_sim.experiment.model import EXPERIMENTS, load_experiment
 from csaud_sim.experiment.sweep import Task, run_all, tasks_of
@@ -23,10 +24,8 @@ def chosen(everything: bool, only: Sequence[str]) -> list[Anchor]:
     for name in only:
         if name not in BASELINES:
             raise RunError(f"{name}: no such baseline; expected one of {', '.join(BASELINES)}")
-        if not everything and all(anchor.large for anchor in ANCHORS if anchor.baseline == name):
-            large = any(anchor.baseline == name for anchor in ANCHORS)
-            why = "its anchors take 1,024 hosts: --all" if large else BASELINES[name].about
-            raise RunError(f"{name}: {why}")
+        if why := _why_none(name):
+            raise RunError(f"{name}, {BASELINES[name].what}: {why}")
     return [
         anchor
         for anchor in ANCHORS
@@ -81,7 +80,13 @@ def print_table(held: Sequence[Held], console: Console) -> None:
     console.print(table)
     for name, within in standings(held).items():
         if within is None:
-            console.print(f"{name}: no anchor here: {BASELINES[name].about}", style="dim", markup=False)
+            why = _why_none(name) or "not measured"
+            console.print(f"{name}, {BASELINES[name].what}: {why}", style="dim", markup=False)
+
+
+def _why_none(name: str) -> str:
+    """Why a baseline is held to nothing; empty: there are anchors."""
+    return "it is the host core itself" if BASELINES[name].own else BASELINES[name].unanchored
 
 
 def _number(value: float) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from csaud_runs.errors import RunError
 
 from csaud_sim.anchors.figures import Runs
-from csaud_sim.anchors.published import ANCHORS, BASELINES, Anchor, Published
+from csaud_sim.anchors.published import ANCHORS, Anchor, Published
+from csaud_sim.experiment.baselines import BASELINES, Doubts
 
 FILE = "anchors.json"
 _FORMAT = 1
@@ -50,9 +51,9 @@ def hold(anchor: Anchor, runs: Runs) -> Held:
 
 
 def standings(held: Sequence[Held]) -> dict[str, bool | None]:
-    """Of every baseline, whether all its anchors are within bounds; None: none was measured, or there is
-    none."""
-    found: dict[str, bool | None] = dict.fromkeys(BASELINES)
+    """Of every baseline that is not the host core itself, whether all its anchors are within bounds; None:
+    none was measured, or there is none."""
+    found: dict[str, bool | None] = {name: None for name, each in BASELINES.items() if not each.own}
     for each in held:
         found[each.baseline] = each.within and found[each.baseline] is not False
     return found
@@ -65,7 +66,7 @@ def write_standing(folder: Path, held: Sequence[Held], everything: bool) -> Path
             "format": _FORMAT,
             "large": everything,
             "baselines": {
-                name: {**asdict(BASELINES[name]), "within": within}
+                name: {"what": BASELINES[name].what, "within": within}
                 for name, within in standings(held).items()
             },
             "anchors": [_without_nan(asdict(each)) for each in held],
@@ -91,6 +92,17 @@ def read_standing(path: Path) -> list[Held]:
         return [Held(**_with_nan(row)) for row in value["anchors"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise RunError(f"{file}: not written by csaud sim anchors: {error}") from None
+
+
+def read_doubts(path: Path) -> Doubts:
+    """Of what such a file says of each baseline that was measured; RunError as of `read_standing`."""
+    doubts: dict[str, str] = {}
+    for each in read_standing(path):
+        said = doubts.setdefault(each.baseline, "")
+        if not each.within:
+            missed = f"{each.what}: {each.ours:,.1f} {each.unit}, published {each.published}"
+            doubts[each.baseline] = f"{said}; {missed}" if said else f"out of bounds of its anchor: {missed}"
+    return doubts
 
 
 def _without_nan(row: Mapping[str, Any]) -> dict[str, Any]:

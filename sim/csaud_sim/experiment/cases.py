@@ -67,7 +67,7 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
             row += [_number(mean(case, setting)), *_losses(of.totals)]
             label = marked(setting, doubt[setting])
             lines.append(f"| {case if number == 0 else ''} | {label} | " + " | ".join(row) + " |")
-    notes = footnotes(those[0].settings for those in runs.values())
+    notes = footnotes(figures)
     lines += [line for note in notes for line in ("", note)]
     return "\n".join(lines) + "\n"
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from csaud_runs.errors import RunError
 
-from csaud_sim.experiment.baselines import Baseline, baseline_of
+from csaud_sim.experiment.baselines import NOT_HELD, Baseline, Doubts
 from csaud_sim.experiment.comparison import SHARES, SettingFigures, compare, figures_of
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.statistics import Estimate
@@ -37,6 +37,7 @@ class Verdict:
         ours, theirs: p99 of flow completion times, us.
         reduction: of the p99, as a share.
         seeds: that both have.
+        doubt: of the baseline (`baselines`).
         why_not: what keeps it from being reproduced; empty: it is.
     """
 
@@ -49,6 +50,7 @@ class Verdict:
     theirs: float
     reduction: Estimate
     seeds: int
+    doubt: str
     why_not: str
 
     @property
@@ -66,13 +68,13 @@ def by_case(runs: Mapping[str, Sequence[Run]]) -> dict[str, list[str]]:
     return found
 
 
-def verdicts(runs: Mapping[str, Sequence[Run]]) -> list[Verdict]:
+def verdicts(runs: Mapping[str, Sequence[Run]], doubts: Doubts = NOT_HELD) -> list[Verdict]:
     """One for each case and baseline. RunError where a case has not exactly one setting that is CSA-UD as it
     is, or no seed is common."""
     found = []
     for case, settings in by_case(runs).items():
-        figures = {each: figures_of(each, runs[each]) for each in settings}
-        mine = [each for each in settings if baseline_of(runs[each][0].settings) is None]
+        figures = {each: figures_of(each, runs[each], doubts) for each in settings}
+        mine = [each for each in settings if figures[each].baseline is None]
         where = case or "the experiment"
         if len(mine) != 1:
             raise RunError(
@@ -83,7 +85,7 @@ def verdicts(runs: Mapping[str, Sequence[Run]]) -> list[Verdict]:
             raise RunError(f"{where}: the claim is about flows, and there is no traffic")
         variants: dict[Baseline, list[str]] = {}
         for each in settings:
-            if (baseline := baseline_of(runs[each][0].settings)) is not None:
+            if (baseline := figures[each].baseline) is not None:
                 variants.setdefault(baseline, []).append(each)
         for baseline, those in variants.items():
             found.append(_against(case, figures[mine[0]], baseline, [figures[each] for each in those]))
@@ -106,6 +108,7 @@ def _against(
         theirs.percentiles[MEASURE][_COLUMN].value,
         reduction,
         len(set(ours.seeds) & set(theirs.seeds)),
+        theirs.doubt,
         why_not(reduction, ours.totals["unfinished"], theirs.totals["unfinished"]),
     )
 

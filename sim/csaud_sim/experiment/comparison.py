@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from csaud_runs.errors import RunError
 
-from csaud_sim.experiment.baselines import doubt_of, marked
+from csaud_sim.experiment.baselines import NOT_HELD, Baseline, Doubts, baseline_of, doubt_of, marked
 from csaud_sim.experiment.results import ENDING, Run, read_run
 from csaud_sim.experiment.statistics import Estimate, mean_over_seeds, reduction
 from csaud_sim.experiment.sweep import RUNS
@@ -38,7 +38,8 @@ class SettingFigures:
         percentiles: estimates by what was measured (MEASURES, those that there are), in the order of SHARES.
         totals: means over seeds, by name (`columns.TOTALS`).
         per_seed: (seeds, SHARES) of the same, for comparisons.
-        doubt: of a baseline that was not held to its anchor, why; empty: none (`baselines`).
+        baseline: that it is; None: CSA-UD.
+        doubt: of a baseline, why its figures are to be taken with care; empty: none (`baselines`).
     """
 
     setting: str
@@ -46,6 +47,7 @@ class SettingFigures:
     percentiles: Mapping[str, tuple[Estimate, ...]]
     totals: Mapping[str, float]
     per_seed: Mapping[str, Floats]
+    baseline: Baseline | None = None
     doubt: str = ""
 
     @property
@@ -115,13 +117,14 @@ def _natural(setting: str) -> list[tuple[float, str]]:
     return [(float(part), "") if index % 2 else (0.0, part) for index, part in enumerate(parts)]
 
 
-def figures_of(setting: str, runs: Sequence[Run]) -> SettingFigures:
+def figures_of(setting: str, runs: Sequence[Run], doubts: Doubts = NOT_HELD) -> SettingFigures:
     """RunError where nothing of a kind that was asked for is over in some run."""
     per_seed = {
         measure: np.array([np.percentile(_values(run, measure), SHARES) for run in runs])
         for measure in MEASURES
         if measure in measures_of(runs[0])
     }
+    baseline = baseline_of(runs[0].settings)
     return SettingFigures(
         setting,
         tuple(run.seed for run in runs),
@@ -131,7 +134,8 @@ def figures_of(setting: str, runs: Sequence[Run]) -> SettingFigures:
         },
         {name: float(np.mean([run.totals[name] for run in runs])) for name in runs[0].totals},
         per_seed,
-        doubt_of(runs[0].settings),
+        baseline,
+        doubt_of(baseline, doubts),
     )
 
 

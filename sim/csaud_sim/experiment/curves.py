@@ -9,8 +9,8 @@ import numpy as np
 from csaud_topologies.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, Drawn, new_figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from csaud_sim.experiment.baselines import doubt_of, marked
-from csaud_sim.experiment.comparison import MEASURES, measures_of, values_of
+from csaud_sim.experiment.baselines import marked
+from csaud_sim.experiment.comparison import MEASURES, SettingFigures, measures_of, values_of
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.sweep import CASE_MARK
 
@@ -19,7 +19,7 @@ _DASHES = ("-", "--", ":")
 _POINTS = 1000  # of a curve
 
 
-def curves(runs: Mapping[str, Sequence[Run]]) -> dict[str, Drawn]:
+def curves(runs: Mapping[str, Sequence[Run]], figures: Mapping[str, SettingFigures]) -> dict[str, Drawn]:
     """Share of flows, or collectives, that took longer, by what was measured; both axes logarithmic, all
     seeds of a setting together."""
     drawn = {}
@@ -31,7 +31,7 @@ def curves(runs: Mapping[str, Sequence[Run]]) -> dict[str, Drawn]:
             values = np.concatenate([values_of(run, measure) for run in those])
             at = np.quantile(values, 1 - _shares())
             colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number // len(_COLOURS) % len(_DASHES)]
-            label = marked(_after_case(setting), doubt_of(those[0].settings))
+            label = marked(_after_case(setting), figures[setting].doubt)
             axes.plot(at, _shares(), color=colour, linestyle=dash, label=label)
             columns[f"{what}: {setting}"] = at
         axes.set(xlabel=what, ylabel="share that took longer", xscale="log", yscale="log")

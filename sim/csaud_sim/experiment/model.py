@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from csaud_sim.experiment.links import CLASSES, Impairment, LinkRule, check_impairments, relinked
 from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points
 from csaud_sim.simulated_settings import check_host
+from csaud_sim.transports.flow_control import check_flow_control
 from csaud_sim.transports.model import Transport
 
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
@@ -218,6 +219,7 @@ class Experiment(_Strict):
         )
         fabric = relinked(fabric.model_copy(update={"link": link}), self.links)
         check_impairments(fabric, self.impairments)
+        check_flow_control(self.transport, fabric, self.pipeline)
         try:
             self.policy.check(fabric)
         except FieldError as error:

@@ -67,7 +67,7 @@ def section_of(
     folder.mkdir(exist_ok=True)
     drawn = {}
     for case, chosen in _to_draw(runs, found).items():
-        for measure, each in curves({setting: runs[setting] for setting in chosen}).items():
+        for measure, each in curves({setting: runs[setting] for setting in chosen}, by_setting).items():
             name = "-".join(filter(None, (measure, re.sub(r"[^\w.]+", "-", case))))
             each.write(folder / name)
             drawn[name] = Markup(each.inline())
@@ -79,7 +79,7 @@ def section_of(
         reductions,
         found,
         drawn,
-        footnotes(those[0].settings for those in runs.values()),
+        footnotes(figures),
     )
 
 
@@ -132,7 +132,7 @@ def verdict_row(each: Verdict) -> tuple[str, ...]:
         setting += f" (of {each.of})"
     said = "reproduced" if each.reproduced else f"not reproduced: {each.why_not}"
     return (
-        marked(each.baseline.number, each.baseline.doubt) + ("" if each.baseline.needed else " (not needed)"),
+        marked(each.baseline.number, each.doubt) + ("" if each.baseline.needed else " (not needed)"),
         setting,
         f"{each.ours:,.1f}",
         f"{each.theirs:,.1f}",
@@ -146,12 +146,13 @@ def in_words(found: Sequence[Verdict]) -> list[str]:
     """A line a baseline over all cases, and one on the claim."""
     answer = over_all(found)
     cases = len({each.case for each in found})
+    doubts = {each.baseline: each.doubt for each in found}
     lines = []
     for baseline, reproduced in answer.items():
         held = sum(each.reproduced for each in found if each.baseline == baseline)
         said = "reproduced" if reproduced else "not reproduced"
         of_cases = f" ({held} of {cases} cases)" if cases > 1 else ""
-        lines.append(f"{marked(baseline.number, baseline.doubt)} {baseline.what}: {said}{of_cases}")
+        lines.append(f"{marked(baseline.number, doubts[baseline])} {baseline.what}: {said}{of_cases}")
     needed = {baseline: reproduced for baseline, reproduced in answer.items() if baseline.needed}
     if failing := [baseline.number for baseline, reproduced in needed.items() if not reproduced]:
         lines.append(f"The claim is not reproduced: not against {', '.join(failing)}.")

@@ -84,6 +84,12 @@ class PlainFabric {
 
 void bind(nanobind::module_& m) {
     using namespace nanobind::literals;
+    m.def(
+        "pfc_headroom",
+        [](std::uint64_t rate_bps, Nanos delay_ns, Nanos pipeline_ns) {
+            return headroom({rate_bps, delay_ns}, pipeline_ns);
+        },
+        "rate_bps"_a, "delay_ns"_a, "pipeline_ns"_a);
     nanobind::class_<PlainFabric> fabric(m, "PlainFabric");
     fabric.def(nanobind::init<const std::map<std::string, double>&, std::uint32_t, Nanos>(), "parameters"_a,
                nanobind::kw_only(), "overhead_bytes"_a = 0, "pipeline_ns"_a = 0);

@@ -23,7 +23,7 @@ std::unique_ptr<Transport> make_irn(const Parameters& p, const Seat& seat, Upper
                                static_cast<std::uint32_t>(p.whole("rto_few"))};
     model.send_order = [=] { return std::make_unique<SelectiveRepeat>(window, timeouts); };
     model.receive_order = [] { return std::make_unique<OutOfOrder>(); };
-    return std::make_unique<QueuePairs>(std::move(model), seat, upper);
+    return std::make_unique<QueuePairs>(std::move(model), upper);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "csaud_sim/hosts/party.hpp"
+#include "csaud_sim/network/link_model.hpp"
 
 namespace csaud::sim::baselines {
 
@@ -20,11 +21,12 @@ QueuePairs::Sender& QueuePairs::sender_for(const Message& message, std::uint32_t
     made->dst = message.dst;
     made->entropy = index;
     made->order = model_.send_order();
+    if (model_.rate_control) made->rate = model_.rate_control();
     senders_.push_back(std::move(made));
     return *senders_.back();
 }
 
-void QueuePairs::send(const Message& message, Nanos) {
+void QueuePairs::send(const Message& message, Nanos now) {
     std::uint32_t index = 0;
     Sender& sender = sender_for(message, index);
     const auto packets =
@@ -33,13 +35,15 @@ void QueuePairs::send(const Message& message, Nanos) {
     sender.end += packets;
     sender.order->extend(sender.end);
     ++unfinished_;
-    wake(index);
+    wake(index, now);
 }
 
-void QueuePairs::wake(std::uint32_t index) {
+void QueuePairs::wake(std::uint32_t index, Nanos now) {
     Sender& sender = *senders_[index];
     timers_.arm_earlier(TimerKind::send, index, sender.order->deadline());
     if (sender.waiting || !sender.order->ready()) return;
+    if (sender.rate && sender.rate->next() > now)
+        return timers_.arm_earlier(TimerKind::send, index, sender.rate->next());
     sender.waiting = true;
     turns_.push(index);
 }
@@ -56,7 +60,8 @@ bool QueuePairs::next(plain::Packet& packet, bool data, Nanos now) {
         sender.waiting = false;
         if (!sender.order->ready()) continue;
         write(packet, sender, index, now);
-        wake(index);
+        if (sender.rate) sender.rate->sent(packet.bytes + LinkModel{}.overhead_bytes, now);
+        wake(index, now);
         return true;
     }
     return false;
@@ -95,7 +100,7 @@ void QueuePairs::timer(Nanos now) {
         const Timer timer = timers_.pop();
         SendOrder& order = *senders_[timer.index]->order;
         if (order.deadline() <= now && order.timer(now)) ++books_.timeouts;
-        wake(timer.index);
+        wake(timer.index, now);
     }
 }
 
@@ -136,6 +141,7 @@ void QueuePairs::data(const plain::Packet& packet, Nanos now) {
     answer.bytes = model_.answer_bytes;
     answer.ack = reply.what.ack;
     answer.psn = reply.what.psn;
+    answer.marked = packet.marked;  // which says so to the sender
     answers_.push(answer);
 }
 
@@ -154,6 +160,7 @@ void QueuePairs::deliver(Receiver& receiver, Nanos now) {
 void QueuePairs::answer(const plain::Packet& packet, Nanos now) {
     ++books_.rx_control;
     Sender& sender = *senders_[packet.connection];
+    if (packet.marked && sender.rate) sender.rate->marked(now);
     sender.order->answered({packet.ack, packet.psn, packet.type == kNack}, now);
     while (!sender.messages.empty()) {
         const Sending& sending = sender.messages.front();
@@ -162,7 +169,7 @@ void QueuePairs::answer(const plain::Packet& packet, Nanos now) {
         sender.messages.pop();
         --unfinished_;
     }
-    wake(packet.connection);
+    wake(packet.connection, now);
 }
 
 }  // namespace csaud::sim::baselines

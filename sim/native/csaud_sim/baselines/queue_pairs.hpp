@@ -11,6 +11,7 @@
 #include "csaud_host/base/flat_map.hpp"
 #include "csaud_host/base/ring_queue.hpp"
 #include "csaud_host/base/timer_heap.hpp"
+#include "csaud_sim/baselines/rate_control.hpp"
 #include "csaud_sim/baselines/send_order.hpp"
 #include "csaud_sim/baselines/transport.hpp"
 
@@ -23,12 +24,12 @@ struct QueuePairModel {
     bool ecn = false;                // DATA listens to marks
     std::function<std::unique_ptr<SendOrder>()> send_order;
     std::function<std::unique_ptr<ReceiveOrder>()> receive_order;
+    std::function<std::unique_ptr<RateControl>()> rate_control{};  // none: as fast as the NIC can
 };
 
 class QueuePairs final : public Transport {
   public:
-    QueuePairs(QueuePairModel model, const Seat& seat, Upper& upper)
-        : model_(std::move(model)), seat_(seat), upper_(upper) {}
+    QueuePairs(QueuePairModel model, Upper& upper) : model_(std::move(model)), upper_(upper) {}
 
     void send(const Message& message, Nanos now) override;
     void packet(const plain::Packet& packet, Nanos now) override;
@@ -36,8 +37,6 @@ class QueuePairs final : public Transport {
     void timer(Nanos now) override;
     Nanos deadline() const override { return timers_.next(); }
     bool quiet() const override { return unfinished_ == 0 && answers_.empty(); }
-
-    std::size_t connections() const { return senders_.size(); }
 
   private:
     enum Type : std::uint8_t { kData, kAck, kNack };
@@ -51,8 +50,9 @@ class QueuePairs final : public Transport {
         std::uint32_t entropy = 0;
         std::uint32_t end = 0;  // PSN behind all that was posted
         std::unique_ptr<SendOrder> order;
-        RingQueue<Sending> messages;  // unacknowledged, in the order of their PSNs
-        bool waiting = false;         // for its turn
+        std::unique_ptr<RateControl> rate;  // maybe none
+        RingQueue<Sending> messages;        // unacknowledged, in the order of their PSNs
+        bool waiting = false;               // for its turn
     };
     struct Ended {
         std::uint32_t psn = 0;
@@ -75,11 +75,10 @@ class QueuePairs final : public Transport {
     void data(const plain::Packet& packet, Nanos now);
     void answer(const plain::Packet& packet, Nanos now);
     void deliver(Receiver& receiver, Nanos now);
-    void wake(std::uint32_t index);
+    void wake(std::uint32_t index, Nanos now);
     void write(plain::Packet& packet, Sender& sender, std::uint32_t index, Nanos now);
 
     QueuePairModel model_;
-    Seat seat_;
     Upper& upper_;
     FlatMap<Key, std::uint32_t> sender_of_, receiver_of_;
     std::vector<std::unique_ptr<Sender>> senders_;

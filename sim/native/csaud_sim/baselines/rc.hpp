@@ -6,5 +6,6 @@
 namespace csaud::sim::baselines {
 
 TransportKind rc();
+TransportKind dcqcn();  // with PFC
 
 }  // namespace csaud::sim::baselines

@@ -11,7 +11,7 @@
 namespace csaud::sim::baselines {
 
 const std::vector<TransportKind>& transports() {
-    static const std::vector<TransportKind> all{rc(), irn(), dcp(), ndp(), uec()};
+    static const std::vector<TransportKind> all{rc(), dcqcn(), irn(), dcp(), ndp(), uec()};
     return all;
 }
 

@@ -1,5 +1,8 @@
 #include "csaud_sim/plain/network.hpp"
 
+#include <stdexcept>
+#include <string>
+
 namespace csaud::sim::plain {
 
 std::uint32_t Network::add_switch(std::uint32_t seed) {
@@ -15,12 +18,19 @@ Link& Network::lead(LinkEnd to, const Wire& wire, bool to_switch) {
     return *links_.back();
 }
 
-// What the other end still sends until a pause has come: two delays and the pipeline, the frame that the
-// pause waits for, the one that has begun there, and the pause itself.
-void Network::reserve(Switch& at, const Wire& wire) {
+// Two delays and the pipeline, the frame that the pause waits for, the one that has begun at the other end,
+// and the pause itself.
+std::uint64_t headroom(const Wire& wire, Nanos pipeline) {
     constexpr std::uint64_t kLongest = 9'728, kFrames = 3;
-    const auto way = static_cast<std::uint64_t>(2 * wire.delay + around_.model.pipeline);
-    at.reserve(way * wire.rate_bps / 8'000'000'000U + kFrames * kLongest);
+    const auto way = static_cast<std::uint64_t>(2 * wire.delay + pipeline);
+    return way * wire.rate_bps / 8'000'000'000U + kFrames * kLongest;
+}
+
+void Network::reserve(Switch& at, const Wire& wire) {
+    at.reserve(headroom(wire, around_.model.pipeline));
+    if (!model_.pfc || at.headroom() < model_.buffer_bytes) return;
+    throw std::invalid_argument("a buffer of " + std::to_string(model_.buffer_bytes) + " bytes, of which " +
+                                std::to_string(at.headroom()) + " are headroom of the switch's ports");
 }
 
 std::pair<std::uint16_t, std::uint16_t> Network::add_link(std::uint32_t a, std::uint32_t b,

@@ -14,6 +14,9 @@ struct Wire {
     Nanos delay = 0;             // propagation
 };
 
+// Bytes that still come by a link after a pause was told.
+std::uint64_t headroom(const Wire& wire, Nanos pipeline);
+
 class Network {
   public:
     Network(Engine& engine, const LinkModel& links, const SwitchModel& model)
@@ -25,7 +28,8 @@ class Network {
     std::uint32_t add_switch(std::uint32_t seed);
     Switch& switch_at(std::uint32_t number) { return *switches_.at(number); }
     std::size_t switches() const { return switches_.size(); }
-    // Returns the ports at both ends.
+    // Returns the ports at both ends. With flow control, std::invalid_argument where headroom takes all of a
+    // switch's buffer.
     std::pair<std::uint16_t, std::uint16_t> add_link(std::uint32_t a, std::uint32_t b, const Wire& wire);
     // The next host, at a new port of a switch, which is returned with the link of what the host sends.
     struct Attached {

@@ -72,8 +72,10 @@ std::uint32_t Switch::choose(const Packet& packet, Nanos now) {
 }
 
 bool Switch::has_room(const Packet& packet, const Port& port) const {
-    const std::uint64_t waiting = model_.in_bytes ? port.bytes() : port.count();
     if (packet.kind == Kind::data && model_.pfc) return held_ + packet.bytes <= model_.buffer_bytes;
+    const Queue& lossless = port.queues[Port::kData];  // takes no room of others
+    const std::uint64_t waiting = model_.in_bytes ? port.bytes() - (model_.pfc ? lossless.bytes() : 0)
+                                                  : port.count() - (model_.pfc ? lossless.count() : 0);
     return waiting < (packet.kind == Kind::data ? port.room.data : port.room.control) &&
            waiting < port.room.control;
 }

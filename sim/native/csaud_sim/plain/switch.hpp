@@ -23,7 +23,8 @@ class Switch final : public Actor, public Node {
     // Ports are numbered as they come, from 0.
     Port& add_port();
     // Of the buffer, room that a port has for what comes after a pause was told.
-    void reserve(std::uint64_t headroom) { headroom_ += headroom; }
+    void reserve(std::uint64_t bytes) { headroom_ += bytes; }
+    std::uint64_t headroom() const { return headroom_; }
     Port& port(std::uint16_t id) { return *ports_.at(id); }
     std::size_t ports() const { return ports_.size(); }
     Routes& routes() { return routes_; }
