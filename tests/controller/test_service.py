@@ -142,7 +142,9 @@ def test_a_viewer_sees_everything_and_changes_nothing(served: Served) -> None:
     assert described == json.loads(command("openapi").stdout)["paths"]
     for path, methods in described.items():
         if "get" in methods and path != "/v1/stream":
-            assert served.viewer("GET", path).status == 200, path
+            assert served.viewer("GET", path.replace("{revision}", str(before))).status == 200, path
+        if path.endswith("/plan"):
+            continue  # it changes nothing
         for method in methods.keys() - {"get"}:
             refused = served.viewer(method.upper(), path.replace("{what}", "l1-s1"), {"spray": "ecmp"})
             assert refused.status == 403, (method, path)

@@ -12,8 +12,9 @@ import typer
 from rich.console import Console
 
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
+from csaud_controller.cli.noun import Noun
 
-app = typer.Typer(help="Ports whose queues came near their ends.", no_args_is_help=True, add_completion=False)
+app = Noun(help="Ports whose queues came near their ends.", no_args_is_help=True, add_completion=False)
 
 _WAIT_S = 10.0
 

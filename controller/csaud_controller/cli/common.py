@@ -20,13 +20,15 @@ from rich.markup import escape
 from rich.table import Table
 
 from csaud_controller.base.yamlfile import ConfigError, FieldError, mistake
-from csaud_controller.control.client import ConflictError, ControlError, RefusedError, ask
+from csaud_controller.cli.noun import controller_of
+from csaud_controller.control.client import ConflictError, ControlError, RefusedError
+from csaud_controller.control.elsewhere import Elsewhere
+from csaud_controller.control.here import Here
 from csaud_controller.desired.history import HistoryError
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import GRAMMAR
 from csaud_controller.program.artifacts import ArtifactsError
-from csaud_controller.run.directory import RunDir, find_run
 from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.targets import TARGETS, Target, target_named
 
@@ -121,10 +123,11 @@ def table(title: str, *columns: str) -> Table:
     return made
 
 
-def request(run: Path | None, op: str, **arguments: Any) -> tuple[RunDir, dict[str, Any]]:
-    """Ask the controller of a run; ControlError when it is not there or refuses."""
-    found = find_run(run)
-    return found, ask(found.control_socket, op, **arguments)
+def request(run: Path | None, op: str, **arguments: Any) -> tuple[Here | Elsewhere, dict[str, Any]]:
+    """Ask the controller of a run, or the one elsewhere that was named; ControlError when it is not there or
+    refuses."""
+    found = controller_of(run)
+    return found, found.ask(op, **arguments)
 
 
 def policy_of(run: Path | None) -> tuple[Fabric, Policy]:

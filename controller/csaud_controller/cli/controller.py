@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 from csaud_runs.directory import is_served
 from pydantic import ValidationError
+from typer.core import TyperCommand
 
 from csaud_controller.base.units import parse_duration
 from csaud_controller.base.yamlfile import FieldError, load_model
@@ -27,8 +28,10 @@ from csaud_controller.cli.common import (
     named_target,
     request,
 )
-from csaud_controller.control.client import ControlError, wait_programmed
+from csaud_controller.cli.noun import Noun, controller_of
+from csaud_controller.control.client import ControlError, ask, not_programmed, wait_programmed
 from csaud_controller.control.fabric_change import following, in_words, wiring_changes
+from csaud_controller.control.here import Here
 from csaud_controller.control.peers import UnknownGroupError, group_id
 from csaud_controller.desired.etcd import Etcd, parse_place, tls_context
 from csaud_controller.desired.shared import SharedStore
@@ -41,7 +44,7 @@ from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import SprayMode
 from csaud_controller.run.directory import RunDir, find_run
 
-app = typer.Typer(help="The process that programs the switches.", no_args_is_help=True, add_completion=False)
+app = Noun(help="The process that programs the switches.", no_args_is_help=True, add_completion=False)
 
 
 def _interval(option: str, text: str) -> float:
@@ -52,7 +55,7 @@ def _interval(option: str, text: str) -> float:
         raise UnknownName(f"{option}: {error}") from None
 
 
-@app.command()
+@app.command(cls=TyperCommand)
 def run(
     run: RunOption = None,
     fabric: Annotated[
@@ -280,16 +283,16 @@ def status(run: RunOption = None, as_json: JsonOption = False) -> None:
     with errors():
         found, answer = request(run, "status")
         if "status" not in answer:
-            standing_by = {"run": str(found.path), "pid": answer["pid"], "primary": answer["primary"]}
+            standing_by = {"run": found.where, "pid": answer["pid"], "primary": answer["primary"]}
             primary = answer["primary"] or "none"
-            text = f"controller {answer['pid']} of {found.path} stands by; {primary} is primary"
+            text = f"controller {answer['pid']} of {found.where} stands by; {primary} is primary"
             emit(standing_by, as_json, lambda console: console.print(text, soft_wrap=True, markup=False))
             return
         switches = answer["status"]["switches"]
         waiting = [name for name, switch in switches.items() if not switch["in_sync"]]
         refused = {name: switch["refused"] for name, switch in switches.items() if switch["refused"]}
         result = {
-            "run": str(found.path),
+            "run": found.where,
             "pid": answer["pid"],
             "generation": answer["status"]["generation"],
             "switches": len(switches),
@@ -297,7 +300,7 @@ def status(run: RunOption = None, as_json: JsonOption = False) -> None:
             "refused": refused,
         }
         text = "all tables in sync" if not waiting else f"not in sync: {', '.join(waiting)}"
-        lines = [f"controller {answer['pid']} of {found.path}: {len(switches)} switches, {text}"]
+        lines = [f"controller {answer['pid']} of {found.where}: {len(switches)} switches, {text}"]
         lines += [f"{name} refuses to {told}" for name, those in refused.items() for told in those]
         emit(result, as_json, lambda console: console.print("\n".join(lines), soft_wrap=True, markup=False))
 
@@ -310,16 +313,20 @@ def wait(
 ) -> None:
     """Wait until a controller runs and every switch holds its tables; with --json it says of which run."""
     with errors():
-        found = find_run(run)
-        wait_programmed(found.control_socket, _interval("--timeout", timeout))
-        emit({"run": str(found.path), "in_sync": True}, as_json, lambda console: None)
+        found, seconds = controller_of(run), _interval("--timeout", timeout)
+        if isinstance(found, Here):
+            wait_programmed(found.run.control_socket, seconds)
+        elif pending := found.ask("wait", timeout_s=seconds)["pending"]:
+            raise not_programmed(pending, seconds)
+        emit({"run": found.where, "in_sync": True}, as_json, lambda console: None)
 
 
-@app.command()
+@app.command(cls=TyperCommand)
 def stop(run: RunOption = None, as_json: JsonOption = False) -> None:
     """End the controller; the switches keep their tables."""
     with errors():
-        found, answer = request(run, "stop")
+        found = find_run(run)
+        answer = ask(found.control_socket, "stop")
         deadline = time.monotonic() + 10
         while is_served(found.control_socket):
             if time.monotonic() > deadline:

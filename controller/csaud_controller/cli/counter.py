@@ -15,11 +15,12 @@ from rich.live import Live
 
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, known_switches
 from csaud_controller.cli.counter_tables import CounterTables, Shown
+from csaud_controller.cli.noun import Noun, controller_of
+from csaud_controller.control.elsewhere import Elsewhere
+from csaud_controller.control.here import Here
 from csaud_controller.inventory import Fabric
-from csaud_controller.run.directory import find_run
-from csaud_controller.switches.counters import read_counters
 
-app = typer.Typer(
+app = Noun(
     help="What the switches counted, read from them directly.", no_args_is_help=True, add_completion=False
 )
 
@@ -48,32 +49,40 @@ def show(
 ) -> None:
     """Packets by switch, port and kind; with --json everything (one line a reading with --watch)."""
     with errors():
-        fabric = find_run(run).fabric()
+        found = controller_of(run)
+        fabric = found.fabric()
         only = known_switches(fabric, [*(switch or ()), *(named or ())])
         shown = Shown(paths, nonzero)
         if not watch:
-            reading = read_counters(fabric, switches=only)
+            reading = _read(found, fabric, only)
             emit(reading, as_json, lambda console: console.print(CounterTables(fabric, reading, shown)))
         else:
             with contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
-                _watch_json(fabric, only, interval) if as_json else _watch(fabric, only, interval, shown)
+                readings = _readings(found, fabric, only, interval)
+                _watch_json(readings) if as_json else _watch(fabric, readings, shown)
 
 
-def _readings(fabric: Fabric, only: list[str], interval: float) -> Iterator[dict[str, Any]]:
+def _read(found: Here | Elsewhere, fabric: Fabric, only: list[str]) -> dict[str, Any]:
+    return found.counters(fabric, switches=only, counters=None, unit="packets")
+
+
+def _readings(
+    found: Here | Elsewhere, fabric: Fabric, only: list[str], interval: float
+) -> Iterator[dict[str, Any]]:
     due = time.monotonic()
     while True:
-        yield read_counters(fabric, switches=only)
+        yield _read(found, fabric, only)
         due += interval
         time.sleep(max(0.0, due - time.monotonic()))
 
 
-def _watch_json(fabric: Fabric, only: list[str], interval: float) -> None:
-    for reading in _readings(fabric, only, interval):
+def _watch_json(readings: Iterator[dict[str, Any]]) -> None:
+    for reading in readings:
         sys.stdout.write(json.dumps({"time": time.time(), "switches": reading}) + "\n")
         sys.stdout.flush()
 
 
-def _watch(fabric: Fabric, only: list[str], interval: float, shown: Shown) -> None:
+def _watch(fabric: Fabric, readings: Iterator[dict[str, Any]], shown: Shown) -> None:
     """On a terminal the tables stay in place; in a pipe or file one reading follows the other."""
     console = Console(highlight=False)
     before: dict[str, Any] | None = None
@@ -81,7 +90,7 @@ def _watch(fabric: Fabric, only: list[str], interval: float, shown: Shown) -> No
     with (
         Live(console=console, auto_refresh=False) if console.is_terminal else contextlib.nullcontext() as live
     ):
-        for reading in _readings(fabric, only, interval):
+        for reading in readings:
             then, read_at = read_at, time.monotonic()
             height = console.height - 1 if live else None  # asked each time: windows are made larger
             tables = CounterTables(

@@ -20,13 +20,14 @@ from csaud_controller.cli.common import (
     request,
     table,
 )
+from csaud_controller.cli.noun import Noun
+from csaud_controller.control.elsewhere import Elsewhere
+from csaud_controller.control.here import Here
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.policy.drains import edges_of
-from csaud_controller.run.directory import RunDir
-from csaud_controller.switches.counters import read_counters
 
-app = typer.Typer(add_completion=False)
-undrain_app = typer.Typer(add_completion=False)
+app = Noun(add_completion=False)
+undrain_app = Noun(add_completion=False)
 
 SHOW = "show"
 _QUIET_S = 0.3
@@ -97,24 +98,25 @@ def undrain(
         )
 
 
-def _until_quiet(run: RunDir, what: str, patience_s: float) -> list[str]:
+def _until_quiet(found: Here | Elsewhere, what: str, patience_s: float) -> list[str]:
     """Wait until nothing comes over the links of what is drained; returns the ports where something still
     does after `patience_s`."""
-    fabric = run.fabric()
+    fabric = found.fabric()
     ends = [end for edge in edges_of(fabric, what) for end in edge.ends if end.node in fabric.switches]
     deadline = time.monotonic() + patience_s
-    before = _come_in(fabric, ends)
+    before = _come_in(found, fabric, ends)
     while True:
         time.sleep(_QUIET_S)
-        after = _come_in(fabric, ends)
+        after = _come_in(found, fabric, ends)
         busy = [str(end) for end in ends if after[end] != before[end]]
         if not busy or time.monotonic() > deadline:
             return busy
         before = after
 
 
-def _come_in(fabric: Fabric, ends: list[End]) -> dict[End, int]:
-    counted = read_counters(fabric, switches={end.node for end in ends}, counters=("ingress_kind",))
+def _come_in(found: Here | Elsewhere, fabric: Fabric, ends: list[End]) -> dict[End, int]:
+    switches = {end.node for end in ends}
+    counted = found.counters(fabric, switches=switches, counters=("ingress_kind",), unit="packets")
     return {end: sum(counted[end.node]["ingress_kind"][end.port].values()) for end in ends}
 
 

@@ -22,10 +22,11 @@ from csaud_controller.cli.common import (
     policy_of,
     table,
 )
+from csaud_controller.cli.noun import Noun
 from csaud_controller.policy.congestion import Ecn
 from csaud_controller.policy.model import Policy, ecn_of
 
-app = typer.Typer(
+app = Noun(
     help="Marks for senders that listen, as a queue grows.", no_args_is_help=True, add_completion=False
 )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import typer
 from rich.console import Console
 from rich.markup import escape
 
 from csaud_controller.cli import fabric_change, fabric_files, fabric_import
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
+from csaud_controller.cli.noun import Noun
 
-app = typer.Typer(
+app = Noun(
     help="The switches and links of a fabric: the running one, and files.",
     no_args_is_help=True,
     add_completion=False,

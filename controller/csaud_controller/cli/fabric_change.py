@@ -9,10 +9,12 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, finish, request, table
+from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, finish, table
 from csaud_controller.cli.fabric_files import FileArgument
+from csaud_controller.cli.noun import controller_of
+from csaud_controller.control.elsewhere import Elsewhere
+from csaud_controller.control.here import Here
 from csaud_controller.inventory import Fabric, load_fabric
-from csaud_controller.run.directory import RunDir, find_run
 
 EntriesOption = Annotated[bool, typer.Option("--entries", help="Each entry, not their numbers only.")]
 RevisionOption = Annotated[
@@ -26,8 +28,8 @@ def plan(
 ) -> None:
     """What `apply` would change: switches, hosts and links, and the entries of each switch by table."""
     with errors():
-        found = find_run(run)
-        _, answer = request(found.path, "fabric.plan", fabric=_wanted(found, file))
+        found = controller_of(run)
+        answer = found.ask("fabric.plan", fabric=_wanted(found, file))
         result = {**answer["plan"], "revision": answer["revision"]}
         emit(result, as_json, lambda console: render_plan(console, result, entries))
 
@@ -41,22 +43,22 @@ def apply(
     a probe has passed it; a switch that goes keeps its tables. Returns when every switch holds the change.
     """
     with errors():
-        found = find_run(run)
+        found = controller_of(run)
         wanted = _wanted(found, file)
-        _, before = request(found.path, "fabric.plan", fabric=wanted)
+        before = found.ask("fabric.plan", fabric=wanted)
         based_on = before["revision"] if revision is None else revision
-        _, answer = request(found.path, "fabric.apply", fabric=wanted, revision=based_on)
+        answer = found.ask("fabric.apply", fabric=wanted, revision=based_on)
         result = {**before["plan"], "revision": answer["revision"]}
         finish(result, answer, as_json, lambda console: render_plan(console, result, False))
 
 
-def _wanted(run: RunDir, file: Path) -> dict[str, Any]:
+def _wanted(found: Here | Elsewhere, file: Path) -> dict[str, Any]:
     """The fabric of a file, its switches at the addresses that are known of those of the run."""
     fabric = load_fabric(file)
-    known = {name: spec.p4runtime for name, spec in run.fabric().switches.items()}
+    known = {name: spec.p4runtime for name, spec in found.fabric().switches.items()}
     unsaid = (name for name, spec in fabric.switches.items() if spec.p4runtime is None)
     placed: Fabric = fabric.with_addresses({name: at for name in unsaid if (at := known.get(name))})
-    return run.with_sockets(placed).model_dump(mode="json", exclude_none=True)
+    return found.with_sockets(placed).model_dump(mode="json", exclude_none=True)
 
 
 def render_plan(console: Console, plan: dict[str, Any], entries: bool) -> None:

@@ -17,11 +17,12 @@ from csaud_controller.cli.common import (
     request,
     table,
 )
+from csaud_controller.cli.noun import Noun
 from csaud_controller.policy.faults import DEFAULT_KINDS
 from csaud_controller.policy.places import GRAMMAR
 from csaud_controller.program.packets import KINDS
 
-app = typer.Typer(help="Losses on purpose, seeded and counted.", no_args_is_help=True, add_completion=False)
+app = Noun(help="Losses on purpose, seeded and counted.", no_args_is_help=True, add_completion=False)
 
 WhereOption = Annotated[
     str,

@@ -24,10 +24,11 @@ from csaud_controller.cli.common import (
     policy_of,
     table,
 )
+from csaud_controller.cli.noun import Noun
 from csaud_controller.policy.congestion import Limits
 from csaud_controller.policy.model import Policy, limits_of
 
-app = typer.Typer(
+app = Noun(
     help="How full a port may get: where DATA is cut, all is dropped, the alarm is raised.",
     no_args_is_help=True,
     add_completion=False,

@@ -20,12 +20,13 @@ from csaud_controller.cli.common import (
     request,
     table,
 )
+from csaud_controller.cli.noun import Noun
 from csaud_controller.links.damping import DampingSettings
 from csaud_controller.links.grey import GreySettings
 from csaud_controller.policy.drains import edges_of
 from csaud_controller.policy.model import Policy
 
-app = typer.Typer(
+app = Noun(
     help="The links between switches: which are used, and why others are not.",
     no_args_is_help=True,
     add_completion=False,

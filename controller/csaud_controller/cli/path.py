@@ -19,6 +19,7 @@ from csaud_controller.cli.common import (
     request,
     table,
 )
+from csaud_controller.cli.noun import Noun
 from csaud_controller.cli.path_why import measured_hops, render_trace, render_why, why
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.paths.equal_cost import host_paths
@@ -26,7 +27,7 @@ from csaud_controller.paths.host_reports import MAX_PATHS, change_denied
 from csaud_controller.paths.live import live_view
 from csaud_controller.policy.model import Policy
 
-app = typer.Typer(help="The ways through the fabric.", no_args_is_help=True, add_completion=False)
+app = Noun(help="The ways through the fabric.", no_args_is_help=True, add_completion=False)
 
 
 @app.command()

@@ -26,6 +26,7 @@ from csaud_controller.cli.common import (
     request,
     table,
 )
+from csaud_controller.cli.noun import Noun
 from csaud_controller.inventory import Fabric
 from csaud_controller.paths.equal_cost import prefixes
 from csaud_controller.paths.live import LiveView, live_view
@@ -35,7 +36,7 @@ from csaud_controller.policy.spray import SprayMode, SprayOverride
 from csaud_controller.policy.weights import effective_weights
 from csaud_controller.program.packets import KindName
 
-app = typer.Typer(
+app = Noun(
     help="How the switches spray packets over equal paths.", no_args_is_help=True, add_completion=False
 )
 

@@ -26,10 +26,10 @@ from csaud_controller.cli.common import (
     table,
 )
 from csaud_controller.cli.fabric_change import EntriesOption, RevisionOption, render_plan
+from csaud_controller.cli.noun import controller_of
 from csaud_controller.desired.changes import differences
 from csaud_controller.policy.file import PolicyFile, policy_schema
 from csaud_controller.policy.intent import Intent
-from csaud_controller.run.directory import find_run
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The policy file.", show_default=False)]
 
@@ -150,7 +150,7 @@ def _read(file: Path, run: Path | None) -> PolicyFile:
     """The file, checked against the run's fabric, so that its lines can be named."""
     found = load_model(file, PolicyFile)
     try:
-        found.policy.check(find_run(run).fabric())
+        found.policy.check(controller_of(run).fabric())
     except FieldError as error:
         told: ConfigError | None = blame(file.read_text(encoding="utf-8"), str(file), [error])
         if told is not None:

@@ -23,10 +23,11 @@ from csaud_controller.cli.common import (
     policy_of,
     table,
 )
+from csaud_controller.cli.noun import Noun
 from csaud_controller.policy.model import Policy, signals_of
 from csaud_controller.policy.signals import HEADERS_ONLY, WITH_ICRC, LossSignal, Signal, SignalRule
 
-app = typer.Typer(
+app = Noun(
     help="What becomes of DATA without room: trimmed, bounced, both or dropped.",
     no_args_is_help=True,
     add_completion=False,

@@ -15,10 +15,12 @@ from rich.live import Live
 from rich.table import Table
 
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, table
+from csaud_controller.cli.noun import Noun, controller_of
+from csaud_controller.control.elsewhere import Elsewhere
+from csaud_controller.control.here import Here
 from csaud_controller.inventory import End, Fabric
-from csaud_controller.run.directory import find_run
 
-app = typer.Typer(add_completion=False)
+app = Noun(add_completion=False)
 
 _BYTES, _PACKETS = ("egress_kind",), ("egress_kind", "marked", "trimmed", "bounced", "congestion_dropped")
 
@@ -33,8 +35,7 @@ def top(
     """What the links between switches carry: load, ECN marks, cut and dropped packets a second, and how far
     the fullest uplink of a switch is above their mean; the fullest first. Until Ctrl-C."""
     with errors(), contextlib.suppress(KeyboardInterrupt, BrokenPipeError):
-        fabric = find_run(run).fabric()
-        readings = _readings(fabric, interval)
+        readings = _readings(controller_of(run), interval)
         if once:
             rows = next(readings)
             emit({"links": rows}, as_json, lambda console: console.print(_table(rows, None)))
@@ -57,33 +58,32 @@ def _watch(readings: Iterator[list[dict[str, Any]]]) -> None:
             live.update(_table(rows, console.height - 3), refresh=True)
 
 
-def _readings(fabric: Fabric, interval: float) -> Iterator[list[dict[str, Any]]]:
-    before, then = _read(fabric), time.monotonic()
+def _readings(found: Here | Elsewhere, interval: float) -> Iterator[list[dict[str, Any]]]:
+    fabric = found.fabric()
+    before, then = _read(found, fabric), time.monotonic()
     while True:
         time.sleep(max(0.0, then + interval - time.monotonic()))
-        now, after = time.monotonic(), _read(fabric)
+        now, after = time.monotonic(), _read(found, fabric)
         yield rates(fabric, before, after, now - then)
         before, then = after, now
 
 
-def _read(fabric: Fabric) -> dict[End, dict[str, int]]:
+def _read(found: Here | Elsewhere, fabric: Fabric) -> dict[End, dict[str, int]]:
     """What every port towards another switch has counted."""
-    from csaud_controller.switches.counters import read_counters  # gRPC: not for --help
-
-    octets = read_counters(fabric, counters=_BYTES, unit="bytes")
-    packets = read_counters(fabric, counters=_PACKETS)
-    found: dict[End, dict[str, int]] = {}
+    octets = found.counters(fabric, switches=None, counters=_BYTES, unit="bytes")
+    packets = found.counters(fabric, switches=None, counters=_PACKETS, unit="packets")
+    read: dict[End, dict[str, int]] = {}
     for name in fabric.switches:
         for port in fabric.uplinks(name):
             counted = packets[name]
-            found[End(name, port)] = {
+            read[End(name, port)] = {
                 "octets": sum(octets[name]["egress_kind"][port].values()),
                 "packets": sum(counted["egress_kind"][port].values()),
                 "marked": sum(counted["marked"][port]),
                 "cut": sum(counted["trimmed"][port].values()) + sum(counted["bounced"][port].values()),
                 "dropped": sum(counted["congestion_dropped"][port].values()),
             }
-    return found
+    return read
 
 
 def rates(

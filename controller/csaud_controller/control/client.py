@@ -49,7 +49,7 @@ def ask(path: Path, op: str, *, timeout_s: float = APPLY_TIMEOUT_S, **arguments:
         connection.settimeout(timeout_s + _MARGIN_S)
         try:
             connection.connect(str(path))
-            connection.sendall(json.dumps(arguments, default=_plain).encode() + b"\n")
+            connection.sendall(json.dumps(arguments, default=plain).encode() + b"\n")
             line = connection.makefile("rb").readline()
         except FileNotFoundError:
             raise ControlError(f"no controller runs: {path} does not exist") from None
@@ -88,11 +88,17 @@ def wait_programmed(path: Path, timeout_s: float = 30.0) -> None:
     left = max(0.1, deadline - time.monotonic())
     pending = ask(path, "wait", timeout_s=left)["pending"]
     if pending:
-        reasons = ", ".join(f"{name} ({why})" for name, why in pending.items())
-        raise ControlError(f"not programmed after {timeout_s:g} s: {reasons}")
+        raise not_programmed(pending, timeout_s)
 
 
-def _plain(value: object) -> object:
+def not_programmed(pending: dict[str, str], timeout_s: float) -> ControlError:
+    """Of these switches, with the reasons."""
+    reasons = ", ".join(f"{name} ({why})" for name, why in pending.items())
+    return ControlError(f"not programmed after {timeout_s:g} s: {reasons}")
+
+
+def plain(value: object) -> object:
+    """For json: a model as its values; TypeError of anything else."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json")
     raise TypeError(f"not JSON: {value!r}")

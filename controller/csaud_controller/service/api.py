@@ -10,19 +10,25 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
 
+from csaud_controller.base.yamlfile import mistake
 from csaud_controller.control.client import Answer, ControlError, RefusedError, ask
+from csaud_controller.inventory import Fabric
 from csaud_controller.service.metrics import exposition
 from csaud_controller.service.site import Site
 from csaud_controller.service.view import moment, topology
+from csaud_controller.switches.counters import read_counters
 
 router = APIRouter(prefix="/v1")
 Values = Annotated[dict[str, Any], Body()]
 IfMatch = Annotated[str | None, Header(description='The revision that this builds on, as ETag: "3".')]
+Revision = Annotated[int, Query(ge=0)]
+Patience = Annotated[float, Query(ge=0, le=300, description="Seconds.")]
 Since = Annotated[int, Query(ge=0, description="Those after this number.")]
 
 # FastAPI runs what is not a coroutine in threads: a controller that takes its time keeps nobody else waiting.
@@ -53,10 +59,12 @@ def _change(
     except ControlError as error:
         audit.answered(asked, f"failed: {error}")
         raise
-    audit.answered(asked, "in force" if not answer["pending"] else f"pending: {answer['pending']}")
-    if answer["pending"]:
+    pending = answer.get("pending")
+    audit.answered(asked, "in force" if not pending else f"pending: {pending}")
+    if pending:
         response.status_code = HTTPStatus.ACCEPTED
-    response.headers["ETag"] = f'"{answer["revision"]}"'
+    if "revision" in answer:
+        response.headers["ETag"] = f'"{answer["revision"]}"'
     return answer
 
 
@@ -65,6 +73,15 @@ def _revision(match: str) -> int:
         return int(match.strip().strip('"'))
     except ValueError:
         raise RefusedError(f'If-Match: expected a revision such as "3", got {match[:40]!r}') from None
+
+
+def _placed(request: Request, values: dict[str, Any]) -> dict[str, Any]:
+    """A fabric, its switches at the sockets of the run where it gives them no address."""
+    try:
+        fabric = Fabric.model_validate(values)
+    except ValidationError as error:
+        raise RefusedError(mistake(error)) from None
+    return _site(request).run.with_sockets(fabric).model_dump(mode="json", exclude_none=True)
 
 
 @router.get("/whoami", tags=["service"])
@@ -96,13 +113,47 @@ def get_fabric(request: Request, response: Response) -> Answer:
 @router.put("/fabric", tags=["fabric"])
 def put_fabric(request: Request, response: Response, fabric: Values, if_match: IfMatch = None) -> Answer:
     """Another fabric, as `csaud fabric apply`."""
-    return _change(request, response, "fabric.apply", if_match, fabric=fabric)
+    return _change(request, response, "fabric.apply", if_match, fabric=_placed(request, fabric))
 
 
 @router.post("/fabric/plan", tags=["fabric"])
 def plan_fabric(request: Request, fabric: Values) -> Answer:
     """What another fabric would change, by switch and table."""
-    return _ask(request, "fabric.plan", fabric=fabric)
+    return _ask(request, "fabric.plan", fabric=_placed(request, fabric))
+
+
+@router.get("/intent", tags=["policy"])
+def get_intent(request: Request, response: Response) -> Answer:
+    """All that was asked for: policy, when it ends, faults and drains."""
+    answer = _ask(request, "intent")
+    response.headers["ETag"] = f'"{answer["revision"]}"'
+    return answer
+
+
+@router.get("/wait", tags=["fabric"])
+def wait(request: Request, timeout_s: Patience = 30.0) -> Answer:
+    """Wait until every switch holds its tables; `pending` has those that do not by then, and why."""
+    return _ask(request, "wait", timeout_s=timeout_s)
+
+
+@router.get("/counters", tags=["fabric"])
+def counters(
+    request: Request,
+    switches: Annotated[str | None, Query(description="By name, with commas; default: all.")] = None,
+    counters: Annotated[str | None, Query(description="By name, with commas; default: all.")] = None,
+    unit: Literal["packets", "bytes"] = "packets",
+) -> Answer:
+    """What the switches have counted since their pipeline was loaded, by port and kind or path bucket."""
+    fabric = _site(request).sampler.fabric()
+    names = _listed(switches)
+    for name in names or ():
+        if name not in fabric.switches:
+            raise RefusedError(f"unknown switch {name[:64]!r}; expected one of {', '.join(fabric.switches)}")
+    return {"switches": read_counters(fabric, switches=names, counters=_listed(counters), unit=unit)}
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else [word for word in text.split(",") if word]
 
 
 @router.get("/links", tags=["links"])
@@ -125,6 +176,12 @@ def delete_drain(request: Request, response: Response, what: str, if_match: IfMa
     return _change(request, response, "drain.clear", if_match, what=what)
 
 
+@router.delete("/drains", tags=["links"])
+def delete_drains(request: Request, response: Response, if_match: IfMatch = None) -> Answer:
+    """Use all of them again."""
+    return _change(request, response, "drain.clear", if_match)
+
+
 @router.get("/policy", tags=["policy"])
 def get_policy(request: Request, response: Response) -> Answer:
     """The policy in force, all keys."""
@@ -137,6 +194,45 @@ def get_policy(request: Request, response: Response) -> Answer:
 def patch_policy(request: Request, response: Response, policy: Values, if_match: IfMatch = None) -> Answer:
     """Keys of the policy with their new values; others stay."""
     return _change(request, response, "policy.set", if_match, policy=policy)
+
+
+@router.put("/policy", tags=["policy"])
+def put_policy(
+    request: Request,
+    response: Response,
+    policy: Values,
+    until: Annotated[float | None, Query(description="When it ends, in seconds since the epoch.")] = None,
+    note: Annotated[str, Query(max_length=1000, description="Kept in the history.")] = "",
+    if_match: IfMatch = None,
+) -> Answer:
+    """The whole policy anew, as `csaud policy apply`: keys that are not there get their defaults."""
+    return _change(request, response, "policy.apply", if_match, policy=policy, until=until, note=note)
+
+
+@router.post("/policy/plan", tags=["policy"])
+def plan_policy(request: Request, policy: Values) -> Answer:
+    """What that would change, by switch and table."""
+    return _ask(request, "policy.plan", policy=policy)
+
+
+@router.post("/policy/rollback", tags=["policy"])
+def rollback(
+    request: Request, response: Response, to: Revision | None = None, if_match: IfMatch = None
+) -> Answer:
+    """The policy of a revision, or the last other one."""
+    return _change(request, response, "policy.rollback", if_match, to=to)
+
+
+@router.get("/history", tags=["history"])
+def history(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 20) -> Answer:
+    """The last revisions: who asked for what, and when."""
+    return _ask(request, "policy.history", limit=limit)
+
+
+@router.get("/history/{revision}", tags=["history"])
+def history_of(request: Request, revision: int) -> Answer:
+    """One revision, with all that was asked for."""
+    return _ask(request, "policy.history", revision=revision)
 
 
 @router.get("/faults", tags=["policy"])
@@ -167,15 +263,27 @@ def changes(request: Request, since: Since = 0) -> Answer:
 
 
 @router.get("/alarms", tags=["history"])
-def alarms(request: Request, since: Since = 0) -> Answer:
-    """Queues that were nearly full."""
-    return _ask(request, "alarms", since=since)
+def alarms(request: Request, since: Since = 0, wait: bool = False, timeout_s: Patience = 10.0) -> Answer:
+    """Queues that were nearly full; with `wait`, as soon as there is one."""
+    return _ask(request, "alarms", since=since, wait=wait, timeout_s=timeout_s)
 
 
 @router.get("/paths", tags=["history"])
 def paths(request: Request) -> Answer:
     """What hosts tell of their paths."""
     return _ask(request, "paths.stats")
+
+
+@router.post("/paths/trace", tags=["history"])
+def trace(
+    request: Request,
+    response: Response,
+    src: str,
+    dst: str,
+    packets: Annotated[int, Query(ge=1, le=10_000)] = 100,
+) -> Answer:
+    """Send packets over each link of the ways between two hosts, and say what arrived."""
+    return _change(request, response, "path.trace", timeout_s=60.0, src=src, dst=dst, packets=packets)
 
 
 @router.get("/moment", tags=["fabric"])

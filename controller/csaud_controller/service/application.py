@@ -18,6 +18,7 @@ from csaud_controller.service.api import router
 from csaud_controller.service.gate import Gate
 from csaud_controller.service.principals import Principals
 from csaud_controller.service.site import Site
+from csaud_controller.switches.errors import CountersError
 
 _PAGE = Path(__file__).parent / "page"
 _STATUS = {
@@ -25,6 +26,7 @@ _STATUS = {
     RefusedError: HTTPStatus.UNPROCESSABLE_ENTITY,
     ControlError: HTTPStatus.SERVICE_UNAVAILABLE,
     RunError: HTTPStatus.SERVICE_UNAVAILABLE,
+    CountersError: HTTPStatus.SERVICE_UNAVAILABLE,
     OSError: HTTPStatus.SERVICE_UNAVAILABLE,
 }
 _NO_SCRIPTS_FROM_ELSEWHERE = {
@@ -42,7 +44,8 @@ def create_app(
     app = FastAPI(
         title="CSA-UD fabric controller",
         version="1",
-        description='Tokens go into `Authorization: Bearer TOKEN`. Errors are `{"error": TEXT}`.',
+        description="Tokens go into `Authorization: Bearer TOKEN`; or a client certificate says who asks. "
+        'Errors are `{"error": TEXT}`.',
         docs_url=None,
         redoc_url=None,
         openapi_url="/v1/openapi.json",

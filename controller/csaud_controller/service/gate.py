@@ -14,8 +14,12 @@ _OPEN = ("/", "/healthz", "/readyz")
 _OPEN_BELOW = "/page/"
 """The page itself says nothing of the fabric; what it shows it asks for, with a token."""
 _READING = ("GET", "HEAD", "OPTIONS")
+_CHANGES_NOTHING = ("/v1/fabric/plan", "/v1/policy/plan")
 _LONGEST = 1 << 22
 """Bytes of a request's body."""
+
+CERTIFICATE = "csaud.certificate"
+"""Key of a request's scope: the common name of the client's certificate, which an authority has signed."""
 
 ANYBODY = Principal(name="anybody", role=Role.VIEWER, sha256="0" * 64)
 """Who needs no token where there are none."""
@@ -38,13 +42,13 @@ class Gate:
         path, headers = scope["path"], Headers(scope=scope)
         if path in _OPEN or path.startswith(_OPEN_BELOW):
             return None
-        who = self._who(headers)
+        who = self._who(headers, scope.get(CERTIFICATE, ""))
         if who is None:
             return _no(HTTPStatus.UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN")
         scope.setdefault("state", {})["who"] = who
         if scope["method"] in _READING:
             return None
-        if not who.role.allows(Role.OPERATOR):
+        if path not in _CHANGES_NOTHING and not who.role.allows(Role.OPERATOR):
             return _no(HTTPStatus.FORBIDDEN, f"{who.name} is a {who.role} and may change nothing")
         length = headers.get("content-length")
         if length is None and "transfer-encoding" in headers:
@@ -53,10 +57,12 @@ class Gate:
             return _no(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {_LONGEST} bytes")
         return None
 
-    def _who(self, headers: Headers) -> Principal | None:
+    def _who(self, headers: Headers, common_name: str) -> Principal | None:
         kind, _, token = headers.get("authorization", "").partition(" ")
         if self._principals is None:
             return ANYBODY
+        if not kind and common_name:
+            return self._principals.of_certificate(common_name)
         return self._principals.of(token.strip()) if kind.lower() == "bearer" else None
 
 

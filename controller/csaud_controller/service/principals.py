@@ -1,4 +1,5 @@
-"""Who may ask what over HTTP: bearer tokens, each with a role. A file has their digests, never themselves."""
+"""Who may ask what over HTTP: bearer tokens and names of client certificates, each with a role. A file has
+digests of tokens, never themselves."""
 
 from __future__ import annotations
 
@@ -38,12 +39,22 @@ class Principal(BaseModel):
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
 
 
+class Holder(BaseModel):
+    """Somebody with a certificate that an authority of --tls-client-ca has signed: its common name."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(min_length=1, max_length=64)
+    role: Role
+
+
 class Principals(BaseModel):
     """All who have one."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     tokens: tuple[Principal, ...] = ()
+    certificates: tuple[Holder, ...] = ()
 
     def of(self, token: str) -> Principal | None:
         """Whose token that is. As long for every token: all are compared, in constant time each."""
@@ -53,6 +64,11 @@ class Principals(BaseModel):
             if hmac.compare_digest(each.sha256, digest):
                 found = each
         return found
+
+    def of_certificate(self, common_name: str) -> Principal | None:
+        """Whose certificate has this name."""
+        found = next((each for each in self.certificates if each.name == common_name), None)
+        return None if found is None else Principal(name=found.name, role=found.role, sha256="0" * 64)
 
 
 def load_principals(path: Path) -> Principals:
@@ -67,7 +83,7 @@ def add_token(path: Path, name: str, role: Role) -> str:
         raise FieldError(("tokens", name), f"{name} has a token already in {path}")
     token = secrets.token_urlsafe(_TOKEN_BYTES)
     made = Principal(name=name, role=role, sha256=_digest(token))
-    _write(path, Principals(tokens=(*known.tokens, made)))
+    _write(path, known.model_copy(update={"tokens": (*known.tokens, made)}))
     return token
 
 
@@ -78,7 +94,7 @@ def remove_token(path: Path, name: str) -> None:
     if len(left) == len(known.tokens):
         there = ", ".join(each.name for each in known.tokens) or "nobody"
         raise FieldError(("tokens", name), f"{name} has no token in {path}; there is {there}")
-    _write(path, Principals(tokens=left))
+    _write(path, known.model_copy(update={"tokens": left}))
 
 
 def _digest(token: str) -> str:

@@ -11,9 +11,13 @@ import ssl
 from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from csaud_controller.service.gate import CERTIFICATE
 
 LOG = logging.getLogger("csaud.service")
 _LOOK_S = 1.0
@@ -85,6 +89,7 @@ async def serve(app: ASGIApp, host: str, port: int, tls: Tls | None) -> None:
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
+        http=_Connection,
     )
     config.load()
     if tls is not None:
@@ -100,6 +105,28 @@ async def serve(app: ASGIApp, host: str, port: int, tls: Tls | None) -> None:
     finally:
         if renewing is not None:
             renewing.cancel()
+
+
+class _Connection(H11Protocol):
+    """Of a client with a certificate, its requests have the common name, too (`gate.CERTIFICATE`)."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        found = transport.get_extra_info("ssl_object")
+        if found is None or not (name := _common_name(found.getpeercert() or {})):
+            return
+        app = self.app
+
+        async def named(scope: Scope, receive: Receive, send: Send) -> None:
+            await app({**scope, CERTIFICATE: name}, receive, send)
+
+        self.app = named
+
+
+def _common_name(certificate: dict[str, Any]) -> str:
+    """Of the certificate's subject; empty: it has none."""
+    names = [value for part in certificate.get("subject", ()) for key, value in part if key == "commonName"]
+    return names[0] if names else ""
 
 
 class _Server(uvicorn.Server):
