@@ -18,7 +18,7 @@ FOLDERS := $(wildcard $(foreach p,runs hostlib controller softswitch topologies 
 
 .PHONY: help
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Installs only what is missing, so that a second run touches nothing and needs no network. The package is editable:
 # Python files are used where they lie.
@@ -55,6 +55,18 @@ wheel: build/.installed ## A wheel for this Python in build/dist, which needs no
 	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/auditwheel repair -w build/dist build/wheel/csaud-*.whl >>build/wheel.log 2>&1 \
 	  || { tail -n 30 build/wheel.log >&2; exit 1; }
 	@ls -sh build/dist/*.whl
+
+.PHONY: lab-wheels
+lab-wheels: wheel ## ... and all that it needs, in build/lab-wheels: for hosts without a way to the internet
+	@rm -rf build/lab-wheels build/lab-wheels.partial
+	@$(BIN)/pip download -q --only-binary :all: -d build/lab-wheels.partial build/dist/csaud-*.whl
+	@mv build/lab-wheels.partial build/lab-wheels
+	@du -sh build/lab-wheels
+
+# make lab-rehearsal [TOPO=leaf-spine-2x2x1]
+.PHONY: lab-rehearsal
+lab-rehearsal: build/.developed lab-wheels ## A lab from nothing to its acceptance, on hosts and switches inside this machine (TOPO; root)
+	@$(BIN)/csaud lab rehearse $(if $(TOPO),--topo $(TOPO))
 
 # make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|fat-tree-4|file.yaml] [SCENARIO=first-light|file.yaml]
 #              [SPRAY=ecmp|entropy|random|round-robin|weighted|least-queue|host|flowlet] [SIGNAL=trim|bounce|both|drop]

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
@@ -19,6 +19,9 @@ from csaud_lab.checks.all import look
 from csaud_lab.checks.finding import Finding, Level
 from csaud_lab.inventory import inventory as make_inventory
 from csaud_lab.site import Lab, load_site
+
+if TYPE_CHECKING:
+    from csaud_lab.acceptance import Acceptance
 
 app = typer.Typer(
     help="From unpacked servers and switches to the first all-reduce.",
@@ -39,7 +42,7 @@ def check(
 ) -> None:
     """Look at files, hosts, switches and cables, and change nothing. Exit status 1 if there is a problem.
 
-    What is still to be set up is `due`, and no problem; what cannot be seen yet is `unknown`.
+    What `csaud lab deploy` will do is `due`, and no problem; what cannot be seen yet is `unknown`.
     """
     with errors():
         found = look(load_site(lab))
@@ -63,6 +66,73 @@ def _print(console: Console, found: list[Finding], everything: bool) -> None:
         console.print(shown)
     counts = Counter(each.level for each in found)
     console.print(", ".join(f"{counts[level]} {level}" for level in _STYLES))
+
+
+@app.command()
+def deploy(lab: FileOption = _DEFAULT, as_json: JsonOption = False) -> None:
+    """Make hosts and switches what the files say: Ansible on hosts, the controller on switches.
+
+    What is as it should be stays untouched, so it can be run again at any time, also after it was killed.
+    Where something is wrong that it cannot mend, it changes nothing.
+    """
+    from csaud_lab.deployment import deploy as run  # Ansible's part is not what the other commands need
+
+    with errors():
+        counts = run(load_site(lab), (lambda line: None) if as_json else print)
+        changed = sum(each["changed"] for each in counts.values())
+        told = f"{len(counts)} machines, {changed or 'nothing'} changed"
+        emit({"machines": counts}, as_json, lambda console: console.print(told))
+
+
+OutOption = Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder of the reports.")]
+_OUT = Path("accept")
+
+
+@app.command()
+def accept(lab: FileOption = _DEFAULT, out: OutOption = _OUT, as_json: JsonOption = False) -> None:
+    """Run all-reduces on all hosts, with losses on purpose, and account for every packet.
+
+    Exit status 1 unless everything held. Policy and faults are as before afterwards.
+    """
+    from csaud_lab.acceptance import accept as run
+    from csaud_lab.acceptance import write
+
+    with errors():
+        console = Console(highlight=False, stderr=as_json)
+        found = run(load_site(lab), out, console)
+        write(found, out)
+        _tell_acceptance(found, out, as_json)
+
+
+@app.command()
+def report(out: OutOption = _OUT, as_json: JsonOption = False) -> None:
+    """What the last acceptance found, again. Exit status 1 unless everything held."""
+    from csaud_lab.acceptance import read, write
+
+    with errors():
+        found = read(out)
+        write(found, out)
+        _tell_acceptance(found, out, as_json)
+
+
+def _tell_acceptance(found: Acceptance, out: Path, as_json: bool) -> None:
+    def show(console: Console) -> None:
+        shown = table("", "part", "sent#", "lost#", "sent again#", "all-reduce#", "checks")
+        for part in found.parts:
+            of = part.figures
+            mark = "[green]ok[/green]" if part.passed else "[bold red]FAILED[/bold red]"
+            held = f"not: {', '.join(part.failed)}" if part.failed else f"all {part.checks} held"
+            counts = (f"{of[name]:,}" for name in ("sent", "lost", "retransmitted"))
+            shown.add_row(mark, part.name, *counts, f"{of['all_reduce_p50_s'] * 1e3:.1f} ms", escape(held))
+        console.print(shown)
+        verdict = "[bold green]accepted[/bold green]" if found.passed else "[bold red]NOT ACCEPTED[/bold red]"
+        where = f"{len(found.hosts)} hosts, device {found.device}, {found.started}"
+        console.print(f"{verdict}: {escape(found.fabric)}, {where}", soft_wrap=True)
+        console.print(f"report: {out / 'report.html'}", markup=False, soft_wrap=True)
+
+    emit(found.model_dump(mode="json"), as_json, show)
+    if not found.passed:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -11,7 +11,7 @@ from csaud_lab.checks.finding import Finding, Level
 from csaud_lab.machines.asking import Told
 from csaud_lab.site import Site
 
-NO_CONTROLLER = "no controller runs in the lab's directory, and it is what makes switches tell"
+NO_CONTROLLER = "no controller runs yet, and it is what makes switches tell: `csaud lab deploy`"
 
 
 def of_hosts(site: Site, told: Mapping[str, Told], controller: bool) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Level = Literal["ok", "due", "unknown", "problem"]
-"""due: to be done when the host or switch is set up; unknown: it could not be seen, and why."""
+"""due: `csaud lab deploy` does it; unknown: it could not be seen, and why."""
 
 
 @dataclass(frozen=True)

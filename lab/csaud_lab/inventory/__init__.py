@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import shlex
+import sys
+from pathlib import Path
 from typing import Any
 
+from csaud_lab.inventory.wheels import archive_of, release_of
 from csaud_lab.site import Site
 
 HOSTS, CONTROL = "csaud_hosts", "csaud_control"
+_FILES = Path(__file__).resolve().parents[1] / "machines"
+"""Programs that run on hosts."""
 
 
 def inventory(site: Site) -> dict[str, Any]:
     """In the form of Ansible's YAML inventories; every variable of ours begins with `csaud_`."""
-    lab = site.lab
+    lab, release = site.lab, release_of(site)
     return {
         "all": {
             "vars": {
                 "csaud_prefix": str(lab.prefix),
                 "csaud_python": lab.python,
-                "csaud_wheels": str(site.wheels),
+                "csaud_release": release,
+                "csaud_archive": str(archive_of(site, release)),
+                "csaud_files": str(_FILES),
+                "csaud_packages": _path(site.packages),
+                "csaud_nic": {
+                    "driver": lab.nic.driver or "",
+                    "firmware": lab.nic.firmware or "",
+                    "firmware_file": _path(site.firmware_file),
+                },
                 "csaud_device": lab.device,
-                "csaud_huge_pages": lab.huge_pages,
-                "csaud_priorities": {str(dscp): priority for dscp, priority in lab.priorities.items()},
                 "csaud_run": str(site.run),
                 "csaud_fabric": str(site.fabric_file),
+                "csaud_folder": str(site.folder),
+                "csaud_command": str(Path(sys.executable).with_name("csaud")),
             },
             "children": {
                 HOSTS: {
@@ -45,6 +58,10 @@ def inventory(site: Site) -> dict[str, Any]:
             },
         }
     }
+
+
+def _path(path: Path | None) -> str:
+    return "" if path is None else str(path)
 
 
 def _host(site: Site, host: str) -> dict[str, Any]:
@@ -71,5 +88,4 @@ def settings(site: Site, host: str) -> dict[str, Any]:
         ],
         "huge_pages": site.lab.huge_pages,
         "priorities": {str(dscp): priority for dscp, priority in site.lab.priorities.items()},
-        "device": site.lab.device,
     }

@@ -28,10 +28,10 @@ class Told:
     error: str = ""
 
 
-def ask_all(site: Site, hosts: Sequence[str]) -> dict[str, Told]:
-    """What each of these hosts tells."""
+def ask_all(site: Site, hosts: Sequence[str], listen_s: float = _LISTEN_S) -> dict[str, Told]:
+    """What each of these hosts tells, having listened for LLDP so long."""
     with ThreadPoolExecutor(min(_AT_ONCE, max(1, len(hosts)))) as pool:
-        return dict(zip(hosts, pool.map(lambda host: _ask(site, host), hosts), strict=True))
+        return dict(zip(hosts, pool.map(lambda host: _ask(site, host, listen_s), hosts), strict=True))
 
 
 def ssh_command(site: Site, host: str, command: Sequence[str]) -> list[str]:
@@ -43,9 +43,9 @@ def ssh_command(site: Site, host: str, command: Sequence[str]) -> list[str]:
     ]
 
 
-def _ask(site: Site, host: str) -> Told:
+def _ask(site: Site, host: str, listen_s: float) -> Told:
     nics = [{"name": nic.name or "", "mac": nic.mac} for nic in site.fabric.hosts[host].all_nics]
-    asked = {"nics": nics, "listen_s": _LISTEN_S, "prefix": str(site.lab.prefix)}
+    asked = {"nics": nics, "listen_s": listen_s, "prefix": str(site.lab.prefix)}
     command = ssh_command(site, host, ["python3", "-", json.dumps(asked)])
     try:
         with _TELLS.open() as script:

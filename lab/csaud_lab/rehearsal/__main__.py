@@ -19,7 +19,15 @@ from csaud_runs.errors import RunError
 from csaud_lab.rehearsal.files import write
 from csaud_lab.rehearsal.world import World
 
-STEPS = ("csaud lab check",)
+STEPS = (
+    "csaud lab check",
+    "csaud lab deploy",
+    "csaud lab deploy",
+    "csaud lab check",
+    "csaud lab accept",
+    "csaud lab report",
+)
+"""Deployed twice: the second time changes nothing."""
 
 
 def main() -> int:

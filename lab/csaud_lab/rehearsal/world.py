@@ -45,6 +45,8 @@ class World:
             self.logs.mkdir(parents=True)
             certificates(self.folder / "pki")
             ssh_keys(self.folder / "ssh", self.hosts)
+            if Path("/run/systemd").is_dir():  # the machine's own, which must not get units of a rehearsal
+                run("mount", "-t", "tmpfs", "none", "/run/systemd")
             for setting in ("all", "default"):
                 with suppress(OSError):
                     Path(f"/proc/sys/net/ipv6/conf/{setting}/disable_ipv6").write_text("1")

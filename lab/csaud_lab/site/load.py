@@ -52,6 +52,14 @@ class Site:
     def known_hosts(self) -> Path | None:
         return None if self.lab.ssh.known_hosts is None else self.folder / self.lab.ssh.known_hosts
 
+    @property
+    def packages(self) -> Path | None:
+        return None if self.lab.packages is None else self.folder / self.lab.packages
+
+    @property
+    def firmware_file(self) -> Path | None:
+        return None if self.lab.nic.firmware_file is None else self.folder / self.lab.nic.firmware_file
+
     def address(self, host: str) -> str:
         """Where ssh finds a host."""
         return (self.lab.hosts[host].address if host in self.lab.hosts else None) or host
@@ -105,6 +113,15 @@ def _beyond(folder: Path, lab: Lab, fabric: Fabric | None) -> Iterator[FieldErro
     for key, path in (("key", lab.ssh.key), ("known_hosts", lab.ssh.known_hosts)):
         if path is not None and not (folder / path).is_file():
             yield FieldError(("ssh", key), f"no such file: {folder / path}")
+    if lab.packages is not None and not list((folder / lab.packages).glob("*.deb")):
+        yield FieldError(("packages",), f"no *.deb in {folder / lab.packages}")
+    if (file := lab.nic.firmware_file) is not None:
+        if not (folder / file).is_file():
+            yield FieldError(("nic", "firmware_file"), f"no such file: {folder / file}")
+        if lab.nic.firmware is None:
+            yield FieldError(
+                ("nic", "firmware_file"), "expected `firmware` beside it: the oldest that will do"
+            )
     if not lab.prefix.is_absolute():
         yield FieldError(("prefix",), f"expected an absolute path on hosts, got {lab.prefix}")
     if fabric is None:

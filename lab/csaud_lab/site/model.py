@@ -46,6 +46,10 @@ class Nic(_Strict):
     firmware: str | None = Field(
         default=None, pattern=r"^\d+(\.\d+)*$", description="oldest version that will do: 28.39.1002"
     )
+    firmware_file: Path | None = Field(
+        default=None,
+        description="for NICs with an older one, as `devlink dev flash` takes it; needs `firmware`",
+    )
 
 
 class Acceptance(_Strict):
@@ -78,6 +82,9 @@ class Lab(_Strict):
     prefix: Path = Field(default=Path("/opt/csaud"), description="where the host library lies on hosts")
     wheels: Path = Field(
         default=Path("wheels"), description="folder with csaud's wheel and all that it depends on"
+    )
+    packages: Path | None = Field(
+        default=None, description="folder with *.deb that hosts get, such as those of libibverbs"
     )
     huge_pages: int = Field(default=0, ge=0, description="pages of 2 MiB that hosts reserve")
     priorities: dict[Dscp, Priority] = Field(

@@ -18,7 +18,7 @@ from rich.console import Console
 from csaud_topologies.base.interrupt import raise_if_interrupted
 from csaud_topologies.fabric.running import RunningFabric
 from csaud_topologies.fabric.services import tail
-from csaud_topologies.fabric.targets.base import P4Target
+from csaud_topologies.fabric.targets.base import TellsDrops
 from csaud_topologies.job.background import RunningIncast, start_incast
 from csaud_topologies.job.environment import workload_environment
 from csaud_topologies.job.events import EventSchedule
@@ -161,7 +161,7 @@ class Follower:
 
 
 def run_job(
-    plan: Plan, running: RunningFabric, target: P4Target, folder: Path, console: Console
+    plan: Plan, running: RunningFabric, target: TellsDrops, folder: Path, console: Console
 ) -> tuple[Collected, float]:
     """Run the scenario's job to its end and collect everything; also its duration in seconds.
 

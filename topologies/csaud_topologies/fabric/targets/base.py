@@ -22,7 +22,16 @@ class Place:
     services: Services
 
 
-class P4Target(Protocol):
+class TellsDrops(Protocol):
+    """What a job asks of the switches under it."""
+
+    def hidden_drops(self, place: Place) -> dict[str, int]:
+        """Packets that the target dropped where the P4 program cannot count them, by place; empty where
+        unknown.
+        """
+
+
+class P4Target(TellsDrops, Protocol):
     """One kind of P4 switch."""
 
     name: str
@@ -35,11 +44,6 @@ class P4Target(Protocol):
 
     def start(self, fabric: Fabric, net: Any, place: Place) -> None:
         """Start the forwarding processes of all switches; their P4Runtime servers may come up later."""
-
-    def hidden_drops(self, place: Place) -> dict[str, int]:
-        """Packets that the target dropped where the P4 program cannot count them, by place; empty where
-        unknown.
-        """
 
 
 def p4runtime_addresses(fabric: Fabric, run: RunDir) -> dict[str, str]:
