@@ -148,6 +148,14 @@ bench-recovery: build/.developed ## Loss recovery, simulated, beside fixed inter
 	  $(BIN)/csaud sim run $$each $(if $(JOBS),--jobs $(JOBS)) --out build/bench/$$each && \
 	  $(BIN)/csaud sim report build/bench/$$each || exit; done
 
+# JOBS without a word is that of tests, which wait more than they compute.
+PROCESSES = $(if $(filter command environment,$(firstword $(origin JOBS))),--jobs $(JOBS))
+.PHONY: reproduce reproduce-quick
+reproduce: build/.developed ## The claim, simulated beside every baseline: all of it, most of a day on two cores; can be stopped and goes on (JOBS=n)
+	@$(BIN)/csaud sim reproduce $(PROCESSES)
+reproduce-quick: build/.developed ## ... the small form, minutes: one page, a verdict for each baseline
+	@$(BIN)/csaud sim reproduce --quick $(PROCESSES)
+
 .PHONY: bench-sim
 bench-sim: build/.developed ## Measure the simulator: processor time a packet-hop at 16, 128 and 1,024 hosts
 	@$(BIN)/python -m bench simulator --out build/bench

@@ -160,6 +160,27 @@ def anchors(
     _exit(work, debug)
 
 
+@app.command()
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Small fabrics and few seeds: minutes in place of hours.")
+    ] = False,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PART", help="Of its experiments this one alone (again for more)."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: one a processor.", show_default=False)] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder; default: build/reproduce/full, or build/reproduce/quick.")
+    ] = None,
+    as_json: AsJson = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
+) -> None:
+    """The claim: CSA-UD beside every baseline, what its parts are worth, one page with verdicts. Runs that
+    are there are not done again. Exit status 0 when all runs are there, whatever the verdict."""
+    _exit(lambda: _reproduce(quick, only or [], jobs, out, as_json), debug)
+
+
 def _exit(work: Callable[[], bool], debug: bool) -> None:
     from csaud_controller.base.yamlfile import ConfigError
 
@@ -239,6 +260,29 @@ def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_js
         typer.echo(
             json.dumps({name: [told(each) for each in those] for name, those in values.items()}, indent=1)
         )
+    return True
+
+
+def _reproduce(quick: bool, only: list[str], jobs: int, out: Path | None, as_json: bool) -> bool:
+    from rich.console import Console
+
+    from csaud_sim.experiment.sweep_report import print_verdicts
+    from csaud_sim.reproduction.run import Reproduction, chosen
+
+    folder = out or Path("build/reproduce", "quick" if quick else "full")
+    reproduction = Reproduction(chosen(only, quick), quick, folder)
+    console = Console(highlight=False, stderr=as_json)
+    failed = reproduction.run(jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False))
+    for text in failed:
+        typer.echo(f"csaud: {text}", err=True)
+    if failed:
+        return False
+    page, found = reproduction.write()
+    if found:
+        print_verdicts(found, console)
+    console.print(f"report: {page}", markup=False)
+    if as_json:
+        typer.echo(json.dumps({"page": str(page), "verdicts": [each.told() for each in found]}, indent=1))
     return True
 
 

@@ -58,6 +58,22 @@ class Verdict:
         """By the rule."""
         return not self.why_not
 
+    def told(self) -> dict[str, str | float | bool | None]:
+        """For programs: times in us, the reduction and its interval as shares; null where there is none."""
+        known = self.reduction.has_interval
+        return {
+            "case": self.case,
+            "baseline": self.baseline.number,
+            "setting": self.setting,
+            "ours_us": self.ours,
+            "theirs_us": self.theirs,
+            "reduction": self.reduction.value,
+            "low": self.reduction.low if known else None,
+            "high": self.reduction.high if known else None,
+            "reproduced": self.reproduced,
+            "why_not": self.why_not,
+        }
+
 
 def by_case(runs: Mapping[str, Sequence[Run]]) -> dict[str, list[str]]:
     """Settings of each case, both in the experiment's order."""

@@ -22,7 +22,7 @@ from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.statistics import LEAST_SEEDS, Estimate
 from csaud_sim.experiment.sweep import CASE_MARK
 
-_FOLDER = Path(__file__).parent
+SECTIONS = Path(__file__).parent
 PACKETS = ("unfinished", "DATA", "lost", "by switches", "by interval", "by probe or timeout", "spurious")
 """Headings of `packets_of`."""
 
@@ -34,6 +34,7 @@ class Section:
     Attributes:
         settings: of its first run (`Run.settings`).
         groups: by case, the settings in the experiment's order; one of no name where there are no cases.
+        concludes: the claim stands or falls with these verdicts; they are told in words, too.
         curves: SVG by the name of its files; empty where there would be too many.
         notes: what the marks mean.
     """
@@ -43,6 +44,7 @@ class Section:
     groups: Mapping[str, Sequence[SettingFigures]]
     reductions: Sequence[Reduction]
     verdicts: Sequence[Verdict]
+    concludes: bool
     curves: Mapping[str, Markup]
     notes: Sequence[str]
 
@@ -58,6 +60,7 @@ def section_of(
     figures: Sequence[SettingFigures],
     reductions: Sequence[Reduction] = (),
     found: Sequence[Verdict] = (),
+    concludes: bool = True,
 ) -> Section:
     """Draws the distributions into `out`/figures, too: of cases only where there are verdicts, CSA-UD's
     and each baseline's strongest setting; of all settings on all cases nobody could read any."""
@@ -78,6 +81,7 @@ def section_of(
         {case: [by_setting[each] for each in settings] for case, settings in groups.items()},
         reductions,
         found,
+        concludes,
         drawn,
         footnotes(figures),
     )
@@ -92,10 +96,10 @@ def _to_draw(runs: Mapping[str, Sequence[Run]], found: Sequence[Verdict]) -> dic
     return drawn
 
 
-def render(template: str, **values: Any) -> str:
-    """A page of this folder's templates."""
+def render(template: Path, **values: Any) -> str:
+    """A page by a template, which may import those of this folder."""
     environment = page_environment()
-    environment.loader = jinja2.FileSystemLoader(_FOLDER)
+    environment.loader = jinja2.FileSystemLoader([template.parent, SECTIONS])
     environment.filters |= {
         "estimate": text_of,
         "packets": packets_of,
@@ -111,7 +115,7 @@ def render(template: str, **values: Any) -> str:
         "least_seeds": LEAST_SEEDS,
         "formats": FORMATS,
     }
-    return environment.get_template(template).render(**values)
+    return environment.get_template(template.name).render(**values)
 
 
 def text_of(estimate: Estimate, percent: bool = False) -> str:

@@ -11,37 +11,54 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from csaud_controller.inventory import load_fabric
 
 from csaud_sim.experiment.columns import NO_COLLECTIVE
-from csaud_sim.experiment.measure import Measured, fabric_of, measure
+from csaud_sim.experiment.measure import Measured, measure
 from csaud_sim.experiment.model import Experiment, Setting, with_keys
 from csaud_sim.experiment.results import DRAFT, ENDING, write_run
+from csaud_sim.experiment.traffic import packets_of
 
 RUNS = "runs"
 CASE_MARK = ": "
 """Between the names of a case and of a setting."""
 
 
+_WEIGHT = 5.0
+"""Of a packet of CSA-UD, by P4 programs, over one of a baseline by plain switches."""
+_SETUP = 20_000.0
+"""Packets of a baseline in whose time a run is set up."""
+
+
 @dataclass(frozen=True)
 class Task:
-    """One run that is to be: a setting with a seed. `position`: the setting's, among all."""
+    """One run that is to be: a setting with a seed. `position`: the setting's, among all; `folder`: of its
+    experiment, where several are run into one."""
 
     setting: str
     experiment: Experiment
     position: int = 0
+    folder: str = ""
 
     def path(self, out: Path) -> Path:
         """Its file. Another experiment of the same name has others."""
         words = re.sub(r"[^\w.=-]+", "_", self.setting)[:80]
         name = f"{words}-seed{self.experiment.seed}-{self.experiment.digest}{ENDING}"
-        return out / RUNS / name
+        return out / self.folder / RUNS / name
+
+    @property
+    def cost(self) -> float:
+        """What it takes beside others, roughly: packets on their way, and setting up."""
+        weight = _WEIGHT if self.experiment.transport.is_csa_ud else 1.0
+        return _SETUP + weight * packets_of(self.experiment)
 
     def __str__(self) -> str:
-        return f"{self.setting}, seed {self.experiment.seed}"
+        of = f"{self.folder}: " if self.folder else ""
+        return f"{of}{self.setting}, seed {self.experiment.seed}"
 
 
 def tasks_of(experiment: Experiment) -> list[Task]:
@@ -50,8 +67,9 @@ def tasks_of(experiment: Experiment) -> list[Task]:
     RunError or FieldError where a setting does not fit.
     """
     settings = [(name, with_keys(experiment, keys)) for name, keys in _settings(experiment)]
+    loaded = cache(load_fabric)
     for _, setting in settings:
-        fabric_of(setting)
+        setting.on(loaded(setting.fabric))
     asked = experiment.sweep.seeds
     seeds = asked if isinstance(asked, list) else range(experiment.seed, experiment.seed + asked)
     return [
@@ -63,18 +81,21 @@ def tasks_of(experiment: Experiment) -> list[Task]:
 
 def run_all(tasks: list[Task], out: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
     """Run those that have no file yet; returns what failed, in words."""
-    (out / RUNS).mkdir(parents=True, exist_ok=True)
-    _remove_drafts(out / RUNS)
+    for folder in {task.path(out).parent for task in tasks}:
+        folder.mkdir(parents=True, exist_ok=True)
+        _remove_drafts(folder)
     missing = [task for task in tasks if not task.path(out).exists()]
     if done := len(tasks) - len(missing):
         say(f"{done} of {len(tasks)} runs are there already")
     failed: list[str] = []
     began = time.monotonic()
     over = done
+    spent, rest = 0.0, sum(task.cost for task in missing)
     try:
-        for number, (task, outcome) in enumerate(_outcomes(missing, out, jobs), 1):
-            over = done + number
-            left = (time.monotonic() - began) / number * (len(missing) - number)
+        for task, outcome in _outcomes(missing, out, jobs):
+            over += 1
+            spent, rest = spent + task.cost, rest - task.cost
+            left = 0.0 if over == len(tasks) else (time.monotonic() - began) / spent * rest
             if isinstance(outcome, Exception):
                 failed.append(f"{task}: {type(outcome).__name__}: {outcome}")
                 outcome = "FAILED"

@@ -14,7 +14,16 @@ from csaud_sim.experiment.cases import has_cases, tables
 from csaud_sim.experiment.claim import Verdict
 from csaud_sim.experiment.columns import LINKS, TOTALS
 from csaud_sim.experiment.comparison import MEASURES, SHARES, Reduction, SettingFigures
-from csaud_sim.experiment.page import PACKETS, in_words, packets_of, render, section_of, text_of, verdict_row
+from csaud_sim.experiment.page import (
+    PACKETS,
+    SECTIONS,
+    in_words,
+    packets_of,
+    render,
+    section_of,
+    text_of,
+    verdict_row,
+)
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.statistics import LEAST_SEEDS
 
@@ -76,7 +85,7 @@ def write_sweep_report(
     write_tables(out, runs, figures)
     section = section_of(out, runs, figures, reductions, found)
     page = out / "report.html"
-    page.write_text(render("sweep.html.j2", section=section))
+    page.write_text(render(SECTIONS / "sweep.html.j2", section=section))
     return page
 
 

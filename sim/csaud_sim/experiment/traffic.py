@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from csaud_sim.experiment.model import Traffic
+from csaud_sim.experiment.model import Experiment, Traffic
 from csaud_sim.experiment.sizes import PUBLISHED, Points, draw, mean_bytes
 
 Hosts = npt.NDArray[np.uint16]
@@ -44,6 +44,21 @@ def make_flows(traffic: Traffic, rates: npt.NDArray[np.int64], to: int | None, s
     else:
         src, dst = _PATTERNS[traffic.pattern](random, hosts, count, group, to)
     return Flows(src.astype(np.uint16), dst.astype(np.uint16), _sizes(traffic.sizes, count, random), start)
+
+
+_PAYLOAD = 4064
+_RANKS = 64  # of collectives of all hosts: how many there are is not asked for
+
+
+def packets_of(experiment: Experiment) -> float:
+    """About how many packets of DATA it has, first copies; a ring's worth of each collective."""
+    traffic, collectives = experiment.traffic, experiment.collectives
+    packets = 0.0
+    if traffic is not None:
+        packets += traffic.flows * max(1.0, _mean(traffic.sizes) / _PAYLOAD)
+    if collectives is not None:
+        packets += collectives.repeats * (collectives.ranks or _RANKS) * 2 * collectives.bytes / _PAYLOAD
+    return packets
 
 
 def _mean(sizes: str | int | Points) -> float:
