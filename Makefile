@@ -9,6 +9,8 @@ VENV := build/venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
+# The processes that tests start would compile each Python file again, and each of pytest's all the tests.
+unexport PYTHONDONTWRITEBYTECODE
 
 
 NATIVE := $(shell find hostlib/native softswitch/native sim -name '*.cpp' -o -name '*.hpp' -o -name 'CMakeLists.txt' 2>/dev/null)
@@ -85,11 +87,16 @@ mininet: build/.installed ## Train over a sprayed, lossy fabric and report (TARG
 clean-net: build/.installed ## End fabrics that were started here and what any run left behind, by what they recorded
 	@$(BIN)/csaud net clean
 
-.PHONY: lint
+.PHONY: lint types style
 lint: build/.developed ## Formatting, types, warnings, and what may include or import what
+	@$(MAKE) --no-print-directory -j 2 --output-sync types style
+
+types: build/.developed
+	@$(BIN)/mypy
+
+style: build/.developed
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo --cache-dir build/imports >build/imports.log || { cat build/imports.log; exit 1; }
 	@$(BIN)/python -m tools.layers
 	@$(BIN)/python -m tools.references
@@ -131,9 +138,10 @@ mutants: build/.developed ## Would the tests notice? A random sample of mutants 
 	@$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: nightly
-nightly: build/.developed ## A million schedules of faults (about two hours), a soak of 10^8 packets, mutants, and an hour of each fuzzer
+nightly: build/.developed ## A million schedules of faults (about two hours), a table of 200,000 entries, a soak of 10^8 packets, mutants, and an hour of each fuzzer
 	@CSAUD_SCHEDULES=1000000 CSAUD_MEMBERSHIP_SCHEDULES=200000 $(BIN)/python -m pytest -q \
 	  tests/hostlib/test_fault_schedules.py tests/hostlib/test_membership_schedules.py
+	@CSAUD_ENTRIES=200000 $(BIN)/python -m pytest -q tests/softswitch/test_survival.py -k big_table
 	@$(BIN)/python -m tests.soak --packets 1e8
 	@$(MAKE) mutants SEED=$$(date +%j)
 	@$(MAKE) fuzz FUZZ_SECONDS=3600

@@ -108,7 +108,8 @@ def updates(made: FabricController) -> int:
 
 def test_links_that_flap_under_load_move_nothing_once_they_are_damped() -> None:
     """A link between switches, and one to a host; what goes over others is not lost."""
-    settings = DampingSettings(half_life=30 * S, suppress=2500, reuse=2400, longest=6 * S)
+    settings = DampingSettings(half_life=3600 * S, suppress=2500, reuse=2400, longest=86_400 * S)
+    shorter = DampingSettings(half_life=S // 100, suppress=2500, reuse=2400, longest=S)
 
     async def main() -> None:
         with run_directory(leaf_spine(2, 3)) as run:
@@ -141,6 +142,7 @@ def test_links_that_flap_under_load_move_nothing_once_they_are_damped() -> None:
                 assert (made.generation, updates(made), len(made.events)) == before
                 assert sender.received == {("l2", 4): sender.sent}, "none went to the link that flaps"
                 await rounds_passed(made, 5)
+                await made.change(Intent(policy=Policy(damping=shorter)))
                 assert await made.wait_until(lambda: made.live == LiveView(), PATIENCE_S)
                 assert "used again" in made.events[-1]["why"]
 

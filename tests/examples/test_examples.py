@@ -54,6 +54,7 @@ def test_own_schedule(fabric):
     assert fabric.report().books.balanced
 
 
+@pytest.mark.thorough
 def test_policy_change(fabric):
     said = shown(fabric, "policy_change.py")
     assert re.search(r"^\[rank 0\] [\d.]+ ms an all-reduce as the fabric was", said, re.MULTILINE)
@@ -91,6 +92,7 @@ def test_losses_of_training_are_those_of_a_run_without_faults(fabric, tmp_path, 
     assert len(json.loads(losses)) == 10
 
 
+@pytest.mark.thorough
 def test_recover_has_the_weights_of_a_run_without_deaths():
     said = []
     for deaths in ("0", "2"):

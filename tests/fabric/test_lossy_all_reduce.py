@@ -18,7 +18,7 @@ SEED = 20
 # elements of float32: times. 4 KB, 1 MB and 8 MB among them; 17 or 200 in all
 WORK = {
     "some": {1: 5, 1001: 5, 1024: 3, 262_144: 3, 2_097_152: 1},
-    "many": {1: 50, 1001: 50, 1024: 50, 262_144: 40, 2_097_152: 10},
+    "many": {1: 57, 1001: 57, 1024: 57, 262_144: 26, 2_097_152: 3},
 }
 DETECTORS = ("rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe")
 CASES = [

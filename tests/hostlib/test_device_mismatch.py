@@ -36,7 +36,7 @@ def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: 
     then = [["barrier", 0, "int8", ""]]  # who had no part in what failed hears of it in the next one
     arguments = {"ranks": [most + then] * (world - 1) + [last + then], "settings": {"timeout": 50}}
     with Job(world, "calls", arguments) as job:
-        ends = job.ends(timeout=20)
+        ends = job.ends()
     assert {end["error"] for end in ends} == {"MismatchError"}, ends
     for end in ends:  # several may have found it at once, each between itself and the last rank
         assert "number 0 of communicator 0" in end["message"]
@@ -65,7 +65,7 @@ def test_lengths_that_do_not_fit_together_are_named_by_who_expected_others(
         for lengths in ([[0, sent], [0, 4]], [[4, 0], [expected, 0]])
     ]
     with Job(2, "calls", {"ranks": calls, "settings": {"mtu": 256}}) as job:
-        ends = job.ends(timeout=20)
+        ends = job.ends()
     assert ends[1]["error"] == "ProtocolError", ends
     assert (
         f"rank 0 sent what contradicts the collective: this rank expected a message of {nbytes} bytes"
@@ -79,7 +79,7 @@ def test_lengths_that_differ_are_named() -> None:
     most, last = [["reduce_scatter_v", 12, "int32", counts] for counts in ([4, 4, 4], [4, 5, 3])]
     then = ["barrier", 0, "int8", ""]
     with Job(3, "calls", {"ranks": [[most, then], [most, then], [last, then]]}) as job:
-        ends = job.ends(timeout=20)
+        ends = job.ends()
     assert {end["error"] for end in ends} == {"MismatchError"}, ends
     for end in ends:
         assert "counts 4,4,4" in end["message"] and "counts 4,5,3" in end["message"]
@@ -90,7 +90,7 @@ def test_masks_that_differ_are_named() -> None:
     most, last = [["sparse_all_reduce", 20, "float32", mask] for mask in ([1, 2, 3], [1, 2, 4])]
     then = ["barrier", 0, "int8", ""]
     with Job(3, "calls", {"ranks": [[most, then], [most, then], [last, then]]}) as job:
-        ends = job.ends(timeout=20)
+        ends = job.ends()
     assert {end["error"] for end in ends} == {"MismatchError"}, ends
     for end in ends:
         assert "sparse_all_reduce(sum, 3 x float32, halving_doubling, of 20, mask #" in end["message"]
@@ -105,7 +105,7 @@ def test_masks_that_differ_are_named() -> None:
 )
 def test_a_transfer_of_another_size_or_type_than_expected(sent: list, received: list) -> None:
     with Job(3, "calls", {"ranks": [[sent], [received], [["barrier", 0, "int8", ""]]]}) as job:
-        ends = job.ends(timeout=20)
+        ends = job.ends()
     assert {end["error"] for end in ends} == {"MismatchError"}, ends
     assert f"transfer({sent[1]} x {sent[2]})" in ends[2]["message"]
     assert f"transfer({received[1]} x {received[2]})" in ends[2]["message"]

@@ -24,7 +24,7 @@ from tests.support.drawn import drawn
 
 Status = _core.Status
 SCHEDULES = int(os.environ.get("CSAUD_SCHEDULES", "12000"))
-A_BATCH = 1_000
+A_BATCH = 500
 BATCHES = range(max(1, SCHEDULES // (3 * A_BATCH)))
 A_CHECK = min(A_BATCH, max(1, SCHEDULES // 3))
 """Schedules of a batch for each of the three properties."""

@@ -170,7 +170,7 @@ def check_a_group_goes_on(schedule: Schedule) -> None:
 @pytest.mark.parametrize(
     "batch",
     [
-        pytest.param(batch, marks=pytest.mark.thorough if batch > 1 else ())
+        pytest.param(batch, marks=pytest.mark.thorough if batch else ())
         for batch in range(max(1, (SCHEDULES - LIVELY) // A_BATCH))
     ],
 )

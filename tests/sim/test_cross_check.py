@@ -55,7 +55,7 @@ def gone(port: Uplink) -> int:
     return port.injected + port.trimmed
 
 
-@pytest.fixture(params=[True, False], ids=["told", "silent"])
+@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.thorough)], ids=["told", "silent"])
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[bool, list[Report]]:
     signalled: bool = request.param
     path = tmp_path / "cross-check.yaml"

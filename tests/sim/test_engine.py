@@ -5,25 +5,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.compiled import compiled
+
 HERE = Path(__file__).parent
 NATIVE = HERE.parents[1] / "sim" / "native"
 
 
 @pytest.fixture(scope="module")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("engine") / "probe"
-    sources = [HERE / "engine_probe.cpp", NATIVE / "csaud_sim" / "engine" / "event_heap.cpp"]
-    options = [
-        "-std=c++20",
-        "-O1",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-fsanitize=address,undefined",
-        f"-I{NATIVE}",
-    ]
-    subprocess.run(["g++", *options, "-o", made, *sources], check=True)
-    return made
+    sources = [NATIVE / "csaud_sim" / "engine" / "event_heap.cpp", HERE / "engine_probe.cpp"]
+    return compiled(tmp_path_factory, "engine-probe", sources, [NATIVE])
 
 
 @pytest.mark.parametrize("seed", range(5))

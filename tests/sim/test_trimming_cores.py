@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.compiled import compiled
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 NATIVE = ROOT / "sim" / "native"
@@ -13,14 +15,9 @@ CORES = ("dcp_sender", "ndp_sender", "nscc", "packet_ledger", "path_policy", "ue
 
 @pytest.fixture(scope="module")
 def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("trimming") / "probe"
     sources = [NATIVE / "csaud_sim" / "baselines" / f"{core}.cpp" for core in CORES]
-    options = ["-std=c++20", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined"]
-    includes = [f"-I{NATIVE}", f"-I{ROOT / 'hostlib' / 'native'}"]
-    subprocess.run(
-        ["g++", *options, *includes, "-o", made, HERE / "trimming_probe.cpp", *sources], check=True
-    )
-    return made
+    includes = [NATIVE, ROOT / "hostlib" / "native"]
+    return compiled(tmp_path_factory, "trimming-probe", [*sources, HERE / "trimming_probe.cpp"], includes)
 
 
 @pytest.mark.parametrize(

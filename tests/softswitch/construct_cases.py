@@ -11,6 +11,7 @@ import random
 import struct
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -351,6 +352,7 @@ def unwritten(rng: random.Random) -> list[Step]:
     return [write(session(1, (3, 0))), *send(frames)]
 
 
+@cache
 def all_cases() -> dict[str, Vector]:
     return {
         name: Vector(name, about, PORTS, make(random.Random(SEED))) for name, (about, make) in CASES.items()

@@ -25,6 +25,7 @@ def linked(native: Path, user: Path, folder: Path) -> Path:
         "-DCSAUD_PYTHON=OFF",
         "-DCMAKE_UNITY_BUILD=ON",
         "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
         "-DCMAKE_DISABLE_FIND_PACKAGE_Python=ON",
     )
     run("cmake", "--install", built, "--prefix", prefix)

@@ -40,6 +40,7 @@ def csaud(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_link_and_a_spine_are_drained_under_traffic_and_no_packet_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

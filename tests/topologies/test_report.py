@@ -15,9 +15,9 @@ from csaud_topologies.job.in_force import Demands
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected, build_report, distribution
 from csaud_topologies.record.books import SwitchCounts
-from csaud_topologies.report.drawing import FORMATS
-from csaud_topologies.report.figures import NAMES, all_figures
+from csaud_topologies.report.figures import all_figures
 from csaud_topologies.report.html import render_html
+from csaud_topologies.report.names import FORMATS, NAMES
 from csaud_topologies.report.terminal import print_summary
 from csaud_topologies.report.write import clear_report, write_report
 from csaud_topologies.scenario.model import Scenario

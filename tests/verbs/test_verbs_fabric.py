@@ -16,7 +16,7 @@ from tests.support.qemu.network import Station, TapPort
 from tests.support.ranks import InGuest, Rank, run_job, totals
 from tests.verbs.guest.runner import digest, part_of
 
-pytestmark = [pytest.mark.qemu, pytest.mark.root]
+pytestmark = [pytest.mark.qemu, pytest.mark.root, pytest.mark.thorough]
 
 SECOND = Station("eth0", "02:00:0a:00:02:01", "10.0.2.1")  # h3; the first guest is h2
 TAP = "rxe-second"
@@ -62,9 +62,9 @@ def guests(rxe_guest: rxe.RxeGuest, tmp_path_factory: pytest.TempPathFactory) ->
     ("signal", "icrc", "each"),
     [
         ("trim", True, 1),
-        pytest.param("bounce", True, 1, marks=pytest.mark.thorough),
-        pytest.param("trim", False, 1, marks=pytest.mark.thorough),
-        pytest.param("trim", False, 2, marks=pytest.mark.thorough),
+        ("bounce", True, 1),
+        ("trim", False, 1),
+        ("trim", False, 2),
         ("bounce", False, 2),
     ],
     ids=["trim", "bounce", "no-icrc", "no-icrc-shared", "bounce-no-icrc-shared"],

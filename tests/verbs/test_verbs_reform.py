@@ -31,6 +31,7 @@ def test_two_of_five_queue_pairs_die_at_once(guest: InGuest) -> None:
     reformed([Rank(guest, GUEST.ipv4, VERBS) for _ in range(5)], GUEST.ipv4, [0, 3])
 
 
+@pytest.mark.thorough
 def test_late_packets_complete_in_the_next_epoch_and_change_nothing(
     rxe_guest: RxeGuest, guest: InGuest, host: OnHost
 ) -> None:

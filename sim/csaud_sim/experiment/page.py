@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-from csaud_topologies.report.drawing import FORMATS
 from csaud_topologies.report.html import page_environment
+from csaud_topologies.report.names import FORMATS
 from markupsafe import Markup
 
 from csaud_sim.experiment.baselines import footnotes, marked

@@ -14,6 +14,8 @@ import matplotlib
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from csaud_topologies.report.names import FORMATS
+
 matplotlib.use("svg")
 
 BLUE, ORANGE, GREEN, RED, GREY, PURPLE = (
@@ -49,7 +51,6 @@ STYLE: Any = {
     "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
-FORMATS = ("svg", "pdf", "csv")
 _NO_DATE: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 

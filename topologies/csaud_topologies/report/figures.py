@@ -25,6 +25,7 @@ from csaud_topologies.report.drawing import (
     new_figure,
 )
 from csaud_topologies.report.link_figures import goodput, queues
+from csaud_topologies.report.names import NAMES
 
 
 def accuracy(report: Report) -> Drawn | None:
@@ -142,9 +143,6 @@ def losses(report: Report) -> Drawn | None:
 
 def _floats(values: Sequence[float | None]) -> Any:
     return np.array([np.nan if value is None else value for value in values])
-
-
-NAMES = ("accuracy", "flow_times", "all_reduces", "uplinks", "paths", "losses", "goodput", "queues")
 
 
 def all_figures(report: Report, all_reduce_times: Sequence[float]) -> dict[str, Drawn]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jinja2
 from markupsafe import Markup
 
 from csaud_topologies.record.model import Report
-from csaud_topologies.report.drawing import Drawn
 from csaud_topologies.report.in_words import happened, over_time, policy_rows
 from csaud_topologies.report.picture import fabric_picture
+
+if TYPE_CHECKING:
+    from csaud_topologies.report.drawing import Drawn
 
 _TEMPLATE = Path(__file__).with_name("report.html.j2")
 _STYLE = Path(__file__).with_name("page.css")

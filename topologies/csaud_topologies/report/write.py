@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from csaud_topologies.record.model import Report
-from csaud_topologies.report.drawing import FORMATS
-from csaud_topologies.report.figures import NAMES, all_figures
 from csaud_topologies.report.html import render_html
+from csaud_topologies.report.names import FORMATS, NAMES
 
 _FIGURES = "figures"
 
@@ -24,6 +23,8 @@ def clear_report(out: Path) -> None:
 
 def write_report(report: Report, out: Path, all_reduce_times: Sequence[float]) -> Path:
     """All files into `out`; `all_reduce_times` in order, in seconds. Returns the page's path."""
+    from csaud_topologies.report.figures import all_figures  # Matplotlib, for which a fabric does not wait
+
     (out / "report.json").write_text(report.model_dump_json(indent=1) + "\n")
     figures = all_figures(report, all_reduce_times)
     folder = out / _FIGURES
