@@ -9,9 +9,10 @@ from csaud_controller.inventory import ClientTls, Fabric, ServerTls, leaf_spine
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.counters import read_counters
 from csaud_controller.switches.errors import CountersError, TlsError
+from csaud_controller.switches.primacy import Primacy
 from csaud_controller.switches.tls import credentials
 
-from tests.controller.soft import controller, programmed, run_directory, switches
+from tests.controller.soft import PATIENCE_S, controller, programmed, run_directory, switches
 
 
 def openssl(folder: Path, *words: str) -> None:
@@ -22,10 +23,8 @@ def _named(name: str) -> tuple[str, ...]:
     return "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}"
 
 
-@pytest.fixture(scope="module")
-def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def certificates(folder: Path) -> Path:
     """A CA, and certificates that it signed for the switches and for the controller; another CA beside it."""
-    folder = tmp_path_factory.mktemp("pki")
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
     for ca in ("ca", "stranger"):
         openssl(
@@ -37,6 +36,11 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
             "-addext", f"subjectAltName=DNS:{name}", "-CA", "ca.pem", "-CAkey", "ca.key",
         )  # fmt: skip
     return folder
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return certificates(tmp_path_factory.mktemp("pki"))
 
 
 def inventory(run: RunDir, pki: Path, **client: Path | None) -> Fabric:
@@ -92,3 +96,22 @@ def test_files_that_are_not_there_are_named(pki: Path) -> None:
         with pytest.raises(TlsError, match=r"tls_client\.cacert: .*missing\.pem: No such file"):
             credentials(fabric, "l1")
         assert credentials(fabric.model_copy(update={"tls": None, "tls_client": None}), "l1") is None
+
+
+def test_whoever_stands_by_hears_of_primaries_once_its_certificates_are_there(pki: Path) -> None:
+    async def main() -> None:
+        with run_directory(leaf_spine(1, 1)) as run:
+            later = run.path / "later.pem"
+            fabric, changed = inventory(run, pki, cacert=later), asyncio.Event()
+            async with switches(run), asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+                primacy = Primacy(fabric, changed.set)
+                watching = group.create_task(primacy.watch())
+                await changed.wait()
+                assert not primacy.heard and not watching.done()
+                later.write_bytes((pki / "ca.pem").read_bytes())
+                while primacy.heard != fabric.switches.keys():
+                    changed.clear()
+                    await changed.wait()
+                watching.cancel()
+
+    asyncio.run(main())

@@ -15,18 +15,46 @@ def _free_port() -> int:
         return port
 
 
+class EtcdServer:
+    """One that keeps its data in `folder`. `tls`: a folder with localhost.pem, localhost.key and ca.pem, with
+    which it is served, to clients that this authority has signed."""
+
+    def __init__(self, folder: Path, tls: Path | None = None) -> None:
+        self.url = f"etcd://{HOST}:{_free_port()}"
+        scheme = "https" if tls else "http"
+        clients, peers = self.url.replace("etcd", scheme), f"http://{HOST}:{_free_port()}"
+        self._command = [
+            "etcd", "--data-dir", str(folder), "--log-level", "warn",
+            "--listen-client-urls", clients, "--advertise-client-urls", clients,
+            "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+            "--initial-cluster", f"default={peers}",
+            *(("--cert-file", f"{tls}/localhost.pem", "--key-file", f"{tls}/localhost.key",
+               "--client-cert-auth", "--trusted-ca-file", f"{tls}/ca.pem") if tls else ()),
+        ]  # fmt: skip
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+@contextlib.contextmanager
+def etcd_server(folder: Path, tls: Path | None = None) -> Iterator[EtcdServer]:
+    """Ends with the block."""
+    made = EtcdServer(folder, tls)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.kill()
+
+
 @contextlib.contextmanager
 def etcd(folder: Path) -> Iterator[str]:
     """etcd://HOST:PORT of one that keeps its data in `folder`, and ends with the block."""
-    clients, peers = (f"http://{HOST}:{_free_port()}" for _ in range(2))
-    command = [
-        "etcd", "--data-dir", str(folder), "--log-level", "warn",
-        "--listen-client-urls", clients, "--advertise-client-urls", clients,
-        "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
-        "--initial-cluster", f"default={peers}",
-    ]  # fmt: skip
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            yield clients.replace("http", "etcd")
-        finally:
-            process.kill()
+    with etcd_server(folder) as made:
+        yield made.url

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 from csaud_runs.directory import is_served
+from csaud_runs.etcd import Etcd, parse_place, tls_context
 from pydantic import ValidationError
 from typer.core import TyperCommand
 
@@ -33,7 +34,6 @@ from csaud_controller.control.client import ControlError, ask, not_programmed, w
 from csaud_controller.control.fabric_change import following, in_words, wiring_changes
 from csaud_controller.control.here import Here
 from csaud_controller.control.peers import UnknownGroupError, group_id
-from csaud_controller.desired.etcd import Etcd, parse_place, tls_context
 from csaud_controller.desired.shared import SharedStore
 from csaud_controller.inventory import ClientTls, Fabric, load_fabric
 from csaud_controller.policy.ending import begun

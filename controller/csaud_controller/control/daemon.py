@@ -89,16 +89,16 @@ async def serve(
     def save_fabric(changed: Fabric) -> None:
         store.replace_file(run.fabric_file, changed.to_json())
 
+    alone = None
     if shared is None:
         history = History(run.history_file)
-        controller = made(
-            fabric, stored, lambda changed: store.save(run.desired_file, changed), save_fabric, history
-        )
+        save: Save = lambda changed: store.save(run.desired_file, changed)  # noqa: E731
+        alone = made(fabric, stored, save, save_fabric, history)
         what = differences(before.intent, asked) or ["as it was when the controller started"]
         await history.begin(Record(stored.revision, now, "controller", what, "", asked))
         store.save(run.desired_file, stored)
     server = ControlServer(
-        None if shared else controller,
+        alone,
         run.control_socket,
         reports,
         group=socket_group,
@@ -109,9 +109,9 @@ async def serve(
         loop.add_signal_handler(number, server.stopped.set)
     try:
         async with asyncio.TaskGroup() as group:
-            if shared is None:
-                work = group.create_task(_control(controller))
-            else:
+            if alone is not None:
+                work = group.create_task(_control(alone))
+            elif shared is not None:
                 turns = Turns(shared, server, fabric, stored, made, save_fabric)
                 work = group.create_task(turns.take())
             await server.serve()

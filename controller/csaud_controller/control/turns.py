@@ -14,10 +14,11 @@ import logging
 import time
 from collections.abc import Callable
 
+from csaud_runs.etcd import StoreError
+
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.server import ControlServer
 from csaud_controller.desired.changes import differences
-from csaud_controller.desired.etcd import StoreError
 from csaud_controller.desired.history import HistoryError, Record, Revisions
 from csaud_controller.desired.keeper import Save
 from csaud_controller.desired.shared import Held, SharedStore, SupersededError
@@ -66,7 +67,7 @@ class Turns:
                 LOG.warning("not primary any more: %s", error)
             except BaseException:
                 with contextlib.suppress(StoreError):
-                    self._store.release()
+                    await asyncio.to_thread(self._store.release)  # who asks meanwhile is answered
                 raise
 
     async def _stand_by(self) -> int:

@@ -19,10 +19,10 @@ import time
 from dataclasses import dataclass
 from typing import TypeVar
 
+from csaud_runs.etcd import Etcd, Operation, StoreError, get, pairs, put
 from pydantic import BaseModel, ValidationError
 
 from csaud_controller.base.yamlfile import mistake
-from csaud_controller.desired.etcd import Etcd, Operation, StoreError, get, pairs, put
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import Fabric
 
@@ -30,6 +30,7 @@ M = TypeVar("M", bound=BaseModel)
 
 LEASE_S = 2
 """etcd grants no less with its defaults."""
+_RELEASE_S = 0.5
 
 
 class SupersededError(StoreError):
@@ -98,8 +99,9 @@ class SharedStore:
             self._lease = lease
 
     def release(self) -> None:
-        """Let somebody else be primary at once."""
-        self.etcd.revoke(self._lease)
+        """Let somebody else be primary at once. Where the store does not answer soon, the lease ends by
+        itself not much later."""
+        self.etcd.revoke(self._lease, within_s=_RELEASE_S)
 
     def write(self, *operations: Operation) -> None:
         """Make these, all or none, if this controller is primary; SupersededError."""

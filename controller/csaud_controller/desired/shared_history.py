@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
-from csaud_controller.desired.etcd import StoreError, delete, put
+from csaud_runs.etcd import StoreError, delete, put
+
 from csaud_controller.desired.history import KEPT, HistoryError, Record
 from csaud_controller.desired.shared import SharedStore
 from csaud_controller.policy.intent import Intent

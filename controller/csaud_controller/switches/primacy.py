@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,10 @@ import grpc
 from finsy.proto import U128, p4r, p4r_grpc
 
 from csaud_controller.inventory import Fabric
+from csaud_controller.switches.errors import TlsError
 from csaud_controller.switches.tls import credentials
+
+LOG = logging.getLogger("csaud.controller")
 
 _AGAIN_S = 1.0
 _OPTIONS = [("grpc.keepalive_time_ms", 600_000), ("grpc.keepalive_timeout_ms", 700)]
@@ -34,6 +38,11 @@ class Primacy:
             for name in self._fabric.switches:
                 group.create_task(self._follow(name), name=f"primacy of {name}")
 
+    @property
+    def heard(self) -> frozenset[str]:
+        """Switches that say who is primary."""
+        return frozenset(self._ids)
+
     def lost(self, term: int) -> bool:
         """Whether the controller of this term is gone from all switches that it was primary of, as far as
         they can be asked, and nobody else is there."""
@@ -41,9 +50,16 @@ class Primacy:
         return bool(had) and all(id_ is None for id_ in self._ids.values())
 
     async def _follow(self, name: str) -> None:
+        told = ""
         while True:
-            with contextlib.suppress(grpc.RpcError):
-                await self._listen(name)
+            try:
+                with contextlib.suppress(grpc.RpcError):
+                    await self._listen(name)
+                told = ""
+            except TlsError as error:  # its files may come, or be right again
+                if str(error) != told:
+                    LOG.warning("%s does not say who its primary is: %s", name, error)
+                told = str(error)
             self._ids.pop(name, None)
             self._changed()
             await asyncio.sleep(_AGAIN_S)

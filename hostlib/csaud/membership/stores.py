@@ -1,67 +1,49 @@
 """Stores that outlive ranks, as arbiters: torchrun's TCPStore, etcd's JSON gateway."""
 
-import base64
-import binascii
+import contextlib
 import datetime
-import http.client
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
+
+from csaud_runs import etcd
 
 from csaud.errors import ConfigError
 from csaud.membership.arbiter import Arbiter, ByStore, Majority, StoreError
 
 _TIMEOUT = 5.0  # s that one answer may take
-_ANSWER = 64 << 20  # bytes that one may have
 
 
 class Etcd:
     """etcd 3.4 or newer, by the JSON gateway of its client port."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._host, self._port = host, port
+        self._client = etcd.Etcd(etcd.Place(((host, port),), ""), timeout_s=_TIMEOUT)
 
     def check(self) -> None:
         """Raises:
         StoreError: nobody answers there, or not as etcd does.
         """
-        self._post("/v3/kv/range", {"key": _encode("csaud")})
+        with _told():
+            self._client.range("csaud")
 
     def put_if_absent(self, key: str, value: str) -> str:
-        name = _encode(key)
-        answer = self._post(
-            "/v3/kv/txn",
-            {
-                "compare": [{"key": name, "target": "CREATE", "result": "EQUAL", "create_revision": "0"}],
-                "success": [{"request_put": {"key": name, "value": _encode(value)}}],
-                "failure": [{"request_range": {"key": name}}],
-            },
-        )
-        if answer.get("succeeded"):
-            return value
-        try:
-            held = answer["responses"][0]["response_range"]["kvs"][0]["value"]
-            return base64.b64decode(held, validate=True).decode()
-        except (KeyError, IndexError, TypeError, ValueError, binascii.Error) as error:
-            raise StoreError(
-                f"etcd at {self._host}:{self._port} sent what cannot be read: {error!r}"
-            ) from None
+        with _told():
+            is_new, found = self._client.transaction({key: None}, [etcd.put(key, value)], [etcd.get(key)])
+            if is_new:
+                return value
+            held = etcd.pairs(found[0]) if found else []
+        if not held:
+            raise StoreError(f"etcd answered without {key}, which is there")
+        return held[0][1]
 
-    def _post(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
-        where = f"etcd at {self._host}:{self._port}"
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=_TIMEOUT)
-        try:
-            connection.request("POST", path, json.dumps(request), {"Content-Type": "application/json"})
-            response = connection.getresponse()
-            body = response.read(_ANSWER)
-            answer = json.loads(body)
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            raise StoreError(f"{where}: {error}") from None
-        finally:
-            connection.close()
-        if response.status != 200 or not isinstance(answer, dict):
-            raise StoreError(f"{where} answered {response.status}: {body[:200]!r}")
-        return answer
+
+@contextlib.contextmanager
+def _told() -> Iterator[None]:
+    """Errors of the client as the arbiter's."""
+    try:
+        yield
+    except etcd.StoreError as error:
+        raise StoreError(str(error)) from None
 
 
 class TcpStore:
@@ -102,10 +84,6 @@ class TcpStore:
         except (RuntimeError, UnicodeDecodeError) as error:  # torch.distributed's errors are RuntimeErrors
             self._store = None
             raise StoreError(f"{self._where}: {str(error).splitlines()[0]}") from None
-
-
-def _encode(text: str) -> str:
-    return base64.b64encode(text.encode()).decode()
 
 
 def open_arbiter(setting: str, environ: Mapping[str, str]) -> Arbiter:

@@ -9,6 +9,7 @@ import base64
 import http.client
 import json
 import ssl
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,10 +63,13 @@ def tls_context(cacert: Path, cert: Path | None, key: Path | None) -> ssl.SSLCon
 
 
 class Etcd:
-    """One cluster. Each request opens a connection of its own, to the endpoint that answered last."""
+    """One cluster. Each request opens a connection of its own, to the endpoint that answered last; each
+    endpoint may take `timeout_s` to answer."""
 
-    def __init__(self, place: Place, tls: ssl.SSLContext | None = None) -> None:
-        self._place, self._tls = place, tls
+    def __init__(
+        self, place: Place, tls: ssl.SSLContext | None = None, timeout_s: float = _TIMEOUT_S
+    ) -> None:
+        self._place, self._tls, self._timeout_s = place, tls, timeout_s
         self._first = 0
 
     def range(
@@ -80,15 +84,19 @@ class Etcd:
         return pairs(self._call("kv/range", request))
 
     def transaction(
-        self, unless_other: Mapping[str, str | None], operations: Iterable[Operation] = ()
+        self,
+        unless_other: Mapping[str, str | None],
+        operations: Iterable[Operation] = (),
+        otherwise: Iterable[Operation] = (),
     ) -> tuple[bool, list[dict[str, Any]]]:
-        """Make these operations at once where each of these keys has its value (None: is not there); whether
-        it was so, and what the operations answered."""
+        """Make these operations at once where each of these keys has its value (None: is not there), the
+        others where not; whether it was so, and what the operations answered."""
         answer = self._call(
             "kv/txn",
             {
                 "compare": [_compare(key, value) for key, value in unless_other.items()],
                 "success": [*operations],
+                "failure": [*otherwise],
             },
         )
         return bool(answer.get("succeeded")), [
@@ -103,28 +111,32 @@ class Etcd:
         """False: it has ended."""
         return int(self._call("lease/keepalive", {"ID": lease}).get("result", {}).get("TTL", 0)) > 0
 
-    def revoke(self, lease: str) -> None:
-        """End it now."""
-        self._call("lease/revoke", {"ID": lease})
+    def revoke(self, lease: str, within_s: float) -> None:
+        """End it now, or not at all where no endpoint answers so soon."""
+        self._call("lease/revoke", {"ID": lease}, time.monotonic() + within_s)
 
-    def _call(self, path: str, request: dict[str, Any]) -> dict[str, Any]:
+    def _call(self, path: str, request: dict[str, Any], until: float | None = None) -> dict[str, Any]:
         count, body, failures = len(self._place.endpoints), json.dumps(request), []
         for number in range(self._first, self._first + count):
             host, port = self._place.endpoints[number % count]
+            patience_s = self._timeout_s if until is None else min(self._timeout_s, until - time.monotonic())
+            if patience_s <= 0:
+                failures.append(f"{host}:{port}: there was no time left to ask it")
+                continue
             try:
-                answer = self._post(host, port, f"/v3/{path}", body)
+                answer = self._post(host, port, f"/v3/{path}", body, patience_s)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 failures.append(f"{host}:{port}: {error or type(error).__name__}")
                 continue
             self._first = number % count
             return answer
-        raise StoreError(f"etcd: {'; '.join(failures)}")
+        raise StoreError(f"etcd at {'; '.join(failures)}")
 
-    def _post(self, host: str, port: int, path: str, body: str) -> dict[str, Any]:
+    def _post(self, host: str, port: int, path: str, body: str, timeout_s: float) -> dict[str, Any]:
         connection = (
-            http.client.HTTPConnection(host, port, timeout=_TIMEOUT_S)
+            http.client.HTTPConnection(host, port, timeout=timeout_s)
             if self._tls is None
-            else http.client.HTTPSConnection(host, port, timeout=_TIMEOUT_S, context=self._tls)
+            else http.client.HTTPSConnection(host, port, timeout=timeout_s, context=self._tls)
         )
         try:
             connection.request("POST", path, body, {"Content-Type": "application/json"})
