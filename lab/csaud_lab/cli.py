@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 import yaml
-from csaud_controller.cli.common import JsonOption, emit, errors, table
+from csaud_controller.cli.common import JsonOption, UnknownName, emit, errors, table
 from rich.console import Console
 from rich.markup import escape
 
@@ -151,6 +151,7 @@ def rehearse(
     topo: Annotated[
         str, typer.Option(help="Fabric by name or file; names of hosts and switches are its.")
     ] = "leaf-spine-2x2x1",
+    target: Annotated[str, typer.Option(help="Switches: soft, or bmv2 (simple_switch_grpc).")] = "soft",
     out: Annotated[Path, typer.Option(metavar="DIR", help="The lab's folder; made anew.")] = Path(
         "build/lab-rehearsal"
     ),
@@ -160,7 +161,9 @@ def rehearse(
     from csaud_lab.rehearsal.needs import in_namespaces
 
     with errors():
-        words = ["--topo", topo, "--out", str(out), "--wheels", str(wheels)]
+        if target not in ("soft", "bmv2"):
+            raise UnknownName(f"--target: expected soft or bmv2, got {target}")
+        words = ["--target", target, "--topo", topo, "--out", str(out), "--wheels", str(wheels)]
         status = in_namespaces([*words, "--", *(command or [])])
     if status != 0:
         raise typer.Exit(status)

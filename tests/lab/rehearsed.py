@@ -13,9 +13,18 @@ ROOT = Path(__file__).parents[2]
 needs_rehearsal = pytest.mark.skipif(bool(lacking()), reason=lacking() or "-")
 
 
-def rehearse(folder: Path, topo: str, *command: str, wheels: Path | None = None) -> str:
+def rehearse(folder: Path, topo: str, *command: str, wheels: Path | None = None, target: str = "soft") -> str:
     """What a command, or without one the rehearsal's own steps, printed; it must end with status 0."""
-    words = ["--topo", topo, "--out", str(folder), "--wheels", str(wheels or folder / "wheels")]
+    words = [
+        "--target",
+        target,
+        "--topo",
+        topo,
+        "--out",
+        str(folder),
+        "--wheels",
+        str(wheels or folder / "wheels"),
+    ]
     lab = [str(Path(sys.executable).parent / "csaud"), "lab", "rehearse", *words]
     done = subprocess.run([*lab, "--", *command], capture_output=True, text=True, check=False, timeout=270)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"

@@ -153,6 +153,7 @@ exit 0
 
 
 @needs_rehearsal
+@pytest.mark.thorough
 @pytest.mark.root
 def test_a_lab_of_namespaces_is_seen_over_ssh_and_lldp(tmp_path: Path) -> None:
     """Before anything runs, with its controller, and with cables and a host's key that are not as written."""

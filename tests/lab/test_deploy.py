@@ -218,3 +218,14 @@ def test_from_nothing_to_an_accepted_lab(tmp_path: Path, wheel: Path) -> None:
     assert "0.001" in (tmp_path / "faults.json").read_text()
     assert "accepted: leaf-spine-2x2x1" in told
     assert (tmp_path / "accept/report.html").read_text().count("all ") >= len(PARTS)
+
+
+@needs_rehearsal
+@pytest.mark.thorough
+@pytest.mark.root
+@pytest.mark.bmv2
+def test_a_lab_of_simple_switch_grpc_is_accepted(tmp_path: Path, wheel: Path) -> None:
+    """The reference switch under the same controller, over mutual TLS."""
+    words = "csaud lab deploy && csaud lab accept"
+    told = rehearse(tmp_path, "leaf-spine-2x2x1", "sh", "-c", words, wheels=wheel, target="bmv2")
+    assert "accepted: leaf-spine-2x2x1" in told

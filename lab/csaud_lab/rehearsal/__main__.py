@@ -16,7 +16,8 @@ from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory import load_fabric
 from csaud_runs.errors import RunError
 
-from csaud_lab.rehearsal.files import write
+from csaud_lab.rehearsal.files import as_lab, write
+from csaud_lab.rehearsal.switches import TARGETS
 from csaud_lab.rehearsal.world import World
 
 STEPS = (
@@ -34,6 +35,7 @@ def main() -> int:
     """The exit status: that of the first command that fails."""
     parser = argparse.ArgumentParser(prog="python -m csaud_lab.rehearsal", description=__doc__)
     parser.add_argument("--topo", default="leaf-spine-2x2x1")
+    parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--wheels", type=Path, required=True)
     parser.add_argument("command", nargs="*")
@@ -42,7 +44,7 @@ def main() -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        world = World(load_fabric(asked.topo), folder)
+        world = World(as_lab(load_fabric(asked.topo), asked.target), asked.target, folder)
         begun = time.monotonic()
         with world.running():
             write(folder, world.fabric, world.hosts, asked.wheels.absolute())

@@ -11,15 +11,22 @@ from csaud_controller.inventory import Fabric
 
 from csaud_lab.rehearsal.papers import SERVER_NAME
 
+_RATE, _BUFFER = 100_000_000, 1024
 _TLS = {"cert": f"pki/{SERVER_NAME}.pem", "key": f"pki/{SERVER_NAME}.key", "cacert": "pki/ca.pem"}
 _CLIENT = {"cacert": "pki/ca.pem", "cert": "pki/controller.pem", "key": "pki/controller.key"}
+
+
+def as_lab(fabric: Fabric, target: str) -> Fabric:
+    """A fabric by name with switches of a target, and links that they and their hosts can fill."""
+    link = fabric.link.model_copy(update={"rate": _RATE, "buffer": _BUFFER})
+    specs = {name: spec.model_copy(update={"target": target}) for name, spec in fabric.switches.items()}
+    return fabric.model_copy(update={"link": link, "switches": specs})
 
 
 def write(folder: Path, fabric: Fabric, hosts: dict[str, str], wheels: Path) -> Path:
     """fabric.yaml and lab.yaml; returns the latter. `hosts`: their addresses by name."""
     described = fabric.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     described |= {
-        "link": {"rate": "100Mbit", "buffer": 1024},
         "tls": {**_TLS, "client_auth": True},
         "tls_client": {**_CLIENT, "server_name": SERVER_NAME},
     }

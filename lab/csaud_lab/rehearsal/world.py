@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -15,7 +14,8 @@ from csaud_runs.children import end_process
 from csaud_runs.errors import RunError
 
 from csaud_lab.rehearsal.commands import ip, run, wait_until
-from csaud_lab.rehearsal.papers import SERVER_NAME, certificates, ssh_keys
+from csaud_lab.rehearsal.papers import certificates, ssh_keys
+from csaud_lab.rehearsal.switches import Start, start
 
 _HOST = Path(__file__).with_name("host.sh")
 _BRIDGE = "management"
@@ -28,10 +28,10 @@ _OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 class World:
     """The machines of one rehearsal; `folder` has the files of the lab."""
 
-    def __init__(self, fabric: Fabric, folder: Path) -> None:
+    def __init__(self, fabric: Fabric, target: str, folder: Path) -> None:
         if max(len(fabric.switches), len(fabric.hosts)) > _MOST:
             raise RunError(f"{fabric.name}: a rehearsal has room for {_MOST} switches and {_MOST} hosts")
-        self.folder, self.logs = folder, folder / "logs"
+        self.folder, self.logs, self._target = folder, folder / "logs", target
         self.switches = {n: f"{_NETWORK}{_FIRST_SWITCH + i}" for i, n in enumerate(fabric.switches)}
         self.hosts = {n: f"{_NETWORK}{_FIRST_HOST + i}" for i, n in enumerate(fabric.hosts)}
         self.fabric = fabric.with_addresses({n: f"{a}:{_P4RUNTIME}" for n, a in self.switches.items()})
@@ -56,10 +56,8 @@ class World:
             ip(f"link set {_BRIDGE} up")
             pids = {name: self._start_host(name) for name in self.hosts}
             self._plug(pids)
-            ready = [self._start_switch(name) for name in self.switches]
-            wait_until(
-                lambda: self._lives() and all(path.exists() for path in ready), "not all switches listen"
-            )
+            for started in [self._start_switch(name) for name in self.switches]:
+                started.wait_ready(self._lives)
             for name, address in self.hosts.items():
                 wait_until(partial(_listens, address), f"sshd of {name} does not listen; see {self.logs}")
             yield
@@ -71,12 +69,11 @@ class World:
         self._processes[name] = process
         return process
 
-    def _lives(self) -> bool:
+    def _lives(self) -> None:
         """RunError when a host or a switch has ended."""
         for name, process in self._processes.items():
             if process.poll() is not None:
                 raise RunError(f"{name} has ended: {(self.logs / f'{name}.log').read_text().strip()[-500:]}")
-        return True
 
     def _start_host(self, name: str) -> int:
         """A process in its network namespace."""
@@ -118,26 +115,13 @@ class World:
         # a switch that reads a veth would see segments that were never cut
         _in(pid, "ethtool", "-K", name, *(word for each in _OFFLOADS for word in (each, "off")))
 
-    def _start_switch(self, name: str) -> Path:
-        """Where it says that it is ready."""
+    def _start_switch(self, name: str) -> Start:
         address = self.switches[name]
         ip(f"addr add {address}/24 dev {_BRIDGE}")
-        pki, ready = self.folder / "pki", self.logs / f"{name}.ready"
-        ports = [
-            word for port in self.fabric.peers[name] for word in ("-i", f"{port}@{interface(name, port)}")
-        ]
-        self._start(
-            name,
-            [
-                *(sys.executable, "-m", "csaud_softswitch", "--no-p4", *ports),
-                *("--device-id", str(self.fabric.switches[name].device_id), "--ready-file", str(ready)),
-                *("--grpc-server-addr", f"{address}:{_P4RUNTIME}", "--grpc-server-ssl"),
-                *("--grpc-server-cert", str(pki / f"{SERVER_NAME}.pem")),
-                *("--grpc-server-key", str(pki / f"{SERVER_NAME}.key")),
-                *("--grpc-server-cacert", str(pki / "ca.pem"), "--grpc-server-with-client-auth"),
-            ],
-        )
-        return ready
+        place = f"{address}:{_P4RUNTIME}"
+        made = start(self.fabric, self._target, name, place, self.folder / "pki", self.logs)
+        self._start(name, made.command)
+        return made
 
 
 def _in(pid: int, *command: str) -> None:
