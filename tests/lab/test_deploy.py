@@ -181,7 +181,7 @@ csaud lab report --out accept
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def wheel() -> Path:
     """With all that it needs."""
     return wheels_for_hosts()
