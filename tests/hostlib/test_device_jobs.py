@@ -46,7 +46,8 @@ def balanced(ends: list[dict]) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("world", [2, 5])
 def test_sums_are_those_of_the_reference(mode, world):
-    ends = run(world, "sums", {"sums": SIZES, "settings": {"mode": mode}})
+    sizes = SIZES if world == 2 else SIZES[:-1]  # the reference of five ranks takes long
+    ends = run(world, "sums", {"sums": sizes, "settings": {"mode": mode}})
     balanced(ends)
     if world == 2:
         # Between two, each message is acknowledged and no result depends on luck: nothing is sent twice.

@@ -59,6 +59,7 @@ def run_folder(tmp_path: Path, address: str, **more: object) -> Path:
     return fabric_file(tmp_path, switches=switches, edges=[], **more).parent
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shell_venv")
 def test_it_reads_and_leaves_the_primary_role_where_it_is(
     controller: Client, served: Served, tmp_path: Path
@@ -79,6 +80,7 @@ def test_it_reads_and_leaves_the_primary_role_where_it_is(
     assert b"\x0a\x09\x00\x00" not in [e.match[0].lpm.value for e in routes if e.match[0].HasField("lpm")]
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shell_venv")
 def test_it_is_a_backup_even_where_there_is_no_primary_and_a_controller_that_comes_is_primary(
     controller: Client, served: Served, tmp_path: Path
@@ -100,6 +102,7 @@ def test_it_is_a_backup_even_where_there_is_no_primary_and_a_controller_that_com
         assert process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shell_venv")
 @pytest.mark.parametrize("kind", ["unix", "tcp"])
 def test_it_reaches_a_switch_by_its_address_and_writes_no_escapes(kind: str, tmp_path: Path) -> None:
@@ -114,6 +117,7 @@ def test_it_reaches_a_switch_by_its_address_and_writes_no_escapes(kind: str, tmp
         assert out == "csaud switch shell: device 8 is not here; this is device 7\n"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("shell_venv")
 def test_it_reaches_a_switch_over_tls(tmp_path: Path) -> None:
     pki = make(tmp_path)
@@ -152,6 +156,7 @@ def test_mistakes_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "fabric.json:1:" in fails("l1")
 
 
+@pytest.mark.thorough
 def test_without_pip_s_packages_it_says_so(
     tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,7 +62,9 @@ def test_a_time_limit_ends_the_job_in_good_order(fabric):
     assert fabric.report().program.ranks[0].ended == "exit status 3"
 
 
-@pytest.mark.parametrize("where", [(), ("--host", "h2")], ids=["switches", "host"])
+@pytest.mark.parametrize(
+    "where", [pytest.param((), marks=pytest.mark.thorough), ("--host", "h2")], ids=["switches", "host"]
+)
 def test_commands_for_the_fabric_work_inside_it_too(fabric, where):
     inside = ("exec", *where, "--", "csaud", "net")
     done = fabric.net(*inside, "exec", "--host", "h3", "--", "ip", "-o", "addr", "show", "dev", "h3-eth0")
