@@ -1,4 +1,4 @@
-// First in, first out, in one array that grows and never shrinks.
+// First in, first out, but for who is let in between; in one array that grows and never shrinks.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,12 @@ class RingQueue {
         head_ = (head_ + slots_.size() - 1) & (slots_.size() - 1);
         slots_[head_] = std::move(value);
         ++size_;
+    }
+
+    // Before what is at `place`; those from there on move, one by one.
+    void insert(std::size_t place, T value) {
+        push(std::move(value));
+        for (std::size_t last = size_ - 1; last > place; --last) std::swap(at(last), at(last - 1));
     }
 
     T pop() {

@@ -51,8 +51,9 @@ struct SendMessage {
     std::uint16_t chain = 0;
     std::span<const std::byte> buffer;
     std::uint16_t total = 0;
-    std::uint16_t next = 0;  // first packet never sent
-    Bitmap arrived;          // as the receiver reported
+    std::uint16_t next = 0;     // first packet never sent
+    std::uint16_t yielded = 0;  // packets of messages posted later that were let before it
+    Bitmap arrived;             // as the receiver reported
     std::uint16_t arrived_count = 0;
     std::uint32_t records = kNone;       // taken when the first packet goes
     std::uint32_t active_place = kNone;  // in the peer's list of begun messages
@@ -67,6 +68,7 @@ struct SendMessage {
     std::uint32_t disputed_ts = 0;  // when the last of them came
 
     bool all_sent() const noexcept { return next == total; }
+    std::uint16_t left() const noexcept { return static_cast<std::uint16_t>(total - next); }
     // `full`: bytes of a full packet's payload.
     std::span<const std::byte> payload(std::size_t idx, std::size_t full) const noexcept {
         const Cut cut{full, buffer.size()};

@@ -31,7 +31,7 @@ struct Peer {
     Turns turns;
     PeerPaths paths;
     std::vector<std::uint16_t> tx_seq;  // next path_seq by path
-    RingQueue<Handle> pending;          // sends with packets that never went, in the order posted
+    RingQueue<Handle> pending;          // sends with packets that never went, as they go
     std::vector<std::uint32_t> begun;   // sends of which something went and no ACK came
     bool in_ready = false;              // stands in the sender's ring of peers with work
 

@@ -1,14 +1,38 @@
 #include "csaud_host/sending/first_copies.hpp"
 
+#include <algorithm>
+
 #include "csaud_host/loss/retransmit_queue.hpp"
 
 namespace csaud {
+namespace {
+constexpr std::size_t kMostPassed = 64;  // messages, so that a post takes no longer the more there are
+
+// A newcomer goes before what is at least twice as long, so that equal ones, and those little shorter, keep
+// their order. What is let before a message is never more than it has itself: it waits twice as long at
+// worst. And what is awaited, and needs no credit, does not get behind what may run out of it.
+bool yields(const SendMessage& m, const SendMessage& newcomer, const Peer& peer) noexcept {
+    return m.cls >= newcomer.cls && m.left() >= 2U * newcomer.total &&
+           m.yielded + newcomer.total <= m.total && (!m.awaited || peer.credit.left() >= newcomer.total);
+}
+}  // namespace
+
+std::size_t FirstCopies::place(const SendMessage& newcomer, Peer& peer) noexcept {
+    std::size_t place = peer.pending.size();
+    const std::size_t first = place - std::min(place, kMostPassed);
+    for (; place > first; --place) {
+        SendMessage* m = sends_.find(peer.pending.at(place - 1));
+        if (m == nullptr || !yields(*m, newcomer, peer)) break;
+        m->yielded = static_cast<std::uint16_t>(m->yielded + newcomer.total);
+    }
+    return place;
+}
 
 void FirstCopies::add(std::uint32_t i, Peer& peer, const Hints& hints, Nanos now) {
     if (sends_[i].cls <= kUrgentClass) {
         peer.pending.push_front(sends_.handle(i));
     } else {
-        peer.pending.push(sends_.handle(i));
+        peer.pending.insert(place(sends_[i], peer), sends_.handle(i));
     }
     if (ctx_.config.shaping && hints.fan_in > 1) {
         peer.window.shape(window_share(ctx_.config, hints.fan_in));

@@ -1,6 +1,8 @@
-// Packets that never went: in the order of their messages, peers in turn, as credit, window and turns allow.
+// Packets that never went: peers in turn, as credit, window and turns allow; to a peer, message after message
+// as they were posted, but that a short one does not wait for long ones.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "csaud_host/base/ring_queue.hpp"
@@ -34,6 +36,9 @@ class FirstCopies {
     void clear() noexcept { ready_.clear(); }
 
   private:
+    // Where among those that wait for the peer a message has its place.
+    std::size_t place(const SendMessage&, Peer&) noexcept;
+
     Context& ctx_;
     Sends& sends_;
     Departures& departures_;
