@@ -131,6 +131,14 @@ def test_what_a_nic_lacks(tmp_path: Path, change: dict[str, Any], level: str, wh
     assert told[0][0] == level and told[0][1].startswith(what), told
 
 
+def test_old_firmware_is_due_where_there_is_a_file_with_a_newer_one(tmp_path: Path) -> None:
+    (tmp_path / "fw.bin").touch()
+    facts = _facts()
+    facts["interfaces"]["eth0"]["firmware"] = "28.38.9999"
+    site = lab(tmp_path, 'nic: {firmware: "28.39.1002", firmware_file: fw.bin}\n')
+    assert [each.level for each in hosts.look(site, "h1", Told(facts)) if each.level != "ok"] == ["due"]
+
+
 def test_hosts_hear_what_switches_announce(tmp_path: Path) -> None:
     site = lab(tmp_path)
     assert tells.neighbour(announcement(End("l1", 1))) == ("l1", "1")

@@ -76,7 +76,8 @@ def _hardware(site: Site, where: str, found: Mapping[str, Any]) -> Iterator[Find
         what = f"firmware {found['firmware'] or 'unknown'}" + (
             "" if enough else f": expected {wanted.firmware} or newer"
         )
-        yield Finding("ok" if enough else "problem", where, what)
+        mended: Level = "problem" if wanted.firmware_file is None else "due"
+        yield Finding("ok" if enough else mended, where, what)
     for dscp, priority in site.lab.priorities.items():
         set_to = found["priorities"].get(str(dscp))
         what = f"DSCP {dscp} has priority {'none' if set_to is None else set_to}, of {priority}"

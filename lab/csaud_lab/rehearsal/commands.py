@@ -26,7 +26,7 @@ def ip(words: str) -> None:
     run("ip", *words.split())
 
 
-def wait_until(holds: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
+def wait_until(holds: Callable[[], bool], what: str, within_s: float = 180.0) -> None:
     """RunError when it does not in time; `what` says of what that is."""
     deadline = time.monotonic() + within_s
     while not holds():
