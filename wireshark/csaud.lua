@@ -17,11 +17,12 @@ local MOST_PACKETS = 512 -- of a message
 local MOST_NOTE = 200 -- bytes
 local CUT = "cut short by the capture"
 
-local DATA, LOSS, PROBE, ABORT = 0, 3, 5, 9
+local DATA, LOSS, PROBE, ABORT, PARITY = 0, 3, 5, 9, 10
+local MOST_ROWS, MOST_COVERED = 8, 128 -- of PARITY
 local PING = 9 -- reason
 local TYPES = {
     [0] = "DATA", "ACK", "STATE", "LOSS", "CREDIT", "PROBE", "PROBE_RSP", "PATH_FEEDBACK", "STEP_DONE",
-    "ABORT",
+    "ABORT", "PARITY",
 }
 local SPRAYS = {
     [0] = "fabric's policy", "ECMP", "entropy", "random", "round robin", "weighted", "least queue",
@@ -57,6 +58,8 @@ f.path_id = ProtoField.uint16("csaud.path_id", "Path", base.DEC)
 f.path_seq = ProtoField.uint16("csaud.path_seq", "Number on the path", base.DEC)
 f.tx_ts = ProtoField.uint32("csaud.tx_ts", "Sent at (sender's clock, us)", base.DEC)
 
+f.parity_row = ProtoField.uint16("csaud.parity.row", "Row of the parity", base.DEC)
+f.parity_covered = ProtoField.uint8("csaud.parity.covered", "Packets covered, the last of the message", base.DEC)
 f.message = ProtoField.string("csaud.message", "Message (epoch.comm.coll_seq.step.src_rank.chunk)")
 f.payload = ProtoField.bytes("csaud.payload", "Payload")
 f.payload_length = ProtoField.uint32("csaud.payload_length", "Payload length", base.DEC)
@@ -334,6 +337,18 @@ local function describe_copy(header, tree, name)
         header:range(26, 2):uint(), attempt > 0 and (", attempt " .. attempt) or "")
 end
 
+-- What a PARITY says: which of its rows, of how many packets at the message's end.
+local function describe_parity(header, tree, name)
+    local row, total, covered = header:range(20, 2):uint(), header:range(22, 2):uint(), header:range(5, 1):uint()
+    if row >= MOST_ROWS or total > MOST_PACKETS or covered < 1 or covered > math.min(total, MOST_COVERED) then
+        tree:add_proto_expert_info(e.index, string.format("Row %d of the last %d of %d packets", row, covered, total))
+    end
+    tree:add(f.parity_row, header:range(20, 2))
+    tree:add(f.parity_covered, header:range(5, 1))
+    return string.format("row %d of the last %d of %d, message %s, path %d #%d", row, covered, total, name,
+        header:range(24, 2):uint(), header:range(26, 2):uint())
+end
+
 local function add_payload(range, length, tree)
     if range ~= nil then tree:add(f.payload, range) end
     tree:add(f.payload_length, length):set_generated()
@@ -361,6 +376,9 @@ local function dissect_csa(tvb, size, pad, on_loss_port, pinfo, root)
     local words
     if type == DATA then
         words = describe_copy(header, tree, name) .. ", " .. length .. " bytes"
+        add_payload(body, length, tree)
+    elseif type == PARITY then
+        words = describe_parity(header, tree, name) .. ", " .. length .. " bytes"
         add_payload(body, length, tree)
     elseif type == LOSS then
         words = describe_copy(header, tree, name)

@@ -61,6 +61,8 @@ class EndpointConfig:
     interval_barrier: bool
     fixed_interval: int
     repair_order: bool
+    parity: bool
+    parity_rows: int
     rtt_initial: int
     rtt_refresh: int
     timer_tick: int

@@ -19,6 +19,7 @@ const bit<16> UDP_PORT_LOSS = 49791;
 const bit<16> CSA_MAGIC_AND_VERSION = 0xC5A1;
 const bit<8> CSA_TYPE_DATA = 0;
 const bit<8> CSA_TYPE_LOSS = 3;
+const bit<8> CSA_TYPE_PARITY = 10;
 const bit<2> ECN_CONGESTION_EXPERIENCED = 3;   // RFC 3168; 1 and 2 say that the sender listens
 
 const bit<8> CSA_FLAG_NO_TRIM = 0x08;
@@ -34,7 +35,8 @@ const bit<16> LENGTH_OF_ICRC = 4;
 const bit<16> OFFSET_OF_IPV4 = 14;       // in the frame
 const bit<16> OFFSET_OF_UDP = 34;
 
-// What a packet is to the fabric: index of the counters by kind.
+// What a packet is to the fabric: index of the counters by kind. PARITY is DATA to all but the loss signal: nobody misses
+// one, so it is not told of.
 // KIND_OTHER is 0, what a packet is until it is known for more.
 const bit<2> KIND_DATA = 1;
 const bit<2> KIND_CONTROL = 2;

@@ -47,7 +47,7 @@ control Classify(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsi
                     to_tm.qid = (QueueId_t)PRIORITY_LOSS;
                 }
             } else if (meta.short_of_csa == 0) {
-                if (hdr.csa.type == CSA_TYPE_DATA) {
+                if (hdr.csa.type == CSA_TYPE_DATA || hdr.csa.type == CSA_TYPE_PARITY) {
                     meta.kind = KIND_DATA;
                     to_tm.qid = (QueueId_t)PRIORITY_DATA;
                 } else if (hdr.csa.type == CSA_TYPE_LOSS && hdr.csa.flags & CSA_FLAG_TRIMMED != 0) {

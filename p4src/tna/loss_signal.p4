@@ -66,8 +66,8 @@ control LossSignal(inout headers_t hdr, inout loss_t loss, inout made_t made) {
     }
 
     apply {
-        if (loss.kind == KIND_DATA) {
-            signal.apply();   // only DATA can be cut
+        if (loss.kind == KIND_DATA && hdr.csa.type == CSA_TYPE_DATA) {
+            signal.apply();   // only DATA is cut
         }
         made.tag = TAG_LOSS;
         made.make = 1;

@@ -38,7 +38,7 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
             } else if (cut) {
                 meta.kind = KIND_LOSS;
                 standard_metadata.priority = PRIORITY_LOSS;
-            } else if (hdr.csa.type == CSA_TYPE_DATA) {
+            } else if (hdr.csa.type == CSA_TYPE_DATA || hdr.csa.type == CSA_TYPE_PARITY) {
                 meta.kind = KIND_DATA;
                 meta.no_trim = hdr.csa.flags & CSA_FLAG_NO_TRIM != 0 ? 1w1 : 1w0;
                 standard_metadata.priority = PRIORITY_DATA;

@@ -127,11 +127,11 @@ control LossSignal(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 mark_to_drop(standard_metadata);
             }
         } else if (meta.admitted == 0) {
-            if (meta.kind == KIND_DATA) {
+            if (meta.kind == KIND_DATA && hdr.csa.type == CSA_TYPE_DATA) {
                 signal.apply();
             }
             if (meta.told == 0) {
-                drop_for_congestion();   // as the entry says; and only DATA can be cut
+                drop_for_congestion();   // as the entry says; and only DATA is cut
             } else {
                 if (meta.returned == 1) {
                     return_to_sender();

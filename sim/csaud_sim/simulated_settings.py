@@ -9,7 +9,7 @@ from csaud_controller.base.yamlfile import FieldError
 
 SIMULATED_SETTINGS = frozenset(
     {
-        *("window", "shared_window", "paths", "spray", "path_policy", "ordered", "rate_bps", "ecn"),
+        *("window", "shared_window", "paths", "spray", "path_policy", "ordered", "rate_bps", "ecn", "parity"),
         *("queue_max", "dead_after", "timer_tick", "mtu", "all_reduce"),
     }
 )

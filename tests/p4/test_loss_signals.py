@@ -112,6 +112,16 @@ def test_only_data_is_ever_cut(one: Leaf) -> None:
     assert one.count("loss_signal.congestion_dropped", 1, CONTROL) == 1
 
 
+@pytest.mark.parametrize("signal", SIGNALS)
+def test_parity_is_data_of_which_nobody_is_told(one: Leaf, signal: str) -> None:
+    parity = csa_frame(kind=10, attempt=9, pkt_idx=1, pkt_total=9)
+    one.congested(signal)
+    assert one.send([parity], expected=0) == []
+    losses(one)
+    assert one.count("loss_signal.congestion_dropped", 1, DATA) == 1
+    assert one.count("classify.ingress_kind", HOST_PORT, DATA) == 1
+
+
 def test_a_loss_is_never_made_of_a_loss(one: Leaf) -> None:
     one.congested("trim")
     loss = one.one(DATAGRAM)

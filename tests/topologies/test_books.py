@@ -73,7 +73,16 @@ def test_where_no_loss_goes_both_ways_or_is_lost_more_can_be_said():
 TABLES = ["ingress", "egress", "injected", "trimmed", "bounced", "both", "congestion_dropped", "no_path"]
 TABLES += ["discarded", "trim_sent", "trim_dropped", "bounce_dropped"]
 FIELDS = ["tx_data", "rx_data", "rx_duplicates", "rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe"]
-FIELDS += ["rx_loss_trimmed", "rx_loss_bounced", "rx_loss_repeats", "tx_control", "rx_control"]
+FIELDS += [
+    "tx_parity",
+    "rx_parity",
+    "rx_by_parity",
+    "rx_loss_trimmed",
+    "rx_loss_bounced",
+    "rx_loss_repeats",
+    "tx_control",
+    "rx_control",
+]
 
 
 def numbers():

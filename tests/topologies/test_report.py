@@ -139,11 +139,12 @@ def test_consistent_run_passes_and_its_figures_are_right():
         "received": 952,
         "lost": 48,
         "retransmitted": 53,
-        "found_by": {"loss": 10, "gap": 0, "interval": 41, "probe": 2},
+        "found_by": {"loss": 10, "gap": 0, "interval": 41, "probe": 2, "parity": 0},
         "spurious": 5,
         "duplicates": 5,
         "told": {"receivers": 22, "senders": 10},
         "control": 50,
+        "parity": {"sent": 0, "lost": 0},
     }
     assert made.switches.model_dump() == {
         "injected": 10, "trimmed": 24, "bounced": 11, "both": 4, "congestion_dropped": 0,

@@ -77,7 +77,7 @@ def test_every_field_has_the_value_that_the_native_codec_reads(seed: int) -> Non
             name: decoded[name] for name in HEADER_FIELDS
         }
         assert int(shown["csaud.ordered"]) == decoded["ordered"]
-        if decoded["type"] in (p.DATA, p.LOSS):
+        if decoded["type"] in (p.DATA, p.LOSS, p.PARITY):
             assert int(shown["csaud.payload_length"]) == len(decoded["payload"])
             assert "csaud.control.reason" not in shown
             continue
@@ -112,6 +112,21 @@ def test_data() -> None:
         "infiniband.bth.destqp": "0x0abcde",
         "infiniband.deth.srcqp": "0x00000051",
     }
+
+
+def test_parity() -> None:
+    shown = dissect(
+        p.packet(p.PARITY, payload=bytes(8), pkt_idx=2, attempt=40), "_ws.col.Info", "csaud.parity.row",
+        "csaud.parity.covered", "csaud.payload_length",
+    )  # fmt: skip
+    assert shown == {
+        "_ws.col.Info": f"PARITY row 2 of the last 40 of 300, message {p.MESSAGE}, path 9 #61453, 8 bytes",
+        "csaud.parity.row": "2",
+        "csaud.parity.covered": "40",
+        "csaud.payload_length": "8",
+    }
+    wrong = dissect(p.packet(p.PARITY, payload=bytes(8), pkt_idx=8, attempt=0), EXPERT)
+    assert wrong == {EXPERT: "Row 8 of the last 0 of 300 packets"}
 
 
 def test_a_trimmed_packet_on_its_own_port() -> None:
@@ -207,7 +222,7 @@ def test_what_the_experts_say() -> None:
     assert message(p.packet(p.DATA, flags=p.ECN_ECHO)) == "Congestion was experienced (ECN echo)"
     assert message(p.packet(p.DATA, pkt_idx=7, pkt_total=7)) == "Packet 7 of 7"
     assert message(p.packet(p.DATA, pkt_total=513)) == "Packet 5 of 513"
-    assert message(patched(data, 50, b"\x0a")) == "Unknown type"
+    assert message(patched(data, 50, b"\x0b")) == "Unknown type"
     unfit = "LOSS, its flag TRIMMED and its UDP port do not fit together"
     assert message(p.packet(p.DATA, flags=p.TRIMMED)) == unfit
     assert unfit in str(message(p.loss(flags=0)))

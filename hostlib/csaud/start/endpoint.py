@@ -37,6 +37,7 @@ def apply_settings(config: _core.EndpointConfig, settings: Settings) -> None:
     config.window, config.paths = settings.window, settings.paths
     config.shared_window = settings.shared_window
     config.ecn = settings.ecn
+    config.parity = settings.parity
     config.path_policy = _core.PathPolicy[settings.path_policy]
     config.spray, config.ordered = settings.spray, settings.ordered
     if settings.rate_bps:

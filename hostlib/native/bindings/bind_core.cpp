@@ -291,6 +291,8 @@ void bind_core(nb::module_& m) {
             [](C& c, bool v) { c.interval_terms.barrier = v; })
         .def_rw("fixed_interval", &C::fixed_interval)
         .def_rw("repair_order", &C::repair_order)
+        .def_rw("parity", &C::parity)
+        .def_rw("parity_rows", &C::parity_rows)
         .def_rw("rtt_initial", &C::rtt_initial)
         .def_rw("rtt_refresh", &C::rtt_refresh)
         .def_rw("timer_tick", &C::timer_tick)

@@ -116,7 +116,8 @@ Verdict VirtualNetwork::decide(const PacketView& view) {
     }
     Verdict v;
     const bool data = view.csa.type == wire::Type::data;
-    if (random_.chance(data ? chance_.drop_data : chance_.drop_control)) {
+    const bool parity = view.csa.type == wire::Type::parity;
+    if (random_.chance(data || parity ? chance_.drop_data : chance_.drop_control)) {
         v.fate = Fate::drop;
     } else if (data && random_.chance(chance_.trim)) {
         v.fate = Fate::trim;
@@ -136,6 +137,8 @@ Verdict VirtualNetwork::decide(const PacketView& view) {
 void VirtualNetwork::count_lost(wire::Type type) {
     if (type == wire::Type::data) {
         ++counts_.data_dropped;
+    } else if (type == wire::Type::parity) {
+        ++counts_.parity_dropped;
     } else if (type == wire::Type::loss) {
         ++counts_.loss_dropped;
     } else {
@@ -154,8 +157,9 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
     const Verdict v = decide({src, dst, next_number_++, now_, d.csa, d.control});
     r.egress_free = std::max(r.egress_free, now_) + time_of(*packet);
     const bool data = d.csa.type == wire::Type::data;
+    const bool parity = d.csa.type == wire::Type::parity;
     if (v.duplicate && v.fate == Fate::deliver) {
-        ++(data ? counts_.data_duplicated : counts_.control_duplicated);
+        ++(data ? counts_.data_duplicated : parity ? counts_.parity_duplicated : counts_.control_duplicated);
         launch(src, dst, d.csa.path_id, packet, v.delay + v.duplicate_delay);
     }
     switch (v.fate) {
@@ -172,7 +176,7 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
             if (data) mark(*packet);
             break;
         case Fate::corrupt:
-            ++(data ? counts_.data_corrupted : counts_.control_dropped);
+            ++(data ? counts_.data_corrupted : parity ? counts_.parity_dropped : counts_.control_dropped);
             packet = std::make_shared<Bytes>(*packet);  // a duplicate keeps the good one
             packet->back() ^= std::byte{0x10};
             break;

@@ -69,6 +69,8 @@ using Hook = std::function<Verdict(const PacketView&)>;
 
 // What the fabric did, in packets: the other side of the books.
 struct FabricCounts {
+    std::uint64_t parity_dropped = 0;
+    std::uint64_t parity_duplicated = 0;
     std::uint64_t data_dropped = 0;
     std::uint64_t data_cut = 0;      // copies that a switch cut
     std::uint64_t data_trimmed = 0;  // LOSS packets made of them for receivers

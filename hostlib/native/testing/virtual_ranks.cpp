@@ -83,7 +83,9 @@ std::string VirtualNetwork::unbalanced() const {
     const std::uint64_t lost = c.data_dropped + c.data_cut + c.data_corrupted;
     const std::uint64_t rtx = sum.rtx_loss + sum.rtx_gap + sum.rtx_interval + sum.rtx_probe;
     equal("DATA copies lost", sum.tx_data + c.data_duplicated - sum.rx_data, lost);
-    equal("retransmissions less duplicates", rtx + c.data_duplicated - sum.rx_duplicates, lost);
+    equal("retransmissions and repairs less duplicates",
+          rtx + sum.rx_by_parity + c.data_duplicated - sum.rx_duplicates, lost);
+    equal("PARITY lost", sum.tx_parity + c.parity_duplicated - sum.rx_parity, c.parity_dropped);
     equal("LOSS notices", sum.rx_loss_notices + sum.rx_loss_repeats + c.loss_dropped,
           c.data_trimmed + c.data_bounced);
     equal("LOSS notices by kind", sum.rx_loss_trimmed + sum.rx_loss_bounced, sum.rx_loss_notices);

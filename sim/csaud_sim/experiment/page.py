@@ -23,7 +23,10 @@ from csaud_sim.experiment.statistics import LEAST_SEEDS, Estimate
 from csaud_sim.experiment.sweep import CASE_MARK
 
 SECTIONS = Path(__file__).parent
-PACKETS = ("unfinished", "DATA", "lost", "by switches", "by interval", "by probe or timeout", "spurious")
+PACKETS = (
+    *("unfinished", "DATA", "lost", "by switches", "by interval", "by probe or timeout"),
+    *("by parity", "spurious"),
+)
 """Headings of `packets_of`."""
 
 
@@ -167,12 +170,13 @@ def in_words(found: Sequence[Verdict]) -> list[str]:
 
 def packets_of(totals: Mapping[str, float]) -> tuple[float, ...]:
     """Flows unfinished; DATA sent, lost, and sent again by what found the loss (switches: their word, or a
-    gap); what was sent again for nothing."""
+    gap), or given back by parity; what of that was for nothing."""
     lost = totals["tx_data"] - totals["rx_data"]
     by_switches = totals["rtx_loss"] + totals["rtx_gap"]
     by_sender = totals["rtx_probe"] + totals["rtx_timeout"]
     again = by_switches + totals["rtx_interval"] + by_sender
     return (
         *(totals["unfinished"], totals["tx_data"], lost),
-        *(by_switches, totals["rtx_interval"], by_sender, again - lost),
+        *(by_switches, totals["rtx_interval"], by_sender),
+        *(totals["rx_by_parity"], again + totals["rx_by_parity"] - lost),
     )

@@ -266,11 +266,15 @@ def _recovery(hosts: Sequence[HostCounts]) -> model.Recovery:
         received=total("rx_data"),
         lost=lost,
         retransmitted=total("retransmitted"),
-        found_by={name: total(f"rtx_{name}") for name in ("loss", "gap", "interval", "probe")},
-        spurious=total("retransmitted") - lost,
+        found_by={
+            **{name: total(f"rtx_{name}") for name in ("loss", "gap", "interval", "probe")},
+            "parity": total("rx_by_parity"),
+        },
+        spurious=total("retransmitted") + total("rx_by_parity") - lost,
         duplicates=total("rx_duplicates"),
         told={"receivers": total("rx_loss_trimmed"), "senders": total("rx_loss_bounced")},
         control=total("tx_control"),
+        parity={"sent": total("tx_parity"), "lost": total("tx_parity") - total("rx_parity")},
     )
 
 

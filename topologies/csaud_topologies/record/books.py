@@ -91,6 +91,9 @@ class HostCounts:
     rtx_gap: int = 0
     rtx_interval: int = 0
     rtx_probe: int = 0
+    tx_parity: int = 0
+    rx_parity: int = 0
+    rx_by_parity: int = 0
     rx_loss_trimmed: int = 0
     rx_loss_bounced: int = 0
     rx_loss_repeats: int = 0
@@ -110,12 +113,12 @@ class HostCounts:
 
     def sent(self, kind: int) -> int:
         """Packets of one kind that it put on its link."""
-        return {DATA: self.tx_data, CONTROL: self.tx_control, LOSS: 0}[kind]
+        return {DATA: self.tx_data + self.tx_parity, CONTROL: self.tx_control, LOSS: 0}[kind]
 
     def received(self, kind: int) -> int:
         """Packets of one kind that it took from its link."""
         return {
-            DATA: self.rx_data,
+            DATA: self.rx_data + self.rx_parity,
             CONTROL: self.rx_control,
             LOSS: self.rx_loss_notices + self.rx_loss_repeats,
         }[kind]
@@ -270,20 +273,21 @@ def _job_lines(
     cut = sum(switch.cut for switch in switches.values())
     made = {name: sum(switch.made[name] for switch in switches.values()) for name in SwitchCounts().made}
     notices = of_hosts("rx_loss_notices")
-    found = of_hosts("retransmitted") - of_hosts("rx_duplicates")
+    parity_lost = of_hosts("tx_parity") - of_hosts("rx_parity")
+    found = of_hosts("retransmitted") + of_hosts("rx_by_parity") - of_hosts("rx_duplicates") + parity_lost
     notices_gone = gone(LOSS)
     lines = [
         Line(
             "lost DATA copies",
-            of_hosts("tx_data") - of_hosts("rx_data"),
+            of_hosts("tx_data") - of_hosts("rx_data") + parity_lost,
             {**gone(DATA), "cut": cut},
-            "DATA copies that hosts sent and no host received = what the switches and links took, by cause",
+            "DATA copies and PARITY that hosts sent and none received = what the fabric took, by cause",
         ),
         Line(
             "losses found",
             found,
             {**gone(DATA), "cut": cut},
-            "retransmitted copies less those that were duplicates = what the switches and links took",
+            "copies retransmitted or given back by parity, less duplicates, and lost PARITY = what was taken",
         ),
         Line(
             "losses signalled",

@@ -94,13 +94,18 @@ class Recovery(_Part):
     received: int
     lost: int = Field(description="copies sent and not received")
     retransmitted: int
-    found_by: dict[str, int] = Field(description="retransmitted copies by the detector that caused them")
-    spurious: int = Field(description="retransmitted copies beyond the lost ones: nothing was missing")
+    found_by: dict[str, int] = Field(
+        description="retransmitted copies by the detector that caused them; `parity`: given back without one"
+    )
+    spurious: int = Field(
+        description="copies retransmitted or given back beyond the lost ones: nothing was missing"
+    )
     duplicates: int = Field(description="copies received more than once")
     told: dict[str, int] = Field(
         description="losses that switches told `receivers` and `senders` of; one of both ends is in both"
     )
     control: int = Field(description="control packets sent")
+    parity: dict[str, int] = Field(description="PARITY packets `sent`, and `lost` of them")
 
 
 class SwitchesPart(_Part):

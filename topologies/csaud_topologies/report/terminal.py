@@ -73,6 +73,8 @@ def _figures(report: Report) -> Table:
     table.add_row("lost", f"{recovery.lost:,} of {recovery.sent:,} DATA copies: {taken}")
     found = ", ".join(f"{packets:,} by {name}" for name, packets in recovery.found_by.items())
     table.add_row("retransmitted", f"{recovery.retransmitted:,}: {found}")
+    if recovery.parity["sent"]:
+        table.add_row("parity", "{sent:,} packets sent, {lost:,} of them lost".format(**recovery.parity))
     table.add_row("", f"{recovery.spurious:,} spurious, {recovery.duplicates:,} duplicates received")
     told = ", ".join(f"{packets:,} to {who}" for who, packets in recovery.told.items() if packets)
     if told:

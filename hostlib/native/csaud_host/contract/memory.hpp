@@ -15,6 +15,7 @@ struct MemoryUse {
     // Pools that messages share
     std::size_t copies = 0;    // of packets under way: when and on which path each went
     std::size_t arrivals = 0;  // of messages with holes: when what arrived
+    std::size_t parity = 0;    // rows of parity, sent and received
     std::size_t early = 0;     // packets whose receives are not posted
     // Of what is over
     std::size_t finished = 0;  // names of finished messages
@@ -31,6 +32,7 @@ struct MemoryUse {
         f("timers", timers);
         f("copies", copies);
         f("arrivals", arrivals);
+        f("parity", parity);
         f("early", early);
         f("finished", finished);
         f("notices", notices);

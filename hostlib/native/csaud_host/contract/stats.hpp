@@ -16,6 +16,9 @@ namespace csaud {
     X(rtx_gap, "DATA copies retransmitted because of a hole in path_seq")                         \
     X(rtx_interval, "DATA copies retransmitted because the receiver's interval ran out")          \
     X(rtx_probe, "DATA copies retransmitted after the sender's own probe")                        \
+    X(tx_parity, "PARITY packets handed to the device")                                           \
+    X(rx_parity, "valid PARITY packets received")                                                 \
+    X(rx_by_parity, "packets that PARITY gave back, in place of copies that had not come")        \
     X(rx_loss_notices, "losses learned from switches: each copy (message, packet, attempt) once") \
     X(rx_loss_trimmed, "those of copies that were for this rank (TRIM)")                          \
     X(rx_loss_bounced, "those of this rank's own copies (BOUNCE)")                                \

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "csaud_host/endpoint/endpoint_impl.hpp"
+#include "csaud_host/parity/galois.hpp"
 
 namespace csaud {
 
@@ -52,6 +53,7 @@ void check(const EndpointConfig& c) {
     require(c.bits.ecn >= 3 && c.bits.ecn <= 16, "bits.ecn", "3 to 16");
     require(2 * std::uint64_t{c.window} < (std::uint64_t{1} << (c.bits.credit - 1)), "bits.credit",
             "room for four windows");
+    require(c.parity_rows <= kMostParityRows, "parity_rows", "0 to 8");
     require(c.rtt_initial > 0 && c.timer_tick > 0 && c.queue_max > 0, "rtt_initial, timer_tick, queue_max",
             "above 0");
     require(c.dead_after >= 8, "dead_after", "above 0");

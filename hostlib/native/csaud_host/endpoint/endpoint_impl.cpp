@@ -101,6 +101,7 @@ Nanos EndpointImpl::next_deadline() const noexcept {
 bool EndpointImpl::next_completion(Completion& c) {
     if (ctx.completions.empty()) return false;
     c = ctx.completions.pop();
+    if (c.kind == CompletionKind::send) sender.taken(c.id);
     return true;
 }
 

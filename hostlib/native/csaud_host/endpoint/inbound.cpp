@@ -7,6 +7,8 @@ void Inbound::on_packet(const wire::Decoded& d, Nanos now) {
     switch (d.csa.type) {
         case wire::Type::data:
             return on_data(d, now);
+        case wire::Type::parity:
+            return on_parity(d, now);
         case wire::Type::loss:
             return on_loss(d, now);
         default:
@@ -16,6 +18,11 @@ void Inbound::on_packet(const wire::Decoded& d, Nanos now) {
 
 void Inbound::on_data(const wire::Decoded& d, Nanos now) {
     if (plausible_.data(d)) return receiver_.on_data(d, now);
+    ++ctx_.stats.rx_bad_index;
+}
+
+void Inbound::on_parity(const wire::Decoded& d, Nanos now) {
+    if (plausible_.parity(d)) return receiver_.on_parity(d, now);
     ++ctx_.stats.rx_bad_index;
 }
 

@@ -21,6 +21,7 @@ class Inbound {
 
   private:
     void on_data(const wire::Decoded&, Nanos now);
+    void on_parity(const wire::Decoded&, Nanos now);
     void on_loss(const wire::Decoded&, Nanos now);
     void on_control(const wire::Decoded&, Nanos now);
     // What every control packet tells beside its own matter; returns how long it stood in queues.

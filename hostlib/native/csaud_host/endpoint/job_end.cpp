@@ -24,7 +24,8 @@ void JobEnd::on_packet(const wire::Decoded& d, Nanos now) {
         return;
     }
     const bool data = d.csa.type == wire::Type::data;
-    const std::uint16_t from = data ? d.csa.name.src_rank : d.control.from_rank;
+    const bool control = wire::has_control_part(d.csa.type);
+    const std::uint16_t from = !control ? d.csa.name.src_rank : d.control.from_rank;
     if (!ctx_.peers.known(from)) {
         ++s.rx_bad_index;
         return;
@@ -32,6 +33,9 @@ void JobEnd::on_packet(const wire::Decoded& d, Nanos now) {
     if (data) {
         ++s.rx_data;
         ++s.rx_early_dropped;
+    } else if (!control) {
+        ++s.rx_parity;
+        return;
     } else {
         ++s.rx_control;
     }

@@ -1,6 +1,7 @@
 #include "csaud_host/endpoint/plausibility.hpp"
 
 #include "csaud_host/messages/reassembly.hpp"
+#include "csaud_host/parity/galois.hpp"
 
 namespace csaud {
 
@@ -10,6 +11,15 @@ bool Plausibility::data(const wire::Decoded& d) const noexcept {
            plausible_cut(ctx_.payload_bytes, h.pkt_idx, h.pkt_total, d.payload.size());
 }
 
+bool Plausibility::parity(const wire::Decoded& d) const noexcept {
+    const wire::CsaHeader& h = d.csa;
+    const std::size_t covered = h.attempt;
+    return ctx_.peers.known(h.name.src_rank) && h.path_id < ctx_.config.paths &&
+           h.pkt_idx < kMostParityRows && covered >= 1 && covered <= kMostParityCovered &&
+           h.pkt_total <= kMaxPackets && covered <= h.pkt_total && !d.payload.empty() &&
+           (covered == 1 ? d.payload.size() <= ctx_.payload_bytes : d.payload.size() == ctx_.payload_bytes);
+}
+
 bool Plausibility::loss(const wire::CsaHeader& h) const noexcept {
     return h.path_id < ctx_.config.paths && h.pkt_total <= kMaxPackets && h.pkt_idx < h.pkt_total;
 }
@@ -17,7 +27,9 @@ bool Plausibility::loss(const wire::CsaHeader& h) const noexcept {
 bool Plausibility::of_message(const wire::Decoded& d) noexcept {
     const wire::CsaHeader& h = d.csa;
     const wire::ControlPart& c = d.control;
-    return h.pkt_total <= kMaxPackets && h.pkt_idx < h.pkt_total && c.cumulative <= h.pkt_total &&
+    // An ACK counts what was lost there.
+    const bool counts = h.type == wire::Type::ack || c.cumulative <= h.pkt_total;
+    return h.pkt_total <= kMaxPackets && h.pkt_idx < h.pkt_total && counts &&
            (c.bitmap_bits == 0 || c.bitmap_bits == h.pkt_total);
 }
 

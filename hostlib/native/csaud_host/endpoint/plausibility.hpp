@@ -12,6 +12,7 @@ class Plausibility {
     explicit Plausibility(const Context& c) : ctx_(c) {}
 
     bool data(const wire::Decoded&) const noexcept;
+    bool parity(const wire::Decoded&) const noexcept;
     // A LOSS, whose payload a switch has cut; who sent the copy is for the caller to know.
     bool loss(const wire::CsaHeader&) const noexcept;
     bool control(const wire::Decoded&) const noexcept;

@@ -66,26 +66,28 @@ void Transmitter::seal(TxPacket& out, std::size_t pad) noexcept {
 void Transmitter::build_data(const Copy& copy, TxPacket& out, Nanos) {
     const SendMessage& m = *copy.message;
     const EndpointConfig& c = ctx_.config;
+    const bool parity = copy.covered != 0;
     wire::CsaHeader h;
-    h.type = wire::Type::data;
-    h.flags = static_cast<std::uint8_t>((copy.record.attempt != 0 ? wire::kRtx : 0) |
-                                        (copy.pkt_idx + 1 == m.total ? wire::kLast : 0) |
-                                        (m.barrier ? wire::kBarrier : 0) | (copy.asks ? wire::kAckReq : 0) |
-                                        trimming(copy.cls, copy.record.attempt));
+    h.type = parity ? wire::Type::parity : wire::Type::data;
+    if (!parity)
+        h.flags = static_cast<std::uint8_t>(
+            (copy.record.attempt != 0 ? wire::kRtx : 0) | (copy.pkt_idx + 1 == m.total ? wire::kLast : 0) |
+            (m.barrier ? wire::kBarrier : 0) | (copy.asks ? wire::kAckReq : 0) |
+            trimming(copy.cls, copy.record.attempt));
     h.spray = c.spray;
     h.cls = copy.cls;
     h.ordered = c.ordered;
-    h.attempt = copy.record.attempt;
+    h.attempt = parity ? copy.covered : copy.record.attempt;
     h.name = m.name;
     h.pkt_idx = copy.pkt_idx;
     h.pkt_total = m.total;
     h.path_id = copy.record.path;
     h.path_seq = copy.record.path_seq;
     h.tx_ts = copy.record.tx_ts;
-    out.payload = m.payload(copy.pkt_idx, ctx_.payload_bytes);
-    const std::size_t pad =
-        wire::encode_headers(out.head, route(out, m.dst, h.path_id, c.ecn ? wire::kEct0 : std::uint8_t{0}), h,
-                             out.payload.size() + c.auth.bytes());
+    out.payload = parity ? copy.parity : m.payload(copy.pkt_idx, ctx_.payload_bytes);
+    const std::size_t pad = wire::encode_headers(
+        out.head, route(out, m.dst, h.path_id, c.ecn && !parity ? wire::kEct0 : std::uint8_t{0}), h,
+        out.payload.size() + c.auth.bytes());
     out.head_len = wire::kHeaderBytes;
     seal(out, pad);
 }
@@ -149,6 +151,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         c.cumulative = static_cast<std::uint16_t>(arrived->first_missing());
         c.bitmap_bits = static_cast<std::uint16_t>(arrived->total());
     }
+    if (h.type == wire::Type::ack) c.cumulative = peer.first_lost;
     std::string_view note;
     if (item.type == wire::Type::abort) note = ctx_.abort_note;
     if (item.noted) note = ctx_.notes_to[item.peer];

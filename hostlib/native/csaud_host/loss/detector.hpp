@@ -58,6 +58,11 @@ class IntervalDetector {
 
     // A new packet of the message arrived (already marked in the reassembly).
     void arrived(const Serial&, ArrivalStore&, Nanos now, const Reassembly&, std::uint32_t tx_ts);
+    // PARITY of the message came, which was sent after all of it.
+    void parity_arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,
+                        std::uint32_t tx_ts) {
+        history_.note(serial, store, now, static_cast<std::uint16_t>(r.total() + 1), tx_ts, true, spacing_);
+    }
     // The message goes.
     void close(ArrivalStore& store) noexcept { history_.reset(store); }
 

@@ -50,6 +50,7 @@ struct Context {
     std::uint32_t senders = 0;   // peers of which something is arriving: the present fan-in
     std::uint32_t awaited = 0;   // peers of which receives are posted
     RttEstimator round_trips;    // to all peers taken together
+    SilentLoss silent;           // of what goes to all peers
     QueueingEstimator queueing;  // of what comes from all peers
     std::map<std::uint16_t, std::string> notes_to, notes_from;  // the latest of each rank
     std::string abort_note;                                     // why the job was ended, for people

@@ -18,6 +18,7 @@
 #include "csaud_host/loss/path_gap.hpp"
 #include "csaud_host/loss/reorder.hpp"
 #include "csaud_host/loss/rtt.hpp"
+#include "csaud_host/loss/silent_loss.hpp"
 #include "csaud_host/paths/peer_paths.hpp"
 
 namespace csaud {
@@ -33,6 +34,9 @@ struct Peer {
     std::vector<std::uint16_t> tx_seq;  // next path_seq by path
     RingQueue<Handle> pending;          // sends with packets that never went, as they go
     std::vector<std::uint32_t> begun;   // sends of which something went and no ACK came
+    SilentLoss silent;                  // first copies lost without a word
+    LossCount loss_count;               // as it was last told
+    Nanos send_gap = 0;                 // between first copies of the last message, 0: unknown
     bool in_ready = false;              // stands in the sender's ring of peers with work
 
     // From it
@@ -43,9 +47,12 @@ struct Peer {
     Nanos mean_gap = 0;         // between packets of the last message, 0: unknown
     Nanos first_wait_mean = 0;  // from posting a receive to its first packet
     Nanos first_wait_dev = 0;
-    std::uint32_t incoming = 0;  // messages that began to arrive and are not complete
-    std::uint32_t awaited = 0;   // receives posted and not complete
-    std::uint32_t early = 0;     // its packets in the early pool
+    std::uint16_t first_lost = 0;     // first copies lost silently so far, modulo 2^16: what it is told
+    std::uint8_t parity_rows = 0;     // that it sends of a message, of late
+    std::uint8_t without_parity = 0;  // messages since
+    std::uint32_t incoming = 0;       // messages that began to arrive and are not complete
+    std::uint32_t awaited = 0;        // receives posted and not complete
+    std::uint32_t early = 0;          // its packets in the early pool
     bool credit_queued = false;
     std::uint32_t echo_ts = 0;  // tx_ts of the last packet taken, 0: none
 

@@ -66,7 +66,11 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (found != kNone && receives_[found].reassembly.has(h.pkt_idx)) return duplicate(h, peer, false);
     const std::uint32_t i =
         found != kNone ? found : receives_.open(h.name, h.pkt_total, now, ctx_.longest_wait());
-    if (!place(d, i, peer)) return;
+    if (h.attempt != 0) ++peer.first_lost;
+    if (!place(d, i, peer)) {
+        if (h.attempt == 0) --peer.first_lost;  // it came, and will be sent again
+        return;
+    }
     Receive& m = receives_[i];
     const bool first = !m.begun;
     if (first) receives_.begin(m, peer, now);
@@ -77,6 +81,8 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (m.posted) {
         receives_.steps().arrived(m.step, 1);
         allowance_.consumed(peer, 1);
+        parity_.arrived(m, peer, h.pkt_idx);
+        if (m.parity != kNone && !m.reassembly.complete()) repair(m, peer);
     }
     allowance_.tell_if_due(peer, h.tx_ts);
     if ((h.flags & wire::kAckReq) != 0) allowance_.tell(peer);
@@ -88,6 +94,42 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     receives_.note_arrival(m, now, h.tx_ts);
     // In order, what is armed only moves later: it is left to fire, and armed anew then.
     if (first || m.reassembly.first_missing() < m.reassembly.high()) intervals_.arm(i, m, peer);
+}
+
+void Receiver::on_parity(const wire::Decoded& d, Nanos now) {
+    const wire::CsaHeader& h = d.csa;
+    const std::uint32_t found = receives_.find(h.name);
+    Peer& peer = ctx_.peers.get(h.name.src_rank);
+    // What is not posted nobody waits for, and it may be found by then.
+    const bool wanted = found != kNone && receives_[found].posted;
+    if (wanted && !parity_.came(d, receives_[found])) {
+        ++ctx_.stats.rx_bad_index;
+        return;
+    }
+    learn(d, peer, now);
+    peer.parity_rows = std::max(peer.parity_rows, static_cast<std::uint8_t>(h.pkt_idx + 1));
+    peer.without_parity = 0;
+    if (!wanted) return;
+    Receive& m = receives_[found];
+    if (!m.begun) receives_.begin(m, peer, now);
+    repair(m, peer);
+    allowance_.tell_if_due(peer, h.tx_ts);
+    if (m.reassembly.complete()) return complete(found, peer, h.tx_ts, now);
+    receives_.note_parity(m, now, h.tx_ts);
+    intervals_.arm(found, m, peer);
+}
+
+void Receiver::repair(Receive& m, Peer& peer) {
+    const std::span<const std::uint16_t> given = parity_.solve(m);
+    if (given.empty()) return;
+    for (const std::uint16_t idx : given) m.reassembly.mark(idx);
+    const auto packets = static_cast<std::uint32_t>(given.size());
+    ctx_.stats.rx_by_parity += packets;
+    peer.first_lost = static_cast<std::uint16_t>(peer.first_lost + packets);
+    peer.arrivals.arrived(static_cast<std::int32_t>(packets));
+    allowance_.consumed(peer, packets);
+    receives_.steps().arrived(m.step, packets);
+    receives_.steps().repaired();
 }
 
 bool Receiver::belongs(const wire::Decoded& d, std::uint32_t found, Nanos now) {
@@ -104,7 +146,7 @@ bool Receiver::belongs(const wire::Decoded& d, std::uint32_t found, Nanos now) {
 void Receiver::learn(const wire::Decoded& d, Peer& peer, Nanos now) {
     const wire::CsaHeader& h = d.csa;
     liveness_.heard(peer, now);
-    ++ctx_.stats.rx_data;
+    ++(h.type == wire::Type::parity ? ctx_.stats.rx_parity : ctx_.stats.rx_data);
     const Nanos late = ctx_.nanos(peer.clock.sample(ctx_.ts_serial, ctx_.ticks(now), h.tx_ts, now));
     allowance_.delivered(peer, h.path_id, d.route.ecn() == wire::kCongestionExperienced, late);
     losses_.delivered(h, peer, now);
@@ -123,7 +165,7 @@ bool Receiver::place(const wire::Decoded& d, std::uint32_t i, Peer& peer) {
         return true;
     }
     ++ctx_.stats.rx_early_dropped;
-    if (m.early == kNone) receives_.close(i, peer);
+    if (m.early == kNone) close(i, peer, false);
     ctx_.control.push(
         control_item(wire::Type::probe_rsp, wire::Reason::not_ready, peer.rank, h.name, h.pkt_total));
     return false;
@@ -140,8 +182,9 @@ void Receiver::judge_order(const wire::CsaHeader& h, const Receive& m, Peer& pee
         receives_.steps().repaired();
 }
 
-void Receiver::duplicate(const wire::CsaHeader& h, const Peer& peer, bool finished) {
+void Receiver::duplicate(const wire::CsaHeader& h, Peer& peer, bool finished) {
     ++ctx_.stats.rx_duplicates;
+    if (h.attempt == 0) --peer.first_lost;  // it was only late
     // A retransmission of a finished message: its sender may have lost our ACK.
     if (finished && (h.flags & wire::kRtx) != 0) {
         ctx_.control.push(control_item(wire::Type::ack, wire::Reason::done, peer.rank, h.name, h.pkt_total));
@@ -158,6 +201,11 @@ void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nano
     receives_.complete(m);
     acknowledge(m.name, m.reassembly.total(), peer, echo_ts);
     receives_.end(m, Status::ok, peer.rank, now);
+    close(i, peer, true);
+}
+
+void Receiver::close(std::uint32_t i, Peer& peer, bool complete) {
+    parity_.close(receives_[i], peer, complete);
     receives_.close(i, peer);
 }
 
@@ -176,7 +224,7 @@ void Receiver::give_up(std::uint32_t i, Status status, Nanos now) {
     const Receive& m = receives_[i];
     const std::uint16_t source = m.name.src_rank;
     receives_.end(m, status, source, now);
-    receives_.close(i, ctx_.peers.get(source));
+    close(i, ctx_.peers.get(source), false);
 }
 
 void Receiver::contradicted(std::uint32_t i, Nanos now) {
@@ -187,7 +235,7 @@ void Receiver::fail_all(Status status, std::uint16_t rank, Nanos now) {
     receives_.for_each([&](std::uint32_t i) {
         const Receive& m = receives_[i];
         if (m.posted) receives_.end(m, status, rank, now);
-        receives_.close(i, ctx_.peers.get(m.name.src_rank));
+        close(i, ctx_.peers.get(m.name.src_rank), false);
     });
     losses_.clear();
 }
@@ -215,6 +263,7 @@ void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
     ++ctx_.stats.rx_loss_trimmed;
     Peer& peer = ctx_.peers.get(src);
     peer.rx_paths[h.path_id].on_loss(ctx_.path_serial, h.path_seq);
+    if (h.attempt == 0) --peer.first_lost;  // not silently
     allowance_.cut(peer);
     if (ctx_.config.detectors.loss) losses_.lost(copy, h.pkt_total, peer, now);
 }

@@ -13,6 +13,7 @@
 #include "csaud_host/receiving/allowance.hpp"
 #include "csaud_host/receiving/interval_reports.hpp"
 #include "csaud_host/receiving/loss_reports.hpp"
+#include "csaud_host/receiving/parity_repairs.hpp"
 #include "csaud_host/receiving/receives.hpp"
 
 namespace csaud {
@@ -26,11 +27,13 @@ class Receiver {
           receives_(c, l),
           allowance_(c),
           intervals_(c, receives_),
-          losses_(c, receives_) {}
+          losses_(c, receives_),
+          parity_(c) {}
 
     std::uint64_t post(const MessageName&, std::uint16_t src, std::span<std::byte>, const Hints&, Nanos now);
 
     void on_data(const wire::Decoded&, Nanos now);
+    void on_parity(const wire::Decoded&, Nanos now);
     // A switch trimmed a packet that was for us.
     void on_loss(const wire::Decoded&, Nanos now);
     // Held notices waited for DATA that did not come.
@@ -59,6 +62,7 @@ class Receiver {
     void report(MemoryUse& use) const noexcept {
         receives_.report(use);
         losses_.report(use);
+        use.parity += parity_.bytes();
     }
     void list(std::vector<PendingMessage>& out) const { receives_.list(out); }
     bool first_notice(const CopyName& copy) { return losses_.first_notice(copy); }
@@ -66,19 +70,23 @@ class Receiver {
   private:
     // Can the packet be one of what is known under its name? kNone: nothing is.
     bool belongs(const wire::Decoded&, std::uint32_t found, Nanos now);
-    // What any DATA copy tells of its peer and path, even if the packet is here already.
+    // What any DATA copy or PARITY tells of its peer and path, even if it is of no use any more.
     void learn(const wire::Decoded&, Peer&, Nanos now);
     // To its place, in the posted buffer or among what is early; false: there is none.
     bool place(const wire::Decoded&, std::uint32_t index, Peer&);
+    // What parity gives back of a message, if it can.
+    void repair(Receive&, Peer&);
     // Whether it was overtaken, or had to be sent again.
     void judge_order(const wire::CsaHeader&, const Receive&, Peer&, Nanos now);
-    void duplicate(const wire::CsaHeader&, const Peer&, bool finished);
+    void duplicate(const wire::CsaHeader&, Peer&, bool finished);
     // What came before the post turned out to be of another message.
     void disown_early(Receive&, Peer&);
     void complete(std::uint32_t index, Peer&, std::uint32_t echo_ts, Nanos now);
     void acknowledge(const MessageName&, std::size_t total, const Peer&, std::uint32_t echo_ts);
     // The sender holds this message for one of another size than the receive that was posted.
     void contradicted(std::uint32_t index, Nanos now);
+    // It is over: what was held for it is free again.
+    void close(std::uint32_t index, Peer&, bool complete);
     // Ends a receive before it is complete.
     void give_up(std::uint32_t index, Status, Nanos now);
 
@@ -88,6 +96,7 @@ class Receiver {
     Allowance allowance_;
     IntervalReports intervals_;
     LossReports losses_;
+    ParityRepairs parity_;
 };
 
 }  // namespace csaud

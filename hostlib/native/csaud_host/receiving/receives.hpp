@@ -31,6 +31,7 @@ struct Receive {
     Nanos deadline = kNever;
     std::uint32_t early = kNone;     // packets in the early pool
     std::uint32_t step = kNone;      // of the collective, once it is posted
+    std::uint32_t parity = kNone;    // sums of its packets with rows of parity
     std::uint16_t held_notices = 0;  // of it, in the pacer
     std::uint16_t fan_in = 0;        // as the schedule knows it
     std::uint8_t contradictions = 0;
@@ -40,7 +41,7 @@ struct Receive {
 
     Cut cut(std::size_t payload_bytes) const noexcept { return {payload_bytes, buffer.size()}; }
 };
-static_assert(sizeof(Receive) <= 224, "the memory of an active receive");
+static_assert(sizeof(Receive) <= 232, "the memory of an active receive");
 
 class Receives {
   public:
@@ -77,6 +78,11 @@ class Receives {
     // A new packet of the message arrived, and is marked.
     void note_arrival(Receive& m, Nanos now, std::uint32_t tx_ts) {
         m.detector.arrived(ctx_.ts_serial, arrivals_, now, m.reassembly, tx_ts);
+    }
+
+    // Parity of it came, which tells that all of it was sent.
+    void note_parity(Receive& m, Nanos now, std::uint32_t tx_ts) {
+        m.detector.parity_arrived(ctx_.ts_serial, arrivals_, now, m.reassembly, tx_ts);
     }
 
     StepProgress& steps() noexcept { return steps_; }

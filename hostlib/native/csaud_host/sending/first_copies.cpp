@@ -90,12 +90,16 @@ bool FirstCopies::next(Copy& copy, Nanos now) {
         const Handle h = peer.pending.front();
         SendMessage& m = sends_[h.index];
         probes_.expect(h.index, peer, now);
-        if (m.records == kNone) sends_.begin(h.index, peer);
+        if (m.records == kNone) {
+            sends_.begin(h.index, peer);
+            parity_.begin(m, peer);
+        }
         const std::uint16_t idx = m.next++;
         if (m.all_sent()) peer.pending.pop();
         PacketRecord& record = sends_.record(m, idx);
         record.path = peer.paths.next(ctx_.config.window);
         departures_.stamp(m, peer, record, now);
+        parity_.sent(h.index, idx, peer, now);
         m.probe_rounds = 0;
         if (m.awaited) {
             peer.credit.sent_anticipating();

@@ -10,6 +10,7 @@
 #include "csaud_host/peers/context.hpp"
 #include "csaud_host/sending/copy.hpp"
 #include "csaud_host/sending/departures.hpp"
+#include "csaud_host/sending/parity_copies.hpp"
 #include "csaud_host/sending/probes.hpp"
 #include "csaud_host/sending/sends.hpp"
 
@@ -17,8 +18,8 @@ namespace csaud {
 
 class FirstCopies {
   public:
-    FirstCopies(Context& c, Sends& s, Departures& d, Probes& p)
-        : ctx_(c), sends_(s), departures_(d), probes_(p) {}
+    FirstCopies(Context& c, Sends& s, Departures& d, Probes& p, ParityCopies& y)
+        : ctx_(c), sends_(s), departures_(d), probes_(p), parity_(y) {}
 
     // A message waits to be sent from now on.
     void add(std::uint32_t index, Peer&, const Hints&, Nanos now);
@@ -43,6 +44,7 @@ class FirstCopies {
     Sends& sends_;
     Departures& departures_;
     Probes& probes_;
+    ParityCopies& parity_;
     RingQueue<std::uint16_t> ready_;  // ranks with packets that never went and credit for them
 };
 

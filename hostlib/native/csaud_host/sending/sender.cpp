@@ -23,8 +23,9 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
 }
 
 void Sender::finish(std::uint32_t i, Status status, std::uint16_t rank, Nanos now) {
-    const SendMessage& m = sends_[i];
+    SendMessage& m = sends_[i];
     Peer& peer = ctx_.peers.get(m.dst);
+    parity_.over(m);
     if (status == Status::ok && m.records != kNone) paths_.all_arrived(m, peer);
     sends_.close(i, peer, status, rank, now);
     if (status == Status::ok) first_.consider(peer, now);
@@ -34,6 +35,7 @@ void Sender::fail_all(Status status, std::uint16_t rank, Nanos now) {
     sends_.for_each([&](std::uint32_t i) { finish(i, status, rank, now); });
     repairs_.clear();
     first_.clear();
+    parity_.clear();
 }
 
 void Sender::on_turn(std::uint16_t rank, Nanos now) {
@@ -48,6 +50,11 @@ void Sender::on_ack(const wire::Decoded& d, Nanos now) {
     const std::uint32_t i = sends_.find(d.csa.name, d.control.from_rank);
     if (i == kNone) return;  // a repeated ACK
     ++ctx_.stats.messages_sent;
+    Peer& peer = ctx_.peers.get(d.control.from_rank);
+    const std::uint16_t total = sends_[i].total;
+    const std::int32_t lost = peer.loss_count.heard(d.control.cumulative, total);
+    peer.silent.message(total, lost);
+    ctx_.silent.message(total, lost);
     sends_.note_acknowledged(sends_[i]);
     finish(i, Status::ok, d.control.from_rank, now);
 }
@@ -93,7 +100,12 @@ void Sender::on_not_ready(const wire::Decoded& d, Nanos now) {
 
 void Sender::on_bounce(const wire::Decoded& d, std::uint16_t dst, Nanos now) {
     const std::uint32_t i = sends_.find(d.csa.name, dst);
-    if (i != kNone) repairs_.reported(i, d.csa.pkt_idx, d.csa.attempt, now);
+    if (i == kNone) return;
+    repairs_.reported(i, d.csa.pkt_idx, d.csa.attempt, now);
+    if (d.csa.attempt != 0) return;
+    // The receiver, who was not told, will count it.
+    ctx_.peers.get(dst).silent.message(0, -1);
+    ctx_.silent.message(0, -1);
 }
 
 void Sender::answer_interval(std::uint32_t i, const wire::Decoded& d) {
@@ -132,7 +144,8 @@ bool Sender::next_copy(Copy& copy, Nanos now) {
     if (repairs_go_first(now) && repairs_.next(copy, now)) return repaired_ = true;
     repaired_ = false;
     if (first_.next(copy, now)) return true;
-    return repaired_ = repairs_.next(copy, now);
+    if (repairs_.next(copy, now)) return repaired_ = true;
+    return parity_.next(copy, now);
 }
 
 }  // namespace csaud

@@ -14,6 +14,7 @@
 #include "csaud_host/sending/copy.hpp"
 #include "csaud_host/sending/departures.hpp"
 #include "csaud_host/sending/first_copies.hpp"
+#include "csaud_host/sending/parity_copies.hpp"
 #include "csaud_host/sending/path_watch.hpp"
 #include "csaud_host/sending/probes.hpp"
 #include "csaud_host/sending/repairs.hpp"
@@ -32,7 +33,8 @@ class Sender {
           probes_(c),
           paths_(c, l, sends_),
           reports_(c, sends_),
-          first_(c, sends_, departures_, probes_),
+          parity_(c, sends_),
+          first_(c, sends_, departures_, probes_, parity_),
           repairs_(c, sends_, departures_, probes_, paths_) {}
 
     std::uint64_t post(const MessageName&, std::uint16_t dst, std::span<const std::byte>, const Hints&,
@@ -64,11 +66,16 @@ class Sender {
 
     // The next DATA copy to send.
     bool next_copy(Copy&, Nanos now);
-    bool has_copies() const noexcept { return !repairs_.empty() || !first_.empty(); }
+    bool has_copies() const noexcept { return !repairs_.empty() || !first_.empty() || !parity_.empty(); }
+    // The completion of a message was taken: nothing of it is read any more.
+    void taken(std::uint64_t id) { parity_.taken(id); }
 
     std::size_t unfinished() const noexcept { return sends_.unfinished(); }
     void list(std::vector<PendingMessage>& out) const { sends_.list(out); }
-    void report(MemoryUse& use) const noexcept { sends_.report(use); }
+    void report(MemoryUse& use) const noexcept {
+        sends_.report(use);
+        use.parity += parity_.bytes();
+    }
 
   private:
     void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
@@ -83,6 +90,7 @@ class Sender {
     Probes probes_;
     PathWatch paths_;
     Reports reports_;
+    ParityCopies parity_;
     FirstCopies first_;
     Repairs repairs_;
     bool repaired_ = false;  // the last copy was a retransmission

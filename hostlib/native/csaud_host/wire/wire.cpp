@@ -15,7 +15,7 @@ constexpr std::size_t kDethOffset = kBthOffset + kBthBytes;
 constexpr unsigned kProtocolUdp = 17;
 constexpr unsigned kDontFragment = 0x4000;
 constexpr unsigned kDefaultPkey = 0xFFFF;
-constexpr std::uint8_t kLastType = static_cast<std::uint8_t>(Type::abort);
+constexpr std::uint8_t kLastType = static_cast<std::uint8_t>(Type::parity);
 
 // What switches and routers may change counts as ones in the iCRC: TOS, TTL, both checksums, resv8a of BTH.
 constexpr std::array<std::byte, kHeaderBytes> kInvariantMask = [] {

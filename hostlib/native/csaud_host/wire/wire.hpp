@@ -17,7 +17,10 @@
 // IPv4 header on. Second form: to the RoCE port, with an iCRC that the switch made, so that it completes as a
 // UD receive. Whatever of the payload a switch left behind the CSA header says nothing.
 //
-// Control part, which follows in every type but DATA and LOSS:
+// PARITY is followed by a linear combination of the last packets of a message: pkt_idx is its row, attempt
+// how many packets it covers.
+//
+// Control part, which follows in every type but DATA, LOSS and PARITY:
 //
 //   0 |    reason     |     flags     |           ECN count           |
 //   4 |                        newest tx_ts                           |
@@ -66,6 +69,7 @@ enum class Type : std::uint8_t {
     path_feedback = 7,
     step_done = 8,
     abort = 9,
+    parity = 10,
 };
 
 enum Flag : std::uint8_t {
@@ -180,7 +184,7 @@ struct Decoded {
     CsaHeader csa;
     Route route;
     bool on_loss_port = false;
-    std::span<const std::byte> payload;  // DATA only; what is left of it in a LOSS is not shown
+    std::span<const std::byte> payload;  // DATA and PARITY; what is left of it in a LOSS is not shown
     ControlPart control;                 // types with a control part only
     std::span<const std::byte> bitmap;   // its bitmap
     // Of packets that are authenticated: what the tag covers of it (payload aside), and the tag.
@@ -199,7 +203,7 @@ struct Expect {
 };
 
 constexpr bool has_control_part(Type t) noexcept {
-    return t != Type::data && t != Type::loss;
+    return t != Type::data && t != Type::loss && t != Type::parity;
 }
 
 // Checks, in this order: lengths, iCRC (not on the loss port), queue pair, key, then opcode, magic, version

@@ -28,6 +28,7 @@ using testing::VirtualNetwork;
 
 nb::dict counts_of(const testing::FabricCounts& c) {
     nb::dict d;
+    d["parity_dropped"] = c.parity_dropped;
     d["data_dropped"] = c.data_dropped;
     d["data_cut"] = c.data_cut;
     d["data_trimmed"] = c.data_trimmed;

@@ -1,22 +1,70 @@
 // Small parts of the core, by themselves.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <vector>
 
 #include "csaud_host/loss/path_gap.hpp"
 #include "csaud_host/loss/reorder.hpp"
 #include "csaud_host/messages/reassembly.hpp"
+#include "csaud_host/parity/parity_rows.hpp"
 #include "testnet.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace csaud::bindings {
+namespace {
+
+// Rows of parity over the last packets of a message.
+std::vector<nb::bytes> parity_of(const nb::bytes& message, std::size_t payload, std::size_t covered,
+                                 std::size_t rows) {
+    const std::vector<std::byte> bytes = vector_of(message);
+    const Cut cut{payload, bytes.size()};
+    RowPool pool(payload);
+    ParityRows sums;
+    sums.open(pool, covered, rows);
+    for (std::size_t column = 0; column < covered; ++column) {
+        const std::size_t idx = cut.packets() - 1 - column;
+        sums.add(pool, column, std::span(bytes).subspan(idx * payload, cut.length_of(idx)));
+    }
+    std::vector<nb::bytes> out;
+    for (std::size_t row = 0; row < rows; ++row)
+        out.push_back(to_bytes(sums.row(pool, row, cut.length_of(cut.packets() - covered))));
+    return out;
+}
+
+// What a receiver makes of a message whose packets `missing` (columns) hold something else, from rows by
+// number. It expected `expected` rows.
+std::optional<nb::bytes> repaired(const nb::bytes& message, std::size_t payload, std::size_t covered,
+                                  const std::map<std::size_t, nb::bytes>& rows,
+                                  const std::vector<std::uint16_t>& missing, std::size_t expected) {
+    std::vector<std::byte> bytes = vector_of(message);
+    const Cut cut{payload, bytes.size()};
+    RowPool pool(payload);
+    ParityRows sums;
+    sums.open(pool, covered, expected);
+    for (std::size_t column = 0; column < covered; ++column) {
+        const std::size_t idx = cut.packets() - 1 - column;
+        if (std::ranges::find(missing, column) == missing.end())
+            sums.add(pool, column, std::span(bytes).subspan(idx * payload, cut.length_of(idx)));
+    }
+    for (const auto& [row, sent] : rows) sums.add_sent(pool, row, vector_of(sent), cut, bytes);
+    if (!sums.solve(pool, missing, cut, bytes)) return std::nullopt;
+    return to_bytes(bytes);
+}
+
+}  // namespace
 
 void bind_parts(nb::module_& t) {
+    t.def("parity_of", &parity_of, "message"_a, "payload"_a, "covered"_a, "rows"_a);
+    t.def("repaired", &repaired, "message"_a, "payload"_a, "covered"_a, "rows"_a, "missing"_a, "expected"_a);
     nb::class_<Reassembly>(t, "Reassembly", "Arrival state of one message.")
         .def(
             "__init__",

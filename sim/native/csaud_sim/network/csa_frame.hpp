@@ -46,7 +46,7 @@ enum class FrameKind : std::uint8_t { other, data, control, loss };
 inline FrameKind kind_of(FrameBytes frame) noexcept {
     const auto type = csa_type(frame);
     if (!type) return FrameKind::other;
-    if (*type == wire::Type::data) return FrameKind::data;
+    if (*type == wire::Type::data || *type == wire::Type::parity) return FrameKind::data;
     return *type == wire::Type::loss ? FrameKind::loss : FrameKind::control;
 }
 

@@ -1,0 +1,61 @@
+// How many first copies are lost without a word, and how many of one message together. Receivers count, since
+// they know what came: what was sent again or given back by parity, less what was only late
+// (docs/protocol.md, "Parity").
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace csaud {
+
+class SilentLoss {
+  public:
+    // A message of so many packets is over, and since the last one so many more first copies were found to be
+    // lost; fewer than 0: what was taken for lost came late.
+    void message(std::uint32_t packets, std::int32_t lost) noexcept {
+        packets_ += packets;
+        lost_ += lost;
+        squares_ += static_cast<double>(lost) * (lost < 0 ? -lost : lost);
+        if (packets_ < kMemory) return;
+        packets_ /= 2;
+        lost_ /= 2;
+        squares_ /= 2;
+    }
+
+    // Share of the packets; of few packets, what `all` peers show counts.
+    double rate(const SilentLoss& all) const noexcept {
+        const double prior = all.packets_ > 0 ? std::max(all.lost_, 0.0) / all.packets_ : 0;
+        return (std::max(lost_, 0.0) + kPrior * prior) / (packets_ + kPrior);
+    }
+    // How many of a message of `packets` are lost together: losses come in so many at once, each time at
+    // random.
+    double burst(double packets) const noexcept {
+        if (lost_ <= 0 || packets_ <= 0) return 1;
+        return std::max(1.0, squares_ / lost_ - packets * lost_ / packets_);
+    }
+
+  private:
+    static constexpr double kMemory = 1 << 17;  // packets
+    static constexpr double kPrior = 1024;
+
+    double packets_ = 0;
+    double lost_ = 0;
+    double squares_ = 0;  // of the losses of each message
+};
+
+// The sender's view of what a receiver counts modulo 2^16.
+class LossCount {
+  public:
+    // What came on top since it was last told; none where it was counted anew.
+    std::int32_t heard(std::uint16_t count, std::uint32_t packets) noexcept {
+        const auto more = static_cast<std::int16_t>(count - count_);
+        count_ = count;
+        const std::int32_t most = 2 * static_cast<std::int32_t>(packets) + 8;
+        return more > most || -more > most ? 0 : more;
+    }
+
+  private:
+    std::uint16_t count_ = 0;
+};
+
+}  // namespace csaud

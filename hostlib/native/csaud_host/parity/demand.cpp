@@ -1,0 +1,23 @@
+#include "csaud_host/parity/demand.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "csaud_host/parity/galois.hpp"
+
+namespace csaud {
+
+std::size_t parity_rows_for(double packets, double rate, double burst, double residue) noexcept {
+    const double bursts = packets * rate / burst;
+    double exactly = std::exp(-bursts);  // Poisson: so many bursts strike a message
+    double within = exactly;
+    double most = 0;
+    while (1 - within > residue && most * burst < static_cast<double>(kMostParityRows)) {
+        ++most;
+        exactly *= bursts / most;
+        within += exactly;
+    }
+    return std::min(kMostParityRows, static_cast<std::size_t>(std::ceil(most * burst)));
+}
+
+}  // namespace csaud

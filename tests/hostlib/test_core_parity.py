@@ -1,0 +1,132 @@
+"""Parity: what is lost is given back without being sent again, and the books say so."""
+
+from typing import Any
+
+import csaud_testnet
+import pytest
+
+from tests.hostlib.core_support import (
+    MS,
+    US,
+    Drop,
+    content,
+    first_copy,
+    network,
+    retransmitted,
+    total,
+    transfer,
+)
+
+PARITY = 10
+PACKETS = 40
+MESSAGE = content(PACKETS * 64 - 5)
+
+
+def with_rows(rows: int, hook: Any = None, **settings: Any) -> Any:
+    return network(hook=hook, window=64, parity=True, parity_rows=rows, **settings)
+
+
+@pytest.mark.parametrize("lost", [[11], [PACKETS - 1], [0, PACKETS - 1], [37, 38, 39]])
+def test_as_many_losses_as_rows_are_given_back(lost: list[int]) -> None:
+    hook = Drop(first_copy(*lost))
+    net = with_rows(len(lost), hook, detect_interval=False, detect_probe=False)
+    transfer(net, MESSAGE)
+    assert total(net, "rx_by_parity") == len(lost)
+    assert total(net, "tx_parity") == total(net, "rx_parity") == len(lost)
+    assert retransmitted(net) == {}
+    assert net.unbalanced() == ""
+
+
+def test_more_losses_than_rows_are_sent_again_and_parity_helps_with_the_rest() -> None:
+    hook = Drop(first_copy(3, 11, 39))
+    net = with_rows(1, hook)
+    transfer(net, MESSAGE)
+    assert 2 <= sum(retransmitted(net).values()) <= 3
+    assert net.unbalanced() == ""
+
+
+def test_lost_parity_is_a_loss_and_nobody_misses_it() -> None:
+    hook = Drop(lambda p: p.type == PARITY)
+    net = with_rows(2, hook)
+    transfer(net, MESSAGE)
+    assert net.counts()["parity_dropped"] == total(net, "tx_parity") - total(net, "rx_parity") == 2
+    assert retransmitted(net) == {}
+    assert net.unbalanced() == ""
+
+
+def test_parity_comes_before_its_receive_is_posted_and_is_of_no_use() -> None:
+    net = with_rows(1, Drop(first_copy(5)))
+    net.post_send(0, 1, MESSAGE)
+    net.run_until(net.now + 5 * MS)
+    receive = net.post_recv(1, 0, len(MESSAGE))
+    assert net.settle(net.now + 1000 * MS)
+    assert net.received(1, receive) == MESSAGE
+    assert total(net, "rx_by_parity") == 0
+    assert net.unbalanced() == ""
+
+
+def test_parity_tells_of_a_lost_tail() -> None:
+    """Nothing else is sent after it: without parity the receiver waits for what may still be on its way."""
+    took = []
+    for rows in (0, 1):
+        net = network(window=64, parity=rows > 0, parity_rows=rows)
+        for number in range(20):  # to learn how long a round trip is
+            transfer(net, MESSAGE, coll_seq=number + 2)
+        net.set_hook(Drop(first_copy(38, 39)))
+        net.post_recv(1, 0, len(MESSAGE))
+        net.post_send(0, 1, MESSAGE)
+        assert net.settle(net.now + 1000 * MS)
+        (done,) = net.completions(1)
+        took.append(done.finished_ns - done.started_ns)
+    assert took[1] < took[0]
+
+
+def run(rate: float, messages: int, **settings: Any) -> Any:
+    """Messages in turn, each with others behind it in its chain."""
+    net = network(window=64, parity=True, **settings)
+    chance = csaud_testnet.Chance()
+    chance.drop_data, chance.seed = rate, 7
+    net.set_chance(chance)
+    for number in range(messages):
+        transfer(net, MESSAGE, coll_seq=number + 1)
+    assert net.unbalanced() == ""
+    return net
+
+
+def test_without_loss_there_is_no_parity() -> None:
+    assert total(run(0, 50), "tx_parity") == 0
+
+
+def test_silent_losses_bring_as_much_parity_as_they_need() -> None:
+    net = run(0.01, 150)
+    lost = total(net, "tx_data") - total(net, "rx_data")
+    assert lost > 30
+    assert total(net, "rx_by_parity") > lost / 2
+    assert 150 < total(net, "tx_parity") < 150 * 5
+
+
+def test_told_losses_bring_none() -> None:
+    net = network(window=64, parity=True)
+    chance = csaud_testnet.Chance()
+    chance.trim, chance.seed = 0.02, 7
+    net.set_chance(chance)
+    for number in range(100):
+        transfer(net, MESSAGE, coll_seq=number + 1)
+    assert total(net, "rtx_loss") > 30
+    assert total(net, "tx_parity") == 0
+    assert net.unbalanced() == ""
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_is_lost_late_or_doubled_the_message_is_whole(seed: int) -> None:
+    net = with_rows(1 + seed % 3, link={"jitter": 80 * US, "latency": 50 * US})
+    chance = csaud_testnet.Chance()
+    chance.drop_data = chance.drop_control = 0.08
+    chance.trim = 0.02
+    chance.late, chance.late_by = 0.2, 300 * US
+    chance.seed = seed
+    net.set_chance(chance)
+    for number in range(20):
+        transfer(net, content(1 + (seed * 977 + number * 331) % 9000, number), coll_seq=number + 1)
+    assert net.unbalanced() == ""
+    assert total(net, "rx_by_parity") > 0
