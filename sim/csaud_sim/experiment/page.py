@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -175,8 +176,10 @@ def packets_of(totals: Mapping[str, float]) -> tuple[float, ...]:
     by_switches = totals["rtx_loss"] + totals["rtx_gap"]
     by_sender = totals["rtx_probe"] + totals["rtx_timeout"]
     again = by_switches + totals["rtx_interval"] + by_sender
+    given = totals["rx_by_parity"]
+    given = 0.0 if math.isnan(given) else given  # a baseline has none
     return (
         *(totals["unfinished"], totals["tx_data"], lost),
         *(by_switches, totals["rtx_interval"], by_sender),
-        *(totals["rx_by_parity"], again + totals["rx_by_parity"] - lost),
+        *(given, again + given - lost),
     )
