@@ -180,6 +180,13 @@ bench-host: build/.developed ## Measure the host library beside libfabric, iperf
 	fi
 	@$(BIN)/python -m bench host --out build/bench $(if $(filter 1 yes true,$(TORCH)),--torch)
 
+# p4runtime-shell, the peer, wants other versions of what we use: an environment of its own.
+.PHONY: bench-controller
+bench-controller: build/.developed ## Measure the controller with 80 switches of 10,000 entries, beside a script of p4runtime-shell (QUICK=1)
+	@[ -x build/p4runtime-shell/bin/python ] || { $(PYTHON) -m venv build/p4runtime-shell && \
+	  build/p4runtime-shell/bin/pip install -q 'p4runtime-shell>=0.0.6,<0.1'; }
+	@$(BIN)/python -m bench controller --out build/bench $(if $(filter 1 yes true,$(QUICK)),--quick)
+
 .PHONY: bench-torch
 bench-torch: build/.developed torch ## Measure the backend of torch.distributed beside gloo, in the same processes
 	@$(BIN)/python -m bench torch --out build/bench

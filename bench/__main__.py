@@ -1,4 +1,4 @@
-"""`python -m bench switch`, `host`, `simulator`, `torch`: this project beside others, in one run."""
+"""`python -m bench switch`, `host`, `simulator`, `torch`, `controller`: this project beside others."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import typer
 from csaud_controller.control.client import ControlError
 from rich.console import Console
 
+from bench import controller as controller_bench
 from bench import (
     fabric_start,
     forwarding,
@@ -131,6 +132,20 @@ def torch_(
 ) -> None:
     """Measure the backend of torch.distributed beside gloo."""
     torch_backend.command(console, out, quick)
+
+
+@app.command(name="controller")
+def controller_(
+    out: Annotated[Path, typer.Option(help="Folder for controller.json.")] = Path("build/bench"),
+    only: Annotated[
+        list[controller_bench.Part] | None, typer.Option(help="Measure this alone; repeat it.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option(help="Tiny sizes: does it run at all? The figures say nothing.")
+    ] = False,
+) -> None:
+    """Measure the controller at scale: entries a second beside p4runtime-shell, links, audits, memory."""
+    controller_bench.command(console, out, only, quick)
 
 
 def _peers(fast: str | None) -> list[Peer]:

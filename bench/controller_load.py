@@ -1,0 +1,174 @@
+"""The controller's sessions with many switches: written from nothing, read back again and again, and kept in
+memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from csaud_controller.program.artifacts import find_artifacts
+from csaud_controller.program.entities import TableState, call, entry, table_state
+from csaud_controller.switches.task import Hooks, SwitchTask
+from csaud_controller.targets import target_named
+
+from bench.controller_sink import READY
+from bench.rig import RigError
+
+_PATIENCE_S = 600.0
+_TICK_S = 0.001
+
+
+@dataclass(frozen=True)
+class Load:
+    """What was found of so many switches with so many entries each."""
+
+    switches: int
+    entries: int
+    written_s: float
+    computed_us: float
+    """Processor time of an entry, microseconds: of this process, whatever else the machine does."""
+    sink_share: float
+    """Of the time of writing, that the sink's process computed."""
+    stall_p99_ms: float
+    """How late the event loop came to what was due, while it read all tables back."""
+    audit_core: float
+    """Of a core, for reading all tables back every `audit_s`: processor time of those that were, times
+    how many there should have been."""
+    audits: int
+    """That there were in the time watched."""
+    bytes_an_entry: float
+    """By which this process grew."""
+
+
+@contextmanager
+def sinks(count: int) -> Iterator[tuple[list[str], int]]:
+    """Addresses of so many, and their process; RigError."""
+    with tempfile.TemporaryDirectory(prefix="csaud-") as name:
+        folder, names = Path(name), [f"s{number}" for number in range(count)]
+        command = [sys.executable, "-m", "bench.controller_sink", name, *names]
+        with subprocess.Popen(command) as process:
+            try:
+                deadline = time.monotonic() + _PATIENCE_S
+                while not (folder / READY).exists():
+                    if process.poll() is not None or time.monotonic() > deadline:
+                        raise RigError("the sink does not come up")
+                    time.sleep(0.02)
+                yield [f"unix:{folder / each}.sock" for each in names], process.pid
+            finally:
+                process.kill()
+
+
+def state_of(switch: int, entries: int) -> TableState:
+    """Routes of hosts, each switch's its own."""
+    first = 10 << 24 | switch << 14
+    return table_state(
+        entry("route.ipv4_lpm", {"dst": (first + number, 32)}, call("route.set_group", group=number % 32 + 1))
+        for number in range(entries)
+    )
+
+
+@asynccontextmanager
+async def sessions(
+    addresses: list[str], states: dict[str, TableState], audit_s: float
+) -> AsyncIterator[tuple[list[SwitchTask], asyncio.Event, list[int]]]:
+    """Tasks of them all; the event is set when each has its state, the list counts how often one had."""
+    settled, done, counted = set[str](), asyncio.Event(), [0]
+
+    def on_settled(name: str) -> None:
+        counted[0] += 1
+        settled.add(name)
+        if len(settled) == len(states):
+            done.set()
+
+    def nothing(*_: Any) -> None:
+        pass
+
+    hooks = Hooks(
+        desired=lambda name: (1, states[name]),
+        ready=nothing, lost=nothing, unheard=nothing, settled=on_settled,
+        probed=nothing, probe=nothing, counted=nothing, alarm=nothing,
+    )  # fmt: skip
+    artifacts, target = find_artifacts(), target_named("soft")
+    tasks = [
+        SwitchTask(name, address, 1, artifacts, target, hooks, audit_s=audit_s)
+        for name, address in zip(states, addresses, strict=True)
+    ]
+    running = [asyncio.create_task(task.run()) for task in tasks]
+    try:
+        yield tasks, done, counted
+    finally:
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
+def measure(switches: int, entries: int, watched_s: float, audit_s: float = 3.0) -> Load:
+    """RigError where the switches do not get their tables."""
+    with sinks(switches) as (addresses, sink):
+        return asyncio.run(_measure(addresses, sink, entries, watched_s, audit_s))
+
+
+async def _measure(addresses: list[str], sink: int, entries: int, watched_s: float, audit_s: float) -> Load:
+    before = _resident()
+    states = {f"s{number}": state_of(number, entries) for number in range(len(addresses))}
+    began, of_sink, of_us = time.monotonic(), _computed(sink), time.process_time()
+    async with sessions(addresses, states, audit_s) as (tasks, done, counted):
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                await done.wait()
+        except TimeoutError:
+            why = [task.status.error for task in tasks if task.status.error][:1]
+            raise RigError(f"no tables: {why}") from None
+        written_s, of_sink = time.monotonic() - began, _computed(sink) - of_sink
+        of_us = time.process_time() - of_us
+        refused = sum(task.status.refused_total for task in tasks)
+        if refused:
+            raise RigError(f"{refused} updates were refused: {tasks[0].status.refused[:1]}")
+        await asyncio.sleep(2 * audit_s)  # what was written is decoded once; from then on bytes are compared
+        grown = _resident() - before
+        late = await _lateness(watched_s)
+        counted[0], since = 0, time.process_time()
+        await asyncio.sleep(watched_s)  # without a tick every millisecond, which computes, too
+        computed, audits = time.process_time() - since, counted[0]
+        if audits == 0:
+            raise RigError(f"no table was read back within {watched_s:g} s")
+        total = len(addresses) * entries
+        return Load(
+            len(addresses), entries, written_s, 1e6 * of_us / total, of_sink / written_s,
+            1e3 * float(np.percentile(late, 99)), computed / audits * len(addresses) / audit_s, audits,
+            grown / total,
+        )  # fmt: skip
+
+
+async def _lateness(seconds: float) -> list[float]:
+    """Of something that is due every millisecond, s."""
+    found, end = [], time.monotonic() + seconds
+    while (now := time.monotonic()) < end:
+        await asyncio.sleep(_TICK_S)
+        found.append(time.monotonic() - now - _TICK_S)
+    return found
+
+
+def _computed(pid: int) -> float:
+    """Processor time of a process, s."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _resident() -> int:
+    """Bytes of this process in memory."""
+    with contextlib.suppress(OSError):
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    return 0
