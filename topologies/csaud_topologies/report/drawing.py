@@ -12,6 +12,8 @@ from typing import Any
 
 import matplotlib
 import numpy.typing as npt
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from csaud_topologies.report.names import FORMATS
@@ -65,7 +67,9 @@ class Drawn:
     columns: Mapping[str, Column]
 
     def __post_init__(self) -> None:
-        """Lays the figure out, once for all its files: it takes as long as drawing it."""
+        """Lays the figure out once: it takes as long as drawing it, and `savefig` does it for each file."""
+        for patch in (self.figure.patch, *(axes.patch for axes in self.figure.axes)):
+            patch.set(facecolor="none", edgecolor="none")
         with matplotlib.rc_context(STYLE):
             self.figure.draw_without_rendering()
         self.figure.set_layout_engine("none")
@@ -81,7 +85,7 @@ class Drawn:
         svg, pdf, table = (stem.with_name(f"{stem.name}.{ending}") for ending in FORMATS)
         svg.write_text(self._svg)
         with matplotlib.rc_context(STYLE):
-            self.figure.savefig(pdf, metadata=_NO_DATE["pdf"], transparent=True)
+            FigureCanvasPdf(self.figure).print_pdf(pdf, metadata=_NO_DATE["pdf"])  # type: ignore[no-untyped-call]
         with table.open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(self.columns)
@@ -91,7 +95,7 @@ class Drawn:
     def _svg(self) -> str:
         text = io.StringIO()
         with matplotlib.rc_context(STYLE):
-            self.figure.savefig(text, format="svg", metadata=_NO_DATE["svg"], transparent=True)
+            FigureCanvasSVG(self.figure).print_svg(text, metadata=_NO_DATE["svg"])  # type: ignore[no-untyped-call]
         return text.getvalue()
 
 
