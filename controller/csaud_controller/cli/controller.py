@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import socket
 import time
 from ipaddress import IPv4Network
@@ -29,6 +28,7 @@ from csaud_controller.cli.common import (
     named_target,
     request,
 )
+from csaud_controller.cli.logs import LogFormat, LogOption, start_log
 from csaud_controller.cli.noun import Noun, controller_of
 from csaud_controller.control.client import ControlError, ask, not_programmed, wait_programmed
 from csaud_controller.control.fabric_change import following, in_words, wiring_changes
@@ -125,6 +125,7 @@ def run(
         str | None,
         typer.Option(metavar="NAME", help="Its members may use controller.sock, beside its user and root."),
     ] = None,
+    log_format: LogOption = LogFormat.TEXT,
 ) -> None:
     """Program the switches of a run, and keep them programmed until SIGTERM or `csaud controller stop`.
 
@@ -133,7 +134,7 @@ def run(
     """
     from csaud_controller.control.daemon import serve  # what the other commands need is a tenth of it
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    start_log(log_format)
     with errors():
         found, inventory = _run_and_fabric(run, fabric)
         tls = given(cacert=tls_cacert, cert=tls_cert, key=tls_key, server_name=tls_server_name)

@@ -13,6 +13,7 @@ import typer
 
 from csaud_controller.base.units import parse_duration
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, fail
+from csaud_controller.cli.logs import LogFormat, LogOption, start_log
 from csaud_controller.run.directory import find_run
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def run(
     audit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Who changed what; default: audit.jsonl of the run.")
     ] = None,
+    log_format: LogOption = LogFormat.TEXT,
 ) -> None:
     """Serve until SIGTERM or Ctrl-C. The controller is asked over its control socket."""
     with _needs_the_extra(), errors():
@@ -68,7 +70,7 @@ def run(
         from csaud_controller.service.serving import ListenError, serve
         from csaud_controller.service.site import Site
 
-        logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+        start_log(log_format)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
         found = find_run(run)
         seconds = _seconds(interval)
