@@ -8,6 +8,7 @@ import json
 import mmap
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -108,7 +109,14 @@ def wait_for_nobody(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
         tell("idle")
         sys.stdin.readline()
     else:
-        tell("waiting")
+        before = comm.stats()["tx_data"]
+
+        def tell_when_it_waits() -> None:
+            while comm.stats()["tx_data"] == before:
+                time.sleep(0.001)
+            tell("waiting")
+
+        threading.Thread(target=tell_when_it_waits, daemon=True).start()
     try:
         comm.barrier()
     except KeyboardInterrupt:
