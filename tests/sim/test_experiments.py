@@ -339,3 +339,20 @@ def small(experiment: Experiment) -> Experiment:
         keys |= {"collectives.ranks": None, "collectives.bytes": 4 * 4 * 4064}
         keys |= {"collectives.warmup": 0, "collectives.repeats": 1}
     return with_keys(experiment, keys)
+
+
+def test_entropies_reach_every_core_and_indices_do_not() -> None:
+    """Of four ways through a fat-tree of four ports: where a path is an index, both tiers choose alike."""
+
+    def cores(spray: str) -> int:
+        traffic = {"pattern": "incast", "senders": 1, "to": "h16", "flows": 1, "sizes": 500_000}
+        keys = {"fabric": "fat-tree-4", "link_rate": "100Gbit", "traffic": traffic, "seed": 3}
+        asked = Experiment.model_validate({"name": "test", **keys, "policy": {"spray": spray}})
+        links = measure(asked).links
+        sent = zip(links["switch"], links["to"], links["data"], strict=True)
+        return len(
+            {to for switch, to, data in sent if switch.startswith("a") and to.startswith("c") and data}
+        )
+
+    assert cores("entropy") == 4
+    assert cores("host") == 2

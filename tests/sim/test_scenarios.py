@@ -134,6 +134,23 @@ def test_background_is_sent_at_its_pace(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("ranks", [False, True], ids=["bystander", "rank"])
+def test_each_of_several_bursts_keeps_its_pace(ranks: bool) -> None:
+    """A packet a millisecond, then also one every 10 us: of a host without a rank, and of a rank's."""
+    world = World(leaf_spine(1, 1, 2), rate=1_000_000_000)
+    switch, port = world.places["h1"]
+    if not ranks:
+        port = 60
+        world.fabric.add_memory_port(switch, port, rate_bps=1_000_000_000, buffer_packets=64)
+    for interval in (1_000_000, 10_000):
+        world.simulation.add_bursts(
+            switch, port, src_ipv4=0x0A000001, dst_ipv4=0x0A000002, udp_port=5001, payload=100, burst=1,
+            interval_ns=interval, every_ns=interval,
+        )  # fmt: skip
+    world.simulation.advance(499_999)
+    assert world.simulation.bursts_sent().tolist() == [1, 50]
+
+
 def test_training_has_the_bits_of_one_process(tmp_path: Path) -> None:
     overrides = {
         "workload": "{name: train_digits, steps: 2, hidden: [32]}",

@@ -59,7 +59,11 @@ void bitmap(unsigned seed) {
         for (int i = 0; i < kPaths && !found; ++i) found = low(policy->next(0)) == 3;
     }
     EXPECT(rounds >= 4);
-    for (std::uint16_t path = 0; path < kPaths; ++path) policy->learn(path, PathNews::timeout, 0);
+    policy->learn(0, PathNews::timeout, 0);  // nothing is known of any of them
+    std::map<std::uint16_t, int> used;
+    for (int i = 0; i < 2 * kPaths; ++i) ++used[low(policy->next(0))];
+    for (std::uint16_t path = 0; path < kPaths; ++path) EXPECT(used[path] == 2);
+    for (std::uint16_t path = 0; path < kPaths; ++path) policy->learn(path, PathNews::trimmed, 0);
     for (int i = 0; i < 100; ++i) policy->next(0);  // where all are bad, one is taken all the same
 }
 
@@ -82,7 +86,7 @@ void mixed(unsigned seed) {
     const auto policy = make_path_policy("mixed", kPaths, seed);
     policy->learn(9, PathNews::good, 0);
     EXPECT(policy->next(0) == 9);
-    policy->learn(4, PathNews::timeout, 0);
+    policy->learn(4, PathNews::trimmed, 0);
     for (int i = 0; i < 3 * kPaths; ++i) EXPECT(low(policy->next(0)) != 4);
 }
 

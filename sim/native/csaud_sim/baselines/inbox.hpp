@@ -23,8 +23,6 @@ class Inbox {
         if (receive == nullptr) return waiting_.put(message.name, message);
         complete(*receive, message.started_ns, now);
     }
-    // Receives without a message, or messages without a receive.
-    bool empty() const { return waiting_.size() == 0; }
 
   private:
     void complete(Completion receive, Nanos started, Nanos now) {

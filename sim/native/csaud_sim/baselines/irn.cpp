@@ -21,6 +21,7 @@ std::unique_ptr<Transport> make_irn(const Parameters& p, const Seat& seat, Upper
         static_cast<std::uint32_t>(std::max<std::uint64_t>(1, (bytes + model.mtu - 1) / model.mtu));
     const IrnTimeouts timeouts{p.time("rto_low"), p.time("rto_high"),
                                static_cast<std::uint32_t>(p.whole("rto_few"))};
+    set_queue_pairs(model, p);
     model.send_order = [=] { return std::make_unique<SelectiveRepeat>(window, timeouts); };
     model.receive_order = [] { return std::make_unique<OutOfOrder>(); };
     return std::make_unique<QueuePairs>(std::move(model), upper);
@@ -30,21 +31,20 @@ std::unique_ptr<Transport> make_irn(const Parameters& p, const Seat& seat, Upper
 
 TransportKind irn() {
     return {"irn", "IRN: selective repeat by bitmaps, a BDP under way, no lossless Ethernet",
-            with_switches(
-                {
-                    {"mtu", Unit::bytes, 4096, "payload of a packet", {}, 64},
-                    {"rto_low",
-                     Unit::time,
-                     100e3,
-                     "timeout where less than rto_few packets are under way (IRN: 100 us)",
-                     {},
-                     1},
-                    {"rto_high", Unit::time, 320e3, "otherwise (IRN: 320 us)", {}, 1},
-                    {"rto_few", Unit::packets, 3, "N (IRN: 3)"},
-                    {"bdp", Unit::bytes, 0,
-                     "under way of a connection, at most; 0: of the longest path, as it is idle"},
-                },
-                {}),
+            with_switches(with_queue_pairs({
+                              {"mtu", Unit::bytes, 4096, "payload of a packet", {}, 64},
+                              {"rto_low",
+                               Unit::time,
+                               100e3,
+                               "timeout where less than rto_few packets are under way (IRN: 100 us)",
+                               {},
+                               1},
+                              {"rto_high", Unit::time, 320e3, "otherwise (IRN: 320 us)", {}, 1},
+                              {"rto_few", Unit::packets, 3, "N (IRN: 3)"},
+                              {"bdp", Unit::bytes, 0,
+                               "under way of a connection, at most; 0: of the longest path, as it is idle"},
+                          }),
+                          {}),
             &make_irn};
 }
 

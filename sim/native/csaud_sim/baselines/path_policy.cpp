@@ -88,9 +88,7 @@ class Bitmap final : public PathPolicy {
                 return 1;
             case PathNews::trimmed:
                 return 4;
-            case PathNews::timeout:
-                return kMost;
-            default:
+            default:  // of a timeout, it is not known which value it was
                 return 0;
         }
     }

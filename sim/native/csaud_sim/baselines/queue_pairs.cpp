@@ -2,14 +2,34 @@
 
 #include <algorithm>
 
+#include "csaud_sim/baselines/splitmix.hpp"
 #include "csaud_sim/hosts/party.hpp"
 #include "csaud_sim/network/link_model.hpp"
 
 namespace csaud::sim::baselines {
 
+std::vector<Parameter> with_queue_pairs(std::vector<Parameter> own) {
+    const std::vector<Parameter> more{
+        {"qps", Unit::number, 0,
+         "queue pairs of a host to each other one, among which flows are drawn; 0: each flow has its own"},
+        {"qp_cache", Unit::number, 0, "contexts of queue pairs that a NIC has room for; 0: for all"},
+        {"qp_miss", Unit::time, 1e3, "to fetch one from its host: a round trip of PCIe (swept: 0.5 to 2 us)"},
+        {"qp_fetches", Unit::number, 1, "under way at a time, in each direction", {}, 1},
+    };
+    own.insert(own.end(), more.begin(), more.end());
+    return own;
+}
+
+void set_queue_pairs(QueuePairModel& model, const Parameters& p) {
+    model.to_a_peer = static_cast<std::uint32_t>(p.whole("qps"));
+    model.contexts = {static_cast<std::uint32_t>(p.whole("qp_cache")), p.time("qp_miss"),
+                      static_cast<std::uint32_t>(p.whole("qp_fetches"))};
+}
+
 QueuePairs::Sender& QueuePairs::sender_for(const Message& message, std::uint32_t& index) {
     const bool flow = message.name.comm == kFlowComm;
-    const std::uint64_t number = flow ? message.name.coll_seq : 0;
+    std::uint64_t number = flow ? message.name.coll_seq : 0;
+    if (flow && model_.to_a_peer > 0) number = SplitMix(number).next() % model_.to_a_peer;
     const Key key{number << 32 | std::uint64_t{message.name.comm} << 16 | message.dst};
     if (const std::uint32_t* found = sender_of_.find(key)) {
         index = *found;
@@ -54,17 +74,40 @@ bool QueuePairs::next(plain::Packet& packet, bool data, Nanos now) {
         ++books_.tx_control;
         return true;
     }
-    while (data && !turns_.empty()) {
-        const std::uint32_t index = turns_.pop();
+    while (data) {
+        fetch(now);
+        if (ready_.empty() || ready_.due() > now) return false;
+        const std::uint32_t index = ready_.pop();
         Sender& sender = *senders_[index];
         sender.waiting = false;
         if (!sender.order->ready()) continue;
         write(packet, sender, index, now);
         if (sender.rate) sender.rate->sent(packet.bytes + LinkModel{}.overhead_bytes, now);
         wake(index, now);
+        fetch(now);
         return true;
     }
     return false;
+}
+
+// As many turns ahead as fetches may be under way.
+void QueuePairs::fetch(Nanos now) {
+    while (!turns_.empty() && ready_.size() < std::max(1U, model_.contexts.fetches)) {
+        const std::uint32_t index = turns_.pop();
+        ready_.push(index, sending_.ready(fetched(2 * index), now));
+    }
+}
+
+bool QueuePairs::fetched(std::uint32_t context) {
+    const bool there = contexts_.use(context);
+    if (!there) ++books_.context_misses;
+    return there;
+}
+
+// A context that is there already and whose packet may not go (the link is paused) is nothing to wait for.
+Nanos QueuePairs::deadline() const {
+    const Nanos due = std::min(timers_.next(), came_.due());
+    return ready_.due() > looked_ ? std::min(due, ready_.due()) : due;
 }
 
 void QueuePairs::write(plain::Packet& packet, Sender& sender, std::uint32_t index, Nanos now) {
@@ -96,6 +139,8 @@ void QueuePairs::write(plain::Packet& packet, Sender& sender, std::uint32_t inde
 }
 
 void QueuePairs::timer(Nanos now) {
+    looked_ = now;
+    while (came_.due() <= now) take(came_.pop(), now);
     while (timers_.next() <= now) {
         const Timer timer = timers_.pop();
         SendOrder& order = *senders_[timer.index]->order;
@@ -106,6 +151,15 @@ void QueuePairs::timer(Nanos now) {
 
 void QueuePairs::packet(const plain::Packet& packet, Nanos now) {
     if (packet.kind == plain::Kind::cut) return;  // nobody asked for it
+    if (model_.contexts.contexts == 0) return take(packet, now);
+    const std::uint32_t context =
+        packet.type == kData ? 2 * receiver_for(packet).index + 1 : 2 * packet.connection;
+    const Nanos at = receiving_.ready(fetched(context), now);
+    if (at <= now && came_.empty()) return take(packet, now);
+    came_.push(packet, at);
+}
+
+void QueuePairs::take(const plain::Packet& packet, Nanos now) {
     packet.type == kData ? data(packet, now) : answer(packet, now);
 }
 
@@ -114,6 +168,7 @@ QueuePairs::Receiver& QueuePairs::receiver_for(const plain::Packet& packet) {
     if (const std::uint32_t* found = receiver_of_.find(key)) return *receivers_[*found];
     receiver_of_.put(key, static_cast<std::uint32_t>(receivers_.size()));
     auto made = std::make_unique<Receiver>();
+    made->index = static_cast<std::uint32_t>(receivers_.size());
     made->order = model_.receive_order();
     receivers_.push_back(std::move(made));
     return *receivers_.back();

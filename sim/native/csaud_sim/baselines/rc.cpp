@@ -24,6 +24,7 @@ QueuePairModel model_of(const Parameters& p, const Seat& seat) {
     const Nanos guard = p.time("nack_guard") == 0 ? seat.base_rtt : p.time("nack_guard");
     model.send_order = [=] { return std::make_unique<GoBackN>(window, timeout, guard); };
     model.receive_order = [=] { return std::make_unique<InOrder>(nack_every); };
+    set_queue_pairs(model, p);
     return model;
 }
 
@@ -76,14 +77,14 @@ std::vector<Parameter> dcqcn_parameters() {
         {"min_rate", Unit::rate, 100e6, "the rate is not cut below", {}, 1e6},
     };
     all.insert(all.end(), more.begin(), more.end());
-    return all;
+    return with_queue_pairs(all);
 }
 
 }  // namespace
 
 TransportKind rc() {
-    return {"rc", "reliable connections with go-back-N, lossy", with_switches(parameters(1e6, "swept"), {}),
-            &make_rc};
+    return {"rc", "reliable connections with go-back-N, lossy",
+            with_switches(with_queue_pairs(parameters(1e6, "swept")), {}), &make_rc};
 }
 
 TransportKind dcqcn() {

@@ -38,7 +38,6 @@ class Flows final : public Actor, public FlowSink {
     void completed(const Completion& completion, Nanos now) override;
 
   private:
-    void check(const Flow& flow) const;
     void start(std::uint32_t index, Nanos now);
     void post(std::uint32_t index, std::uint64_t longest, Nanos now);
     void expect_next();

@@ -10,7 +10,8 @@ Host::Host(const Place& place, const EndpointConfig& config, const Clock& clock,
       agenda_(place.engine, place.open_work, *this, *this, config.rank, config.epoch),
       clock_(clock),
       uplink_(place.network, place.network.attach(*this, at, port, nic.delay), nic.rate_bps),
-      timer_(place.engine, *this, kTimer) {
+      timer_(place.engine, *this, kTimer),
+      bursts_timer_(place.engine, *this, kBursts) {
     if (place_.ledger != nullptr) place_.ledger->copies.add(config.local.ipv4);
 }
 
@@ -22,6 +23,7 @@ void Host::follow(collectives::Execution& execution, Nanos delay) {
 void Host::kill() {
     alive_ = false;
     timer_.cancel();
+    bursts_timer_.cancel();
     agenda_.drop();
 }
 
@@ -57,6 +59,7 @@ void Host::take(std::span<const std::byte> packet, Nanos now) {
 
 void Host::act(std::uint32_t what, Nanos now) {
     if (what == kTimer) timer_.rang();
+    if (what == kBursts) bursts_timer_.rang();
     if (!alive_) return;
     if (what == kNicFree) endpoint_.sent(clock_.local(now));
     agenda_.act(what, now);
@@ -101,10 +104,7 @@ void Host::send(Nanos now, Nanos local) {
         uplink_.send(frame, now);
         if (!uplink_.free(now)) place_.engine.at(uplink_.free_at(), *this, kNicFree);
     }
-    const Nanos due = bursts_.due();
-    if (due == Bursts::kNever || due <= now || bursts_armed_ > now) return;
-    bursts_armed_ = due;
-    place_.engine.at(due, *this, kBursts);
+    if (const Nanos due = bursts_.due(); due != Bursts::kNever && due > now) bursts_timer_.set(due);
 }
 
 sw::Packet* Host::next_frame(Nanos now, Nanos local) {

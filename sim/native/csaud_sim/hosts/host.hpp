@@ -88,8 +88,8 @@ class Host final : public Actor, public Station, public Party {
     Uplink uplink_;
     BurstQueue bursts_;
     bool bursts_turn_ = false;
-    Nanos bursts_armed_ = -1;
     Alarm timer_;
+    Alarm bursts_timer_;
     bool alive_ = true;
     TxPacket packet_;           // being sent
     std::uint32_t frames_ = 0;  // that arrived
