@@ -93,10 +93,11 @@ def test_losses_of_training_are_those_of_a_run_without_faults(fabric, tmp_path, 
 
 
 @pytest.mark.thorough
-def test_recover_has_the_weights_of_a_run_without_deaths():
+@pytest.mark.parametrize("example", ["recover.py", pytest.param("recover_torch.py", marks=pytest.mark.torch)])
+def test_recover_has_the_weights_of_a_run_without_deaths(example):
     said = []
     for deaths in ("0", "2"):
-        command = [sys.executable, str(EXAMPLES / "recover.py"), "--deaths", deaths]
+        command = [sys.executable, str(EXAMPLES / example), "--deaths", deaths]
         launcher = [sys.executable, "-m", "csaud", "recover", "--workers", "4", "--returns", "1", "--"]
         done = subprocess.run([*launcher, *command], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr

@@ -146,6 +146,16 @@ def test_without_a_quorum_it_ends_in_time_and_names_who_was_not_met() -> None:
     assert members[1].outcome == members[2].outcome == Missing((0, 3))
 
 
+def test_where_those_that_are_not_gone_are_no_quorum_nothing_is_waited_for() -> None:
+    member = decrees(4)[2]
+    member.absent(0, 0.0)
+    member.absent(0, 0.0, gone=True)
+    member.absent(3, 0.0)  # perhaps it comes back
+    assert member.outcome is None
+    member.absent(1, 0.0, gone=True)
+    assert member.outcome == Missing((0, 1), gone=True)
+
+
 def from_wire(body: Any) -> Any:
     return from_json(to_json(Envelope("job", 3, "uid", body))).body
 

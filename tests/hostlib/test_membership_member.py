@@ -46,6 +46,14 @@ def test_who_is_behind_is_told_the_table_and_who_is_ahead_that_we_are() -> None:
     assert answers(member(), "p0", 0, ASKS) == [("p0", Later(NEXT))]  # it has not called
 
 
+def test_who_goes_on_to_the_next_generation_is_not_waited_for_in_this_one() -> None:
+    one = member(rank=0)
+    one.arrivals.arrive("close")
+    one.arrivals.left(2)
+    assert answers(one, "p1", 0, ASKS)[0] == ("p1", Later(NEXT))
+    assert one.arrivals.ended == {"close": (1, 2)}
+
+
 def test_messages_of_another_job_and_of_nobody_are_refused() -> None:
     with pytest.raises(BadMessage, match="another job"):
         member().receive(Envelope("other", 0, "p0", ASKS), 0.0)

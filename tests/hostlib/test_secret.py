@@ -144,7 +144,7 @@ def test_any_number_of_silent_strangers_leave_room_for_a_rank(secret: str, pool:
 
 def test_a_member_lets_go_of_the_oldest_that_say_nothing() -> None:
     listener = socket.create_server((HERE, 0))
-    links = Links(listener, lambda uid: "", lambda uid: None)
+    links = Links(listener, lambda uid: "", lambda uid, gone: None)
     with contextlib.closing(links), contextlib.ExitStack() as silent:
         for _ in range(300):
             silent.enter_context(socket.create_connection(listener.getsockname(), timeout=PATIENCE))
@@ -156,7 +156,7 @@ def test_one_connection_is_one_process() -> None:
     """Who speaks for many would be many newcomers, and take the messages for others."""
     listener = socket.create_server((HERE, 0))
     lost: list[str] = []
-    links = Links(listener, lambda uid: "", lost.append)
+    links = Links(listener, lambda uid: "", lambda uid, gone: lost.append(uid))
     with contextlib.closing(links), socket.create_connection(listener.getsockname()) as one:
         one.sendall(encode({"type": "x"}))
         found = []

@@ -34,6 +34,7 @@ class Schedule:
     microbatches: int
     steps: int
     in_order: bool
+    sharded: bool
     deaths: dict[int, int]
     seed: int
 
@@ -44,7 +45,8 @@ def schedules(draw) -> Schedule:
     mortal = st.integers(1, world + newcomers)  # the first one lives, the last one is nobody
     return Schedule(
         world, newcomers, draw(st.integers(1, 9)), draw(st.integers(1, 3)), draw(st.booleans()),
-        draw(st.dictionaries(mortal, st.integers(1, 70), max_size=4)), draw(st.integers(0, 1 << 16)),
+        draw(st.booleans()), draw(st.dictionaries(mortal, st.integers(1, 70), max_size=4)),
+        draw(st.integers(0, 1 << 16)),
     )  # fmt: skip
 
 
@@ -56,13 +58,49 @@ def gradients(weights: list[np.ndarray], step: int, number: int) -> list[np.ndar
     ]
 
 
-def train(job: Job, weights: list[np.ndarray], steps: int, computed: list[tuple[int, int]]) -> None:
+class Sharded:
+    """Momenta: one array's is one shard."""
+
+    def __init__(self, weights: list[np.ndarray]) -> None:
+        self.weights, self.gradients = weights, weights
+        self.momenta = {shard: np.zeros_like(array) for shard, array in enumerate(weights)}
+        self.count = len(weights)
+
+    @property
+    def held(self) -> set[int]:
+        return set(self.momenta)
+
+    def update(self) -> None:
+        for shard, momentum in self.momenta.items():
+            momentum += self.gradients[shard]
+            self.weights[shard] -= np.float32(0.1) * momentum
+
+    def values(self, shard: int) -> list[np.ndarray]:
+        return [self.weights[shard]]
+
+    def pack(self, shard: int) -> np.ndarray:
+        return self.momenta[shard].view(np.uint8)
+
+    def unpack(self, shard: int, state: np.ndarray) -> None:
+        self.momenta[shard] = state.copy().view(np.float32)
+
+    def drop(self, shard: int) -> None:
+        del self.momenta[shard]
+
+
+def train(
+    job: Job, weights: list[np.ndarray], steps: int, computed: list[tuple[int, int]], sharded: Sharded | None
+) -> None:
     for step in job.steps(steps):
         for number in step:
             computed.append((step.index, number))
             step.add(gradients(weights, step.index, number))
-        for array, gradient in zip(weights, step.gradients, strict=True):
-            array -= np.float32(0.1) * gradient
+        if sharded is None:
+            for array, gradient in zip(weights, step.gradients, strict=True):
+                array -= np.float32(0.1) * gradient
+        else:
+            sharded.gradients = step.gradients
+            job._update()
 
 
 def run(schedule: Schedule) -> tuple[list[Worker], list[list[np.ndarray]], list[list[tuple[int, int]]]]:
@@ -76,11 +114,12 @@ def run(schedule: Schedule) -> tuple[list[Worker], list[list[np.ndarray]], list[
         comm = network.join(worker) if joins else network.enter(worker)
         weights = states[worker.name]
         buckets = Buckets([array.shape for array in weights], [array.dtype for array in weights], 12)
+        sharded = Sharded(weights) if schedule.sharded else None
         job = Job(
-            comm, joins, schedule.microbatches, buckets, Arrays(weights),
-            in_order=schedule.in_order, timeout=1.0, watch=None,
+            comm, joins, schedule.microbatches, buckets, buckets.make(), Arrays(weights),
+            in_order=schedule.in_order, timeout=1.0, watch=None, shards=sharded,
         )  # fmt: skip
-        train(job, weights, schedule.steps, computed[worker.name])
+        train(job, weights, schedule.steps, computed[worker.name], sharded)
 
     network.workers = [Worker(name, program) for name in names]
     first = Epoch(network.workers[: schedule.world])
@@ -95,6 +134,9 @@ def check(schedule: Schedule) -> None:
     _, (expected, *_), _ = run(dataclasses.replace(schedule, world=1, newcomers=0, deaths={}))
     trained = [worker for worker in workers if worker.alive and worker.epoch is not None]
     assert trained
+    if schedule.sharded and any("all ranks that had shard" in str(worker.error) for worker in trained):
+        assert len(schedule.deaths) >= 2, "both copies of a shard are gone, and so all others know it"
+        return
     for worker in trained:
         assert worker.error is None, repr(worker.error)
         for found, right in zip(states[worker.name], expected, strict=True):

@@ -32,9 +32,15 @@ Combine = Callable[[Mapping[int, Json]], Value]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Missing:
-    """The time is over without a decision; these ranks were not met."""
+    """There is no decision.
+
+    Attributes:
+        ranks: that were not met.
+        gone: they have ended, and without them there is no quorum; otherwise the time is over.
+    """
 
     ranks: tuple[int, ...]
+    gone: bool = False
 
 
 class Decree:
@@ -69,6 +75,7 @@ class Decree:
         self._began, self._timeout = now, timeout
         self._interval = min(_LONGEST, max(_SHORTEST, timeout / _INTERVALS))
         self._absent = set(failed) - {rank}  # nobody waits for these; what they send counts all the same
+        self._gone: set[int] = set()  # of them, those that will never send again
         # as acceptor
         self._promised = _NEVER
         self._accepted: Accepted | None = None
@@ -104,9 +111,20 @@ class Decree:
             else:
                 self._repeat(now)
 
-    def absent(self, rank: int, now: float) -> None:
-        """Nothing is at this rank's address any more: nobody waits for it."""
+    def absent(self, rank: int, now: float, gone: bool = False) -> None:
+        """The connection to this rank is lost: nobody waits for it.
+
+        Args:
+            gone: its process has ended, or has left the job. Where the others can be no quorum, nothing is
+                waited for any more.
+        """
         self._absent.add(rank)
+        if gone and self.outcome is None:
+            self._gone.add(rank)
+            here = [other for other in range(self._world) if other not in self._gone]
+            if self._arbiter.store is None and not is_quorum(here, self._world):
+                self._ballot, self.outcome = _NEVER, Missing(tuple(sorted(self._gone)), gone=True)
+                return
         self._propose_if_ready(now)
 
     def stored(self, value: Value) -> None:
@@ -121,6 +139,7 @@ class Decree:
     def receive(self, sender: int, body: OfDecree, now: float) -> None:
         """A message of another member."""
         self._absent.discard(sender)
+        self._gone.discard(sender)
         self._heard.add(sender)
         if self.outcome is not None:
             if isinstance(self.outcome, dict) and isinstance(body, Prepare | Accept):

@@ -40,7 +40,8 @@ class Links:
     Args:
         listener: accepted from until `close`, which closes it.
         address_of: "address:port" of a uid, "" where it is not known.
-        lost: called with the uid whose connection has ended, or could not be made.
+        lost: called with the uid whose connection has ended, or could not be made, and whether nobody
+            listens at its address.
         credentials: of the job's secret, where it has one.
     """
 
@@ -48,7 +49,7 @@ class Links:
         self,
         listener: socket.socket,
         address_of: Callable[[str], str],
-        lost: Callable[[str], None],
+        lost: Callable[[str, bool], None],
         credentials: Credentials | None = None,
     ) -> None:
         self._credentials = credentials
@@ -107,8 +108,8 @@ class Links:
         elif not link.connecting:
             self._write(link)
 
-    def drop(self, link: Link, reason: str) -> None:
-        """End a connection."""
+    def drop(self, link: Link, reason: str, refused: bool = False) -> None:
+        """End a connection, which may have been `refused` when it was to be made."""
         log.debug("membership: connection with %s ended: %s", link.name, reason)
         if link.sock.fileno() >= 0:
             self._selector.unregister(link.sock)
@@ -116,7 +117,7 @@ class Links:
         self._strangers.forget(link)
         if link.uid and self._by_uid.get(link.uid) is link:
             del self._by_uid[link.uid]
-            self._lost(link.uid)
+            self._lost(link.uid, refused)
 
     @property
     def strangers(self) -> int:
@@ -156,7 +157,7 @@ class Links:
             link = Link(begin_connecting(address, int(port)), where, channel, uid, connecting=True)
         except (OSError, ValueError, OverflowError) as error:
             log.debug("membership: cannot connect to %r: %s", where, error)
-            self._lost(uid)
+            self._lost(uid, isinstance(error, ConnectionRefusedError))
             return None
         self._add(link, selectors.EVENT_READ | selectors.EVENT_WRITE)
         self._by_uid[uid] = link
@@ -186,7 +187,7 @@ class Links:
         except (OSError, BadFrame) as error:
             if isinstance(error, NotAuthenticated):
                 log.warning("membership: refused %s: %s", link.name, error)
-            self.drop(link, str(error))
+            self.drop(link, str(error), isinstance(error, ConnectionRefusedError))
         return []
 
     def _answer(self, link: Link) -> None:
@@ -203,7 +204,7 @@ class Links:
         except BlockingIOError:
             pass
         except OSError as error:
-            self.drop(link, str(error))
+            self.drop(link, str(error), isinstance(error, ConnectionRefusedError))
             return
         events = selectors.EVENT_READ | (selectors.EVENT_WRITE if link.waiting else 0)
         self._selector.modify(link.sock, events, link)

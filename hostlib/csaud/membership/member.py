@@ -158,14 +158,18 @@ class Member:
         else:
             self._of_this_generation(envelope.uid, body, now)
 
-    def absent(self, uid: str, now: float) -> None:
-        """Nobody is at the address of `uid`, or the connection to it has ended."""
+    def absent(self, uid: str, now: float, gone: bool = False) -> None:
+        """The connection to `uid` has ended, or could not be made.
+
+        Args:
+            gone: nobody listens at its address, as a member does until it leaves.
+        """
         rank = self._ranks.get(uid)
         if rank is None:
             self.newcomers.pop(uid, None)
             return
         for decree in self._decrees.values():
-            decree.absent(rank, now)
+            decree.absent(rank, now, gone)
         self.arrivals.left(rank)
         self._collect(now)
 
@@ -234,6 +238,8 @@ class Member:
                 self._collect(now)
             elif isinstance(body, Prepare | Accept):
                 self._send(uid, Later(body.decree))
+                if body.decree == NEXT:  # it meets nobody in this generation any more
+                    self.arrivals.left(sender)
         else:
             raise BadMessage(f"a {type(body).__name__} that nobody asked for")
 

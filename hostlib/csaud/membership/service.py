@@ -118,11 +118,9 @@ class Service:
         world = len(self._member.table.cards)
         match outcome:
             case Missing() if outcome.ranks:
-                raise NoQuorum(
-                    f"{name_ranks(list(outcome.ranks), world)} were not met within {timeout:g} s: too few "
-                    "are left to go on",
-                    outcome.ranks,
-                )
+                how = "are gone" if outcome.gone else f"were not met within {timeout:g} s"
+                names = name_ranks(list(outcome.ranks), world)
+                raise NoQuorum(f"{names} {how}: too few are left to go on", outcome.ranks)
             case Missing() | None:
                 raise NoQuorum(f"no decision was reached within {timeout:g} s")
             case Gone():
@@ -187,8 +185,8 @@ class Service:
                 self._links.send(uid, to_json(envelope))
             self._member.flush()
 
-    def _lost(self, uid: str) -> None:
-        self._member.absent(uid, time.monotonic())
+    def _lost(self, uid: str, gone: bool) -> None:
+        self._member.absent(uid, time.monotonic(), gone)
 
     def _stop(self) -> None:
         self._stopping = True

@@ -1,6 +1,7 @@
 """The ranks that a job has at a time, and how it goes on with those that are left."""
 
 import logging
+import struct
 from collections.abc import Callable, Generator
 from typing import Any
 
@@ -9,9 +10,12 @@ import numpy as np
 from csaud.errors import Aborted, CsaudError, PeerUnreachable, RendezvousError, Timeout
 from csaud.groups.communicator import Communicator
 from csaud.groups.group import Group
+from csaud.recover.placement import ShardLost
 from csaud.recover.planner import Agree, Answer, Holding, Plan, Planner, Question, StateLost
 
 log = logging.getLogger(__name__)
+
+_LENGTH = struct.Struct("<I")  # bytes of the microbatches' row
 
 DEATHS = (PeerUnreachable, Aborted, Timeout)
 """What a rank's death or end looks like to the others."""
@@ -28,7 +32,9 @@ class Members:
         timeout: seconds within which all ranks that live come to a recovery: more than a rank computes
             between two reductions.
         watch: called with "shrink" and "settle" when that has begun.
-        hand_over: brings the states of ranks that are behind up to that of a source; called by all.
+        hand_over: brings the states of ranks that are behind up to that of a source, and shards to where
+            they are to be; called by all.
+        shards: those that are here, a bit each.
 
     Attributes:
         comm: all ranks of the epoch; `second`: the same ranks.
@@ -40,10 +46,12 @@ class Members:
         timeout: float,
         watch: Callable[[str], object],
         hand_over: Callable[[Group, Plan], None],
+        shards: Callable[[], int],
     ) -> None:
         self.comm = comm
         self.second: Group = comm
         self._timeout, self._watch, self._hand_over = timeout, watch, hand_over
+        self._shards = shards
 
     def settle(self, planner: Planner, again: bool, admit: bool = False) -> Plan | None:
         """Agree with the others on how to go on; after deaths meanwhile with those that are left.
@@ -69,6 +77,9 @@ class Members:
                 return self._run(planner)
             except StateLost:
                 raise RendezvousError("recover: all ranks that had the job's state are gone") from None
+            except ShardLost as lost:
+                words = f"recover: all ranks that had shard {lost.shard} of the optimizer's state are gone"
+                raise RendezvousError(words) from None
             except (*DEATHS, _Fewer) as error:
                 log.info("recover: rank %d of %d: %s", self.comm.rank, self.comm.size, error)
                 again = True
@@ -86,7 +97,7 @@ class Members:
         return int(waiting[0])
 
     def _run(self, planner: Planner) -> Plan | None:
-        asked: Generator[Question, Answer, Plan | None] = planner.settle(self.comm.rank)
+        asked: Generator[Question, Answer, Plan | None] = planner.settle(self.comm.rank, self._shards())
         try:
             question = next(asked)
             while True:
@@ -98,7 +109,7 @@ class Members:
         # What comes now goes over the fabric, and may fail at one rank and not at another one. In this epoch
         # nothing is agreed on any more, or a rank would wait there for one that has left it.
         self.second = self.comm.split(0) or self.comm
-        if plan.behind:
+        if plan.behind or plan.placement.moves:
             self._watch("state")
             self._hand_over(self.comm, plan)
             planner.brought_up()
@@ -116,10 +127,15 @@ class Members:
 
 
 def _bytes(holding: Holding) -> Any:
-    width = (holding.computed.bit_length() + 7) // 8
-    return np.frombuffer(bytes([holding.standing]) + holding.computed.to_bytes(width, "little"), np.uint8)
+    rows = [
+        number.to_bytes((number.bit_length() + 7) // 8, "little")
+        for number in (holding.computed, holding.shards)
+    ]
+    return np.frombuffer(bytes([holding.standing]) + _LENGTH.pack(len(rows[0])) + b"".join(rows), np.uint8)
 
 
 def _holding(told: Any) -> Holding:
     raw = bytes(told)
-    return Holding(raw[0], int.from_bytes(raw[1:], "little"))
+    (length,) = _LENGTH.unpack_from(raw, 1)
+    rows = raw[1 + _LENGTH.size :]
+    return Holding(raw[0], *(int.from_bytes(row, "little") for row in (rows[:length], rows[length:])))

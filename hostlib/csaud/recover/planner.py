@@ -9,6 +9,8 @@ import dataclasses
 import itertools
 from collections.abc import Generator, Sequence
 
+from csaud.recover.placement import NOWHERE, Placement, place
+
 _UNKNOWN = 1 << 62  # the stage of a rank that is new and takes that of the others
 _ALL = -1  # every bit
 
@@ -35,10 +37,12 @@ class Holding:
     Attributes:
         standing: of its state: NONE, INITIAL or CURRENT.
         computed: microbatches of the stage under way, a bit each.
+        shards: that are here, a bit each.
     """
 
     standing: int
     computed: int
+    shards: int = 0
 
 
 NONE, INITIAL, CURRENT = range(3)
@@ -57,12 +61,14 @@ class Plan:
         behind: ranks that are to be given it.
         shares: microbatches that each rank has yet to compute.
         held: microbatches whose gradients each rank adds to the sum, when those are computed.
+        placement: of shards.
     """
 
     source: int
     behind: tuple[int, ...]
     shares: tuple[tuple[int, ...], ...]
     held: tuple[frozenset[int], ...]
+    placement: Placement = NOWHERE
 
 
 class StateLost(Exception):
@@ -76,11 +82,12 @@ def divide(numbers: Sequence[int], world: int) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(numbers[start:stop]) for start, stop in itertools.pairwise(starts))
 
 
-def plan(microbatches: int, holdings: Sequence[Holding]) -> Plan:
+def plan(microbatches: int, holdings: Sequence[Holding], shards: int = 0) -> Plan:
     """The same at each rank, from what all hold.
 
     Raises:
         StateLost: all are newcomers.
+        ShardLost: nobody holds one of the shards.
     """
     best = max(holding.standing for holding in holdings)
     if best == NONE:
@@ -97,6 +104,7 @@ def plan(microbatches: int, holdings: Sequence[Holding]) -> Plan:
         behind=tuple(rank for rank, holding in enumerate(holdings) if holding.standing < CURRENT),
         shares=shares,
         held=tuple(frozenset(own | set(share)) for own, share in zip(held, shares, strict=True)),
+        placement=place(shards, [holding.shards for holding in holdings]),
     )
 
 
@@ -106,6 +114,7 @@ class Planner:
     Args:
         stages: (microbatches, items) of each stage of a step.
         standing: of this rank's state at the start.
+        shards: of the job.
 
     Attributes:
         stage: number of the stage under way, counted through all steps; None: not known yet.
@@ -115,8 +124,9 @@ class Planner:
         plan: what all do; None: to be settled first.
     """
 
-    def __init__(self, stages: Sequence[tuple[int, int]], standing: int) -> None:
+    def __init__(self, stages: Sequence[tuple[int, int]], standing: int, shards: int = 0) -> None:
         self._stages = tuple(stages)
+        self._shards = shards
         self.standing = standing
         self.stage: int | None = None if standing == NONE else 0
         self.plan: Plan | None = None
@@ -128,6 +138,11 @@ class Planner:
     def step(self) -> int:
         """Number of the step under way; 0 where that is not known yet."""
         return (self.stage or 0) // len(self._stages)
+
+    @property
+    def part(self) -> int:
+        """Which of a step's stages is under way, from 0."""
+        return (self.stage or 0) % len(self._stages)
 
     @property
     def items_left(self) -> list[int]:
@@ -148,17 +163,17 @@ class Planner:
         are divided anew; where it is not settled who they are, that comes first."""
         assert self.stage is not None
         self.stage += 1
-        settled = self.plan is not None
         self._begin()
-        if settled:
-            nothing = Holding(CURRENT, 0)
-            self._follow(plan(self._size()[0], [nothing] * world), rank)
+        if self.plan is not None:
+            following = plan(self._size()[0], [Holding(CURRENT, 0)] * world)
+            self._follow(dataclasses.replace(following, placement=self.plan.placement), rank)
 
-    def settle(self, rank: int) -> Generator[Question, Answer, Plan | None]:
+    def settle(self, rank: int, shards: int = 0) -> Generator[Question, Answer, Plan | None]:
         """What the ranks of a new epoch ask each other before they go on; each of them runs this at once.
 
         Args:
             rank: this rank in the epoch.
+            shards: that are here, a bit each.
 
         Returns:
             The plan; None: all ranks have all items of this rank's stage, so it ends the stage, enters the
@@ -166,6 +181,7 @@ class Planner:
 
         Raises:
             StateLost: no rank that is left has the job's state.
+            ShardLost: no rank that is left has one of its shards.
         """
         self.plan = None
         while True:
@@ -188,9 +204,9 @@ class Planner:
             self._begin()
         self.done = {item for item in range(items) if mask >> item & 1}
         computed = sum(1 << number for number in self.computed)
-        holdings = yield Tell(Holding(self.standing, computed))
+        holdings = yield Tell(Holding(self.standing, computed, shards))
         assert not isinstance(holdings, int)
-        found = plan(self._size()[0], holdings)
+        found = plan(self._size()[0], holdings, self._shards)
         self._follow(found, rank)
         return found
 

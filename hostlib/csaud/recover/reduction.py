@@ -97,6 +97,15 @@ class Reductions:
                 self._divide(bucket.out, bucket.out)
             yield bucket.number
 
+    def landed(self) -> Iterator[int]:
+        """After a failure: those that were complete here before it."""
+        for bucket in self._wholes:
+            if bucket.handle.done:
+                if not self._in_order:
+                    self._divide(bucket.out, bucket.out)
+                yield bucket.number
+        self._wholes.clear()
+
     def _gather(self, bucket: _Bucket) -> None:
         out, group = bucket.out, self._second
         chunks = _chunks(out.size, group.size)

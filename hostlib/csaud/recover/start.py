@@ -1,16 +1,18 @@
 """From arrays to a job that goes on when workers die."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from csaud.errors import ConfigError
+from csaud.groups.communicator import Communicator
 from csaud.recover.buckets import Buckets
-from csaud.recover.job import Job, Watch
+from csaud.recover.engine import Engine, Watch
+from csaud.recover.job import Job
 from csaud.recover.state import Arrays
 from csaud.start.init import init, join
 
@@ -20,6 +22,8 @@ JOIN = "CSAUD_RECOVER_JOIN"
 DOORS = "CSAUD_RECOVER_DOORS"
 BUCKET_BYTES = 4 << 20
 TIMEOUT = 60.0  # s
+
+AnyJob = TypeVar("AnyJob", bound=Engine)
 
 
 def start(
@@ -64,13 +68,31 @@ def start(
     buckets = Buckets(
         [array.shape for array in parameters], [array.dtype for array in parameters], bucket_bytes
     )
+    return enter(
+        lambda comm, joined, file: Job(
+            comm, joined, microbatches, buckets, buckets.make(), Arrays([*parameters, *state]),
+            in_order=in_order, timeout=timeout, watch=watch, doors=file,
+        ),
+        doors, timeout, settings,
+    )  # fmt: skip
+
+
+def enter(
+    make: Callable[[Communicator, bool, str], AnyJob], doors: str, timeout: float, settings: dict[str, Any]
+) -> AnyJob:
+    """Meet the other workers, or join them.
+
+    Args:
+        make: of the communicator, whether this worker joined, and the path of a file for doors.
+        doors, timeout, settings: as for `start`.
+
+    Raises:
+        ConfigError, RendezvousError: as `start`.
+    """
     doors = _doors(doors or os.environ.get(JOIN, ""))
     comm = join(doors, timeout=timeout, **settings) if doors else init(**settings)
     try:
-        return Job(
-            comm, bool(doors), microbatches, buckets, Arrays([*parameters, *state]),
-            in_order=in_order, timeout=timeout, watch=watch, doors=os.environ.get(DOORS, ""),
-        )  # fmt: skip
+        return make(comm, bool(doors), os.environ.get(DOORS, ""))
     except BaseException:
         comm.abort()
         comm.close()

@@ -13,8 +13,12 @@ Array = npt.NDArray[Any]
 class State(Protocol):
     """The job's state at one rank."""
 
-    def hand_over(self, group: Group, source: int) -> None:
-        """Make it that of rank `source`; all ranks call this."""
+    def hand_over(self, group: Group, source: int, behind: bool) -> None:
+        """Give the state of rank `source` to ranks that are behind; all ranks call this.
+
+        Args:
+            behind: this rank is one of them.
+        """
 
 
 class Arrays:
@@ -23,6 +27,7 @@ class Arrays:
     def __init__(self, arrays: Sequence[Array]) -> None:
         self._arrays = list(arrays)
 
-    def hand_over(self, group: Group, source: int) -> None:
+    def hand_over(self, group: Group, source: int, behind: bool) -> None:
+        del behind  # the others have the same
         for array in self._arrays:
             group.broadcast(array, source)

@@ -1,6 +1,5 @@
 """Gradients of microbatches as they are computed, added up in the order of the tree."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,40 +8,40 @@ import numpy.typing as npt
 from csaud.recover.tree import Node, merged
 
 Array = npt.NDArray[Any]
-Buckets = Sequence[Array]
+
+_ANY: Node = (0, 0)  # of a sum in no particular order
 
 
 class Sums:
-    """What one rank has of a stage's gradients: a list of buckets a node of the tree.
+    """What one rank has of a stage's gradients: for each bucket an array a node of the tree.
 
     Args:
         microbatches: of the tree.
         in_order: nodes are put together only where the tree says so; otherwise all go into one sum.
     """
 
-    def __init__(self, microbatches: int, in_order: bool) -> None:
+    def __init__(self, microbatches: int, buckets: int, in_order: bool) -> None:
         self._microbatches, self._in_order = microbatches, in_order
-        self._sums: dict[Node, Buckets] = {}
+        self._sums: list[dict[Node, Array]] = [{} for _ in range(buckets)]
 
     def clear(self) -> None:
         """Nothing was computed."""
-        self._sums.clear()
+        self._sums = [{} for _ in self._sums]
 
-    def add(self, number: int, gradient: Buckets) -> None:
-        """The gradient of a microbatch, which is kept (and changed)."""
+    def add(self, number: int, bucket: int, gradient: Array) -> None:
+        """A bucket of a microbatch's gradient, which is kept (and changed)."""
+        sums = self._sums[bucket]
         if self._in_order:
-            self._sums[number, number + 1] = gradient
-            self._sums = merged(self._sums, self._microbatches, _add)
+            sums[number, number + 1] = gradient
+            self._sums[bucket] = merged(sums, self._microbatches, _add)
         else:
-            (node, sum_), *_ = [*self._sums.items(), ((0, 0), None)]
-            self._sums = {node: gradient if sum_ is None else _add(sum_, gradient)}
+            sums[_ANY] = _add(sums[_ANY], gradient) if sums else gradient
 
     def of(self, bucket: int) -> list[Array]:
         """A bucket's sums, in the order of their nodes."""
-        return [self._sums[node][bucket] for node in sorted(self._sums)]
+        sums = self._sums[bucket]
+        return [sums[node] for node in sorted(sums)]
 
 
-def _add(one: Buckets, other: Buckets) -> Buckets:
-    for into, array in zip(one, other, strict=True):
-        np.add(into, array, out=into)
-    return one
+def _add(one: Array, other: Array) -> Array:
+    return np.add(one, other, out=one)

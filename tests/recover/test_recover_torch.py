@@ -1,0 +1,128 @@
+"""Training by PyTorch whose workers are killed, whoever and wherever: weights are those of one worker that
+does all the work, bit by bit, and the samples of each step the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.hostlib.jobs import PATIENCE
+from tests.recover.jobs import environment
+
+pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("recover-torch")]
+
+SAMPLES = {(step, number) for step in range(4) for number in range(6)}
+ALONE = {"world": 1, "sharded": False, "deaths": {}}
+
+
+def died(sharded: bool, deaths: dict[int, dict[str, Any]], **more: Any) -> dict[str, Any]:
+    return {
+        "world": 4,
+        "sharded": sharded,
+        "deaths": {str(rank): doom for rank, doom in deaths.items()},
+        **more,
+    }
+
+
+# Half of the workers in each, the second one mostly while the others recover from the first one's death.
+FIRST = [
+    died(True, {1: {"phase": "spread", "step": 1}, 3: {"phase": "state", "times": 2}}, returns=1),
+    died(False, {3: {"phase": "reduce", "step": 1, "times": 2}, 0: {"phase": "settle", "times": 2}}),
+]
+OTHERS = [
+    died(True, {2: {"phase": "forward", "step": 1}, 0: {"phase": "update", "step": 2}}),
+    died(True, {0: {"phase": "backward", "step": 1}, 3: {"phase": "optimizer", "step": 2}}, overlap=False),
+    died(True, {1: {"phase": "gather", "step": 1}, 2: {"phase": "shrink"}}, returns=2),
+    died(False, {1: {"phase": "commit", "step": 1}, 2: {"phase": "optimizer", "step": 1}}, returns=1),
+]
+
+
+def trained(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "tests.recover.torch_family", str(folder), json.dumps(jobs)]
+    done = subprocess.run(
+        command, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE * len(jobs)
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.parametrize(
+    "jobs", [FIRST, pytest.param(OTHERS, marks=pytest.mark.thorough)], ids=["first", "others"]
+)
+def test_half_of_the_workers_die(tmp_path, jobs) -> None:
+    alone, *found = trained(tmp_path, [ALONE, *jobs])
+    expected = alone["ends"]["0"]["state"]
+    for job, result in zip(jobs, found, strict=True):
+        assert not result["errors"], job
+        assert result["killed"] == sorted(map(int, job["deaths"])), job
+        assert {end["state"] for end in result["ends"].values()} == {expected}, job
+        assert len(result["ends"]) == 2 + job.get("returns", 0)
+        computed = {name: [tuple(one) for one in of] for name, of in result["computed"].items()}
+        assert set().union(*computed.values()) == SAMPLES, job
+        living = [one for name, of in computed.items() if name in result["ends"] for one in of]
+        assert len(living) == len(set(living)), "what a worker that lives has computed is not computed again"
+
+
+MISTAKES = """
+import torch
+from csaud.torch import recover
+
+def model(*layers):
+    return torch.nn.Sequential(torch.nn.Linear(2, 3), *layers)
+
+def sgd(module):
+    return torch.optim.SGD(module.parameters(), lr=0.1)
+
+def words(call):
+    try:
+        call()
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+
+def train(backward=1, overlap=True):
+    plain = model()
+    sharded = recover.ShardedOptimizer(plain.parameters(), torch.optim.SGD, lr=0.1)
+    with recover.start(2, plain, sharded, overlap=overlap, environ={}) as job:
+        for step in job.steps(2):
+            for _ in step:
+                for _ in range(backward):
+                    plain(torch.ones(2)).sum().backward()
+
+normal = model(torch.nn.BatchNorm1d(3))
+words(lambda: recover.start(2, normal, sgd(normal)))
+words(lambda: recover.start(2, model(), None))
+words(lambda: recover.start(2, model(), sgd(model())))
+half = model().to(torch.float8_e5m2)
+words(lambda: recover.start(2, half, sgd(half)))
+words(lambda: train(backward=2))
+words(train)
+alone = recover.ShardedOptimizer(model().parameters(), torch.optim.SGD, lr=0.1)
+words(alone.step)
+words(alone.state_dict)
+"""
+
+SAID = [
+    "ConfigError: recover: 1 (BatchNorm1d) keeps statistics of the microbatches that this worker computes",
+    "ConfigError: recover: optimizer is a NoneType: expected one of torch.optim",
+    "ConfigError: recover: the optimizer has a parameter that the model has not",
+    "ConfigError: recover: parameter 0.weight: gradients of torch.float8_e5m2 cannot be summed",
+    "ConfigError: recover: a microbatch has a second backward pass",
+    "ConfigError: recover: step 0 was left without the sharded optimizer's step()",
+    "ConfigError: recover: this optimizer has no job",
+    "ConfigError: recover: the state of a ShardedOptimizer is on several workers: none can save it",
+]
+
+
+def test_mistakes_are_named() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MISTAKES], env=environment(), capture_output=True, text=True, check=False
+    )
+    said = done.stdout.splitlines()
+    assert len(said) == len(SAID), done.stdout + done.stderr
+    for line, words in zip(said, SAID, strict=True):
+        assert line.startswith(words)
