@@ -191,6 +191,10 @@ bench-controller: build/.developed ## Measure the controller with 80 switches of
 bench-torch: build/.developed torch ## Measure the backend of torch.distributed beside gloo, in the same processes
 	@$(BIN)/python -m bench torch --out build/bench
 
+.PHONY: bench-recover
+bench-recover: build/.developed torch ## Measure training whose workers are killed beside checkpoints and restarts by torchrun
+	@$(BIN)/python -m bench recover --out build/bench
+
 .PHONY: p4
 p4: build/.installed ## Compile p4src and the programs of the switch's tests with p4c, where it is on PATH
 	@$(PYTHON) p4src/compile.py

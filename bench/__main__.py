@@ -1,4 +1,4 @@
-"""`python -m bench switch`, `host`, `simulator`, `torch`, `controller`: this project beside others."""
+"""`python -m bench switch`, `host`, `torch`, `recover` and more: this project beside others."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from bench import (
     machine,
     native,
     plot,
+    recover,
     simulator,
     tables,
     torch_backend,
@@ -146,6 +147,17 @@ def controller_(
 ) -> None:
     """Measure the controller at scale: entries a second beside p4runtime-shell, links, audits, memory."""
     controller_bench.command(console, out, only, quick)
+
+
+@app.command(name="recover")
+def recover_(
+    out: Annotated[Path, typer.Option(help="Folder for recover.json.")] = Path("build/bench"),
+    quick: Annotated[
+        bool, typer.Option(help="Few steps: does it run at all? The figures say nothing.")
+    ] = False,
+) -> None:
+    """Measure training whose workers are killed beside checkpoints and restarts by torchrun."""
+    recover.command(console, out, quick)
 
 
 def _peers(fast: str | None) -> list[Peer]:

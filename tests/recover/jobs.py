@@ -7,7 +7,7 @@ import os
 import sys
 from typing import Any
 
-from tests.hostlib.jobs import ROOT, Worker, free_port, loopback_address
+from tests.hostlib.jobs import PATIENCE, ROOT, Worker, free_port, loopback_address
 
 MODULE = "tests.recover.worker"
 
@@ -58,7 +58,7 @@ class Workers:
         found = []
         for rank, worker in enumerate(self.workers):
             if rank in doomed:
-                assert worker.process.wait(120) == -9
+                assert worker.process.wait(PATIENCE) == -9
             else:
                 found.append(worker.wait_for("trained"))
         for rank, worker in enumerate(self.workers):

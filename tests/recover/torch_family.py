@@ -1,9 +1,10 @@
 """Workers that train by PyTorch, forked from one process that has imported it:
 `python -m tests.recover.torch_family FOLDER JSON`, a line of JSON on stdout for each job.
 
-A job is {"world": 4, "sharded": true, "deaths": {"1": {"phase": "forward", "step": 1}}, "returns": 1}; its
-line {"ends": {worker: {"rank", "size", "state"}}, "killed": [...], "computed": [[step, number], ...],
-"errors": {...}}. A worker that returns is called by the next free number.
+A job is {"world": 4, "sharded": true, "deaths": {"1": {"phase": "forward", "step": 1}}, "returns": 1,
+"newcomer_at": 2}, where half of the workers die and rank 0 waits in step 2 for one that returns, which is
+called by the next free number. Its line is {"ends": {worker: {"rank", "size", "state"}}, "killed": [...],
+"computed": {worker: [[step, number], ...]}, "errors": {worker: ...}}.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ from typing import Any
 import torch
 from csaud.torch import recover
 
-from tests.hostlib.jobs import free_port, loopback_address
+from tests.hostlib.jobs import SLOWER, free_port, loopback_address
 from tests.recover.worker import Deaths
 
 MICROBATCHES, STEPS = 6, 4
@@ -45,10 +47,13 @@ def train(folder: Path, name: int, job_of: dict[str, Any]) -> dict[str, Any]:
         (folder / f"computed-{name}").open("a") as computed,
         recover.start(
             MICROBATCHES, model, optimizer, [scheduler], overlap=job_of.get("overlap", True),
-            bucket_bytes=64, timeout=30.0, watch=deaths.at, mode="udp", dead_after=1.0,
+            bucket_bytes=64, timeout=30.0 * SLOWER, watch=deaths.at, mode="udp", dead_after=1.0 * SLOWER,
         ) as job,
     ):  # fmt: skip
         for step in job.steps(STEPS):
+            if step.index == job_of.get("newcomer_at") and job.rank == 0:
+                while not job.comm.newcomers and job.size <= job_of["world"] // 2:
+                    time.sleep(0.01)
             for number in step:
                 print(json.dumps([step.index, number]), file=computed, flush=True)
                 inputs = torch.randn(8, 16)

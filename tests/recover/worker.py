@@ -17,6 +17,8 @@ import csaud
 import numpy as np
 from csaud import recover
 
+from tests.hostlib.jobs import SLOWER
+
 COLUMNS, ROWS = 57, 33
 
 
@@ -50,8 +52,8 @@ def train(arguments: dict[str, Any]) -> None:
     parameters = [weights, bias]
     with recover.start(
         microbatches, parameters, momenta, in_order=arguments.get("in_order", True),
-        doors=arguments.get("join", ""), bucket_bytes=64, timeout=30.0, watch=deaths.at,
-        mode="udp", dead_after=arguments.get("dead_after", 1.0),
+        doors=arguments.get("join", ""), bucket_bytes=64, timeout=30.0 * SLOWER, watch=deaths.at,
+        mode="udp", dead_after=1.0 * SLOWER,
     ) as job:  # fmt: skip
         tell("door", door=job.comm.door)
         for step in job.steps(steps):

@@ -1,0 +1,220 @@
+"""Training whose workers are killed: csaud.torch.recover beside checkpoints and restarts by torchrun, under
+the same failures."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from bench import machine, native
+from bench.recover_model import of_recovery, of_restarts, young_daly
+from bench.results import Result, result, save, show
+
+_PEER = "torchrun, checkpoints"
+_WORKERS = 4
+_WHOLE = {
+    "microbatches": 16,
+    "steps": 600,
+    "width": 512,
+    "dead_after": 0.5,
+    "timeout": 10.0,
+    "every": 1 << 30,
+}
+_QUICK = {**_WHOLE, "steps": 40, "width": 64}
+_BETWEEN_S = 10.0  # s between two failures, in the mean
+_PATIENCE_S = 1800
+_MODELLED_H = (0.5, 3.0)  # hours between two failures of one worker, modelled
+
+
+@dataclass
+class Run:
+    """What the workers of a job told, and when some were killed.
+
+    Attributes:
+        events: by kind, (process, number, time).
+        deaths: times at which workers were killed.
+    """
+
+    events: dict[str, list[tuple[str, float, float]]]
+    deaths: list[float]
+
+    @property
+    def wall_s(self) -> float:
+        """From the first step's begin to the last one's end."""
+        ends = [at for _, _, at in self.events["end"]]
+        return max(ends) - min(at for _, _, at in self.events["begin"])
+
+    @property
+    def steps(self) -> int:
+        """That were made, once each."""
+        return len({number for _, number, _ in self.events["end"]})
+
+    def rate(self) -> float:
+        """Steps a second that count."""
+        return self.steps / self.wall_s
+
+    def lost(self, microbatches: int) -> float:
+        """Microbatches that were computed more often than once, as a share of those needed."""
+        return len(self.events["microbatch"]) / (self.steps * microbatches) - 1
+
+    def next_steps(self) -> list[float]:
+        """Seconds from each death until a step has ended that began after it; deaths after the last step's
+        begin are left out."""
+        begun = {(who, number): at for who, number, at in self.events["begin"]}
+        spans = [(begun[who, number], at) for who, number, at in self.events["end"] if (who, number) in begun]
+        found = []
+        for death in self.deaths:
+            if after := [end for begin, end in spans if begin > death]:
+                found.append(min(after) - death)
+        return found
+
+    def step_s(self) -> float:
+        """Of an undisturbed step, median."""
+        begun = {(who, number): at for who, number, at in self.events["begin"]}
+        return median(at - begun[who, number] for who, number, at in self.events["end"])
+
+
+def command(console: Console, out: Path, quick: bool) -> None:
+    """Measure, show and save; exit status 1 where that cannot be."""
+    if importlib.util.find_spec("torch") is None:
+        console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
+        raise typer.Exit(1)
+    circumstances = machine.describe()
+    case: dict[str, Any] = dict(_QUICK if quick else _WHOLE)
+    between = 3.0 if quick else _BETWEEN_S
+    calm = _run("restart", {**case, "steps": 20, "every": 5}, 0, None, console)
+    checkpoint_s = median(number for _, number, _ in calm.events["checkpoint"])
+    step_s = calm.step_s()
+    case["every"] = max(1, round(young_daly(checkpoint_s, between) / step_s))
+    runs = {how: _run(how, case, seed, between, console) for seed, how in ((1, "recover"), (1, "restart"))}
+    circumstances |= {
+        "job": f"{_WORKERS} workers, {case['microbatches']} microbatches a step, {case['steps']} steps; "
+        f"a failure each {between:g} s in the mean, the same times for both; workers return",
+        "checkpoints": f"each {case['every']} steps (Young/Daly), {checkpoint_s * 1e3:.0f} ms each",
+        "deaths": ", ".join(f"{how}: {len(run.deaths)}" for how, run in runs.items()),
+        "model": "rows of 512 workers are computed from the recovery, restart and checkpoint measured here",
+    }
+    rows = rows_of(runs["recover"], runs["restart"], case["microbatches"], checkpoint_s)
+    show(rows, console, circumstances, "Training under failures")
+    save(rows, circumstances, out / "recover.json")
+    console.print(f"{out / 'recover.json'}")
+
+
+def rows_of(ours: Run, theirs: Run, microbatches: int, checkpoint_s: float) -> list[Result]:
+    """Figures beside those of checkpoints and restarts."""
+    next_ours, next_theirs = sorted(ours.next_steps()), sorted(theirs.next_steps())
+    rows = [
+        result(
+            "effective throughput", ours.rate(), "steps/s",
+            peer=_PEER, peer_value=theirs.rate(), bound="at least", limit=3,
+        ),
+        result(
+            "work done again", ours.lost(microbatches), "share",
+            peer=_PEER, peer_value=theirs.lost(microbatches),
+        ),
+    ]  # fmt: skip
+    if next_ours and next_theirs:
+        rows += [
+            result("death to the end of the next step, p50", median(next_ours), "s", peer=_PEER,
+                   peer_value=median(next_theirs)),
+            result("death to the end of the next step, p99", _p99(next_ours), "s", bound="at most", limit=2),
+            result("death to the end of the next step, p99, torchrun", _p99(next_theirs), "s"),
+        ]  # fmt: skip
+        for hours in _MODELLED_H:
+            between = hours * 3600 / 512
+            rows.append(
+                result(
+                    f"model: useful time of 512 workers, each fails in {hours:g} h",
+                    of_recovery(median(next_ours), between), "share", peer=_PEER,
+                    peer_value=of_restarts(checkpoint_s, median(next_theirs), between),
+                )
+            )  # fmt: skip
+    return rows
+
+
+def _p99(ordered: list[float]) -> float:
+    return ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
+
+
+def _run(how: str, case: dict[str, Any], seed: int, between: float | None, console: Console) -> Run:
+    worker = str(native.ROOT / "bench/recover_worker.py")
+    with tempfile.TemporaryDirectory(prefix="csaud-bench-") as name:
+        folder = Path(name)
+        program = [worker, how, name, json.dumps(case)]
+        argv = (
+            [sys.executable, "-m", "csaud", "recover", "-n", str(_WORKERS), "--returns", "10000", "--",
+             sys.executable, *program]
+            if how == "recover"
+            else [sys.executable, "-m", "torch.distributed.run", "--standalone",
+                  f"--nproc-per-node={_WORKERS}", "--max-restarts=10000", "--monitor-interval=0.1", *program]
+        )  # fmt: skip
+        # without the variable restarted workers hang at torchrun's store
+        environ = {**os.environ, "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+        with (folder / "said").open("w") as said:
+            process = subprocess.Popen(argv, env=environ, stdout=said, stderr=said, start_new_session=True)
+            try:
+                deaths = _kill(process, folder, random.Random(seed), between)
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+        if process.returncode != 0:
+            console.print(f"bench: {how}: {(folder / 'said').read_text()[-2000:]}", style="red", markup=False)
+            raise typer.Exit(1)
+        return Run(_events(folder), deaths)
+
+
+def _kill(
+    process: subprocess.Popen[bytes], folder: Path, drawn: random.Random, between: float | None
+) -> list[float]:
+    """Kill a worker at times that are drawn, from the first step on, until the job has ended."""
+    deaths: list[float] = []
+    limit = time.monotonic() + _PATIENCE_S
+    due: float | None = None
+    while process.poll() is None and time.monotonic() < limit:
+        time.sleep(0.02)
+        if between is None:
+            continue
+        if due is None:
+            if any("end" in path.read_text() for path in folder.glob("*.log")):
+                due = time.monotonic() + drawn.expovariate(1 / between)
+        elif time.monotonic() >= due:
+            place = drawn.random()
+            due += drawn.expovariate(1 / between)
+            if alive := [int(path.stem) for path in sorted(folder.glob("*.log")) if _lives(int(path.stem))]:
+                os.kill(alive[int(place * len(alive))], signal.SIGKILL)
+                deaths.append(time.monotonic())
+    return deaths
+
+
+def _lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"
+
+
+def _events(folder: Path) -> dict[str, list[tuple[str, float, float]]]:
+    found: dict[str, list[tuple[str, float, float]]] = defaultdict(list)
+    for path in folder.glob("*.log"):
+        for line in path.read_text().splitlines():
+            fields = line.split()
+            if len(fields) == 3:  # a worker that was killed may have begun one
+                found[fields[0]].append((path.stem, float(fields[1]), float(fields[2])))
+    return found
