@@ -25,7 +25,7 @@ with recover.start(MICROBATCHES, model, optimizer, dead_after=1.0) as job:
     rank = int(os.environ.get("RANK", -1))  # at the start; one that returns has none
     for step in job.steps(STEPS):
         losses = []
-        for number in step:  # those of this worker; more of them when another one dies
+        for _ in step:  # microbatches of this worker; more of them when another one dies
             if 0 < rank <= deaths and step.index == 10 * rank:
                 os.kill(os.getpid(), signal.SIGKILL)
             inputs = torch.randn(128, 64)  # the same whoever computes this microbatch: see `seed`

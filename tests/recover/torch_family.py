@@ -1,9 +1,9 @@
 """Workers that train by PyTorch, forked from one process that has imported it:
 `python -m tests.recover.torch_family FOLDER JSON`, a line of JSON on stdout for each job.
 
-A job is {"world": 4, "sharded": true, "deaths": {"1": {"phase": "forward", "step": 1}}, "returns": 1,
-"newcomer_at": 2}, where half of the workers die and rank 0 waits in step 2 for one that returns, which is
-called by the next free number. Its line is {"ends": {worker: {"rank", "size", "state"}}, "killed": [...],
+A job is {"world": 4, "sharded": true, "deaths": {"1": {"phase": "forward", "step": 1}}, "newcomer_at": 2}:
+half of the workers die, and rank 0 waits in step 2 for one that returns, which is called by the next free
+number. Its line is {"ends": {worker: {"rank", "size", "state"}}, "killed": [...],
 "computed": {worker: [[step, number], ...]}, "errors": {worker: ...}}.
 """
 
@@ -95,7 +95,7 @@ def run(folder: Path, job: dict[str, Any]) -> dict[str, Any]:
         fork(folder, rank, job, {**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)}): rank
         for rank in range(world)
     }
-    killed, names, returns = [], world, job.get("returns", 0)
+    killed, names, returns = [], world, int("newcomer_at" in job)
     while workers:
         child, status = os.wait()
         name = workers.pop(child)
