@@ -16,7 +16,7 @@ from csaud_controller.control.client import ControlError
 from rich.console import Console
 
 from bench import host_collectives, host_core, host_fabric, host_pair, host_state, machine, native
-from bench.host_peers import Effort
+from bench.host_peers import PEERS, Effort, installed
 from bench.host_rig import HostRigError
 from bench.results import Result, save, show
 
@@ -69,7 +69,7 @@ def command(
         native.build(host_core.PROGRAM, part="hostlib/native")
         with machine.priority():
             results = _measure(parts, extent, torch, circumstances, console)
-    except (machine.MachineError, native.NativeError) as error:
+    except (machine.MachineError, native.NativeError, HostRigError) as error:
         console.print(f"bench: {error}", style="red", markup=False)
         raise typer.Exit(1) from None
     show(results, console, circumstances, title="Host library")
@@ -96,7 +96,9 @@ def _measure(
         console.print(f"bench: {text}", style="yellow", markup=False)
         circumstances[f"failed: {text.split(':')[0]}"] = text
 
-    left_out = []
+    left_out = [f"{peer.name} (Debian: {peer.package})" for peer in PEERS if not installed(peer)]
+    if shutil.which("valgrind") is None:
+        left_out.append("instructions (Debian: valgrind)")
     if host_collectives.torch_python(install=torch) is None:
         left_out.append("gloo (PyTorch: make bench-host TORCH=1 installs it into build/torch-venv)")
     if not (shutil.which("mpicc") and shutil.which("mpirun")):

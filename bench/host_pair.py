@@ -1,12 +1,15 @@
-"""CSA-UD and its peers on one veth pair, in turns: goodput, round trip, goodput under loss. Medians."""
+"""CSA-UD and its peers on one veth pair, in turns: goodput, round trip, goodput under loss. Medians.
+
+A peer that is not installed has no rows; what is then compared with nobody has a row of its own.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from statistics import median
 
-from bench.host_peers import IPERF3, OFI_RXD, OFI_TCP, CsaUd, Effort, Iperf3, Libfabric
+from bench.host_peers import IPERF3, OFI_RXD, OFI_TCP, PEERS, CsaUd, Effort, Iperf3, Libfabric, installed
 from bench.host_rig import HostRigError, Pair
 from bench.results import Result, result
 
@@ -35,30 +38,29 @@ def goodput(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) -> li
         ("AF_XDP, no offloads", xdp.goodput, False),
         ("UDP, no offloads", plain.goodput, False),
         ("raw sockets, no offloads", raw.goodput, False),
-        (OFI_RXD.name, OFI_RXD.goodput, True),
-        (OFI_TCP.name, OFI_TCP.goodput, True),
-        (no_offloads, IPERF3.goodput, False),
-        ("iperf3 TCP", IPERF3.goodput, True),
     ]
+    for ofi in filter(installed, (OFI_RXD, OFI_TCP)):
+        ways.append((ofi.name, ofi.goodput, True))
+    if installed(IPERF3):
+        ways += [(no_offloads, IPERF3.goodput, False), ("iperf3 TCP", IPERF3.goodput, True)]
     found = _alternate(cores, rounds, MESSAGE, effort, ways, say)
     forms = [name for name in ("UDP", "AF_XDP, no offloads") if found[name]]
     best = max(forms, key=lambda name: median(found[name]), default="UDP")
     rows = []
     for form in ("UDP", "AF_XDP, no offloads"):
-        for peer, limit in ((OFI_RXD.name, 5.0), (OFI_TCP.name, 1.0), ("iperf3 TCP", 1.0)):
-            rows.append(_row(f"goodput, 1 MB messages, {form}", found[form], "MB/s", peer, found[peer],
-                             limit if form == best else None))  # fmt: skip
-    for peer in (OFI_RXD.name, OFI_TCP.name):
-        rows.append(_row("goodput, 1 MB there and back in turns, UDP", found["in turns"], "MB/s", peer,
-                         found[peer], None))  # fmt: skip
+        limits: dict[str, float | None] = {OFI_RXD.name: 5.0, OFI_TCP.name: 1.0, "iperf3 TCP": 1.0}
+        if form != best:
+            limits = dict.fromkeys(limits)
+        rows += _rows(f"goodput, 1 MB messages, {form}", form, limits, found)
+    both = dict.fromkeys((OFI_RXD.name, OFI_TCP.name))
+    rows += _rows("goodput, 1 MB there and back in turns, UDP", "in turns", both, found)
     for form, bound in (
         ("AF_XDP, no offloads", 1.2),
         ("UDP, no offloads", None),
         ("raw sockets, no offloads", None),
     ):
-        rows.append(_row(f"goodput, 1 MB messages, {form}", found[form], "MB/s", no_offloads,
-                         found[no_offloads], bound))  # fmt: skip
-    return rows
+        rows += _rows(f"goodput, 1 MB messages, {form}", form, {no_offloads: bound}, found)
+    return list({(row.name, row.peer): row for row in rows}.values())
 
 
 def round_trip(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) -> list[Result]:
@@ -70,8 +72,7 @@ def round_trip(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) ->
     }
     ways: list[_Way] = [
         *((name, form.round_trip, True) for name, form in forms.items()),
-        (OFI_RXD.name, OFI_RXD.round_trip, True),
-        (OFI_TCP.name, OFI_TCP.round_trip, True),
+        *((ofi.name, ofi.round_trip, True) for ofi in (OFI_RXD, OFI_TCP) if installed(ofi)),
     ]
     found = _alternate(cores, rounds, SMALL, effort, ways, say)
     us = {name: median(values) for name, values in found.items() if values}
@@ -79,6 +80,8 @@ def round_trip(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) ->
     rows = []
     for place, (value, name) in enumerate(ours):
         row = (f"round trip, 64 B, {name}", value, "us")
+        if OFI_RXD.name not in us and OFI_TCP.name not in us:
+            rows.append(result(*row))
         if OFI_RXD.name in us:
             peer = us[OFI_RXD.name]
             if place == 0:
@@ -95,7 +98,7 @@ def under_loss(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) ->
     since otherwise a lost frame would be fifteen packets.
     """
     ours = CsaUd("CSA-UD", mode="udp", segmentation="off", window=WINDOW)
-    contenders: list[CsaUd | Libfabric | Iperf3] = [ours, OFI_RXD, OFI_TCP, IPERF3]
+    contenders: list[CsaUd | Libfabric | Iperf3] = [ours, *(peer for peer in PEERS if installed(peer))]
     found: dict[tuple[str, bool], list[float]] = defaultdict(list)
     with Pair(cores) as pair:
         pair.offloads(False)
@@ -111,7 +114,7 @@ def under_loss(cores: tuple[int, int], rounds: int, effort: Effort, say: Say) ->
         if not lossy_values or not clean:
             continue
         name = f"goodput at 1 % loss, {'CSA-UD' if one is ours else one.name}"
-        rows.append(_row(name, lossy_values, "MB/s", "without loss", clean, 0.9 if one is ours else None))
+        rows.append(_row(name, lossy_values, "without loss", clean, 0.9 if one is ours else None))
     return rows
 
 
@@ -135,11 +138,22 @@ def _attempt(into: list[float], say: Say, name: str, measure: Callable[[], float
         say(f"{name}: {error}")
 
 
-def _row(
-    name: str, values: list[float], unit: str, peer: str, peer_values: list[float], limit: float | None
-) -> Result:
-    ours = median(values) / 1e6 if values else 0.0
-    theirs = median(peer_values) / 1e6 if peer_values else None
+def _rows(
+    name: str, way: str, limits: Mapping[str, float | None], found: Mapping[str, list[float]]
+) -> list[Result]:
+    """A way beside each peer that was measured, at least `limits` times as fast where that is wanted; by
+    itself where none was.
+    """
+    if not found[way]:
+        return []
+    beside = [(peer, limit) for peer, limit in limits.items() if found.get(peer)]
+    if not beside:
+        return [result(name, median(found[way]) / 1e6, "MB/s")]
+    return [_row(name, found[way], peer, found[peer], limit) for peer, limit in beside]
+
+
+def _row(name: str, values: list[float], peer: str, peer_values: list[float], limit: float | None) -> Result:
+    ours, theirs = median(values) / 1e6, median(peer_values) / 1e6
     if limit is None:
-        return result(name, ours, unit, peer=peer, peer_value=theirs)
-    return result(name, ours, unit, peer=peer, peer_value=theirs, bound="at least", limit=limit)
+        return result(name, ours, "MB/s", peer=peer, peer_value=theirs)
+    return result(name, ours, "MB/s", peer=peer, peer_value=theirs, bound="at least", limit=limit)

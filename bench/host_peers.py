@@ -6,6 +6,7 @@ A measurement is goodput in bytes/s, or a round trip in microseconds.
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.host_rig import ADDRESSES, HostRigError, Pair, end, need
+from bench.host_rig import ADDRESSES, HostRigError, Pair, end
 
 _PORT = 29500
 _START_LIMIT_S = 10.0
@@ -67,6 +68,8 @@ class CsaUd:
 class Libfabric:
     """`fi_pingpong` with one of libfabric's providers: messages go there and back, one at a time."""
 
+    program, package = "fi_pingpong", "libfabric-bin"
+
     def __init__(self, name: str, provider: str, endpoint: str) -> None:
         self.name = name
         self._words = ["-p", provider, "-e", endpoint]
@@ -79,7 +82,6 @@ class Libfabric:
 
     def _transfer_us(self, pair: Pair, size: int, iterations: int) -> float:
         """Half of a round trip."""
-        need("fi_pingpong", "libfabric-bin")
         words = [*self._words, "-I", str(iterations), "-S", str(size)]
         server = pair.start(0, ["fi_pingpong", *words])
         try:
@@ -106,11 +108,12 @@ class Libfabric:
 class Iperf3:
     """One TCP stream."""
 
+    program, package = "iperf3", "iperf3"
+
     def __init__(self, name: str) -> None:
         self.name = name
 
     def goodput(self, pair: Pair, size: int, effort: Effort) -> float:
-        need("iperf3", "iperf3")
         server = pair.start(0, ["iperf3", "-s", "-1", "--forceflush"])
         try:
             assert server.stdout is not None
@@ -127,3 +130,9 @@ class Iperf3:
 OFI_RXD = Libfabric("libfabric udp;ofi_rxd", "udp;ofi_rxd", "rdm")
 OFI_TCP = Libfabric("libfabric tcp", "tcp", "msg")
 IPERF3 = Iperf3("iperf3")
+PEERS = (OFI_RXD, OFI_TCP, IPERF3)
+
+
+def installed(peer: Libfabric | Iperf3) -> bool:
+    """Who is not has no rows."""
+    return shutil.which(peer.program) is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -152,12 +151,6 @@ def first_output(name: str, processes: Iterable[subprocess.Popen[str]]) -> str:
         if process.returncode != 0:
             raise HostRigError(f"{name}: {errors.strip()[-300:]}")
     return told[0][0]
-
-
-def need(program: str, package: str) -> None:
-    """HostRigError naming the Debian package where a program is missing."""
-    if shutil.which(program) is None:
-        raise HostRigError(f"{program} is missing: apt-get install {package}, or make bench-host does")
 
 
 def _lossy(probability: float) -> str:
