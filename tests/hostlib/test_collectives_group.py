@@ -62,7 +62,7 @@ def test_all_reduce_of_every_kind(op: str, name: str, algorithm: str) -> None:
         assert_bit_equal(results[0], np.asarray(expected, dtype=dtype))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     size=st.integers(1, 9),
     count=st.integers(0, 70),

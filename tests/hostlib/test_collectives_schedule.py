@@ -42,7 +42,7 @@ def all_reduce_everywhere(size: int, count: int, longest: int, dtype: str, seed:
     return arrays
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     size=st.integers(1, 8),
     count=st.integers(0, 70),

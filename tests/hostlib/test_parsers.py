@@ -30,7 +30,7 @@ tables = table_to_json(make_table([Card(rank, f"10.0.0.{rank}", 7, 4096, "raw") 
 
 
 @seed(1)
-@settings(database=None, deadline=None, max_examples=300)
+@settings(database=None, max_examples=300)
 @given(st.lists(st.binary(max_size=40)))
 def test_any_bytes_are_frames_or_refused(pieces: list[bytes]) -> None:
     reader = FrameReader(limit=1000)
@@ -42,7 +42,7 @@ def test_any_bytes_are_frames_or_refused(pieces: list[bytes]) -> None:
 
 
 @seed(2)
-@settings(database=None, deadline=None, max_examples=300)
+@settings(database=None, max_examples=300)
 @given(st.dictionaries(st.text(max_size=8), values, max_size=4), st.lists(st.integers(0, 400)))
 def test_messages_survive_any_cut(message: dict[str, Any], cuts: list[int]) -> None:
     reader, data = FrameReader(), encode(message)
@@ -105,7 +105,7 @@ def test_a_refusal_that_names_nobody_is_still_a_refusal(missing: Any) -> None:
 
 
 @seed(3)
-@settings(database=None, deadline=None, max_examples=500)
+@settings(database=None, max_examples=500)
 @given(st.sampled_from(["cards", "epoch", "qkey", "mtu", "rank", "ipv4", "qpn", "mode"]), values)
 def test_a_table_with_anything_in_it_is_read_or_refused(field: str, value: Any) -> None:
     message = json.loads(json.dumps(tables))
@@ -134,7 +134,7 @@ class Told:
 
 
 @seed(5)
-@settings(database=None, deadline=None, max_examples=300)
+@settings(database=None, max_examples=300)
 @given(
     st.lists(
         st.binary(max_size=60)
@@ -185,7 +185,7 @@ answers = st.one_of(
 
 
 @seed(4)
-@settings(database=None, deadline=None, max_examples=500)
+@settings(database=None, max_examples=500)
 @given(st.lists(st.binary(max_size=60) | answers.map(lambda answer: json.dumps(answer).encode()), max_size=4))
 def test_an_answer_of_the_controller_is_obeyed_or_changes_nothing(lines: list[bytes]) -> None:
     paths = Paths()

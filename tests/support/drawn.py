@@ -19,7 +19,6 @@ def drawn(
     @seed(batch)
     @settings(
         max_examples=count,
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
         print_blob=False,
