@@ -45,6 +45,8 @@ def measured_pps(target: P4Target, place: Place, console: Console) -> int:
     with running(fabric, target, intent, place) as up:
         sink = _start(up.net["h2"], "sink")
         try:
+            assert sink.stdout is not None
+            sink.stdout.readline()  # before it holds its port, h2 refuses packets and ends the source
             pps = _FIRST_PPS
             while pps <= _MOST_PPS and _holds(up.fabric, up.net, pps):
                 held = pps
