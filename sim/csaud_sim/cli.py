@@ -23,6 +23,14 @@ _EXTRA = {"pyarrow", "matplotlib", "jinja2", "markupsafe"}
 _NATIVE = "csaud_sim._core"
 """Every wheel has it; `make build` leaves it out."""
 _ANCHORS = Path("build/sim/anchors")
+Anchors = Annotated[
+    Path | None,
+    typer.Option(
+        help="What `csaud sim anchors` found: baselines that missed theirs are marked. Default: "
+        f"{_ANCHORS}, where it is there; without, all are.",
+        show_default=False,
+    ),
+]
 
 AsJson = Annotated[
     bool, typer.Option("--json", help="JSON for programs on stdout; words for people go to stderr.")
@@ -104,14 +112,7 @@ def report(
         bool,
         typer.Option("--claim", help="Say against which baselines the claim is reproduced, by its rule."),
     ] = False,
-    anchors: Annotated[
-        Path | None,
-        typer.Option(
-            help="What `csaud sim anchors` found: baselines that missed theirs are marked. Default: "
-            f"{_ANCHORS}, where it is there; without, all are.",
-            show_default=False,
-        ),
-    ] = None,
+    anchors: Anchors = None,
     as_json: AsJson = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
@@ -173,12 +174,13 @@ def reproduce(
     out: Annotated[
         Path | None, typer.Option(help="Folder; default: build/reproduce/full, or build/reproduce/quick.")
     ] = None,
+    anchors: Anchors = None,
     as_json: AsJson = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
     """The claim: CSA-UD beside every baseline, what its parts are worth, one page with verdicts. Runs that
     are there are not done again. Exit status 0 when all runs are there, whatever the verdict."""
-    _exit(lambda: _reproduce(quick, only or [], jobs, out, as_json), debug)
+    _exit(lambda: _reproduce(quick, only or [], jobs, out, anchors, as_json), debug)
 
 
 def _exit(work: Callable[[], bool], debug: bool) -> None:
@@ -232,8 +234,7 @@ def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path |
 def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_json: bool) -> bool:
     from rich.console import Console
 
-    from csaud_sim.anchors.standing import read_doubts
-    from csaud_sim.experiment.baselines import NOT_HELD, footnotes
+    from csaud_sim.experiment.baselines import footnotes
     from csaud_sim.experiment.claim import verdicts
     from csaud_sim.experiment.comparison import compare, figures_of, load_runs, told
     from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
@@ -241,7 +242,7 @@ def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_js
     runs = load_runs(folder)
     if against and against not in runs:
         raise RunError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
-    doubts = read_doubts(anchors or _ANCHORS) if anchors or _ANCHORS.exists() else NOT_HELD
+    doubts = _doubts(anchors)
     figures = [figures_of(setting, those, doubts) for setting, those in runs.items()]
     base = next((each for each in figures if each.setting == against), None)
     reductions = [compare(each, base) for each in figures if base is not None and each is not base]
@@ -263,12 +264,23 @@ def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_js
     return True
 
 
-def _reproduce(quick: bool, only: list[str], jobs: int, out: Path | None, as_json: bool) -> bool:
+def _doubts(anchors: Path | None) -> Mapping[str, str]:
+    """Of each baseline that was held to its anchors, before hours are spent on runs beside it."""
+    from csaud_sim.anchors.standing import read_doubts
+    from csaud_sim.experiment.baselines import NOT_HELD
+
+    return read_doubts(anchors or _ANCHORS) if anchors or _ANCHORS.exists() else NOT_HELD
+
+
+def _reproduce(
+    quick: bool, only: list[str], jobs: int, out: Path | None, anchors: Path | None, as_json: bool
+) -> bool:
     from rich.console import Console
 
     from csaud_sim.experiment.sweep_report import print_verdicts
     from csaud_sim.reproduction.run import Reproduction, chosen
 
+    doubts = _doubts(anchors)
     folder = out or Path("build/reproduce", "quick" if quick else "full")
     reproduction = Reproduction(chosen(only, quick), quick, folder)
     console = Console(highlight=False, stderr=as_json)
@@ -277,7 +289,7 @@ def _reproduce(quick: bool, only: list[str], jobs: int, out: Path | None, as_jso
         typer.echo(f"csaud: {text}", err=True)
     if failed:
         return False
-    page, found = reproduction.write()
+    page, found = reproduction.write(doubts)
     if found:
         print_verdicts(found, console)
     console.print(f"report: {page}", markup=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from csaud_runs.errors import RunError
 
+from csaud_sim.experiment.baselines import NOT_HELD, Doubts
 from csaud_sim.experiment.claim import Verdict, verdicts
 from csaud_sim.experiment.comparison import figures_of
 from csaud_sim.experiment.page import Section, render, section_of
@@ -36,17 +37,17 @@ class Reproduction:
         tasks = [task for those in self.tasks().values() for task in those]
         return run_all(sorted(tasks, key=_turn), self.out, jobs, say)
 
-    def write(self) -> tuple[Path, list[Verdict]]:
+    def write(self, doubts: Doubts = NOT_HELD) -> tuple[Path, list[Verdict]]:
         """report.html in `out`, and the tables of each part in a folder of its own; the page's path, and the
-        verdicts with which the claim stands or falls."""
+        verdicts with which the claim stands or falls. Baselines are marked as `doubts` say."""
         sections: dict[str, Section] = {}
         decisive: list[Verdict] = []
         for part, tasks in zip(self.parts, self.tasks().values(), strict=True):
             runs = _runs(tasks, self.out)
-            figures = [figures_of(setting, those) for setting, those in runs.items()]
+            figures = [figures_of(setting, those, doubts) for setting, those in runs.items()]
             folder = self.out / part.name
             write_tables(folder, runs, figures)
-            found = verdicts(runs) if part.verdict != "none" else []
+            found = verdicts(runs, doubts) if part.verdict != "none" else []
             if part.verdict == "claim":
                 decisive += found
             sections[part.name] = section_of(folder, runs, figures, (), found, part.verdict == "claim")
