@@ -125,7 +125,7 @@ CASES = [
     # Not CSA
     Case("wrong magic", "rx_bad_magic", patched(WHOLE, CSA, 0)),
     Case("another version", "rx_bad_magic", patched(WHOLE, CSA + 1, 0xA2)),
-    Case("unknown type 10", "rx_bad_magic", patched(WHOLE, CSA + 2, 10)),
+    Case("unknown type 11", "rx_bad_magic", patched(WHOLE, CSA + 2, 11)),
     Case("unknown type 255", "rx_bad_magic", patched(WHOLE, CSA + 2, 255)),
     Case("RC SEND ONLY", "rx_bad_magic", patched(WHOLE, BTH, 0x04)),
     Case("LOSS to the RoCE port, not TRIMMED", "rx_bad_magic", packet(replace(LOSS_HEADER, flags=0))),

@@ -310,10 +310,11 @@ class Job {
     static std::uint64_t accounted(const csaud::Endpoint& endpoint) {
         const csaud::Stats& s = endpoint.stats();
         CSAUD_EXPECT(s.rx_loss_notices == s.rx_loss_trimmed + s.rx_loss_bounced);
-        CSAUD_EXPECT(s.rx_ecn <= s.rx_data + s.rx_bad_index);  // early data may prove wrong later
-        return s.rx_data + s.rx_control + s.rx_loss_notices + s.rx_loss_repeats + s.rx_bad_length +
-               s.rx_bad_icrc + s.rx_bad_magic + s.rx_bad_qkey + s.rx_bad_qpn + s.rx_stale_epoch +
-               s.rx_bad_source + s.rx_bad_auth + s.rx_bad_index + s.rx_bad_loss;
+        CSAUD_EXPECT(s.rx_ecn <=
+                     s.rx_data + s.rx_parity + s.rx_bad_index);  // early data may prove wrong later
+        return s.rx_data + s.rx_parity + s.rx_control + s.rx_loss_notices + s.rx_loss_repeats +
+               s.rx_bad_length + s.rx_bad_icrc + s.rx_bad_magic + s.rx_bad_qkey + s.rx_bad_qpn +
+               s.rx_stale_epoch + s.rx_bad_source + s.rx_bad_auth + s.rx_bad_index + s.rx_bad_loss;
     }
 
     void settle(std::uint16_t number) {
