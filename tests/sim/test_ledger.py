@@ -49,12 +49,14 @@ def test_each_loss_is_followed_to_the_copy_that_arrives(losses: dict[str, Any]) 
     assert 0 < totals["recovery_p50_us"] <= totals["recovery_p99_us"]
 
 
-def test_what_is_cut_is_a_loss_and_its_recovery_is_measured() -> None:
+@pytest.mark.parametrize("signal", ["trim", "bounce", "both"])
+def test_what_is_cut_is_a_loss_and_its_recovery_is_measured(signal: str) -> None:
     incast = {"pattern": "incast", "senders": 3, "to": "h1", "sizes": 200_000, "flows": 30, "load": 0.9}
-    found = run(collectives=None, traffic=incast, policy={"limits": {"trim_at": 4}})
-    assert found.totals["trimmed"] > 50
-    assert found.totals["told"] == found.totals["trimmed"] == lost(found)
-    assert 0 < found.totals["recovered"] <= found.totals["trimmed"]
+    policy = {"limits": {"trim_at": 4}, "loss_signal": signal}
+    found = run(collectives=None, traffic=incast, policy=policy)
+    assert lost(found) > 50
+    assert found.totals["trimmed"] == (0 if signal == "bounce" else lost(found))
+    assert 0.5 * lost(found) < found.totals["recovered"] <= lost(found)
     assert found.totals["spurious_bytes"] == 0
 
 

@@ -38,25 +38,31 @@ void Copies::holds(const MemoryUse& memory) {
     figures_.reassembly_bytes = std::max(figures_.reassembly_bytes, bytes);
 }
 
-void Copies::note(const wire::Decoded& copy, Nanos now) {
-    Losses& losses = losses_[key_of(copy)];
-    losses.attempts |= bit_of(copy.csa.attempt);
-    if (copy.csa.attempt == 0 && losses.first < 0) losses.first = now;
+void Copies::note(const Key& key, unsigned attempt, Nanos now) {
+    Losses& losses = losses_[key];
+    losses.attempts |= bit_of(attempt);
+    if (attempt == 0 && losses.first < 0) losses.first = now;
 }
 
 void Copies::lost(FrameBytes frame, Nanos now) {
     if (csa_type(frame) != wire::Type::data) return;
     const auto copy = csa_headers(frame);
     if (!copy) return;
-    note(*copy, now);
+    note(key_of(*copy), copy->csa.attempt, now);
     if (oracle_ != nullptr) oracle_->lost(*copy, now);
 }
 
-// A LOSS that goes back to the sender is of a copy that was dropped, or of which another LOSS goes on.
-void Copies::told(FrameBytes frame, Nanos now) {
+// A LOSS on its way to the receiver is of a copy that was cut. One to the sender, with the addresses swapped,
+// may be answered while another one goes on, so that only where it is made is it of news.
+void Copies::told(FrameBytes frame, bool made_here, Nanos now) {
     const auto loss = csa_headers(frame);
     if (!loss || loss->csa.name.src_rank >= addresses_.size()) return;
-    if (loss->route.dst_ipv4 != addresses_[loss->csa.name.src_rank]) note(*loss, now);
+    Key key = key_of(*loss);
+    if (key.dst_ipv4 == addresses_[loss->csa.name.src_rank]) {
+        if (!made_here) return;
+        key.dst_ipv4 = loss->route.src_ipv4;
+    }
+    note(key, loss->csa.attempt, now);
 }
 
 }  // namespace csaud::sim

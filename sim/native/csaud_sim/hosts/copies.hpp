@@ -38,7 +38,7 @@ class Copies final : public Watch {
 
     // --- Watch
     void lost(FrameBytes frame, Nanos now) override;
-    void told(FrameBytes frame, Nanos now) override;
+    void told(FrameBytes frame, bool made_here, Nanos now) override;
 
     const CopyFigures& figures() const { return figures_; }
     // Of each packet whose first copy was lost: from then until a copy arrived, in the order of arrivals.
@@ -65,7 +65,7 @@ class Copies final : public Watch {
     static std::uint64_t bit_of(unsigned attempt) {
         return std::uint64_t{1} << (attempt < 63 ? attempt : 63);
     }
-    void note(const wire::Decoded& copy, Nanos now);
+    void note(const Key& key, unsigned attempt, Nanos now);
 
     static Key key_of(const wire::Decoded& copy) {
         return {copy.csa.name, copy.route.dst_ipv4, copy.csa.pkt_idx};

@@ -77,7 +77,8 @@ void Network::transmit(sw::Switch& from, sw::Port& port, sw::Packet* packet, Nan
     Channel& link = channel(from, port);
     if (around_.watch != nullptr) {
         link.count(*packet, end);
-        if (csa_type(packet->frame()) == wire::Type::loss) around_.watch->told(packet->frame(), end);
+        if (csa_type(packet->frame()) == wire::Type::loss)
+            around_.watch->told(packet->frame(), packet->length < packet->ingress_length, end);
     }
     link.carry(packet, end);
 }
