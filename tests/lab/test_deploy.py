@@ -189,6 +189,7 @@ def wheel() -> Path:
 
 @needs_rehearsal
 @pytest.mark.thorough
+@pytest.mark.timeout(1200)  # Ansible takes minutes where others work, too
 @pytest.mark.root
 def test_from_nothing_to_an_accepted_lab(tmp_path: Path, wheel: Path) -> None:
     """Deployments that are killed, a controller that is killed, and all-reduces with losses on purpose."""
@@ -222,6 +223,7 @@ def test_from_nothing_to_an_accepted_lab(tmp_path: Path, wheel: Path) -> None:
 
 @needs_rehearsal
 @pytest.mark.thorough
+@pytest.mark.timeout(1200)  # Ansible takes minutes where others work, too
 @pytest.mark.root
 @pytest.mark.bmv2
 def test_a_lab_of_simple_switch_grpc_is_accepted(tmp_path: Path, wheel: Path) -> None:
