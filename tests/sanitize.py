@@ -42,8 +42,8 @@ TESTS = {
             "p4runtime_hitless",
         )),
         *(f"{HOST}/test_core_{name}.py" for name in (
-            "bitmap", "detectors", "drops", "flow", "liveness", "malformed", "memory", "order", "paths",
-            "signals", "wire", "wraparound",
+            "bitmap", "crc32", "detectors", "drops", "flow", "liveness", "malformed", "memory", "order",
+            "paths", "signals", "wire", "wraparound",
         )),
         *(f"{HOST}/test_collectives_{name}.py" for name in ("group", "reductions", "schedule", "timing")),
         f"{HOST}/test_malformed_packets.py",

@@ -5,8 +5,8 @@
 //   csaud_host_core_bench memory PEERS MESSAGES                 bytes kept for idle peers, active messages
 //
 // Prints one line of JSON. Counted is all that a receiver does for a packet: taking it apart, checking its
-// iCRC, placing it, timers, the control packets that answer, completions and the posts of further receives.
-// Not counted: making the packets.
+// iCRC, placing it, timers, the control packets that answer, completions and the posts of further receives,
+// and the peers' answers to its pings. Not counted: making the packets.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,7 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "csaud_host/base/byte_order.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_host/flow/credit.hpp"
 #include "csaud_host/wire/wire.hpp"
 #include "siphash.hpp"
 
@@ -62,22 +64,37 @@ struct Source {
     std::array<std::uint16_t, 16> path_seq{};
 };
 
+// A question of the receiver's, which a peer answers at once.
+struct Ping {
+    std::uint16_t peer = 0;  // its rank
+    std::uint32_t tx_ts = 0;
+};
+
 class Packets {
   public:
-    Packets(std::size_t bytes, std::uint16_t peers, std::size_t burst, const csaud::Authentication& auth)
-        : bytes_(bytes), burst_(burst), auth_(auth), sources_(peers), payload_(bytes, std::byte{0x5a}) {
+    Packets(std::size_t bytes, std::uint16_t peers, std::size_t burst, const EndpointConfig& receiver)
+        : bytes_(bytes),
+          burst_(burst),
+          auth_(receiver.auth),
+          credit_(csaud::initial_window(receiver)),
+          sources_(peers),
+          payload_(bytes, std::byte{0x5a}) {
         stride_ = (wire::kHeaderBytes + bytes + 16 + 63) / 64 * 64;
         storage_.resize(kAtOnce * stride_);
     }
 
-    // The next kAtOnce packets.
-    void make(Nanos now) {
+    // The answers to `pings`, and the next kAtOnce packets of DATA.
+    void make(const std::vector<Ping>& pings, Nanos now) {
         spans_.clear();
+        pongs_.resize(pings.size());
+        for (std::size_t i = 0; i < pings.size(); ++i) spans_.push_back(pong(pongs_[i], pings[i], now));
         for (std::size_t i = 0; i < kAtOnce; ++i) spans_.push_back(one(i, now));
     }
     const std::vector<std::span<const std::byte>>& spans() const { return spans_; }
 
   private:
+    using Pong = std::array<std::byte, wire::kHeaderBytes + wire::kControlBytes + 16>;
+
     std::span<const std::byte> one(std::size_t place, Nanos now) {
         const auto peer = static_cast<std::uint16_t>(made_ / burst_ % sources_.size());
         ++made_;
@@ -96,39 +113,64 @@ class Packets {
             s.packet = 0;
             ++s.message;
         }
+        std::byte* out = storage_.data() + place * stride_;
+        std::memcpy(out + wire::kHeaderBytes, payload_.data(), bytes_);
+        return finish(out, h, wire::kCsaBytes, bytes_);
+    }
+
+    std::span<const std::byte> pong(Pong& out, const Ping& ping, Nanos now) const {
+        wire::CsaHeader h;
+        h.type = wire::Type::probe_rsp;
+        h.name.src_rank = ping.peer;
+        h.tx_ts = static_cast<std::uint32_t>(now / 1000);
+        wire::ControlPart c;
+        c.reason = wire::Reason::pong;
+        c.flags = wire::kSeen | wire::kEcho;
+        c.newest_tx_ts = ping.tx_ts;
+        c.from_rank = ping.peer;
+        c.credit = credit_;
+        wire::encode_control(std::span(out).subspan(wire::kHeaderBytes), c);
+        return finish(out.data(), h, wire::kCsaBytes + wire::kControlBytes, wire::kControlBytes);
+    }
+
+    // Writes the headers before `body` bytes, and behind them the tag, which covers so many bytes from the
+    // CSA header on, and the iCRC.
+    std::span<const std::byte> finish(std::byte* out, const wire::CsaHeader& h, std::size_t tagged,
+                                      std::size_t body) const {
         wire::Route r;
-        r.src_ipv4 = kPeerIpv4 + peer + 1U;
+        r.src_ipv4 = kPeerIpv4 + h.name.src_rank;
         r.dst_ipv4 = kLocalIpv4;
-        r.src_qpn = kFirstQpn + peer + 1U;
+        r.src_qpn = kFirstQpn + h.name.src_rank;
         r.dst_qpn = kFirstQpn;
         r.qkey = kQkey;
         r.src_port = static_cast<std::uint16_t>(0xC000 | h.path_id);
         r.ip_id = 7;
-        std::byte* out = storage_.data() + place * stride_;
-        const std::size_t pad =
-            wire::encode_headers(std::span(out, wire::kHeaderBytes), r, h, bytes_ + auth_.bytes());
-        const std::span<const std::byte> head(out, wire::kHeaderBytes);
-        std::memcpy(out + wire::kHeaderBytes, payload_.data(), bytes_);
-        std::byte* behind = out + wire::kHeaderBytes + bytes_;
+        const std::span<std::byte> head(out, wire::kHeaderBytes);
+        const std::size_t pad = wire::encode_headers(head, r, h, body + auth_.bytes());
+        std::byte* behind = out + wire::kHeaderBytes + body;
         const std::size_t tail = auth_.bytes() + pad;
         std::memset(behind, 0, tail);
         if (auth_.on()) {
             const auto tag = csaud::tag_of(auth_, {r.src_ipv4, r.dst_ipv4, r.src_qpn, r.dst_qpn},
-                                           head.subspan(wire::kCsaOffset), bytes_);
+                                           std::span<const std::byte>(out + wire::kCsaOffset, tagged),
+                                           tagged == wire::kCsaBytes ? body : 0);
             std::memcpy(behind, tag.data(), tag.size());
         }
-        const auto crc = wire::icrc(head, payload_, std::span<const std::byte>(behind, tail));
+        const auto crc = wire::icrc(head, std::span<const std::byte>(out + wire::kHeaderBytes, body),
+                                    std::span<const std::byte>(behind, tail));
         std::memcpy(behind + tail, crc.data(), crc.size());
-        return {out, wire::kHeaderBytes + bytes_ + tail + crc.size()};
+        return {out, wire::kHeaderBytes + body + tail + crc.size()};
     }
 
     std::size_t bytes_;
     std::size_t burst_;
     csaud::Authentication auth_;
+    std::uint32_t credit_;
     std::vector<Source> sources_;
     std::vector<std::byte> payload_;
     std::size_t stride_ = 0;
     std::vector<std::byte> storage_;
+    std::vector<Pong> pongs_;
     std::vector<std::span<const std::byte>> spans_;
     std::uint64_t made_ = 0;
 };
@@ -139,6 +181,7 @@ struct Receiving {
     std::vector<std::uint32_t> posted;  // messages by peer
     TxPacket out;
     std::uint64_t answers = 0;
+    std::vector<Ping> pings;
 
     Receiving(std::size_t bytes, std::uint16_t peers, bool authenticated)
         : endpoint(receiver_config(bytes, peers, authenticated)),
@@ -149,6 +192,14 @@ struct Receiving {
             post(p, 0);
             post(p, 0);
         }
+    }
+
+    void answer() {
+        ++answers;
+        const auto byte = [&](std::size_t at) { return std::to_integer<std::uint8_t>(out.head[at]); };
+        if (byte(wire::kCsaOffset + 2) != static_cast<std::uint8_t>(wire::Type::probe)) return;
+        if (byte(wire::kHeaderBytes) != static_cast<std::uint8_t>(wire::Reason::ping)) return;
+        pings.push_back({out.dst_rank, csaud::get32(out.head.data() + wire::kCsaOffset + 28)});
     }
 
     void post(std::uint16_t peer, Nanos now) {
@@ -164,9 +215,10 @@ struct Receiving {
 };
 
 inline void take_all(Receiving& r, const Packets& packets, Nanos now) {
+    r.pings.clear();
     for (const auto& packet : packets.spans()) r.endpoint.on_packet(packet, now);
     r.endpoint.on_timer(now);
-    while (r.endpoint.next_tx(r.out, now)) ++r.answers;
+    while (r.endpoint.next_tx(r.out, now)) r.answer();
     Completion done;
     while (r.endpoint.next_completion(done)) r.post(done.rank, now);
 }
@@ -180,15 +232,15 @@ int receive(std::size_t bytes, std::uint16_t peers, std::uint64_t wanted, std::s
             bool authenticated) {
     const std::uint64_t count = (wanted + kAtOnce - 1) / kAtOnce * kAtOnce;
     Receiving receiving(bytes, peers, authenticated);
-    Packets packets(bytes, peers, burst, receiving.endpoint.config().auth);
+    Packets packets(bytes, peers, burst, receiving.endpoint.config());
     Nanos now = 1'000'000;
     std::chrono::nanoseconds time{0};
     std::vector<double> rounds;
-    // Once through all peers does not count: their records are made then.
-    const std::uint64_t warm =
-        std::max<std::uint64_t>(count / 10, 2 * peers * burst + kAtOnce) / kAtOnce * kAtOnce;
+    // Until each peer's record is made and its round trip is known well does not count.
+    const std::uint64_t known = std::max<std::uint64_t>(peers * std::max<std::size_t>(2 * burst, 16), 4096);
+    const std::uint64_t warm = std::max<std::uint64_t>(count / 10, known + kAtOnce) / kAtOnce * kAtOnce;
     for (std::uint64_t n = 0; n < warm + count; n += kAtOnce) {
-        packets.make(now);
+        packets.make(receiving.pings, now);
         if (n < warm) {
             take_all(receiving, packets, now);
         } else {

@@ -45,11 +45,10 @@ std::uint64_t EndpointImpl::post_recv(const MessageName& name, std::uint16_t src
 }
 
 void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
-    wire::Decoded d;
-    if (!gate_.admit(packet, d)) return;
+    if (!gate_.admit(packet, packet_)) return;
     last_packet_ = now;
     expect_rest(now);
-    inbound_.on_packet(d, now);
+    inbound_.on_packet(packet_, now);
 }
 
 void EndpointImpl::arm_rest(Nanos now) {

@@ -46,6 +46,7 @@ class EndpointImpl {
 
     Gate gate_;
     Inbound inbound_;
+    wire::Decoded packet_;  // that is being taken; kept, so that nothing of it is cleared in vain
     Nanos last_packet_ = 0;
     bool resting_ = false;  // the timer that lays idle peers to rest is armed
 };

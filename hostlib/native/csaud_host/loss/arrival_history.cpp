@@ -43,24 +43,14 @@ void ArrivalHistory::reset(ArrivalStore& store) noexcept {
     *this = {};
 }
 
-void ArrivalHistory::note(const Serial& ts_serial, ArrivalStore& store, Nanos now, std::uint16_t high,
-                          std::uint32_t ts, bool holes, Nanos spacing) {
-    const ArrivalSample before = newest();
-    const bool first = high_ == 0;
-    last_ = now;
-    high_ = std::max(high_, high);
-    ts_ = first ? ts : ts_serial.later(ts_, ts);
+void ArrivalHistory::keep_samples(ArrivalStore& store, bool holes) {
     if (!holes) {
-        if (samples_ != nullptr) store.release(samples_);
+        store.release(samples_);
         samples_ = nullptr;
-        return;
-    }
-    if (samples_ == nullptr) {
+    } else if (samples_ == nullptr) {
         samples_ = store.take();
-        if (samples_ == nullptr) return;
-        if (!first) samples_->note(before, 0);
+        if (samples_ != nullptr && any()) samples_->note(newest(), 0);
     }
-    samples_->note(newest(), spacing);
 }
 
 ArrivalSample ArrivalHistory::as_of(Nanos cutoff) const noexcept {

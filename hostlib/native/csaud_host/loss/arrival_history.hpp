@@ -3,6 +3,7 @@
 // samples of one with holes come from a store that all messages of an endpoint share.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -63,8 +64,14 @@ class ArrivalHistory {
     void reset(ArrivalStore&) noexcept;
 
     // A packet arrived; `high` is the message's height after it, `holes` whether something below is missing.
-    void note(const Serial& ts_serial, ArrivalStore&, Nanos now, std::uint16_t high, std::uint32_t ts,
-              bool holes, Nanos spacing);
+    void note(const Serial& ts_serial, ArrivalStore& store, Nanos now, std::uint16_t high, std::uint32_t ts,
+              bool holes, Nanos spacing) {
+        if (holes || samples_ != nullptr) keep_samples(store, holes);
+        ts_ = high_ == 0 ? ts : ts_serial.later(ts_, ts);
+        last_ = now;
+        high_ = std::max(high_, high);
+        if (samples_ != nullptr) samples_->note(newest(), spacing);
+    }
 
     // The heights as of `cutoff`; nothing had arrived by then where high is 0.
     ArrivalSample as_of(Nanos cutoff) const noexcept;
@@ -81,6 +88,9 @@ class ArrivalHistory {
 
   private:
     ArrivalSample newest() const noexcept { return {last_, last_, ts_, high_}; }
+    // Takes samples where there are holes, beginning with what was before; gives them back where there are
+    // none.
+    void keep_samples(ArrivalStore&, bool holes);
 
     // The newest arrival
     Nanos last_ = 0;

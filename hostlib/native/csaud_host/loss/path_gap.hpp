@@ -15,7 +15,14 @@ class PathTracker {
     // taken as it is.
     explicit PathTracker(bool known = true) noexcept : known_(known) {}
 
-    // A DATA packet with this path_seq arrived. `ordered`: its sender holds the path to be FIFO; if not, what
+    // A DATA packet with this path_seq arrived. True: it is the next one, and that is all.
+    bool in_turn(const Serial& serial, std::uint16_t seq) noexcept {
+        if (!known_ || seq != expected_) return false;
+        filled_ >>= 1;
+        expected_ = static_cast<std::uint16_t>(serial.wrap(std::uint64_t{seq} + 1));
+        return true;
+    }
+    // One that may be out of turn. `ordered`: its sender holds the path to be FIFO; if not, what
     // is skipped is no gap. Numbers that a LOSS notice filled at either end of the hole are left out of it.
     wire::PathGap on_data(const Serial& serial, std::uint16_t seq, bool ordered) noexcept;
     void on_loss(const Serial& serial, std::uint16_t seq) noexcept;

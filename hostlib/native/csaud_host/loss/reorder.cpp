@@ -21,8 +21,7 @@ bool ReorderEstimator::filled(Nanos late, std::uint16_t path, std::uint16_t path
     return true;
 }
 
-void ReorderEstimator::arrived(Nanos now, Nanos rtt) noexcept {
-    if (++packets_ < kMinPackets || now - period_began_ < 8 * rtt) return;
+void ReorderEstimator::begin_period(Nanos now, Nanos rtt) noexcept {
     if (late_paths_ == 0) {
         delta_ /= 2;
         sigma_ = std::max(sigma_ / 2, rtt / 16);

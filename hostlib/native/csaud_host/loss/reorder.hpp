@@ -17,13 +17,17 @@ class ReorderEstimator {
 
     // A new packet arrived. Every 8 RTT of enough packets half of what was learned is forgotten if nothing
     // was reordered.
-    void arrived(Nanos now, Nanos rtt) noexcept;
+    void arrived(Nanos now, Nanos rtt) noexcept {
+        if (++packets_ >= kMinPackets && now - period_began_ >= 8 * rtt) begin_period(now, rtt);
+    }
 
     Nanos delta() const noexcept { return delta_; }
     // Before the first reordering, a quarter round trip in all.
     Nanos sigma(Nanos rtt) const noexcept { return measured_ ? sigma_ : rtt / 16; }
 
   private:
+    void begin_period(Nanos now, Nanos rtt) noexcept;
+
     static constexpr std::uint32_t kMinPackets = 128;  // of a period
     static constexpr unsigned kPaths = 64;             // those beyond share the bits of the first
 

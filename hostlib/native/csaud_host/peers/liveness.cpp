@@ -56,7 +56,7 @@ bool Liveness::on_timer(Peer& p, Nanos now) {
     return false;
 }
 
-void Liveness::measure(Peer& p, Nanos now) {
+void Liveness::measure_anew(Peer& p, Nanos now) {
     // A few samples soon, so that one of them finds the queues empty; then now and then.
     const Nanos soon = 4 * (p.rtt.measured() ? p.rtt.smoothed() : ctx_.patience_to_ask(p));
     const Nanos period = p.rtt.settled() ? ctx_.config.rtt_refresh : std::min(soon, ctx_.config.rtt_refresh);

@@ -32,12 +32,15 @@ class Liveness {
     void ping(Peer& p, Nanos now);
 
     // Queues a ping if the round trip to the peer is unknown or old.
-    void measure(Peer& p, Nanos now);
+    void measure(Peer& p, Nanos now) {
+        if (!p.rtt.settled() || now - p.rtt.last_sample() >= ctx_.config.rtt_refresh) measure_anew(p, now);
+    }
 
     // Asks for an answer to a packet that takes this path.
     void ping_path(const Peer& p, std::uint16_t path);
 
   private:
+    void measure_anew(Peer& p, Nanos now);
     ControlItem ping_of(const Peer& p) const;
 
     Context& ctx_;

@@ -98,7 +98,7 @@ class PeerTable {
 
     void set_address(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn);
     bool known(std::uint16_t rank) const noexcept {
-        return rank < entries_.size() && entries_[rank].at.qpn != 0 && rank != config_.rank;
+        return rank < config_.world && entries_[rank].at.qpn != 0 && rank != config_.rank;
     }
     const Address& address(std::uint16_t rank) const noexcept { return entries_[rank].at; }
     // Whether packets may take a path, to whatever peer.

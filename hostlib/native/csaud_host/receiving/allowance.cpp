@@ -5,11 +5,7 @@
 
 namespace csaud {
 
-void Allowance::delivered(Peer& peer, std::uint16_t path, bool marked, Nanos late) {
-    peer.queueing.sample(late);
-    ctx_.queueing.sample(late);
-    if (ctx_.config.shaping) peer.arrivals.sample(marked, late, queueing_target(peer), ctx_.config.window);
-    if (!marked) return;
+void Allowance::note_mark(Peer& peer, std::uint16_t path) {
     ++ctx_.stats.rx_ecn;
     ++ctx_.stats.rx_path_ecn[path];
     if (peer.ecn == nullptr) peer.ecn = std::make_unique<PeerEcn>();
@@ -29,11 +25,6 @@ void Allowance::share(const Receive& m, Peer& peer) noexcept {
     const std::uint32_t senders =
         m.fan_in != 0 ? std::min<std::uint32_t>(m.fan_in, ctx_.awaited) : ctx_.senders;
     peer.arrivals.set_share(window_share(ctx_.config, senders));
-}
-
-void Allowance::tell_if_due(Peer& peer, std::uint32_t echo_ts) {
-    peer.echo_ts = echo_ts;
-    if (peer.grant.worth_telling() || peer.arrivals.worth_telling()) tell(peer);
 }
 
 void Allowance::tell(Peer& peer) {

@@ -15,7 +15,13 @@ class Allowance {
     explicit Allowance(Context& c) : ctx_(c) {}
 
     // A DATA copy came that stood in queues for `late`, marked or not.
-    void delivered(Peer&, std::uint16_t path, bool marked, Nanos late);
+    void delivered(Peer& peer, std::uint16_t path, bool marked, Nanos late) {
+        peer.queueing.sample(late);
+        ctx_.queueing.sample(late);
+        if (ctx_.config.shaping)
+            peer.arrivals.sample(marked, late, queueing_target(peer), ctx_.config.window);
+        if (marked) note_mark(peer, path);
+    }
     // A switch cut one.
     void cut(Peer&);
 
@@ -29,10 +35,14 @@ class Allowance {
     void share(const Receive&, Peer&) noexcept;
 
     // Tells the peer if there is news enough; `echo_ts`: tx_ts of what brought it, 0: nothing did.
-    void tell_if_due(Peer&, std::uint32_t echo_ts);
+    void tell_if_due(Peer& peer, std::uint32_t echo_ts) {
+        peer.echo_ts = echo_ts;
+        if (peer.grant.worth_telling() || peer.arrivals.worth_telling()) tell(peer);
+    }
     void tell(Peer&);
 
   private:
+    void note_mark(Peer&, std::uint16_t path);
     // Longest time that a peer's packets may stand in queues before marks shrink its window.
     Nanos queueing_target(const Peer& p) const noexcept {
         return std::max(p.rtt.base(), ctx_.config.timer_tick);

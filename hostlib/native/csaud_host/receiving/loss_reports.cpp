@@ -11,11 +11,6 @@ void LossReports::lost(const CopyName& copy, std::uint16_t total, const Peer& pe
     if (pacer_.hold(notice) && found != kNone) ++receives_[found].held_notices;
 }
 
-void LossReports::delivered(const wire::CsaHeader& h, Peer& peer, Nanos now) {
-    track_path(h, peer);
-    if (pacer_.data_arrived()) release(now);
-}
-
 void LossReports::track_path(const wire::CsaHeader& h, Peer& peer) {
     const wire::PathGap gap = peer.rx_paths[h.path_id].on_data(ctx_.path_serial, h.path_seq, h.ordered);
     if (gap.count == 0 || !ctx_.config.detectors.gap) return;

@@ -24,7 +24,10 @@ class LossReports {
     // A copy for us was lost: passed on now or in its turn, if it still matters.
     void lost(const CopyName&, std::uint16_t total, const Peer&, Nanos now);
     // A DATA copy came: a path may show a hole, and a notice that is held may go.
-    void delivered(const wire::CsaHeader&, Peer&, Nanos now);
+    void delivered(const wire::CsaHeader& h, Peer& peer, Nanos now) {
+        if (!peer.rx_paths[h.path_id].in_turn(ctx_.path_serial, h.path_seq)) track_path(h, peer);
+        if (pacer_.data_arrived()) release(now);
+    }
     // Held notices waited for DATA that did not come.
     void on_timer(Nanos now) { release(now); }
     void clear() { pacer_.clear(); }

@@ -59,19 +59,20 @@ void Receiver::disown_early(Receive& m, Peer& peer) {
 void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
     const std::uint32_t found = receives_.find(h.name);
-    if (found != kNone && !belongs(d, found, now)) return;
+    const Receive* known = found != kNone ? &receives_[found] : nullptr;
+    if (known != nullptr && !belongs(d, found, *known, now)) return;
     Peer& peer = ctx_.peers.get(h.name.src_rank);
     learn(d, peer, now);
-    if (found == kNone && receives_.finished(h.name)) return duplicate(h, peer, true);
-    if (found != kNone && receives_[found].reassembly.has(h.pkt_idx)) return duplicate(h, peer, false);
+    if (known == nullptr && receives_.finished(h.name)) return duplicate(h, peer, true);
+    if (known != nullptr && known->reassembly.has(h.pkt_idx)) return duplicate(h, peer, false);
     const std::uint32_t i =
-        found != kNone ? found : receives_.open(h.name, h.pkt_total, now, ctx_.longest_wait());
+        known != nullptr ? found : receives_.open(h.name, h.pkt_total, now, ctx_.longest_wait());
+    Receive& m = receives_[i];
     if (h.attempt != 0) ++peer.first_lost;
-    if (!place(d, i, peer)) {
+    if (!place(d, i, m, peer)) {
         if (h.attempt == 0) --peer.first_lost;  // it came, and will be sent again
         return;
     }
-    Receive& m = receives_[i];
     const bool first = !m.begun;
     if (first) receives_.begin(m, peer, now);
     judge_order(h, m, peer, now);
@@ -132,15 +133,9 @@ void Receiver::repair(Receive& m, Peer& peer) {
     receives_.steps().repaired();
 }
 
-bool Receiver::belongs(const wire::Decoded& d, std::uint32_t found, Nanos now) {
-    const Receive& m = receives_[found];
-    const bool same_total = m.reassembly.total() == d.csa.pkt_total;
-    const bool same_length =
-        !m.posted || m.cut(ctx_.payload_bytes).length_of(d.csa.pkt_idx) == d.payload.size();
-    if (same_total && same_length) return true;
+void Receiver::disbelieve(std::uint32_t index, bool same_total, Nanos now) {
     ++ctx_.stats.rx_bad_index;
-    if (same_total) contradicted(found, now);
-    return false;
+    if (same_total) contradicted(index, now);
 }
 
 void Receiver::learn(const wire::Decoded& d, Peer& peer, Nanos now) {
@@ -152,9 +147,8 @@ void Receiver::learn(const wire::Decoded& d, Peer& peer, Nanos now) {
     losses_.delivered(h, peer, now);
 }
 
-bool Receiver::place(const wire::Decoded& d, std::uint32_t i, Peer& peer) {
+bool Receiver::place(const wire::Decoded& d, std::uint32_t i, Receive& m, Peer& peer) {
     const wire::CsaHeader& h = d.csa;
-    Receive& m = receives_[i];
     if (m.posted) {
         m.reassembly.place(m.cut(ctx_.payload_bytes), m.buffer, h.pkt_idx, d.payload);
         return true;
@@ -174,8 +168,9 @@ bool Receiver::place(const wire::Decoded& d, std::uint32_t i, Peer& peer) {
 void Receiver::judge_order(const wire::CsaHeader& h, const Receive& m, Peer& peer, Nanos now) {
     peer.reorder.arrived(now, peer.rtt.base());
     if (h.attempt != 0) return receives_.steps().repaired();
+    if (h.pkt_idx + 1U >= m.reassembly.high()) return;
     const Nanos behind = m.detector.lateness(now, h.pkt_idx);
-    if (behind < 0 || h.pkt_idx + 1U >= m.reassembly.high()) return;
+    if (behind < 0) return;
     ++ctx_.stats.rx_reordered;
     const bool common = peer.reorder.filled(behind, h.path_id, ctx_.config.paths);
     if (!common && behind > std::max(peer.rtt.base(), ctx_.queueing.allowance()))

@@ -68,12 +68,23 @@ class Receiver {
     bool first_notice(const CopyName& copy) { return losses_.first_notice(copy); }
 
   private:
-    // Can the packet be one of what is known under its name? kNone: nothing is.
-    bool belongs(const wire::Decoded&, std::uint32_t found, Nanos now);
+    // Can the packet be one of what is known under its name? If not, it is counted.
+    bool belongs(const wire::Decoded& d, std::uint32_t index, const Receive& m, Nanos now) {
+        const bool same_total = m.reassembly.total() == d.csa.pkt_total;
+        // Of those before the last one the length says nothing new.
+        const bool last = d.csa.pkt_idx + 1U == d.csa.pkt_total;
+        if (same_total && (!m.posted || !last || ends_with(m, d))) return true;
+        disbelieve(index, same_total, now);
+        return false;
+    }
+    bool ends_with(const Receive& m, const wire::Decoded& d) const noexcept {
+        return m.cut(ctx_.payload_bytes).length_of(d.csa.pkt_idx) == d.payload.size();
+    }
+    void disbelieve(std::uint32_t index, bool same_total, Nanos now);
     // What any DATA copy or PARITY tells of its peer and path, even if it is of no use any more.
     void learn(const wire::Decoded&, Peer&, Nanos now);
     // To its place, in the posted buffer or among what is early; false: there is none.
-    bool place(const wire::Decoded&, std::uint32_t index, Peer&);
+    bool place(const wire::Decoded&, std::uint32_t index, Receive&, Peer&);
     // What parity gives back of a message, if it can.
     void repair(Receive&, Peer&);
     // Whether it was overtaken, or had to be sent again.

@@ -102,12 +102,16 @@ Fault decode_body(std::span<const std::byte> packet, std::size_t end, std::size_
     if (get8(csa + 2) > kLastType) return Fault::magic;
     decode_csa(csa, d.csa);
     if (d.on_loss_port && d.csa.type != Type::loss) return Fault::magic;
-    if (d.csa.type == Type::loss) return (d.csa.flags & kTrimmed) != 0 ? Fault::none : Fault::magic;
+    if (d.csa.type == Type::loss) {
+        d.payload = d.bitmap = d.headers = d.tag = {};
+        return (d.csa.flags & kTrimmed) != 0 ? Fault::none : Fault::magic;
+    }
     if (end - kHeaderBytes < tag_bytes) return Fault::length;
     end -= tag_bytes;
     d.tag = packet.subspan(end, tag_bytes);
     d.headers = packet.subspan(kCsaOffset, kCsaBytes);
     d.payload = packet.subspan(kHeaderBytes, end - kHeaderBytes);
+    d.bitmap = {};
     if (!has_control_part(d.csa.type)) return Fault::none;
     d.headers = packet.subspan(kCsaOffset, end - kCsaOffset);
     if (d.payload.size() < kControlBytes) return Fault::length;

@@ -207,7 +207,7 @@ constexpr bool has_control_part(Type t) noexcept {
 }
 
 // Checks, in this order: lengths, iCRC (not on the loss port), queue pair, key, then opcode, magic, version
-// and type.
+// and type. All of Decoded is of this packet then, but for a control part that its type has not.
 Fault decode(std::span<const std::byte> ipv4_packet, const Expect&, Decoded&) noexcept;
 
 // The same without the checks of queue pair, key and iCRC: for tests and traces.

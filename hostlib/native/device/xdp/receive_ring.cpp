@@ -13,7 +13,7 @@
 namespace csaud::device::xdp {
 namespace {
 
-constexpr std::size_t kRingHeader = 8;
+constexpr std::size_t kRecordHeader = 8;
 constexpr std::size_t kRecordAlign = 8;
 constexpr std::size_t kFewestRecords = 2;
 constexpr std::size_t kLargestRing = std::size_t{1} << 30;
@@ -72,10 +72,10 @@ Received ReceiveRing::receive() {
         std::byte* const record = ring_begin_ + (consumed_ & mask_);
         const std::uint32_t state = shared<std::uint32_t>(record).load(std::memory_order_acquire);
         if ((state & BPF_RINGBUF_BUSY_BIT) != 0) break;  // reserved by a processor that still copies
-        std::byte* const data = record + kRingHeader;
+        std::byte* const data = record + kRecordHeader;
         const auto length = static_cast<std::size_t>(reinterpret_cast<const RecordHeader*>(data)->length);
         packets_.push_back(without_padding({data + sizeof(RecordHeader), std::min(length, packet_bytes_)}));
-        consumed_ += (kRingHeader + state + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
+        consumed_ += (kRecordHeader + state + kRecordAlign - 1) / kRecordAlign * kRecordAlign;
     }
     return {packets_, packets_.size() == batch_};
 }

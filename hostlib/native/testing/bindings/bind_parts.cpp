@@ -10,6 +10,8 @@
 #include <map>
 #include <vector>
 
+#include "csaud_host/base/crc32.hpp"
+#include "csaud_host/base/crc32_fold.hpp"
 #include "csaud_host/loss/path_gap.hpp"
 #include "csaud_host/loss/reorder.hpp"
 #include "csaud_host/messages/reassembly.hpp"
@@ -60,9 +62,21 @@ std::optional<nb::bytes> repaired(const nb::bytes& message, std::size_t payload,
     return to_bytes(bytes);
 }
 
+// CRC-32 of `bytes` from `begin` on: as packets have it, and by each way that this processor has.
+std::vector<std::uint32_t> crc32_by_all(std::uint32_t seed, const nb::bytes& bytes, std::size_t begin,
+                                        std::size_t size) {
+    const std::span data(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
+    const std::span part = data.subspan(begin, size);
+    std::vector<std::uint32_t> found{crc32(seed, part)};
+    for (const FoldCrc32 fold : crc32_folders())
+        if (size >= kLeastFolded) found.push_back(~fold(~seed, part));
+    return found;
+}
+
 }  // namespace
 
 void bind_parts(nb::module_& t) {
+    t.def("crc32_by_all", &crc32_by_all, "seed"_a, "bytes"_a, "begin"_a, "size"_a);
     t.def("parity_of", &parity_of, "message"_a, "payload"_a, "covered"_a, "rows"_a);
     t.def("repaired", &repaired, "message"_a, "payload"_a, "covered"_a, "rows"_a, "missing"_a, "expected"_a);
     nb::class_<Reassembly>(t, "Reassembly", "Arrival state of one message.")
