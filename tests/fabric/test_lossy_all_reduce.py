@@ -42,7 +42,11 @@ class Books:
     hidden_drops: int
 
 
-HOSTS = (*DETECTORS, "tx_data", "rx_data", "rx_duplicates", "rx_loss_notices", "tx_control", "rx_control")
+PARITY = ("tx_parity", "rx_parity", "rx_by_parity")
+HOSTS = (
+    *(*DETECTORS, *PARITY, "tx_data", "rx_data", "rx_duplicates"),
+    *("rx_loss_notices", "tx_control", "rx_control"),
+)
 
 
 @cache
@@ -79,8 +83,9 @@ def test_every_sum_is_exact_and_the_books_balance(spray: str, loss: float, signa
     hosts = books.hosts
     lost = books.injected_data + books.trimmed
     retransmitted = sum(hosts[detector] for detector in DETECTORS)
-    assert hosts["tx_data"] - hosts["rx_data"] == lost
-    assert retransmitted - hosts["rx_duplicates"] == lost
+    parity_lost = hosts["tx_parity"] - hosts["rx_parity"]  # to switches it is DATA
+    assert hosts["tx_data"] - hosts["rx_data"] + parity_lost == lost
+    assert retransmitted + hosts["rx_by_parity"] - hosts["rx_duplicates"] + parity_lost == lost
     assert hosts["rx_loss_notices"] == books.trimmed
     assert hosts["tx_control"] - hosts["rx_control"] == books.injected_control + books.control_dropped
     assert books.hidden_drops == 0
@@ -88,6 +93,8 @@ def test_every_sum_is_exact_and_the_books_balance(spray: str, loss: float, signa
     assert (books.injected_data > 0, books.trimmed > 0) == (injects, trims)
     if not loss:
         assert retransmitted == 0
+    if signal == "trim":
+        assert hosts["tx_parity"] == 0, "losses that are told need none"
 
 
 @works

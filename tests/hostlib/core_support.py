@@ -8,7 +8,7 @@ import csaud_testnet
 from csaud import _core
 
 DATA, ACK, STATE, LOSS, CREDIT, PROBE, PROBE_RSP = 0, 1, 2, 3, 4, 5, 6
-ABORT = 9
+ABORT, PARITY = 9, 10
 REASON_LOSS, REASON_GAP, REASON_INTERVAL, REASON_PROBED = 1, 2, 3, 4
 
 US = 1_000
@@ -54,8 +54,9 @@ def content(size: int, seed: int = 1) -> bytes:
 
 
 def only(*detectors: str) -> dict[str, bool]:
-    """Settings that switch every other detector off."""
-    return {f"detect_{name}": name in detectors for name in ("loss", "gap", "interval", "probe")}
+    """Settings that switch every other detector off, and parity, which would leave it nothing to find."""
+    detects = {f"detect_{name}": name in detectors for name in ("loss", "gap", "interval", "probe")}
+    return {**detects, "parity": False}
 
 
 def transfer(

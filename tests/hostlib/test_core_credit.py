@@ -14,7 +14,8 @@ def check_books(net: Any, world: int, pool: int) -> None:
     """Nothing is lost but in the fabric, and where there are more peers than the pool holds packets, here."""
     if pool >= world - 1:
         assert net.unbalanced() == ""
-    again = sum(retransmitted(net, world).values()) - total(net, "rx_duplicates", world)
+    made_good = sum(retransmitted(net, world).values()) + total(net, "rx_by_parity", world)
+    again = made_good - total(net, "rx_duplicates", world)
     assert again == net.counts()["data_dropped"] + total(net, "rx_early_dropped", world)
 
 

@@ -12,6 +12,7 @@ from tests.hostlib.core_support import (
     EPOCH,
     LOSS,
     MS,
+    PARITY,
     PROBE,
     PROBE_RSP,
     QKEY,
@@ -45,6 +46,11 @@ def bounced(**fields: Any) -> bytes:
     return loss(**{**OUTGOING, "pkt_idx": 0, **fields})
 
 
+def parity(**fields: Any) -> bytes:
+    """A row over the whole message."""
+    return packet(**{"type": PARITY, **INCOMING, "pkt_idx": 0, "attempt": PACKETS, "payload": FULL, **fields})
+
+
 def second(make: Callable[..., bytes], **fields: Any) -> bytes:
     """The same with an iCRC, to the RoCE port."""
     return make(dst_port=4791, **fields)
@@ -76,6 +82,20 @@ CASES = {
     "rank of nobody": (data(src_rank=2), "rx_bad_index"),
     "from ourselves": (data(src_rank=0), "rx_bad_index"),
     "path of nobody": (data(path_id=4), "rx_bad_index"),
+    "PARITY over no packet": (parity(attempt=0), "rx_bad_index"),
+    "PARITY over more packets than there are": (parity(attempt=PACKETS + 1), "rx_bad_index"),
+    "PARITY over more than 128": (parity(coll_seq=9, pkt_total=200, attempt=129), "rx_bad_index"),
+    "ninth row": (parity(pkt_idx=8), "rx_bad_index"),
+    "last row that can be written": (parity(pkt_idx=0xFFFF), "rx_bad_index"),
+    "PARITY of another message size": (parity(pkt_total=PACKETS + 1), "rx_bad_index"),
+    "PARITY of a message of 513": (parity(coll_seq=9, pkt_total=513), "rx_bad_index"),
+    "PARITY shorter than what it covers": (parity(payload=bytes(63)), "rx_bad_index"),
+    "PARITY without a payload": (parity(payload=b""), "rx_bad_index"),
+    "PARITY over the last packet, too long": (parity(attempt=1, payload=bytes(65)), "rx_bad_index"),
+    "PARITY over the last packet, too short": (parity(attempt=1, payload=bytes(63)), "rx_bad_index"),
+    "PARITY in a rank's name, from elsewhere": (parity(src_qpn=258), "rx_bad_source"),
+    "PARITY on a path of nobody": (parity(path_id=4), "rx_bad_index"),
+    "PARITY of nobody's message": (parity(src_rank=2), "rx_bad_index"),
     "LOSS to the RoCE port": (packet(type=DATA, **INCOMING, payload=FULL)[:50] + b"\x03", "rx_bad_length"),
     "LOSS with another key": (loss(qkey=QKEY ^ 1), "rx_bad_qkey"),
     "LOSS of another epoch": (loss(epoch=EPOCH ^ 1), "rx_stale_epoch"),

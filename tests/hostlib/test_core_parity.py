@@ -6,7 +6,9 @@ import csaud_testnet
 import pytest
 
 from tests.hostlib.core_support import (
+    ACK,
     MS,
+    PARITY,
     US,
     Drop,
     content,
@@ -17,7 +19,6 @@ from tests.hostlib.core_support import (
     transfer,
 )
 
-PARITY = 10
 PACKETS = 40
 MESSAGE = content(PACKETS * 64 - 5)
 
@@ -103,6 +104,33 @@ def test_silent_losses_bring_as_much_parity_as_they_need() -> None:
     assert lost > 30
     assert total(net, "rx_by_parity") > lost / 2
     assert 150 < total(net, "tx_parity") < 150 * 5
+
+
+def test_without_loss_there_is_one_ack_a_message() -> None:
+    assert total(run(0, 50), "tx_ack") == 50
+
+
+@pytest.mark.parametrize(("parity", "acks"), [(True, 2), (False, 1)])
+def test_where_packets_are_lost_an_ack_has_copies(parity: bool, acks: int) -> None:
+    """A sender whose first ACK is lost otherwise finds that out by its probe."""
+    net = network(window=64, parity=parity)
+    chance = csaud_testnet.Chance()
+    chance.drop_data, chance.seed = 0.02, 7
+    net.set_chance(chance)
+    for number in range(30):  # rank 1 learns what it loses
+        transfer(net, MESSAGE, src=1, dst=0, coll_seq=number + 1)
+    net.set_chance(csaud_testnet.Chance())
+    sent = total(net, "tx_ack")
+    net.set_hook(Drop(lambda p: p.type == ACK, times=1))
+    began = net.now
+    net.post_recv(1, 0, len(MESSAGE))
+    net.post_send(0, 1, MESSAGE)
+    assert net.settle(net.now + 1000 * MS)
+    (done,) = net.completions(0)
+    probed = total(net, "tx_ack") - sent - acks
+    assert (probed == 0) == parity
+    assert (done.finished_ns - began < 300 * US) == parity
+    assert net.unbalanced() == ""
 
 
 def test_told_losses_bring_none() -> None:

@@ -14,6 +14,7 @@ from tests.hostlib.core_support import (
     DATA,
     LOSS,
     MS,
+    PARITY,
     PROBE_RSP,
     QKEY,
     REASON_INTERVAL,
@@ -358,3 +359,47 @@ def test_one_who_forges_addresses_and_sees_packets_puts_data_into_arrays() -> No
     net.post_send(0, 1, MESSAGE, coll_seq=1)
     assert net.settle(10 * S)
     assert net.received(1, receive) == MESSAGE[:128] + b"\xee" * 64 + MESSAGE[192:]
+
+
+ROW = {**OUTGOING, "type": PARITY, "attempt": PACKETS, "payload": b"\xee" * 64}
+
+
+def test_forged_parity_changes_no_packet_that_is_there() -> None:
+    """One row stands for one packet that is missing, as one forged packet does, and no more."""
+    net = network(2, detect_interval=False, detect_probe=False, window=16)
+    receive = net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
+    net.set_hook(lambda p: "drop" if p.type == DATA and p.pkt_idx in (3, 7) else None)
+    net.post_send(0, 1, MESSAGE, coll_seq=1)
+    net.run_until(MS)
+    net.inject(1, between(0, 1, **ROW, pkt_idx=0))
+    assert total(net, "rx_by_parity") == 0  # two are missing
+    net.inject(1, between(0, 1, **ROW, pkt_idx=1))
+    assert total(net, "rx_by_parity") == 2
+    net.run_until(net.now + 10 * MS)
+    got = net.received(1, receive)
+    wrong = {at // 64 for at in range(len(MESSAGE)) if got[at] != MESSAGE[at]}
+    assert wrong <= {3, 7}
+
+
+def test_rows_over_other_packets_than_the_first_ones_are_refused() -> None:
+    """To sum up all that came once more for each of them would cost a stranger a packet, and us a message."""
+    net = network(2, window=4)
+    receive = net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
+    net.post_send(0, 1, MESSAGE, coll_seq=1)
+    net.run_until(60 * US)
+    bad = net.stats(1)["rx_bad_index"]
+    for covered in (PACKETS, *range(2, PACKETS)):
+        net.inject(1, between(0, 1, **{**ROW, "attempt": covered}, pkt_idx=7))
+    assert net.stats(1)["rx_bad_index"] == bad + PACKETS - 2
+    net.run_until(10 * MS)
+    assert all(c.status == Status.ok for c in net.completions(1) if c.id == receive)
+
+
+def test_parity_of_what_nobody_posted_takes_no_memory() -> None:
+    net = network(2)
+    before = net.memory(1)
+    for coll_seq in range(5, 500):
+        net.inject(1, between(0, 1, **{**ROW, "coll_seq": coll_seq}, pkt_idx=coll_seq % 8))
+    after = net.memory(1)
+    # Whatever comes from a peer takes the peer's own record, and a timer.
+    assert {part for part in after if after[part] != before[part]} <= {"active_peers", "timers"}

@@ -67,7 +67,8 @@ def test_kinds_that_are_not_meant_are_not_lost(kind: str) -> None:
     found = run(collectives=RING, impairments=[{"loss": 0.03, "kinds": [kind]}]).totals
     assert found["collectives"] == 3
     assert (found["link_lost"] > 0) == (kind == "data")
-    assert found["link_lost"] == found["tx_data"] - found["rx_data"]
+    lost = found["tx_data"] + found["tx_parity"] - found["rx_data"] - found["rx_parity"]
+    assert found["link_lost"] == lost
     assert found["injected"] == found["congestion_dropped"] == 0
 
 

@@ -38,7 +38,7 @@ def test_without_loss_nothing_is_sent_again() -> None:
 @pytest.mark.parametrize("losses", [{"faults": SILENT}, {"impairments": ON_LINKS}])
 def test_each_loss_is_followed_to_the_copy_that_arrives(losses: dict[str, Any]) -> None:
     """Of packets that are lost several times, once."""
-    found = run(**losses, seed=5)
+    found = run(**losses, seed=5, host={"parity": False})
     totals = found.totals
     again = sum(totals[f"rtx_{name}"] for name in ("loss", "gap", "interval", "probe"))
     assert lost(found) > 20
@@ -62,7 +62,8 @@ def test_what_is_cut_is_a_loss_and_its_recovery_is_measured(signal: str) -> None
 
 def test_copies_sent_for_nothing_are_spurious_and_duplicates() -> None:
     """The interval is shorter than the way of a packet. The last ones are under way when the run ends."""
-    totals = run(core={"fixed_interval": 1000}, impairments=[{"where": "all", "jitter": "60us"}]).totals
+    late = [{"where": "all", "jitter": "60us"}]
+    totals = run(core={"fixed_interval": 1000}, impairments=late, host={"parity": False}).totals
     assert totals["spurious_bytes"] > 0
     assert totals["spurious_bytes"] == totals["retransmitted_bytes"]
     assert totals["duplicate_bytes"] == totals["rx_duplicates"] * FRAME

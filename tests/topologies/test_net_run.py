@@ -49,6 +49,18 @@ def test_lossy_all_reduces_are_exact_and_the_books_balance(tmp_path):
     assert interfaces() == before
 
 
+@pytest.mark.thorough
+def test_silent_losses_are_given_back_by_parity_and_the_books_balance(tmp_path):
+    scenario = small_scenario(tmp_path, repeats=3, loss=0.05)
+    with net_run(tmp_path / "run", "--scenario", str(scenario)) as run:
+        assert run.wait() == 0, run.output
+    report = Report.model_validate(run.report())
+    assert report.equality.bit_equal
+    assert report.books.balanced
+    assert report.recovery.found_by["parity"] > 0
+    assert report.recovery.parity["sent"] > report.recovery.parity["lost"]
+
+
 def test_prompt_has_mininets_habits_and_the_csaud_command(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "133")
     monkeypatch.setenv("LINES", "47")

@@ -115,7 +115,7 @@ class Settings:
     ordered: bool = _row(False, "flag", "this rank holds each path to be FIFO (ECMP, entropy, host-directed)")
     rate_bps: int = _row(0, "bit/s", "rate of this rank's link, at which it paces its packets; 0: unpaced")
     ecn: bool = _row(True, "flag", "DATA goes as ECT(0), so that switches may mark it (ECN)")
-    parity: bool = _row(False, "flag", "PARITY follows messages where packets are lost silently")
+    parity: bool = _row(True, "flag", "PARITY follows messages where packets are lost silently")
     queue_max: float = _row(0.02, "s", "longest time that a packet may stand in the fabric's queues", high=10)
     controller: str = _row(
         "",

@@ -14,6 +14,8 @@
 
 namespace csaud::fuzz {
 
+inline constexpr unsigned kTypes = static_cast<unsigned>(wire::Type::parity) + 1;
+
 inline std::vector<std::byte> assembled(const wire::Route& route, const wire::CsaHeader& csa,
                                         std::span<const std::byte> body) {
     std::array<std::byte, wire::kHeaderBytes> head;
@@ -108,7 +110,7 @@ class Forgery {
             case 1: {
                 auto type = static_cast<std::uint8_t>(h.type);
                 c.apply(type);
-                h.type = static_cast<wire::Type>(type % (static_cast<unsigned>(wire::Type::abort) + 2));
+                h.type = static_cast<wire::Type>(type % (kTypes + 1));
                 return;
             }
             case 2:

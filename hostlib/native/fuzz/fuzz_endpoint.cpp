@@ -66,6 +66,8 @@ csaud::EndpointConfig configuration(const Record& r, std::uint16_t rank) {
     config.finished_memory = forgetful(r) ? 2 : 256;
     config.shaping = (r.which & 128U) == 0;
     config.ordered = (r.field[0] & 1U) != 0;
+    config.parity = (r.field[0] & 8U) == 0;
+    config.parity_rows = r.field[1] % 9;
     if ((r.field[0] & 2U) != 0) config.bits = {.path_seq = 8, .tx_ts = 16, .credit = 8, .ecn = 4};
     if ((r.field[0] & 4U) != 0) config.peer_rest = csaud::kMillisecond;
     return config;
@@ -415,7 +417,7 @@ class Job {
     std::vector<std::unique_ptr<Rank>> ranks_;
     std::deque<UnderWay> under_way_;
     std::deque<UnderWay> seen_;  // what came to rank 0, or left it
-    std::array<std::deque<UnderWay>, 10> by_type_;
+    std::array<std::deque<UnderWay>, csaud::fuzz::kTypes> by_type_;
     Sizes sent_, awaited_;
     Nanos now_ = csaud::kSecond;
     unsigned mark_one_in_ = 0;  // of the DATA that arrives; 0: none

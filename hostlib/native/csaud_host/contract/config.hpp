@@ -82,7 +82,7 @@ struct EndpointConfig {
     DetectorSwitches detectors;
     IntervalSwitches interval_terms;
     Nanos fixed_interval = 0;  // in the adaptive interval's place; 0: adaptive
-    bool parity = false;       // what is lost silently is made good by PARITY where that pays
+    bool parity = true;        // what is lost silently is made good by PARITY where that pays
     unsigned parity_rows = 0;  // of every message, whatever is lost; 0: as many as pay
     bool repair_order = true;  // what is waited for most is sent again first; false: what was found first
     Nanos rtt_initial = 2 * kMillisecond;    // until the first sample: what a loss is judged by

@@ -14,10 +14,12 @@ class SilentLoss {
     // lost; fewer than 0: what was taken for lost came late.
     void message(std::uint32_t packets, std::int32_t lost) noexcept {
         packets_ += packets;
+        sizes_ += static_cast<double>(packets) * packets;
         lost_ += lost;
         squares_ += static_cast<double>(lost) * (lost < 0 ? -lost : lost);
         if (packets_ < kMemory) return;
         packets_ /= 2;
+        sizes_ /= 2;
         lost_ /= 2;
         squares_ /= 2;
     }
@@ -27,11 +29,10 @@ class SilentLoss {
         const double prior = all.packets_ > 0 ? std::max(all.lost_, 0.0) / all.packets_ : 0;
         return (std::max(lost_, 0.0) + kPrior * prior) / (packets_ + kPrior);
     }
-    // How many of a message of `packets` are lost together: losses come in so many at once, each time at
-    // random.
-    double burst(double packets) const noexcept {
+    // How many are lost together: losses come in so many at once, each time at random.
+    double burst() const noexcept {
         if (lost_ <= 0 || packets_ <= 0) return 1;
-        return std::max(1.0, squares_ / lost_ - packets * lost_ / packets_);
+        return std::max(1.0, squares_ / lost_ - sizes_ / packets_ * lost_ / packets_);
     }
 
   private:
@@ -39,6 +40,7 @@ class SilentLoss {
     static constexpr double kPrior = 1024;
 
     double packets_ = 0;
+    double sizes_ = 0;  // squares of the packets of each message
     double lost_ = 0;
     double squares_ = 0;  // of the losses of each message
 };

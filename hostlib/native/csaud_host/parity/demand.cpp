@@ -20,4 +20,11 @@ std::size_t parity_rows_for(double packets, double rate, double burst, double re
     return std::min(kMostParityRows, static_cast<std::size_t>(std::ceil(most * burst)));
 }
 
+unsigned copies_for(double rate, double residue) noexcept {
+    constexpr unsigned kMost = 4;
+    unsigned copies = 1;
+    for (double all_lost = rate; all_lost > residue && copies < kMost; all_lost *= rate) ++copies;
+    return copies;
+}
+
 }  // namespace csaud

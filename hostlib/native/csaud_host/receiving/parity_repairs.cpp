@@ -41,6 +41,9 @@ bool ParityRepairs::came(const wire::Decoded& d, Receive& m) {
         cut.length_of(m.reassembly.total() - covered) != d.payload.size()) {
         return false;
     }
+    // All rows of a message are over the same packets: to begin anew takes a sum over all that have come.
+    const bool begun = m.parity != kNone && all_[m.parity].sent() > 0;
+    if (begun && all_[m.parity].covered() != covered) return false;
     if (m.parity == kNone || all_[m.parity].covered() != covered) open(m, covered, d.csa.pkt_idx + 1U);
     all_[m.parity].add_sent(buffers_, d.csa.pkt_idx, d.payload, cut, m.buffer);
     return true;

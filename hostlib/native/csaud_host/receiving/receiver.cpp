@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "csaud_host/parity/demand.hpp"
+
 namespace csaud {
 namespace {
 // A receive that is posted so long after its first packet came is late.
@@ -194,7 +196,8 @@ void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nano
             peer.mean_gap != 0 ? m.detector.mean_gap() : std::max<Nanos>((now - m.started) / gaps, 1);
     }
     receives_.complete(m);
-    acknowledge(m.name, m.reassembly.total(), peer, echo_ts);
+    for (unsigned copies = acknowledgements(peer); copies > 0; --copies)
+        acknowledge(m.name, m.reassembly.total(), peer, echo_ts);
     receives_.end(m, Status::ok, peer.rank, now);
     close(i, peer, true);
 }
@@ -202,6 +205,12 @@ void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nano
 void Receiver::close(std::uint32_t i, Peer& peer, bool complete) {
     parity_.close(receives_[i], peer, complete);
     receives_.close(i, peer);
+}
+
+// What is lost silently on the way there may be ACKs: a sender finds that out no sooner than by its probe.
+unsigned Receiver::acknowledgements(const Peer& peer) const noexcept {
+    if (!ctx_.config.parity) return 1;
+    return copies_for(peer.silent.rate(ctx_.silent), repair_share(ctx_.config.world));
 }
 
 void Receiver::acknowledge(const MessageName& name, std::size_t total, const Peer& peer,

@@ -93,6 +93,8 @@ class Receiver {
     // What came before the post turned out to be of another message.
     void disown_early(Receive&, Peer&);
     void complete(std::uint32_t index, Peer&, std::uint32_t echo_ts, Nanos now);
+    // How many copies of an ACK to the peer are worth it.
+    unsigned acknowledgements(const Peer&) const noexcept;
     void acknowledge(const MessageName&, std::size_t total, const Peer&, std::uint32_t echo_ts);
     // The sender holds this message for one of another size than the receive that was posted.
     void contradicted(std::uint32_t index, Nanos now);

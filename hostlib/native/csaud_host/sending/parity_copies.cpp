@@ -5,12 +5,6 @@
 #include "csaud_host/parity/demand.hpp"
 
 namespace csaud {
-namespace {
-// Share of the messages of which more may be lost than there are rows: with others waiting for them each
-// costs time, of the rest only the last.
-constexpr double kResidueInChain = 1e-4;
-constexpr double kResidue = 1e-3;
-}  // namespace
 
 std::size_t ParityCopies::rows_for(const SendMessage& m, const Peer& peer,
                                    std::size_t covered) const noexcept {
@@ -23,8 +17,8 @@ std::size_t ParityCopies::rows_for(const SendMessage& m, const Peer& peer,
         const Nanos found = peer.rtt.patience() + peer.rtt.base();
         at_risk = std::min(at_risk, static_cast<double>(found) / static_cast<double>(peer.send_gap) + 1);
     }
-    return parity_rows_for(at_risk, peer.silent.rate(ctx_.silent), ctx_.silent.burst(at_risk),
-                           m.chain > 0 ? kResidueInChain : kResidue);
+    return parity_rows_for(at_risk, peer.silent.rate(ctx_.silent), ctx_.silent.burst(),
+                           repair_share(ctx_.config.world));
 }
 
 void ParityCopies::begin(SendMessage& m, const Peer& peer) {
