@@ -15,7 +15,15 @@ from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import Arbiter, ByStore, Majority
 from csaud.membership.decree import Missing
 from csaud.membership.member import Gone, Member
-from csaud.membership.messages import Current, Envelope, Join, Waiting, from_json, to_json
+from csaud.membership.messages import (
+    Current,
+    Envelope,
+    Join,
+    Waiting,
+    as_newcomer,
+    from_json,
+    to_json,
+)
 from csaud.rendezvous.table import Card, Table
 
 STORE = "store"
@@ -146,6 +154,7 @@ class Network:
         world = len(schedule.starts)
         self.names = [f"p{number}" for number in range(world + len(schedule.newcomers))] + [STORE]
         self._bit = {name: number for number, name in enumerate(self.names)}
+        self._uid_of = {peer: uid for uid in self.names for peer in (uid, as_newcomer(uid))}
         arbiter: Arbiter = ByStore(self) if schedule.store else Majority()  # type: ignore[arg-type]
         cards = [
             Card(number if number < world else 0, f"10.0.0.{number}", 7, 4096, "raw", name, f"{name}:1")
@@ -206,8 +215,8 @@ class Network:
         assert member is not None
         member.flush()
         outbox, member.outbox = member.outbox, []
-        for uid, envelope in outbox:
-            self._send(process.uid, uid, envelope)
+        for peer, envelope in outbox:
+            self._send(process.uid, peer, envelope)
         for name, key, value in member.proposals():
             if key not in process.asked:
                 process.asked.add(key)
@@ -294,7 +303,8 @@ class Network:
             else:
                 process.resumes = max(process.resumes, self.now + fault.for_s)
 
-    def _send(self, sender: str, receiver: str, envelope: Envelope) -> None:
+    def _send(self, sender: str, peer: str, envelope: Envelope) -> None:
+        receiver = self._uid_of[peer]
         step = type(envelope.body).__name__
         self._sent[step] += 1
         if self._triggers:
@@ -311,16 +321,17 @@ class Network:
         late = sum(strike.delay_s for strike in struck if strike.fate != "drop")
         copies = [delay, delay + late] if "repeat" in fates else [delay + late]
         for each in copies:
-            self._at(self.now + each, lambda: self._deliver(sender, receiver, envelope))
+            self._at(self.now + each, lambda: self._deliver(sender, peer, envelope))
 
-    def _deliver(self, sender: str, receiver: str, envelope: Envelope) -> None:
+    def _deliver(self, sender: str, peer: str, envelope: Envelope) -> None:
+        receiver = self._uid_of[peer]
         process = self.processes[receiver]
         if process.state in ("dead", "ended"):
-            self._refused(sender, receiver)
+            self._lost(sender, peer)
             return
         if self._separated(sender, receiver):
             return
-        if not self._runs(process, lambda: self._deliver(sender, receiver, envelope)):
+        if not self._runs(process, lambda: self._deliver(sender, peer, envelope)):
             return
         if self.schedule.wire:
             envelope = from_json(json.loads(json.dumps(to_json(envelope))))
@@ -330,15 +341,15 @@ class Network:
         process.member.receive(envelope, self.now)
         self._after(process)
 
-    def _refused(self, sender: str, receiver: str) -> None:
-        """Nobody listens there any more."""
-        process = self.processes[sender]
+    def _lost(self, member: str, peer: str) -> None:
+        """A connection of the member's is closed, or nobody listens at its other end."""
+        process = self.processes[member]
         if (
             process.member is not None
             and process.state in ("idle", "calling")
             and self.now >= process.resumes
         ):
-            process.member.absent(receiver, self.now)
+            process.member.absent(peer, self.now)
             self._after(process)
 
     def _to_newcomer(self, process: Process, envelope: Envelope) -> None:
@@ -347,6 +358,9 @@ class Network:
                 process.member = Member(table, process.uid, process.arbiter, {})
                 self._goes_on(process, table)
                 self._after(process)
+                for card in self.first.cards:  # it waits at nobody's door any more
+                    delay = self._random.random() * self.schedule.jitter
+                    self._at(self.now + delay, lambda uid=card.uid: self._lost(uid, as_newcomer(process.uid)))
             case Current() | Waiting():
                 pass
             case _:  # it is a member and does not know so far; a connection would wait for its door to open

@@ -77,6 +77,26 @@ def test_a_table_without_us_or_after_the_next_means_that_they_have_gone_on(table
     assert answers(one, "p0", 0, ASKS) == []  # it takes no part any more
 
 
+def test_who_was_asked_before_it_called_answers_when_it_calls() -> None:
+    """And not only when it is asked again, which is an interval later."""
+    one = member()
+    assert answers(one, "p0", 0, ASKS) == [("p0", Later(NEXT))]
+    one.outbox.clear()
+    one.next((), True, 1.0, 10.0)
+    assert [uid for uid, envelope in one.outbox if isinstance(envelope.body, Promise)] == ["p0"]
+
+
+def test_who_was_asked_by_a_later_generation_answers_when_it_is_in_it() -> None:
+    one = member()
+    one.next((), True, 0.0, 10.0)
+    asks = Prepare("agree 1", Ballot(1, 0))
+    assert ("p0", Later(NEXT)) in answers(one, "p0", 1, asks)
+    answers(one, "p0", 1, Current(SECOND))
+    one.outbox.clear()
+    one.agree(3, "max", (), 1.0, 10.0)
+    assert [uid for uid, envelope in one.outbox if isinstance(envelope.body, Promise)] == ["p0"]
+
+
 def test_an_old_table_changes_nothing() -> None:
     one = member(SECOND)
     one.next((), True, 0.0, 10.0)

@@ -124,6 +124,21 @@ def calm_after_a_while(draw: st.DrawFn) -> Schedule:
     )
 
 
+@st.composite
+def newcomers_of_a_healthy_job(draw: st.DrawFn) -> Schedule:
+    """Nobody dies and nothing is lost; newcomers come while the members agree, and go on with them."""
+    world = draw(st.integers(1, 4))
+    return Schedule(
+        starts=tuple(draw(_starts(world, 1.0))),
+        newcomers=tuple(draw(st.lists(_tenths(1.0), min_size=1, max_size=3))),
+        gaps=(draw(_tenths(0.1)),) * 4,
+        timeout=16.0,
+        jitter=draw(st.sampled_from([0.0, 0.001, 0.2])),
+        agreements=draw(st.integers(1, 3)),
+        seed=draw(_seeds),
+    )
+
+
 def _without(dead: int, world: int) -> set[int]:
     return {rank for rank in range(world) if not dead >> rank & 1}
 
@@ -167,6 +182,17 @@ def check_a_group_goes_on(schedule: Schedule) -> None:
         assert process.state == "dead" or isinstance(process.ends[0], Table | Gone)
 
 
+def check_newcomers_take_part(schedule: Schedule) -> None:
+    """To be told apart from a member that died: a newcomer leaves the door at which it waited when it has
+    become a member."""
+    network = Network(schedule)
+    network.play()
+    for process in network.processes.values():
+        assert not any(isinstance(end, Missing | Gone) for end in process.ends), process.uid
+        for agreement in process.agreements.values():
+            assert agreement.failed == (), f"{process.uid} did not wait for a newcomer"
+
+
 @pytest.mark.parametrize(
     "batch",
     [
@@ -180,3 +206,7 @@ def test_at_most_one_group_goes_on(batch: int) -> None:
 
 def test_a_quorum_that_is_left_in_peace_goes_on() -> None:
     drawn(0, min(LIVELY, SCHEDULES), calm_after_a_while(), check_a_group_goes_on)
+
+
+def test_newcomers_take_part_in_what_their_first_epoch_agrees_on() -> None:
+    drawn(0, min(LIVELY, SCHEDULES), newcomers_of_a_healthy_job(), check_newcomers_take_part)

@@ -13,7 +13,6 @@ import json
 import os
 import signal
 import sys
-import time
 import traceback
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ import torch
 from csaud.torch import recover
 
 from tests.hostlib.jobs import SLOWER, free_port, loopback_address
-from tests.recover.worker import Deaths
+from tests.recover.worker import Deaths, wait_for_newcomer
 
 MICROBATCHES, STEPS = 6, 4
 
@@ -52,8 +51,7 @@ def train(folder: Path, name: int, job_of: dict[str, Any]) -> dict[str, Any]:
     ):  # fmt: skip
         for step in job.steps(STEPS):
             if step.index == job_of.get("newcomer_at") and job.rank == 0:
-                while not job.comm.newcomers and job.size <= job_of["world"] // 2:
-                    time.sleep(0.01)
+                wait_for_newcomer(job, job_of["world"] // 2 + 1)
             for number in step:
                 print(json.dumps([step.index, number]), file=computed, flush=True)
                 inputs = torch.randn(8, 16)

@@ -17,7 +17,7 @@ import csaud
 import numpy as np
 from csaud import recover
 
-from tests.hostlib.jobs import SLOWER
+from tests.hostlib.jobs import PATIENCE, SLOWER
 
 COLUMNS, ROWS = 57, 33
 
@@ -42,6 +42,14 @@ class Deaths:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
+def wait_for_newcomer(job: Any, enough: int) -> None:
+    """Until somebody waits at this worker's door or has come in, so that there are `enough` workers."""
+    limit = time.monotonic() + PATIENCE
+    while not job.comm.newcomers and job.size < enough:
+        assert time.monotonic() < limit, f"nobody came within {PATIENCE:g} s, {job.size} workers are here"
+        time.sleep(0.01)
+
+
 def train(arguments: dict[str, Any]) -> None:
     dtype = np.dtype(arguments.get("dtype", "float32"))
     deaths = Deaths(arguments.get("phase"), arguments.get("step", 0), arguments.get("times", 1))
@@ -60,8 +68,7 @@ def train(arguments: dict[str, Any]) -> None:
             tell("step", step=step.index, rank=job.rank, size=job.size)
             if step.index == arguments.get("newcomer_at") and job.rank == 0:
                 tell("waits")
-                while not job.comm.newcomers:
-                    time.sleep(0.01)
+                wait_for_newcomer(job, job.size + 1)
             for number in step:
                 samples = np.random.default_rng([step.index, number])
                 inputs = samples.normal(size=(ROWS, COLUMNS)).astype(dtype)

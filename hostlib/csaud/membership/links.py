@@ -24,7 +24,7 @@ _MOST_WAITING = 64 << 20  # bytes to one peer
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Link:
-    """One connection. `uid` is who is at its other end, "" until that is known."""
+    """One connection. `uid` is who is at its other end (`Envelope.peer`), "" until that is known."""
 
     sock: socket.socket
     name: str

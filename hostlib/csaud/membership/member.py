@@ -28,6 +28,7 @@ from csaud.membership.messages import (
     Refused,
     Release,
     Waiting,
+    as_newcomer,
 )
 from csaud.rendezvous.table import Card, Table, card_from_json, next_table
 
@@ -59,8 +60,8 @@ class Member:
         table: the generation that this rank is in.
         rank: its rank there.
         arrivals: where the ranks of this generation meet.
-        newcomers: those that wait at this rank's door, by uid.
-        outbox: (uid, message) to be sent, emptied by the caller.
+        newcomers: those that wait at this rank's door, by `as_newcomer`.
+        outbox: (uid, or `as_newcomer` of it, message) to be sent, emptied by the caller.
         outcomes: what became of decisions, by name.
     """
 
@@ -71,6 +72,7 @@ class Member:
         self.outcomes: dict[str, Outcome] = {}
         self._arbiter, self._agreed = arbiter, agreed
         self._decrees: dict[str, Decree] = {}
+        self._early: dict[str, Envelope] = {}  # by sender, its last question about what we have not begun yet
         self._agreements = 0
         self._enter(table)
 
@@ -154,19 +156,21 @@ class Member:
                 self._send(envelope.uid, Current(self.table))
         elif envelope.generation > self.table.generation:
             # It was decided that we are in, and we have not been told so far: the answer will be the table.
+            self._keep(envelope)
             self._send(envelope.uid, Later(NEXT))
         else:
-            self._of_this_generation(envelope.uid, body, now)
+            self._of_this_generation(envelope, now)
 
-    def absent(self, uid: str, now: float, gone: bool = False) -> None:
-        """The connection to `uid` has ended, or could not be made.
+    def absent(self, peer: str, now: float, gone: bool = False) -> None:
+        """The connection to `peer` has ended, or could not be made.
 
         Args:
+            peer: a member's uid, or a newcomer (`as_newcomer`).
             gone: nobody listens at its address, as a member does until it leaves.
         """
-        rank = self._ranks.get(uid)
+        rank = self._ranks.get(peer)
         if rank is None:
-            self.newcomers.pop(uid, None)
+            self.newcomers.pop(peer, None)
             return
         for decree in self._decrees.values():
             decree.absent(rank, now, gone)
@@ -192,9 +196,9 @@ class Member:
         self.rank = self._ranks[self.uid]
         self.arrivals = Arrivals(self.rank, len(table.cards))
         self._decrees, self._agreements = {}, 0
-        for uid, rank in self._ranks.items():
-            if self.newcomers.pop(uid, None) is not None and rank != self.rank:
-                self._send(uid, Current(table))
+        for uid in self._ranks:
+            if self.newcomers.pop(as_newcomer(uid), None) is not None and uid != self.uid:
+                self._send(as_newcomer(uid), Current(table))
 
     def _begin(
         self,
@@ -212,19 +216,39 @@ class Member:
             name, self.rank, len(self.table.cards), contribution, combine, self._arbiter,
             failed=failed, now=now, timeout=timeout,
         )  # fmt: skip
+        for uid, envelope in list(self._early.items()):
+            body = envelope.body
+            if (
+                uid in self._ranks
+                and envelope.generation == self.table.generation
+                and isinstance(body, Prepare)
+                and body.decree == name
+            ):
+                del self._early[uid]
+                self._decrees[name].receive(self._ranks[uid], body, now)
         self._collect(now)
 
     def _newcomer(self, uid: str, body: Join) -> None:
+        peer = as_newcomer(uid)
         if uid in self._ranks:
-            self._send(uid, Current(self.table))
+            self._send(peer, Current(self.table))
             return
         if reason := differing({"this job": self._agreed, "the newcomer": body.agreed}):
-            self._send(uid, Refused(reason))
+            self._send(peer, Refused(reason))
             return
-        self.newcomers[uid] = dataclasses.replace(body.card, uid=uid)
-        self._send(uid, Waiting())
+        self.newcomers[peer] = dataclasses.replace(body.card, uid=uid)
+        self._send(peer, Waiting())
 
-    def _of_this_generation(self, uid: str, body: Body, now: float) -> None:
+    def _keep(self, envelope: Envelope) -> None:
+        """For when this rank begins with what it is asked about: its answer then is as one to a message that
+        was long under way, and nobody has to ask again for it."""
+        if isinstance(envelope.body, Prepare) and (
+            envelope.uid in self._early or len(self._early) < MAX_WORLD
+        ):
+            self._early[envelope.uid] = envelope
+
+    def _of_this_generation(self, envelope: Envelope, now: float) -> None:
+        uid, body = envelope.uid, envelope.body
         sender = self._ranks.get(uid)
         if sender is None or sender == self.rank:
             raise BadMessage("of nobody in this generation")
@@ -237,6 +261,7 @@ class Member:
                 decree.receive(sender, body, now)
                 self._collect(now)
             elif isinstance(body, Prepare | Accept):
+                self._keep(envelope)
                 self._send(uid, Later(body.decree))
                 if body.decree == NEXT:  # it meets nobody in this generation any more
                     self.arrivals.left(sender)
@@ -307,5 +332,5 @@ class Member:
             return Mixed(value["differs"])
         return Agreement(value["value"], tuple(rank for rank in ranks if rank not in value["ranks"]))
 
-    def _send(self, uid: str, body: Body) -> None:
-        self.outbox.append((uid, Envelope(self.table.job, self.table.generation, self.uid, body)))
+    def _send(self, peer: str, body: Body) -> None:
+        self.outbox.append((peer, Envelope(self.table.job, self.table.generation, self.uid, body)))

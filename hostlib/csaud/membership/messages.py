@@ -172,6 +172,17 @@ class Envelope:
     uid: str
     body: Body
 
+    @property
+    def peer(self) -> str:
+        """Who is at the other end of the connection that it came over: a member's uid, or `as_newcomer`."""
+        return as_newcomer(self.uid) if isinstance(self.body, Join) else self.uid
+
+
+def as_newcomer(uid: str) -> str:
+    """The name of a process while it waits at a door. Its connection there ends when it has become a member,
+    which is no sign that the member is gone: as a member it has other connections, under its uid."""
+    return f"newcomer {uid}"
+
 
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__.lower(): kind

@@ -171,7 +171,7 @@ class Service:
     def _receive(self, link: Link, message: Message) -> None:
         try:
             envelope = from_json(message)
-            self._links.belongs_to(link, envelope.uid)
+            self._links.belongs_to(link, envelope.peer)
             self._member.receive(envelope, time.monotonic())
         except BadMessage as error:
             log.warning("membership: dropped the connection with %s: %s", link.name, error)
@@ -185,8 +185,8 @@ class Service:
                 self._links.send(uid, to_json(envelope))
             self._member.flush()
 
-    def _lost(self, uid: str, gone: bool) -> None:
-        self._member.absent(uid, time.monotonic(), gone)
+    def _lost(self, peer: str, gone: bool) -> None:
+        self._member.absent(peer, time.monotonic(), gone)
 
     def _stop(self) -> None:
         self._stopping = True
