@@ -165,8 +165,17 @@ local function make_crc_table()
     end
 end
 
--- Over a packet from its IPv4 header on, `size` bytes, the iCRC at its end left out.
-local function icrc_of(packet, size)
+-- What may change on the way counts as ones: TOS, TTL and checksum of IPv4; traffic class, flow label and hop
+-- limit of IPv6, beside its version.
+local CHANGES = {
+    [4] = { [1] = 0xFF, [8] = 0xFF, [10] = 0xFF, [11] = 0xFF },
+    [6] = { [0] = 0x0F, [1] = 0xFF, [2] = 0xFF, [3] = 0xFF, [7] = 0xFF },
+}
+local IP_BYTES = { [4] = IPV4_BYTES, [6] = 40 }
+
+-- Over a packet from its IP header on, `size` bytes, the iCRC at its end left out.
+local function icrc_of(packet, size, version)
+    local changes, udp = CHANGES[version], IP_BYTES[version]
     if crc_table == nil then make_crc_table() end
     local crc = 0xFFFFFFFF
     local function add(byte)
@@ -174,9 +183,9 @@ local function icrc_of(packet, size)
     end
     for _ = 1, 8 do add(0xFF) end -- in place of InfiniBand's local route header
     for n = 0, size - ICRC_BYTES - 1 do
-        -- TOS, TTL, IPv4 checksum, UDP checksum and BTH's resv8a may change on the way
-        local variant = n == 1 or n == 8 or n == 10 or n == 11 or n == 26 or n == 27 or n == 32
-        add(variant and 0xFF or packet:get_index(n))
+        -- beside these, UDP's checksum and BTH's resv8a
+        local ones = n == udp + 6 or n == udp + 7 or n == udp + UDP_BYTES + 4
+        add(ones and 0xFF or bit.bor(packet:get_index(n), n < udp and changes[n] or 0))
     end
     return bit.bnot(crc)
 end
@@ -185,13 +194,14 @@ end
 -- place: `length` bytes of CSA header, body and pad lie between DETH and the iCRC.
 local function show_icrc(length, tree)
     local version, opcode = last_of(ip_version), last_of(ib_opcode)
-    if version == nil or version.value ~= 4 or opcode == nil then return end
+    local ip_bytes = version and IP_BYTES[version.value]
+    if ip_bytes == nil or opcode == nil then return end
     local source, begin = opcode.source, version.offset
-    local size = IPV4_BYTES + UDP_BYTES + BTH_BYTES + DETH_BYTES + length + ICRC_BYTES
+    local size = ip_bytes + UDP_BYTES + BTH_BYTES + DETH_BYTES + length + ICRC_BYTES
     if source == nil or begin + size > source:len() then return end
-    if opcode.offset - begin ~= IPV4_BYTES + UDP_BYTES then return end
+    if opcode.offset - begin ~= ip_bytes + UDP_BYTES then return end
     local sent = source:range(begin + size - ICRC_BYTES, ICRC_BYTES)
-    local good = icrc_of(source:range(begin, size):bytes(), size) == bit.tobit(sent:le_uint())
+    local good = icrc_of(source:range(begin, size):bytes(), size, version.value) == bit.tobit(sent:le_uint())
     local item = tree:add(f.icrc_status, sent, good and 1 or 0):set_generated()
     if not good then item:add_proto_expert_info(e.icrc) end
 end

@@ -279,6 +279,25 @@ class UdpDevice(Device):
     ) -> None: ...
     def set_segmentation(self, on: bool) -> None: ...
 
+class Ip6Device(Device):
+    """Raw or UDP sockets over IPv6; makes and checks the iCRC itself."""
+
+    def __init__(
+        self,
+        raw: bool,
+        address: builtins.bytes,
+        qpn: int,
+        packet_bytes: int,
+        batch: int,
+        receive_buffer: int,
+    ) -> None: ...
+    def set_names(self, names: list[tuple[int, builtins.bytes]]) -> None:
+        """The job's addresses, 16 bytes each, and by which 32-bit numbers the endpoint knows them; before the
+        progress thread."""
+
+def ip6_icrc(source: builtins.bytes, destination: builtins.bytes, udp: builtins.bytes) -> builtins.bytes:
+    """The iCRC over IPv6, as on the wire: addresses of 16 bytes, then from the UDP header up to the iCRC."""
+
 class StreamRole(enum.Enum):
     """What an end of `Progress.stream` does."""
 
@@ -372,7 +391,7 @@ class Progress:
     @property
     def max_message_bytes(self) -> int: ...
 
-def claim_qpn(ipv4: int, qpn: int) -> QpnClaim | None: ...
+def claim_qpn(address: str, qpn: int) -> QpnClaim | None: ...
 
 STATS_HELP: dict[str, str]
 wire: Any

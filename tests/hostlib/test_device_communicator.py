@@ -68,7 +68,7 @@ def test_the_counters_have_the_documented_names(comm):
     [
         ({"mtu": 100}, r"mtu=100: expected 0 or 256 to 4096 \(bytes\)"),
         ({"address": "192.0.2.7"}, r"192\.0\.2\.7"),
-        ({"address": "no.such.host.invalid"}, "no IPv4 address is known"),
+        ({"address": "no.such.host.invalid"}, "no IP address is known"),
         ({"colour": "red"}, "there is no setting 'colour'"),
     ],
 )

@@ -143,7 +143,7 @@ def test_nobody_is_told_that_the_port_is_unreachable(mode):
 
 
 def test_a_queue_pair_number_is_claimed_once_at_an_address():
-    here, there = int(IPv4Address(loopback())), int(IPv4Address(loopback()))
+    here, there = loopback(), loopback()
     first = _core.claim_qpn(here, QPN)
     assert first is not None
     assert _core.claim_qpn(here, QPN) is None

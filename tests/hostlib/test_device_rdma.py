@@ -57,6 +57,13 @@ def test_nothing_to_choose_is_explained(
         choose(found, "10.0.1.2", **settings)
 
 
+def test_an_ipv6_address_has_no_gid_but_a_named_device_is_taken() -> None:
+    found = [device("only", LINK_LOCAL, RIGHT)]
+    with pytest.raises(ConfigError, match="fd00::1: GIDs are those of IPv4 addresses"):
+        choose(found, "fd00::1")
+    assert choose(found, "fd00::1", verbs_device="only") == ("only", 2)
+
+
 @pytest.mark.parametrize("asked", [0, 2048])
 def test_what_opens_is_known_by_its_address_number_and_mtu(
     asked: int, monkeypatch: pytest.MonkeyPatch
@@ -76,7 +83,7 @@ def test_what_opens_is_known_by_its_address_number_and_mtu(
     monkeypatch.setattr(_core, "VerbsDevice", Device)
     opened = verbs.open_device(reading.load({"device": "verbs", "mtu": asked}, {}), "10.0.1.2")
     native: Any = opened.native
-    assert (opened.ipv4, opened.qpn, opened.mode, opened.max_mtu) == (
+    assert (opened.address, opened.qpn, opened.mode, opened.max_mtu) == (
         "10.0.1.2",
         0x123,
         "verbs",

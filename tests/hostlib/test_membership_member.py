@@ -14,9 +14,11 @@ from csaud.membership.messages import (
     Current,
     Decided,
     Envelope,
+    Join,
     Later,
     Prepare,
     Promise,
+    Refused,
     from_json,
     to_json,
 )
@@ -52,6 +54,15 @@ def test_who_goes_on_to_the_next_generation_is_not_waited_for_in_this_one() -> N
     one.arrivals.left(2)
     assert answers(one, "p1", 0, ASKS)[0] == ("p1", Later(NEXT))
     assert one.arrivals.ended == {"close": (1, 2)}
+
+
+def test_a_newcomer_of_another_address_family_is_refused_by_name() -> None:
+    one = member()
+    card = Card(0, "fd00::9", 7, 4096, "raw", "new", "[fd00::9]:1")
+    one.receive(Envelope("", -1, "new", Join(card, {})), 0.0)
+    [(_, envelope)] = one.outbox
+    assert envelope.body == Refused("the newcomer is at fd00::9, this job at 10.0.0.1: all IPv4 or all IPv6")
+    assert not one.newcomers
 
 
 def test_messages_of_another_job_and_of_nobody_are_refused() -> None:
@@ -120,7 +131,11 @@ def test_what_was_promised_is_not_begun_anew() -> None:
 
 
 CARD = dataclasses.asdict(Card(3, "10.0.0.9", 7, 4096, "raw", "new", "10.0.0.9:1"))
-NO_CONTRIBUTIONS = [{}, {"admit": 1, "newcomers": []}, {"admit": True, "newcomers": [{**CARD, "ipv4": "x"}]}]
+NO_CONTRIBUTIONS = [
+    {},
+    {"admit": 1, "newcomers": []},
+    {"admit": True, "newcomers": [{**CARD, "address": "x"}]},
+]
 NO_DECISIONS = [
     {},
     {"members": [], "newcomers": []},

@@ -11,11 +11,13 @@ PREFIX = 24
 
 
 class Wire:
-    """Namespaces that own 10.0.1.1 and 10.0.1.2 on the ends of a veth pair of MTU `mtu` bytes."""
+    """Namespaces that own 10.0.1.1 and 10.0.1.2 on the ends of a veth pair of MTU `mtu` bytes, and
+    fd00:1::1 and fd00:1::2 where it is for IPv6."""
 
     addresses = ("10.0.1.1", "10.0.1.2")
+    ipv6_addresses = ("fd00:1::1", "fd00:1::2")
 
-    def __init__(self, mtu: int) -> None:
+    def __init__(self, mtu: int, ipv6: bool = False) -> None:
         self.ends = [NetworkNamespace(), NetworkNamespace()]
         with self.ends[1].entered():
             other = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
@@ -25,6 +27,8 @@ class Wire:
             for end, address in zip(self.ends, self.addresses, strict=True):
                 end.ip(f"address add {address}/{PREFIX} dev eth0")
                 end.ip("link set eth0 up")
+            for end, address in zip(self.ends, self.ipv6_addresses if ipv6 else (), strict=False):
+                end.ip(f"address add {address}/64 dev eth0 nodad")  # usable at once
         except BaseException:
             self.close()
             raise

@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from csaud import _core
 from csaud_topologies.capture.pcapng import Interface, PcapngWriter
+from scapy.contrib.roce import BTH
+from scapy.layers.inet import UDP
+from scapy.layers.inet6 import IPv6
+from scapy.packet import Raw
 
 from tests.wireshark import packets as p
 from tests.wireshark.tshark import DISSECTOR, ETHERNET, capture, fields, needs_tshark, run, text
@@ -246,6 +250,21 @@ def test_a_damaged_icrc_is_told_when_asked_for() -> None:
         {"csaud.icrc_status": "0", EXPERT: "Bad iCRC"},
     ]
     assert dissect(damaged, *names) == {}
+
+
+def test_the_icrc_over_ipv6_is_that_of_its_own_header() -> None:
+    content = p.packet(p.DATA, payload=bytes(100))[28:-4]  # from BTH to the iCRC
+    bth = BTH(content[:12] + bytes(4))
+    bth.icrc = None  # scapy computes what is not set
+    ip = IPv6(src="fd00:1::1", dst="fd00:1::2", tc=0xB8, fl=0x12345, hlim=9)
+    packet = bytes(ip / UDP(sport=0xC003, dport=4791, chksum=0) / bth / Raw(content[12:]))
+    routed = b"\x6f\xab\xcd\xef" + packet[4:7] + b"\x01" + packet[8:]
+    other = packet[:39] + b"\x07" + packet[40:]  # the last byte of the destination
+    names = ["csaud.pkt_idx", "csaud.icrc_status"]
+    header = ETHERNET[:12] + b"\x86\xdd"
+    shown = fields([packet, routed, other], names, "-o", "csaud.verify_icrc:TRUE", header=header)
+    assert [one["csaud.icrc_status"] for one in shown] == ["1", "1", "0"]
+    assert {one["csaud.pkt_idx"] for one in shown} == {"5"}
 
 
 def test_what_is_not_ours_is_left_alone() -> None:

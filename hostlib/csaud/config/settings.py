@@ -44,7 +44,7 @@ class Settings:
         choices=("auto", "raw", "udp", "xdp"),
     )
     address: str = _row(
-        "", "IPv4 address", "local address of this rank; empty: that of the route to MASTER_ADDR"
+        "", "IP address", "local address of this rank; empty: that of the route to MASTER_ADDR"
     )
     verbs_device: str = _row(
         "",

@@ -12,7 +12,7 @@ class Opened:
 
     Attributes:
         native: the device.
-        ipv4: its address, dotted.
+        address: its IP address.
         qpn: its 24-bit queue pair number.
         mode: how it sends, "raw", "udp", "xdp" or "verbs".
         claim: keeps the QP number ours while it lives; None where the device gives numbers itself.
@@ -21,7 +21,7 @@ class Opened:
     """
 
     native: _core.Device
-    ipv4: str
+    address: str
     qpn: int
     mode: str
     claim: _core.QpnClaim | None = None

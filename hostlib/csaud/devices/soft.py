@@ -3,6 +3,7 @@ the kernel (AF_XDP and BPF).
 """
 
 import errno
+import ipaddress
 import logging
 import secrets
 
@@ -10,7 +11,7 @@ from csaud import _core
 from csaud.config.settings import Settings
 from csaud.devices.opened import Opened
 from csaud.errors import ConfigError
-from csaud.network.addresses import is_loopback, to_int
+from csaud.network.addresses import is_ipv6, is_loopback, to_int
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +34,14 @@ def open_device(settings: Settings, address: str) -> Opened:
     """
     if settings.mode == "xdp":
         return open_xdp(settings, address)
-    if settings.mode == "auto" and is_loopback(address) and settings.segmentation != "off":
+    if is_ipv6(address) and settings.segmentation == "on":
+        raise ConfigError(f"segmentation=on needs IPv4 addresses; this rank is at {address}")
+    if (
+        settings.mode == "auto"
+        and not is_ipv6(address)
+        and is_loopback(address)
+        and settings.segmentation != "off"
+    ):
         # No switch is between the ranks, so the kernel may move trains of packets, which halves the time.
         try:
             return _open_udp(settings, address)
@@ -44,7 +52,7 @@ def open_device(settings: Settings, address: str) -> Opened:
     raw_refused: OSError | None = None
     if settings.mode in ("auto", "raw"):
         try:
-            return _open(_core.RawDevice, "raw", settings, address)
+            return _open_form("raw", settings, address)
         except PermissionError as error:
             raw_refused = error
         except OSError as error:
@@ -65,11 +73,11 @@ def _open_udp(settings: Settings, address: str) -> Opened:
     Ports do not tell queue pairs apart, so on loopback each rank takes an address of its own, at which ranks
     of other jobs do not meet it either.
     """
-    if not is_loopback(address) or settings.address:
-        return _open(_core.UdpDevice, "udp", settings, address)
+    if not is_loopback(address) or settings.address or is_ipv6(address):
+        return _open_form("udp", settings, address)
     for _ in range(_ATTEMPTS):
         try:
-            return _open(_core.UdpDevice, "udp", settings, _random_loopback())
+            return _open_form("udp", settings, _random_loopback())
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
@@ -82,8 +90,10 @@ def open_xdp(settings: Settings, address: str) -> Opened:
     Raises:
         ConfigError: the message names what the process, the kernel or the interface lacks.
     """
+    if is_ipv6(address):
+        raise ConfigError(f"mode=xdp is for IPv4; at {address} there are mode=raw and mode=udp")
     try:
-        return _open(_core.XdpDevice, "xdp", settings, address)
+        return _open_form("xdp", settings, address)
     except OSError as error:
         raise ConfigError(_why_not_xdp(error, address)) from None
 
@@ -118,21 +128,24 @@ def _receive_buffer(mode: str, settings: Settings) -> int:
     return settings.rx_buffer // 8 if mode == "xdp" else settings.rx_buffer
 
 
-def _open(kind: type[_core.Device], mode: str, settings: Settings, address: str) -> Opened:
-    ipv4 = to_int(address)
-    qpn, claim = _claim_qpn(ipv4)
+def _open_form(mode: str, settings: Settings, address: str) -> Opened:
+    """Raw, udp or xdp; OSError where that cannot be."""
+    qpn, claim = _claim_qpn(address)
     sizes = {
         "packet_bytes": (settings.mtu or _LARGEST_MTU) + _PACKET_ROOM,
         "batch": settings.batch,
         "receive_buffer": _receive_buffer(mode, settings),
     }
     native: _core.Device
-    if kind is _core.UdpDevice:
+    if is_ipv6(address):
+        native = _core.Ip6Device(mode == "raw", ipaddress.IPv6Address(address).packed, qpn, **sizes)
+    elif mode == "udp":
         # A switch must see packets as they are; on the loopback interface there is none.
         trains = settings.segmentation == "on" or (settings.segmentation == "auto" and is_loopback(address))
-        native = _core.UdpDevice(ipv4, qpn, segmentation=trains, **sizes)
+        native = _core.UdpDevice(to_int(address), qpn, segmentation=trains, **sizes)
     else:
-        native = kind(ipv4, qpn, **sizes)
+        kind = _core.XdpDevice if mode == "xdp" else _core.RawDevice
+        native = kind(to_int(address), qpn, **sizes)
     return Opened(native, address, qpn, mode, claim, _XDP_MTU if mode == "xdp" else _LARGEST_MTU)
 
 
@@ -149,10 +162,10 @@ def _random_loopback() -> str:
     return f"127.{1 + secrets.randbelow(254)}.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
 
 
-def _claim_qpn(ipv4: int) -> tuple[int, _core.QpnClaim]:
+def _claim_qpn(address: str) -> tuple[int, _core.QpnClaim]:
     for _ in range(_ATTEMPTS):
         qpn = _FIRST_QPN + secrets.randbelow(_LAST_QPN - _FIRST_QPN)
-        claim = _core.claim_qpn(ipv4, qpn)
+        claim = _core.claim_qpn(address, qpn)
         if claim is not None:
             return qpn, claim
     raise ConfigError(f"no free QP number found in {_ATTEMPTS} attempts")

@@ -8,7 +8,7 @@ from csaud.config.settings import Settings
 from csaud.devices import rdma
 from csaud.devices.opened import Opened
 from csaud.errors import ConfigError
-from csaud.network.addresses import to_int
+from csaud.network.addresses import is_ipv6, to_int
 
 log = logging.getLogger(__name__)
 
@@ -62,6 +62,11 @@ def choose(
     if not found:
         raise ConfigError("device=verbs: this machine has no RDMA device; csaud doctor says what to do")
     wanted = settings.verbs_device
+    if is_ipv6(address) and not wanted:
+        raise ConfigError(
+            f"device=verbs: {address}: GIDs are those of IPv4 addresses; name a device by verbs_device, "
+            "or use device=soft"
+        )
     named = [device for device in found if wanted in ("", device.name)]
     if not named:
         names = ", ".join(device.name for device in found)

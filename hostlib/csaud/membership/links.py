@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable, Iterator
 
 from csaud.membership.messages import BadMessage
+from csaud.network.addresses import split_port
 from csaud.network.channels import Channel, NotAuthenticated, open_channel
 from csaud.network.connections import begin_connecting
 from csaud.network.frames import BadFrame, Message
@@ -151,7 +152,7 @@ class Links:
 
     def _connect(self, uid: str) -> Link | None:
         where = self._address_of(uid)
-        address, _, port = where.rpartition(":")
+        address, port = split_port(where)
         try:
             channel = open_channel(self._credentials, listening=False)
             link = Link(begin_connecting(address, int(port)), where, channel, uid, connecting=True)

@@ -30,6 +30,7 @@ from csaud.membership.messages import (
     Waiting,
     as_newcomer,
 )
+from csaud.network.addresses import is_ipv6
 from csaud.rendezvous.table import Card, Table, card_from_json, next_table
 
 log = logging.getLogger(__name__)
@@ -236,6 +237,11 @@ class Member:
         if reason := differing({"this job": self._agreed, "the newcomer": body.agreed}):
             self._send(peer, Refused(reason))
             return
+        own = self.table.cards[self.rank].address
+        if is_ipv6(body.card.address) != is_ipv6(own):
+            text = f"the newcomer is at {body.card.address}, this job at {own}: all IPv4 or all IPv6"
+            self._send(peer, Refused(text))
+            return
         self.newcomers[peer] = dataclasses.replace(body.card, uid=uid)
         self._send(peer, Waiting())
 
@@ -305,15 +311,15 @@ class Member:
 
     def _next_value(self, contributions: Mapping[int, Json]) -> Value:
         members = sorted(contributions)
-        taken = {(self.table.cards[rank].ipv4, self.table.cards[rank].qpn) for rank in members}
+        taken = {(self.table.cards[rank].address, self.table.cards[rank].qpn) for rank in members}
         newcomers: dict[str, Json] = {}
         if all(contribution["admit"] for contribution in contributions.values()):
             for contribution in contributions.values():
                 for fields in contribution["newcomers"]:
                     card = card_from_json(fields)
-                    if (card.ipv4, card.qpn) not in taken and len(members) + len(newcomers) < MAX_WORLD:
+                    if (card.address, card.qpn) not in taken and len(members) + len(newcomers) < MAX_WORLD:
                         newcomers[card.uid] = fields
-                        taken.add((card.ipv4, card.qpn))
+                        taken.add((card.address, card.qpn))
         return {"members": members, "newcomers": [newcomers[uid] for uid in sorted(newcomers)]}
 
     def _entered(self, value: Value) -> Outcome:

@@ -17,6 +17,7 @@ from csaud.membership.messages import (
     from_json,
     to_json,
 )
+from csaud.network.addresses import split_port, with_port
 from csaud.network.channels import NotAuthenticated, open_channel
 from csaud.network.connections import connect, receive
 from csaud.network.frames import BadFrame, Message
@@ -48,7 +49,7 @@ class Newcomer:
 
     @property
     def local_address(self) -> str:
-        """This machine's IPv4 address on the way to the member."""
+        """This machine's address on the way to the member."""
         return str(self._sock.getsockname()[0])
 
     def wait(self, card: Card, agreed: Mapping[str, Any]) -> Table:
@@ -86,7 +87,7 @@ class Newcomer:
                 return connect(address, port, max(0.05, min(_EACH, left)))
             except RendezvousError:
                 if left <= _EACH:
-                    tried = ", ".join(f"{address}:{port}" for address, port in self._doors)
+                    tried = ", ".join(with_port(address, port) for address, port in self._doors)
                     raise RendezvousError(
                         f"no member of a job was at {tried} within {self._timeout:g} s"
                     ) from None
@@ -122,7 +123,7 @@ def read_doors(text: str, resolve: Callable[[str], str]) -> list[tuple[str, int]
     """
     doors = []
     for door in text.split(","):
-        host, _, port = door.strip().rpartition(":")
+        host, port = split_port(door.strip())
         if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
             raise ConfigError(f"join: {door.strip()!r}: expected address:port of a member (its comm.door)")
         doors.append((resolve(host), int(port)))

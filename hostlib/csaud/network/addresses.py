@@ -1,29 +1,67 @@
-"""Small facts about IPv4 addresses and routes that the kernel knows."""
+"""Small facts about IP addresses and routes that the kernel knows.
+
+Addresses are texts: dotted (IPv4), or as RFC 5952 has them (IPv6).
+"""
 
 import ipaddress
 import socket
 
 from csaud.errors import ConfigError
 
-_IP_MTU = 14  # linux/in.h; the socket module does not name it
+_IP_MTU, _IPV6_MTU = 14, 24  # linux/in.h, linux/in6.h; the socket module does not name them
 _ANY_PORT = 9
 
 # IPv4 20, UDP 8, BTH 12, DETH 8, iCRC 4: what a packet carries around the path MTU, bytes
 PACKET_OVERHEAD = 52
+_IPV6_BEYOND_IPV4 = 20  # bytes of its header
 _SMALLEST_PATH_MTU, _LARGEST_PATH_MTU = 256, 4096
 _PATH_MTU_UNIT = 32  # keeps elements of any type whole
 
 
 def resolve(name: str, source: str) -> str:
-    """The IPv4 address of a host name or dotted address; `source` is named in errors.
+    """The address of a host name, its IPv4 one where it has both, or of an address as a text, IPv6's also in
+    brackets; `source` is named in errors.
 
     Raises:
-        ConfigError: there is none.
+        ConfigError: there is none, or it is good on one link only.
     """
-    try:
-        return str(socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)[0][4][0])
-    except (OSError, UnicodeError) as error:
-        raise ConfigError(f"{source}={name!r}: no IPv4 address is known for it ({error})") from None
+    bare = name[1:-1] if name.startswith("[") and name.endswith("]") else name
+    for family in (socket.AF_INET, socket.AF_INET6):
+        try:
+            found = str(socket.getaddrinfo(bare, None, family, socket.SOCK_STREAM)[0][4][0])
+        except (OSError, UnicodeError) as error:
+            why = error
+            continue
+        if ipaddress.ip_address(found).is_link_local and family == socket.AF_INET6:
+            raise ConfigError(f"{source}={name!r}: an address of one link (fe80::/10) names no host of a job")
+        return found
+    raise ConfigError(f"{source}={name!r}: no IP address is known for it ({why})") from None
+
+
+def is_ipv6(address: str) -> bool:
+    """Whether an address is IPv6's."""
+    return ":" in address
+
+
+def family_of(address: str) -> socket.AddressFamily:
+    """The family of sockets that are for an address."""
+    return socket.AF_INET6 if is_ipv6(address) else socket.AF_INET
+
+
+def with_port(address: str, port: int) -> str:
+    """ "address:port", an IPv6 address in brackets."""
+    return f"[{address}]:{port}" if is_ipv6(address) else f"{address}:{port}"
+
+
+def split_port(text: str) -> tuple[str, str]:
+    """What `with_port` put together: address and port, as texts; an empty address where it is not that."""
+    address, _, port = text.rpartition(":")
+    return (address[1:-1] if address.startswith("[") and address.endswith("]") else address), port
+
+
+def packet_overhead(address: str) -> int:
+    """Bytes that packets from an address carry around the path MTU."""
+    return PACKET_OVERHEAD + (_IPV6_BEYOND_IPV4 if is_ipv6(address) else 0)
 
 
 def to_int(ipv4: str) -> int:
@@ -31,14 +69,14 @@ def to_int(ipv4: str) -> int:
     return int(ipaddress.IPv4Address(ipv4))
 
 
-def is_loopback(ipv4: str) -> bool:
-    """Whether the address is in 127.0.0.0/8."""
-    return ipaddress.IPv4Address(ipv4).is_loopback
+def is_loopback(address: str) -> bool:
+    """Whether the address is in 127.0.0.0/8, or ::1."""
+    return ipaddress.ip_address(address).is_loopback
 
 
-def is_unspecified(ipv4: str) -> bool:
-    """Whether it is 0.0.0.0, which stands for all addresses of a machine and is none itself."""
-    return ipaddress.IPv4Address(ipv4).is_unspecified
+def is_unspecified(address: str) -> bool:
+    """Whether it is 0.0.0.0 or ::, which stand for all addresses of a machine and are none themselves."""
+    return ipaddress.ip_address(address).is_unspecified
 
 
 def link_mtu(local: str, remote: str) -> int:
@@ -47,7 +85,7 @@ def link_mtu(local: str, remote: str) -> int:
     Raises:
         ConfigError: there is no such route, or `local` is no address of this machine.
     """
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+    with socket.socket(family_of(local), socket.SOCK_DGRAM) as probe:
         try:
             probe.bind((local, 0))
         except OSError as error:
@@ -56,11 +94,13 @@ def link_mtu(local: str, remote: str) -> int:
             probe.connect((remote, _ANY_PORT))  # sends nothing; it looks the route up
         except OSError as error:
             raise ConfigError(f"there is no route from {local} to {remote} ({error.strerror})") from None
+        if is_ipv6(local):
+            return probe.getsockopt(socket.IPPROTO_IPV6, _IPV6_MTU)
         return probe.getsockopt(socket.IPPROTO_IP, _IP_MTU)
 
 
-def largest_path_mtu(link: int) -> int:
-    """The largest path MTU whose packets fit a link of MTU `link`.
+def largest_path_mtu(link: int, overhead: int = PACKET_OVERHEAD) -> int:
+    """The largest path MTU whose packets, with so many bytes around it, fit a link of MTU `link`.
 
     It need not be one of RDMA's (1024, 2048...): those are for devices that cut messages, and here a packet
     is a message of its own. A port's own path MTU holds besides.
@@ -68,7 +108,7 @@ def largest_path_mtu(link: int) -> int:
     Raises:
         ConfigError: not even the smallest fits.
     """
-    room = link - PACKET_OVERHEAD
+    room = link - overhead
     if room < _SMALLEST_PATH_MTU:
         raise ConfigError(f"the link's MTU of {link} bytes is too small for packets")
     return min(_LARGEST_PATH_MTU, room // _PATH_MTU_UNIT * _PATH_MTU_UNIT)

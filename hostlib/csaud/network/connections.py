@@ -5,6 +5,7 @@ import socket
 import time
 
 from csaud.errors import ConfigError, RendezvousError
+from csaud.network.addresses import family_of, with_port
 
 _FIRST_RETRY = 0.02  # s; rank 0 is often a moment later than the others
 _LAST_RETRY = 0.5  # s
@@ -16,9 +17,11 @@ def listen(address: str, port: int, backlog: int, name: str = "MASTER_PORT") -> 
     Raises:
         ConfigError: the address is not of this machine, or the port is taken.
     """
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = socket.socket(family_of(address), socket.SOCK_STREAM)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if sock.family == socket.AF_INET6:  # not IPv4 as well, whose addresses would look like IPv6's
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         sock.bind((address, port))
         sock.listen(backlog)
     except OSError as error:
@@ -29,7 +32,9 @@ def listen(address: str, port: int, backlog: int, name: str = "MASTER_PORT") -> 
             raise ConfigError(
                 f"MASTER_ADDR={address} is not an address of this machine, where rank 0 runs"
             ) from None
-        raise ConfigError(f"this rank cannot listen on {address}:{port}: {error.strerror}") from None
+        raise ConfigError(
+            f"this rank cannot listen on {with_port(address, port)}: {error.strerror}"
+        ) from None
     except OverflowError:
         sock.close()
         raise ConfigError(f"{name}={port}: expected 0 to 65535") from None
@@ -51,7 +56,7 @@ def connect(address: str, port: int, timeout: float) -> socket.socket:
         except OSError as error:
             # Refused or unreachable: rank 0 may not have started yet.
             if time.monotonic() + pause >= deadline:
-                text = f"rank 0 was not at {address}:{port} within {timeout:g} s ({error})"
+                text = f"rank 0 was not at {with_port(address, port)} within {timeout:g} s ({error})"
                 raise RendezvousError(text, (0,)) from None
         time.sleep(pause)
         pause = min(2 * pause, _LAST_RETRY)
@@ -63,7 +68,7 @@ def begin_connecting(address: str, port: int) -> socket.socket:
     Raises:
         OSError: it failed at once.
     """
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    sock = socket.socket(family_of(address), socket.SOCK_STREAM)
     sock.setblocking(False)
     number = sock.connect_ex((address, port))
     if number not in (0, errno.EINPROGRESS):

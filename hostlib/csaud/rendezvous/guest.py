@@ -26,7 +26,7 @@ class Guest:
 
     @property
     def local_address(self) -> str:
-        """This machine's IPv4 address on the way to rank 0."""
+        """This machine's address on the way to rank 0."""
         return str(self._sock.getsockname()[0])
 
     def join(self, card: Card, world: int, timeout: float, agreed: Mapping[str, Any] | None = None) -> Table:

@@ -5,14 +5,15 @@ itself, which must work where no TCP exists.
 """
 
 import dataclasses
+import ipaddress
 import secrets
 from collections.abc import Sequence
 from typing import Any
 
 from csaud.errors import RendezvousError
-from csaud.network import addresses
+from csaud.network.addresses import is_ipv6
 
-PROTOCOL = 2  # of the rendezvous and of the packets; ranks of different versions do not mix
+PROTOCOL = 3  # of the rendezvous and of the packets; ranks of different versions do not mix
 LAST_EPOCH = 65535  # then comes 1 again: 0 is none
 _MTU = 33, 8192  # bytes: what an endpoint can be set to
 _LONGEST_TEXT = 255
@@ -24,7 +25,7 @@ class Card:
 
     Attributes:
         rank: its rank.
-        ipv4: dotted address that its packets come from.
+        address: the IP address that its packets come from.
         qpn: its 24-bit queue pair number.
         mtu: largest RDMA path MTU that its link carries, bytes.
         mode: "raw", "udp" or "verbs", how its device sends.
@@ -33,7 +34,7 @@ class Card:
     """
 
     rank: int
-    ipv4: str
+    address: str
     qpn: int
     mtu: int
     mode: str
@@ -75,9 +76,12 @@ def make_table(cards: list[Card], epoch: int) -> Table:
     cards = sorted(cards, key=lambda card: card.rank)
     seen: dict[tuple[str, int], int] = {}
     for card in cards:
-        other = seen.setdefault((card.ipv4, card.qpn), card.rank)
+        other = seen.setdefault((card.address, card.qpn), card.rank)
         if other != card.rank:
-            raise RendezvousError(f"ranks {other} and {card.rank} both are QP {card.qpn:#08x} at {card.ipv4}")
+            raise RendezvousError(
+                f"ranks {other} and {card.rank} both are QP {card.qpn:#08x} at {card.address}"
+            )
+    check_families(cards)
     return Table(
         cards=tuple(cards),
         epoch=epoch or 1 + secrets.randbelow(LAST_EPOCH),
@@ -86,6 +90,17 @@ def make_table(cards: list[Card], epoch: int) -> Table:
         job=secrets.token_hex(8),
         auth_key=secrets.token_hex(16),
     )
+
+
+def check_families(cards: Sequence[Card]) -> None:
+    """RendezvousError where some ranks have IPv4 addresses and others IPv6 ones: packets are either's."""
+    first = cards[0]
+    for card in cards:
+        if is_ipv6(card.address) != is_ipv6(first.address):
+            raise RendezvousError(
+                f"rank {first.rank} is at {first.address}, rank {card.rank} at {card.address}: "
+                "a job is all IPv4 or all IPv6 (setting address)"
+            )
 
 
 def next_table(before: Table, members: Sequence[int], newcomers: Sequence[Card] = ()) -> Table:
@@ -136,14 +151,14 @@ def table_from_json(message: dict[str, Any]) -> Table:
 
 def card_from_json(fields: dict[str, Any]) -> Card:
     """A card out of a message; KeyError, TypeError, ValueError or OverflowError where it is not one."""
-    ipv4 = _text(fields, "ipv4")
+    address = _text(fields, "address")
     try:
-        addresses.to_int(ipv4)
+        ipaddress.ip_address(address)
     except ValueError:
-        raise ValueError(f"ipv4 {ipv4!r} is not a dotted address") from None
+        raise ValueError(f"address {address!r} is not an IP address") from None
     return Card(
         rank=_number(fields, "rank", 0, 65535),
-        ipv4=ipv4,
+        address=address,
         qpn=_number(fields, "qpn", 2, (1 << 24) - 1),  # 0 and 1 are the subnet manager's
         mtu=_number(fields, "mtu", *_MTU),
         mode=_text(fields, "mode"),

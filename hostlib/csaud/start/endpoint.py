@@ -1,11 +1,15 @@
 """The endpoint of a rank that has met the others: what the native core is told."""
 
+import ipaddress
+
 from csaud import _core
 from csaud.config.settings import Settings
 from csaud.devices import Opened
 from csaud.errors import ConfigError
 from csaud.network import addresses
 from csaud.rendezvous.table import Card, Table
+
+_FIRST_NAME = 0xF0000000  # 240.0.0.0/4 is nobody's
 
 
 def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened) -> _core.EndpointConfig:
@@ -17,14 +21,14 @@ def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened)
     config = _core.EndpointConfig()
     config.rank, config.world = rank, len(table.cards)
     config.epoch, config.qkey = table.epoch, table.qkey
-    config.local_ipv4, config.local_qpn = addresses.to_int(opened.ipv4), opened.qpn
+    config.local_ipv4, config.local_qpn = core_addresses(table)[rank], opened.qpn
     config.path_mtu = table.mtu
     if opened.mode == "udp":
         # What the kernel writes for a UDP socket. Packets of raw senders have ids that it does not show.
         config.udp_source_port = config.roce_port
         config.zero_ip_id = True
         config.verify_icrc = all(card.mode == "udp" for card in table.cards)
-    elif opened.mode == "verbs":
+    if opened.mode == "verbs" or addresses.is_ipv6(opened.address):
         # The device makes it and checks it.
         config.make_icrc = config.verify_icrc = False
     authenticate(config, settings, table)
@@ -75,9 +79,25 @@ def check_segmentation(table: Table, opened: Opened, settings: Settings) -> None
         opened.native.set_segmentation(False)
 
 
-def set_peer(progress: _core.Progress, card: Card) -> None:
-    """Where a rank is reached."""
+def core_addresses(table: Table) -> list[int]:
+    """By which 32-bit numbers the core knows the ranks' addresses, in rank order: IPv4 ones as they are, IPv6
+    ones by names from 240.0.0.0 on, which the device alone understands."""
+    if not addresses.is_ipv6(table.cards[0].address):
+        return [addresses.to_int(card.address) for card in table.cards]
+    names: dict[str, int] = {}
+    return [names.setdefault(card.address, _FIRST_NAME + card.rank) for card in table.cards]
+
+
+def name_addresses(opened: Opened, table: Table) -> None:
+    """Tell a device over IPv6 by which numbers the core knows the ranks' addresses."""
+    if isinstance(opened.native, _core.Ip6Device):
+        packed = (ipaddress.IPv6Address(card.address).packed for card in table.cards)
+        opened.native.set_names(list(zip(core_addresses(table), packed, strict=True)))
+
+
+def set_peer(progress: _core.Progress, card: Card, address: int) -> None:
+    """Where a rank is reached: `address` as the core knows it."""
     try:
-        progress.set_peer(card.rank, addresses.to_int(card.ipv4), card.qpn)
+        progress.set_peer(card.rank, address, card.qpn)
     except RuntimeError as error:  # the device has no way to it
         raise ConfigError(f"rank {card.rank}: {error}") from None

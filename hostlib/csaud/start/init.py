@@ -27,7 +27,7 @@ from csaud.membership.service import Service
 from csaud.membership.stores import open_arbiter
 from csaud.network import addresses, job_secret
 from csaud.rendezvous.table import Table
-from csaud.start.endpoint import check_segmentation, endpoint_config, set_peer
+from csaud.start.endpoint import check_segmentation, core_addresses, endpoint_config, name_addresses, set_peer
 from csaud.start.seat import Seat, check_routes, make_card, meet, open_door, own_address, start_device
 
 log = logging.getLogger(__name__)
@@ -143,10 +143,11 @@ def _communicator(
     rank = next(card.rank for card in table.cards if card.uid == uid)
     check_segmentation(table, opened, settings)
     config = endpoint_config(rank, settings, table, opened)
+    name_addresses(opened, table)
     progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
-    for card in table.cards:
+    for card, address in zip(table.cards, core_addresses(table), strict=True):
         if card.rank != rank:
-            set_peer(progress, card)
+            set_peer(progress, card, address)
     progress.start()
     cleanup.callback(progress.stop)
     communicator = Communicator(
@@ -154,9 +155,9 @@ def _communicator(
         functools.partial(_again, settings, opened, service, uid), table.epoch,
     )  # fmt: skip
     if settings.controller:
-        communicator.report_paths(opened.ipv4)
+        communicator.report_paths(opened.address)
     _stop_at_exit(communicator)
-    log.info("rank %d of %d at %s, QP %#x, %s, epoch %d", rank, len(table.cards), opened.ipv4, opened.qpn,
+    log.info("rank %d of %d at %s, QP %#x, %s, epoch %d", rank, len(table.cards), opened.address, opened.qpn,
              opened.mode, table.epoch)  # fmt: skip
     return communicator
 

@@ -54,8 +54,8 @@ def meet(
     secret = job_secret.credentials(settings)
     if place.world == 1:
         opened = open_device(settings, given or "127.0.0.1")
-        listener = open_door(opened.ipv4, settings, cleanup)
-        table = make_table([make_card(0, settings, opened, opened.ipv4, uid, listener)], settings.epoch)
+        listener = open_door(opened.address, settings, cleanup)
+        table = make_table([make_card(0, settings, opened, opened.address, uid, listener)], settings.epoch)
         return Seat(opened, table, uid, listener)
     if place.rank == 0:
         with contextlib.closing(Host(master, place.master_port, place.world, agreed, secret)) as host:
@@ -93,15 +93,16 @@ def make_card(
     rank: int, settings: Settings, opened: Opened, other: str, uid: str, listener: socket.socket
 ) -> Card:
     """What the others are told of this rank; `other`: an address of the job, for the MTU of the way there."""
-    link = addresses.link_mtu(opened.ipv4, other)
+    link = addresses.link_mtu(opened.address, other)
     if settings.mtu == 0:
-        mtu = min(addresses.largest_path_mtu(link), opened.max_mtu)
+        overhead = addresses.packet_overhead(opened.address)
+        mtu = min(addresses.largest_path_mtu(link, overhead), opened.max_mtu)
     elif settings.mtu < _SMALLEST_MTU:
         raise ConfigError(f"mtu={settings.mtu}: expected 0 or {_SMALLEST_MTU} to 4096 (bytes)")
     else:
         mtu = settings.mtu
-    address, port = listener.getsockname()
-    return Card(rank, opened.ipv4, opened.qpn, mtu, opened.mode, uid, f"{address}:{port}")
+    door = addresses.with_port(*listener.getsockname()[:2])
+    return Card(rank, opened.address, opened.qpn, mtu, opened.mode, uid, door)
 
 
 def start_device(opened: Opened, table: Table) -> None:
@@ -116,11 +117,11 @@ def start_device(opened: Opened, table: Table) -> None:
 def check_routes(table: Table, opened: Opened) -> None:
     """ConfigError where the way to a rank does not carry the packets: else they would vanish without a
     word."""
-    needed = table.mtu + addresses.PACKET_OVERHEAD
+    needed = table.mtu + addresses.packet_overhead(opened.address)
     for card in table.cards:
-        link = addresses.link_mtu(opened.ipv4, card.ipv4)
+        link = addresses.link_mtu(opened.address, card.address)
         if link < needed:
             raise ConfigError(
-                f"the route from {opened.ipv4} to rank {card.rank} at {card.ipv4} has an MTU of "
+                f"the route from {opened.address} to rank {card.rank} at {card.address} has an MTU of "
                 f"{link} bytes, mtu={table.mtu} needs {needed}"
             )

@@ -115,12 +115,12 @@ def _own_address() -> str:
     for name in (os.environ.get("MASTER_ADDR"), socket.gethostname()):
         try:
             towards = addresses.resolve(name, "MASTER_ADDR") if name else ""
-            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            with socket.socket(addresses.family_of(towards), socket.SOCK_DGRAM) as probe:
                 probe.connect((towards, 9))
                 own = str(probe.getsockname()[0])
         except (ConfigError, OSError):
             continue
-        if not ipaddress.IPv4Address(own).is_loopback:
+        if not addresses.is_loopback(own):
             return own
     raise ConfigError(
         "this machine's address is not known to the others: set CSAUD_ADDRESS on every host, or MASTER_ADDR"

@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -19,6 +21,8 @@
 #include "bindings.hpp"
 #include "held_buffers.hpp"
 #include "held_execution.hpp"
+#include "ip6/icrc.hpp"
+#include "ip6/ip6_device.hpp"
 #include "progress.hpp"
 #include "qpn_claim.hpp"
 #include "raw_device.hpp"
@@ -282,6 +286,13 @@ device::DeviceConfig make_config(std::uint32_t ipv4, std::uint32_t qpn, std::siz
     return {ipv4, qpn, packet_bytes, batch, receive_buffer, segmentation};
 }
 
+in6_addr to_in6(const nb::bytes& address) {
+    in6_addr made{};
+    if (address.size() != sizeof made) throw nb::value_error("an IPv6 address has 16 bytes");
+    std::memcpy(&made, address.data(), sizeof made);
+    return made;
+}
+
 // A claimed QP number; released when the object goes.
 struct QpnClaim {
     device::FileDescriptor fd;
@@ -326,15 +337,49 @@ void bind_devices(nb::module_& m) {
         .def("set_segmentation", &device::UdpDevice::set_segmentation, "on"_a,
              "Whether packets go as trains that the kernel cuts; before anything is sent.");
 
+    nb::class_<device::ip6::Ip6Device, device::Device>(
+        m, "Ip6Device", "Raw or UDP sockets over IPv6; makes and checks the iCRC itself.")
+        .def(
+            "__init__",
+            [](device::ip6::Ip6Device* self, bool raw, const nb::bytes& address, std::uint32_t qpn,
+               std::size_t packet_bytes, std::size_t batch, int receive_buffer) {
+                new (self)
+                    device::ip6::Ip6Device(raw ? device::ip6::Form::raw : device::ip6::Form::udp,
+                                           {to_in6(address), qpn, packet_bytes, batch, receive_buffer});
+            },
+            "raw"_a, "address"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a)
+        .def(
+            "set_names",
+            [](device::ip6::Ip6Device& self, const std::vector<std::pair<std::uint32_t, nb::bytes>>& names) {
+                device::ip6::Names made;
+                for (const auto& [name, address] : names) made.add(name, to_in6(address));
+                self.set_names(std::move(made));
+            },
+            "names"_a,
+            "The job's addresses, 16 bytes each, and by which 32-bit numbers the endpoint knows them; before "
+            "the progress thread.");
+    m.def(
+        "ip6_icrc",
+        [](const nb::bytes& source, const nb::bytes& destination, const nb::bytes& udp) {
+            constexpr std::size_t kCovered = wire::kUdpBytes + wire::kBthBytes;
+            if (udp.size() < kCovered) throw nb::value_error("ip6_icrc: shorter than UDP and BTH");
+            const std::span body(static_cast<const std::byte*>(udp.data()), udp.size());
+            const auto crc = device::ip6::icrc(to_in6(source), to_in6(destination), body, {}, {});
+            return nb::bytes(crc.data(), crc.size());
+        },
+        "source"_a, "destination"_a, "udp"_a,
+        "The iCRC over IPv6, as on the wire: addresses of 16 bytes, then from the UDP header up to the "
+        "iCRC.");
+
     nb::class_<QpnClaim>(m, "QpnClaim", "A QP number that no other process at this address can claim.");
     m.def(
         "claim_qpn",
-        [](std::uint32_t ipv4, std::uint32_t qpn) -> std::optional<QpnClaim> {
-            auto fd = device::claim_qpn(ipv4, qpn);
+        [](const std::string& address, std::uint32_t qpn) -> std::optional<QpnClaim> {
+            auto fd = device::claim_qpn(address, qpn);
             if (!fd) return std::nullopt;
             return QpnClaim{std::move(*fd)};
         },
-        "ipv4"_a, "qpn"_a, "The claim, or None where another process holds the number.");
+        "address"_a, "qpn"_a, "The claim, or None where another process holds the number.");
 }
 
 }  // namespace

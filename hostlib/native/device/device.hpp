@@ -46,6 +46,7 @@ struct Sent {
 struct DeviceCounters {
     std::uint64_t rx_queue_drops = 0;   // packets that came while the receive queue was full
     std::uint64_t tx_errors = 0;        // packets that the kernel refused for good
+    std::uint64_t rx_bad_icrc = 0;      // packets that the device itself found damaged
     std::uint64_t tx_blocked = 0;       // times that sending had to wait for the kernel
     std::uint64_t tx_copied = 0;        // packets whose payload a device had to copy: memory not registered
     std::uint64_t device_reports = 0;   // that an RDMA device made of itself and its ports

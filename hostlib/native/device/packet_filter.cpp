@@ -33,10 +33,10 @@ constexpr std::uint32_t kEndOfBth = 8 + 12;
 
 }  // namespace
 
-void attach_qpn_filter(const FileDescriptor& fd, std::uint32_t qpn, Ports ports) {
+void attach_qpn_filter(const FileDescriptor& fd, std::uint32_t qpn, Ports ports, Begin begin) {
     std::vector<sock_filter> program{
         // X = length of the IP header, where UDP begins
-        statement(BPF_LDX | BPF_B | BPF_MSH, 0),
+        begin == Begin::ipv4 ? statement(BPF_LDX | BPF_B | BPF_MSH, 0) : statement(BPF_LDX | BPF_IMM, 0),
         statement(BPF_LD | BPF_H | BPF_IND, kUdpDestinationPort),
         jump(BPF_JMP | BPF_JEQ | BPF_K, ports == Ports::both ? kRocePort : kLossPort, 1, 0),
         jump(BPF_JMP | BPF_JEQ | BPF_K, kLossPort, 0, 7),

@@ -233,6 +233,7 @@ Stats Progress::stats() const {
     Stats stats = endpoint_.stats();
     stats.rx_queue_drops = counters.rx_queue_drops;
     stats.tx_errors = counters.tx_errors;
+    stats.rx_bad_icrc += counters.rx_bad_icrc;
     return stats;
 }
 

@@ -1,0 +1,86 @@
+// IPv6's sockets. Errors are std::system_error with the failed call and the address in their message.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../device.hpp"
+#include "../file_descriptor.hpp"
+#include "../sockets.hpp"
+#include "names.hpp"
+
+namespace csaud::device::ip6 {
+
+struct Config {
+    in6_addr address{};
+    std::uint32_t qpn = 0;                  // raw: packets to other queue pairs are not ours
+    std::size_t packet_bytes = 4096 + 128;  // longest packet, from the IPv4 header on that the core sees
+    std::size_t batch = 32;                 // packets per system call
+    int receive_buffer = 32 << 20;          // bytes, asked of the kernel
+};
+
+std::string to_text(const in6_addr& address);
+
+// A raw socket that sends and receives UDP packets from their UDP header on, of queue pair `qpn` alone.
+FileDescriptor open_raw(const Config& config);
+
+// A UDP socket at a port of RoCE.
+FileDescriptor open_port(const Config& config, std::uint16_t port);
+
+// The packets of one sendmmsg call. The kernel writes the IPv6 header, and in front of a UDP socket's data
+// the UDP header: `skip` bytes of a packet of the core, from its IPv4 header on, stay behind. The iCRC is
+// made here, over the headers that the packet will have.
+class SendBatch {
+  public:
+    SendBatch(std::size_t count, std::size_t skip);
+
+    // Packets for a name that is nobody's count in `errors`, as those that the kernel refuses.
+    Sent send(const FileDescriptor& fd, const in6_addr& from, const Names& names,
+              std::span<const TxPacket> packets, std::uint64_t& errors);
+
+  private:
+    static constexpr std::size_t kPieces = 4;  // head, payload, tail without iCRC, iCRC
+
+    std::size_t fill(const in6_addr& from, const Names& names, std::span<const TxPacket> packets);
+    SendResult flush(const FileDescriptor& fd, std::size_t count, std::size_t& taken, std::uint64_t& errors);
+
+    std::size_t skip_;
+    std::vector<std::array<iovec, kPieces>> pieces_;
+    std::vector<std::array<std::byte, 4>> icrcs_;
+    std::vector<sockaddr_in6> destinations_;
+    std::vector<ControlRoom> control_;
+    std::vector<mmsghdr> messages_;
+};
+
+// Slots for one recvmmsg call, with `headroom` bytes in front of each for headers that the socket does not
+// deliver.
+class ReceiveBatch {
+  public:
+    ReceiveBatch(std::size_t count, std::size_t bytes, std::size_t headroom);
+
+    // Takes what waits in the socket, at most all slots; returns how many. 0: nothing waits.
+    std::size_t receive(const FileDescriptor& fd);
+
+    std::size_t capacity() const { return messages_.size(); }
+    // The headroom and the packet in slot `index`; shorter than length() where it was cut to fit.
+    std::span<std::byte> slot(std::size_t index);
+    std::size_t length(std::size_t index) const { return headroom_ + messages_[index].msg_len; }
+    const sockaddr_in6& source(std::size_t index) const { return sources_[index]; }
+    std::uint8_t traffic_class(std::size_t index);
+
+  private:
+    std::size_t headroom_;
+    std::size_t stride_;
+    std::vector<std::byte> storage_;
+    std::vector<iovec> pieces_;
+    std::vector<sockaddr_in6> sources_;
+    std::vector<ControlRoom> control_;
+    std::vector<mmsghdr> messages_;
+};
+
+}  // namespace csaud::device::ip6
