@@ -83,7 +83,81 @@ class LinkColumns(TypedDict):
     queue_p99_ns: npt.NDArray[np.uint64]
     queue_max_ns: npt.NDArray[np.uint64]
 
-class Simulation:
+class _Work:
+    """What hosts of any transport are given to do, and what came of it."""
+
+    @property
+    def hosts(self) -> int: ...
+    def start(self, host: int, execution: Execution, at: int | None = None) -> None:
+        """A host starts a collective at a time, or now."""
+
+    def follow(self, host: int, execution: Execution, delay_ns: int) -> None:
+        """A host starts a collective so long after all that it was given before are over."""
+
+    def add_flows(
+        self,
+        src: npt.NDArray[np.uint16],
+        dst: npt.NDArray[np.uint16],
+        bytes: npt.NDArray[np.uint64],
+        start_ns: npt.NDArray[np.int64],
+        cls: int = 4,
+    ) -> None:
+        """Flows, a row each, in any order; hosts have to be connected.
+
+        A flow is as many messages as its bytes need, all posted at its start, when its receiver posts its
+        receives, too. Their communicator is 65535.
+
+        Args:
+            cls: criticality class, as of `csaud._core.Hints`.
+
+        Raises:
+            ValueError: a host that there is not, bytes of 0 or too many, or a start in the past; none of the
+                flows is added.
+        """
+
+    def flows(self) -> FlowColumns: ...
+    def run(self, until: int, *, each: bool = False) -> bool:
+        """Run until all that was asked for (with `each`, something of it) is over or something fails: True;
+        or until this time: False.
+
+        What a host does that was killed counts as over.
+        """
+
+    def advance(self, until: int) -> None:
+        """Run until a time, whatever is over."""
+
+    def stats(self, host: int) -> dict[str, int]: ...
+    def message_times(self, host: int) -> npt.NDArray[np.int64]:
+        """Of the latest 100,000 messages of collectives that a host received, from the first packet to the
+        last one, empty ones left out."""
+
+    def messages(self) -> MessageColumns: ...
+    @property
+    def quiet(self) -> bool:
+        """Nobody has anything unfinished or queued, and nothing is under way."""
+
+    @property
+    def now(self) -> int: ...
+    @property
+    def open(self) -> int:
+        """Collectives of hosts, and flows, that are not over."""
+
+    @property
+    def failures(self) -> int:
+        """Flows that failed, and hosts whose collectives did."""
+
+    @property
+    def hops(self) -> int:
+        """Packets that switches received from links and hosts."""
+
+    def trace(self) -> TraceColumns:
+        """The first events; ValueError without a trace."""
+
+    @property
+    def trace_digest(self) -> int:
+        """Of all events so far: equal only where runs did the same; ValueError without a trace."""
+
+class Simulation(_Work):
     """Hosts, the fabric that they are attached to, and what they do.
 
     The fabric's switches are programmed as ever, before and between runs; while this object lives, their
@@ -174,53 +248,9 @@ class Simulation:
     def connect(self) -> None:
         """Everybody gets everybody's address; once all are added."""
 
-    @property
-    def hosts(self) -> int: ...
-    def start(self, host: int, execution: Execution, at: int | None = None) -> None:
-        """A host starts a collective at a time, or now."""
-
-    def follow(self, host: int, execution: Execution, delay_ns: int) -> None:
-        """A host starts a collective so long after all that it was given before are over."""
-
-    def add_flows(
-        self,
-        src: npt.NDArray[np.uint16],
-        dst: npt.NDArray[np.uint16],
-        bytes: npt.NDArray[np.uint64],
-        start_ns: npt.NDArray[np.int64],
-        cls: int = 4,
-    ) -> None:
-        """Flows, a row each, in any order; hosts have to be connected.
-
-        A flow is as many messages as its bytes need, all posted at its start, when its receiver posts its
-        receives, too. Their communicator is 65535.
-
-        Args:
-            cls: criticality class, as of `csaud._core.Hints`.
-
-        Raises:
-            ValueError: a host that there is not, bytes of 0 or too many, or a start in the past; none of the
-                flows is added.
-        """
-
-    def flows(self) -> FlowColumns: ...
-    def run(self, until: int, *, each: bool = False) -> bool:
-        """Run until all that was asked for (with `each`, something of it) is over or something fails: True;
-        or until this time: False.
-
-        What a host does that was killed counts as over.
-        """
-
-    def advance(self, until: int) -> None:
-        """Run until a time, whatever is over."""
-
     def kill(self, host: int) -> None:
         """Nothing more comes from or goes to this host."""
 
-    def stats(self, host: int) -> dict[str, int]: ...
-    def message_times(self, host: int) -> npt.NDArray[np.int64]:
-        """Of the latest 100,000 messages of collectives that a host received, from the first packet to the
-        last one, empty ones left out."""
 
     def add_bursts(
         self,
@@ -260,37 +290,12 @@ class Simulation:
         """Packets of each."""
 
     def figures(self) -> Figures:
-        """ValueError without a ledger; so the three that follow."""
+        """ValueError without a ledger; so `recoveries`, `messages` and `links`."""
 
     def recoveries(self) -> npt.NDArray[np.int64]:
         """Of each packet whose first copy was lost and of which another one has arrived: the time between."""
 
-    def messages(self) -> MessageColumns: ...
     def links(self) -> LinkColumns: ...
-    @property
-    def quiet(self) -> bool:
-        """Nobody has anything unfinished or queued, and nothing is under way."""
-
-    @property
-    def now(self) -> int: ...
-    @property
-    def open(self) -> int:
-        """Collectives of hosts, and flows, that are not over."""
-
-    @property
-    def failures(self) -> int:
-        """Flows that failed, and hosts whose collectives did."""
-
-    @property
-    def hops(self) -> int:
-        """Packets that switches received from links and hosts."""
-
-    def trace(self) -> TraceColumns:
-        """The first events; ValueError without a trace."""
-
-    @property
-    def trace_digest(self) -> int:
-        """Of all events so far: equal only where runs did the same; ValueError without a trace."""
 
 class Parameter(TypedDict):
     """What can be said of a transport beside its name."""
@@ -462,8 +467,8 @@ class BaselineEndpoint:
 
     def stats(self) -> dict[str, int]: ...
 
-class PlainSimulation(PlainNetwork):
-    """Hosts of one such transport on plain switches. What is named as in `Simulation` is the same.
+class PlainSimulation(_Work, PlainNetwork):
+    """Hosts of one such transport on plain switches.
 
     Raises:
         ValueError: the transport is not known, or has no such parameter or value.
@@ -485,38 +490,6 @@ class PlainSimulation(PlainNetwork):
         Args:
             base_rtt_ns: of a full packet and its acknowledgement over the longest path of the idle fabric.
         """
-
-    @property
-    def hosts(self) -> int: ...
-    def start(self, host: int, execution: Execution, at: int | None = None) -> None: ...
-    def follow(self, host: int, execution: Execution, delay_ns: int) -> None: ...
-    def add_flows(
-        self,
-        src: npt.NDArray[np.uint16],
-        dst: npt.NDArray[np.uint16],
-        bytes: npt.NDArray[np.uint64],
-        start_ns: npt.NDArray[np.int64],
-        cls: int = 4,
-    ) -> None: ...
-    def flows(self) -> FlowColumns: ...
-    def run(self, until: int, *, each: bool = False) -> bool: ...
-    def advance(self, until: int) -> None: ...
-    def stats(self, host: int) -> dict[str, int]: ...
-    def message_times(self, host: int) -> npt.NDArray[np.int64]: ...
-    def messages(self) -> MessageColumns: ...
-    @property
-    def quiet(self) -> bool: ...
-    @property
-    def now(self) -> int: ...
-    @property
-    def open(self) -> int: ...
-    @property
-    def failures(self) -> int: ...
-    @property
-    def hops(self) -> int: ...
-    def trace(self) -> TraceColumns: ...
-    @property
-    def trace_digest(self) -> int: ...
 
 def length_only(bytes: int) -> npt.NDArray[np.uint8]:
     """An array over little memory that is used again and again, for buffers whose content is of no concern.

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from csaud._core import Collective, EndpointConfig, Execution
+from csaud._core import EndpointConfig
 from csaud.config.settings import Settings
 from csaud.network.addresses import largest_path_mtu, to_int
 from csaud.start.endpoint import apply_settings
 from csaud_controller.inventory import Fabric as Inventory
 
-from csaud_sim._core import Simulation, length_only, without_reduction
+from csaud_sim._core import Simulation
 from csaud_sim.fabric import SimulatedFabric
+from csaud_sim.work import WorkNetwork
 
 if TYPE_CHECKING:
-    from csaud_sim._core import Figures, FlowColumns, LinkColumns, MessageColumns
+    from csaud_sim._core import Figures, LinkColumns, MessageColumns
 
 SECOND = 1_000_000_000  # ns
 _QKEY = 0x1234567
@@ -49,7 +50,7 @@ class Followed:
     links: LinkColumns
 
 
-class Network:
+class Network(WorkNetwork):
     """Endpoints attached to the fabric, under one virtual clock in nanoseconds.
 
     Args:
@@ -78,6 +79,7 @@ class Network:
         self._native = Simulation(
             fabric.native, pipeline_ns=pipeline_ns, payloads=payloads, ledger=ledger, oracle_ns=oracle_ns
         )
+        super().__init__(self._native)
         for rank, seat in enumerate(seats):
             config = EndpointConfig()
             config.rank, config.world, config.qkey = rank, len(seats), _QKEY
@@ -96,11 +98,6 @@ class Network:
     def inventory(self) -> Inventory:
         """What is wired to what."""
         return self.fabric.inventory
-
-    @property
-    def now(self) -> int:
-        """Virtual time."""
-        return self._native.now
 
     @property
     def max_message_bytes(self) -> int:
@@ -135,52 +132,9 @@ class Network:
         native = self._native
         return Followed(native.figures(), native.recoveries(), native.messages(), native.links())
 
-    def start(self, rank: int, execution: Execution, at: int | None = None) -> None:
-        """Start a collective of a rank, now or at a time."""
-        self._native.start(rank, execution, at)
-
-    def follow(self, rank: int, execution: Execution, delay_ns: int) -> None:
-        """The same, so long after all that the rank was given before are over."""
-        self._native.follow(rank, execution, delay_ns)
-
-    @staticmethod
-    def length_only(nbytes: int) -> npt.NDArray[np.uint8]:
-        """A buffer for a network without payloads."""
-        return length_only(nbytes)
-
-    @staticmethod
-    def without_reduction(collective: Collective) -> Collective:
-        """The same collective for such buffers: it computes nothing."""
-        return without_reduction(collective)
-
     def run(self, until: int) -> bool:
         """Let time pass until some collective of some rank is over, or until `until`: False."""
         return self._native.run(until, each=True)
-
-    def add_flows(
-        self,
-        src: npt.NDArray[np.uint16],
-        dst: npt.NDArray[np.uint16],
-        nbytes: npt.NDArray[np.uint64],
-        start_ns: npt.NDArray[np.int64],
-    ) -> None:
-        """Flows between ranks, one element each."""
-        self._native.add_flows(src, dst, nbytes, start_ns)
-
-    def run_all(self, until: int) -> None:
-        """Let time pass until all flows and collectives are over, or until `until`. One that fails ends no
-        other."""
-        while self._native.open and self.now < until:
-            self._native.run(until)
-
-    def flows(self) -> FlowColumns:
-        """What became of them, in the order in which they were added."""
-        return self._native.flows()
-
-    @property
-    def hops(self) -> int:
-        """Packets that switches received."""
-        return self._native.hops
 
     def settle(self, limit_ns: int = 10 * SECOND) -> bool:
         """Let everything end that is under way; False where it does not within `limit_ns`."""

@@ -8,8 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import numpy as np
-import numpy.typing as npt
-from csaud._core import Collective, Execution
 from csaud.network.addresses import largest_path_mtu
 from csaud_controller.base.seeds import derive
 from csaud_controller.inventory import End, Fabric
@@ -19,18 +17,18 @@ from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy, ecn_of, limits_of
 from csaud_controller.program.packets import KINDS
 
-from csaud_sim._core import PlainSimulation, length_only, without_reduction
+from csaud_sim._core import PlainSimulation
 from csaud_sim.network import Followed
 from csaud_sim.transports.model import Transport
+from csaud_sim.work import WorkNetwork
 
 if TYPE_CHECKING:
     from csaud_sim import _core
-    from csaud_sim._core import FlowColumns
 
 _LONGEST_MESSAGE = 512 * 8192
 
 
-class PlainNetwork:
+class PlainNetwork(WorkNetwork):
     """Hosts in the inventory's order, under one virtual clock in nanoseconds.
 
     Args:
@@ -58,6 +56,7 @@ class PlainNetwork:
         self._native = PlainSimulation(
             transport.name, dict(transport.given), pipeline_ns=pipeline_ns, trace=trace, engine=engine
         )
+        super().__init__(self._native)
         self._ports = lay_out(
             self._native,
             inventory,
@@ -78,56 +77,9 @@ class PlainNetwork:
         return self._native
 
     @property
-    def now(self) -> int:
-        """Virtual time."""
-        return self._native.now
-
-    @property
-    def hops(self) -> int:
-        """Packets that switches received."""
-        return self._native.hops
-
-    @property
     def max_message_bytes(self) -> int:
         """Longest message."""
         return _LONGEST_MESSAGE
-
-    def start(self, rank: int, execution: Execution, at: int | None = None) -> None:
-        """Start a collective of a rank, now or at a time."""
-        self._native.start(rank, execution, at)
-
-    def follow(self, rank: int, execution: Execution, delay_ns: int) -> None:
-        """The same, so long after all that the rank was given before are over."""
-        self._native.follow(rank, execution, delay_ns)
-
-    @staticmethod
-    def length_only(nbytes: int) -> npt.NDArray[np.uint8]:
-        """A buffer whose content is of no concern."""
-        return length_only(nbytes)
-
-    @staticmethod
-    def without_reduction(collective: Collective) -> Collective:
-        """The same collective for such buffers: it computes nothing."""
-        return without_reduction(collective)
-
-    def add_flows(
-        self,
-        src: npt.NDArray[np.uint16],
-        dst: npt.NDArray[np.uint16],
-        nbytes: npt.NDArray[np.uint64],
-        start_ns: npt.NDArray[np.int64],
-    ) -> None:
-        """Flows between hosts, one element each."""
-        self._native.add_flows(src, dst, nbytes, start_ns)
-
-    def run_all(self, until: int) -> None:
-        """Let time pass until all flows and collectives are over, or until `until`."""
-        while self._native.open and self.now < until:
-            self._native.run(until)
-
-    def flows(self) -> FlowColumns:
-        """What became of them, in the order in which they were added."""
-        return self._native.flows()
 
     def stats(self, rank: int) -> dict[str, int]:
         """Counters of a host's transport."""

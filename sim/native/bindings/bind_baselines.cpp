@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "bind_network.hpp"
+#include "bind_work.hpp"
 #include "columns.hpp"
 #include "csaud_sim/baselines/simulation.hpp"
 #include "csaud_sim/engine/event_heap.hpp"
@@ -29,10 +30,6 @@ namespace csaud::sim::baselines {
 namespace {
 
 using bindings::HeldExecution;
-using python::Column;
-using python::column;
-using python::columns_of;
-using python::needed;
 
 constexpr const char* kUnits[] = {"time", "rate", "bytes", "packets", "share", "number", "flag", "choice"};
 
@@ -93,6 +90,7 @@ void bind(nb::module_& m) {
     bind_endpoint(m);
     nb::class_<Held> simulation(m, "PlainSimulation");
     python::bind_network(simulation);
+    python::bind_work(simulation);
     simulation
         .def(nb::init<const std::string&, const std::map<std::string, double>&, std::uint32_t, Nanos,
                       std::optional<std::size_t>, const std::optional<std::string>&>(),
@@ -109,30 +107,6 @@ void bind(nb::module_& m) {
                 return self.native().add_host(seat, at, {rate_bps, delay_ns}).switch_port();
             },
             "switch"_a, nb::kw_only(), "rate_bps"_a, "delay_ns"_a, "base_rtt_ns"_a, "seed"_a)
-        .def_prop_ro("hosts", [](Held& self) { return self.native().hosts(); })
-        .def(
-            "start",
-            [](Held& self, std::size_t host, std::shared_ptr<HeldExecution> execution,
-               std::optional<Nanos> at) {
-                self.host(host);
-                self.native().start(host, self.hold(std::move(execution)), at.value_or(self.native().now()));
-            },
-            "host"_a, "execution"_a, "at"_a = nb::none())
-        .def(
-            "follow",
-            [](Held& self, std::size_t host, std::shared_ptr<HeldExecution> execution, Nanos delay_ns) {
-                if (delay_ns < 0) throw nb::value_error("delay_ns cannot be negative");
-                self.host(host).follow(self.hold(std::move(execution)), delay_ns);
-            },
-            "host"_a, "execution"_a, "delay_ns"_a)
-        .def(
-            "add_flows",
-            [](Held& self, const Column<std::uint16_t>& src, const Column<std::uint16_t>& dst,
-               const Column<std::uint64_t>& bytes, const Column<std::int64_t>& start_ns, std::uint8_t cls) {
-                self.native().add_flows(python::flows_from(src, dst, bytes, start_ns, cls));
-            },
-            "src"_a, "dst"_a, "bytes"_a, "start_ns"_a, "cls"_a = 4)
-        .def("flows", [](Held& self) { return columns_of(self.native().flows()); })
         .def(
             "run", [](Held& self, Nanos until, bool each) { return self.native().run(until, each); },
             "until"_a, nb::kw_only(), "each"_a = false)
@@ -142,20 +116,7 @@ void bind(nb::module_& m) {
             "stats",
             [](Held& self, std::size_t host) { return stats_of(self.host(host).transport().books()); },
             "host"_a)
-        .def(
-            "message_times",
-            [](Held& self, std::size_t host) {
-                return column<std::int64_t>(self.host(host).executor().flow_times().all(), std::identity{});
-            },
-            "host"_a)
-        .def("messages", [](Held& self) { return python::messages_of(self.native().messages()); })
-        .def_prop_ro("quiet", [](Held& self) { return self.native().quiet(); })
-        .def_prop_ro("now", [](Held& self) { return self.native().now(); })
-        .def_prop_ro("open", [](Held& self) { return self.native().open(); })
-        .def_prop_ro("failures", [](Held& self) { return self.native().failures(); })
-        .def_prop_ro("hops", [](Held& self) { return self.native().hops(); })
-        .def("trace", [](Held& self) { return columns_of(needed(self.native().trace())); })
-        .def_prop_ro("trace_digest", [](Held& self) { return needed(self.native().trace()).digest(); });
+        .def("messages", [](Held& self) { return python::messages_of(self.native().messages()); });
 }
 
 }  // namespace csaud::sim::baselines

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "bind_baselines.hpp"
+#include "bind_work.hpp"
 #include "bindings/handles.hpp"
 #include "columns.hpp"
 #include "csaud_sim/engine/event_heap.hpp"
@@ -31,10 +32,7 @@ namespace csaud::sim {
 namespace {
 
 using bindings::HeldExecution;
-using python::Column;
 using python::column;
-using python::columns_of;
-using python::needed;
 using sw::python::FabricHandle;
 
 // A simulation with the Python objects that it works on.
@@ -136,7 +134,9 @@ std::shared_ptr<collectives::Collective> without_reduction(const collectives::Co
 }
 
 void bind(nb::module_& m) {
-    nb::class_<Held>(m, "Simulation")
+    nb::class_<Held> simulation(m, "Simulation");
+    python::bind_work(simulation);
+    simulation
         .def(
             "__init__",
             [](Held* self, std::shared_ptr<FabricHandle> fabric, std::uint32_t overhead_bytes,
@@ -155,30 +155,6 @@ void bind(nb::module_& m) {
         .def("add_host", &add_host, "config"_a, "switch"_a, "port"_a, nb::kw_only(), "nic_rate_bps"_a = 0,
              "delay_ns"_a = 0, "drift_ppm"_a = 0.0, "clock_offset_ns"_a = 0)
         .def("connect", [](Held& self) { self.native().connect(); })
-        .def_prop_ro("hosts", [](Held& self) { return self.native().hosts(); })
-        .def(
-            "start",
-            [](Held& self, std::size_t host, std::shared_ptr<HeldExecution> execution,
-               std::optional<Nanos> at) {
-                self.host(host);
-                self.native().start(host, self.hold(std::move(execution)), at.value_or(self.native().now()));
-            },
-            "host"_a, "execution"_a, "at"_a = nb::none())
-        .def(
-            "follow",
-            [](Held& self, std::size_t host, std::shared_ptr<HeldExecution> execution, Nanos delay_ns) {
-                if (delay_ns < 0) throw nb::value_error("delay_ns cannot be negative");
-                self.host(host).follow(self.hold(std::move(execution)), delay_ns);
-            },
-            "host"_a, "execution"_a, "delay_ns"_a)
-        .def(
-            "add_flows",
-            [](Held& self, const Column<std::uint16_t>& src, const Column<std::uint16_t>& dst,
-               const Column<std::uint64_t>& bytes, const Column<std::int64_t>& start_ns, std::uint8_t cls) {
-                self.native().add_flows(python::flows_from(src, dst, bytes, start_ns, cls));
-            },
-            "src"_a, "dst"_a, "bytes"_a, "start_ns"_a, "cls"_a = 4)
-        .def("flows", [](Held& self) { return columns_of(self.native().flows()); })
         .def(
             "run",
             [](Held& self, Nanos until, bool each) {
@@ -191,17 +167,6 @@ void bind(nb::module_& m) {
         .def(
             "kill", [](Held& self, std::size_t host) { self.host(host).kill(); }, "host"_a)
         .def("stats", &stats_of, "host"_a)
-        .def(
-            "message_times",
-            [](Held& self, std::size_t host) {
-                return column<std::int64_t>(self.host(host).executor().flow_times().all(), std::identity{});
-            },
-            "host"_a)
-        .def_prop_ro("quiet", [](Held& self) { return self.native().quiet(); })
-        .def_prop_ro("now", [](Held& self) { return self.native().now(); })
-        .def_prop_ro("open", [](Held& self) { return self.native().open(); })
-        .def_prop_ro("failures", [](Held& self) { return self.native().failures(); })
-        .def_prop_ro("hops", [](Held& self) { return self.native().hops(); })
         .def("add_bursts", &add_bursts, "switch"_a, "port"_a, nb::kw_only(), "src_ipv4"_a, "dst_ipv4"_a,
              "udp_port"_a, "payload"_a, "burst"_a, "interval_ns"_a, "every_ns"_a, "nic_rate_bps"_a = 0,
              "delay_ns"_a = 0)
@@ -218,13 +183,10 @@ void bind(nb::module_& m) {
                  return column<std::int64_t>(ledger_of(self).copies.recoveries(), std::identity{});
              })
         .def("messages", [](Held& self) { return python::messages_of(ledger_of(self).messages); })
-        .def("links",
-             [](Held& self) {
-                 ledger_of(self);
-                 return python::links_of(self.native().network());
-             })
-        .def("trace", [](Held& self) { return columns_of(needed(self.native().trace())); })
-        .def_prop_ro("trace_digest", [](Held& self) { return needed(self.native().trace()).digest(); });
+        .def("links", [](Held& self) {
+            ledger_of(self);
+            return python::links_of(self.native().network());
+        });
     m.def("length_only", &length_only, "bytes"_a);
     m.def("without_reduction", &without_reduction, "collective"_a);
 }
