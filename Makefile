@@ -168,6 +168,10 @@ reproduce-quick: build/.developed ## ... the small form, minutes: one page, a ve
 bench-sim: build/.developed ## Measure the simulator: processor time a packet-hop at 16, 128 and 1,024 hosts
 	@$(BIN)/python -m bench simulator --out build/bench
 
+.PHONY: bench-scale
+bench-scale: build/.developed ## Measure what grows with ranks, from 8 to 65,535: meeting, tables, decisions, 10,000 endpoints in virtual time (QUICK=1)
+	@$(BIN)/python -m bench scale --out build/bench $(if $(filter 1 yes true,$(QUICK)),--quick)
+
 # Peers of the host library, wanted by nothing else. Without root what is missing stays so, and its rows are left out.
 APT_PEERS := libfabric-bin iperf3 valgrind openmpi-bin libopenmpi-dev
 .PHONY: bench-host

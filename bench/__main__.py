@@ -26,6 +26,7 @@ from bench import (
     native,
     plot,
     recover,
+    scale,
     simulator,
     tables,
     torch_backend,
@@ -122,6 +123,15 @@ def simulator_(
 ) -> None:
     """Measure the simulator: a packet-hop at 16, 128 and 1,024 hosts, and setting those up."""
     simulator.command(console, out, quick)
+
+
+@app.command(name="scale")
+def scale_(
+    out: Annotated[Path, typer.Option(help="Folder for scale.json.")] = Path("build/bench"),
+    quick: Annotated[bool, typer.Option(help="Few ranks: does it run at all?")] = False,
+) -> None:
+    """Measure what grows with ranks: meeting, tables, decisions, schedules, collectives in virtual time."""
+    scale.command(console, out, quick)
 
 
 @app.command(name="torch")

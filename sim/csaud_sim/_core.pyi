@@ -251,6 +251,9 @@ class Simulation(_Work):
     def kill(self, host: int) -> None:
         """Nothing more comes from or goes to this host."""
 
+    def memory(self, host: int) -> dict[str, int]:
+        """Bytes that its endpoint has taken from the system, by what for
+        (`hostlib/native/csaud_host/contract/memory.hpp`)."""
 
     def add_bursts(
         self,

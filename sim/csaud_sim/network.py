@@ -149,6 +149,10 @@ class Network(WorkNetwork):
         """Counters of a rank's endpoint, and those of a device, which loses nothing here."""
         return {"rx_queue_drops": 0, **self._native.stats(rank)}
 
+    def memory(self, rank: int) -> dict[str, int]:
+        """Bytes of a rank's endpoint, by what for."""
+        return self._native.memory(rank)
+
     def flow_times(self, rank: int) -> list[float]:
         """Seconds that each message took that the rank received, from its first packet to its last one."""
         return list(self._native.message_times(rank) / SECOND)

@@ -186,6 +186,11 @@ def test_a_ring_of_more_steps_than_can_be_numbered_is_refused() -> None:
     assert registry.choose_all_reduce(4096, 40_000) == "halving_doubling"
 
 
+def test_auto_takes_the_ring_as_long_as_its_steps_can_be_numbered() -> None:
+    assert registry.choose_all_reduce(1 << 40, 32_769) == "ring"
+    assert registry.choose_all_reduce(1 << 40, 32_770) == "halving_doubling"
+
+
 def test_receives_are_posted_before_anything_is_sent() -> None:
     """What a send is answered with may come at once, and must find its receive."""
     for algorithm in ("ring", "halving_doubling"):

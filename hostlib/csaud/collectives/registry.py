@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from csaud.collectives import halving_doubling, ring, tree, tree_reduce
 from csaud.collectives.barrier import barrier
-from csaud.collectives.schedule import Schedule
+from csaud.collectives.schedule import MAX_STEPS, Schedule
 from csaud.errors import ConfigError
 
 Builder = Callable[..., Schedule]
@@ -47,8 +47,10 @@ SMALL_CHUNK = 4096
 
 
 def choose_all_reduce(nbytes: int, size: int) -> str:
-    """The algorithm that "auto" stands for, of an array of so many bytes among `size` ranks."""
-    return "halving_doubling" if nbytes <= size * SMALL_CHUNK else "ring"
+    """The algorithm that "auto" stands for, of an array of so many bytes among `size` ranks: never a ring
+    whose steps are too many to be numbered."""
+    few_steps = nbytes <= size * SMALL_CHUNK or ring.all_reduce_steps(size) > MAX_STEPS
+    return "halving_doubling" if few_steps else "ring"
 
 
 def choose_reduce(all_reduce: str) -> str:

@@ -115,11 +115,16 @@ def even(count: int, size: int) -> list[int]:
     return [length for _, length in split(count, size)]
 
 
+def all_reduce_steps(size: int) -> int:
+    """Steps of an all-reduce among `size` ranks."""
+    return 2 * (size - 1)
+
+
 @lru_cache(maxsize=256)
 def all_reduce(rank: int, size: int, count: int, longest: int) -> Schedule:
     """The schedule of `rank` of `size` for an array of `count` elements, messages of at most `longest`
     elements."""
-    ring = _Ring(rank, size, regions(even(count, size)), longest, 2 * (size - 1))
+    ring = _Ring(rank, size, regions(even(count, size)), longest, all_reduce_steps(size))
     for step in range(size - 1):
         ring.turn((rank - step) % size, (rank - step - 1) % size)
     # Straight into the user's array: the finished chunk can come only after our own partial sum of it, which

@@ -82,6 +82,7 @@ class Decree:
         # as leader
         self._ballot = _NEVER  # of the attempt under way, _NEVER: none
         self._promises: dict[int, Promise] = {}
+        self._earlier: Accepted | None = None  # of what they have accepted, the latest
         self._value: Value | None = None  # asked to be accepted
         self._accepted_by: set[int] = set()
         self._seen = _NEVER
@@ -155,7 +156,7 @@ class Decree:
                     self._accepted = Accepted(body.ballot, body.value)
                     self.outbox.append((sender, HasAccepted(self.name, body.ballot)))
             case Promise() if body.ballot == self._ballot:
-                self._promises[sender] = body
+                self._promised_by(sender, body)
                 if self._value is not None:
                     self.outbox.append((sender, Accept(self.name, self._ballot, self._value)))
                 self._propose_if_ready(now)
@@ -198,11 +199,19 @@ class Decree:
     def _lead(self, now: float) -> None:
         self._ballot = Ballot(max(self._promised, self._seen).round + 1, -self._rank)
         self._promised = self._ballot
-        self._promises = {self._rank: Promise(self.name, self._ballot, self._contribution, self._accepted)}
+        self._promises, self._earlier = {}, None
+        own = Promise(self.name, self._ballot, self._contribution, self._accepted)
+        self._promised_by(self._rank, own)
         self._value = self.proposal = None
         self._accepted_by = set()
         self._repeat(now)
         self._propose_if_ready(now)
+
+    def _promised_by(self, rank: int, promise: Promise) -> None:
+        self._promises[rank] = promise
+        accepted = promise.accepted
+        if accepted is not None and (self._earlier is None or accepted.ballot > self._earlier.ballot):
+            self._earlier = accepted
 
     def _repeat(self, now: float) -> None:
         """Ask all who have not answered."""
@@ -218,14 +227,15 @@ class Decree:
         if self._ballot == _NEVER or self._value is not None or self.proposal is not None:
             return
         here = self._promises.keys()
-        complete = all(rank in here or rank in self._absent for rank in self._others())
+        # Called for every answer: nothing here may take a step for each rank.
+        complete = len(here) + sum(rank not in here for rank in self._absent) == self._world
         patience = self._arbiter.patience(here, self._world, complete)
-        earlier = [promise.accepted for promise in self._promises.values() if promise.accepted is not None]
-        if patience is None or (not earlier and now < self._began + patience * self._timeout):
+        earlier = self._earlier
+        if patience is None or (earlier is None and now < self._began + patience * self._timeout):
             return
         value = (
-            max(earlier, key=lambda accepted: accepted.ballot).value
-            if earlier
+            earlier.value
+            if earlier is not None
             else self._combine({rank: promise.contribution for rank, promise in self._promises.items()})
         )
         if self._arbiter.store is not None:
@@ -234,9 +244,8 @@ class Decree:
         self._value = value
         self._accepted = Accepted(self._ballot, value)
         self._accepted_by = {self._rank}
-        for rank in here:
-            if rank != self._rank:
-                self.outbox.append((rank, Accept(self.name, self._ballot, value)))
+        accept = Accept(self.name, self._ballot, value)  # one object: it is encoded once
+        self.outbox += [(rank, accept) for rank in here if rank != self._rank]
         self._decide_if_accepted()
 
     def _decide_if_accepted(self) -> None:
@@ -250,4 +259,5 @@ class Decree:
         self.outcome = value
         self._ballot, self.proposal = _NEVER, None
         if told:
-            self.outbox += [(rank, Decided(self.name, value)) for rank in self._others()]
+            decided = Decided(self.name, value)
+            self.outbox += [(rank, decided) for rank in self._others()]

@@ -97,12 +97,12 @@ class Links:
         self._by_uid[uid] = link
         self._strangers.forget(link)
 
-    def send(self, uid: str, message: Message) -> None:
-        """Send, over the connection that there is, or a new one."""
+    def send(self, uid: str, frame: bytes) -> None:
+        """Send an encoded message, over the connection that there is, or a new one."""
         link = self._by_uid.get(uid) or self._connect(uid)
         if link is None:
             return
-        link.channel.send(message)
+        link.channel.send_frame(frame)
         link.waiting += link.channel.outgoing()
         if len(link.waiting) > _MOST_WAITING:
             self.drop(link, "it does not read what is sent")

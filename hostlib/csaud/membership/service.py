@@ -15,8 +15,9 @@ from csaud.membership.arbiter import Arbiter, StoreError
 from csaud.membership.decree import Missing
 from csaud.membership.links import Link, Links
 from csaud.membership.member import Gone, Member, Mixed, Outcome
-from csaud.membership.messages import BadMessage, from_json, to_json
-from csaud.network.frames import Message
+from csaud.membership.messages import BadMessage, Body, from_json, to_json
+from csaud.network.descriptors import as_much_room
+from csaud.network.frames import Message, encode
 from csaud.network.job_secret import Credentials
 from csaud.rendezvous.table import Table, name_ranks
 
@@ -47,6 +48,7 @@ class Service:
     ) -> None:
         self._member = Member(table, uid, arbiter, agreed)
         self._arbiter = arbiter
+        as_much_room(len(table.cards))  # whoever leads a decision has a connection to each member
         self._links = Links(listener, self._member.door_of, self._lost, credentials)
         self._commands: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
@@ -181,8 +183,11 @@ class Service:
         self._member.flush()
         while outbox := self._member.outbox:  # to find somebody lost while sending may make more
             self._member.outbox = []
-            for uid, envelope in outbox:
-                self._links.send(uid, to_json(envelope))
+            encoded: tuple[Body, bytes] | None = None
+            for peer, envelope in outbox:
+                if encoded is None or encoded[0] is not envelope.body:  # what goes to all is encoded once
+                    encoded = envelope.body, encode(to_json(envelope))
+                self._links.send(peer, encoded[1])
             self._member.flush()
 
     def _lost(self, peer: str, gone: bool) -> None:

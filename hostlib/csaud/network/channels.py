@@ -29,6 +29,9 @@ class Channel(Protocol):
     def send(self, message: Message) -> None:
         """Have a message sent, as soon as the other end is known for what it should be."""
 
+    def send_frame(self, frame: bytes) -> None:
+        """The same of a message that is encoded already, as one that goes to many is once."""
+
     def feed(self, data: bytes) -> list[Message]:
         """The messages that `data`, which came over the wire, completes, in order.
 
@@ -59,7 +62,10 @@ class _Plain:
         self._begun = False
 
     def send(self, message: Message) -> None:
-        self._outgoing += encode(message)
+        self.send_frame(encode(message))
+
+    def send_frame(self, frame: bytes) -> None:
+        self._outgoing += frame
 
     def feed(self, data: bytes) -> list[Message]:
         if not self._begun and data:
@@ -93,7 +99,10 @@ class _Secured:
             self._shake_hands()
 
     def send(self, message: Message) -> None:
-        self._waiting += encode(message)
+        self.send_frame(encode(message))
+
+    def send_frame(self, frame: bytes) -> None:
+        self._waiting += frame
         self._write()
 
     def feed(self, data: bytes) -> list[Message]:

@@ -14,7 +14,9 @@ from csaud.config.settings import differing
 from csaud.errors import ConfigError, RendezvousError
 from csaud.network.channels import Channel, NotAuthenticated, open_channel
 from csaud.network.connections import listen
-from csaud.network.frames import BadFrame, Message
+from csaud.network.delivery import deliver
+from csaud.network.descriptors import make_room
+from csaud.network.frames import BadFrame, Message, encode
 from csaud.network.job_secret import Credentials
 from csaud.network.strangers import Strangers
 from csaud.rendezvous.table import (
@@ -31,6 +33,7 @@ log = logging.getLogger(__name__)
 
 _CARD = 65536  # bytes of a frame that a guest may send
 _SPARE = 64  # connections, beyond one a rank, that may be open without having said who they are
+_PATIENCE = 10.0  # s that a guest may read nothing of what it is sent
 _NAMED = 4  # connections that were refused, in a message
 
 
@@ -52,7 +55,8 @@ class Host:
         credentials: of the job's secret, where it has one: who lacks it is refused, and named at the end.
 
     Raises:
-        ConfigError: the address is not of this machine, or the port is taken.
+        ConfigError: the address is not of this machine, or the port is taken, or so many connections are more
+            than this process may have.
     """
 
     def __init__(
@@ -69,6 +73,7 @@ class Host:
         self._agreed: dict[int, Mapping[str, Any]] = {0: agreed or {}}
         self._guests: dict[int, _Guest] = {}  # by rank
         self._cards: dict[int, Card] = {}
+        make_room(world + _SPARE, f"rank 0 of {world}, which each other rank connects to,")
         self._selector = selectors.DefaultSelector()
         self._listener = listen(address, port, backlog=min(world + 16, 4096))
         self._strangers = Strangers[_Guest](self._listener, world + _SPARE, self._drop)
@@ -150,8 +155,7 @@ class Host:
         if (came := self._strangers.accept()) is None:
             return
         sock, name = came
-        # A table of many ranks may not fit into the socket's buffer at once: bounded blocking writes.
-        sock.settimeout(10.0)
+        sock.settimeout(_PATIENCE)
         guest = _Guest(sock, name, open_channel(self._credentials, listening=True, limit=_CARD))
         self._selector.register(sock, selectors.EVENT_READ, guest)
         self._strangers.keep(guest)
@@ -222,8 +226,11 @@ class Host:
             guest.sock.sendall(guest.channel.outgoing())
 
     def _tell_all(self, message: Message) -> None:
-        for guest in list(self._guests.values()):
-            self._tell(guest, message)
+        """Encoded once: a table has a card of each rank, and goes to each."""
+        frame = encode(message)
+        for guest, error in deliver(frame, list(self._guests.values()), _PATIENCE):
+            # The transport will find it gone; here it must not stop the others.
+            log.warning("rendezvous: cannot reach %s: %s", guest.name, error)
 
     def _tell(self, guest: _Guest, message: Message) -> None:
         try:

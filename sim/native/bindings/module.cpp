@@ -119,6 +119,13 @@ nb::dict stats_of(Held& self, std::size_t host) {
     return values;
 }
 
+nb::dict memory_of(Held& self, std::size_t host) {
+    nb::dict values;
+    self.host(host).endpoint().memory().for_each(
+        [&](const char* name, std::size_t bytes) { values[name] = bytes; });
+    return values;
+}
+
 nb::ndarray<nb::numpy, std::uint8_t, nb::ndim<1>> length_only(std::size_t bytes) {
     auto memory = std::make_unique<RepeatedMemory>(bytes);
     std::byte* const begin = memory->bytes().data();
@@ -167,6 +174,7 @@ void bind(nb::module_& m) {
         .def(
             "kill", [](Held& self, std::size_t host) { self.host(host).kill(); }, "host"_a)
         .def("stats", &stats_of, "host"_a)
+        .def("memory", &memory_of, "host"_a)
         .def("add_bursts", &add_bursts, "switch"_a, "port"_a, nb::kw_only(), "src_ipv4"_a, "dst_ipv4"_a,
              "udp_port"_a, "payload"_a, "burst"_a, "interval_ns"_a, "every_ns"_a, "nic_rate_bps"_a = 0,
              "delay_ns"_a = 0)
