@@ -4,6 +4,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 
@@ -192,3 +194,21 @@ def test_a_change_names_the_switches_that_do_not_hold_it_yet() -> None:
         assert json.loads(run.desired_file.read_text())["intent"]["policy"]["spray"] == "ecmp"
         with switch_process(run):
             wait_programmed(run.control_socket, PATIENCE_S)
+
+
+def test_an_interrupt_while_modules_are_imported_is_no_traceback() -> None:
+    program = """
+import os, runpy, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pydantic":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupting())
+runpy.run_module("csaud_controller", run_name="__main__")
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (-signal.SIGINT, "", "")

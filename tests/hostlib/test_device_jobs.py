@@ -192,6 +192,13 @@ def test_ctrl_c_ends_a_wait_and_tells_the_others():
         assert (told["error"], told["rank"]) == ("Aborted", 0)
 
 
+def test_ctrl_c_before_a_wait_tells_the_others_too():
+    with Job(2, "interrupted_before_it_waits", {"settings": {"timeout": 20.0}}) as job:
+        ends = job.ends()
+        assert [end["error"] for end in ends] == ["KeyboardInterrupt", "Aborted"]
+        assert job.workers[0].wait_for("after")["rank"] == 0
+
+
 def test_an_error_in_the_application_ends_the_others_at_once():
     with Job(3, "part_early", {"rank": 1, "raises": True, "settings": {"dead_after": 30.0}}) as job:
         ends = job.ends()

@@ -7,6 +7,7 @@ import contextlib
 import json
 import mmap
 import os
+import signal
 import sys
 import threading
 import time
@@ -63,6 +64,26 @@ def endless(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     comm.barrier()
     comm.quiesce()
     return {"turns": turn}
+
+
+def interrupted_before_it_waits(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Ctrl-C reaches rank 0 when a collective has its number and nobody waits for it yet."""
+
+    def outcome(*_: Any) -> Any:
+        del comm._outcome
+        signal.raise_signal(signal.SIGINT)
+
+    if comm.rank == 0:
+        comm._outcome = outcome
+    try:
+        comm.all_reduce(np.ones(4, np.float32))
+    except KeyboardInterrupt:
+        try:
+            comm.barrier()
+        except csaud.Aborted as after:
+            tell("after", rank=after.rank)
+        raise
+    return {}
 
 
 def busy(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -338,6 +359,7 @@ CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
         sums,
         endless,
         busy,
+        interrupted_before_it_waits,
         computes,
         wait_for_nobody,
         part_early,

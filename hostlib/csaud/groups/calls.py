@@ -2,7 +2,8 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, NamedTuple
+from types import TracebackType
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +40,31 @@ class Wanted(NamedTuple):
 
     wait: bool
     timeout: float | None
+
+
+class _Underway:
+    """A call, from when the other ranks can count on it until its caller has what it asked for: what
+    interrupts it there (Ctrl-C, no memory) ends the job, as they must not hang in the middle of the same
+    collective.
+
+    Attributes:
+        record: of the call; None: nothing has begun.
+    """
+
+    __slots__ = ("_job", "record")
+
+    def __init__(self, job: JobState) -> None:
+        self._job = job
+        self.record: Record | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is not None and self.record is not None and not isinstance(error, CsaudError):
+            self._job.give_up(Aborted(f"{self.record} was left by {type(error).__name__}"))
 
 
 class Calls:
@@ -91,20 +117,21 @@ class Calls:
         job = self._job
         limit = job.limit(wanted.timeout)
         named = call._replace(detail=agreed) if agreed else call
-        with job.lock:
-            self._check_usable()
+        with _Underway(job) as underway:
+            with job.lock:
+                self._check_usable()
 
-            def make(times: StepTimes) -> Collective:
-                return self._make(named, build, element, self._number, reduce, times, cls)
+                def make(times: StepTimes) -> Collective:
+                    return self._make(named, build, element, self._number, reduce, times, cls)
 
-            collective = job.prepared.of((self._number, call, key), make, fixed=fixed)
-            number = self._collectives
-            record = Record(self._number, number, named, data.nbytes, self.ranks, limit=limit)
-            execution = self._execution(record, collective, number, data, source, epilogues)
-            self._collectives += 1
-            if not wanted.wait:
-                job.engine.start(execution)
-        return self._outcome(execution, result, wanted.wait, fresh, limit)
+                collective = job.prepared.of((self._number, call, key), make, fixed=fixed)
+                number = self._collectives
+                record = Record(self._number, number, named, data.nbytes, self.ranks, limit=limit)
+                execution = self._execution(underway, record, collective, number, data, source, epilogues)
+                self._collectives += 1
+                if not wanted.wait:
+                    job.engine.start(execution)
+            return self._outcome(execution, result, wanted.wait, fresh, limit)
 
     def _run_direct(
         self, call: Call, build: Build, element: ElementType, peer: int, count: dict[int, int], data: Array,
@@ -119,22 +146,23 @@ class Calls:
         sends = source is not None
         nbytes = data.nbytes if source is None else source.nbytes
         comm = self._number | DIRECT
-        with job.lock:
-            self._check_usable()
+        with _Underway(job) as underway:
+            with job.lock:
+                self._check_usable()
 
-            def make(times: StepTimes) -> Collective:
-                return self._make(call, build, element, comm, None, times)
+                def make(times: StepTimes) -> Collective:
+                    return self._make(call, build, element, comm, None, times)
 
-            collective = job.prepared.of((comm, call, peer, sends), make)
-            number = count[peer]
-            count[peer] += 1
-            record = Record(
-                self._number, number, call, nbytes, self.ranks, self.ranks[peer], sends, limit=limit
-            )
-            execution = self._execution(record, collective, number, data, source, epilogues)
-            if not wanted.wait:
-                job.engine.start(execution)
-        return self._outcome(execution, result, wanted.wait, False, limit)
+                collective = job.prepared.of((comm, call, peer, sends), make)
+                number = count[peer]
+                record = Record(
+                    self._number, number, call, nbytes, self.ranks, self.ranks[peer], sends, limit=limit
+                )
+                execution = self._execution(underway, record, collective, number, data, source, epilogues)
+                count[peer] += 1
+                if not wanted.wait:
+                    job.engine.start(execution)
+            return self._outcome(execution, result, wanted.wait, False, limit)
 
     def collective_stats(self) -> dict[str, Totals]:
         """What the calls of this group took at this rank, since its begin, by collective and algorithm: how
@@ -177,14 +205,15 @@ class Calls:
         )
 
     def _execution(
-        self, record: Record, collective: Collective, number: int, data: Array, source: Array | None,
-        epilogues: Sequence[Epilogue],
+        self, underway: _Underway, record: Record, collective: Collective, number: int, data: Array,
+        source: Array | None, epilogues: Sequence[Epilogue],
     ) -> Execution:  # fmt: skip
         job = self._job
         execution = Execution(
             collective, number, data,
             source=source, epilogues=epilogues, record=record, scratch=job.scratch, ended=job.recorder.end,
         )  # fmt: skip
+        underway.record = record
         job.recorder.begin(record)
         return execution
 
@@ -194,14 +223,7 @@ class Calls:
         if not wait:
             handle = Handle(job, execution, result)
             return (result, handle) if fresh else handle
-        try:
-            ended = job.engine.run(execution, limit or None)
-        except CsaudError:
-            raise
-        except BaseException as error:
-            # Ctrl-C, no memory: the other ranks are in the middle of this collective and must not hang.
-            job.give_up(Aborted(f"{execution.record} was left by {type(error).__name__}"))
-            raise
+        ended = job.engine.run(execution, limit or None)
         if not ended:
             raise job.overdue(execution)
         return result
