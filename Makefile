@@ -192,12 +192,12 @@ bench-controller: build/.developed ## Measure the controller with 80 switches of
 	@$(BIN)/python -m bench controller --out build/bench $(if $(filter 1 yes true,$(QUICK)),--quick)
 
 .PHONY: bench-torch
-bench-torch: build/.developed torch ## Measure the backend of torch.distributed beside gloo, in the same processes
-	@$(BIN)/python -m bench torch --out build/bench
+bench-torch: build/.developed torch ## Measure the backend of torch.distributed beside gloo, in the same processes (QUICK=1)
+	@$(BIN)/python -m bench torch --out build/bench $(if $(filter 1 yes true,$(QUICK)),--quick)
 
 .PHONY: bench-recover
-bench-recover: build/.developed torch ## Measure training whose workers are killed beside checkpoints and restarts by torchrun
-	@$(BIN)/python -m bench recover --out build/bench
+bench-recover: build/.developed torch ## Measure training whose workers are killed beside checkpoints and restarts by torchrun (QUICK=1)
+	@$(BIN)/python -m bench recover --out build/bench $(if $(filter 1 yes true,$(QUICK)),--quick)
 
 .PHONY: p4
 p4: build/.installed ## Compile p4src and the programs of the switch's tests with p4c, where it is on PATH

@@ -163,7 +163,7 @@ def controller_(
 def recover_(
     out: Annotated[Path, typer.Option(help="Folder for recover.json.")] = Path("build/bench"),
     quick: Annotated[
-        bool, typer.Option(help="Few steps: does it run at all? The figures say nothing.")
+        bool, typer.Option(help="Fewer steps of a smaller model, for minutes instead of an hour.")
     ] = False,
 ) -> None:
     """Measure training whose workers are killed beside checkpoints and restarts by torchrun."""

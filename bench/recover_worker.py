@@ -7,6 +7,7 @@ under torchrun). Each worker leaves FOLDER/PID.log, a line an event, in time.mon
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -14,6 +15,13 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
+
+# Linux shares processors out among sessions first, and torchrun gives each worker one: all have their own,
+# with the priority of benchmarks (bench/machine.py), from before they import anything that takes long.
+with contextlib.suppress(OSError):  # torchrun's
+    os.setsid()
+with contextlib.suppress(OSError):  # not root, or a kernel without such groups
+    Path("/proc/self/autogroup").write_text("-19")
 
 import torch
 

@@ -7,12 +7,18 @@ figure a round.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 from statistics import median
 from typing import Any
+
+# torchrun gives each worker a session, and so a scheduling group, of its own (bench/machine.py).
+with contextlib.suppress(OSError):  # not root, or a kernel without such groups
+    Path("/proc/self/autogroup").write_text("-19")
 
 import csaud.torch  # noqa: F401, registers the backend
 import torch

@@ -12,7 +12,7 @@ import pydoc_data.topics
 import time
 from pathlib import Path
 
-import csaud.torch  # noqa: F401, registers the backend
+import csaud.torch  # noqa: F401, registers the backend "csaud"
 import torch
 import torch.distributed as dist
 from torch import nn
@@ -69,12 +69,15 @@ parser.add_argument("--batch", type=int, default=4, help="pieces of text that ea
 parser.add_argument("--context", type=int, default=64, help="letters of such a piece")
 parser.add_argument("--width", type=int, default=64)
 parser.add_argument("--layers", type=int, default=2)
+parser.add_argument(
+    "--backend", choices=("csaud", "gloo"), default="csaud", help="gloo: TCP, to compare with"
+)
 parser.add_argument("--shard", action="store_true", help="FSDP2: ranks keep parts of the weights; else DDP")
 parser.add_argument("--losses", type=Path, help="file for each step's loss, the mean of all ranks, exact")
 asked = parser.parse_args()
 
 torch.set_num_threads(1)
-dist.init_process_group("csaud")
+dist.init_process_group(asked.backend)
 rank, size = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(1)
 model: nn.Module = Writer(asked.width, asked.layers, asked.context)

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.topologies.fabrics import waiting_fabric
 
@@ -90,6 +91,33 @@ def test_losses_of_training_are_those_of_a_run_without_faults(fabric, tmp_path, 
     losses = (tmp_path / "lossy").read_text()
     assert losses == (tmp_path / "without").read_text()
     assert len(json.loads(losses)) == 10
+
+
+@pytest.mark.torch
+@pytest.mark.thorough
+def test_losses_of_training_are_the_same_while_a_link_fails_and_comes_back(tmp_path):
+    """DDP and FSDP2 on eight ranks, in examples/lossy.yaml with a link that goes down and up all the time,
+    so that training meets it however fast it is."""
+    scenario = yaml.safe_load((EXAMPLES / "lossy.yaml").read_text())
+    scenario["events"] = [
+        {"after": 10 * turn, "link": "uplink", "do": ("up", "down")[turn % 2]} for turn in range(1, 60)
+    ]
+    for folder in ("faults", "none"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "lossy.yaml").write_text(yaml.safe_dump(scenario))
+    with (
+        waiting_fabric(tmp_path / "faults", str(tmp_path / "lossy.yaml")) as faulty,
+        waiting_fabric(tmp_path / "none", "leaf-spine-4x4") as calm,
+    ):
+        for how in ([], ["--shard"]):
+            asked = ["--steps", "12", *how, "--losses"]
+            shown(calm, "transformer.py", *asked, str(tmp_path / "without"))
+            shown(faulty, "transformer.py", *asked, str(tmp_path / "lossy"))
+            report = faulty.report()
+            assert report.books.balanced and report.recovery.lost > 0
+            losses = (tmp_path / "lossy").read_text()
+            assert losses == (tmp_path / "without").read_text()
+            assert len(json.loads(losses)) == 12
 
 
 @pytest.mark.thorough

@@ -8,7 +8,9 @@ torch = pytest.importorskip(
 pytestmark = pytest.mark.torch
 
 
-@pytest.mark.parametrize("name", ["float32", "bfloat16", "bool", "int64", "uint16", "float8_e4m3fn"])
+@pytest.mark.parametrize(
+    "name", ["float32", "bfloat16", "bool", "int64", "uint16", "float8_e4m3fn", "float8_e5m2"]
+)
 def test_an_array_is_the_tensors_memory(name: str) -> None:
     from csaud.torch.views import array_of
 

@@ -27,7 +27,7 @@ def _dtype_of(asked: torch.dtype) -> np.dtype[Any]:
         dtype: np.dtype[Any] = np.dtype(str(asked).removeprefix("torch."))
     except TypeError:
         return _BYTES
-    return _BYTES if dtype.kind == "V" else dtype  # one of ml_dtypes'
+    return dtype if dtype.isbuiltin == 1 else _BYTES  # one of ml_dtypes'
 
 
 def check_tensor(tensor: torch.Tensor) -> None:
