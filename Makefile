@@ -199,6 +199,10 @@ bench-torch: build/.developed torch ## Measure the backend of torch.distributed 
 bench-recover: build/.developed torch ## Measure training whose workers are killed beside checkpoints and restarts by torchrun (QUICK=1)
 	@$(BIN)/python -m bench recover --out build/bench $(if $(filter 1 yes true,$(QUICK)),--quick)
 
+.PHONY: bench-scape
+bench-scape: build/.developed torch ## Compare sparse averages (SCAPE) with dense training and others: loss, bytes, time of a step (QUICK=1)
+	@$(BIN)/python -m bench scape --out build/bench $(if $(filter 1 yes true,$(QUICK)),--quick)
+
 .PHONY: p4
 p4: build/.installed ## Compile p4src and the programs of the switch's tests with p4c, where it is on PATH
 	@$(PYTHON) p4src/compile.py

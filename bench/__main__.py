@@ -1,4 +1,4 @@
-"""`python -m bench switch`, `host`, `torch`, `recover` and more: this project beside others."""
+"""`python -m bench switch`, `host`, `torch`, `recover`, `scape` and more: this project beside others."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from bench import (
     plot,
     recover,
     scale,
+    scape,
     simulator,
     tables,
     torch_backend,
@@ -168,6 +169,18 @@ def recover_(
 ) -> None:
     """Measure training whose workers are killed beside checkpoints and restarts by torchrun."""
     recover.command(console, out, quick)
+
+
+@app.command(name="scape")
+def scape_(
+    out: Annotated[Path, typer.Option(help="Folder for scape.json and the runs kept.")] = Path("build/bench"),
+    quick: Annotated[
+        bool, typer.Option(help="Few steps: does it run at all? The figures say nothing.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(help="Runs at once.")] = 2,
+) -> None:
+    """Compare sparse averages with dense training and others: loss, bytes, time of a step."""
+    scape.command(console, out, quick, jobs)
 
 
 def _peers(fast: str | None) -> list[Peer]:

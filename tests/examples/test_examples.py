@@ -135,6 +135,17 @@ def test_recover_has_the_weights_of_a_run_without_deaths(example):
     assert undisturbed == disturbed != []
 
 
+@pytest.mark.torch
+@pytest.mark.thorough
+def test_scape_sends_an_eighth_and_learns(fabric):
+    said = shown(fabric, "scape.py", "--steps", "60")
+    first, last, fewer = re.search(
+        r"^\[rank 0\] loss ([\d.]+) -> ([\d.]+), .* ([\d.]+) times fewer", said, re.MULTILINE
+    ).groups()
+    assert float(last) < float(first) - 1 and float(fewer) > 8
+    assert fabric.report().books.balanced
+
+
 def test_every_example_is_in_the_list_and_is_tried_here():
     names = {path.name for path in EXAMPLES.glob("*.py")}
     assert names == set(re.findall(r"^\| `(\w+\.py)`", (EXAMPLES / "README.md").read_text(), re.MULTILINE))

@@ -70,6 +70,8 @@ def start(
 def _check(model: torch.nn.Module, trained: Sequence[torch.nn.Parameter], optimizer: Optimizer) -> None:
     if not isinstance(optimizer, Optimizer):
         raise ConfigError(f"recover: optimizer is a {type(optimizer).__name__}: expected one of torch.optim")
+    if reason := getattr(optimizer, "not_recovered", ""):
+        raise ConfigError(f"recover: {type(optimizer).__name__}: {reason}")
     for name, module in model.named_modules():
         if isinstance(module, _BatchNorm) and module.track_running_stats:
             raise ConfigError(

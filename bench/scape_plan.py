@@ -1,0 +1,168 @@
+"""What is trained for the comparison of methods: learning rates swept for each, seeds, ablations. Each run is
+kept in a file, so that an interrupted comparison goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from statistics import mean
+
+import torch
+from csaud.scape.local import Sparsity
+
+from bench.scape_model import Model, Text
+from bench.scape_runs import Make, Trained, by_gradients, momenta, scape, train
+
+DENSE = "AdamS, dense"
+NINETY, NINETY_NINE = "SCAPE, 90 %", "SCAPE, 99 %"
+ABLATED = Sparsity(0.1)
+
+METHODS: dict[str, tuple[Make, float]] = {
+    DENSE: (by_gradients("AdamS"), 2e-3),
+    "AdamW, dense": (by_gradients("AdamW"), 6e-3),
+    NINETY: (scape(ABLATED), 3e-3),
+    NINETY_NINE: (scape(Sparsity(0.01)), 3e-3),
+    "8 bits, error feedback": (by_gradients("AdamS", "8 bits"), 2e-3),
+    "top-k, error feedback (DGC), 90 %": (by_gradients("AdamS", "top-k", 0.1), 2e-3),
+    "top-k, error feedback (DGC), 99 %": (by_gradients("AdamS", "top-k", 0.01), 2e-3),
+    "by chance, error feedback, 90 %": (by_gradients("AdamS", "chance", 0.1), 2e-3),
+    "by chance, error feedback, 99 %": (by_gradients("AdamS", "chance", 0.01), 2e-3),
+    "sparse momenta, weights wait, 90 %": (momenta(0.1), 1e-2),
+    "sparse momenta, weights wait, 99 %": (momenta(0.01), 1e-2),
+}
+"""Each with the learning rate at which its sweep begins."""
+
+ABLATIONS: dict[str, Sparsity] = {
+    "mask of the same step": replace(ABLATED, late=False),
+    "mask by |m|": replace(ABLATED, statistic="momentum"),
+    "mask by |m| of the same step": replace(ABLATED, statistic="momentum", late=False),
+    "mask by raw gradients": replace(ABLATED, statistic="gradient"),
+    "mask by chance": replace(ABLATED, statistic="chance"),
+    "mask for 4 steps": replace(ABLATED, refresh=4),
+    "mask for 16 steps": replace(ABLATED, refresh=16),
+    "second moments local": replace(ABLATED, synchronised=False),
+    "75 % sparsity": replace(ABLATED, density=0.25),
+    "50 % sparsity": replace(ABLATED, density=0.5),
+}
+"""Of SCAPE at 90 %, at its best learning rate."""
+
+_FINAL = (DENSE, NINETY, NINETY_NINE)
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much is trained.
+
+    Attributes:
+        seeds: of a sweep; `final` more for dense AdamS and SCAPE.
+        widen: how often a sweep goes on where its best learning rate is its lowest or highest.
+    """
+
+    steps: int
+    seeds: int
+    final: int
+    widen: int
+    methods: tuple[str, ...] = tuple(METHODS)
+    ablations: tuple[str, ...] = tuple(ABLATIONS)
+
+
+WHOLE = Effort(steps=500, seeds=3, final=2, widen=2)
+QUICK = Effort(6, 1, 1, 0, (DENSE, NINETY, NINETY_NINE), ("mask by chance",))
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A method's runs.
+
+    Attributes:
+        losses: at the end, by learning rate, seed by seed.
+    """
+
+    losses: Mapping[float, Sequence[float]]
+    runs: Sequence[Trained]
+
+    @property
+    def best(self) -> float:
+        """The learning rate whose losses' mean is lowest."""
+        return min(self.losses, key=lambda lr: mean(self.losses[lr]))
+
+    @property
+    def at_edge(self) -> bool:
+        """No higher or no lower one was tried."""
+        return self.best in (min(self.losses), max(self.losses))
+
+
+class Kept:
+    """Runs in a folder, each trained once."""
+
+    def __init__(self, folder: Path, steps: int) -> None:
+        self._folder, self._steps = folder, steps
+        self._text = Text()
+        self._model = Model(self._text.letters)
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def run(self, name: str, make: Make, lr: float, seed: int) -> Trained:
+        """One of them."""
+        plain = "".join(letter if letter.isalnum() else "-" for letter in name)
+        path = self._folder / f"{plain}.{self._steps}.{lr:g}.{seed}.json"
+        if path.exists():
+            told = json.loads(path.read_text())
+            return Trained([(at, loss) for at, loss in told["curve"]], told["sent"])
+        trained = train(make, self._model, self._text, self._steps, lr, seed)
+        path.write_text(json.dumps({"curve": trained.curve, "sent": trained.sent}) + "\n")
+        return trained
+
+
+def sweep(kept: Kept, effort: Effort, name: str, widen: int) -> Swept:
+    """A method at learning rates that are twice each other, from its own on, down and up while that helps."""
+    make, middle = METHODS[name]
+    rates = [middle] if widen == 0 else [middle / 2, middle, middle * 2]
+    swept = _of(kept, name, make, rates, range(1, effort.seeds + 1))
+    while widen and swept.at_edge:
+        rates.append(swept.best / 2 if swept.best == min(rates) else swept.best * 2)
+        widen -= 1
+        swept = _of(kept, name, make, rates, range(1, effort.seeds + 1))
+    if name in _FINAL:
+        more = range(1, effort.seeds + effort.final + 1)
+        final = _of(kept, name, make, [swept.best], more)
+        return Swept({**swept.losses, **final.losses}, final.runs)
+    return swept
+
+
+def ablation(kept: Kept, effort: Effort, name: str, lr: float) -> Swept:
+    """SCAPE at 90 % otherwise."""
+    return _of(kept, name, scape(ABLATIONS[name]), [lr], range(1, effort.seeds + 1))
+
+
+def compare(folder: Path, effort: Effort, jobs: int) -> tuple[dict[str, Swept], dict[str, Swept]]:
+    """All methods, then all ablations; `jobs` processes."""
+    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_prepare) as pool:
+        found = pool.map(partial(_sweep, folder, effort), effort.methods)
+        methods = dict(zip(effort.methods, found, strict=True))
+        lr = methods[NINETY].best
+        others = pool.map(partial(_ablation, folder, effort, lr), effort.ablations)
+        return methods, dict(zip(effort.ablations, others, strict=True))
+
+
+def _sweep(folder: Path, effort: Effort, name: str) -> Swept:
+    return sweep(Kept(folder, effort.steps), effort, name, effort.widen)
+
+
+def _ablation(folder: Path, effort: Effort, lr: float, name: str) -> Swept:
+    return ablation(Kept(folder, effort.steps), effort, name, lr)
+
+
+def _prepare() -> None:
+    torch.set_num_threads(1)
+
+
+def _of(kept: Kept, name: str, make: Make, rates: Sequence[float], seeds: Sequence[int]) -> Swept:
+    """The runs kept of it are those at the best learning rate."""
+    runs = {lr: [kept.run(name, make, lr, seed) for seed in seeds] for lr in rates}
+    swept = Swept({lr: [run.loss for run in of] for lr, of in runs.items()}, [])
+    return Swept(swept.losses, runs[swept.best])

@@ -1,0 +1,61 @@
+"""The comparison of sparse averages: what is made of its runs, and that each is trained once."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("torch")
+
+from bench.scape import rows_of_bytes, rows_of_losses, rows_of_steps
+from bench.scape_fabric import Steps
+from bench.scape_plan import Effort, Kept, Swept, sweep
+from bench.scape_runs import Trained
+
+pytestmark = pytest.mark.torch
+
+
+def swept(losses: dict[float, list[float]], sent: float) -> Swept:
+    return Swept(losses, [Trained([(100, 2.0)], sent)])
+
+
+METHODS = {
+    "AdamS, dense": swept({0.1: [2.5, 2.6], 0.2: [2.0, 2.2], 0.4: [2.4, 2.6]}, 800.0),
+    "SCAPE, 90 %": swept({0.1: [2.1, 2.15], 0.2: [2.2, 2.4]}, 90.0),
+    "SCAPE, 99 %": swept({0.1: [2.5, 2.6]}, 25.0),
+}
+
+
+def test_losses_are_those_of_the_best_learning_rate_and_a_gap_beyond_noise_is_missed() -> None:
+    rows = {row.name: row for row in rows_of_losses(METHODS, {"half": swept({0.1: [2.1, 2.1]}, 50.0)})}
+    assert rows["loss: AdamS, dense"].value == pytest.approx(2.1)
+    assert rows["loss: AdamS, dense"].at == {"lr": 0.2, "losses": [2.0, 2.2], "edge": False}
+    assert rows["loss: SCAPE, 90 %"].at["edge"] is True
+    gaps = [row for name, row in rows.items() if "above dense" in name]
+    assert [row.value for row in gaps] == pytest.approx([0.025, 0.45])
+    assert [row.holds for row in gaps] == [True, False]
+    assert rows["loss: SCAPE, 90 %, but half"].peer_value == pytest.approx(2.1)
+
+
+def test_bytes_and_steps_are_beside_those_of_dense_training() -> None:
+    rows = {row.name: row for row in rows_of_bytes(METHODS)}
+    assert rows["bytes a step: SCAPE, 90 %"].holds is True  # 8.9 times fewer
+    assert rows["bytes a step: SCAPE, 99 %"].holds is False  # 32 times
+    found = {name: Steps([2.0, 1.0, 0.5], 1.0, 10.0) for name in ("dense", "8 bits", "0.01")}
+    found |= {"alone": Steps([0.4], 1.0, 10.0), "0.1": Steps([1.8, 0.55, 0.1], 1.0, 2.0)}
+    rows = {row.name: row for row in rows_of_steps(found)}
+    half = rows["step, communication 50% of a dense one: SCAPE, 90 %"]
+    assert (half.ratio, half.holds) == (pytest.approx(0.55), True)
+    assert rows["packets a step, counted by switches: SCAPE, 90 %"].ratio == pytest.approx(0.2)
+
+
+def test_a_run_is_trained_once_and_a_sweep_goes_on_where_its_best_is_an_edge(tmp_path, monkeypatch) -> None:
+    kept = Kept(tmp_path, 4)
+    one = sweep(kept, Effort(4, 1, 0, 1), "SCAPE, 90 %", 1)
+    assert len(one.losses) == 4 and one.runs[0].sent > 0  # the highest learning rate is best in 4 steps
+    assert one.runs[0].curve[-1][0] == 4 * 4 * 2 * 32
+
+    def again(*_: object) -> Trained:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr("bench.scape_plan.train", again)
+    assert sweep(kept, Effort(4, 1, 0, 1), "SCAPE, 90 %", 1) == one
