@@ -9,17 +9,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from csaud_runs.errors import RunError
 from csaud_topologies.scenario.options import RunOptions, pairs
 
-_EXTRA = {"pyarrow", "matplotlib", "jinja2", "markupsafe"}
-"""Of the extra `sim`."""
+if TYPE_CHECKING:
+    from csaud_sim.experiment.sweep import Outcomes
+
+_EXTRA = {"pyarrow": "sim", "matplotlib": "sim", "jinja2": "sim", "markupsafe": "sim", "distributed": "dask"}
+"""What is in which extra."""
 _NATIVE = "csaud_sim._core"
 """Every wheel has it; `make build` leaves it out."""
 _ANCHORS = Path("build/sim/anchors")
@@ -32,6 +36,14 @@ Anchors = Annotated[
     ),
 ]
 
+Dask = Annotated[
+    str,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Run on the workers of this Dask scheduler, such as tcp://host:8786 (extra `csaud[dask]`).",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[
     bool, typer.Option("--json", help="JSON for programs on stdout; words for people go to stderr.")
 ]
@@ -63,6 +75,7 @@ def run(
     jobs: Annotated[
         int, typer.Option(min=0, help="Processes of an experiment; 0: one a processor.", show_default=False)
     ] = 0,
+    dask: Dask = "",
     out: Annotated[
         Path | None,
         typer.Option(help="Folder of what comes out; default: build/sim, of experiments build/sim/NAME."),
@@ -82,14 +95,15 @@ def run(
         overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
         if (file := find_experiment(what)) is not None:
             overrides = ({"fabric": topo} if topo else {}) | overrides
-            return _experiment(file, overrides, jobs, out, as_json)
+            return _experiment(file, overrides, jobs, dask, out, as_json)
         try:
             find_scenario(what)
         except ConfigError as error:
             shipped = ", ".join(sorted(path.stem for path in EXPERIMENTS.glob("*.yaml")))
             raise RunError(f"{error}; or an experiment: {shipped}, or a YAML file") from None
-        if jobs:
-            raise RunError(f"--jobs {jobs}: {what} is a scenario, which is one run")
+        for option, value in (("jobs", jobs), ("dask", dask)):
+            if value:
+                raise RunError(f"--{option} {value}: {what} is a scenario, which is one run")
         options = RunOptions(
             topo=topo or None,
             scenario=what,
@@ -171,6 +185,7 @@ def reproduce(
         typer.Option(metavar="PART", help="Of its experiments this one alone (again for more)."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=0, help="Processes; 0: one a processor.", show_default=False)] = 0,
+    dask: Dask = "",
     out: Annotated[
         Path | None, typer.Option(help="Folder; default: build/reproduce/full, or build/reproduce/quick.")
     ] = None,
@@ -180,7 +195,7 @@ def reproduce(
 ) -> None:
     """The claim: CSA-UD beside every baseline, what its parts are worth, one page with verdicts. Runs that
     are there are not done again. Exit status 0 when all runs are there, whatever the verdict."""
-    _exit(lambda: _reproduce(quick, only or [], jobs, out, anchors, as_json), debug)
+    _exit(lambda: _reproduce(quick, only or [], jobs, dask, out, anchors, as_json), debug)
 
 
 def _exit(work: Callable[[], bool], debug: bool) -> None:
@@ -199,12 +214,26 @@ def _exit(work: Callable[[], bool], debug: bool) -> None:
         if error.name == _NATIVE:
             typer.echo("csaud: the simulator has not been compiled here: make sim does it", err=True)
             raise typer.Exit(1) from None
-        typer.echo(f"csaud: {error.name} is not installed: pip install 'csaud[sim]'", err=True)
+        extra = _EXTRA[str(error.name).partition(".")[0]]
+        typer.echo(f"csaud: {error.name} is not installed: pip install 'csaud[{extra}]'", err=True)
         raise typer.Exit(1) from None
     raise typer.Exit(0 if passed else 1)
 
 
-def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path | None, as_json: bool) -> bool:
+def _elsewhere(dask: str, jobs: int) -> AbstractContextManager[Outcomes | None]:
+    """Where tasks are run, if not in processes of this machine."""
+    if not dask:
+        return nullcontext()
+    if jobs:
+        raise RunError(f"--jobs {jobs} and --dask {dask}: how many run at once is the cluster's matter")
+    from csaud_sim.experiment.machines import machines_at
+
+    return machines_at(dask)
+
+
+def _experiment(
+    file: Path, overrides: Mapping[str, str], jobs: int, dask: str, out: Path | None, as_json: bool
+) -> bool:
     from csaud_controller.base.yamlfile import FieldError
     from csaud_topologies.scenario.plan import in_file
     from rich.console import Console
@@ -219,9 +248,12 @@ def _experiment(file: Path, overrides: Mapping[str, str], jobs: int, out: Path |
         raise in_file(file, error) from None
     console = Console(highlight=False, stderr=as_json)
     target = out or Path("build/sim") / experiment.name
-    failed = run_all(
-        tasks, target, jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False)
-    )
+
+    def say(text: str) -> None:
+        console.print(text, markup=False)
+
+    with _elsewhere(dask, jobs) as elsewhere:
+        failed = run_all(tasks, target, jobs or os.cpu_count() or 1, say, elsewhere)
     for text in failed:
         typer.echo(f"csaud: {text}", err=True)
     if not failed:
@@ -273,7 +305,7 @@ def _doubts(anchors: Path | None) -> Mapping[str, str]:
 
 
 def _reproduce(
-    quick: bool, only: list[str], jobs: int, out: Path | None, anchors: Path | None, as_json: bool
+    quick: bool, only: list[str], jobs: int, dask: str, out: Path | None, anchors: Path | None, as_json: bool
 ) -> bool:
     from rich.console import Console
 
@@ -284,7 +316,10 @@ def _reproduce(
     folder = out or Path("build/reproduce", "quick" if quick else "full")
     reproduction = Reproduction(chosen(only, quick), quick, folder)
     console = Console(highlight=False, stderr=as_json)
-    failed = reproduction.run(jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False))
+    with _elsewhere(dask, jobs) as elsewhere:
+        failed = reproduction.run(
+            jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False), elsewhere
+        )
     for text in failed:
         typer.echo(f"csaud: {text}", err=True)
     if failed:

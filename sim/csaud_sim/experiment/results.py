@@ -82,9 +82,18 @@ def write_run(
     table = pa.Table.from_arrays(
         list(columns.values()), schema=pa.schema(fields, metadata={_KEY: json.dumps(about).encode()})
     )
-    draft = path.with_name(f"{path.name}.{os.getpid()}{DRAFT}")
-    pq.write_table(table, draft, compression="zstd")
-    draft.replace(path)
+    pq.write_table(table, _draft(path), compression="zstd")
+    _draft(path).replace(path)
+
+
+def placed(path: Path, content: bytes) -> None:
+    """The same of a file that was written elsewhere."""
+    _draft(path).write_bytes(content)
+    _draft(path).replace(path)
+
+
+def _draft(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{os.getpid()}{DRAFT}")
 
 
 def read_run(path: Path) -> Run:

@@ -79,8 +79,16 @@ def tasks_of(experiment: Experiment) -> list[Task]:
     ]
 
 
-def run_all(tasks: list[Task], out: Path, jobs: int, say: Callable[[str], None]) -> list[str]:
-    """Run those that have no file yet; returns what failed, in words."""
+Outcome = str | BaseException
+"""Of a task: a line on it, or what it raised."""
+Outcomes = Callable[[list[Task], Path], Iterator[tuple[Task, Outcome]]]
+"""Runs tasks into a folder; each when it is over."""
+
+
+def run_all(
+    tasks: list[Task], out: Path, jobs: int, say: Callable[[str], None], elsewhere: Outcomes | None = None
+) -> list[str]:
+    """Run those that have no file yet, in `jobs` processes or `elsewhere`; returns what failed, in words."""
     for folder in {task.path(out).parent for task in tasks}:
         folder.mkdir(parents=True, exist_ok=True)
         _remove_drafts(folder)
@@ -92,11 +100,12 @@ def run_all(tasks: list[Task], out: Path, jobs: int, say: Callable[[str], None])
     over = done
     spent, rest = 0.0, sum(task.cost for task in missing)
     try:
-        for task, outcome in _outcomes(missing, out, jobs):
+        outcomes = _outcomes(missing, out, jobs) if elsewhere is None else elsewhere(missing, out)
+        for task, outcome in outcomes:
             over += 1
             spent, rest = spent + task.cost, rest - task.cost
             left = 0.0 if over == len(tasks) else (time.monotonic() - began) / spent * rest
-            if isinstance(outcome, Exception):
+            if isinstance(outcome, BaseException):
                 failed.append(f"{task}: {type(outcome).__name__}: {outcome}")
                 outcome = "FAILED"
             say(f"{over} of {len(tasks)} · {task}: {outcome} · {_duration(left)} left")
@@ -115,12 +124,12 @@ def _remove_drafts(folder: Path) -> None:
             draft.unlink(missing_ok=True)
 
 
-def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, str | Exception]]:
-    """Each task when it is over, with a line on it or what it raised."""
+def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, Outcome]]:
+    """In processes of this machine."""
     if jobs == 1 or len(tasks) < 2:
         for task in tasks:
             try:
-                yield task, _run(task, out)
+                yield task, run_task(task, out)
             except Exception as error:
                 yield task, error
         return
@@ -130,7 +139,7 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, s
     # Ctrl-C, which comes to all processes, ends a worker without a word.
     quiet = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=quiet) as pool:
-        futures = {pool.submit(_run, task, out): task for task in tasks}
+        futures = {pool.submit(run_task, task, out): task for task in tasks}
         try:
             for future in as_completed(futures):
                 failure = future.exception()
@@ -145,7 +154,8 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, s
             raise
 
 
-def _run(task: Task, out: Path) -> str:
+def run_task(task: Task, out: Path) -> str:
+    """Here and now, into its file; a line on it."""
     measured = measure(task.experiment)
     write_run(task.path(out), measured, task.experiment, task.setting, task.position)
     return _in_words(measured)

@@ -13,7 +13,7 @@ from csaud_sim.experiment.claim import Verdict, verdicts
 from csaud_sim.experiment.comparison import figures_of
 from csaud_sim.experiment.page import Section, render, section_of
 from csaud_sim.experiment.results import Run, read_run
-from csaud_sim.experiment.sweep import Task, run_all
+from csaud_sim.experiment.sweep import Outcomes, Task, run_all
 from csaud_sim.experiment.sweep_report import write_tables
 from csaud_sim.reproduction.parts import PARTS, Part
 
@@ -32,10 +32,10 @@ class Reproduction:
         """By part."""
         return {part.name: part.tasks(self.quick) for part in self.parts}
 
-    def run(self, jobs: int, say: Callable[[str], None]) -> list[str]:
+    def run(self, jobs: int, say: Callable[[str], None], elsewhere: Outcomes | None = None) -> list[str]:
         """All that is missing, every part's first seed before any second; returns what failed, in words."""
         tasks = [task for those in self.tasks().values() for task in those]
-        return run_all(sorted(tasks, key=_turn), self.out, jobs, say)
+        return run_all(sorted(tasks, key=_turn), self.out, jobs, say, elsewhere)
 
     def write(self, doubts: Doubts = NOT_HELD) -> tuple[Path, list[Verdict]]:
         """report.html in `out`, and the tables of each part in a folder of its own; the page's path, and the

@@ -1,0 +1,100 @@
+"""Sweeps on a Dask cluster: the same files as by processes here, and what is said where it fails."""
+
+from __future__ import annotations
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from csaud_sim.cli import app
+from csaud_sim.experiment.model import load_experiment
+from csaud_sim.experiment.results import read_run
+from csaud_sim.experiment.sweep import tasks_of
+from typer.testing import CliRunner
+
+distributed = pytest.importorskip("distributed")
+
+TEXT = """\
+name: two-sprays
+fabric: leaf-spine-2x2
+link_rate: 100Gbit
+traffic: {sizes: AliStorage2019, load: 0.6, flows: 40}
+sweep:
+  seeds: 2
+  settings: {ecmp: {policy.spray: ecmp}, random: {policy.spray: random}}
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "two-sprays.yaml"
+    path.write_text(TEXT)
+    return path
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two workers, in threads, over TCP."""
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+    ) as made:
+        yield made
+
+
+def run(file: Path, *more: str) -> Any:
+    return CliRunner().invoke(app, ["run", str(file), *more])
+
+
+def test_a_cluster_leaves_the_files_that_processes_leave(file: Path, tmp_path: Path, cluster: Any) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    done = run(file, "--dask", cluster.scheduler_address, "--out", str(there))
+    assert done.exit_code == 0, done.output
+    assert "4 of 4" in done.output and "0 s left" in done.output
+    assert run(file, "--jobs", "1", "--out", str(here)).exit_code == 0
+    for task in tasks_of(load_experiment(file)):
+        ours, theirs = read_run(task.path(here)), read_run(task.path(there))
+        assert (ours.setting, ours.seed, ours.settings) == (theirs.setting, theirs.seed, theirs.settings)
+        np.testing.assert_array_equal(ours.column("fct_ns"), theirs.column("fct_ns"))
+    assert not list(there.rglob("*.part"))
+
+
+def test_a_cluster_does_what_is_missing(file: Path, tmp_path: Path, cluster: Any) -> None:
+    tasks = tasks_of(load_experiment(file))
+    assert run(file, "--jobs", "1", "--out", str(tmp_path)).exit_code == 0
+    tasks[2].path(tmp_path).unlink()
+    done = run(file, "--dask", cluster.scheduler_address, "--out", str(tmp_path))
+    assert done.exit_code == 0 and "3 of 4 runs are there already" in done.output
+    assert tasks[2].path(tmp_path).exists()
+
+
+def test_a_run_that_fails_is_told_and_the_others_are_there(file: Path, tmp_path: Path, cluster: Any) -> None:
+    """A setting whose fault names links that no switch has is found when it is run."""
+    keys = ["--set", "sweep.seeds=1", "--set", "core={no_such_attribute: 1}"]
+    done = run(file, *keys, "--dask", cluster.scheduler_address, "--out", str(tmp_path))
+    assert done.exit_code == 1 and "no_such_attribute" in done.output
+
+
+def test_an_address_where_nobody_answers_is_named(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("csaud_sim.experiment.machines._PATIENCE", 1)
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
+        done = run(file, "--dask", address, "--out", str(tmp_path))
+    assert done.exit_code == 1 and f"--dask {address}: no scheduler answered within 1 s" in done.output
+
+
+def test_without_the_extra_it_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = run(file, "--dask", "tcp://127.0.0.1:1", "--out", str(tmp_path))
+    assert done.exit_code == 1 and "pip install 'csaud[dask]'" in done.output
+
+
+def test_processes_and_a_cluster_at_once_are_refused(file: Path, tmp_path: Path) -> None:
+    done = run(file, "--dask", "tcp://127.0.0.1:1", "--jobs", "2", "--out", str(tmp_path))
+    assert done.exit_code == 1 and "the cluster's matter" in done.output
