@@ -3,7 +3,7 @@
 import pytest
 from csaud_controller.base.seeds import derive
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.inventory import leaf_spine
+from csaud_controller.inventory import fat_tree, leaf_spine
 from csaud_controller.paths.equal_cost import remote_group
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import MODES, SprayOverride, spray_entries
@@ -38,6 +38,18 @@ def test_modes_become_actions(mode: str, action: str, seeded: bool) -> None:
     assert [e.action for e in other] == [call("spray.ecmp", seed=derive(5, "spray", "l1"))], (
         "not CSA: always ECMP"
     )
+
+
+def test_beyond_the_first_tier_path_id_decides_by_its_hash() -> None:
+    """Modulo the uplinks once more it would be the choice of the tier before."""
+    fabric, spraying = fat_tree(4), Policy(spray="host", seed=5).spraying
+
+    def default(switch: str) -> list[object]:
+        return [e.action for e in spray_entries(fabric, spraying, switch) if e.priority == 100]
+
+    assert default("e1") == [call("spray.host_directed")] * 3
+    for switch in ("a1", "c1"):
+        assert default(switch) == [call("spray.entropy", seed=derive(5, "spray", switch))] * 3
 
 
 def test_a_flowlets_gap_is_in_microseconds() -> None:

@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -341,18 +342,22 @@ def small(experiment: Experiment) -> Experiment:
     return with_keys(experiment, keys)
 
 
-def test_entropies_reach_every_core_and_indices_do_not() -> None:
-    """Of four ways through a fat-tree of four ports: where a path is an index, both tiers choose alike."""
-
-    def cores(spray: str) -> int:
-        traffic = {"pattern": "incast", "senders": 1, "to": "h16", "flows": 1, "sizes": 500_000}
-        keys = {"fabric": "fat-tree-4", "link_rate": "100Gbit", "traffic": traffic, "seed": 3}
-        asked = Experiment.model_validate({"name": "test", **keys, "policy": {"spray": spray}})
-        links = measure(asked).links
-        sent = zip(links["switch"], links["to"], links["data"], strict=True)
-        return len(
-            {to for switch, to, data in sent if switch.startswith("a") and to.startswith("c") and data}
-        )
-
-    assert cores("entropy") == 4
-    assert cores("host") == 2
+@pytest.mark.parametrize("spray", ["entropy", "host"])
+def test_a_senders_paths_reach_every_core_of_a_fat_tree(spray: str) -> None:
+    """Where both tiers took path_id modulo their uplinks, they would choose alike: two of four cores."""
+    packets = 1000
+    traffic = {"pattern": "incast", "senders": 1, "to": "h16", "flows": 1, "sizes": packets * 4064}
+    keys = {"fabric": "fat-tree-4", "link_rate": "100Gbit", "traffic": traffic, "seed": 3}
+    keys |= {"policy": {"spray": spray}, "host": {"paths": 256}}
+    links = measure(Experiment.model_validate({"name": "test", **keys})).links
+    data = {"a": Counter[str](), "c": Counter[str]()}
+    for switch, to, sent in zip(links["switch"], links["to"], links["data"], strict=True):
+        if switch[0] + to[0] in ("ea", "ac") and sent:
+            data[to[0]][to] += int(sent)
+    assert sum(data["c"].values()) >= packets
+    assert len(data["a"]) == 2 and len(data["c"]) == 4
+    if spray == "host":
+        first, second = data["a"].values()
+        assert abs(first - second) <= 0.05 * packets, "path_id itself, in turn"
+    mean = packets / 4
+    assert 0.7 * mean < min(data["c"].values()) and max(data["c"].values()) < 1.3 * mean, data

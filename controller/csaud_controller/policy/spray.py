@@ -112,7 +112,7 @@ def spray_entries(fabric: Fabric, spraying: Spraying, switch: str) -> list[Entry
     of the switch's own, because tiers that hash alike would use some of the paths between them only."""
 
     def row(match: dict[str, MatchValue], mode: SprayMode, priority: int) -> Entry:
-        action = _action(mode, spraying.gap, spraying.seed, switch)
+        action = _action(fabric, mode, spraying.gap, spraying.seed, switch)
         return entry("spray.policy", match, action, priority)
 
     rows = []
@@ -145,7 +145,7 @@ def _override_entries(
         match["asked"] = (MODES[override.asked].asked, 0xF)
     gap = spraying.gap if override.gap is None else override.gap
     seed = spraying.seed if override.seed is None else override.seed
-    action = _action(override.spray, gap, seed, switch)
+    action = _action(fabric, override.spray, gap, seed, switch)
     kinds = CSA if override.kind is None else (override.kind,)
     return [
         entry("spray.policy", {"kind": (KINDS[kind], KIND_MASK), **group, **match}, action, priority)
@@ -154,7 +154,11 @@ def _override_entries(
     ]
 
 
-def _action(mode: SprayMode, gap_ns: int, seed: int, switch: str) -> Call:
+def _action(fabric: Fabric, mode: SprayMode, gap_ns: int, seed: int, switch: str) -> Call:
+    if mode == "host" and not fabric.host_ports(switch):
+        # path_id modulo the uplinks again would be the choice of the tier before, and most paths nobody's. By
+        # its hash each path_id still has one path.
+        mode = "entropy"
     made = MODES[mode]
     args = {"seed": derive(seed, "spray", switch)} if made.is_seeded else {}
     return call(made.action, **args, **({"gap": gap_ns // 1000} if made.has_gap else {}))
