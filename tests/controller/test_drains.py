@@ -9,13 +9,14 @@ import pytest
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.desired import store
 from csaud_controller.inventory import End, Fabric, fat_tree, leaf_spine
-from csaud_controller.paths.equal_cost import FIRST_LOCAL_GROUP, all_next_ports, next_ports, switch_groups
+from csaud_controller.paths.equal_cost import FIRST_LOCAL_GROUP, all_next_ports, next_ports
 from csaud_controller.paths.live import ALL_UP, LiveView
 from csaud_controller.policy.drains import CutOffError, Drain, Drains
 from csaud_controller.policy.intent import Intent
 
 from tests.controller.soft import controller, desired, programmed, run_directory, switches
 from tests.controller.test_controller import held
+from tests.support.from_nothing import switch_groups
 
 
 def drained(fabric: Fabric, *what: str, live: LiveView = ALL_UP, force: bool = False) -> LiveView:

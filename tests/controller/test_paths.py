@@ -9,11 +9,12 @@ from csaud_controller.paths.equal_cost import (
     host_paths,
     next_ports,
     prefixes,
-    switch_paths,
 )
 from csaud_controller.paths.live import ALL_UP, LiveView
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.support.from_nothing import switch_paths
 
 
 def dead(*ends: tuple[str, int]) -> LiveView:

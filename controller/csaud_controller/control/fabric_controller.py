@@ -237,8 +237,9 @@ class FabricController:
     def plan_intent(self, intent: Intent) -> dict[str, Any]:
         """What `change` would write, as JSON values; its errors."""
         live = self._view(intent)
-        self._wanted.check(intent, live)
-        after = Wanted(self.fabric, self._wanted.of).states(intent, live)
+        wanted = self._wanted.fork()
+        wanted.check(intent, live)
+        after = wanted.states(intent, live)
         return {"tables": table_changes(self._desired, after)}
 
     def _view(self, intent: Intent, monitor: LinkMonitor | None = None) -> LiveView:

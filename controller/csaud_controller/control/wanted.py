@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.desired.states import DesiredStates
@@ -24,6 +25,15 @@ class Wanted:
         self._made: dict[str, tuple[TableState, TableState]] = {}
         """What a switch should hold, and the same as its target can."""
         self._rooms: dict[Artifacts, Room] = {}
+        self._fits: dict[str, TableState] = {}
+        """What a switch can hold, as far as it was looked at."""
+
+    def fork(self) -> Wanted:
+        """Another one that knows as much: what it is asked does not move this one."""
+        made = copy(self)
+        made._states_of = self._states_of.fork()
+        made._made, made._fits = {**self._made}, {**self._fits}
+        return made
 
     def states(self, intent: Intent, live: LiveView) -> dict[str, TableState]:
         """What every switch should hold; the same object as before where nothing has changed."""
@@ -36,10 +46,13 @@ class Wanted:
         for target in {each.target.name: each.target for each in self.of.values()}.values():
             target.check(intent.policy)
         for name, state in self.states(intent, live).items():
+            if self._fits.get(name) is state:
+                continue
             artifacts = self.of[name].artifacts
             room = self._rooms.get(artifacts) or self._rooms.setdefault(artifacts, Room(artifacts.schema))
             if (misfit := next(room.misfits(state), None)) is not None:
                 raise FieldError((), f"{name} ({self.of[name].target.name}) cannot hold that: {misfit}")
+            self._fits[name] = state
 
     def _adapted(self, name: str, state: TableState) -> TableState:
         before = self._made.get(name)

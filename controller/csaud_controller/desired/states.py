@@ -2,44 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from ipaddress import IPv4Network
+from typing import NamedTuple
 
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links.examination import address
 from csaud_controller.links.probes import ETHER_TYPE
 from csaud_controller.paths.equal_cost import (
     FIRST_LOCAL_GROUP,
-    all_next_ports,
     remote_group,
-    switch_groups,
     switch_routes,
 )
 from csaud_controller.paths.live import ALL_UP, LiveView
+from csaud_controller.paths.routing import Routing
+from csaud_controller.policy.capacities import Capacities
 from csaud_controller.policy.edge import probe_entries
-from csaud_controller.policy.faults import fault_entries
+from csaud_controller.policy.faults import Faults, fault_entries
 from csaud_controller.policy.intent import Intent
-from csaud_controller.policy.model import port_entries
+from csaud_controller.policy.model import Policy, port_entries
 from csaud_controller.policy.signals import BOUNCES
 from csaud_controller.policy.spray import spray_entries
-from csaud_controller.policy.weights import PortWeights, bucket_entries, derived_weights, weights_of
+from csaud_controller.policy.weights import bucket_entries, weights_of
 from csaud_controller.program.digests import ALARMS
 from csaud_controller.program.entities import (
     FIRST_CHOICE,
     SECOND_CHOICE,
     Entry,
+    EntryKey,
     Group,
     GroupMember,
-    Item,
     Member,
+    SelectorKey,
     TableState,
     UseGroup,
     call,
     entry,
     table_state,
 )
+from csaud_controller.program.layers import Layered
 
 _CHOICES = (("spray.paths", FIRST_CHOICE), ("spray.alternative", SECOND_CHOICE))
 
@@ -51,61 +55,124 @@ def desired_states(fabric: Fabric, intent: Intent, live: LiveView = ALL_UP) -> d
 
 class DesiredStates:
     """Those of one fabric. What a change leaves as it was is not made again: the state of a switch is then
-    the same object."""
+    the same object, and a link that goes or comes back costs what it changes, not what there is."""
 
     def __init__(self, fabric: Fabric) -> None:
         self._fabric = fabric
         self._routes = switch_routes(fabric)
-        self._intent: Intent | None = None
+        self._groups = {name: remote_group(fabric, name) for name in fabric.switches}
+        self._asked: tuple[Policy, Faults] | None = None
         self._lasting: dict[str, TableState] = {}
         """What does not depend on links."""
-        self._made: dict[str, tuple[_Paths, TableState]] = {}
+        self._routing = Routing.of(fabric)
+        self._capacities: Capacities | None = None
+        """None: nothing asks for weights."""
+        self._as_alive: dict[str, Routing] = {}
+        """By switch that is not: the routing as it must act."""
+        self._unsure: set[str] = set()
+        """Switches that are dead, or were until now."""
+        self._made: dict[str, _Made] = {}
+
+    def fork(self) -> DesiredStates:
+        """Another one that knows as much: what it is asked does not move this one."""
+        made = copy(self)
+        made._lasting, made._as_alive, made._made = {**self._lasting}, {**self._as_alive}, {**self._made}
+        return made
 
     def of(self, intent: Intent, live: LiveView = ALL_UP) -> dict[str, TableState]:
         """What every switch should hold now."""
-        fabric = self._fabric
-        if intent != self._intent:
+        fabric, asked = self._fabric, (intent.policy, intent.faults)
+        if asked != self._asked:
             self._lasting = {name: self._what_lasts(intent, name) for name in fabric.switches}
-            self._intent, self._made = intent, {}
-        found, spraying = all_next_ports(fabric, live), intent.policy.spraying
-        groups = switch_groups(fabric, live, found)
+            self._asked, self._made = asked, {}
+        changed = self._follow(live, intent.policy.spraying.uses("weighted"))
         examined: dict[str, list[tuple[End, bool]]] = {}
         for edge in (fabric.edge_at[end] for end in sorted(live.examined)):
             for end, other in (edge.ends, edge.ends[::-1]):
                 examined.setdefault(end.node, []).append((end, True))
                 examined.setdefault(other.node, []).append((end, False))
-        carries = (
-            {name: derived_weights(fabric, name, live, ports) for name, ports in found.items()}
-            if spraying.uses("weighted")
-            else {}
-        )
         return {
-            name: self._state(
-                intent,
-                name,
-                groups[name] | {_group_of(end): (end.port,) for end, out in examined.get(name, ()) if out},
-                _weights(fabric, intent, name, groups[name], carries),
-                examined.get(name, []),
-            )
+            name: self._state(intent, name, changed.get(name, ()), examined.get(name, []))
             for name in fabric.switches
         }
 
+    def _follow(self, live: LiveView, weighted: bool) -> dict[str, set[str]]:
+        """Take routing and capacities to this view; the destinations, by switch, whose group is not known to
+        be as it was."""
+        routing = self._routing.after(live)
+        pairs = [*routing.differing(self._routing)]
+        capacities = None
+        if weighted and self._capacities is None:
+            capacities, self._made = Capacities.of(self._fabric, routing), {}
+        elif weighted and self._capacities is not None:
+            capacities = self._capacities.after(routing)
+            pairs += capacities.differing(self._capacities)
+        self._routing, self._capacities = routing, capacities
+        dead, before = live.dead_switches & self._fabric.switches.keys(), self._as_alive
+        self._as_alive = {name: before.get(name, routing).after(live.seen_from(name)) for name in dead}
+        self._unsure = {*before, *dead}
+        changed: dict[str, set[str]] = {}
+        for destination, switch in pairs:
+            changed.setdefault(switch, set()).add(destination)
+        return changed
+
     def _state(
-        self, intent: Intent, name: str, groups: _Groups, weights: _Weights, examined: _Examined
+        self, intent: Intent, name: str, destinations: Collection[str], examined: _Examined
     ) -> TableState:
-        if name in self._made and self._made[name][0] == (groups, weights, examined):
-            return self._made[name][1]
-        lasting = self._lasting[name]
-        now = table_state(
-            [
-                *_group_items(groups, intent.policy.spraying.uses("least-queue")),
-                *(each for group, shares in weights.items() for each in bucket_entries(group, shares)),
-                *(_examining(self._fabric, end, out) for end, out in examined),
-            ]
-        )
-        state = replace(lasting, entries={**lasting.entries, **now.entries}, groups=now.groups)
-        self._made[name] = (groups, weights, examined), state
+        """`destinations`: those whose group may be another one than before."""
+        closed, before = self._routing.live.closed, self._made.get(name)
+        if before is None or name in self._unsure or (before.closed, before.examined) != (closed, examined):
+            made = self._anew(intent, name, examined)
+            if before is not None and made.state == before.state:
+                made = made._replace(state=before.state)
+            self._made[name] = made
+            return made.state
+        paths = dict(self._path(intent, name, each) for each in destinations)
+        others = {group: path for group, path in paths.items() if path != before.paths[group]}
+        if not others:
+            return before.state
+        second_choice = intent.policy.spraying.uses("least-queue")
+        entries, groups = {**before.moving}, {**before.state.groups}
+        for group, path in others.items():
+            of_groups, of_entries = _of_path(group, *before.paths[group], second_choice)
+            for key in of_groups:
+                del groups[key]
+            for entry_key in of_entries:
+                del entries[entry_key]
+            of_groups, of_entries = _of_path(group, *path, second_choice)
+            groups |= of_groups
+            entries |= of_entries
+        state = self._with_lasting(name, entries, groups)
+        self._made[name] = _Made({**before.paths, **others}, closed, examined, entries, state)
         return state
+
+    def _anew(self, intent: Intent, name: str, examined: _Examined) -> _Made:
+        closed, second_choice = self._routing.live.closed, intent.policy.spraying.uses("least-queue")
+        paths = dict(self._path(intent, name, each) for each in self._routing.ports if each != name)
+        lead = {port for port in self._fabric.host_ports(name) if End(name, port) not in closed}
+        lead |= {end.port for end, out in examined if out}
+        local = {FIRST_LOCAL_GROUP + port: _Path((port,)) for port in sorted(lead)}
+        found = [_of_path(group, *path, second_choice) for group, path in (paths | local).items()]
+        groups = {key: each for of_groups, _ in found for key, each in of_groups.items()}
+        entries = {key: each for _, of_entries in found for key, each in of_entries.items()}
+        entries |= {each.key: each for each in (_examining(self._fabric, *one) for one in examined)}
+        state = self._with_lasting(name, entries, groups)
+        return _Made(paths, closed, examined, entries, state)
+
+    def _with_lasting(
+        self, name: str, entries: Mapping[EntryKey, Entry], groups: Mapping[SelectorKey, Group]
+    ) -> TableState:
+        lasting = self._lasting[name]
+        return replace(lasting, entries=Layered(lasting.entries, entries), groups=groups)
+
+    def _path(self, intent: Intent, switch: str, destination: str) -> tuple[int, _Path]:
+        """The group of a switch that leads to a destination, and what it is."""
+        ports = self._as_alive.get(switch, self._routing).ports[destination][switch]
+        shares: tuple[int, ...] = ()
+        if self._capacities is not None and len(ports) > 1:
+            carried = self._capacities.carried[destination].get(switch, {})
+            shares = tuple(weights_of(intent.policy.weights, switch, destination, ports, carried))
+        return self._groups[destination], _Path(ports, shares)
 
     def _what_lasts(self, intent: Intent, name: str) -> TableState:
         fabric, spraying = self._fabric, intent.policy.spraying
@@ -123,12 +190,27 @@ class DesiredStates:
         )
 
 
-_Groups = dict[int, tuple[int, ...]]
-_Weights = dict[int, list[int]]
-"""Of the groups whose ports differ in weight."""
+class _Path(NamedTuple):
+    """A group's ports, and their weights where it has any."""
+
+    ports: tuple[int, ...]
+    shares: tuple[int, ...] = ()
+
+
 _Examined = list[tuple[End, bool]]
 """Ends whose addresses a switch knows: whether they are its own, or end here."""
-_Paths = tuple[_Groups, _Weights, _Examined]
+
+
+class _Made(NamedTuple):
+    """The state of a switch, and what it was made of."""
+
+    paths: dict[int, _Path]
+    """By group."""
+    closed: frozenset[End]
+    examined: _Examined
+    moving: dict[EntryKey, Entry]
+    """Entries that depend on links."""
+    state: TableState
 
 
 def _group_of(end: End) -> int:
@@ -151,23 +233,21 @@ def _members(fabric: Fabric, switch: str, second_choice: bool) -> list[Member]:
     ]
 
 
-def _group_items(groups: _Groups, second_choice: bool) -> list[Item]:
-    """A group a destination. A destination without a live path has a route but no group, so that its packets
-    are counted as having no path."""
-    return [
-        item
-        for table, selector in _CHOICES[: 2 if second_choice else 1]
-        for group, ports in groups.items()
-        if ports
-        for item in _group(table, selector, group, ports)
-    ]
-
-
 @lru_cache(maxsize=1 << 16)
-def _group(table: str, selector: str, group: int, ports: tuple[int, ...]) -> tuple[Group, Entry]:
-    """The group, and the entry that leads to it. Switches have many in common, and most outlast an event."""
-    members = tuple(GroupMember(port, 1, port) for port in ports)
-    return Group(group, members, selector), entry(table, {"group": group}, UseGroup(group))
+def _of_path(
+    group: int, ports: tuple[int, ...], shares: tuple[int, ...], second_choice: bool
+) -> tuple[dict[SelectorKey, Group], dict[EntryKey, Entry]]:
+    """A group, the entry that leads to it, and the entries of its weights. Switches have many in common. A
+    destination without a live path has a route but no group, so that its packets are counted as having no
+    path."""
+    groups: list[Group] = []
+    entries = bucket_entries(group, shares)
+    if ports:
+        members = tuple(GroupMember(port, 1, port) for port in ports)
+        for table, selector in _CHOICES[: 2 if second_choice else 1]:
+            groups.append(Group(group, members, selector))
+            entries.append(entry(table, {"group": group}, UseGroup(group)))
+    return {each.key: each for each in groups}, {each.key: each for each in entries}
 
 
 def _route_entries(routes: Mapping[IPv4Network, int]) -> list[Entry]:
@@ -179,22 +259,3 @@ def _route_entries(routes: Mapping[IPv4Network, int]) -> list[Entry]:
         )
         for prefix, group in routes.items()
     ]
-
-
-def _weights(
-    fabric: Fabric,
-    intent: Intent,
-    switch: str,
-    groups: _Groups,
-    carries: Mapping[str, Mapping[str, PortWeights]],
-) -> _Weights:
-    """`carries`: what each switch's ports can carry, by destination."""
-    found: _Weights = {}
-    for destination, by_switch in carries.items():
-        group = remote_group(fabric, destination)
-        ports = groups.get(group, ())
-        if destination != switch and len(ports) > 1:
-            shares = weights_of(intent.policy.weights, switch, destination, ports, by_switch.get(switch, {}))
-            if len(set(shares)) > 1:
-                found[group] = shares
-    return found

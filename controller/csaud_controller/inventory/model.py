@@ -75,6 +75,14 @@ class Fabric(Strict):
         return {name: dict(sorted(ports.items())) for name, ports in wired.items()}
 
     @cached_property
+    def switch_peers(self) -> dict[str, dict[int, str]]:
+        """For each switch: its ports that lead to other switches, in order, and to which."""
+        return {
+            name: {port: peer.node for port, peer in self.peers[name].items() if peer.node in self.switches}
+            for name in self.switches
+        }
+
+    @cached_property
     def edge_at(self) -> dict[End, Edge]:
         """The edge that each end belongs to."""
         return {end: edge for edge in self.edges for end in edge.ends}
@@ -95,6 +103,16 @@ class Fabric(Strict):
     def rate_at(self) -> dict[End, int]:
         """The rate of the link at each end, bits per second; 0: not limited."""
         return {end: self._rate_of(edge) for end, edge in self.edge_at.items()}
+
+    @cached_property
+    def capacity_at(self) -> dict[str, dict[int, int]]:
+        """For each switch: the rates of its ports, where one that is not limited counts as the fastest link
+        of the fabric."""
+        fastest = max(self.rate_at.values(), default=0) or 1
+        return {
+            name: {port: self.rate_at[End(name, port)] or fastest for port in self.peers[name]}
+            for name in self.switches
+        }
 
     @cached_property
     def _breakout_rates(self) -> dict[End, int]:

@@ -7,7 +7,6 @@ the inventory alone: a link that fails changes the members of groups, never a ro
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Network
 
 from csaud_controller.base.graph import distances
@@ -24,14 +23,6 @@ _Choices = list[_Neighbours]
 """By preference: a switch takes the first in which it has a way that is as short as in the last. So each step
 leads nearer in the last, whatever the next switch has heard of: nothing goes round in circles while drains
 are on their way to the switches."""
-
-
-@dataclass(frozen=True)
-class SwitchPaths:
-    """One switch's routes: prefix to group id, and the ports of each group (none at all: unreachable)."""
-
-    routes: dict[IPv4Network, int]
-    groups: dict[int, tuple[int, ...]]
 
 
 def prefixes(fabric: Fabric) -> dict[str, list[IPv4Network]]:
@@ -74,7 +65,7 @@ def next_ports(fabric: Fabric, destination: str, live: LiveView = ALL_UP) -> dic
 def _preferred_ports(fabric: Fabric, destination: str, choices: _Choices) -> dict[str, tuple[int, ...]]:
     if len(choices) == 1:
         return _next_ports(fabric, destination, choices[0])
-    shortest = _distances(fabric, destination, choices[-1])
+    shortest = distances_to(fabric, destination, choices[-1])
     found = _next_ports(fabric, destination, choices[0], shortest)
     for neighbours in choices[1:]:
         if not all(found.values()):
@@ -90,7 +81,7 @@ def _next_ports(
     shortest: Mapping[str, int] | None = None,
 ) -> dict[str, tuple[int, ...]]:
     """None for a switch that has no way as short as `shortest`."""
-    far = _distances(fabric, destination, neighbours)
+    far = distances_to(fabric, destination, neighbours)
     edge_switches = fabric.edge_switches
     nearer = {
         peer: distance for peer, distance in far.items() if peer == destination or peer not in edge_switches
@@ -109,12 +100,14 @@ def in_need(fabric: Fabric, destination: str, live: LiveView) -> set[str]:
     """Switches that would need drained links on their way to `destination`."""
     dead = live.dead_links | live.closed
     whole = _neighbours(fabric, live, dead)
-    shortest = _distances(fabric, destination, whole)
+    shortest = distances_to(fabric, destination, whole)
     spared = _next_ports(fabric, destination, _neighbours(fabric, live, dead | live.drained), shortest)
     return {switch for switch, ports in spared.items() if not ports and switch in shortest}
 
 
-def _distances(fabric: Fabric, destination: str, neighbours: _Neighbours) -> dict[str, int]:
+def distances_to(
+    fabric: Fabric, destination: str, neighbours: Mapping[str, Mapping[int, str]]
+) -> dict[str, int]:
     """Links from each switch to the destination, through switches that carry traffic between others."""
     if destination not in neighbours:
         return {}
@@ -154,32 +147,6 @@ def all_next_ports(fabric: Fabric, live: LiveView = ALL_UP) -> NextPorts:
     return {
         name: _preferred_ports(fabric, name, choices) for name in fabric.switches if fabric.host_ports(name)
     }
-
-
-def switch_groups(fabric: Fabric, live: LiveView, found: NextPorts) -> dict[str, dict[int, tuple[int, ...]]]:
-    """For each switch: the ports of each group; computed as that switch, taken to be alive, must act.
-    `found`: for `live` itself."""
-    views = {live: found}
-    result: dict[str, dict[int, tuple[int, ...]]] = {}
-    for switch in fabric.switches:
-        view = live.seen_from(switch)
-        if view not in views:
-            views[view] = all_next_ports(fabric, view)
-        result[switch] = {
-            remote_group(fabric, destination): ports[switch]
-            for destination, ports in views[view].items()
-            if destination != switch
-        } | {
-            FIRST_LOCAL_GROUP + port: () if End(switch, port) in live.closed else (port,)
-            for port in fabric.host_ports(switch)
-        }
-    return result
-
-
-def switch_paths(fabric: Fabric, live: LiveView = ALL_UP) -> dict[str, SwitchPaths]:
-    """Routes and groups of every switch."""
-    routes, groups = switch_routes(fabric), switch_groups(fabric, live, all_next_ports(fabric, live))
-    return {name: SwitchPaths(routes[name], groups[name]) for name in fabric.switches}
 
 
 def host_paths(fabric: Fabric, src: str, dst: str, live: LiveView = ALL_UP) -> list[list[End]]:

@@ -40,11 +40,16 @@ class LiveView:
         return edge.ends[0] not in self.dead_links and not {edge.a, edge.b} & self.dead_switches
 
     @property
-    def preferences(self) -> list[frozenset[End]]:
-        """The links to do without, from as many as possible to as few as possible."""
+    def choices(self) -> tuple[frozenset[End], frozenset[End], frozenset[End]]:
+        """The links to do without, from as many as possible to as few as possible; some may be the same."""
         dead = self.dead_links | self.closed
-        found = [dead | self.drained | self.doubted, dead | self.drained, dead]
-        return [links for n, links in enumerate(found) if n == 0 or links != found[n - 1]]
+        drained = dead | self.drained
+        return drained | self.doubted, drained, dead
+
+    @property
+    def preferences(self) -> list[frozenset[End]]:
+        """The same, each once."""
+        return [*dict.fromkeys(self.choices)]
 
 
 ALL_UP = LiveView()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import gcd
 
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.inventory import End, Fabric
+from csaud_controller.inventory import Fabric
 from csaud_controller.paths.equal_cost import next_ports
 from csaud_controller.paths.live import ALL_UP, LiveView
 from csaud_controller.policy.places import Location, check_switch
@@ -71,26 +71,33 @@ def derived_weights(
     by what they can carry there, bits per second: the link's rate, or less where the switches behind it can
     carry less. An unlimited link counts as the fastest one of the fabric."""
     ports = next_ports(fabric, destination, live) if ports is None else ports
-    rates = fabric.rate_at
-    fastest = max(rates.values(), default=0) or 1
     result: dict[str, PortWeights] = {}
 
-    def capacity(switch: str) -> int | None:
-        """None: that of the destination itself, which is not the network's."""
-        if switch == destination:
-            return None
-        if switch not in result:
-            result[switch] = {port: through(switch, port) for port in ports[switch]}
-        return sum(result[switch].values())
-
-    def through(switch: str, port: int) -> int:
-        rate = rates[End(switch, port)] or fastest
-        beyond = capacity(fabric.peers[switch][port].node)
-        return rate if beyond is None else min(rate, beyond)
+    def find(switch: str) -> None:
+        for port in ports[switch]:
+            beyond = fabric.peers[switch][port].node
+            if beyond != destination and beyond not in result:
+                find(beyond)
+        result[switch] = through(fabric, destination, switch, ports[switch], result)
 
     for switch in ports:
-        capacity(switch)
-    return result
+        if switch not in result:
+            find(switch)
+    return {switch: result[switch] for switch in ports}
+
+
+def through(
+    fabric: Fabric, destination: str, switch: str, ports: Sequence[int], found: Mapping[str, PortWeights]
+) -> PortWeights:
+    """What each of these ports of a switch can carry to the destination, where `found` is so of all switches
+    that they lead to. What the destination itself can carry is not the network's."""
+    rates, peers = fabric.capacity_at[switch], fabric.peers[switch]
+    return {
+        port: rates[port]
+        if (peer := peers[port].node) == destination
+        else min(rates[port], sum(found[peer].values()))
+        for port in ports
+    }
 
 
 def interleaved(weights: Sequence[int]) -> list[int]:

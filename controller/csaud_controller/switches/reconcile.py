@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from csaud_controller.program.entities import Item, TableState
+from csaud_controller.program.entities import Entry, EntryKey, Item, TableState
+from csaud_controller.program.layers import moving_parts
 
 Verb = Literal["insert", "modify", "delete"]
 
@@ -36,7 +37,7 @@ def plan(have: TableState, want: TableState) -> list[Step]:
     """
     if have is want:
         return []
-    have_tables, want_tables = _by_stage(have), _by_stage(want)
+    have_tables, want_tables = map(_by_stage, moving_parts(have.entries, want.entries))
     stages: list[tuple[Mapping[Any, Item], Mapping[Any, Item]]] = [
         (have.clones, want.clones),
         (have.digests, want.digests),
@@ -59,9 +60,9 @@ def _differs(one: Item, other: Item) -> bool:
     return one is not other and one != other
 
 
-def _by_stage(state: TableState) -> list[dict[Any, Item]]:
-    stages: list[dict[Any, Item]] = [{} for _ in _TABLES_IN_ORDER]
-    for key, entry in state.entries.items():
+def _by_stage(entries: Mapping[EntryKey, Entry]) -> list[dict[EntryKey, Item]]:
+    stages: list[dict[EntryKey, Item]] = [{} for _ in _TABLES_IN_ORDER]
+    for key, entry in entries.items():
         stage = entry.table if entry.table in _TABLES_IN_ORDER else ""
         stages[_TABLES_IN_ORDER.index(stage)][key] = entry
     return stages
