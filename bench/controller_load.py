@@ -138,7 +138,7 @@ async def _measure(addresses: list[str], sink: int, entries: int, watched_s: flo
             raise RigError(f"{refused} updates were refused: {tasks[0].status.refused[:1]}")
         await asyncio.sleep(2 * audit_s)  # what was written is decoded once; from then on bytes are compared
         grown = _resident() - before
-        late = await _lateness(watched_s)
+        late = await lateness(watched_s)
         counted[0], since = 0, time.process_time()
         await asyncio.sleep(watched_s)  # without a tick every millisecond, which computes, too
         computed, audits = time.process_time() - since, counted[0]
@@ -152,7 +152,7 @@ async def _measure(addresses: list[str], sink: int, entries: int, watched_s: flo
         )  # fmt: skip
 
 
-async def _lateness(seconds: float) -> list[float]:
+async def lateness(seconds: float) -> list[float]:
     """Of something that is due every millisecond, s."""
     found, end = [], time.monotonic() + seconds
     while (now := time.monotonic()) < end:

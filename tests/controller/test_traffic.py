@@ -24,7 +24,7 @@ from tests.support.roce import CsaHeader, Datagram
 
 BATCH = 16
 PAYLOAD = bytes(200)
-LLDP = bytes.fromhex("88cc")
+LLDP, ARP = bytes.fromhex("88cc"), bytes.fromhex("0806")
 
 
 def frame(number: int, spray: int = 0) -> bytes:
@@ -65,8 +65,10 @@ class Sender(threading.Thread):
 
     def take(self) -> None:
         came = self._host.fabric.poll()
-        # what tells hosts where they are wired to is no traffic
-        self.received.update((switch, port) for switch, port, data, _ in came if data[12:14] != LLDP)
+        # what tells hosts where they are wired to, or asks whether they are there, is no traffic
+        self.received.update(
+            (switch, port) for switch, port, data, _ in came if data[12:14] not in (LLDP, ARP)
+        )
 
     def stop(self) -> None:
         self._ending.set()

@@ -1,4 +1,4 @@
-"""csaud link: the links between switches, which of them are used, and how those that flap are damped."""
+"""csaud link: links, which of them are used, and how those that flap are damped."""
 
 from __future__ import annotations
 
@@ -36,12 +36,15 @@ app = Noun(
 @app.command()
 def show(
     what: Annotated[
-        list[str] | None, typer.Argument(metavar="[LINK|SWITCH]...", help="Only these; default: all.")
+        list[str] | None, typer.Argument(metavar="[LINK|SWITCH|HOST]...", help="Only these; default: all.")
     ] = None,
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Whether links are up and used, why not, how often they failed, and what penalty is left of that."""
+    """Whether links are up and used, why not, how often they failed, and what penalty is left of that.
+
+    Of links to hosts those that failed of late, and those that are named.
+    """
     with errors():
         found, answer = request(run, "links")
         fabric = found.fabric()
@@ -51,7 +54,17 @@ def show(
             for edge, link in zip(fabric.switch_edges(), answer["links"], strict=True)
             if not what or str(edge) in wanted
         ]
-        emit({"links": links}, as_json, lambda console: _render(console, links))
+        hosts = [
+            {"link": f"{edge.a}-{edge.b}", **each}
+            for each in answer["hosts"]
+            for edge in fabric.edges_between(each["host"], each["at"].rpartition(":")[0])
+            if each["at"] in map(str, edge.ends) and (not what or str(edge) in wanted)
+        ]
+        emit(
+            {"links": links, "hosts": hosts},
+            as_json,
+            lambda console: _render(console, links, hosts, bool(what)),
+        )
 
 
 @app.command()
@@ -148,7 +161,9 @@ def _duration(option: str, text: str | None) -> int | None:
         raise UnknownName(f"{option}: {error}") from None
 
 
-def _render(console: Console, links: list[dict[str, Any]]) -> None:
+def _render(
+    console: Console, links: list[dict[str, Any]], hosts: list[dict[str, Any]], all_hosts: bool
+) -> None:
     rows = table("", "link", "from", "to", "state", "failed#", "penalty#", "why it is not used")
     for link in links:
         state = "up" if link["up"] else "[red]down[/red]"
@@ -163,6 +178,13 @@ def _render(console: Console, links: list[dict[str, Any]]) -> None:
             f"{link['penalty']:,.0f}" if link["penalty"] >= 1 else "",
             escape("; ".join(link["out"])),
         )
+    for link in hosts:
+        if all_hosts or link["up"] is False or link["failures"]:
+            state = {True: "up", False: "[red]silent[/red]", None: "never heard"}[link["up"]]
+            failed = str(link["failures"]) if link["failures"] else ""
+            penalty = f"{link['penalty']:,.0f}" if link["penalty"] >= 1 else ""
+            why = f"flaps: told of again in {link['reused_in_s']:.0f} s" if link["damped"] else ""
+            rows.add_row(link["link"], link["at"], link["host"], state, failed, penalty, why)
     console.print(rows)
 
 

@@ -16,12 +16,12 @@ from finsy.p4schema import P4SchemaCache
 
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
-from csaud_controller.control.announcing import announcements, is_due
 from csaud_controller.control.asker import ASKER, NOTE
 from csaud_controller.control.client import ConflictError
 from csaud_controller.control.examiner import Examiner
 from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
+from csaud_controller.control.host_watch import HostWatch
 from csaud_controller.control.sessions import Sessions
 from csaud_controller.control.wanted import Wanted
 from csaud_controller.desired.changes import Changes, differences
@@ -101,6 +101,8 @@ class FabricController:
         self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
         self._health = LinkHealth(fabric)
         self._health.damping.settings = self.intent.policy.damped
+        self.hosts = HostWatch(fabric, self.tell)
+        self.hosts.follow(fabric, self.intent.policy.damped)
         self._probes_sent_at: dict[str, tuple[int, int]] = {}
         """By switch: the last round in which it sent probes, and when, ns."""
         self._probe_times: dict[End, deque[int]] = {}
@@ -188,6 +190,7 @@ class FabricController:
                     await self._keeper.keep(stored)
             self.intent, self.revision = intent, following
             self._health.damping.settings = intent.policy.damped
+            self.hosts.follow(self.fabric, intent.policy.damped)
             self._live = self._view(intent)
             self.generation += 1
             if (noted := self.changes.add(before, intent, self.generation)) is not None:
@@ -216,6 +219,7 @@ class FabricController:
             self.fabric, self._wanted, self.tasks = wanted.fabric, wanted, tasks
             self._monitor = self._rewired(wanted.fabric)
             self._health.follow(wanted.fabric)
+            self.hosts.follow(wanted.fabric, self.intent.policy.damped)
             self._live, self._rewired_in = self._view(self.intent), self._round
             if what:
                 LOG.info("asked for: %s", "; ".join(what))
@@ -307,6 +311,7 @@ class FabricController:
                 for name, task in self.tasks.items()
             },
             "links": self.links(),
+            "hosts": self.hosts.links(),
             "miswired": {str(at): str(origin) for at, origin in self._monitor.miswired.items()},
             "probes": {"interval_s": self._probe_interval_s, "rounds": self._round},
             "events": [*self.events][-100:],
@@ -364,7 +369,6 @@ class FabricController:
             if probed is not self.fabric:
                 probed = self.fabric
                 ends = {name: [End(name, port) for port in probed.uplinks(name)] for name in self.tasks}
-                to_hosts = announcements(probed, self.tasks)
             self._changed(self._monitor.judge(time.monotonic_ns()))
             self.tell(self._health.settle(self._monitor.live(), time.monotonic_ns()))
             self._round += 1
@@ -373,9 +377,7 @@ class FabricController:
             for name in filter(ends.get, self.tasks):
                 probes = [Probe(end, self._instance, self._round) for end in ends[name]]
                 self.tasks[name].send_probes(probes, trials.shots.get(name, ()))
-            if is_due(self._round, self._probe_interval_s):
-                for name, shots in to_hosts.items():
-                    self.tasks[name].send_shots(shots)
+            self.hosts.round(self._round, self._probe_interval_s, self.tasks, self._live.closed)
             for name, ports in trials.readings.items():
                 self.tasks[name].count_packets(ports)
 
@@ -398,7 +400,9 @@ class FabricController:
         return min(times) // 1000 if (times := self._probe_times.get(origin)) else None
 
     def _on_counted(self, at: End, packets: int) -> None:
-        self._changed(self._monitor.counted(at, packets))
+        if at.port in self.fabric.peers.get(at.node, ()):  # else it has left the fabric
+            self._changed(self._monitor.counted(at, packets))
+            self.hosts.counted(at, packets)
 
     def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
         LOG.warning("alarm: %s", self.alarms.add(name, self._wanted.of[name].target.alarm(digest)))
@@ -416,6 +420,7 @@ class FabricController:
     def _on_lost(self, name: str) -> None:
         if name in self.tasks:  # else it has left the fabric
             self._monitor.switch_lost(name, time.monotonic_ns())
+            self.hosts.lost(name)
         self._settled.set()
 
     def _on_unheard(self, name: str) -> None:

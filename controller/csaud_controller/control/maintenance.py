@@ -40,10 +40,11 @@ class Maintenance:
         }
 
     async def _links(self, request: Request) -> Answer:
-        """The links between switches, and all that is drained."""
+        """The links between switches, those to hosts, and all that is drained."""
         intent = self._controller.intent
         return {
             "links": self._controller.links(),
+            "hosts": self._controller.hosts.links(),
             "drains": intent.drains.model_dump(mode="json")["rules"],
             "revision": self._controller.revision,
         }

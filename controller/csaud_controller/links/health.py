@@ -88,9 +88,9 @@ class LinkHealth:
         times = _times(self.damping.failures(link))
         return f"damped: it failed {times}, and is used again when it was quiet for {wait:.0f} s"
 
-    def describe(self, edge: Edge, now: int) -> dict[str, float | int | bool]:
-        """Of one link, for people."""
-        link, damping = edge.ends[0], self.damping
+    def describe(self, edge: Edge, now: int, link: End | None = None) -> dict[str, float | int | bool]:
+        """Of one link, for people; `link`: by which of its ends it is known, if not by `a`."""
+        link, damping = link or edge.ends[0], self.damping
         return {
             "penalty": round(damping.penalty(link, now), 1),
             "failures": damping.failures(link),

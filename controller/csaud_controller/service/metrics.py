@@ -66,7 +66,13 @@ class _Fabric(Collector):
         for each in status["links"]:
             link.add_metric([each["a"], each["b"]], each["up"])
             used.add_metric([each["a"], each["b"]], each["up"] and not each["out"])
-        yield from (link, used)
+        host = GaugeMetricFamily(
+            "csaud_host_link_up", "Whether a host that was heard is heard", labels=["host", "at"]
+        )
+        for each in status.get("hosts", ()):
+            if each["up"] is not None:
+                host.add_metric([each["host"], each["at"]], each["up"])
+        yield from (link, used, host)
         alarms = CounterMetricFamily(
             "csaud_alarms", "Alarms of queues that were nearly full", labels=["port"]
         )
