@@ -359,6 +359,26 @@ def test_tokens_are_made_once_and_taken_away(tmp_path: Path) -> None:
     assert none.exit_code == 1 and "there is nobody" in none.stderr
 
 
+def test_the_history_of_a_path_has_what_concerns_it(served: Served) -> None:
+    viewer, operator = served.viewer, served.operator
+    for what in ("l1:1", "l2:2"):
+        assert operator("PUT", f"/v1/drains/{what}").status == 200
+        assert operator("DELETE", f"/v1/drains/{what}").status == 200
+
+    def whats(query: str) -> list[str]:
+        return [each["what"] for each in viewer("GET", f"/v1/paths/history{query}").body["history"]]
+
+    assert whats("?limit=4") == [
+        "drain l2:2: yes -> none",
+        "drain l2:2: none -> yes",
+        "drain l1:1: yes -> none",
+        "drain l1:1: none -> yes",
+    ]
+    assert whats("?about=l1-s1&limit=2") == ["drain l1:1: yes -> none", "drain l1:1: none -> yes"]
+    assert not [text for text in whats("?about=l1-s1") if "l2:2" in text]
+    assert viewer("GET", "/v1/paths/history?about=x9").status == 422
+
+
 @pytest.mark.browser
 def test_the_page_shows_the_fabric_and_drains_a_link_for_an_operator(served: Served) -> None:
     from playwright.sync_api import expect, sync_playwright
@@ -385,6 +405,8 @@ def test_the_page_shows_the_fabric_and_drains_a_link_for_an_operator(served: Ser
         expect(page.locator("#outcome")).to_have_text("in force on all switches")
         expect(link).to_have_class(re.compile("out"))
         expect(page.locator("#chosen-state")).to_contain_text("drained")
+        expect(page.locator("#past-name")).to_have_text("Path history of l1:1 - s1:1")
+        expect(page.locator("#past li").first).to_contain_text("drain l1:1: none -> yes, by bob")
         page.click("#drain")
         expect(link).not_to_have_class(re.compile("out"))
         page.select_option("#spray", "flowlet")

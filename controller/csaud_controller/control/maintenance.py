@@ -9,6 +9,8 @@ from typing import Any
 
 from csaud_controller.control.client import Answer
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.control.path_history import path_history
+from csaud_controller.desired.history import KEPT
 from csaud_controller.paths.equal_cost import host_paths
 from csaud_controller.policy.drains import Drains, edges_of
 from csaud_controller.policy.intent import Intent
@@ -37,6 +39,7 @@ class Maintenance:
             "drain.clear": self._clear,
             "links": self._links,
             "path.trace": self._trace,
+            "path.history": self._history,
         }
 
     async def _links(self, request: Request) -> Answer:
@@ -48,6 +51,14 @@ class Maintenance:
             "drains": intent.drains.model_dump(mode="json")["rules"],
             "revision": self._controller.revision,
         }
+
+    async def _history(self, request: Request) -> Answer:
+        """What has become of paths, or of those `about` a link, switch or host; newest first."""
+        limit = min(max(int(request.get("limit") or 50), 1), KEPT)
+        revisions, about = await self._controller.history.newest(KEPT), request.get("about")
+        fabric, events = self._controller.fabric, [*self._controller.events]
+        found = path_history(fabric, revisions, events, None if about is None else str(about))
+        return {"history": found[:limit], "revision": self._controller.revision}
 
     async def _trace(self, request: Request) -> Answer:
         """Send `packets` over each link of the ways from host `src` to `dst`, one by one; by the port that a

@@ -49,6 +49,7 @@ ROUTES = {
     "alarms": Route("GET", "/v1/alarms", query=("since", "wait", "timeout_s")),
     "paths.stats": Route("GET", "/v1/paths"),
     "path.trace": Route("POST", "/v1/paths/trace", query=("src", "dst", "packets")),
+    "path.history": Route("GET", "/v1/paths/history", query=("about", "limit")),
     "counters": Route("GET", "/v1/counters", query=("switches", "counters", "unit")),
 }
 _OF_ONE = {"policy.history": ("revision", Route("GET", "/v1/history/{revision}"))}

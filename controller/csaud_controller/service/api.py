@@ -229,6 +229,16 @@ def history(request: Request, limit: Annotated[int, Query(ge=1, le=1000)] = 20) 
     return _ask(request, "policy.history", limit=limit)
 
 
+@router.get("/paths/history", tags=["paths"])
+def paths_history(
+    request: Request,
+    about: Annotated[str | None, Query(description="A link, switch or host; default: all.")] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> Answer:
+    """What has become of paths: links that went and came back, drains, weights, spray modes; newest first."""
+    return _ask(request, "path.history", about=about, limit=limit)
+
+
 @router.get("/history/{revision}", tags=["history"])
 def history_of(request: Request, revision: int) -> Answer:
     """One revision, with all that was asked for."""

@@ -4,7 +4,7 @@ const MODES = ["ecmp", "entropy", "random", "round-robin", "weighted", "least-qu
 const SIGNALS = ["trim", "bounce", "both", "drop"];
 const RETRY_MS = 2000;
 const at = (id) => document.getElementById(id);
-const state = { token: sessionStorage.getItem("token") || "", role: "", topology: null, drawn: new Map(), chosen: null, last: null, shape: "" };
+const state = { token: sessionStorage.getItem("token") || "", role: "", topology: null, drawn: new Map(), chosen: null, last: null, shape: "", past: "" };
 
 async function ask(path, options = {}) {
   const headers = { ...(options.headers || {}), ...(state.token ? { Authorization: `Bearer ${state.token}` } : {}) };
@@ -94,6 +94,7 @@ function show(moment) {
   showEvents(moment.events);
   showPolicy(moment.policy);
   showChosen();
+  showPast(moment).catch((error) => { state.past = ""; trouble(error.message); });
 }
 
 function cells(row, values) { for (const value of values) row.insertCell().textContent = value; }
@@ -127,6 +128,26 @@ function showEvents(events) {
 async function showChanges() {
   const { changes } = await (await ask("/v1/changes")).json();
   items(at("changes"), changes.slice(-30).reverse().map((each) => [each.time, each.what.join("; ") + (each.in_force ? "" : " (not in force yet)"), false]));
+}
+
+const chosenName = () => {
+  if (!state.chosen) return null;
+  if ("node" in state.chosen) return state.chosen.node;
+  return state.topology.links[state.chosen.link].a;
+};
+
+// Asked for again when something was chosen, asked for, or went: not every second.
+async function showPast(moment) {
+  const about = chosenName(), newest = moment.events.at(-1);
+  const asked = JSON.stringify([about, moment.revision, newest && newest.time]);
+  if (asked === state.past) return;
+  state.past = asked;
+  const found = await ask(`/v1/paths/history?limit=100${about ? `&about=${encodeURIComponent(about)}` : ""}`);
+  const { history } = await found.json();
+  if (state.past !== asked) return;
+  at("past-name").textContent = about ? `Path history of ${at("chosen-name").textContent}` : "Path history";
+  items(at("past"), history.map((each) =>
+    [each.time, [each.what, each.why, each.who && `by ${each.who}`].filter(Boolean).join(", "), each.bad]));
 }
 
 function options(select, values) { select.replaceChildren(...values.map((value) => new Option(value, value))); }

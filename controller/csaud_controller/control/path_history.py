@@ -1,0 +1,73 @@
+"""What has become of paths: links and switches that went and came back, and what was asked for about them, in
+one order of time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from csaud_controller.inventory import Edge, Fabric
+from csaud_controller.policy.drains import edges_of
+
+_OF_PATHS = (
+    "drain ",
+    "policy.spray",
+    "policy.weights",
+    "policy.overrides",
+    "policy.denied_paths",
+    "policy.honour_hosts",
+)
+"""Changes that decide which paths packets take, as `desired.changes` puts them."""
+_WORD = re.compile(r"[\w:.-]+")
+
+
+def path_history(
+    fabric: Fabric,
+    revisions: Iterable[Mapping[str, Any]],
+    events: Iterable[Mapping[str, Any]],
+    about: str | None = None,
+) -> list[dict[str, Any]]:
+    """Newest first, as JSON values: `time`, `what`, `why` or `who`; `bad`: something went. `about` a link, a
+    switch or a host: what concerns it, and what concerns all. FieldError: the fabric has no such thing."""
+    names = None if about is None else _names(fabric, about)
+    found = [
+        {"time": event["time"], "what": f"{event['what']} {'up' if event['up'] else 'down'}",
+         "why": event["why"], "who": "", "bad": not event["up"]}
+        for event in events
+        if names is None or event["what"] in names
+    ]  # fmt: skip
+    for each in revisions:
+        what = [text for text in each["what"] if text.startswith(_OF_PATHS)]
+        if names is not None:
+            what = [text for text in what if _concerns(fabric, text, names)]
+        if what:
+            found.append(
+                {
+                    "time": each["time"],
+                    "what": "; ".join(what),
+                    "why": each["note"],
+                    "who": each["who"],
+                    "bad": False,
+                }
+            )
+    return sorted(found, key=lambda row: -row["time"])
+
+
+def _names(fabric: Fabric, about: str) -> set[str]:
+    """Of a thing and of what its paths stand and fall with: its links, and their switches."""
+    edges = edges_of(fabric, about, ("about",))
+    return {about, *(name for edge in edges for name in _names_of(edge))}
+
+
+def _names_of(edge: Edge) -> Iterable[str]:
+    yield from (f"{edge.a}-{edge.b}", f"{edge.b}-{edge.a}", edge.a, edge.b, *map(str, edge.ends))
+
+
+def _concerns(fabric: Fabric, text: str, names: set[str]) -> bool:
+    """One that names nothing of the fabric concerns all of it."""
+    key = text.partition(": ")[0]
+    words = {word for part in _WORD.findall(key) for word in (part, *part.split("."))}
+    known = {*fabric.switches, *fabric.hosts}
+    is_of_one = key.startswith("drain ") or bool(words & known)
+    return not is_of_one or bool(words & names)
