@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +14,15 @@ from rich.console import Console
 
 from csaud_controller.base.yamlfile import ConfigError, mistake
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors
+from csaud_controller.cli.noun import read_token
+from csaud_controller.control.elsewhere import Credentials
 from csaud_controller.inventory import Fabric, load_fabric
-from csaud_controller.inventory.imports import FORMATS, containerlab, read_files
-from csaud_controller.inventory.imports.draft import Draft
+from csaud_controller.inventory.imports import FORMATS, containerlab, netbox_rest, read_files
+from csaud_controller.inventory.imports.draft import Draft, Source
 from csaud_controller.policy.file import PolicyFile
 from csaud_controller.run.directory import find_run
 
+_TOKEN = "NETBOX_TOKEN"
 _EXPORTS = ("containerlab",)
 OutOption = Annotated[
     Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to; default: the terminal.")
@@ -28,8 +32,11 @@ OutOption = Annotated[
 def import_(
     format: Annotated[str, typer.Argument(metavar="FORMAT", help=", ".join(FORMATS))],
     files: Annotated[
-        list[Path],
-        typer.Argument(metavar="FILE...", help="sonic, netbox and lldp take several: one a device."),
+        list[str],
+        typer.Argument(
+            metavar="FILE|URL...",
+            help="sonic, netbox and lldp take several: one a device. netbox takes URLs.",
+        ),
     ],
     out: OutOption = None,
     policy: Annotated[
@@ -42,20 +49,33 @@ def import_(
     host: Annotated[
         list[str] | None, typer.Option("--host", metavar="PATTERN", help="Nodes that are hosts: gpu*.")
     ] = None,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"Has one's token for NetBox; or {_TOKEN} has the token itself."),
+    ] = None,
+    cacert: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Who has signed NetBox's certificate (PEM); default: whom this machine trusts.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a fabric file of other tools' files. What it has no place for is named, and so is what they do not
     say and is assumed; both are in the file's first lines, too.
 
     Formats: containerlab (topologies), p4-utils (p4app.json and the topology.json that it saves), sonic
-    (config_db.json), netbox (cables, CSV or REST JSON), lldp (lldpcli show neighbors -f json).
+    (config_db.json), netbox (cables: CSV, REST JSON, or the URL of a NetBox, which is asked page by page; its
+    query chooses cables: https://netbox.example/?site=pod1), lldp (lldpcli show neighbors -f json).
     """
     with errors():
         if format not in FORMATS:
             raise UnknownName(f"unknown format {format!r}; expected one of {', '.join(FORMATS)}")
-        draft = read_files(format, files, switch or (), host or ())
+        asked = partial(_cables, token_file=token_file, cacert=cacert) if format == "netbox" else None
+        draft = read_files(format, files, switch or (), host or (), asked)
         draft.name = name or draft.name
-        told = " ".join(map(str, files))
+        told = " ".join(files)
         try:
             document = draft.document()
         except ValueError as error:
@@ -89,6 +109,11 @@ def import_(
                     notes.print(f"{kind}: {line}", markup=False, soft_wrap=True)
 
         emit(result, as_json, render)
+
+
+def _cables(url: str, token_file: Path | None, cacert: Path | None) -> Source:
+    token = read_token(None if token_file is None else str(token_file), _TOKEN)
+    return netbox_rest.cables(url, token, Credentials(token, cacert).context())
 
 
 def _header(told: str, draft: Draft, left: list[str]) -> str:

@@ -37,7 +37,8 @@ def controller_of(run: Path | None) -> Here | Elsewhere:
     if not said.get("controller"):
         return Here(find_run(run))
     credentials = Credentials(
-        _token(said["token_file"]), *(said[name] and Path(said[name]) for name in ("cacert", "cert", "key"))
+        read_token(said["token_file"], _TOKEN),
+        *(said[name] and Path(said[name]) for name in ("cacert", "cert", "key")),
     )
     return Elsewhere(said["controller"], credentials)
 
@@ -103,10 +104,12 @@ class _AskingCommand(TyperCommand):
     """Those with --run."""
 
     def __init__(self, *args: Any, params: list[Any] | None = None, **settings: Any) -> None:
-        asks = any(param.name == "run" for param in params or ())
-        super().__init__(*args, params=[*(params or ()), *(_made() if asks else ())], **settings)
+        self._asks = any(param.name == "run" for param in params or ())
+        super().__init__(*args, params=[*(params or ()), *(_made() if self._asks else ())], **settings)
 
     def invoke(self, ctx: Any) -> Any:
+        if not self._asks:  # options of these names are its own
+            return super().invoke(ctx)
         said = {name: ctx.params.pop(name, None) for name in _NAMES}
         given = [name for name in ("run", "controller") if _is_given(ctx, name)]
         if len(given) == 2:
@@ -126,9 +129,11 @@ def _is_given(ctx: Any, name: str) -> bool:
     return source is not None and source.name == "COMMANDLINE"
 
 
-def _token(file: str | None) -> str:
+def read_token(file: str | None, variable: str) -> str:
+    """That in a file, else in a variable of the environment, which may be empty; RefusedError names the
+    file."""
     if file is None:
-        return os.environ.get(_TOKEN, "").strip()
+        return os.environ.get(variable, "").strip()
     try:
         found = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from csaud_controller.base.yamlfile import ConfigError, parse_yaml
-from csaud_controller.inventory.imports import containerlab, lldp, netbox, p4utils, sonic
+from csaud_controller.inventory.imports import containerlab, lldp, netbox, netbox_rest, p4utils, sonic
 from csaud_controller.inventory.imports.draft import Draft, Source
 
 Reader = Callable[[Sequence[Source], Iterable[str], Iterable[str]], Draft]
@@ -26,13 +26,21 @@ _OF_SEVERAL_FILES = ("sonic", "netbox", "lldp")
 
 
 def read_files(
-    name: str, paths: Sequence[Path], switches: Sequence[str] = (), hosts: Sequence[str] = ()
+    name: str,
+    paths: Sequence[str],
+    switches: Sequence[str] = (),
+    hosts: Sequence[str] = (),
+    ask: Callable[[str], Source] | None = None,
 ) -> Draft:
-    """Read files of a format; `switches` and `hosts`: patterns of nodes that are one or the other, whatever
-    the files say. ConfigError names the file and what is wrong with it."""
+    """Read files of a format, or what `ask` finds behind a URL. ConfigError names the file and what is wrong.
+
+    `switches` and `hosts`: patterns of nodes that are one or the other, whatever the files say.
+    """
     if len(paths) > 1 and name not in _OF_SEVERAL_FILES:
-        raise ConfigError(str(paths[1]), None, "", f"{name} has one file for a whole fabric")
-    sources = [_source(path) for path in paths]
+        raise ConfigError(paths[1], None, "", f"{name} has one file for a whole fabric")
+    if ask is None and (url := next(filter(netbox_rest.is_url, paths), None)):
+        raise ConfigError(url, None, "", "only netbox is asked by URL; expected a file")
+    sources = [ask(path) if ask and netbox_rest.is_url(path) else _source(Path(path)) for path in paths]
     try:
         return FORMATS[name](sources, switches, hosts)
     except ConfigError:
