@@ -1,6 +1,7 @@
 """Switches that speak TLS, and know their controller by its certificate."""
 
 import asyncio
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -113,5 +114,53 @@ def test_whoever_stands_by_hears_of_primaries_once_its_certificates_are_there(pk
                     changed.clear()
                     await changed.wait()
                 watching.cancel()
+
+    asyncio.run(main())
+
+
+def test_certificates_are_replaced_while_switches_and_controller_run(pki: Path, tmp_path: Path) -> None:
+    """Everybody's, and those of who signed them: first the switches', whose sessions stand; then, when they
+    are opened anew, the controller uses what is there by then."""
+    for file in pki.iterdir():
+        shutil.copy(file, tmp_path)
+    renewed = tmp_path / "renewed"
+    renewed.mkdir()
+    certificates(renewed)
+
+    async def main() -> None:
+        with run_directory(leaf_spine(1, 0, 1)) as run:
+            fabric = inventory(run, tmp_path)
+            old_ca = inventory(run, tmp_path, cacert=pki / "ca.pem")
+            run.fabric_file.write_text(fabric.to_json())
+            async with controller(run, fabric=fabric, probe_interval_s=0.05) as made:
+                async with switches(run):
+                    assert not await programmed(made)
+                    for name in ("localhost", "controller"):
+                        shutil.copy(renewed / f"{name}.key", tmp_path)
+                        shutil.copy(renewed / f"{name}.pem", tmp_path)
+                    shutil.copy(renewed / "ca.pem", tmp_path)
+                    counts = await asyncio.to_thread(read_counters, fabric)
+                    assert list(counts) == ["l1"]
+                    with pytest.raises(CountersError, match="l1: counters cannot be read"):
+                        await asyncio.to_thread(read_counters, old_ca, timeout_s=5.0)
+                    assert made.tasks["l1"].status.connected, "what is open stays"
+                assert await made.wait_until(lambda: not made.tasks["l1"].status.connected, PATIENCE_S)
+                async with switches(run):
+                    assert not await programmed(made)
+
+    asyncio.run(main())
+
+
+def test_a_certificate_without_its_key_leaves_switches_with_the_old_ones(pki: Path, tmp_path: Path) -> None:
+    for file in pki.iterdir():
+        shutil.copy(file, tmp_path)
+
+    async def main() -> None:
+        with run_directory(leaf_spine(1, 0, 1)) as run:
+            fabric = inventory(run, tmp_path)
+            async with switches(run), controller(run, fabric=fabric) as made:
+                await programmed(made)
+                shutil.copy(pki / "controller.pem", tmp_path / "localhost.pem")  # its key is to follow
+                assert list(await asyncio.to_thread(read_counters, fabric)) == ["l1"]
 
     asyncio.run(main())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from functools import partial
 
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
@@ -34,8 +35,8 @@ class Sessions:
         return {name: self._task(fabric, name, of[name], before.get(name)) for name in fabric.switches}
 
     def _task(self, fabric: Fabric, name: str, of: Assigned, before: SwitchTask | None) -> SwitchTask:
-        spec, channel = fabric.switches[name], credentials(fabric, name)
-        made_of = (spec.p4runtime, spec.device_id, of, channel)
+        spec, files = fabric.switches[name], partial(credentials, fabric, name)
+        made_of = (spec.p4runtime, spec.device_id, of, fabric.tls_client, files() is None)
         if before is not None and self._known.get(before) == made_of:
             return before
         made = SwitchTask(
@@ -45,7 +46,7 @@ class Sessions:
             of.artifacts,
             of.target,
             self._hooks,
-            credentials=channel,
+            credentials=files,
             audit_s=self._audit_s,
             election_id=self._election_id,
         )

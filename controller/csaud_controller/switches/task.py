@@ -95,6 +95,7 @@ class SwitchTask:
 
     `audit_s`: how often tables are read back though nothing is known to have changed. A session that ends is
     opened again after a pause: 0.2 to 2 s where the switch cannot be reached, 1 to 60 s after other errors.
+    `credentials` are asked for at each session: certificates may have been replaced since the last one.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class SwitchTask:
         target: Target,
         hooks: Hooks,
         *,
-        credentials: fy.GRPCCredentialsTLS | None = None,
+        credentials: Callable[[], fy.GRPCCredentialsTLS | None] = lambda: None,
         audit_s: float = 3.0,
         election_id: int = FIRST_ELECTION_ID,
     ) -> None:
@@ -121,9 +122,9 @@ class SwitchTask:
             p4blob=_Blob(target.device_config(artifacts)),
             device_id=device_id,
             initial_election_id=election_id,
-            channel_credentials=credentials,
             ready_handler=self._ready,
         )
+        self._credentials = credentials
         self._was_primary = False
         self._wake = asyncio.Event()
         self._probes: list[Probe] = []
@@ -178,7 +179,8 @@ class SwitchTask:
             await asyncio.sleep(backoff.pause(time.monotonic() - began))
 
     async def _session(self) -> None:
-        switch = fy.Switch(self.name, self.address, self._options)
+        options = self._options(channel_credentials=self._credentials())
+        switch = fy.Switch(self.name, self.address, options)
         arbitration.use(switch, self._was_primary)
         if self.target.forgets_clones:
             _delete_clones_before_load(switch)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
+
+_Contents = tuple[bytes, bytes, bytes | None]
+"""Key, certificate, authorities."""
 
 
 class TlsError(Exception):
@@ -24,15 +28,40 @@ class ServerTls:
     client_auth: bool = False
 
     def credentials(self) -> grpc.ServerCredentials:
-        """TlsError when a file is missing or does not fit the others."""
+        """TlsError when a file is missing or does not fit the others.
+
+        Files are read again at each handshake: what replaces them is used from then on. While they do not fit
+        together, as when one of two files is new, what was there before is used.
+        """
         if self.client_auth and self.cacert is None:
             raise TlsError("TLS with client certificates needs the CA certificate that they are checked with")
         check_files(self.cert, self.key, self.cacert)
-        make: Callable[..., grpc.ServerCredentials] = grpc.ssl_server_credentials
-        return make(
-            [(self.key.read_bytes(), self.cert.read_bytes())],
-            root_certificates=None if self.cacert is None else self.cacert.read_bytes(),
-            require_client_auth=self.client_auth,
+        untyped: Any = grpc  # grpcio ships without annotations
+        held = self._contents()
+
+        def configuration(contents: _Contents) -> Any:
+            key, cert, cacert = contents
+            return untyped.ssl_server_certificate_configuration([(key, cert)], root_certificates=cacert)
+
+        def newest() -> Any:
+            nonlocal held
+            with contextlib.suppress(OSError, TlsError):
+                if (found := self._contents()) != held:
+                    check_files(self.cert, self.key, self.cacert)
+                    held = found
+                    return configuration(found)
+            return None
+
+        made: grpc.ServerCredentials = untyped.dynamic_ssl_server_credentials(
+            configuration(held), newest, require_client_authentication=self.client_auth
+        )
+        return made
+
+    def _contents(self) -> _Contents:
+        return (
+            self.key.read_bytes(),
+            self.cert.read_bytes(),
+            None if self.cacert is None else self.cacert.read_bytes(),
         )
 
 
