@@ -161,7 +161,7 @@ PROCESSES = $(if $(filter command environment,$(firstword $(origin JOBS))),--job
 .PHONY: reproduce reproduce-quick
 reproduce: build/.developed ## The claim, simulated beside every baseline: all of it, most of a day on two cores; can be stopped and goes on (JOBS=n)
 	@$(BIN)/csaud sim reproduce $(PROCESSES)
-reproduce-quick: build/.developed ## ... the small form, minutes: one page, a verdict for each baseline
+reproduce-quick: build/.developed ## ... the small form, 12 minutes of processor time: one page, a verdict for each baseline (JOBS=n)
 	@$(BIN)/csaud sim reproduce --quick $(PROCESSES)
 
 .PHONY: bench-sim

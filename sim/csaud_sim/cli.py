@@ -178,7 +178,7 @@ def anchors(
 @app.command()
 def reproduce(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small fabrics and few seeds: minutes in place of hours.")
+        bool, typer.Option("--quick", help="Small fabrics, few seeds: 12 minutes of processor time.")
     ] = False,
     only: Annotated[
         list[str] | None,
