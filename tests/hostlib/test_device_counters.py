@@ -79,23 +79,47 @@ def test_every_packet_of_a_flood_is_counted_once(mode, port):
         assert after["rx_queue_drops"] == dropped
 
 
-@pytest.mark.root
+@contextmanager
+def others_talk(count: int, payload: bytes) -> Iterator[str]:
+    """Processes that send to the discard port of an address, which is returned, as fast as they can."""
+    address = loopback()
+    spawn = multiprocessing.get_context("spawn")
+    others = [spawn.Process(target=flood, args=(address, 9, payload, 1 << 40)) for _ in range(count)]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as discard:
+        discard.bind((address, 9))
+        for other in others:
+            other.start()
+        heard: set[object] = set()
+        while len(heard) < count:
+            heard.add(discard.recvfrom(1)[1])
+    try:
+        yield address
+    finally:
+        for other in others:
+            other.kill()
+            other.join()
+
+
 @pytest.mark.root
 def test_what_came_before_the_filter_stood_is_not_looked_at():
     """A raw socket takes all UDP of the machine from its first moment on."""
-    address, peer = loopback(), loopback()
-    others = multiprocessing.get_context("spawn").Process(target=flood, args=(peer, 9, b"short", 1 << 40))
-    others.start()
-    try:
+    address = loopback()
+    with others_talk(1, b"short") as peer:
         for _ in range(200):
             with rank("raw", address, peer) as progress:
                 progress.start()
                 flood(address, ROCE_PORT, datagram(QPN), 1)
                 stats = until(progress, lambda stats: bad(stats) > 0)
                 assert (stats["rx_bad_length"], bad(stats)) == (0, 1)
-    finally:
-        others.kill()
-        others.join()
+
+
+@pytest.mark.root
+def test_what_found_the_queue_full_before_the_filter_stood_is_not_ours():
+    address = loopback()
+    with others_talk(3, bytes(8000)) as peer:
+        for _ in range(2000):
+            with rank("raw", address, peer) as progress:
+                assert progress.stats()["rx_queue_drops"] == 0
 
 
 def test_packets_to_other_queue_pairs_and_ports_take_no_room():

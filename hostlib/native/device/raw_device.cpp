@@ -43,6 +43,7 @@ FileDescriptor open_receiver(const DeviceConfig& config) {
 RawDevice::RawDevice(const DeviceConfig& config)
     : SocketDevice(open_sender(), config.batch, 0, false),
       rx_(open_receiver(config)),
+      foreign_drops_(receive_queue_drops(rx_)),
       receive_batch_(config.batch, config.packet_bytes, 0) {
     for (const std::uint16_t port : {kRocePort, kLossPort}) sinks_.push_back(open_sink(config.ipv4, port));
     packets_.reserve(config.batch);
@@ -61,7 +62,7 @@ void RawDevice::watch(std::vector<pollfd>& list, bool writable) const {
 }
 
 std::uint64_t RawDevice::receive_drops() const {
-    return receive_queue_drops(rx_);
+    return receive_queue_drops(rx_) - foreign_drops_;
 }
 
 // IP_RECVERR queues a report for each packet that was refused; unread, they would make the socket look ready.

@@ -28,6 +28,7 @@ class RawDevice final : public SocketDevice {
     std::uint64_t receive_drops() const override;
 
     FileDescriptor rx_;
+    std::uint64_t foreign_drops_;  // while the socket still took every packet of the machine
     std::vector<FileDescriptor> sinks_;
     ReceiveBatch receive_batch_;
 };

@@ -27,8 +27,9 @@ constexpr std::size_t missing(Form form) {
 Ip6Device::Ip6Device(Form form, const Config& config)
     : form_(form), address_(config.address), send_batch_(config.batch, missing(form)) {
     const auto add = [&](FileDescriptor fd, std::uint16_t port) {
-        inlets_.push_back(
-            {std::move(fd), port, ReceiveBatch(config.batch, config.packet_bytes, missing(form))});
+        const std::uint64_t foreign_drops = receive_queue_drops(fd);
+        inlets_.push_back({std::move(fd), port,
+                           ReceiveBatch(config.batch, config.packet_bytes, missing(form)), foreign_drops});
     };
     if (form == Form::raw) {
         add(open_raw(config), 0);
@@ -116,7 +117,8 @@ void Ip6Device::watch(std::vector<pollfd>& list, bool writable) const {
 
 DeviceCounters Ip6Device::counters() const {
     DeviceCounters counters;
-    for (const Inlet& inlet : inlets_) counters.rx_queue_drops += receive_queue_drops(inlet.fd);
+    for (const Inlet& inlet : inlets_)
+        counters.rx_queue_drops += receive_queue_drops(inlet.fd) - inlet.foreign_drops;
     counters.tx_errors = tx_errors_.load();
     counters.tx_blocked = tx_blocked_.load();
     counters.rx_bad_icrc = rx_bad_icrc_.load();

@@ -42,6 +42,7 @@ class Ip6Device final : public Device {
         FileDescriptor fd;
         std::uint16_t port = 0;
         ReceiveBatch batch;
+        std::uint64_t foreign_drops = 0;  // while a raw socket still took every packet of the machine
     };
 
     std::size_t receive_from(Inlet& inlet);
