@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 _NANO = 1e-9
 NOTE_BYTES = 200
 """Longest text that one rank tells another one."""
-_CLOSED = "the transport is closed"  # what native/device/progress.cpp says of itself
+_CLOSED = "the transport is closed"  # what native/device/drivers.cpp says of itself
 _ABORT_LINGER = 0.5  # s; the core repeats an ABORT a few times within it
 
 

@@ -1,16 +1,21 @@
-// Who drives when: callers that wait, and the progress thread when none does.
+#include "drivers.hpp"
+
 #include <poll.h>
+#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "clock.hpp"
-#include "progress.hpp"
+#include "sockets.hpp"
 
 namespace csaud::device {
 namespace {
@@ -27,28 +32,112 @@ constexpr Nanos kGettingUp = 100 * kMicrosecond;
 constexpr unsigned kPatience = 16;
 // Looks without sleeping between two offers of the processor to others.
 constexpr unsigned kYieldEvery = 16;
-// An offer that was not taken is over sooner.
-constexpr Nanos kTaken = 4 * kSecond;
+
+FileDescriptor open_wakeup() {
+    FileDescriptor fd(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    if (!fd) throw_errno("open an eventfd");
+    return fd;
+}
+
+// A thread started meanwhile inherits it: signals then reach the application's threads, Python's handlers
+// among them.
+class BlockedSignals {
+  public:
+    BlockedSignals() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    BlockedSignals(const BlockedSignals&) = delete;
+    BlockedSignals& operator=(const BlockedSignals&) = delete;
+
+  private:
+    sigset_t before_{};
+};
 
 }  // namespace
 
-// Under the lock. Nothing where nobody sleeps.
-void Progress::wake(Bed& bed) {
+Drivers::Drivers(Rounds& rounds, Results& results, std::mutex& mutex, Nanos spin)
+    : rounds_(rounds), results_(results), mutex_(mutex), spin_(spin), spin_now_(spin) {
+    for (Bed* bed : {&thread_bed_, &caller_bed_}) bed->wakeup = open_wakeup();
+}
+
+void Drivers::start() {
+    if (thread_.joinable()) throw std::logic_error("the progress thread runs already");
+    const BlockedSignals blocked;
+    running_ = true;
+    process_ = ::getpid();
+    thread_ = std::thread([this] { run(); });
+}
+
+void Drivers::stop() {
+    if (!thread_.joinable()) return;
+    if (::getpid() != process_)
+        return thread_.detach();  // forked: neither thread nor lock are to be had here
+    stopping_ = true;
+    {
+        Lock lock(mutex_);
+        running_ = false;
+        wake(thread_bed_);
+        wake(caller_bed_);
+        stand_by_.notify_all();
+        left_.wait(lock, [this] { return driver_ == Driver::none; });
+    }
+    thread_.join();
+    const std::lock_guard lock(mutex_);
+    results_.fail("the transport is closed");
+}
+
+void Drivers::await(Lock& lock, Wanted wanted, Nanos timeout) {
+    if (results_.over(wanted) || timeout <= 0) return;
+    const Nanos until = monotonic_now() + timeout;
+    for (Nanos left = timeout; !results_.over(wanted) && left > 0; left = until - monotonic_now()) {
+        if (drivable()) {
+            drive(lock, wanted, until);
+            continue;
+        }
+        Results::Waiter me(results_, wanted);
+        me.wakeup.wait_for(lock, std::chrono::nanoseconds(left),
+                           [&] { return results_.over(wanted) || drivable(); });
+    }
+    // It may have been called to drive when it had what it wanted.
+    if (driver_ == Driver::none) results_.call_next();
+}
+
+void Drivers::after_post(Lock& lock, bool send) {
+    rounds_.note_post();
+    wake(thread_bed_);
+    wake(caller_bed_);
+    if (!send || !drivable()) return;
+    driver_ = Driver::caller;
+    push(lock);
+    leave();
+}
+
+void Drivers::post_and_await(Lock& lock, Wanted wanted, Nanos timeout) {
+    rounds_.note_post();
+    if (drivable())
+        drive(lock, wanted, monotonic_now() + timeout);
+    else
+        wake(caller_bed_);
+    await(lock, wanted, timeout);
+}
+
+void Drivers::wait_for_leave(Lock& lock, Nanos time) {
+    left_.wait_for(lock, std::chrono::nanoseconds(time));
+}
+
+// Nothing where nobody sleeps.
+void Drivers::wake(Bed& bed) {
     if (std::exchange(bed.occupied, false)) ::eventfd_write(bed.wakeup.get(), 1);
 }
 
-// Under the lock: whoever waits gets this as the reason, since without a driver the rank is deaf.
-void Progress::fail(const char* why) {
-    failure_ = why;
-    running_ = false;
-    tell_waiters();
-}
-
-void Progress::run() {
+void Drivers::run() {
     ::prctl(PR_SET_NAME, "csaud-progress");
     ::prctl(PR_SET_TIMERSLACK, kTimerSlackNs);
     Lock lock(mutex_);
-    while (!stopping_ && failure_.empty()) {
+    while (!stopping_ && !results_.failed()) {
         if (!takes_over()) {
             stand_by(lock);
             continue;
@@ -56,35 +145,35 @@ void Progress::run() {
         driver_ = Driver::thread;
         left_work_ = false;
         lock.unlock();
-        Found found;
+        Rounds::Found found;
         try {
-            do found = turn();
+            do found = rounds_.turn(false);
             while (found.more && !found.wanted && !stopping_);
             lock.lock();
         } catch (const std::exception& error) {
             lock.lock();
-            fail(error.what());
+            results_.fail(error.what());
         }
         driver_ = Driver::none;
-        if (stopping_ || !failure_.empty()) break;
-        if (waiters_.empty()) {
+        if (stopping_ || results_.failed()) break;
+        if (!results_.awaited()) {
             sleep(lock, thread_bed_, kNever);
         } else {
             caller_left_ = monotonic_now();  // as if: it takes over when it gets the processor
-            call_next();
+            results_.call_next();
         }
     }
     left_.notify_all();
 }
 
-// Under the lock, of the progress thread.
-bool Progress::takes_over() const {
+// Of the progress thread.
+bool Drivers::takes_over() const {
     return driver_ == Driver::none && (left_work_ || monotonic_now() - caller_left_ >= away_);
 }
 
 // Until the progress thread takes over. Where callers come and go all the time it looks up more seldom: each
 // look would take the processor from one of them.
-void Progress::stand_by(Lock& lock) {
+void Drivers::stand_by(Lock& lock) {
     std::uint64_t seen = caller_turns_;
     for (unsigned rounds = 0; !stopping_ && !takes_over();) {
         if (driver_ == Driver::none || rounds++ < kPatience) {
@@ -101,72 +190,35 @@ void Progress::stand_by(Lock& lock) {
     }
 }
 
-// What a caller waits for has come, or never will.
-bool Progress::over(Wanted wanted) const {
-    if (!failure_.empty()) return true;
-    return wanted.empty() ? !completed_.empty() : std::ranges::any_of(wanted, &collectives::Execution::over);
-}
-
-// By a caller, who has the lock and gets it back.
-void Progress::await(Lock& lock, Wanted wanted, Nanos timeout) {
-    if (over(wanted) || timeout <= 0) return;
-    const Nanos until = monotonic_now() + timeout;
-    for (Nanos left = timeout; !over(wanted) && left > 0; left = until - monotonic_now()) {
-        if (driver_ == Driver::none && running_) {
-            drive(lock, wanted, until);
-            continue;
-        }
-        Waiter me{wanted, {}};
-        waiters_.push_back(&me);
-        me.wakeup.wait_for(lock, std::chrono::nanoseconds(left),
-                           [&] { return over(wanted) || (driver_ == Driver::none && running_); });
-        std::erase(waiters_, &me);
-    }
-    // It may have been called to drive when it had what it wanted.
-    if (driver_ == Driver::none) call_next();
-}
-
-// Under the lock: only those wake whose wait is over.
-void Progress::tell_waiters() {
-    for (Waiter* waiter : waiters_) {
-        if (over(waiter->wanted)) waiter->wakeup.notify_one();
-    }
-}
-
-// Under the lock, when nobody drives: one of those that wait does.
-void Progress::call_next() {
-    if (!waiters_.empty()) waiters_.front()->wakeup.notify_one();
-}
-
 // By a caller, who has the lock and gets it back: until what it waits for is over, or the time.
-void Progress::drive(Lock& lock, Wanted wanted, Nanos until) {
+void Drivers::drive(Lock& lock, Wanted wanted, Nanos until) {
     driver_ = Driver::caller;
     wake(thread_bed_);  // it need not wake with each packet
-    if (posted_) push(lock);
+    if (rounds_.posted()) push(lock);
     Nanos idle_since = monotonic_now();
-    while (!over(wanted) && !stopping_) {
+    while (!results_.over(wanted) && !stopping_) {
         lock.unlock();
         try {
-            const Found found = turn();
+            const Rounds::Found found = rounds_.turn(true);
             const Nanos now = monotonic_now();
             const bool again = look_again(found, now, idle_since);
             lock.lock();
             if (now >= until) break;
-            if (again || over(wanted)) continue;
+            if (again || results_.over(wanted)) continue;
             sleep(lock, caller_bed_, until);
             idle_since = monotonic_now();
             if (idle_since - now < spin_ + kGettingUp) spin_now_ = spin_;
         } catch (const std::exception& error) {
             if (!lock.owns_lock()) lock.lock();
-            fail(error.what());
+            results_.fail(error.what());
         }
     }
-    leave(lock);
+    leave();
 }
 
 // Whether it is worth looking once more before sleeping. Spinning in vain shortens it; a sleep that took
 // little longer than getting up does would not have been necessary, and restores it.
-bool Progress::look_again(const Found& found, Nanos now, Nanos& idle_since) {
+bool Drivers::look_again(const Rounds::Found& found, Nanos now, Nanos& idle_since) {
     if (found.more) return true;
     if (found.arrivals) {
         idle_since = now;
@@ -181,35 +233,42 @@ bool Progress::look_again(const Found& found, Nanos now, Nanos& idle_since) {
     return false;
 }
 
+// By the driver, with the lock, which is left meanwhile.
+void Drivers::push(Lock& lock) {
+    try {
+        rounds_.push(lock);
+    } catch (const std::exception& error) {
+        if (!lock.owns_lock()) lock.lock();
+        results_.fail(error.what());
+    }
+}
+
 // A caller drives no longer; with the lock.
-void Progress::leave(Lock&) {
+void Drivers::leave() {
     driver_ = Driver::none;
     ++caller_turns_;
     caller_left_ = monotonic_now();
-    call_next();
+    results_.call_next();
     if (stopping_) left_.notify_all();
-    left_work_ = executor_.running() != 0 && waiters_.empty();
+    left_work_ = rounds_.executor().running() != 0 && !results_.awaited();
     if (std::exchange(standing_by_, false) || left_work_) stand_by_.notify_one();
 }
 
 // With the lock, which is left meanwhile: until a packet, a post, the endpoint's deadline, or `until`.
-void Progress::sleep(Lock& lock, Bed& bed, Nanos until) {
-    if (posted_ || executor_.has_work()) return;  // since the last turn
-    const Nanos deadline = endpoint_.next_deadline();
-    const bool waiting = outbox_.has_rest();
-    const bool blocked = waiting && outbox_.reason() == SendResult::blocked;
-    const bool starved = waiting && outbox_.reason() == SendResult::starved;
+void Drivers::sleep(Lock& lock, Bed& bed, Nanos until) {
+    if (rounds_.has_work()) return;  // since the last turn
+    const Rounds::Pause pause = rounds_.pause();
     bed.occupied = true;
     lock.unlock();
     const Nanos now = monotonic_now();
-    Nanos wake_at = deadline;
+    Nanos wake_at = pause.deadline;
     // While nothing can be sent, the endpoint's wish to send is no reason to wake up.
-    if (starved) wake_at = now + kStarvedPause;
-    if (blocked) wake_at = std::max(wake_at, now + kBlockedPause);
+    if (pause.starved) wake_at = now + kStarvedPause;
+    if (pause.blocked) wake_at = std::max(wake_at, now + kBlockedPause);
     wake_at = std::min(wake_at, until);
     bed.list.clear();
     bed.list.push_back({bed.wakeup.get(), POLLIN, 0});
-    device_->watch(bed.list, blocked);
+    rounds_.watch(bed.list, pause.blocked);
 
     const Nanos left = std::max<Nanos>(0, wake_at == kNever ? 0 : wake_at - now);
     const timespec timeout{left / kSecond, left % kSecond};
