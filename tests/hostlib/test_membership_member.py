@@ -68,6 +68,8 @@ def test_a_newcomer_of_another_address_family_is_refused_by_name() -> None:
 def test_messages_of_another_job_and_of_nobody_are_refused() -> None:
     with pytest.raises(BadMessage, match="another job"):
         member().receive(Envelope("other", 0, "p0", ASKS), 0.0)
+    with pytest.raises(BadMessage, match="another job"):  # before it is taken for the member that it names
+        member().check(Envelope("other", 0, "p0", ASKS))
     with pytest.raises(BadMessage, match="nobody in this generation"):
         member().receive(Envelope("a job", 0, "stranger", ASKS), 0.0)
 
@@ -106,6 +108,43 @@ def test_who_was_asked_by_a_later_generation_answers_when_it_is_in_it() -> None:
     one.outbox.clear()
     one.agree(3, "max", (), 1.0, 10.0)
     assert [uid for uid, envelope in one.outbox if isinstance(envelope.body, Promise)] == ["p0"]
+
+
+def kinds(one: Member, peer: str) -> list[str]:
+    return [type(envelope.body).__name__ for uid, envelope in one.outbox if uid == peer]
+
+
+@pytest.mark.parametrize(("lost", "failed"), [(True, ()), (False, (0,)), (True, (0,))])
+def test_who_asked_and_is_gone_when_we_call_does_not_lead(lost: bool, failed: tuple[int, ...]) -> None:
+    """It would be waited for, and its attempt for some intervals, though its connection has ended or the
+    transport has given it up."""
+    one = member()
+    answers(one, "p0", 0, ASKS)
+    if lost:
+        one.absent("p0", 0.5, gone=True)
+    one.outbox.clear()
+    one.next(failed, True, 1.0, 10.0)
+    if not failed:
+        one.tick(1.25)  # nobody told us that it need not be waited for: an interval later
+    assert kinds(one, "p0") == ["Prepare"] and kinds(one, "p2") == ["Prepare"]
+    promise = Promise(NEXT, Ballot(1, -1), {"admit": True, "newcomers": []}, None)
+    one.outbox.clear()
+    one.receive(Envelope("a job", 0, "p2", promise), 1.5)
+    assert kinds(one, "p2") == (["Accept"] if failed else [])
+
+
+def test_questions_are_kept_for_members_and_as_long_as_they_can_matter() -> None:
+    one = member()
+    for generation in (1, 2):
+        for stranger in range(9):
+            answers(one, f"stranger {stranger}", generation, ASKS)
+        answers(one, "p1", generation, ASKS)  # our own name
+    assert not one._early
+    answers(one, "p0", 0, Prepare("agree 1", Ballot(1, 0)))
+    answers(one, "p2", 2, ASKS)
+    one.next((), True, 0.0, 10.0)
+    answers(one, "p2", 1, Current(SECOND))
+    assert set(one._early) == {"p2"}  # of a generation that may come
 
 
 def test_an_old_table_changes_nothing() -> None:

@@ -73,7 +73,8 @@ class Member:
         self.outcomes: dict[str, Outcome] = {}
         self._arbiter, self._agreed = arbiter, agreed
         self._decrees: dict[str, Decree] = {}
-        self._early: dict[str, Envelope] = {}  # by sender, its last question about what we have not begun yet
+        # by member, its last question about what we have not begun yet, and of which generation that is
+        self._early: dict[str, tuple[int, Prepare]] = {}
         self._agreements = 0
         self._enter(table)
 
@@ -138,18 +139,26 @@ class Member:
 
     # --- what comes
 
+    def check(self, envelope: Envelope) -> None:
+        """What can be said of a message before its sender is taken for who it says.
+
+        Raises:
+            BadMessage: it is of another job.
+        """
+        if not isinstance(envelope.body, Join) and envelope.job != self.table.job:
+            raise BadMessage("of another job")
+
     def receive(self, envelope: Envelope, now: float) -> None:
         """A message.
 
         Raises:
             BadMessage: it makes no sense; its connection should be dropped.
         """
+        self.check(envelope)
         body = envelope.body
         if isinstance(body, Join):
             self._newcomer(envelope.uid, body)
             return
-        if envelope.job != self.table.job:
-            raise BadMessage("of another job")
         if isinstance(body, Current):
             self._table(body.table, now)
         elif envelope.generation < self.table.generation:
@@ -169,6 +178,7 @@ class Member:
             peer: a member's uid, or a newcomer (`as_newcomer`).
             gone: nobody listens at its address, as a member does until it leaves.
         """
+        self._early.pop(peer, None)  # nobody waits for the answer
         rank = self._ranks.get(peer)
         if rank is None:
             self.newcomers.pop(peer, None)
@@ -197,6 +207,11 @@ class Member:
         self.rank = self._ranks[self.uid]
         self.arrivals = Arrivals(self.rank, len(table.cards))
         self._decrees, self._agreements = {}, 0
+        self._early = {
+            uid: (generation, asked)
+            for uid, (generation, asked) in self._early.items()
+            if uid in self._ranks and generation >= table.generation
+        }
         for uid in self._ranks:
             if self.newcomers.pop(as_newcomer(uid), None) is not None and uid != self.uid:
                 self._send(as_newcomer(uid), Current(table))
@@ -217,16 +232,15 @@ class Member:
             name, self.rank, len(self.table.cards), contribution, combine, self._arbiter,
             failed=failed, now=now, timeout=timeout,
         )  # fmt: skip
-        for uid, envelope in list(self._early.items()):
-            body = envelope.body
-            if (
-                uid in self._ranks
-                and envelope.generation == self.table.generation
-                and isinstance(body, Prepare)
-                and body.decree == name
-            ):
-                del self._early[uid]
-                self._decrees[name].receive(self._ranks[uid], body, now)
+        here = [
+            uid
+            for uid, (generation, asked) in self._early.items()
+            if generation == self.table.generation and asked.decree == name
+        ]
+        for uid in here:
+            _, asked = self._early.pop(uid)
+            if self._ranks[uid] not in failed:  # or it would count as one who is there, and lead
+                self._decrees[name].receive(self._ranks[uid], asked, now)
         self._collect(now)
 
     def _newcomer(self, uid: str, body: Join) -> None:
@@ -247,11 +261,10 @@ class Member:
 
     def _keep(self, envelope: Envelope) -> None:
         """For when this rank begins with what it is asked about: its answer then is as one to a message that
-        was long under way, and nobody has to ask again for it."""
-        if isinstance(envelope.body, Prepare) and (
-            envelope.uid in self._early or len(self._early) < MAX_WORLD
-        ):
-            self._early[envelope.uid] = envelope
+        was long under way, and nobody has to ask again for it. Of members of this generation alone, also where
+        it asks about a later one: others are asked again."""
+        if isinstance(envelope.body, Prepare) and envelope.uid in self._ranks and envelope.uid != self.uid:
+            self._early[envelope.uid] = envelope.generation, envelope.body
 
     def _of_this_generation(self, envelope: Envelope, now: float) -> None:
         uid, body = envelope.uid, envelope.body
