@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from csaud.network import delivery
 from csaud.network.channels import Channel, open_channel
 from csaud.network.delivery import deliver
 from csaud.network.frames import BadFrame, FrameReader, encode
@@ -88,7 +89,7 @@ def test_who_reads_nothing_holds_up_nobody(others):
     given_up: list[Other] = []
 
     def send_all():
-        given_up.extend(other for other, _ in deliver(frame, others, patience))
+        given_up.extend(other for other, _ in deliver(frame, others, patience, patience))
 
     sender = threading.Thread(target=send_all, daemon=True)
     sender.start()
@@ -101,8 +102,57 @@ def test_who_reads_nothing_holds_up_nobody(others):
 
 def test_who_reads_nothing_is_given_up(others):
     frame = encode({"text": LONG})
-    (other, error), *more = deliver(frame, others[:1], 0.2)
+    (other, error), *more = deliver(frame, others[:1], 0.2, 1000.0)
     assert other is others[0] and not more and isinstance(error, TimeoutError)
+
+
+class Dripping(Other):
+    """It takes some bytes a second, of a clock that stands still otherwise."""
+
+    def __init__(self, far: socket.socket, sock: socket.socket, clock: "Clock", taken: int) -> None:
+        super().__init__(sock, far)
+        self.clock, self.taken, self.fileno = clock, taken, sock.fileno
+        self.sock, self.kept = self, sock
+
+    def setblocking(self, on: bool) -> None:
+        self.kept.setblocking(on)
+
+    def send(self, data: memoryview) -> int:
+        self.clock.now += 1.0
+        return min(self.taken, len(data))
+
+
+@dataclass
+class Clock:
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("taken", "limit", "why"),
+    [(1, 1000.0, "hardly anything, for 10 s"), (9000, 15.0, "not read everything within 15 s")],
+)
+def test_who_takes_a_little_now_and_then_is_given_up(others, monkeypatch, taken, limit, why):
+    """And with it those who would be served after it, where the time is over."""
+    clock = Clock()
+    monkeypatch.setattr(delivery, "time", clock)
+    dripping = Dripping(others[0].sock, others[0].far, clock, taken)
+    behind = others[1:3] if limit < 1000 else []
+    monkeypatch.setattr(delivery, "_AT_ONCE", 1)
+    given_up = list(deliver(encode({"text": LONG}), [dripping, *behind], 10.0, limit))
+    assert [other for other, _ in given_up] == [dripping, *behind]
+    assert all(why in str(error) for _, error in given_up)
+    assert clock.now <= 16
+
+
+def test_who_takes_enough_at_a_time_gets_it_all(others, monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(delivery, "time", clock)
+    slow = Dripping(others[0].sock, others[0].far, clock, 9000)
+    assert list(deliver(encode({"text": LONG}), [slow], 10.0, 1000.0)) == []
+    assert clock.now > 60
 
 
 LIMITS = """
@@ -138,6 +188,10 @@ def test_rank_0_makes_room_for_a_connection_of_each_rank():
 
 def test_a_hard_limit_that_is_too_low_is_named():
     assert "rank 0 of 3000" in (said := limits(3000, 1000)) and "1000 at most" in said
+
+
+def test_a_hard_limit_that_leaves_no_room_for_strangers_is_enough():
+    assert int(limits(980, 1024)) == 1024
 
 
 def test_who_may_have_fewer_files_than_needed_gets_as_many_as_there_are():

@@ -11,6 +11,7 @@ from csaud.network.channels import Channel
 
 _AT_ONCE = 64  # each holds a copy of the frame, under TLS one of its own
 _LOOK = 1.0  # s between looks at who stands still
+_PROGRESS = 65536  # bytes; who takes fewer in the time that it is given stands still
 
 
 class Receiver(Protocol):
@@ -25,22 +26,28 @@ Someone = TypeVar("Someone", bound=Receiver)
 
 @dataclasses.dataclass(slots=True)
 class _Parcel(Generic[Someone]):
-    """What is on its way to one of them. `moved`: when something of it was taken last."""
+    """What is on its way to one of them. `moved`: when it had taken another part of it, and only `left_then`
+    was left."""
 
     to: Someone
     left: memoryview
     moved: float
+    left_then: int
 
 
-def deliver(frame: bytes, receivers: Iterable[Someone], patience: float) -> Iterator[tuple[Someone, OSError]]:
+def deliver(
+    frame: bytes, receivers: Iterable[Someone], patience: float, limit: float
+) -> Iterator[tuple[Someone, OSError]]:
     """Send an encoded message to each; who could not be reached, and why, when that is known.
 
     Nothing is sent unless the result is iterated over. Sockets are non-blocking afterwards.
 
     Args:
-        patience: seconds without a byte taken, after which one is given up.
+        patience: seconds without 64 KiB taken, or all that is left, after which one is given up.
+        limit: seconds after which all are that have not taken everything.
     """
     waiting = iter(receivers)
+    deadline = time.monotonic() + limit
     under_way: dict[int, _Parcel[Someone]] = {}
     with selectors.DefaultSelector() as selector:
 
@@ -52,16 +59,16 @@ def deliver(frame: bytes, receivers: Iterable[Someone], patience: float) -> Iter
             while len(under_way) < _AT_ONCE and (receiver := next(waiting, None)) is not None:
                 receiver.sock.setblocking(False)
                 receiver.channel.send_frame(frame)
-                parcel = _Parcel(receiver, memoryview(receiver.channel.outgoing()), time.monotonic())
+                left = memoryview(receiver.channel.outgoing())
+                parcel = _Parcel(receiver, left, time.monotonic(), len(left))
                 under_way[receiver.sock.fileno()] = parcel
                 selector.register(receiver.sock, selectors.EVENT_WRITE, parcel)
             if not under_way:
                 return
-            for key, _ in selector.select(min(_LOOK, patience)):
+            for key, _ in selector.select(min(_LOOK, patience, limit)):
                 parcel = key.data
                 try:
                     parcel.left = parcel.left[parcel.to.sock.send(parcel.left) :]
-                    parcel.moved = time.monotonic()
                 except BlockingIOError:
                     continue
                 except OSError as error:
@@ -70,7 +77,14 @@ def deliver(frame: bytes, receivers: Iterable[Someone], patience: float) -> Iter
                     continue
                 if not parcel.left:
                     end(parcel)
-            long_ago = time.monotonic() - patience
-            for parcel in [each for each in under_way.values() if each.moved <= long_ago]:
+                elif parcel.left_then - len(parcel.left) >= _PROGRESS:
+                    parcel.moved, parcel.left_then = time.monotonic(), len(parcel.left)
+            now = time.monotonic()
+            if now >= deadline:
+                late = TimeoutError(f"it has not read everything within {limit:g} s")
+                yield from ((parcel.to, late) for parcel in under_way.values())
+                yield from ((receiver, late) for receiver in waiting)
+                return
+            for parcel in [each for each in under_way.values() if each.moved <= now - patience]:
                 end(parcel)
-                yield parcel.to, TimeoutError(f"it has read nothing for {patience:g} s")
+                yield parcel.to, TimeoutError(f"it has read nothing, or hardly anything, for {patience:g} s")

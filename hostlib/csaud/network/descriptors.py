@@ -8,15 +8,17 @@ from csaud.errors import ConfigError
 _OTHERS = 64  # opened later, by whomever
 
 
-def make_room(more: int, what: str) -> None:
-    """Let this process have `more` files open than it has now: its soft limit is raised as far as that needs.
+def make_room(more: int, spare: int, what: str) -> None:
+    """Let this process have `more` files open than it has now, and `spare` besides where it may: its soft limit
+    is raised as far as that needs.
 
     It stays raised, since `what`, named in the message, may come again.
 
     Raises:
-        ConfigError: the hard limit, which only root can raise, is lower.
+        ConfigError: the hard limit, which only root can raise, is lower than what cannot be spared.
     """
-    needed, allowed = as_much_room(more)
+    needed = _open_now() + more
+    allowed = _raise_to(needed + spare + _OTHERS)
     if allowed < needed:
         raise ConfigError(
             f"{what} may take {needed} open files, and this process may have {allowed} at most: raise the "
@@ -24,16 +26,20 @@ def make_room(more: int, what: str) -> None:
         )
 
 
-def as_much_room(more: int) -> tuple[int, int]:
-    """The same, as far as the hard limit lets it: files that are needed in all, and that are allowed now."""
+def as_much_room(more: int) -> None:
+    """The same, as far as the hard limit lets it."""
+    _raise_to(_open_now() + more + _OTHERS)
+
+
+def _raise_to(wanted: int) -> int:
+    """How many files this process may have open now: `wanted`, or as many as its hard limit lets it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = _open_now() + more + _OTHERS
-    if soft == resource.RLIM_INFINITY or soft >= needed:
-        return needed, needed
-    allowed = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    allowed = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
     if allowed > soft:
         resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
-    return needed, allowed
+    return allowed
 
 
 def _open_now() -> int:

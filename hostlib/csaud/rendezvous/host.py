@@ -33,7 +33,8 @@ log = logging.getLogger(__name__)
 
 _CARD = 65536  # bytes of a frame that a guest may send
 _SPARE = 64  # connections, beyond one a rank, that may be open without having said who they are
-_PATIENCE = 10.0  # s that a guest may read nothing of what it is sent
+_OWN = 8  # files of this rank's, such as its listener's, its selector's and its device's
+_PATIENCE = 10.0  # s that a guest may read hardly anything of what it is sent
 _NAMED = 4  # connections that were refused, in a message
 
 
@@ -73,7 +74,7 @@ class Host:
         self._agreed: dict[int, Mapping[str, Any]] = {0: agreed or {}}
         self._guests: dict[int, _Guest] = {}  # by rank
         self._cards: dict[int, Card] = {}
-        make_room(world + _SPARE, f"rank 0 of {world}, which each other rank connects to,")
+        make_room(world + _OWN, _SPARE, f"rank 0 of {world}, which each other rank connects to,")
         self._selector = selectors.DefaultSelector()
         self._listener = listen(address, port, backlog=min(world + 16, 4096))
         self._strangers = Strangers[_Guest](self._listener, world + _SPARE, self._drop)
@@ -111,12 +112,12 @@ class Host:
             self.table = make_table(list(self._cards.values()), epoch)
         except (RendezvousError, ConfigError) as error:
             kind = "settings" if isinstance(error, ConfigError) else ""
-            self._tell_all({"type": "refused", "kind": kind, "reason": str(error)})
+            self._tell_all({"type": "refused", "kind": kind, "reason": str(error)}, timeout)
             raise
         # Complete: whoever comes now belongs to another job, and is better refused than left waiting.
         self._selector.unregister(self._listener)
         self._listener.close()
-        self._tell_all(table_to_json(self.table))
+        self._tell_all(table_to_json(self.table), timeout)
         return self.table
 
     def close(self) -> None:
@@ -132,7 +133,7 @@ class Host:
         text = f"{name_ranks(missing, self._world)} did not come to the rendezvous within {timeout:g} s"
         if self._refused:
             text += "; refused: " + "; ".join(self._refused)
-        self._tell_all({"type": "refused", "reason": text, "missing": missing})
+        self._tell_all({"type": "refused", "reason": text, "missing": missing}, timeout)
         return RendezvousError(text, tuple(missing))
 
     def _compare_settings(self) -> None:
@@ -225,10 +226,11 @@ class Host:
         with contextlib.suppress(OSError):
             guest.sock.sendall(guest.channel.outgoing())
 
-    def _tell_all(self, message: Message) -> None:
-        """Encoded once: a table has a card of each rank, and goes to each."""
+    def _tell_all(self, message: Message, timeout: float) -> None:
+        """Encoded once: a table has a card of each rank, and goes to each. After `timeout` seconds and some
+        more, from when they came, they wait for it no longer."""
         frame = encode(message)
-        for guest, error in deliver(frame, list(self._guests.values()), _PATIENCE):
+        for guest, error in deliver(frame, list(self._guests.values()), _PATIENCE, timeout + _PATIENCE):
             # The transport will find it gone; here it must not stop the others.
             log.warning("rendezvous: cannot reach %s: %s", guest.name, error)
 
