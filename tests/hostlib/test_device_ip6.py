@@ -5,6 +5,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import asdict
 from ipaddress import IPv6Address
 
 import numpy as np
@@ -14,7 +15,8 @@ from csaud.config import reading
 from csaud.devices import open_device
 from csaud.errors import ConfigError, RendezvousError
 from csaud.network import addresses
-from csaud.rendezvous.table import Card, make_table
+from csaud.rendezvous.table import Card, card_from_json, make_table
+from csaud.start.endpoint import core_addresses
 from scapy.contrib.roce import BTH
 from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
@@ -91,6 +93,17 @@ def test_what_an_address_is() -> None:
         addresses.resolve("fe80::1", "address")
     with pytest.raises(ConfigError, match=r"no IP address is known for it"):
         addresses.resolve("nobody.invalid", "address")
+
+
+def test_one_address_has_one_name_however_cards_write_it() -> None:
+    """Packets from it are those of the rank that it is the name of."""
+    texts = ["fd00:1::1", "FD00:0001::0001", "fd00:1:0:0::1", "fd00:1::2"]
+    fields = [asdict(Card(rank, text, 5 + rank, 1024, "raw")) for rank, text in enumerate(texts)]
+    table = make_table([card_from_json(each) for each in fields], 1)
+    assert core_addresses(table) == [NAMES[0], NAMES[0], NAMES[0], 0xF0000003]
+    fields[1]["qpn"] = 5
+    with pytest.raises(RendezvousError, match="ranks 0 and 1 both are QP 0x000005 at fd00:1::1"):
+        make_table([card_from_json(each) for each in fields], 1)
 
 
 def test_a_job_is_all_ipv4_or_all_ipv6() -> None:

@@ -57,7 +57,8 @@ def test_a_frame_nested_without_end_is_refused() -> None:
 
 
 IMPOSSIBLE = [
-    ("rank", -1), ("rank", 1 << 16), ("address", "somewhere"), ("address", "10.0.0.256"), ("qpn", 1),
+    ("rank", -1), ("rank", 1 << 16), ("address", "somewhere"), ("address", "10.0.0.256"),
+    ("address", "fe80::1%eth0"), ("qpn", 1),
     ("qpn", 1 << 24), ("mtu", 0), ("mtu", 1 << 20),
     ("uid", "u" * 300), ("door", "d" * 300), ("mode", "\x1b[2J"),
 ]  # fmt: skip

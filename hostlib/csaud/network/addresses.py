@@ -32,9 +32,10 @@ def resolve(name: str, source: str) -> str:
         except (OSError, UnicodeError) as error:
             why = error
             continue
-        if ipaddress.ip_address(found).is_link_local and family == socket.AF_INET6:
+        parsed = ipaddress.ip_address(found)
+        if parsed.is_link_local and family == socket.AF_INET6:
             raise ConfigError(f"{source}={name!r}: an address of one link (fe80::/10) names no host of a job")
-        return found
+        return str(parsed)
     raise ConfigError(f"{source}={name!r}: no IP address is known for it ({why})") from None
 
 

@@ -153,12 +153,14 @@ def card_from_json(fields: dict[str, Any]) -> Card:
     """A card out of a message; KeyError, TypeError, ValueError or OverflowError where it is not one."""
     address = _text(fields, "address")
     try:
-        ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
+        if "%" in address:
+            raise ValueError("an interface of one host")
     except ValueError:
         raise ValueError(f"address {address!r} is not an IP address") from None
     return Card(
         rank=_number(fields, "rank", 0, 65535),
-        address=address,
+        address=str(parsed),  # one text for one address: ranks at it are told apart, and named, by that
         qpn=_number(fields, "qpn", 2, (1 << 24) - 1),  # 0 and 1 are the subnet manager's
         mtu=_number(fields, "mtu", *_MTU),
         mode=_text(fields, "mode"),
