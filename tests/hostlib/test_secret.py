@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from csaud.errors import ConfigError, RendezvousError
-from csaud.membership.links import Links
+from csaud.membership.links import Link, Links
 from csaud.membership.messages import BadMessage
 from csaud.network import job_secret
 from csaud.network.connections import connect
-from csaud.network.frames import encode
+from csaud.network.frames import Message, encode
 from csaud.network.job_secret import Credentials
+from csaud.network.strangers import Strangers
 from csaud.rendezvous.guest import Guest
 from csaud.rendezvous.host import Host
 from csaud.rendezvous.table import Card
@@ -152,6 +153,19 @@ def test_a_member_lets_go_of_the_oldest_that_say_nothing() -> None:
         assert links.strangers == 256
 
 
+@pytest.mark.parametrize(("address", "before"), [("::1", "[::1]:"), (HERE, f"{HERE}:")])
+def test_who_came_is_named_by_address_and_port(address: str, before: str) -> None:
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.create_server((address, 0), family=family) as listener:
+        strangers = Strangers[socket.socket](listener, 1, lambda one: None)
+        with socket.create_connection(listener.getsockname()[:2]) as one:
+            came = strangers.accept()
+            assert came is not None
+            came[0].close()
+            assert came[1] == f"{before}{one.getsockname()[1]}"
+        assert strangers.accept() is None  # nobody is there any more
+
+
 def test_one_connection_is_one_process() -> None:
     """Who speaks for many would be many newcomers, and take the messages for others."""
     listener = socket.create_server((HERE, 0))
@@ -163,12 +177,35 @@ def test_one_connection_is_one_process() -> None:
         while not found:
             found = list(links.poll(PATIENCE))
         [(link, _)] = found
-        links.belongs_to(link, "a")
-        links.belongs_to(link, "a")
+        links.belongs_to(link, "a", True)
+        links.belongs_to(link, "a", True)
         with pytest.raises(BadMessage, match="two processes"):
-            links.belongs_to(link, "b")
+            links.belongs_to(link, "b", True)
         links.drop(link, "")
     assert lost == ["a"]
+
+
+@pytest.mark.parametrize("member", [True, False])
+def test_little_of_a_stranger_does_not_become_much(member: bool) -> None:
+    """Who says which member it is may send as much as members do."""
+    listener = socket.create_server((HERE, 0))
+    lost: list[str] = []
+    links = Links(listener, lambda uid: "", lambda uid, gone: lost.append(uid))
+    links.members = 8
+    long = encode({"text": "x" * (4 << 20)})
+    assert len(long) < 30_000
+
+    with contextlib.closing(links), socket.create_connection(listener.getsockname()) as one:
+        one.sendall(encode({"type": "x"}))
+        found: list[tuple[Link, Message]] = []
+        while not found:
+            found = list(links.poll(PATIENCE))
+        links.belongs_to(found[0][0], "a", member)
+        one.sendall(long)
+        found = []
+        while not found and not lost:
+            found = list(links.poll(PATIENCE))
+    assert lost == ([] if member else ["a"])
 
 
 def test_strangers_that_say_nothing_keep_nobody_waiting(pool: ThreadPoolExecutor) -> None:

@@ -11,7 +11,7 @@ from csaud.membership.messages import BadMessage
 from csaud.network.addresses import split_port
 from csaud.network.channels import Channel, NotAuthenticated, open_channel
 from csaud.network.connections import begin_connecting
-from csaud.network.frames import BadFrame, Message
+from csaud.network.frames import MAX_FRAME, BadFrame, Message
 from csaud.network.job_secret import Credentials
 from csaud.network.strangers import Strangers
 
@@ -21,6 +21,9 @@ _USER_TIMEOUT = 10_000  # ms that what was sent may stay unacknowledged
 _KEEPALIVE = (socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3)  # s, s, times
 _MOST_UNKNOWN = 256  # connections of which nothing has come
 _MOST_WAITING = 64 << 20  # bytes to one peer
+# Bytes of a frame of somebody who has not said which member it is: the longest that a member of a job of so many
+# may begin with is the table.
+_FIRST, _FIRST_PER_MEMBER = 1 << 20, 256
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -44,6 +47,9 @@ class Links:
         lost: called with the uid whose connection has ended, or could not be made, and whether nobody
             listens at its address.
         credentials: of the job's secret, where it has one.
+
+    Attributes:
+        members: of the job, at present.
     """
 
     def __init__(
@@ -56,7 +62,7 @@ class Links:
         self._credentials = credentials
         self._address_of, self._lost = address_of, lost
         self._listener = listener
-        listener.setblocking(False)
+        self.members = 1
         self._by_uid: dict[str, Link] = {}
         self._strangers = Strangers[Link](listener, _MOST_UNKNOWN, self._drop_silent)
         self._selector = selectors.DefaultSelector()
@@ -85,8 +91,11 @@ class Links:
                 if events & selectors.EVENT_READ and key.data.sock.fileno() >= 0:
                     yield from ((key.data, message) for message in self._read(key.data))
 
-    def belongs_to(self, link: Link, uid: str) -> None:
+    def belongs_to(self, link: Link, uid: str, member: bool) -> None:
         """What comes over this link is from `uid`, and so goes what is sent to it.
+
+        Args:
+            member: it is of the job, and may send whatever members send.
 
         Raises:
             BadMessage: another process was at its other end so far.
@@ -95,6 +104,8 @@ class Links:
             raise BadMessage(f"two processes over one connection, {link.uid!r:.40} and {uid!r:.40}")
         link.uid = uid
         self._by_uid[uid] = link
+        if member:
+            link.channel.reader.limit = MAX_FRAME
         self._strangers.forget(link)
 
     def send(self, uid: str, frame: bytes) -> None:
@@ -143,7 +154,8 @@ class Links:
         if (came := self._strangers.accept()) is None:
             return
         sock, name = came
-        link = Link(sock, name, open_channel(self._credentials, listening=True))
+        limit = min(MAX_FRAME, _FIRST + _FIRST_PER_MEMBER * self.members)
+        link = Link(sock, name, open_channel(self._credentials, listening=True, limit=limit))
         self._add(link, selectors.EVENT_READ)
         self._strangers.keep(link)
 

@@ -160,6 +160,7 @@ class Service:
                 self._changed.notify_all()
 
     def _turn(self, timeout: float | None) -> None:
+        self._links.members = len(self._member.table.cards)
         for link, message in self._links.poll(timeout):
             self._receive(link, message)
         while self._commands:
@@ -173,7 +174,8 @@ class Service:
     def _receive(self, link: Link, message: Message) -> None:
         try:
             envelope = from_json(message)
-            self._links.belongs_to(link, envelope.peer)
+            self._member.check(envelope)
+            self._links.belongs_to(link, envelope.peer, bool(self._member.door_of(envelope.peer)))
             self._member.receive(envelope, time.monotonic())
         except BadMessage as error:
             log.warning("membership: dropped the connection with %s: %s", link.name, error)

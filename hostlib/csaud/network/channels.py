@@ -24,7 +24,13 @@ class NotAuthenticated(BadFrame):
 
 class Channel(Protocol):
     """One end of a connection. After `send`, after `feed`, also after it raised, and at the beginning,
-    `outgoing` may have bytes for the wire."""
+    `outgoing` may have bytes for the wire.
+
+    Attributes:
+        reader: of the frames that come.
+    """
+
+    reader: FrameReader
 
     def send(self, message: Message) -> None:
         """Have a message sent, as soon as the other end is known for what it should be."""
@@ -57,7 +63,7 @@ def open_channel(credentials: Credentials | None, *, listening: bool, limit: int
 
 class _Plain:
     def __init__(self, limit: int) -> None:
-        self._reader = FrameReader(limit)
+        self.reader = FrameReader(limit)
         self._outgoing = bytearray()
         self._begun = False
 
@@ -73,7 +79,7 @@ class _Plain:
             if data[0] in _TLS_FIRST_BYTES:
                 self._outgoing += encode({"type": _NO_SECRET})  # no TLS record begins like that
                 raise NotAuthenticated(WITH)
-        messages = self._reader.feed(data)
+        messages = self.reader.feed(data)
         if any(message.get("type") == _NO_SECRET for message in messages):
             raise NotAuthenticated(WITH)
         return messages
@@ -88,7 +94,7 @@ class _Plain:
 
 class _Secured:
     def __init__(self, credentials: Credentials, listening: bool, limit: int) -> None:
-        self._reader = FrameReader(limit)
+        self.reader = FrameReader(limit)
         self._received, self._sent = ssl.MemoryBIO(), ssl.MemoryBIO()
         context = credentials.server if listening else credentials.client
         self._tls = context.wrap_bio(self._received, self._sent, server_side=listening)
@@ -119,7 +125,7 @@ class _Secured:
             plain = self._read()
         except ssl.SSLError as error:
             raise NotAuthenticated(f"{ANOTHER}: {error.reason or error}") from None
-        return self._reader.feed(plain)
+        return self.reader.feed(plain)
 
     def outgoing(self) -> bytes:
         return self._sent.read() + _taken(self._refusal)

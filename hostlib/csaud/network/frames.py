@@ -29,10 +29,14 @@ def encode(message: Message) -> bytes:
 
 
 class FrameReader:
-    """Bytes in, in any pieces; whole messages out."""
+    """Bytes in, in any pieces; whole messages out.
+
+    Attributes:
+        limit: bytes of a frame, packed or not; may be changed between frames.
+    """
 
     def __init__(self, limit: int = MAX_FRAME) -> None:
-        self._limit = limit
+        self.limit = limit
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> list[Message]:
@@ -46,8 +50,8 @@ class FrameReader:
         while len(self._pending) >= _LENGTH.size:
             (announced,) = _LENGTH.unpack_from(self._pending)
             length = announced & ~_PACKED
-            if length > self._limit:
-                raise BadFrame(f"a frame of {length} bytes was announced, {self._limit} are allowed")
+            if length > self.limit:
+                raise BadFrame(f"a frame of {length} bytes was announced, {self.limit} are allowed")
             end = _LENGTH.size + length
             if len(self._pending) < end:
                 break
@@ -60,11 +64,11 @@ class FrameReader:
         """No longer than a frame may be, however little was sent."""
         unpacker = zlib.decompressobj()
         try:
-            unpacked = unpacker.decompress(body, self._limit)
+            unpacked = unpacker.decompress(body, self.limit)
         except zlib.error as error:
             raise BadFrame(f"not packed as announced: {error}") from None
         if not unpacker.eof:
-            raise BadFrame(f"a packed frame is cut off, or has more than the {self._limit} bytes allowed")
+            raise BadFrame(f"a packed frame is cut off, or has more than the {self.limit} bytes allowed")
         return unpacked
 
 

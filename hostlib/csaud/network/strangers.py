@@ -5,6 +5,8 @@ import socket
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from csaud.network.addresses import with_port
+
 log = logging.getLogger(__name__)
 
 Connection = TypeVar("Connection")
@@ -23,6 +25,7 @@ class Strangers(Generic[Connection]):
 
     def __init__(self, listener: socket.socket, most: int, drop: Callable[[Connection], None]) -> None:
         self._listener = listener
+        listener.setblocking(False)  # who came may have gone before it is accepted
         self._most = most
         self._drop = drop
         self._waiting: dict[Connection, None] = {}
@@ -38,7 +41,7 @@ class Strangers(Generic[Connection]):
             log.warning("cannot accept a connection: %s", error)
             self._make_room(0)
             return None
-        return sock, f"{peer[0]}:{peer[1]}"
+        return sock, with_port(*peer[:2])
 
     def keep(self, connection: Connection) -> None:
         """It is to say who it is."""
