@@ -57,11 +57,12 @@ def test_nothing_to_choose_is_explained(
         choose(found, "10.0.1.2", **settings)
 
 
-def test_an_ipv6_address_has_no_gid_but_a_named_device_is_taken() -> None:
+@pytest.mark.parametrize("settings", [{}, {"verbs_device": "only"}, {"verbs_gid_index": 2}])
+def test_an_ipv6_address_is_refused_by_name(settings: dict[str, object]) -> None:
+    """Another address than the one that was given, of another family, would be taken without a word."""
     found = [device("only", LINK_LOCAL, RIGHT)]
-    with pytest.raises(ConfigError, match="fd00::1: GIDs are those of IPv4 addresses"):
-        choose(found, "fd00::1")
-    assert choose(found, "fd00::1", verbs_device="only") == ("only", 2)
+    with pytest.raises(ConfigError, match="device=verbs: fd00::1: it speaks RoCEv2 over IPv4"):
+        choose(found, "fd00::1", **settings)
 
 
 @pytest.mark.parametrize("asked", [0, 2048])

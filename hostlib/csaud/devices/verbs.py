@@ -62,10 +62,10 @@ def choose(
     if not found:
         raise ConfigError("device=verbs: this machine has no RDMA device; csaud doctor says what to do")
     wanted = settings.verbs_device
-    if is_ipv6(address) and not wanted:
+    if is_ipv6(address):
         raise ConfigError(
-            f"device=verbs: {address}: GIDs are those of IPv4 addresses; name a device by verbs_device, "
-            "or use device=soft"
+            f"device=verbs: {address}: it speaks RoCEv2 over IPv4; give an IPv4 address (MASTER_ADDR, "
+            "or setting address), or use device=soft"
         )
     named = [device for device in found if wanted in ("", device.name)]
     if not named:
