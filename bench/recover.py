@@ -176,10 +176,10 @@ def _run(how: str, case: dict[str, Any], seed: int, between: float | None, conso
                 deaths = _kill(process, folder, random.Random(seed), between, case["steps"])
             finally:
                 if process.poll() is None:
-                    os.killpg(process.pid, signal.SIGKILL)
+                    os.killpg(process.pid, signal.SIGKILL)  # not waited for: its group is there
                     process.wait()
                     for pid in _workers(folder):  # they have sessions of their own
-                        os.kill(pid, signal.SIGKILL)
+                        _killed(pid)
         if process.returncode != 0:
             said_all = (folder / "said").read_text()
             console.print(
@@ -216,10 +216,19 @@ def _kill(
         if due is None:
             due = time.monotonic() + drawn.expovariate(1 / between)
         else:
-            os.kill(training[int(drawn.random() * len(training))], signal.SIGKILL)
-            deaths.append(time.monotonic())
+            if _killed(training[int(drawn.random() * len(training))]):
+                deaths.append(time.monotonic())
             due = None
     return deaths
+
+
+def _killed(pid: int) -> bool:
+    """Whether it was there to be killed; it may have ended since somebody looked."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def _last_end(log: Path) -> tuple[int, float]:

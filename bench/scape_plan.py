@@ -4,15 +4,19 @@ kept in a file, so that an interrupted comparison goes on."""
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
 
+import numpy as np
 import torch
+from csaud.scape import local
 from csaud.scape.local import Sparsity
 
 from bench.scape_model import Model, Text
@@ -98,7 +102,7 @@ class Swept:
 
 
 class Kept:
-    """Runs in a folder, each trained once."""
+    """Runs in a folder, each trained once, as long as what defines it stays what it is."""
 
     def __init__(self, folder: Path, steps: int) -> None:
         self._folder, self._steps = folder, steps
@@ -109,13 +113,34 @@ class Kept:
     def run(self, name: str, make: Make, lr: float, seed: int) -> Trained:
         """One of them."""
         plain = "".join(letter if letter.isalnum() else "-" for letter in name)
-        path = self._folder / f"{plain}.{self._steps}.{lr:g}.{seed}.json"
-        if path.exists():
-            told = json.loads(path.read_text())
-            return Trained([(at, loss) for at, loss in told["curve"]], told["sent"])
+        path = self._folder / f"{plain}.{self._steps}.{lr:g}.{seed}.{definition()}.json"
+        if (found := _read(path)) is not None:
+            return found
         trained = train(make, self._model, self._text, self._steps, lr, seed)
-        path.write_text(json.dumps({"curve": trained.curve, "sent": trained.sent}) + "\n")
+        draft = path.with_suffix(".draft")
+        draft.write_text(json.dumps({"curve": trained.curve, "sent": trained.sent}) + "\n")
+        draft.replace(path)
         return trained
+
+
+def _read(path: Path) -> Trained | None:
+    """None: it is not there, or damaged, and is to be trained again."""
+    try:
+        told = json.loads(path.read_text())
+        return Trained([(at, loss) for at, loss in told["curve"]], told["sent"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@cache
+def definition() -> str:
+    """What makes a run what it is, beside its steps, learning rate and seed, in few letters: methods, model and
+    training as they are written, and the versions of what they are made with (the text is Python's manual)."""
+    known = sha256(f"{sys.version} {np.__version__} {torch.__version__}".encode())
+    ours = [Path(__file__).with_name(f"scape_{part}.py") for part in ("model", "plan", "runs")]
+    for path in [*ours, *sorted(Path(local.__file__).parent.glob("*.py"))]:
+        known.update(path.read_bytes())
+    return known.hexdigest()[:8]
 
 
 def sweep(kept: Kept, effort: Effort, name: str, widen: int) -> Swept:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
-from bench.recover import Run, rows_of
+from bench.recover import Run, _killed, rows_of
 from bench.recover_model import of_recovery, of_restarts, young_daly
 
 
@@ -39,3 +41,10 @@ def test_the_model_is_that_of_young_and_daly() -> None:
     assert young_daly(2.0, 100.0) == 20.0
     assert of_restarts(2.0, 10.0, 100.0) == pytest.approx(1 / (1 + 0.1 + 0.2))
     assert of_recovery(1.0, 100.0) == pytest.approx(1 / 1.01)
+
+
+def test_who_has_ended_already_is_not_killed() -> None:
+    waits = subprocess.Popen(["cat"], stdin=subprocess.PIPE)
+    assert _killed(waits.pid)
+    waits.communicate()
+    assert not _killed(waits.pid)

@@ -8,6 +8,7 @@ pytest.importorskip("torch")
 
 from bench.scape import rows_of_bytes, rows_of_losses, rows_of_steps
 from bench.scape_fabric import Steps
+from bench.scape_plan import METHODS as METHODS_OF_THE_PLAN
 from bench.scape_plan import Effort, Kept, Swept, sweep
 from bench.scape_runs import Trained
 
@@ -59,3 +60,22 @@ def test_a_run_is_trained_once_and_a_sweep_goes_on_where_its_best_is_an_edge(tmp
 
     monkeypatch.setattr("bench.scape_plan.train", again)
     assert sweep(kept, Effort(4, 1, 0, 1), "SCAPE, 90 %", 1) == one
+
+
+def test_a_damaged_run_and_one_of_another_definition_are_trained_again(tmp_path, monkeypatch) -> None:
+    trained: list[float] = []
+
+    def train(make: object, model: object, text: object, steps: int, lr: float, seed: int) -> Trained:
+        trained.append(lr)
+        return Trained([(seed, lr)], 1.0)
+
+    monkeypatch.setattr("bench.scape_plan.train", train)
+    kept, make = Kept(tmp_path, 4), METHODS_OF_THE_PLAN["SCAPE, 90 %"][0]
+    one = kept.run("SCAPE, 90 %", make, 0.1, 7)
+    assert kept.run("SCAPE, 90 %", make, 0.1, 7) == one and trained == [0.1]
+    [path] = tmp_path.iterdir()
+    path.write_text(path.read_text()[:20])
+    assert kept.run("SCAPE, 90 %", make, 0.1, 7) == one and trained == [0.1] * 2
+    monkeypatch.setattr("bench.scape_plan.definition", lambda: "another")
+    assert kept.run("SCAPE, 90 %", make, 0.1, 7) == one and trained == [0.1] * 3
+    assert len(list(tmp_path.iterdir())) == 2
