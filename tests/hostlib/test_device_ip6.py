@@ -5,7 +5,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from ipaddress import IPv6Address
 
 import numpy as np
@@ -48,6 +48,7 @@ TO_CSA = 20  # from BTH on
 ECT0, CE = 2, 3
 ECN_ECHO = 0x40
 TRIMMED = 0x20
+NOBODYS_PORT = 9
 PORT = 29500  # the namespaces are this test's own
 
 
@@ -167,6 +168,8 @@ class PeerSockets:
             packet, place = self.frames.recvfrom(9000)
             if place[2] == socket.PACKET_OUTGOING or packet[6] != socket.IPPROTO_UDP:
                 continue
+            if packet[42:44] != ROCE_PORT.to_bytes(2):
+                continue
             header = CsaHeader.unpack(packet[48 + TO_CSA :])
             if header.kind == kind:
                 return packet, header
@@ -266,6 +269,29 @@ def test_a_cut_packet_is_asked_for_again_at_once(ends: tuple[SoftRank, PeerSocke
     peer.packet(ACK)
     assert rank.stats()["rx_loss_notices"] == 1
     assert buffer.tobytes() == b"data"
+
+
+@pytest.mark.root
+def test_errors_about_packets_of_others_at_the_address_end_nothing(
+    wire: Wire, ends: tuple[SoftRank, PeerSockets]
+) -> None:
+    """ICMPv6 tells every raw socket at the address. A port that nobody has, as a stopped process leaves
+    behind, and the rank's next packets come and go as ever."""
+    rank, peer = ends
+    for round_ in (1, 2):  # the kernel answers six at once, and then one a second
+        with wire.ends[0].entered(), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as other:
+            other.bind((HERE, 0))
+            other.connect((THERE, NOBODYS_PORT))
+            other.settimeout(60)
+            other.send(b"?")
+            with pytest.raises(ConnectionRefusedError):
+                other.recv(1)
+        buffer = np.zeros(4, np.uint8)
+        rank.post_recv(PEER, buffer, round_)
+        peer.send(replace(HEADER, coll_seq=round_), b"data")
+        peer.packet(ACK)
+        assert buffer.tobytes() == b"data"
+    assert rank.stats()["tx_errors"] == 0
 
 
 # --- jobs

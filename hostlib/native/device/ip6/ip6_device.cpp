@@ -32,7 +32,8 @@ Ip6Device::Ip6Device(Form form, const Config& config)
                            ReceiveBatch(config.batch, config.packet_bytes, missing(form)), foreign_drops});
     };
     if (form == Form::raw) {
-        add(open_raw(config), 0);
+        raw_sender_ = open_raw_sender(config);
+        add(open_raw_receiver(config), 0);
     } else {
         add(open_port(config, kRocePort), kRocePort);
         add(open_port(config, kLossPort), kLossPort);
@@ -47,17 +48,8 @@ void Ip6Device::set_names(Names names) {
 
 Sent Ip6Device::send(std::span<const TxPacket> packets) {
     std::uint64_t errors = 0;
-    const FileDescriptor& fd = inlets_.front().fd;
-    const Sent sent = send_batch_.send(fd, address_, names_, packets, errors);
-    if (errors != 0) {
-        tx_errors_ += errors;
-        // IPV6_RECVERR queues a report for each packet that was refused; unread, they would make the socket
-        // look ready.
-        std::array<std::byte, 64> report{};
-        while (form_ == Form::raw &&
-               ::recv(fd.get(), report.data(), report.size(), MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) {
-        }
-    }
+    const Sent sent = send_batch_.send(tx(), address_, names_, packets, errors);
+    tx_errors_ += errors;
     if (sent.result != SendResult::done) ++tx_blocked_;
     return sent;
 }
@@ -110,9 +102,10 @@ bool Ip6Device::is_whole(std::span<const std::byte> packet, const in6_addr& sour
 
 void Ip6Device::watch(std::vector<pollfd>& list, bool writable) const {
     for (const Inlet& inlet : inlets_) {
-        const bool sends = writable && &inlet == &inlets_.front();
+        const bool sends = writable && &inlet.fd == &tx();
         list.push_back({inlet.fd.get(), static_cast<short>(sends ? POLLIN | POLLOUT : POLLIN), 0});
     }
+    if (writable && form_ == Form::raw) list.push_back({tx().get(), POLLOUT, 0});
 }
 
 DeviceCounters Ip6Device::counters() const {

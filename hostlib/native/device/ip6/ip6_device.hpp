@@ -45,6 +45,7 @@ class Ip6Device final : public Device {
         std::uint64_t foreign_drops = 0;  // while a raw socket still took every packet of the machine
     };
 
+    const FileDescriptor& tx() const { return form_ == Form::raw ? raw_sender_ : inlets_.front().fd; }
     std::size_t receive_from(Inlet& inlet);
     bool is_whole(std::span<const std::byte> packet, const in6_addr& source) const;
 
@@ -52,7 +53,8 @@ class Ip6Device final : public Device {
     in6_addr address_;
     Names names_;
     Name own_ = kNobody;
-    std::vector<Inlet> inlets_;  // the first one sends, too
+    FileDescriptor raw_sender_;
+    std::vector<Inlet> inlets_;  // in form udp the first one sends, too
     SendBatch send_batch_;
     std::vector<Packet> packets_;  // of the last receive()
     std::atomic<std::uint64_t> tx_errors_ = 0;

@@ -33,13 +33,26 @@ FileDescriptor open_socket(int type, int protocol, const std::string& what) {
     return fd;
 }
 
-// What every socket here is set to: nothing is cut in pieces on the way, the traffic class (ECN) is told.
-void prepare(const FileDescriptor& fd, const Config& config) {
+// Nothing is cut in pieces on the way.
+void prepare_sending(const FileDescriptor& fd) {
     set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, "set IPV6_MTU_DISCOVER");
     set_option(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "set IPV6_DONTFRAG");
-    set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "set IPV6_RECVTCLASS");
     set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer, "set SO_SNDBUF");
+}
+
+// The traffic class (ECN) is told.
+void prepare_receiving(const FileDescriptor& fd, const Config& config) {
+    set_option(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, 1, "set IPV6_RECVTCLASS");
     grow_receive_buffer(fd, config.receive_buffer);
+}
+
+// What IPV6_RECVERR has queued: left there it would make the socket look ready, and the next calls fail. True:
+// there was something.
+bool forget_reports(const FileDescriptor& fd) {
+    std::array<std::byte, 64> report{};
+    bool any = false;
+    while (::recv(fd.get(), report.data(), report.size(), MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) any = true;
+    return any;
 }
 
 void bind_to(const FileDescriptor& fd, const Config& config, std::uint16_t port) {
@@ -71,12 +84,21 @@ std::string to_text(const in6_addr& address) {
     return text.data();
 }
 
-FileDescriptor open_raw(const Config& config) {
+FileDescriptor open_raw_receiver(const Config& config) {
     FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_UDP, "open a raw socket");
     // Until now it took every UDP packet of the machine; from here on the queue holds nothing but ours.
     attach_qpn_filter(fd, config.qpn, Ports::both, Begin::udp);
     discard_queued(fd);
-    prepare(fd, config);
+    prepare_receiving(fd, config);
+    bind_to(fd, config, 0);
+    return fd;
+}
+
+FileDescriptor open_raw_sender(const Config& config) {
+    FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_UDP, "open a raw socket");
+    attach_drop_all_filter(fd);
+    discard_queued(fd);
+    prepare_sending(fd);
     // Without it the kernel hides that the interface's queue was full, and a local drop looks like one in the
     // fabric.
     set_option(fd, IPPROTO_IPV6, IPV6_RECVERR, 1, "set IPV6_RECVERR");
@@ -89,7 +111,8 @@ FileDescriptor open_port(const Config& config, std::uint16_t port) {
     // RoCEv2 has no UDP checksum over IPv6 either: the iCRC is there.
     set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_TX, 1, "set UDP_NO_CHECK6_TX");
     set_option(fd, IPPROTO_UDP, UDP_NO_CHECK6_RX, 1, "set UDP_NO_CHECK6_RX");
-    prepare(fd, config);
+    prepare_sending(fd);
+    prepare_receiving(fd, config);
     bind_to(fd, config, port);
     return fd;
 }
@@ -148,16 +171,21 @@ std::size_t SendBatch::fill(const in6_addr& from, const Names& names, std::span<
 
 SendResult SendBatch::flush(const FileDescriptor& fd, std::size_t count, std::size_t& taken,
                             std::uint64_t& errors) {
+    bool again = false;
     while (taken < count) {
         const int sent = ::sendmmsg(fd.get(), messages_.data() + taken, static_cast<unsigned>(count - taken),
                                     MSG_DONTWAIT);
         if (sent > 0) {
             taken += static_cast<std::size_t>(sent);
+            again = false;
         } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
             return SendResult::blocked;
         } else if (errno == ENOBUFS || errno == ENOMEM) {
             return SendResult::starved;
         } else if (errno != EINTR) {
+            // Perhaps it is not about this packet, but what ICMP said of another one, of another process even.
+            again = forget_reports(fd) && !again;
+            if (again) continue;
             ++errors;  // no route, too long: the peer will be missed, and this says why
             ++taken;
         }

@@ -26,8 +26,11 @@ struct Config {
 
 std::string to_text(const in6_addr& address);
 
-// A raw socket that sends and receives UDP packets from their UDP header on, of queue pair `qpn` alone.
-FileDescriptor open_raw(const Config& config);
+// Raw sockets for UDP packets from their UDP header on: one that takes those for queue pair `qpn` alone, and one
+// that sends and takes none. The kernel tells the sender, and would tell the receiver if that sent, too, of every
+// ICMPv6 error about a UDP packet from this address, whosever it was.
+FileDescriptor open_raw_receiver(const Config& config);
+FileDescriptor open_raw_sender(const Config& config);
 
 // A UDP socket at a port of RoCE.
 FileDescriptor open_port(const Config& config, std::uint16_t port);
