@@ -1,6 +1,8 @@
 """The rendezvous of a job with a secret, over real TCP: who gets the table, and what the others are told."""
 
 import contextlib
+import os
+import resource
 import socket
 import threading
 from collections.abc import Iterator
@@ -158,12 +160,31 @@ def test_who_came_is_named_by_address_and_port(address: str, before: str) -> Non
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server((address, 0), family=family) as listener:
         strangers = Strangers[socket.socket](listener, 1, lambda one: None)
-        with socket.create_connection(listener.getsockname()[:2]) as one:
+        with contextlib.closing(strangers), socket.create_connection(listener.getsockname()[:2]) as one:
             came = strangers.accept()
             assert came is not None
             came[0].close()
             assert came[1] == f"{before}{one.getsockname()[1]}"
         assert strangers.accept() is None  # nobody is there any more
+
+
+def test_who_comes_when_there_is_no_descriptor_left_is_turned_away() -> None:
+    """Where nobody can go in its place: else it would be there to be accepted for ever."""
+    dropped: list[str] = []
+    with socket.create_server((HERE, 0)) as listener, contextlib.ExitStack() as stack:
+        strangers = Strangers[str](listener, 9, dropped.append)
+        stack.callback(strangers.close)
+        first, second = (stack.enter_context(socket.socket()) for _ in range(2))
+        lowest = os.dup(0)
+        os.close(lowest)
+        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
+        first.connect(listener.getsockname())
+        assert strangers.accept() is None and first.recv(1) == b""
+        strangers.keep("waits")
+        second.connect(listener.getsockname())
+        assert strangers.accept() is None and dropped == ["waits"]
 
 
 def test_one_connection_is_one_process() -> None:

@@ -148,6 +148,7 @@ class Links:
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
         self._selector.close()
+        self._strangers.close()
         self._rope.close()
 
     def _accept(self) -> None:

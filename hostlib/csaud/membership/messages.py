@@ -220,7 +220,7 @@ def from_json(message: Mapping[str, Any]) -> Envelope:
     except BadMessage:
         raise
     except Exception as error:  # whatever was sent: a stranger must not end the service
-        raise BadMessage(f"not a message of the membership protocol: {error!r}") from None
+        raise BadMessage(f"not a message of the membership protocol: {error!r:.200}") from None
 
 
 def _plain(value: Any) -> Any:

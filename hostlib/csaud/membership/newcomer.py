@@ -27,6 +27,7 @@ from csaud.rendezvous.table import Card, Table
 log = logging.getLogger(__name__)
 
 _EACH = 2.0  # s that one door is tried for before the next one
+_PAUSE = 0.1  # s before the next one; a door that ends whatever comes would be tried thousands of times a second
 
 
 class Newcomer:
@@ -71,6 +72,7 @@ class Newcomer:
             except (OSError, BadFrame, BadMessage) as error:
                 log.info("lost a member, will try another one: %s", error)
                 self._sock.close()
+                time.sleep(_PAUSE)
                 self._sock = self._connect()
 
     def close(self) -> None:

@@ -126,6 +126,7 @@ class Host:
             if isinstance(key.fileobj, socket.socket):
                 key.fileobj.close()
         self._selector.close()
+        self._strangers.close()
 
     def _nobody_else(self, timeout: float) -> RendezvousError:
         """Those who have not come, told to those who have."""
@@ -187,16 +188,17 @@ class Host:
                     self._tell(guest, {"type": "refused", "reason": reason})
                     self._drop(guest)
             case kind:
-                log.warning("rendezvous: dropped %s: unexpected message %r", guest.name, kind)
+                log.warning("rendezvous: dropped %s: unexpected message %.40r", guest.name, kind)
                 self._drop(guest)
 
     def _admit(self, guest: _Guest, message: Message) -> str:
         """Why this guest cannot join, or nothing."""
         if message.get("protocol") != PROTOCOL:
-            return f"it speaks protocol {message.get('protocol')!r}, rank 0 speaks {PROTOCOL}"
+            return f"it speaks protocol {message.get('protocol')!r:.40}, rank 0 speaks {PROTOCOL}"
         if message.get("world") != self._world:
             return (
-                f"it counts {message.get('world')!r} ranks, rank 0 counts {self._world}: another job's port?"
+                f"it counts {message.get('world')!r:.40} ranks, rank 0 counts {self._world}: "
+                "another job's port?"
             )
         try:
             card = card_from_json(message["card"])
