@@ -55,6 +55,7 @@ def test_spare_ranks_and_returned_ones_join_at_an_epochs_begin() -> None:
     assert [end["error"] for end in ends] == [None] * 4
     assert [end["place"] for end in ends] == [[rank, 4] for rank in range(4)]
     assert [end["sizes"] for end in ends] == [[2, 3, 4], [2, 3, 4], [3, 4], [4]]
+    assert [end["joined"] for end in ends] == [[[], [2], [3]]] * 2 + [[[2], [3]], [[3]]]
 
 
 def test_a_newcomer_with_other_settings_is_refused_by_name() -> None:

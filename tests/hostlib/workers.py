@@ -257,17 +257,18 @@ def grows(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Members look for a newcomer between all-reduces; when one waits, all begin a new epoch with it. A
     newcomer begins here, too."""
     tell("door", door=comm.door)
-    sizes = [comm.size]
+    sizes, joined = [comm.size], [list(comm.joined)]
     with contextlib.ExitStack() as stack:
         while comm.size < arguments["until"]:
             check_sum(comm, 1000, "float32", comm.size)
             if comm.agree(comm.newcomers, "max").value:
                 comm = stack.enter_context(comm.reform(arguments["timeout"]))
                 sizes.append(comm.size)
+                joined.append(list(comm.joined))
         check_sum(comm, 1000, "float32", 9)
         comm.barrier()
         comm.quiesce()
-        return {"place": [comm.rank, comm.size], "sizes": sizes}
+        return {"place": [comm.rank, comm.size], "sizes": sizes, "joined": joined}
 
 
 def left(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -118,6 +118,42 @@ def test_what_it_does_not_do_says_why() -> None:
     everywhere(1, work)
 
 
+def test_weights_that_are_moved_away_and_those_added_are_not_forgotten_without_a_word() -> None:
+    from csaud.torch.scape import Scape
+
+    def work(group: Group) -> None:
+        module, other = model(1), model(2)
+        optimizer = Scape(module.parameters(), group)
+        module.load_state_dict(other.state_dict())  # copied to where they are
+        optimizer.step()
+        module[0].bias.data = module[0].bias.data.clone()  # as model.to does it
+        for call in (optimizer.step, optimizer.together, lambda: optimizer.regroup(group)):
+            with pytest.raises(ConfigError, match=r"of shape \(48,\) is no longer where"):
+                call()
+        module = model(1)
+        optimizer = Scape(module.parameters(), group)
+        module.load_state_dict(other.state_dict(), assign=True)
+        optimizer.step()  # its own parameters are still there; the model has others
+        optimizer.add_param_group({"params": [torch.nn.Parameter(torch.zeros(3))]})
+        with pytest.raises(ConfigError, match="parameters were added"):
+            optimizer.step()
+
+    everywhere(1, work)
+
+
+def test_newcomers_are_refused_by_name() -> None:
+    """They would begin with a broadcast, the others with a sum."""
+    from csaud.torch.scape import Scape
+
+    def work(group: Group) -> None:
+        optimizer = Scape(model(1).parameters(), group)
+        group.joined = range(1, 2)  # type: ignore[attr-defined]
+        with pytest.raises(ConfigError, match=r"regroup: rank 1 of 2 joined in this epoch .* of shrink\(\)"):
+            optimizer.regroup(group)
+
+    everywhere(2, work)
+
+
 def test_regroup_goes_on_among_those_that_are_left() -> None:
     from csaud.torch.scape import Scape
 

@@ -36,6 +36,7 @@ class Communicator(Group):
     Attributes:
         settings: the settings in force.
         mode: how the device sends, "raw", "udp" or "verbs".
+        joined: ranks that have come with this epoch (`csaud.join`), the last ones.
     """
 
     def __init__(
@@ -61,6 +62,8 @@ class Communicator(Group):
         super().__init__(job, _WORLD, range(size), rank)
         self.settings = settings
         self.mode = mode
+        table = membership.table
+        self.joined = range(table.members, size) if table.generation > 0 else range(0)
         self._transport = transport
         self._membership = membership
         self._again = again

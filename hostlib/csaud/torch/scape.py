@@ -21,6 +21,7 @@ from torch.optim import Optimizer
 
 from csaud.errors import ConfigError, CsaudError
 from csaud.groups.group import Group
+from csaud.rendezvous.table import name_ranks
 from csaud.scape.exchange import Asking, Traffic, over
 from csaud.scape.local import Local, Sparsity
 from csaud.scape.method import Method
@@ -40,7 +41,8 @@ class Exchanging(Optimizer):
     The weights become one vector, of which the parameters are views. Ranks begin with those of rank 0.
 
     Args:
-        parameters: of 32 bits, on the CPU; all of one group.
+        parameters: of 32 bits, on the CPU; all of one group. What moves them or gives the model
+            others (`model.to`, `load_state_dict(assign=True)`) comes before this.
         group: of csaud: a communicator, or a part of it.
         make: from weights, rank and size to the method.
         lr: may be changed between steps, as by schedulers, alike at all ranks.
@@ -54,13 +56,14 @@ class Exchanging(Optimizer):
 
     not_recovered = (
         "this optimizer exchanges what it wants of the ranks' own gradients, and csaud.torch.recover "
-        "averages all of them: after a death call its regroup() with the communicator that reform() gives"
+        "averages all of them: after a death call its regroup() with the communicator that shrink() gives"
     )
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter], group: Group, make: Make, lr: float) -> None:
         super().__init__(parameters, {"lr": lr})
         self._group = group
         self._trained = _checked(self.param_groups)
+        self._given = len(self.param_groups[0]["params"])
         self._flat = torch.cat([parameter.detach().reshape(-1) for parameter in self._trained])
         self._weights: Vector = array_of(self._flat)
         at = 0
@@ -87,7 +90,9 @@ class Exchanging(Optimizer):
 
         Raises:
             CsaudError: a collective failed. What goes on then begins with `regroup`.
+            ConfigError: a parameter was moved elsewhere, or added, since this was made.
         """
+        self._check_in_place()
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -106,15 +111,23 @@ class Exchanging(Optimizer):
     def together(self) -> None:
         """Have the same weights at all ranks, the average of theirs: before they are saved or judged; all
         ranks call it."""
+        self._check_in_place()
         self._do(self._method.together())
 
     def regroup(self, group: Group) -> None:
-        """Go on over another group, of those that are left after a death: `comm.reform()` or `shrink()` gives
-        it. All of them call this; they have the same weights then.
+        """Go on over another group, of those that are left after a death: `comm.shrink()` gives it. All of
+        them call this; they have the same weights then.
 
         Raises:
-            ConfigError: the method cannot.
+            ConfigError: the method cannot, or newcomers are in the group, as `comm.reform()` may let in: they
+                have no part of what the others go on with.
         """
+        if joined := list(getattr(group, "joined", ())):
+            raise ConfigError(
+                f"scape: regroup: {name_ranks(joined, group.size)} joined in this epoch and cannot go on with "
+                "the others: take the communicator of shrink(), or make the optimizer anew at all ranks"
+            )
+        self._check_in_place()
         self._group, self._failed = group, None
         self._do(self._method.restart(group.rank, group.size))
 
@@ -130,6 +143,19 @@ class Exchanging(Optimizer):
         """As `state_dict`."""
         del state_dict
         raise ConfigError("scape: each rank has a state of its own: none can be loaded")
+
+    def _check_in_place(self) -> None:
+        """Weights that are no views of the vector any more would not be trained, without a word."""
+        if len(self.param_groups) != 1 or len(self.param_groups[0]["params"]) != self._given:
+            raise ConfigError("scape: parameters were added: make the optimizer anew, at all ranks")
+        at = self._flat.data_ptr()
+        for parameter in self._trained:
+            if parameter.data_ptr() != at:
+                raise ConfigError(
+                    f"scape: a parameter of shape {tuple(parameter.shape)} is no longer where the optimizer "
+                    "trains it: make the optimizer after what moves parameters (as model.to does)"
+                )
+            at += parameter.numel() * parameter.element_size()
 
     def _do(self, asking: Asking) -> None:
         if self._failed is not None:
