@@ -13,9 +13,6 @@
 namespace csaud::device {
 namespace {
 
-// Deep enough for several batches; the kernel's own limit holds where it is lower.
-constexpr int kSendBuffer = 4 << 20;
-
 FileDescriptor open_sender() {
     // IPPROTO_RAW means that the IPv4 header is ours (IP_HDRINCL).
     FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_RAW, "open a raw socket");
@@ -32,9 +29,7 @@ FileDescriptor open_receiver(const DeviceConfig& config) {
     attach_qpn_filter(fd, config.qpn, Ports::both);
     discard_queued(fd);
     grow_receive_buffer(fd, config.receive_buffer);
-    const sockaddr_in local = make_address(config.ipv4, 0);
-    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)
-        throw_errno("bind to " + to_text(config.ipv4));
+    bind_to(fd, config.ipv4, 0);
     return fd;
 }
 

@@ -8,7 +8,8 @@
 
 namespace csaud::device {
 
-ReceiveBatch::ReceiveBatch(std::size_t count, std::size_t bytes, std::size_t headroom)
+template <typename Address>
+BasicReceiveBatch<Address>::BasicReceiveBatch(std::size_t count, std::size_t bytes, std::size_t headroom)
     : headroom_(headroom),
       stride_(in_cache_lines(bytes + headroom)),
       storage_(count * stride_),
@@ -25,10 +26,11 @@ ReceiveBatch::ReceiveBatch(std::size_t count, std::size_t bytes, std::size_t hea
     }
 }
 
-std::size_t ReceiveBatch::receive(const FileDescriptor& fd) {
+template <typename Address>
+std::size_t BasicReceiveBatch<Address>::receive(const FileDescriptor& fd) {
     for (std::size_t i = 0; i < messages_.size(); ++i) {
         msghdr& header = messages_[i].msg_hdr;
-        header.msg_namelen = sizeof(sockaddr_in);
+        header.msg_namelen = sizeof(Address);
         if (control_.empty()) continue;
         header.msg_control = control_[i].bytes.data();
         header.msg_controllen = control_[i].bytes.size();
@@ -42,9 +44,13 @@ std::size_t ReceiveBatch::receive(const FileDescriptor& fd) {
     }
 }
 
-std::span<std::byte> ReceiveBatch::slot(std::size_t index) {
+template <typename Address>
+std::span<std::byte> BasicReceiveBatch<Address>::slot(std::size_t index) {
     const std::size_t kept = std::min(headroom_ + messages_[index].msg_len, stride_);
     return {storage_.data() + index * stride_, kept};
 }
+
+template class BasicReceiveBatch<sockaddr_in>;
+template class BasicReceiveBatch<sockaddr_in6>;
 
 }  // namespace csaud::device

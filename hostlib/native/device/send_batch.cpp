@@ -12,19 +12,28 @@ namespace {
 constexpr std::size_t kMostSegments = 64;         // UDP_MAX_SEGMENTS of the kernels that have the fewest
 constexpr std::size_t kLongestDatagram = 65'507;  // UDP payload in one IPv4 packet
 
-// The UDP destination port that the core wrote into the packet.
+}  // namespace
+
+iovec piece(const std::byte* data, std::size_t size) {
+    return {const_cast<std::byte*>(data), size};
+}
+
 std::uint16_t destination_port(const TxPacket& packet) {
     const std::byte* port = packet.head.data() + wire::kIpv4Bytes + 2;
     return static_cast<std::uint16_t>((std::to_integer<unsigned>(port[0]) << 8) |
                                       std::to_integer<unsigned>(port[1]));
 }
 
-// sendmmsg does not write through these pointers; iovec only has no const form.
-iovec piece(const std::byte* data, std::size_t size) {
-    return {const_cast<std::byte*>(data), size};
+Attempt send_messages(const FileDescriptor& fd, std::span<mmsghdr> messages) {
+    int sent = 0;
+    do {
+        sent = ::sendmmsg(fd.get(), messages.data(), static_cast<unsigned>(messages.size()), MSG_DONTWAIT);
+    } while (sent < 0 && errno == EINTR);
+    if (sent > 0) return {static_cast<std::size_t>(sent), SendResult::done};
+    if (errno == EAGAIN || errno == EWOULDBLOCK) return {0, SendResult::blocked};
+    if (errno == ENOBUFS || errno == ENOMEM) return {0, SendResult::starved};
+    return {};
 }
-
-}  // namespace
 
 SendBatch::SendBatch(std::size_t count, std::size_t skip, bool segmentation)
     : skip_(skip),
@@ -94,30 +103,24 @@ void SendBatch::finish(std::size_t place, const Train& train, const TxPacket& pa
     destinations_[place] = make_address(packet.dst_ipv4, destination_port(packet));
     if (skip_ == 0) return;
     const auto segment = static_cast<std::uint16_t>(train.packets > 1 ? train.length : 0);
-    put_control(header, control_[place], std::to_integer<std::uint8_t>(packet.head[1]), segment);
+    put_control(header, control_[place], AF_INET, std::to_integer<std::uint8_t>(packet.head[1]), segment);
 }
 
 SendResult SendBatch::flush(const FileDescriptor& fd, std::size_t count, std::size_t& taken,
                             std::uint64_t& errors) {
     for (std::size_t done = 0; done < count;) {
-        const int sent =
-            ::sendmmsg(fd.get(), messages_.data() + done, static_cast<unsigned>(count - done), MSG_DONTWAIT);
-        if (sent > 0) {
-            for (int i = 0; i < sent; ++i) taken += trains_[done++].packets;
-        } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-            return SendResult::blocked;
-        } else if (errno == ENOBUFS || errno == ENOMEM) {
-            return SendResult::starved;
-        } else if (errno != EINTR) {
-            if (trains_[done].packets > 1) {  // packet by packet from now on
-                segmentation_ = false;
-                return SendResult::done;
-            }
-            // No route, no such link, too long: the peer will be missed, and this says why.
-            ++errors;
-            ++taken;
-            ++done;
+        const Attempt now = send_messages(fd, std::span(messages_).subspan(done, count - done));
+        if (now.result != SendResult::done) return now.result;
+        for (std::size_t i = 0; i < now.sent; ++i) taken += trains_[done++].packets;
+        if (now.sent > 0) continue;
+        if (trains_[done].packets > 1) {  // packet by packet from now on
+            segmentation_ = false;
+            return SendResult::done;
         }
+        // No route, no such link, too long: the peer will be missed, and this says why.
+        ++errors;
+        ++taken;
+        ++done;
     }
     return SendResult::done;
 }

@@ -16,6 +16,19 @@
 
 namespace csaud::device {
 
+// A piece of a message: sendmmsg does not write through it, iovec only has no const form.
+iovec piece(const std::byte* data, std::size_t size);
+
+// The UDP destination port that the core wrote into the packet.
+std::uint16_t destination_port(const TxPacket& packet);
+
+// What one sendmmsg did: none sent and `done`: the kernel refuses the first message.
+struct Attempt {
+    std::size_t sent = 0;
+    SendResult result = SendResult::done;
+};
+Attempt send_messages(const FileDescriptor& fd, std::span<mmsghdr> messages);
+
 class SendBatch {
   public:
     // At most `count` packets a call. `skip` bytes at the front of each packet are left to the kernel, which

@@ -12,6 +12,15 @@
 #include <system_error>
 
 namespace csaud::device {
+namespace {
+
+int number_in(const cmsghdr* message) {
+    int number = 0;
+    std::memcpy(&number, CMSG_DATA(message), sizeof number);
+    return number;
+}
+
+}  // namespace
 
 void throw_errno(const std::string& what) {
     throw std::system_error(errno, std::generic_category(), what);
@@ -25,6 +34,14 @@ sockaddr_in make_address(std::uint32_t ipv4, std::uint16_t port) {
     return address;
 }
 
+sockaddr_in6 make_address(const in6_addr& ipv6, std::uint16_t port) {
+    sockaddr_in6 address{};
+    address.sin6_family = AF_INET6;
+    address.sin6_port = htons(port);
+    address.sin6_addr = ipv6;
+    return address;
+}
+
 std::string to_text(std::uint32_t ipv4) {
     std::array<char, INET_ADDRSTRLEN> text{};
     const in_addr address{htonl(ipv4)};
@@ -32,8 +49,14 @@ std::string to_text(std::uint32_t ipv4) {
     return text.data();
 }
 
-FileDescriptor open_socket(int type, int protocol, const std::string& what) {
-    FileDescriptor fd(::socket(AF_INET, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
+std::string to_text(const in6_addr& ipv6) {
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    inet_ntop(AF_INET6, &ipv6, text.data(), text.size());
+    return text.data();
+}
+
+FileDescriptor open_socket(int type, int protocol, const std::string& what, int family) {
+    FileDescriptor fd(::socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, protocol));
     if (!fd) throw_errno(what);
     return fd;
 }
@@ -57,13 +80,13 @@ void discard_queued(const FileDescriptor& fd) {
     }
 }
 
-void put_control(msghdr& header, ControlRoom& room, std::uint8_t tos, std::uint16_t segment) {
+void put_control(msghdr& header, ControlRoom& room, int family, std::uint8_t tos, std::uint16_t segment) {
     const int value = tos;
     header.msg_control = room.bytes.data();
     header.msg_controllen = CMSG_SPACE(sizeof value) + (segment == 0 ? 0 : CMSG_SPACE(sizeof segment));
     cmsghdr* message = CMSG_FIRSTHDR(&header);
-    message->cmsg_level = IPPROTO_IP;
-    message->cmsg_type = IP_TOS;
+    message->cmsg_level = family == AF_INET ? IPPROTO_IP : IPPROTO_IPV6;
+    message->cmsg_type = family == AF_INET ? IP_TOS : IPV6_TCLASS;
     message->cmsg_len = CMSG_LEN(sizeof value);
     std::memcpy(CMSG_DATA(message), &value, sizeof value);
     if (segment == 0) return;
@@ -78,14 +101,13 @@ Control get_control(msghdr& header) {
     Control control;
     for (cmsghdr* message = CMSG_FIRSTHDR(&header); message != nullptr;
          message = CMSG_NXTHDR(&header, message)) {
-        // The kernel reports it as one byte.
+        // The kernel reports IPv4's as one byte, the others as numbers.
         if (message->cmsg_level == IPPROTO_IP && message->cmsg_type == IP_TOS)
             control.tos = *CMSG_DATA(message);
-        if (message->cmsg_level == IPPROTO_UDP && message->cmsg_type == UDP_GRO) {
-            int segment = 0;
-            std::memcpy(&segment, CMSG_DATA(message), sizeof segment);
-            control.segment = static_cast<std::size_t>(std::max(segment, 0));
-        }
+        if (message->cmsg_level == IPPROTO_IPV6 && message->cmsg_type == IPV6_TCLASS)
+            control.tos = static_cast<std::uint8_t>(number_in(message));
+        if (message->cmsg_level == IPPROTO_UDP && message->cmsg_type == UDP_GRO)
+            control.segment = static_cast<std::size_t>(std::max(number_in(message), 0));
     }
     return control;
 }

@@ -18,15 +18,28 @@ namespace csaud::device {
 inline constexpr std::uint16_t kRocePort = 4791;
 inline constexpr std::uint16_t kLossPort = 49791;
 
+// Bytes that a socket which sends has room for: several batches; the kernel's own limit holds where it is lower.
+inline constexpr int kSendBuffer = 4 << 20;
+
 // Throws std::system_error for errno, with `what` in front of its text.
 [[noreturn]] void throw_errno(const std::string& what);
 
-// Addresses are in host byte order, as in the core.
+// IPv4 addresses are in host byte order, as in the core.
 sockaddr_in make_address(std::uint32_t ipv4, std::uint16_t port);
+sockaddr_in6 make_address(const in6_addr& ipv6, std::uint16_t port);
 std::string to_text(std::uint32_t ipv4);
+std::string to_text(const in6_addr& ipv6);
 
-// An IPv4 socket: non-blocking, closed on exec.
-FileDescriptor open_socket(int type, int protocol, const std::string& what);
+// Non-blocking, closed on exec.
+FileDescriptor open_socket(int type, int protocol, const std::string& what, int family = AF_INET);
+
+// `address`: of either family, as make_address takes it.
+template <typename Address>
+void bind_to(const FileDescriptor& fd, const Address& address, std::uint16_t port) {
+    const auto local = make_address(address, port);
+    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)
+        throw_errno("bind to " + to_text(address) + " port " + std::to_string(port));
+}
 
 void set_option(const FileDescriptor& fd, int level, int name, int value, const std::string& what);
 
@@ -42,8 +55,9 @@ struct alignas(cmsghdr) ControlRoom {
     std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes{};
 };
 
-// Asks the kernel to send the message with this TOS, cut into packets of `segment` bytes (0: not at all).
-void put_control(msghdr& header, ControlRoom& room, std::uint8_t tos, std::uint16_t segment);
+// Asks the kernel to send the message with this TOS (IPv6's traffic class), cut into packets of `segment` bytes
+// (0: not at all).
+void put_control(msghdr& header, ControlRoom& room, int family, std::uint8_t tos, std::uint16_t segment);
 
 struct Control {
     std::uint8_t tos = 0;     // 0: not told

@@ -14,7 +14,6 @@ namespace csaud::device {
 namespace {
 
 constexpr std::size_t kIpv4AndUdp = wire::kIpv4Bytes + wire::kUdpBytes;
-constexpr int kSendBuffer = 4 << 20;
 // Where no switch is in between, nothing comes to the LOSS port, and looking costs as much as at the other
 // one.
 constexpr unsigned kLossSeldom = 8;
@@ -34,9 +33,7 @@ FileDescriptor open_port(const DeviceConfig& config, std::uint16_t port) {
     }
     set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer, "set SO_SNDBUF");
     grow_receive_buffer(fd, config.receive_buffer);
-    const sockaddr_in local = make_address(config.ipv4, port);
-    if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)
-        throw_errno("bind to " + to_text(config.ipv4) + " port " + std::to_string(port));
+    bind_to(fd, config.ipv4, port);
     return fd;
 }
 

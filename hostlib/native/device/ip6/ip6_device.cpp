@@ -73,7 +73,7 @@ std::size_t Ip6Device::receive_from(Inlet& inlet) {
                                 .destination = own_,
                                 .source_port = ntohs(source.sin6_port),
                                 .destination_port = inlet.port,
-                                .tos = inlet.batch.traffic_class(i)};
+                                .tos = inlet.batch.tos(i)};
         if (inlet.port != 0) {
             write_ip_headers(slot.data(), headers);
         } else {

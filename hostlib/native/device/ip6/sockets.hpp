@@ -11,6 +11,8 @@
 
 #include "../device.hpp"
 #include "../file_descriptor.hpp"
+#include "../receive_batch.hpp"
+#include "../send_batch.hpp"
 #include "../sockets.hpp"
 #include "names.hpp"
 
@@ -23,8 +25,6 @@ struct Config {
     std::size_t batch = 32;                 // packets per system call
     int receive_buffer = 32 << 20;          // bytes, asked of the kernel
 };
-
-std::string to_text(const in6_addr& address);
 
 // Raw sockets for UDP packets from their UDP header on: one that takes those for queue pair `qpn` alone, and one
 // that sends and takes none. The kernel tells the sender, and would tell the receiver if that sent, too, of every
@@ -60,30 +60,6 @@ class SendBatch {
     std::vector<mmsghdr> messages_;
 };
 
-// Slots for one recvmmsg call, with `headroom` bytes in front of each for headers that the socket does not
-// deliver.
-class ReceiveBatch {
-  public:
-    ReceiveBatch(std::size_t count, std::size_t bytes, std::size_t headroom);
-
-    // Takes what waits in the socket, at most all slots; returns how many. 0: nothing waits.
-    std::size_t receive(const FileDescriptor& fd);
-
-    std::size_t capacity() const { return messages_.size(); }
-    // The headroom and the packet in slot `index`; shorter than length() where it was cut to fit.
-    std::span<std::byte> slot(std::size_t index);
-    std::size_t length(std::size_t index) const { return headroom_ + messages_[index].msg_len; }
-    const sockaddr_in6& source(std::size_t index) const { return sources_[index]; }
-    std::uint8_t traffic_class(std::size_t index);
-
-  private:
-    std::size_t headroom_;
-    std::size_t stride_;
-    std::vector<std::byte> storage_;
-    std::vector<iovec> pieces_;
-    std::vector<sockaddr_in6> sources_;
-    std::vector<ControlRoom> control_;
-    std::vector<mmsghdr> messages_;
-};
+using ReceiveBatch = BasicReceiveBatch<sockaddr_in6>;
 
 }  // namespace csaud::device::ip6
