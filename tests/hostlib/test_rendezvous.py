@@ -98,6 +98,23 @@ def test_epochs_wrap_and_ranks_keep_their_order():
     assert next_table(second, [0]).epoch == 2
 
 
+def test_a_machine_that_is_gone_without_a_word_is_found_gone(pool, open_host, monkeypatch):
+    """By the kernel, at either end: newcomers wait for hours, and try another member then."""
+    kept: list[bool] = []
+    receives = socket.socket.recv
+
+    def recv(self, *arguments):
+        kept.append(bool(self.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)))
+        return receives(self, *arguments)
+
+    host = open_host(2)
+    monkeypatch.setattr(socket.socket, "recv", recv, raising=False)
+    guest = pool.submit(join, host.port, 1, 2)
+    host.gather(card(0), 0, PATIENCE)
+    guest.result().close()
+    assert len(kept) >= 2 and all(kept)
+
+
 def test_missing_ranks_are_named_on_both_sides(pool, open_host):
     host = open_host(4)
     guest = pool.submit(join, host.port, 2, 4)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from csaud.membership.messages import BadMessage
 from csaud.network.addresses import split_port
 from csaud.network.channels import Channel, NotAuthenticated, open_channel
-from csaud.network.connections import begin_connecting
+from csaud.network.connections import begin_connecting, keep_alive
 from csaud.network.frames import MAX_FRAME, BadFrame, Message
 from csaud.network.job_secret import Credentials
 from csaud.network.strangers import Strangers
@@ -18,7 +18,6 @@ from csaud.network.strangers import Strangers
 log = logging.getLogger(__name__)
 
 _USER_TIMEOUT = 10_000  # ms that what was sent may stay unacknowledged
-_KEEPALIVE = (socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3)  # s, s, times
 _MOST_UNKNOWN = 256  # connections of which nothing has come
 _MOST_WAITING = 64 << 20  # bytes to one peer
 # Bytes of a frame of somebody who has not said which member it is: the longest that a member of a job of so many
@@ -181,10 +180,7 @@ class Links:
         link.sock.setblocking(False)
         link.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         link.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _USER_TIMEOUT)
-        # A newcomer whose machine is gone must not be taken for one that waits.
-        link.sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for option, number in _KEEPALIVE:
-            link.sock.setsockopt(socket.IPPROTO_TCP, option, number)
+        keep_alive(link.sock)  # a newcomer whose machine is gone must not be taken for one that waits
         self._selector.register(link.sock, events, link)
 
     def _read(self, link: Link) -> list[Message]:

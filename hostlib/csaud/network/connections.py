@@ -9,6 +9,7 @@ from csaud.network.addresses import family_of, with_port
 
 _FIRST_RETRY = 0.02  # s; rank 0 is often a moment later than the others
 _LAST_RETRY = 0.5  # s
+_KEEPALIVE = (socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3)  # s, s, times
 
 
 def listen(address: str, port: int, backlog: int, name: str = "MASTER_PORT") -> socket.socket:
@@ -41,6 +42,14 @@ def listen(address: str, port: int, backlog: int, name: str = "MASTER_PORT") -> 
     return sock
 
 
+def keep_alive(sock: socket.socket) -> None:
+    """Have a connection end, some ten seconds later, when the machine at its other end is gone without a word:
+    who waits for what comes next would never know."""
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, number in _KEEPALIVE:
+        sock.setsockopt(socket.IPPROTO_TCP, option, number)
+
+
 def connect(address: str, port: int, timeout: float) -> socket.socket:
     """A connection to rank 0, tried again until `timeout` seconds are over.
 
@@ -52,7 +61,9 @@ def connect(address: str, port: int, timeout: float) -> socket.socket:
     while True:
         try:
             left = max(0.05, deadline - time.monotonic())
-            return socket.create_connection((address, port), timeout=left)
+            sock = socket.create_connection((address, port), timeout=left)
+            keep_alive(sock)
+            return sock
         except OSError as error:
             # Refused or unreachable: rank 0 may not have started yet.
             if time.monotonic() + pause >= deadline:

@@ -13,7 +13,7 @@ from typing import Any
 from csaud.config.settings import differing
 from csaud.errors import ConfigError, RendezvousError
 from csaud.network.channels import Channel, NotAuthenticated, open_channel
-from csaud.network.connections import listen
+from csaud.network.connections import keep_alive, listen
 from csaud.network.delivery import deliver
 from csaud.network.descriptors import make_room
 from csaud.network.frames import BadFrame, Message, encode
@@ -158,6 +158,7 @@ class Host:
             return
         sock, name = came
         sock.settimeout(_PATIENCE)
+        keep_alive(sock)  # or its rank stays taken
         guest = _Guest(sock, name, open_channel(self._credentials, listening=True, limit=_CARD))
         self._selector.register(sock, selectors.EVENT_READ, guest)
         self._strangers.keep(guest)
