@@ -58,7 +58,7 @@ class _Guest:
 
 def meet(world: int, secret: bool = False) -> Meeting:
     """Let them meet once."""
-    make_room(world, "the benchmark")
+    make_room(world, 0, "the benchmark")
     argv = [sys.executable, "-m", "bench.scale_rendezvous", str(world), *(["secret"] if secret else [])]
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as host:
         assert host.stdout is not None

@@ -134,8 +134,9 @@ def _read(path: Path) -> Trained | None:
 
 @cache
 def definition() -> str:
-    """What makes a run what it is, beside its steps, learning rate and seed, in few letters: methods, model and
-    training as they are written, and the versions of what they are made with (the text is Python's manual)."""
+    """What makes a run what it is, beside its steps, learning rate and seed, in few letters: methods, model
+    and training as they are written, and the versions of what they are made with (the text is Python's
+    manual)."""
     known = sha256(f"{sys.version} {np.__version__} {torch.__version__}".encode())
     ours = [Path(__file__).with_name(f"scape_{part}.py") for part in ("model", "plan", "runs")]
     for path in [*ours, *sorted(Path(local.__file__).parent.glob("*.py"))]:

@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 _USER_TIMEOUT = 10_000  # ms that what was sent may stay unacknowledged
 _MOST_UNKNOWN = 256  # connections of which nothing has come
 _MOST_WAITING = 64 << 20  # bytes to one peer
-# Bytes of a frame of somebody who has not said which member it is: the longest that a member of a job of so many
-# may begin with is the table.
+# Bytes of a frame of somebody who has not said which member it is. The longest that a member begins with is
+# the table.
 _FIRST, _FIRST_PER_MEMBER = 1 << 20, 256
 
 

@@ -261,8 +261,8 @@ class Member:
 
     def _keep(self, envelope: Envelope) -> None:
         """For when this rank begins with what it is asked about: its answer then is as one to a message that
-        was long under way, and nobody has to ask again for it. Of members of this generation alone, also where
-        it asks about a later one: others are asked again."""
+        was long under way, and nobody has to ask again for it. Of members of this generation alone, also
+        where it asks about a later one: others ask again."""
         if isinstance(envelope.body, Prepare) and envelope.uid in self._ranks and envelope.uid != self.uid:
             self._early[envelope.uid] = envelope.generation, envelope.body
 

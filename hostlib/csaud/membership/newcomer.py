@@ -27,7 +27,7 @@ from csaud.rendezvous.table import Card, Table
 log = logging.getLogger(__name__)
 
 _EACH = 2.0  # s that one door is tried for before the next one
-_PAUSE = 0.1  # s before the next one; a door that ends whatever comes would be tried thousands of times a second
+_PAUSE = 0.1  # s before the next one: a door that shuts at once would be tried thousands of times a second
 
 
 class Newcomer:

@@ -43,8 +43,8 @@ def listen(address: str, port: int, backlog: int, name: str = "MASTER_PORT") -> 
 
 
 def keep_alive(sock: socket.socket) -> None:
-    """Have a connection end, some ten seconds later, when the machine at its other end is gone without a word:
-    who waits for what comes next would never know."""
+    """Have a connection end, some ten seconds later, when the machine at its other end is gone without a
+    word: who waits for what comes next would never know."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, number in _KEEPALIVE:
         sock.setsockopt(socket.IPPROTO_TCP, option, number)

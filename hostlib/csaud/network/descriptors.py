@@ -9,8 +9,8 @@ _OTHERS = 64  # opened later, by whomever
 
 
 def make_room(more: int, spare: int, what: str) -> None:
-    """Let this process have `more` files open than it has now, and `spare` besides where it may: its soft limit
-    is raised as far as that needs.
+    """Let this process have `more` files open than it has now, and `spare` besides where it may: its soft
+    limit is raised as far as that needs.
 
     It stays raised, since `what`, named in the message, may come again.
 

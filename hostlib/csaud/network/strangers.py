@@ -21,8 +21,8 @@ class Strangers(Generic[Connection]):
     """Accepts connections, and keeps those that are to say who they are, the oldest first.
 
     Who says nothing keeps nobody out: where there are more than `most`, or the process has no descriptor for
-    another one, the oldest goes. Where there is none to go, who came is turned away: else it would be there to be
-    accepted for ever, and the process busy with that.
+    another one, the oldest goes. Where there is none to go, who came is turned away: else it would be there
+    to be accepted for ever, and the process busy with that.
 
     Args:
         listener: accepted from, closed by its owner.

@@ -54,8 +54,8 @@ class Sparsity:
 class Local:
     """AdamS at every rank by its own gradients; under a mask, another one each step, the ranks' weights (and
     first moments) become their average. What is not averaged yet is not lost: it is in the weights of the
-    rank that computed it. What is averaged is rounded to `Sparsity.values` where it is sent, summed and divided,
-    and no rank keeps what that cuts off.
+    rank that computed it. What is averaged is rounded to `Sparsity.values` where it is sent, summed and
+    divided, and no rank keeps what that cuts off.
 
     Attributes:
         weights: this rank's. They are some way from the others', as far as is not averaged.

@@ -124,8 +124,8 @@ class Exchanging(Optimizer):
         """
         if joined := list(getattr(group, "joined", ())):
             raise ConfigError(
-                f"scape: regroup: {name_ranks(joined, group.size)} joined in this epoch and cannot go on with "
-                "the others: take the communicator of shrink(), or make the optimizer anew at all ranks"
+                f"scape: regroup: {name_ranks(joined, group.size)} joined in this epoch and cannot go on "
+                "with the others: take the communicator of shrink(), or make the optimizer anew at all ranks"
             )
         self._check_in_place()
         self._group, self._failed = group, None

@@ -18,7 +18,8 @@ namespace csaud::device {
 inline constexpr std::uint16_t kRocePort = 4791;
 inline constexpr std::uint16_t kLossPort = 49791;
 
-// Bytes that a socket which sends has room for: several batches; the kernel's own limit holds where it is lower.
+// Bytes that a socket which sends has room for: several batches; the kernel's own limit holds where it is
+// lower.
 inline constexpr int kSendBuffer = 4 << 20;
 
 // Throws std::system_error for errno, with `what` in front of its text.
@@ -55,8 +56,8 @@ struct alignas(cmsghdr) ControlRoom {
     std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes{};
 };
 
-// Asks the kernel to send the message with this TOS (IPv6's traffic class), cut into packets of `segment` bytes
-// (0: not at all).
+// Asks the kernel to send the message with this TOS (IPv6's traffic class), cut into packets of `segment`
+// bytes (0: not at all).
 void put_control(msghdr& header, ControlRoom& room, int family, std::uint8_t tos, std::uint16_t segment);
 
 struct Control {

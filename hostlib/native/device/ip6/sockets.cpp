@@ -26,8 +26,8 @@ void prepare_receiving(const FileDescriptor& fd, const Config& config) {
     grow_receive_buffer(fd, config.receive_buffer);
 }
 
-// What IPV6_RECVERR has queued: left there it would make the socket look ready, and the next calls fail. True:
-// there was something.
+// What IPV6_RECVERR has queued: left there it would make the socket look ready, and the next calls fail.
+// True: there was something.
 bool forget_reports(const FileDescriptor& fd) {
     std::array<std::byte, 64> report{};
     bool any = false;

@@ -26,9 +26,9 @@ struct Config {
     int receive_buffer = 32 << 20;          // bytes, asked of the kernel
 };
 
-// Raw sockets for UDP packets from their UDP header on: one that takes those for queue pair `qpn` alone, and one
-// that sends and takes none. The kernel tells the sender, and would tell the receiver if that sent, too, of every
-// ICMPv6 error about a UDP packet from this address, whosever it was.
+// Raw sockets for UDP packets from their UDP header on: one takes those for queue pair `qpn` alone, the other
+// one sends, and takes none. Who sends is told (IPV6_RECVERR) of every ICMPv6 error about a UDP packet from
+// this address, whosever it was; were it the same socket, receiving would fail by that.
 FileDescriptor open_raw_receiver(const Config& config);
 FileDescriptor open_raw_sender(const Config& config);
 
