@@ -7,7 +7,7 @@ from random import Random
 from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.links.damping import DampingSettings
 from csaud_controller.links.health import LinkHealth
-from csaud_controller.links.host_ports import MISSES, HostPorts, who_has
+from csaud_controller.links.host_ports import ANSWERS, MISSES, QUIET, HostPorts, who_has
 from csaud_controller.links.monitor import Change
 from csaud_controller.paths.live import LiveView
 from scapy.layers.l2 import ARP, Ether
@@ -19,24 +19,42 @@ S = 1_000_000_000
 
 @dataclass
 class Hosts:
-    """All hosts of a fabric, which answer; those whose links are cut do not."""
+    """All hosts of a fabric, which have sent something when they were started, and answer; those whose links
+    are cut do not, nor do those that `ignore` requests."""
 
     ports: HostPorts = field(default_factory=lambda: HostPorts(FABRIC))
     cut: set[End] = field(default_factory=set)
-    came: Counter[End] = field(default_factory=Counter)
+    ignore: set[End] = field(default_factory=set)
+    came: Counter[End] = field(default_factory=lambda: Counter({at: 3 for at, _ in FABRIC.nics()}))
     asked: Counter[End] = field(default_factory=Counter)
 
-    def round(self, ready: tuple[str, ...] = ("l1", "l2")) -> list[Change]:
-        """Switches are read, then hosts answer."""
-        orders, found = self.ports.round(ready), list[Change]()
-        for name, ports in orders.readings.items():
-            for port in ports:
-                found += self.ports.counted(End(name, port), self.came[End(name, port)])
-        for shots in orders.shots.values():
-            for shot in shots:
-                self.asked[shot.out_of] += 1
-                self.came[shot.out_of] += shot.out_of not in self.cut
-        return found
+    def round(self, ready: tuple[str, ...] = ("l1", "l2"), closed: tuple[End, ...] = ()) -> list[Change]:
+        """Switches are read, and hosts that are asked then answer."""
+        changes: list[Change] = []
+        for name, ports in self.ports.round(ready, closed).items():
+            for at in (End(name, port) for port in ports):
+                found = self.ports.counted(at, self.came[at])
+                changes += found.changes
+                if found.request is not None:
+                    assert found.request == (at, who_has(FABRIC.nic_at(*at).ip))
+                    self.asked[at] += 1
+                    self.came[at] += at not in self.cut | self.ignore
+        return changes
+
+    def rounds(self, number: int) -> list[Change]:
+        return [change for _ in range(number) for change in self.round()]
+
+    def up(self, at: End) -> bool | None:
+        up: bool | None = self.ports.state()[at]["up"]
+        return up
+
+
+PAUSE = QUIET + 1
+"""Rounds from one request to the next, where a host does nothing but answer."""
+KNOWN = 1 + PAUSE * ANSWERS
+"""Rounds until a host is known to answer."""
+GONE = QUIET + MISSES
+"""Rounds from that in which a host was last heard to that in which it is told of."""
 
 
 def test_a_host_is_asked_for_its_address_by_nobody() -> None:
@@ -48,65 +66,146 @@ def test_a_host_is_asked_for_its_address_by_nobody() -> None:
 
 def test_a_host_that_is_silent_is_told_of_when_it_goes_and_when_it_comes_back() -> None:
     hosts = Hosts()
-    assert [hosts.round() for _ in range(5)] == [[]] * 5, "that hosts are there is no event"
-    assert hosts.ports.state()[AT] is True
+    assert hosts.rounds(KNOWN) == [], "that hosts are there is no event"
+    assert hosts.up(AT) is True
     hosts.cut.add(AT)
-    told = [hosts.round() for _ in range(MISSES + 4)]
-    (down,) = [change for changes in told for change in changes]
+    assert hosts.rounds(GONE - 1) == []
+    (down,) = hosts.round()
     assert (down.what, down.up, down.link) == ("l1-h1", False, AT)
     assert down.why == f"{MISSES} requests, and nothing comes from the host"
     assert hosts.ports.down == {AT}
     hosts.cut.clear()
-    (up,) = [change for _ in range(3) for change in hosts.round()]
+    hosts.came[AT] += 1
+    (up,) = hosts.rounds(3)
     assert (up.what, up.up) == ("l1-h1", True)
+
+
+def test_a_host_that_is_off_or_boots_is_not_asked_before_it_has_been_heard() -> None:
+    """RFC 5227, 2.1.1: somebody else's request from 0.0.0.0 would be a conflict to a host that probes."""
+    hosts = Hosts()
+    hosts.came[AT] = 0
+    hosts.rounds(50)
+    assert hosts.asked[AT] == 0 and hosts.up(AT) is None
+    hosts.came[AT] += 1
+    hosts.rounds(KNOWN + 1)
+    assert hosts.asked[AT] == ANSWERS
+    hosts.cut.add(AT)
+    (_,) = hosts.rounds(100)
+    assert hosts.asked[AT] == ANSWERS + MISSES, "and not again while it is away"
+    hosts.ports.switch_lost("l1")
+    hosts.rounds(20)
+    assert hosts.asked[AT] == ANSWERS + MISSES, "nor because its switch had no session"
+
+
+def test_a_host_that_probes_for_its_address_is_not_asked_meanwhile() -> None:
+    """Three packets two seconds apart, and two seconds to its claim, which is a packet, too (RFC 5227, 1.1):
+    whenever the readings are between them."""
+    for offset in (0.0, 0.01, 0.5, 0.99):
+        hosts = Hosts()
+        hosts.rounds(2)
+        hosts.came[AT] += 1  # as it asks for an address
+        sent = [2.0 * number for number in range(4)]
+        for second in range(7):
+            hosts.came[AT] += sum(second - 1 <= at - offset < second for at in sent)
+            hosts.round()
+            assert hosts.asked[AT] == 0, (offset, second)
 
 
 def test_hosts_that_send_anyhow_are_not_asked() -> None:
     hosts = Hosts()
-    for _ in range(10):
+    for _ in range(4 * PAUSE):
         hosts.came[AT] += 1000
         assert hosts.round() == []
-    assert hosts.asked[AT] == 1
-    assert hosts.asked[End("l1", 4)] == 5, "every other round: its answer is what comes in"
+    assert hosts.asked[AT] == 0
+    assert hosts.asked[End("l1", 4)] == 4, "once a pause: then its answer comes in"
+    assert hosts.ports.state()[End("l1", 4)] == {"up": True, "answered": 3}
+
+
+def test_a_host_that_answers_no_requests_is_not_told_of() -> None:
+    """It sends something now and then, now and then just after it was asked."""
+    hosts = Hosts(ignore={AT})
+    for pause in (QUIET + 1, QUIET + 2, QUIET + 1, GONE + 5, QUIET + 1, QUIET + 1, GONE + 5):
+        hosts.came[AT] += 1
+        assert hosts.rounds(pause) == []
+    assert hosts.up(AT) is None, "nobody knows"
+    hosts.came[AT] += 1
+    assert hosts.round() == []
+    assert hosts.up(AT) is True
+
+
+def test_one_answer_that_is_lost_is_no_harm() -> None:
+    hosts = Hosts()
+    hosts.rounds(KNOWN)
+    for _ in range(10):
+        hosts.ignore.add(AT)
+        while hosts.asked[AT] == hosts.ports.state()[AT]["answered"]:
+            assert hosts.round() == []
+        hosts.ignore.clear()
+        assert hosts.rounds(PAUSE) == []
+        hosts.asked[AT] = hosts.ports.state()[AT]["answered"]
+    hosts.cut.add(AT)
+    (down,) = hosts.rounds(2 * GONE)
+    assert not down.up
 
 
 def test_nothing_is_told_of_hosts_that_were_never_heard_or_whose_switch_is_away() -> None:
     hosts = Hosts(cut={AT})
-    assert [hosts.round() for _ in range(20)] == [[]] * 20
-    assert hosts.ports.state()[AT] is None
+    hosts.came[AT] = 0
+    assert hosts.rounds(20) == []
+    assert hosts.up(AT) is None
     other = End("l2", 3)
     hosts.cut.add(other)
     for _ in range(20):
         hosts.ports.switch_lost("l2")
         assert hosts.round(("l1",)) == []
+    assert hosts.up(other) is True
     hosts.came.clear()  # and l2 was restarted: it counts from 0
+    asked = hosts.asked[other]
+    assert hosts.rounds(20) == []
+    assert (hosts.up(other), hosts.asked[other]) == (None, asked), "so may the host have been"
     hosts.cut.clear()
-    assert [hosts.round() for _ in range(5)] == [[]] * 5
-    assert hosts.ports.state()[other] is True
+    hosts.came[other] += 1
+    assert hosts.rounds(5) == []
+    assert hosts.up(other) is True
+
+
+def test_a_pause_in_the_session_is_no_miss() -> None:
+    """Nor is a time in which the host was drained."""
+    hosts = Hosts()
+    hosts.rounds(KNOWN)
+    hosts.cut.add(AT)
+    for away in range(20):
+        assert hosts.rounds(GONE - 1) == []
+        if away % 2:
+            hosts.ports.switch_lost("l1")
+        else:
+            assert hosts.round(closed=(AT,)) == []
+        hosts.came[AT] += 1
 
 
 def test_what_is_known_of_a_host_stays_when_the_fabric_changes() -> None:
     hosts = Hosts()
-    for _ in range(3):
-        hosts.round()
+    hosts.rounds(PAUSE + 2)
     grown = hosts.ports.rewired(leaf_spine(3, 2))
-    assert grown.state()[AT] is True
-    assert grown.state()[End("l3", 3)] is None
+    assert grown.state()[AT] == {"up": True, "answered": 1}
+    assert grown.state()[End("l3", 3)] == {"up": None, "answered": 0}
 
 
 def test_a_host_whose_link_fails_a_hundred_times_in_ten_seconds_is_told_of_three_times() -> None:
-    """Rounds of 10 ms, so that every failure is seen; other hosts send at random."""
+    """Rounds of 4 ms, so that every failure is seen; other hosts send at random."""
     draw, hosts, health = Random(7), Hosts(), LinkHealth(FABRIC)
     health.damping.settings = DampingSettings()
     told: list[Change] = []
     failures, now = 0, 0
-    for _ in range(4):
-        hosts.round()
-    for tick in range(1000 + 3_000):
-        now += S // 100
-        if tick < 1000 and tick % 5 == 0:
-            hosts.cut ^= {AT}
-        if tick >= 1000:
+    hosts.rounds(KNOWN)
+    for tick in range(2500 + 3_000):
+        now += S // 250
+        if tick < 2500 and tick % 25 == 0:
+            hosts.cut.add(AT)
+        if tick < 2500 and tick % 25 == GONE + 4:
+            hosts.cut.clear()
+            hosts.came[AT] += 1
+        if tick >= 2500:
             now += S // 10
         for at in (End("l1", 4), End("l2", 3)):
             hosts.came[at] += draw.randrange(100)

@@ -180,7 +180,7 @@ def _render(
         )
     for link in hosts:
         if all_hosts or link["up"] is False or link["failures"]:
-            state = {True: "up", False: "[red]silent[/red]", None: "never heard"}[link["up"]]
+            state = {True: "up", False: "[red]silent[/red]", None: "not known"}[link["up"]]
             failed = str(link["failures"]) if link["failures"] else ""
             penalty = f"{link['penalty']:,.0f}" if link["penalty"] >= 1 else ""
             why = f"flaps: told of again in {link['reused_in_s']:.0f} s" if link["damped"] else ""

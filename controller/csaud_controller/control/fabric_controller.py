@@ -402,7 +402,7 @@ class FabricController:
     def _on_counted(self, at: End, packets: int) -> None:
         if at.port in self.fabric.peers.get(at.node, ()):  # else it has left the fabric
             self._changed(self._monitor.counted(at, packets))
-            self.hosts.counted(at, packets)
+            self.hosts.counted(at, packets, self.tasks[at.node])
 
     def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
         LOG.warning("alarm: %s", self.alarms.add(name, self._wanted.of[name].target.alarm(digest)))

@@ -43,16 +43,17 @@ class HostWatch:
         self._say(self._health.settle(LiveView(self._ports.down), time.monotonic_ns()))
         for name, shots in self._to_hosts.items():
             tasks[name].send_shots(shots)
-        orders = self._ports.round({name for name, task in tasks.items() if task.status.primary}, closed)
-        for name, shots in orders.shots.items():
-            tasks[name].send_shots(shots)
-        for name, ports in orders.readings.items():
+        ready = {name for name, task in tasks.items() if task.status.primary}
+        for name, ports in self._ports.round(ready, closed).items():
             tasks[name].count_packets(ports)
 
-    def counted(self, at: End, packets: int) -> None:
-        """So many packets have come in at a port."""
+    def counted(self, at: End, packets: int, task: SwitchTask) -> None:
+        """So many packets have come in at a port of this task's switch."""
         if at in self._ports:
-            self.found(self._ports.counted(at, packets))
+            found = self._ports.counted(at, packets)
+            if found.request is not None:
+                task.send_shots([found.request])
+            self.found(found.changes)
 
     def found(self, changes: list[Change]) -> None:
         """Links to hosts have gone or come back."""
@@ -63,16 +64,17 @@ class HostWatch:
         self._ports.switch_lost(name)
 
     def links(self) -> list[dict[str, Any]]:
-        """All of them, as JSON values; `up` is None where nothing was ever heard of the host."""
+        """All of them, as JSON values; `up` is None where it is not known whether the host is there;
+        `answered`: so many requests, whose answers switches count as `no_route`."""
         now = time.monotonic_ns()
         return [
             {
                 "host": self._fabric.peers[at.node][at.port].node,
                 "at": str(at),
-                "up": up,
+                **state,
                 **self._health.describe(self._fabric.edge_at[at], now, at),
             }
-            for at, up in self._ports.state().items()
+            for at, state in self._ports.state().items()
         ]
 
     def _say(self, changes: list[Change]) -> None:

@@ -69,10 +69,16 @@ class _Fabric(Collector):
         host = GaugeMetricFamily(
             "csaud_host_link_up", "Whether a host that was heard is heard", labels=["host", "at"]
         )
+        answers = CounterMetricFamily(
+            "csaud_host_answers",
+            "Requests that a host answered; its switch counts the answers as no_route",
+            labels=["host", "at"],
+        )
         for each in status.get("hosts", ()):
             if each["up"] is not None:
                 host.add_metric([each["host"], each["at"]], each["up"])
-        yield from (link, used, host)
+            answers.add_metric([each["host"], each["at"]], each.get("answered", 0))
+        yield from (link, used, host, answers)
         alarms = CounterMetricFamily(
             "csaud_alarms", "Alarms of queues that were nearly full", labels=["port"]
         )
