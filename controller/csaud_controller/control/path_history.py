@@ -4,9 +4,11 @@ one order of time."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 
+from csaud_controller.desired.history import KEPT
 from csaud_controller.inventory import Edge, Fabric
 from csaud_controller.policy.drains import edges_of
 
@@ -27,31 +29,36 @@ def path_history(
     revisions: Iterable[Mapping[str, Any]],
     events: Iterable[Mapping[str, Any]],
     about: str | None = None,
+    limit: int = KEPT,
 ) -> list[dict[str, Any]]:
-    """Newest first, as JSON values: `time`, `what`, `why` or `who`; `bad`: something went. `about` a link, a
-    switch or a host: what concerns it, and what concerns all. FieldError: the fabric has no such thing."""
+    """Newest first, at most `limit`, as JSON values: `time`, `what`, `why` or `who`; `bad`: something went.
+    `about` a link, a switch or a host: what concerns it, and what concerns all. FieldError: the fabric has no
+    such thing. Of `revisions`, newest first, no more are looked at than it takes."""
     names = None if about is None else _names(fabric, about)
+    concerns = _anything if names is None else _concerning(fabric, names)
     found = [
         {"time": event["time"], "what": f"{event['what']} {'up' if event['up'] else 'down'}",
          "why": event["why"], "who": "", "bad": not event["up"]}
         for event in events
         if names is None or event["what"] in names
     ]  # fmt: skip
+    found += islice(_asked_for(revisions, concerns), limit)
+    return sorted(found, key=lambda row: -row["time"])[:limit]
+
+
+def _asked_for(
+    revisions: Iterable[Mapping[str, Any]], concerns: Callable[[str], bool]
+) -> Iterator[dict[str, Any]]:
     for each in revisions:
-        what = [text for text in each["what"] if text.startswith(_OF_PATHS)]
-        if names is not None:
-            what = [text for text in what if _concerns(fabric, text, names)]
+        what = [text for text in each["what"] if text.startswith(_OF_PATHS) and concerns(text)]
         if what:
-            found.append(
-                {
-                    "time": each["time"],
-                    "what": "; ".join(what),
-                    "why": each["note"],
-                    "who": each["who"],
-                    "bad": False,
-                }
-            )
-    return sorted(found, key=lambda row: -row["time"])
+            yield {
+                "time": each["time"],
+                "what": "; ".join(what),
+                "why": each["note"],
+                "who": each["who"],
+                "bad": False,
+            }
 
 
 def _names(fabric: Fabric, about: str) -> set[str]:
@@ -64,10 +71,18 @@ def _names_of(edge: Edge) -> Iterable[str]:
     yield from (f"{edge.a}-{edge.b}", f"{edge.b}-{edge.a}", edge.a, edge.b, *map(str, edge.ends))
 
 
-def _concerns(fabric: Fabric, text: str, names: set[str]) -> bool:
-    """One that names nothing of the fabric concerns all of it."""
-    key = text.partition(": ")[0]
-    words = {word for part in _WORD.findall(key) for word in (part, *part.split("."))}
+def _anything(_text: str) -> bool:
+    return True
+
+
+def _concerning(fabric: Fabric, names: set[str]) -> Callable[[str], bool]:
+    """Whether a change concerns these names. One that names nothing of the fabric concerns all of it."""
     known = {*fabric.switches, *fabric.hosts}
-    is_of_one = key.startswith("drain ") or bool(words & known)
-    return not is_of_one or bool(words & names)
+
+    def concerns(text: str) -> bool:
+        key = text.partition(": ")[0]
+        words = {word for part in _WORD.findall(key) for word in (part, *part.split("."))}
+        is_of_one = key.startswith("drain ") or not words.isdisjoint(known)
+        return not is_of_one or not words.isdisjoint(names)
+
+    return concerns
