@@ -212,3 +212,18 @@ runpy.run_module("csaud_controller", run_name="__main__")
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=False
     )
     assert (done.returncode, done.stderr, done.stdout) == (-signal.SIGINT, "", "")
+
+
+def test_who_ignores_interrupts_starts_a_controller_that_does() -> None:
+    """As a script's shell does that starts it in the background: Ctrl-C is for the script."""
+    program = """
+import runpy, signal, sys
+
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+sys.argv[1:] = ["--help"]
+try:
+    runpy.run_module("csaud_controller", run_name="__main__")
+finally:
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+"""
+    subprocess.run([sys.executable, "-c", program], stdout=subprocess.DEVNULL, timeout=PATIENCE_S, check=True)
