@@ -1,6 +1,7 @@
 """What links decide is kept while they come and go; whatever happens, it is what follows from nothing."""
 
 from random import Random
+from typing import Any
 
 import pytest
 from csaud_controller.desired.states import DesiredStates, desired_states
@@ -158,3 +159,21 @@ def test_layers_are_one_mapping() -> None:
     assert one != Layered(lasting, {"c": 4})
     with pytest.raises(ValueError, match="given twice: 1 and 5"):
         Layered(lasting, {"a": 5})
+
+
+def test_a_drained_host_concerns_its_switch_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric, intent, anew = fat_tree(4), Intent(), list[str]()
+    make = DesiredStates._anew
+
+    def noted(self: DesiredStates, intent: Intent, name: str, *more: Any) -> Any:
+        anew.append(name)
+        return make(self, intent, name, *more)
+
+    monkeypatch.setattr(DesiredStates, "_anew", noted)
+    made = DesiredStates(fabric)
+    before = made.of(intent)
+    anew.clear()
+    at = fabric.attachment("h1")
+    after = made.of(intent, LiveView(closed=frozenset({at})))
+    assert anew == [at.node]
+    assert {name for name in after if after[name] is not before[name]} == {at.node}

@@ -120,7 +120,7 @@ class DesiredStates:
         self, intent: Intent, name: str, destinations: Collection[str], examined: _Examined
     ) -> TableState:
         """`destinations`: those whose group may be another one than before."""
-        closed, before = self._routing.live.closed, self._made.get(name)
+        closed, before = self._closed_at(name), self._made.get(name)
         if before is None or name in self._unsure or (before.closed, before.examined) != (closed, examined):
             made = self._anew(intent, name, examined)
             if before is not None and made.state == before.state:
@@ -147,7 +147,7 @@ class DesiredStates:
         return state
 
     def _anew(self, intent: Intent, name: str, examined: _Examined) -> _Made:
-        closed, second_choice = self._routing.live.closed, intent.policy.spraying.uses("least-queue")
+        closed, second_choice = self._closed_at(name), intent.policy.spraying.uses("least-queue")
         paths = dict(self._path(intent, name, each) for each in self._routing.ports if each != name)
         lead = {port for port in self._fabric.host_ports(name) if End(name, port) not in closed}
         lead |= {end.port for end, out in examined if out}
@@ -158,6 +158,10 @@ class DesiredStates:
         entries |= {each.key: each for each in (_examining(self._fabric, *one) for one in examined)}
         state = self._with_lasting(name, entries, groups)
         return _Made(paths, closed, examined, entries, state)
+
+    def _closed_at(self, name: str) -> frozenset[End]:
+        """Ends at this switch: what others are closed for it is the routing's matter."""
+        return frozenset(end for end in self._routing.live.closed if end.node == name)
 
     def _with_lasting(
         self, name: str, entries: Mapping[EntryKey, Entry], groups: Mapping[SelectorKey, Group]
@@ -207,6 +211,7 @@ class _Made(NamedTuple):
     paths: dict[int, _Path]
     """By group."""
     closed: frozenset[End]
+    """At this switch."""
     examined: _Examined
     moving: dict[EntryKey, Entry]
     """Entries that depend on links."""
