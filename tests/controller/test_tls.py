@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from csaud_controller.inventory import ClientTls, Fabric, ServerTls, leaf_spine
 from csaud_controller.run.directory import RunDir
+from csaud_controller.switches.backoff import Backoff
 from csaud_controller.switches.counters import read_counters
 from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.switches.primacy import Primacy
@@ -164,3 +165,31 @@ def test_a_certificate_without_its_key_leaves_switches_with_the_old_ones(pki: Pa
                 assert list(await asyncio.to_thread(read_counters, fabric)) == ["l1"]
 
     asyncio.run(main())
+
+
+def test_a_certificate_that_is_missing_for_a_moment_is_one_line_and_a_short_pause(
+    pki: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As if the switch could not be reached, and no longer: its session is opened once the file is there."""
+    file, pauses = tmp_path / "ca.pem", list[float]()
+    shutil.copy(pki / "ca.pem", file)
+
+    def pause(self: Backoff, _lasted_s: float) -> float:
+        pauses.append(self.first_s)
+        if len(pauses) == 3:
+            shutil.copy(pki / "ca.pem", file)
+        return 0.0
+
+    async def main() -> None:
+        with run_directory(leaf_spine(1, 0, 1)) as run:
+            fabric = inventory(run, pki, cacert=file)
+            async with switches(run), controller(run, fabric=fabric) as made:
+                file.unlink()
+                await programmed(made)
+
+    monkeypatch.setattr(Backoff, "pause", pause)
+    asyncio.run(main())
+    assert pauses == [0.2] * 3
+    (said,) = [record for record in caplog.records if "ca.pem" in record.getMessage()]
+    assert said.getMessage() == f"l1: tls_client.cacert: {file}: No such file or directory"
+    assert said.exc_info is None

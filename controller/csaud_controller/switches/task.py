@@ -23,6 +23,7 @@ from csaud_controller.switches import arbitration
 from csaud_controller.switches.arrivals import packets_in
 from csaud_controller.switches.backoff import Backoff
 from csaud_controller.switches.codec import Codec
+from csaud_controller.switches.errors import TlsError
 from csaud_controller.switches.failures import heard_by
 from csaud_controller.switches.reading import Reader
 from csaud_controller.switches.reconcile import Step, plan
@@ -94,7 +95,8 @@ class SwitchTask:
     """Keeps one switch's session and tables; `run` never returns by itself.
 
     `audit_s`: how often tables are read back though nothing is known to have changed. A session that ends is
-    opened again after a pause: 0.2 to 2 s where the switch cannot be reached, 1 to 60 s after other errors.
+    opened again after a pause: 0.2 to 2 s where the switch cannot be reached or a certificate cannot be read,
+    1 to 60 s after other errors.
     `credentials` are asked for at each session: certificates may have been replaced since the last one.
     """
 
@@ -165,7 +167,8 @@ class SwitchTask:
                 await self._session()
             except (fy.P4ClientError, TimeoutError, OSError, RuntimeError) as error:
                 self._fail(_reason(error))
-                if isinstance(error, TimeoutError | OSError) or _is_unreachable(error):
+                # a certificate that is missing may be about to be replaced
+                if isinstance(error, TimeoutError | OSError | TlsError) or _is_unreachable(error):
                     backoff = self._unreachable
             except Exception as error:
                 # finsy raises anything at a peer that breaks the protocol; other switches must not suffer
