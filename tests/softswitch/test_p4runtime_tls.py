@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import finsy as fy
 import grpc
 import pytest
 from csaud_softswitch.p4runtime.proto import p4r, p4r_grpc
+from csaud_softswitch.p4runtime.tls import ServerTls, TlsError
 
 from tests.softswitch.certificates import Certificates, make
 from tests.softswitch.p4runtime_support import CONFIG, DEVICE_ID, PROGRAM
@@ -137,3 +140,51 @@ def test_what_is_wrong_with_certificates_is_said_before_anything_starts(
     path = fabric_file(tmp_path, tls={"cert": "a", "key": "b", "client_auth": "yes"})
     assert "tls.client_auth: expected true or false" in fails("--fabric", path, "--run-dir", tmp_path)
     assert "keys `tls`" in fails("--fabric", path, "--run-dir", tmp_path, ssl)
+
+
+def test_certificates_that_are_replaced_while_they_are_checked_are_not_mixed(
+    pki: Certificates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the reading of the key and that of the certificate another pair takes their places: at a
+    handshake, so that what was there before is used, and at the start."""
+    cert, key = tmp_path / "own.pem", tmp_path / "own.key"
+    shutil.copy(pki.cert, cert)
+    shutil.copy(pki.key, key)
+    tls, installed = ServerTls(cert, key), list[tuple[bytes, bytes]]()
+    newest: list[Callable[[], object]] = []
+
+    def configuration(pairs: list[tuple[bytes, bytes]], root_certificates: bytes | None) -> object:
+        installed.extend(pairs)
+        return object()
+
+    def dynamic(_first: object, fetch: Callable[[], object], **_: object) -> object:
+        newest.append(fetch)
+        return object()
+
+    monkeypatch.setattr(grpc, "ssl_server_certificate_configuration", configuration)
+    monkeypatch.setattr(grpc, "dynamic_ssl_server_credentials", dynamic)
+    tls.credentials()
+    old = (pki.key.read_bytes(), pki.cert.read_bytes())
+    assert installed == [old] and newest[0]() is None
+
+    def replaced_meanwhile() -> None:
+        read = Path.read_bytes
+
+        def read_bytes(path: Path) -> bytes:
+            content = read(path)
+            if path == key:
+                shutil.copy(pki.client_cert, cert)
+                shutil.copy(pki.client_key, key)
+            return content
+
+        monkeypatch.setattr(Path, "read_bytes", read_bytes)
+
+    with monkeypatch.context():
+        replaced_meanwhile()
+        assert newest[0]() is None and installed == [old], "the old key beside the new certificate"
+        assert newest[0]() is not None
+        assert installed == [old, (pki.client_key.read_bytes(), pki.client_cert.read_bytes())]
+        shutil.copy(pki.cert, cert)
+        shutil.copy(pki.key, key)
+        with pytest.raises(TlsError, match=r"own\.pem, .*own\.key: not a certificate and its key"):
+            tls.credentials()

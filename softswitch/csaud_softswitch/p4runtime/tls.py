@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import ssl
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,9 +37,9 @@ class ServerTls:
         """
         if self.client_auth and self.cacert is None:
             raise TlsError("TLS with client certificates needs the CA certificate that they are checked with")
-        check_files(self.cert, self.key, self.cacert)
         untyped: Any = grpc  # grpcio ships without annotations
         held = self._contents()
+        self._check(held)
 
         def configuration(contents: _Contents) -> Any:
             key, cert, cacert = contents
@@ -45,9 +47,9 @@ class ServerTls:
 
         def newest() -> Any:
             nonlocal held
-            with contextlib.suppress(OSError, TlsError):
+            with contextlib.suppress(TlsError):
                 if (found := self._contents()) != held:
-                    check_files(self.cert, self.key, self.cacert)
+                    self._check(found)
                     held = found
                     return configuration(found)
             return None
@@ -58,11 +60,14 @@ class ServerTls:
         return made
 
     def _contents(self) -> _Contents:
-        return (
-            self.key.read_bytes(),
-            self.cert.read_bytes(),
-            None if self.cacert is None else self.cacert.read_bytes(),
-        )
+        return _read(self.key), _read(self.cert), None if self.cacert is None else _read(self.cacert)
+
+    def _check(self, contents: _Contents) -> None:
+        """What was read, not what the files hold by now."""
+        key, cert, cacert = contents
+        _check_pair((self.cert, cert), (self.key, key))
+        if self.cacert is not None and cacert is not None:
+            _check_authorities(self.cacert, cacert)
 
 
 @dataclass(frozen=True)
@@ -80,28 +85,50 @@ class ClientTls:
         """TlsError when a file is missing or does not fit the others."""
         if (self.cert is None) != (self.key is None):
             raise TlsError("a client's certificate and its key go together: one of them is missing")
-        check_files(self.cert, self.key, self.cacert)
+        if self.cert is not None and self.key is not None:
+            _check_pair((self.cert, _read(self.cert)), (self.key, _read(self.key)))
+        if self.cacert is not None:
+            _check_authorities(self.cacert, _read(self.cacert))
 
 
-def check_files(cert: Path | None, key: Path | None, cacert: Path | None) -> None:
-    """gRPC itself says of a bad file no more than that the handshake failed."""
-    for path in (cert, key, cacert):
-        try:
-            if path is not None:
-                path.read_bytes()
-        except OSError as error:
-            raise TlsError(f"{path}: {error.strerror}") from error
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TlsError(f"{path}: {error.strerror}") from error
+
+
+# gRPC itself says of a bad file no more than that the handshake failed.
+
+
+def _check_pair(cert: tuple[Path, bytes], key: tuple[Path, bytes]) -> None:
+    """Files and what was read from them."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    if cert is not None and key is not None:
-        try:
-            context.load_cert_chain(cert, key, password=_no_password)
-        except (ssl.SSLError, ValueError) as error:
-            raise TlsError(f"{cert}, {key}: not a certificate and its key in PEM format: {error}") from error
-    if cacert is not None:
-        try:
-            context.load_verify_locations(cacert)
-        except ssl.SSLError as error:
-            raise TlsError(f"{cacert}: not a certificate in PEM format: {error}") from error
+    try:
+        with _as_file(cert[1]) as cert_file, _as_file(key[1]) as key_file:
+            context.load_cert_chain(cert_file, key_file, password=_no_password)
+    except (ssl.SSLError, ValueError) as error:
+        raise TlsError(
+            f"{cert[0]}, {key[0]}: not a certificate and its key in PEM format: {error}"
+        ) from error
+
+
+def _check_authorities(path: Path, content: bytes) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        with _as_file(content) as file:
+            context.load_verify_locations(file)
+    except ssl.SSLError as error:
+        raise TlsError(f"{path}: not a certificate in PEM format: {error}") from error
+
+
+@contextlib.contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """The ssl module takes files alone; this one is on no disk, where a key should not be once more."""
+    descriptor = os.memfd_create("csaud-tls", os.MFD_CLOEXEC)
+    with os.fdopen(descriptor, "wb", buffering=0) as file:
+        file.write(content)
+        yield f"/proc/self/fd/{descriptor}"
 
 
 def _no_password() -> str:
