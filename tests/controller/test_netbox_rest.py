@@ -134,6 +134,31 @@ def test_a_query_chooses_cables_and_a_new_token_is_a_bearers(tmp_path: Path) -> 
     assert {*json.loads(result.stdout)["fabric"]["hosts"]} == {"gpu3", "gpu4"}
 
 
+def test_a_proxy_may_take_a_part_of_its_path_away(token: Path) -> None:
+    """What NetBox then takes for its path leads nowhere."""
+
+    class Behind(NetBox):
+        def answer(self, target: str, headers: Any) -> tuple[int, dict[str, Any]]:
+            if not target.startswith("/netbox/"):
+                return 404, {"detail": "Not found."}
+            return super().answer(target.removeprefix("/netbox"), headers)
+
+    netbox = Behind([cable(number) for number in range(3, 15)])
+    with serving(netbox) as url:
+        result = imported(f"{url}/netbox/?site=pod1", "--token-file", token, "--switch", "[ls]*")
+    assert result.exit_code == 0, result.output
+    assert len(json.loads(result.stdout)["fabric"]["edges"]) == 12
+
+
+def test_a_key_of_the_query_may_be_empty(token: Path) -> None:
+    """Left out, it would choose other cables: more of them."""
+    netbox = NetBox([cable(number) for number in range(3, 6)])
+    with serving(netbox) as url:
+        result = imported(f"{url}?tenant=&site=pod1", "--token-file", token, "--switch", "[ls]*")
+    assert result.exit_code == 0, result.output
+    assert [urlsplit(each).query for each in netbox.asked] == ["tenant=&site=pod1&limit=1000"]
+
+
 def test_its_certificate_is_checked(token: Path, tmp_path: Path) -> None:
     made = certificates(tmp_path)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -73,16 +73,19 @@ def _all(
             if counts != {len(found)} or len(known) != len(found):
                 raise ConfigError(url, None, "", "cables came or went while they were read: try again")
             return found
-        # only where it leads: whatever host NetBox takes itself for, the token goes to the one that was named
-        link = urlsplit(str(following))
-        target = link._replace(scheme="", netloc="", fragment="").geturl()
+        # its query alone: whatever host and path NetBox takes for its own, the URL that was named is asked
+        target = f"{target.partition('?')[0]}?{urlsplit(str(following)).query}"
     raise ConfigError(url, None, "next", "its pages have no end")
 
 
 def _first_page(parts: SplitResult) -> str:
     base = parts.path.rstrip("/")
     path = f"{base}/" if base.endswith(_CABLES.rstrip("/")) else f"{base.removesuffix('/api')}{_CABLES}"
-    chosen = [(key, value) for key, value in parse_qsl(parts.query) if key not in ("limit", "offset")]
+    chosen = [
+        (key, value)
+        for key, value in parse_qsl(parts.query, keep_blank_values=True)
+        if key not in ("limit", "offset")
+    ]
     return f"{path}?{urlencode([*chosen, ('limit', _A_PAGE)])}"
 
 
