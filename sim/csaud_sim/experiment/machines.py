@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 
 from csaud_runs.errors import RunError
 
+from csaud_sim.experiment.code import Code, this_code
 from csaud_sim.experiment.results import placed
-from csaud_sim.experiment.sweep import Outcome, Outcomes, Task, run_task
+from csaud_sim.experiment.sweep import Outcome, Outcomes, Say, Task, run_task
 
 _PATIENCE = 10  # s until a scheduler has answered
+_LOOK_EVERY = 10  # s without a result, after which it is looked whether there are workers
 _ONE_AT_A_TIME = threading.Lock()
 """In a worker of several threads: the simulator keeps the interpreter busy, and counts processor time."""
 
@@ -39,29 +40,38 @@ def machines_at(address: str) -> Iterator[Outcomes]:
     with client:
         if not client.scheduler_info(n_workers=-1)["workers"]:
             raise RunError(f"--dask {address}: the scheduler has no worker: dask worker {address}")
-        yield lambda tasks, out: _outcomes(client, tasks, out)
+        yield lambda tasks, out, say: _outcomes(client, tasks, out, say)
 
 
-def _outcomes(client: object, tasks: list[Task], out: Path) -> Iterator[tuple[Task, Outcome]]:
-    from distributed import Client, as_completed
+def _outcomes(client: object, tasks: list[Task], out: Path, say: Say) -> Generator[tuple[Task, Outcome]]:
+    from distributed import Client, wait
 
     assert isinstance(client, Client)
-    futures = {client.submit(_measured, task, version("csaud"), pure=False): task for task in tasks}
+    futures = {client.submit(_measured, task, this_code(), pure=False): task for task in tasks}
+    lonely = False
     try:
-        for future in as_completed(futures):
-            task, outcome = futures.pop(future), future.exception()
-            if outcome is None:
-                outcome, content = future.result()
-                placed(task.path(out), content)
-            yield task, outcome
-            future.release()  # its file need not be kept by the cluster
+        while futures:
+            try:
+                done = wait([*futures], timeout=_LOOK_EVERY, return_when="FIRST_COMPLETED").done
+            except TimeoutError:
+                before, lonely = lonely, not client.scheduler_info(n_workers=-1)["workers"]
+                if lonely and not before:
+                    say("the scheduler has no worker any more; waiting for one: dask worker ADDRESS")
+                continue
+            for future in done:
+                task, outcome = futures.pop(future), future.exception()
+                if outcome is None:
+                    outcome, content = future.result()
+                    placed(task.path(out), content)
+                yield task, outcome
+                future.release()  # its file need not be kept by the cluster
     finally:
-        client.cancel(list(futures))
+        client.cancel([*futures])
 
 
-def _measured(task: Task, ours: str) -> tuple[str, bytes]:
+def _measured(task: Task, ours: Code) -> tuple[str, bytes]:
     """On a worker: a line on the run, and its file."""
-    if (here := version("csaud")) != ours:
+    if not (here := this_code()).is_that_of(ours):
         raise RunError(f"a worker has csaud {here}, this is {ours}")
     with _ONE_AT_A_TIME, tempfile.TemporaryDirectory(prefix="csaud-sim-") as folder:
         file = task.path(Path(folder))

@@ -8,8 +8,9 @@ import multiprocessing
 import re
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -81,12 +82,14 @@ def tasks_of(experiment: Experiment) -> list[Task]:
 
 Outcome = str | BaseException
 """Of a task: a line on it, or what it raised."""
-Outcomes = Callable[[list[Task], Path], Iterator[tuple[Task, Outcome]]]
-"""Runs tasks into a folder; each when it is over."""
+Say = Callable[[str], None]
+Outcomes = Callable[[list[Task], Path, Say], Generator[tuple[Task, Outcome]]]
+"""Runs tasks into a folder; each when it is over. Says what goes on meanwhile. Ends what runs when it is
+closed."""
 
 
 def run_all(
-    tasks: list[Task], out: Path, jobs: int, say: Callable[[str], None], elsewhere: Outcomes | None = None
+    tasks: list[Task], out: Path, jobs: int, say: Say, elsewhere: Outcomes | None = None
 ) -> list[str]:
     """Run those that have no file yet, in `jobs` processes or `elsewhere`; returns what failed, in words."""
     for folder in {task.path(out).parent for task in tasks}:
@@ -100,15 +103,16 @@ def run_all(
     over = done
     spent, rest = 0.0, sum(task.cost for task in missing)
     try:
-        outcomes = _outcomes(missing, out, jobs) if elsewhere is None else elsewhere(missing, out)
-        for task, outcome in outcomes:
-            over += 1
-            spent, rest = spent + task.cost, rest - task.cost
-            left = 0.0 if over == len(tasks) else (time.monotonic() - began) / spent * rest
-            if isinstance(outcome, BaseException):
-                failed.append(f"{task}: {type(outcome).__name__}: {outcome}")
-                outcome = "FAILED"
-            say(f"{over} of {len(tasks)} · {task}: {outcome} · {_duration(left)} left")
+        outcomes = _outcomes(missing, out, jobs) if elsewhere is None else elsewhere(missing, out, say)
+        with closing(outcomes):  # on Ctrl-C, before what they are done by
+            for task, outcome in outcomes:
+                over += 1
+                spent, rest = spent + task.cost, rest - task.cost
+                left = 0.0 if over == len(tasks) else (time.monotonic() - began) / spent * rest
+                if isinstance(outcome, BaseException):
+                    failed.append(f"{task}: {type(outcome).__name__}: {outcome}")
+                    outcome = "FAILED"
+                say(f"{over} of {len(tasks)} · {task}: {outcome} · {_duration(left)} left")
     except KeyboardInterrupt:
         there = over - len(failed)
         say(f"interrupted: {there} of {len(tasks)} runs are there; the same command does the rest")
@@ -124,7 +128,7 @@ def _remove_drafts(folder: Path) -> None:
             draft.unlink(missing_ok=True)
 
 
-def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Iterator[tuple[Task, Outcome]]:
+def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Generator[tuple[Task, Outcome]]:
     """In processes of this machine."""
     if jobs == 1 or len(tasks) < 2:
         for task in tasks:
