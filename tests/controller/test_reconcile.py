@@ -87,12 +87,12 @@ def run(have: TableState, want: TableState) -> Model:
 def test_from_nothing_what_is_referred_to_comes_first() -> None:
     want = state()
     steps = plan(TableState(), want)
-    assert [step.verb for step in steps] == ["insert"] * 8
+    assert [step.verb for step in steps] == ["insert"] * 7
     kinds = [type(step.items[0]) for step in steps]
-    assert kinds == [CloneSession, Digest, Member, Group, Entry, Entry, Entry, Entry]
+    assert kinds == [CloneSession, Digest, Member, Group, Entry, Entry, Entry]
     tables = [{item.table for item in step.items if isinstance(item, Entry)} for step in steps[4:]]
-    assert tables[:2] == [{"spray.alternative"}, {"spray.paths"}]
-    assert tables[3] == {"route.ipv4_lpm"}, "a packet is routed only when all else is in place"
+    assert tables[0] == {"spray.alternative", "spray.paths"}
+    assert tables[2] == {"route.ipv4_lpm"}, "a packet is routed only when all else is in place"
     run(TableState(), want)
 
 
@@ -114,7 +114,7 @@ def test_a_policy_change_modifies_in_place() -> None:
 
 def test_to_nothing_routes_go_first() -> None:
     steps = plan(state(), TableState())
-    assert [step.verb for step in steps] == ["delete"] * 8
+    assert [step.verb for step in steps] == ["delete"] * 7
     assert {item.table for item in steps[0].items if isinstance(item, Entry)} == {"route.ipv4_lpm"}
     assert isinstance(steps[-1].items[0], CloneSession)
     run(state(), TableState())

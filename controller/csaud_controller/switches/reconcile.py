@@ -5,16 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from csaud_controller.program.entities import Entry, EntryKey, Item, TableState
 from csaud_controller.program.layers import moving_parts
 
+T = TypeVar("T")
 Verb = Literal["insert", "modify", "delete"]
 
 # What is referred to comes in before what refers to it: a route names a group of `spray.paths`, a spray mode
-# may ask for a second choice.
-_TABLES_IN_ORDER = ("spray.alternative", "spray.paths", "", "route.ipv4_lpm")
+# may ask for a second choice. These two need no order: without a second choice the first holds, and without
+# the first nothing asks for a second.
+_STAGES = {"spray.alternative": 0, "spray.paths": 0, "route.ipv4_lpm": 2}
+_OTHERS = 1
+
+_Items = Mapping[Any, Item]
 
 
 @dataclass(frozen=True)
@@ -37,32 +42,35 @@ def plan(have: TableState, want: TableState) -> list[Step]:
     """
     if have is want:
         return []
-    have_tables, want_tables = map(_by_stage, moving_parts(have.entries, want.entries))
-    stages: list[tuple[Mapping[Any, Item], Mapping[Any, Item]]] = [
-        (have.clones, want.clones),
-        (have.digests, want.digests),
-        (have.members, want.members),
-        (have.groups, want.groups),
-        *zip(have_tables, want_tables, strict=True),
+    held_entries, wanted_entries = _differing(*moving_parts(have.entries, want.entries))
+    stages: list[tuple[_Items, _Items]] = [
+        _differing(have.clones, want.clones),
+        _differing(have.digests, want.digests),
+        _differing(have.members, want.members),
+        _differing(have.groups, want.groups),
+        *zip(_by_stage(held_entries), _by_stage(wanted_entries), strict=True),
     ]
     steps: list[Step] = []
     for held, wanted in stages:
         steps.append(Step("insert", tuple(item for key, item in wanted.items() if key not in held)))
-        steps.append(
-            Step("modify", tuple(item for key, item in wanted.items() if _differs(held.get(key, item), item)))
-        )
+        steps.append(Step("modify", tuple(item for key, item in wanted.items() if key in held)))
     for held, wanted in reversed(stages):
         steps.append(Step("delete", tuple(item for key, item in held.items() if key not in wanted)))
     return [step for step in steps if step.items]
 
 
-def _differs(one: Item, other: Item) -> bool:
-    return one is not other and one != other
+def _differing(held: Mapping[Any, T], wanted: Mapping[Any, T]) -> tuple[dict[Any, T], dict[Any, T]]:
+    """What differs in both; after an event nearly all that does not is the same object."""
+    if held is wanted:
+        return {}, {}
+    new = {
+        key: item for key, item in wanted.items() if (other := held.get(key)) is not item and other != item
+    }
+    return {key: item for key, item in held.items() if key in new or key not in wanted}, new
 
 
-def _by_stage(entries: Mapping[EntryKey, Entry]) -> list[dict[EntryKey, Item]]:
-    stages: list[dict[EntryKey, Item]] = [{} for _ in _TABLES_IN_ORDER]
+def _by_stage(entries: Mapping[EntryKey, Entry]) -> list[dict[EntryKey, Entry]]:
+    stages: list[dict[EntryKey, Entry]] = [{}, {}, {}]
     for key, entry in entries.items():
-        stage = entry.table if entry.table in _TABLES_IN_ORDER else ""
-        stages[_TABLES_IN_ORDER.index(stage)][key] = entry
+        stages[_STAGES.get(entry.table, _OTHERS)][key] = entry
     return stages
