@@ -1,14 +1,19 @@
 """Links to hosts are watched: a host that is silent is told of, and one that flaps is damped."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from random import Random
+from types import SimpleNamespace
+from typing import Any
 
+from csaud_controller.control.host_watch import HostWatch
 from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.links.damping import DampingSettings
 from csaud_controller.links.health import LinkHealth
 from csaud_controller.links.host_ports import ANSWERS, MISSES, QUIET, HostPorts, who_has
 from csaud_controller.links.monitor import Change
+from csaud_controller.links.trials import Shot
 from csaud_controller.paths.live import LiveView
 from scapy.layers.l2 import ARP, Ether
 
@@ -181,6 +186,34 @@ def test_a_pause_in_the_session_is_no_miss() -> None:
         else:
             assert hosts.round(closed=(AT,)) == []
         hosts.came[AT] += 1
+
+
+class Task:
+    """A switch's task, as much of it as hosts are watched with."""
+
+    status = SimpleNamespace(primary=True)
+
+    def __init__(self) -> None:
+        self.asked_for, self.sent = list[int](), list[Shot]()
+
+    def send_shots(self, shots: Iterable[Shot]) -> None:
+        self.sent += [shot for shot in shots if Ether(shot.frame).haslayer(ARP)]
+
+    def count_packets(self, ports: Iterable[int]) -> None:
+        self.asked_for += ports
+
+
+def test_a_request_leaves_when_the_switch_has_said_that_nothing_came() -> None:
+    """Not a second later: by then the host may have begun to probe for its address."""
+    tasks: dict[str, Any] = {name: Task() for name in FABRIC.switches}
+    watch = HostWatch(FABRIC, lambda changes: None)
+    for number in range(QUIET + 2):
+        watch.round(number, 1.0, tasks, ())
+        if number <= QUIET:
+            watch.counted(AT, 5, tasks["l1"])
+            assert len(tasks["l1"].sent) == (number == QUIET)
+    assert [shot.out_of for shot in tasks["l1"].sent] == [AT], "nor when it is only asked"
+    assert tasks["l1"].asked_for == [3, 4] * (QUIET + 2) and tasks["s1"].asked_for == []
 
 
 def test_what_is_known_of_a_host_stays_when_the_fabric_changes() -> None:
