@@ -179,3 +179,30 @@ def test_everything_survives_p4runtimes_encoding() -> None:
         messages = p4entity.encode_entities([codec.encode(item) for item in items], schema)
         back = table_state(codec.decode(p4entity.decode_entity(message, schema)) for message in messages)
         assert back == want
+
+
+@given(
+    st.lists(
+        st.builds(
+            GroupMember,
+            st.integers(0, 2**32 - 1),
+            st.integers(1, 2**31 - 1),
+            st.none() | st.integers(0, 2**32 - 1),
+        )
+    ),
+    st.sampled_from([FIRST_CHOICE, SECOND_CHOICE]),
+)
+def test_a_group_is_encoded_as_finsy_would(members: list[GroupMember], selector: str) -> None:
+    schema = find_artifacts().schema
+    theirs = p4entity.P4ActionProfileGroup(
+        action_profile_id=f"CsaudIngress.{selector}",
+        group_id=7,
+        members=[
+            p4entity.P4Member(
+                each.member,
+                weight=each.weight if each.watch_port is None else (each.weight, each.watch_port),
+            )
+            for each in members
+        ],
+    )
+    assert Codec(schema).encode(Group(7, tuple(members), selector)) == theirs.encode(schema)

@@ -6,6 +6,7 @@ from typing import Any
 
 import finsy as fy
 from finsy.p4schema import P4Schema
+from finsy.proto import p4r
 
 from csaud_controller.program.entities import (
     Call,
@@ -37,11 +38,12 @@ class Codec:
         self._actions = {short(action.name): action.name for action in schema.actions}
         self._table_of_alias = {table.alias: short(table.name) for table in schema.tables}
         self._action_of_alias = {action.alias: short(action.name) for action in schema.actions}
+        self._profile_ids = {short(profile.name): profile.id for profile in schema.action_profiles}
         self._profiles = {short(profile.name): profile.name for profile in schema.action_profiles}
         self._profile_of_alias = {p.alias: short(p.name) for p in schema.action_profiles}
 
-    def encode(self, item: Item) -> Entity:
-        """The finsy entity of one item, to be inserted, modified or deleted."""
+    def encode(self, item: Item) -> Entity | p4r.Entity:
+        """One item as finsy takes it, to be inserted, modified or deleted."""
         match item:
             case Entry():
                 return fy.P4TableEntry(
@@ -57,15 +59,7 @@ class Codec:
                     action=self._encode_call(item.action),
                 )
             case Group():
-                members = [
-                    fy.P4Member(
-                        m.member, weight=m.weight if m.watch_port is None else (m.weight, m.watch_port)
-                    )
-                    for m in item.members
-                ]
-                return fy.P4ActionProfileGroup(
-                    action_profile_id=self._profiles[item.selector], group_id=item.id, members=members
-                )
+                return _group(self._profile_ids[item.selector], item)
             case CloneSession():
                 return fy.P4CloneSessionEntry(
                     item.id,
@@ -123,6 +117,18 @@ class Codec:
             return Call("(none)")
         args = tuple(sorted((name, int(value)) for name, value in action.args.items()))
         return Call(self._action_of_alias[action.name], args)
+
+
+def _group(profile: int, group: Group) -> p4r.Entity:
+    """Most of what a link's event writes: finsy, which says the same, takes four times as long."""
+    entity = p4r.Entity()
+    message = entity.action_profile_group
+    message.action_profile_id, message.group_id = profile, group.id
+    for each in group.members:
+        member = message.members.add(member_id=each.member, weight=each.weight)
+        if each.watch_port is not None:
+            member.watch_port = each.watch_port.to_bytes((each.watch_port.bit_length() + 7) // 8 or 1, "big")
+    return entity
 
 
 def _decode_member(member: fy.P4Member) -> GroupMember:
