@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.hostlib.core_support import DATA, MS, S, content, network
+from tests.hostlib.core_support import DATA, MS, STATE, S, content, network
 
 PACE = 1_000_000  # bit/s: about 1.5 ms a packet, so that messages wait for each other
 PACKET = 64
@@ -25,10 +25,14 @@ class Going:
         return len(self.order) - self.order[::-1].index(coll_seq)
 
 
-def posted(net: Any, coll_seq: int, packets: int, receive: bool = True, **hints: Any) -> None:
-    if receive:
-        net.post_recv(1, 0, packets * PACKET, coll_seq=coll_seq)
-    net.post_send(0, 1, content(packets * PACKET), coll_seq=coll_seq, **hints)
+def posted(
+    net: Any, coll_seq: int, packets: int, *, receive: bool = True, messages: int = 1, **hints: Any
+) -> None:
+    """So many messages of one call, of so many packets each."""
+    for chunk in range(messages):
+        if receive:
+            net.post_recv(1, 0, packets * PACKET, coll_seq=coll_seq, chunk=chunk)
+        net.post_send(0, 1, content(packets * PACKET), coll_seq=coll_seq, chunk=chunk, **hints)
 
 
 def test_a_short_message_does_not_wait_for_a_long_one_that_is_under_way() -> None:
@@ -84,3 +88,108 @@ def test_what_is_awaited_is_not_kept_waiting_by_what_has_no_credit() -> None:
         net.post_recv(1, 0, 5 * PACKET, coll_seq=coll_seq)
     assert net.settle(100 * S)
     assert len(going.order) == 90
+
+
+def test_a_long_message_that_is_awaited_is_passed_by_what_has_no_credit_for_all_of_itself() -> None:
+    """A packet of the long one is lost: the receiver asks for it, so its sender knows that it is awaited."""
+    told: list[int] = []
+
+    going = Going()
+
+    def hook(p: Any) -> str | None:
+        going(p)
+        if p.type == STATE:
+            told.append(p.now)
+        return "drop" if p.type == DATA and p.attempt == 0 and p.coll_seq == 1 and p.pkt_idx == 5 else None
+
+    net = network(2, hook=hook, pace_bps=PACE, window=32)
+    posted(net, 1, 400)
+    net.run_until(60 * MS)
+    assert told
+    begun = len(going.order)
+    posted(net, 2, 40)
+    assert net.settle(100 * S)
+    assert going.last(2) <= begun + 41
+    assert len(going.order) == 440
+
+
+def test_a_call_of_many_messages_is_as_long_as_all_of_them() -> None:
+    """What is shorter than it, and longer than each of its messages, goes before those that never went."""
+    going = Going()
+    net = network(2, hook=going, pace_bps=PACE, window=32)
+    posted(net, 1, 20, messages=30)
+    posted(net, 2, 80)
+    assert net.settle(100 * S)
+    assert going.last(2) <= 82
+    assert len(going.order) == 680
+
+
+class GoingBySize:
+    """The numbers of packets of the messages of first copies, in the order in which these go."""
+
+    def __init__(self) -> None:
+        self.order: list[int] = []
+
+    def __call__(self, p: Any) -> None:
+        if p.type == DATA and p.attempt == 0:
+            self.order.append(p.pkt_total)
+
+
+def test_messages_of_one_call_go_as_they_were_posted() -> None:
+    """A shorter one among them as well."""
+    going = GoingBySize()
+    net = network(2, hook=going, pace_bps=PACE, window=32)
+    for chunk, packets in enumerate((50, 30, 3)):
+        net.post_recv(1, 0, packets * PACKET, coll_seq=1, chunk=chunk)
+        net.post_send(0, 1, content(packets * PACKET), coll_seq=1, chunk=chunk)
+    assert net.settle(100 * S)
+    assert going.order == [50] * 50 + [30] * 30 + [3] * 3
+
+
+def test_of_a_call_no_more_goes_before_a_long_one_than_if_it_were_one_message() -> None:
+    """Each of its messages is far shorter than what is left of the long one, three of them are not."""
+    going = Going()
+    net = network(2, hook=going, pace_bps=PACE, window=32)
+    posted(net, 1, 400)
+    net.run_until(330 * MS)
+    left = 400 - len(going.order)
+    assert 100 <= left < 139
+    posted(net, 2, 25, messages=5)
+    assert net.settle(100 * S)
+    assert going.order[400 - left :] == [2] * 50 + [1] * left + [2] * 75
+
+
+def test_who_did_not_get_before_a_longer_one_has_every_third_place_the_shortest_first() -> None:
+    """The second message has let the third pass, and may let pass no other one."""
+    going = Going()
+    net = network(2, hook=going, pace_bps=PACE, window=32)
+    posted(net, 1, 300)
+    posted(net, 2, 100)
+    posted(net, 3, 50)
+    net.run_until(10 * MS)
+    begun = len(going.order)
+    posted(net, 4, 40)
+    posted(net, 5, 8)
+    assert net.settle(100 * S)
+    assert going.last(5) <= begun + 3 * 8
+    assert going.last(3) == 59
+    assert 3 * 40 - 2 <= going.last(4) - going.last(3) <= 3 * 40 + 2
+    assert going.last(2) == 199
+    assert going.last(1) == 498
+
+
+def test_a_message_whose_time_is_over_leaves_those_of_its_call_behind_it() -> None:
+    """The second of four, of which nothing went."""
+    going = GoingBySize()
+    net = network(2, hook=going, pace_bps=PACE, window=32)
+    receives: dict[int, int] = {}
+    for chunk in range(4):
+        size = (50 + chunk) * PACKET
+        if chunk == 1:
+            net.post_send(0, 1, content(size), coll_seq=1, chunk=chunk, deadline=20 * MS)
+            continue
+        receives[size] = net.post_recv(1, 0, size, coll_seq=1, chunk=chunk)
+        net.post_send(0, 1, content(size), coll_seq=1, chunk=chunk)
+    assert net.settle(100 * S)
+    assert going.order == [50] * 50 + [52] * 52 + [53] * 53
+    assert all(net.received(1, receive) == content(size) for size, receive in receives.items())

@@ -36,6 +36,12 @@ class RingQueue {
         for (std::size_t last = size_ - 1; last > place; --last) std::swap(at(last), at(last - 1));
     }
 
+    // Those before it move, one by one.
+    void erase(std::size_t place) {
+        for (; place > 0; --place) std::swap(at(place), at(place - 1));
+        pop();
+    }
+
     T pop() {
         T value = std::move(slots_[head_]);
         head_ = (head_ + 1) & (slots_.size() - 1);

@@ -40,7 +40,6 @@ class CreditAccount {
     }
 
     bool may_send() const noexcept { return sent_ < limit_; }
-    std::uint64_t left() const noexcept { return limit_ - sent_; }
     void sent() noexcept { ++sent_; }
 
     // A packet of a message that is awaited: the receiver will grant one more for it.

@@ -51,12 +51,12 @@ struct SendMessage {
     std::uint16_t chain = 0;
     std::span<const std::byte> buffer;
     std::uint16_t total = 0;
-    std::uint16_t next = 0;     // first packet never sent
-    std::uint16_t yielded = 0;  // packets of messages posted later that were let before it
-    Bitmap arrived;             // as the receiver reported
+    std::uint16_t next = 0;  // first packet never sent
+    Bitmap arrived;          // as the receiver reported
     std::uint16_t arrived_count = 0;
     std::uint32_t records = kNone;       // taken when the first packet goes
     std::uint32_t active_place = kNone;  // in the peer's list of begun messages
+    std::uint32_t behind = kNone;        // the next one of its transfer
     Nanos posted = 0;
     Nanos deadline = kNever;
     Nanos due = kNever;

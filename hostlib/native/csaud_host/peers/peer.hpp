@@ -14,6 +14,7 @@
 #include "csaud_host/contract/config.hpp"
 #include "csaud_host/flow/credit.hpp"
 #include "csaud_host/flow/ecn.hpp"
+#include "csaud_host/flow/transfer.hpp"
 #include "csaud_host/flow/window.hpp"
 #include "csaud_host/loss/path_gap.hpp"
 #include "csaud_host/loss/reorder.hpp"
@@ -32,7 +33,7 @@ struct Peer {
     Turns turns;
     PeerPaths paths;
     std::vector<std::uint16_t> tx_seq;  // next path_seq by path
-    RingQueue<Handle> pending;          // sends with packets that never went, as they go
+    RingQueue<Transfer> pending;        // sends with packets that never went, as they go
     std::vector<std::uint32_t> begun;   // sends of which something went and no ACK came
     SilentLoss silent;                  // first copies lost without a word
     LossCount loss_count;               // as it was last told

@@ -1,5 +1,5 @@
-// Packets that never went: peers in turn, as credit, window and turns allow; to a peer, message after message
-// as they were posted, but that a short one does not wait for long ones.
+// Packets that never went: peers in turn, as credit, window and turns allow; to a peer, transfer after
+// transfer as they were posted, but that a short one does not wait for long ones.
 #pragma once
 
 #include <cstddef>
@@ -28,6 +28,9 @@ class FirstCopies {
     // The receive is posted: what is left of the message needs no credit.
     void awaited(std::uint32_t index, Peer&, Nanos now);
 
+    // A message ends before all of it was sent.
+    void leave(std::uint32_t index, Peer&) noexcept;
+
     // The first message to the peer of which something never went; nullptr: there is none.
     SendMessage* first(Peer&) noexcept;
     bool may_send(Peer&) noexcept;
@@ -37,8 +40,16 @@ class FirstCopies {
     void clear() noexcept { ready_.clear(); }
 
   private:
-    // Where among those that wait for the peer a message has its place.
-    std::size_t place(const SendMessage&, Peer&) noexcept;
+    // A message takes its place among those that wait for the peer.
+    void line_up(std::uint32_t index, Peer&);
+    // Packets of its transfer that wait, those at `from` and behind.
+    std::uint32_t waiting(const SendMessage&, Peer&, std::size_t from) noexcept;
+    // Credit does not keep it.
+    bool sendable(const Transfer&, const Peer&) noexcept;
+    // Of the transfer that goes next; none does where the place is that of nobody.
+    std::size_t next_place(Peer&) noexcept;
+    void note_place(Peer&, std::size_t place) noexcept;
+    void leave(std::uint32_t index, Peer&, std::size_t place) noexcept;
 
     Context& ctx_;
     Sends& sends_;

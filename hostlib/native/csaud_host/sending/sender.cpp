@@ -26,12 +26,14 @@ void Sender::finish(std::uint32_t i, Status status, std::uint16_t rank, Nanos no
     SendMessage& m = sends_[i];
     Peer& peer = ctx_.peers.get(m.dst);
     parity_.over(m);
+    if (!m.all_sent()) first_.leave(i, peer);
     if (status == Status::ok && m.records != kNone) paths_.all_arrived(m, peer);
     sends_.close(i, peer, status, rank, now);
     if (status == Status::ok) first_.consider(peer, now);
 }
 
 void Sender::fail_all(Status status, std::uint16_t rank, Nanos now) {
+    sends_.for_each([&](std::uint32_t i) { ctx_.peers.get(sends_[i].dst).pending.clear(); });
     sends_.for_each([&](std::uint32_t i) { finish(i, status, rank, now); });
     repairs_.clear();
     first_.clear();
