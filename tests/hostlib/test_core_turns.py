@@ -1,5 +1,6 @@
 """Several messages to one peer: a short one does not wait for long ones; else none changes its place."""
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -88,6 +89,28 @@ def test_what_is_awaited_is_not_kept_waiting_by_what_has_no_credit() -> None:
         net.post_recv(1, 0, 5 * PACKET, coll_seq=coll_seq)
     assert net.settle(100 * S)
     assert len(going.order) == 90
+
+
+def test_what_is_awaited_goes_on_at_once_when_what_passed_it_has_no_credit_left() -> None:
+    """Not only when nothing is under way any more, and the receiver asks again. A packet of it is lost
+    before, whereby its sender learns that it is awaited.
+    """
+    times: list[int] = []
+
+    def hook(p: Any) -> str | None:
+        if p.type == DATA and p.attempt == 0:
+            times.append(p.now)
+        return "drop" if p.type == DATA and p.attempt == 0 and p.coll_seq == 1 and p.pkt_idx == 5 else None
+
+    net = network(2, hook=hook, pace_bps=PACE, window=8)
+    posted(net, 1, 400)
+    net.run_until(60 * MS)
+    posted(net, 2, 20, receive=False)
+    net.run_until(400 * MS)
+    assert len(times) > 300
+    assert max(later - time for time, later in pairwise(times)) < 3 * MS
+    net.post_recv(1, 0, 20 * PACKET, coll_seq=2)
+    assert net.settle(100 * S)
 
 
 def test_a_long_message_that_is_awaited_is_passed_by_what_has_no_credit_for_all_of_itself() -> None:
