@@ -60,11 +60,18 @@ def only(*detectors: str) -> dict[str, bool]:
 
 
 def transfer(
-    net: Any, data: bytes, *, src: int = 0, dst: int = 1, coll_seq: int = 1, limit: int = 60 * S
+    net: Any,
+    data: bytes,
+    *,
+    src: int = 0,
+    dst: int = 1,
+    coll_seq: int = 1,
+    limit: int = 60 * S,
+    fan_in: int = 0,
 ) -> None:
     """One message, receive posted first; settles and compares."""
     receive = net.post_recv(dst, src, len(data), coll_seq=coll_seq)
-    net.post_send(src, dst, data, coll_seq=coll_seq)
+    net.post_send(src, dst, data, coll_seq=coll_seq, fan_in=fan_in)
     assert net.settle(net.now + limit), "not settled"
     assert net.received(dst, receive) == data
     assert all(c.status == _core.Status.ok for rank in (src, dst) for c in net.completions(rank))

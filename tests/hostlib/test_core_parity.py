@@ -82,14 +82,14 @@ def test_parity_tells_of_a_lost_tail() -> None:
     assert took[1] < took[0]
 
 
-def run(rate: float, messages: int, **settings: Any) -> Any:
-    """Messages in turn, each with others behind it in its chain."""
+def run(rate: float, messages: int, fan_in: int = 1, **settings: Any) -> Any:
+    """Messages in turn, of a rank to which nobody else sends, as it knows."""
     net = network(window=64, parity=True, **settings)
     chance = csaud_testnet.Chance()
     chance.drop_data, chance.seed = rate, 7
     net.set_chance(chance)
     for number in range(messages):
-        transfer(net, MESSAGE, coll_seq=number + 1)
+        transfer(net, MESSAGE, coll_seq=number + 1, fan_in=fan_in)
     assert net.unbalanced() == ""
     return net
 
@@ -104,6 +104,13 @@ def test_silent_losses_bring_as_much_parity_as_they_need() -> None:
     assert lost > 30
     assert total(net, "rx_by_parity") > lost / 2
     assert 150 < total(net, "tx_parity") < 150 * 5
+
+
+@pytest.mark.parametrize("fan_in", [0, 2])
+def test_where_others_may_send_there_is_no_parity(fan_in: int) -> None:
+    net = run(0.01, 150, fan_in=fan_in)
+    assert total(net, "tx_data") - total(net, "rx_data") > 30
+    assert total(net, "tx_parity") == 0
 
 
 def test_without_loss_there_is_one_ack_a_message() -> None:
@@ -139,7 +146,7 @@ def test_told_losses_bring_none() -> None:
     chance.trim, chance.seed = 0.02, 7
     net.set_chance(chance)
     for number in range(100):
-        transfer(net, MESSAGE, coll_seq=number + 1)
+        transfer(net, MESSAGE, coll_seq=number + 1, fan_in=1)
     assert total(net, "rtx_loss") > 30
     assert total(net, "tx_parity") == 0
     assert net.unbalanced() == ""

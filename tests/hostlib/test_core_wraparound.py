@@ -81,7 +81,7 @@ def test_tx_ts_wraps_while_packets_are_under_way() -> None:
     """4,096 ticks of 1 us: the clock wraps every 4 ms, messages take several."""
     net = network(window=8, tx_ts_bits=12, link={"latency": 200 * US}, hook=Drop(first_copy(7, 55, 199)))
     for coll_seq in range(1, 20):
-        transfer(net, MESSAGE, coll_seq=coll_seq)
+        transfer(net, MESSAGE, coll_seq=coll_seq, fan_in=1)
         net.run_until(net.now + coll_seq * 777 * US)
     assert net.unbalanced() == ""
     assert sum(retransmitted(net).values()) + total(net, "rx_by_parity") == 19 * 3

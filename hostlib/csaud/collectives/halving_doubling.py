@@ -59,7 +59,7 @@ class _Builder:
         """One step with one peer; `received` is added to what is there, or takes its place."""
         chain = self.steps - 1 - self._step
         for index, region in enumerate(messages(sent, self._longest) if sent else ()):
-            self.operations.append(Send(peer, self._step, index, region, self._done, chain))
+            self.operations.append(Send(peer, self._step, index, region, self._done, chain, fan_in=1))
         finished = []
         for index, local in enumerate(messages(received, self._longest) if received else ()):
             arrived = local
@@ -84,7 +84,7 @@ class _Builder:
         reads_data: tuple[int, ...] = ()
         while distance:
             peer, chain = _rank_of(place ^ distance, extra), self.steps - 1 - self._step
-            self.operations.append(Send(peer, self._step, 0, have, self._done, chain))
+            self.operations.append(Send(peer, self._step, 0, have, self._done, chain, fan_in=1))
             if have is data:
                 reads_data = (len(self.operations) - 1,)
             arrived = self._room(data.count)

@@ -59,7 +59,7 @@ class _Ring:
         self._steps = steps
         self._step = 0
 
-    def send(self, chunk: int, to: int, fan_in: int = 0) -> None:
+    def send(self, chunk: int, to: int, fan_in: int = 1) -> None:
         """Chunk `chunk`, as far as it was summed, goes to rank `to` in this step."""
         chain = self._steps - 1 - self._step
         for index, region in enumerate(self._has[chunk]):

@@ -35,7 +35,8 @@ class Send:
     Attributes:
         chain: how many later steps of the whole collective wait for this message (protocol: urgency of
             recovery).
-        fan_in: ranks that send to `dst` at full rate meanwhile; 0: not known (protocol: flow control).
+        fan_in: ranks that send to `dst` at full rate meanwhile; 0: not known (protocol: flow control). 1 is
+            what a message needs to have parity.
     """
 
     dst: int

@@ -27,5 +27,6 @@ def broadcast(rank: int, size: int, count: int, longest: int, root: int = 0) -> 
         if other >= size:
             break
         for index, part in enumerate(parts):
-            operations.append(Send((other + root) % size, step, index, part, have[index], rounds - 1 - step))
+            to, chain = (other + root) % size, rounds - 1 - step
+            operations.append(Send(to, step, index, part, have[index], chain, fan_in=1))
     return Schedule(tuple(operations), scratch=0, steps=rounds)

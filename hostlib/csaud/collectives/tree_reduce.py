@@ -62,7 +62,7 @@ class _Part:
         """What was summed so far goes to rank `to`; then this rank is done."""
         chain = self._steps - 1 - self._step
         for index, (region, after) in enumerate(zip(self._has, self._after, strict=True)):
-            self._operations.append(Send(to, self._step, index, region, after, chain))
+            self._operations.append(Send(to, self._step, index, region, after, chain, fan_in=1))
 
     def receive(self, of: int, *, ours_first: bool, last: bool) -> None:
         """What rank `of` has summed comes and is added; at the root, and `last`, into DATA."""

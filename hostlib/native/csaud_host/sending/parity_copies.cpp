@@ -9,8 +9,8 @@ namespace csaud {
 std::size_t ParityCopies::rows_for(const SendMessage& m, const Peer& peer,
                                    std::size_t covered) const noexcept {
     if (ctx_.config.parity_rows != 0) return ctx_.config.parity_rows;
-    // Many send there: whoever has nothing to send still takes room from others.
-    if (m.shared) return 0;
+    // Where others send, or may, who has nothing to send still takes room from them.
+    if (!m.alone) return 0;
     double at_risk = static_cast<double>(covered);
     if (peer.send_gap > 0) {
         // What is lost earlier is found and sent again before the last packet has come.

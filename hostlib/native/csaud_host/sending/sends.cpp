@@ -18,7 +18,7 @@ std::uint32_t Sends::open(const MessageName& name, std::uint16_t dst, std::span<
     m.deadline = hints.deadline;
     m.due = hints.due;
     m.chain = hints.chain;
-    m.shared = hints.fan_in > 1;
+    m.alone = hints.fan_in == 1;
     by_key_.add(i);
     return i;
 }
