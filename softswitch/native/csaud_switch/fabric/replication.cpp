@@ -1,5 +1,6 @@
 // Multicast and clones.
 #include "csaud_switch/fabric/switch.hpp"
+#include "csaud_switch/program/packet_fields.hpp"
 
 namespace csaud::sw {
 
@@ -14,8 +15,8 @@ void Switch::replicate(Packet* packet, const std::vector<Replica>& replicas, std
                        std::uint32_t truncate, Nanos now) {
     for (const Replica& replica : replicas) {
         Packet* copy = wire_->pool().copy(*packet);
-        Interpreter::set(*copy, program_->logic->target.egress_rid, replica.rid);
-        Interpreter::set(*copy, program_->logic->target.instance_type, instance_type);
+        set_field(*copy, program_->logic->target.egress_rid, replica.rid);
+        set_field(*copy, program_->logic->target.instance_type, instance_type);
         if (truncate > 0) copy->truncate_to = truncate;
         enqueue(copy, replica.port, now);
     }
@@ -53,7 +54,7 @@ void Switch::clone_ingress(const Packet& original, std::uint32_t frame_start, Na
     clone->passes = original.passes;
     interpreter_->begin(*clone);
     // The parser may look at it.
-    Interpreter::set(*clone, program_->logic->target.ingress_port, original.ingress_port);
+    set_field(*clone, program_->logic->target.ingress_port, original.ingress_port);
     interpreter_->parse(*clone);
     send_clone(clone, session->second, original, kIngressClone, now);
 }

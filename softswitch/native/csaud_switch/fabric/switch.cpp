@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "csaud_switch/base/error.hpp"
+#include "csaud_switch/program/packet_fields.hpp"
 
 namespace csaud::sw {
 
@@ -119,9 +120,9 @@ void Switch::receive(Packet* packet, PortId port, Nanos now) {
         return;
     }
     interpreter_->begin(*packet);
-    Interpreter::set(*packet, program_->logic->target.ingress_port, port);
-    Interpreter::set(*packet, program_->logic->target.packet_length, packet->length);
-    Interpreter::set(*packet, program_->logic->target.ingress_timestamp, microseconds(now));
+    set_field(*packet, program_->logic->target.ingress_port, port);
+    set_field(*packet, program_->logic->target.packet_length, packet->length);
+    set_field(*packet, program_->logic->target.ingress_timestamp, microseconds(now));
     busy_ = true;
     ingress(packet, now);
     run_again(now);
@@ -149,8 +150,7 @@ void Switch::ingress(Packet* packet, Nanos now) {
         resubmit(packet, frame_start);
         return;
     }
-    if (const auto group = static_cast<std::uint32_t>(Interpreter::get(*packet, target.mcast_grp));
-        group != 0) {
+    if (const auto group = static_cast<std::uint32_t>(get_field(*packet, target.mcast_grp)); group != 0) {
         const auto found = multicast_groups.find(group);
         if (found == multicast_groups.end() || found->second.empty()) {
             ++figures_.dropped_ingress;
@@ -161,12 +161,12 @@ void Switch::ingress(Packet* packet, Nanos now) {
         wire_->pool().give(packet);
         return;
     }
-    const auto to = static_cast<PortId>(Interpreter::get(*packet, target.egress_spec));
+    const auto to = static_cast<PortId>(get_field(*packet, target.egress_spec));
     if (to == config_.drop_port) {
         drop(packet, figures_.dropped_ingress, now);
         return;
     }
-    Interpreter::set(*packet, target.instance_type, kNormal);
+    set_field(*packet, target.instance_type, kNormal);
     enqueue(packet, to, now);
 }
 
@@ -197,8 +197,8 @@ void Switch::restart(Packet* packet, std::uint32_t fields, std::uint32_t instanc
     for (const FieldRef& field : list)
         for (std::uint32_t word = 0; word < words_for(field.width); ++word)
             packet->slots[field.slot + word] = preserved_[at++];
-    Interpreter::set(*packet, program_->logic->target.instance_type, instance_type);
-    Interpreter::set(*packet, program_->logic->target.packet_length, packet->length);
+    set_field(*packet, program_->logic->target.instance_type, instance_type);
+    set_field(*packet, program_->logic->target.packet_length, packet->length);
     again_.push(packet);
 }
 
@@ -228,7 +228,7 @@ void Switch::learn(const Packet& packet, Nanos now) {
 
 void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
     const TargetFields& target = program_->logic->target;
-    const std::uint64_t priority = Interpreter::get(*packet, target.priority);
+    const std::uint64_t priority = get_field(*packet, target.priority);
     packet->egress_port = to;
     if (priority >= config_.priority_queues) {
         ++figures_.bad_priority;
@@ -239,8 +239,8 @@ void Switch::enqueue(Packet* packet, PortId to, Nanos now) {
     packet->enqueued_us = microseconds(now);
     Port* port = find_port(to);
     if (target.queueing) {
-        Interpreter::set(*packet, target.enq_timestamp, packet->enqueued_us);
-        Interpreter::set(*packet, target.enq_qdepth, port == nullptr ? 0 : port->queues[priority].count);
+        set_field(*packet, target.enq_timestamp, packet->enqueued_us);
+        set_field(*packet, target.enq_qdepth, port == nullptr ? 0 : port->queues[priority].count);
     }
     if (port == nullptr) {
         // Egress runs for any port, as on the reference; only then it turns out that nothing is there.
@@ -297,22 +297,22 @@ void Switch::serve(Port& port, Nanos now) {
 Packet* Switch::egress(Packet* packet, std::uint32_t depth, Nanos now) {
     const TargetFields& target = program_->logic->target;
     interpreter_->set_time(now, microseconds(now));
-    Interpreter::set(*packet, target.egress_timestamp, microseconds(now));
+    set_field(*packet, target.egress_timestamp, microseconds(now));
     if (target.queueing) {
-        Interpreter::set(*packet, target.deq_timedelta, microseconds(now) - packet->enqueued_us);
-        Interpreter::set(*packet, target.deq_qdepth, depth);
-        Interpreter::set(*packet, target.qid, packet->priority);
+        set_field(*packet, target.deq_timedelta, microseconds(now) - packet->enqueued_us);
+        set_field(*packet, target.deq_qdepth, depth);
+        set_field(*packet, target.qid, packet->priority);
     }
-    Interpreter::set(*packet, target.egress_port, packet->egress_port);
-    Interpreter::set(*packet, target.egress_spec, config_.drop_port + 1);  // anything but the drop port
-    Interpreter::set(*packet, target.packet_length, packet->program_length);
+    set_field(*packet, target.egress_port, packet->egress_port);
+    set_field(*packet, target.egress_spec, config_.drop_port + 1);  // anything but the drop port
+    set_field(*packet, target.packet_length, packet->program_length);
     interpreter_->egress(*packet);
     if (packet->clone_request != 0) {
         clone_egress(*packet, now);
         packet->clone_request = 0;
     }
     if (packet->asserted) ++figures_.assertions;
-    if (packet->asserted || Interpreter::get(*packet, target.egress_spec) == config_.drop_port) {
+    if (packet->asserted || get_field(*packet, target.egress_spec) == config_.drop_port) {
         drop(packet, figures_.dropped_egress, now);
         return nullptr;
     }

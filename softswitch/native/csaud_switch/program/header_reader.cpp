@@ -1,15 +1,14 @@
-// Headers with a field of variable length. Such a field stays in the packet's buffer; its two words say how
-// many bits it has and where they are, so that copying the words copies the field.
-#include "csaud_switch/base/bits.hpp"
-#include "csaud_switch/program/interpreter.hpp"
+#include "csaud_switch/program/header_reader.hpp"
+
+#include "csaud_switch/program/packet_fields.hpp"
 
 namespace csaud::sw {
 
-bool Interpreter::extract_varbit(const ParserOp& op, std::uint32_t index, Packet& packet,
-                                 std::uint32_t& parsed, std::uint32_t& error) const {
+bool HeaderReader::read_varbit(const ParserOp& extract, std::uint32_t index, Packet& packet,
+                               std::uint32_t& parsed, std::uint32_t& error) const {
     const Parser& parser = logic_.parser;
     const HeaderCode& header = logic_.headers[index];
-    const std::uint64_t bits = op.a.eval(frame_of(packet));
+    const std::uint64_t bits = extract.a.eval(frame_of(packet));
     if (bits % 8 != 0) {
         error = parser.invalid_argument;
         return false;
