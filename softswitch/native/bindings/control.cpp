@@ -215,18 +215,20 @@ void bind_replication(nb::class_<SwitchHandle>& cls) {
     cls.def(
         "clone_session_set",
         [](const SwitchHandle& self, std::uint32_t session, const Ports& ports, std::uint32_t truncate) {
-            self.locked([&] { self.target->clone_sessions[session] = {to_replicas(ports), truncate}; });
+            self.locked([&] {
+                self.target->replication.clone_sessions[session] = {to_replicas(ports), truncate};
+            });
         },
         "session"_a, "ports"_a, "truncate"_a = 0);
     cls.def("clone_sessions", [](const SwitchHandle& self) {
-        const auto sessions = self.locked([&] { return self.target->clone_sessions; });
+        const auto sessions = self.locked([&] { return self.target->replication.clone_sessions; });
         nb::list out;
         for (const auto& [id, session] : sessions)
             out.append(nb::make_tuple(id, from_replicas(session.replicas), session.truncate));
         return out;
     });
     cls.def("multicast_groups", [](const SwitchHandle& self) {
-        const auto groups = self.locked([&] { return self.target->multicast_groups; });
+        const auto groups = self.locked([&] { return self.target->replication.multicast_groups; });
         nb::list out;
         for (const auto& [id, replicas] : groups) out.append(nb::make_tuple(id, from_replicas(replicas)));
         return out;
@@ -235,7 +237,7 @@ void bind_replication(nb::class_<SwitchHandle>& cls) {
         "clone_session_delete",
         [](const SwitchHandle& self, std::uint32_t session) {
             self.locked([&] {
-                if (self.target->clone_sessions.erase(session) == 0)
+                if (self.target->replication.clone_sessions.erase(session) == 0)
                     throw NotFound("no clone session " + std::to_string(session));
             });
         },
@@ -243,14 +245,14 @@ void bind_replication(nb::class_<SwitchHandle>& cls) {
     cls.def(
         "multicast_group_set",
         [](const SwitchHandle& self, std::uint32_t group, const Ports& ports) {
-            self.locked([&] { self.target->multicast_groups[group] = to_replicas(ports); });
+            self.locked([&] { self.target->replication.multicast_groups[group] = to_replicas(ports); });
         },
         "group"_a, "ports"_a);
     cls.def(
         "multicast_group_delete",
         [](const SwitchHandle& self, std::uint32_t group) {
             self.locked([&] {
-                if (self.target->multicast_groups.erase(group) == 0)
+                if (self.target->replication.multicast_groups.erase(group) == 0)
                     throw NotFound("no multicast group " + std::to_string(group));
             });
         },

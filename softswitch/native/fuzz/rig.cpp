@@ -102,8 +102,8 @@ std::vector<std::uint8_t> frame_of(FuzzedDataProvider& input) {
 Rig::Rig() : fabric_(1), switch_(fabric_.add_switch({.name = "s", .device_id = 1}, false)) {
     for (PortId port = 1; port <= kPorts; ++port)
         fabric_.add_memory_port(switch_, port, {.rate_bps = kRate, .buffer_packets = 4});
-    switch_.clone_sessions[1] = {.replicas = {{.port = 2, .rid = 1}}, .truncate = 60};
-    switch_.multicast_groups[1] = {{.port = 1, .rid = 1}, {.port = 3, .rid = 2}};
+    switch_.replication.clone_sessions[1] = {.replicas = {{.port = 2, .rid = 1}}, .truncate = 60};
+    switch_.replication.multicast_groups[1] = {{.port = 1, .rid = 1}, {.port = 3, .rid = 2}};
 }
 
 void Rig::clear() {

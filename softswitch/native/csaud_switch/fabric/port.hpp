@@ -1,8 +1,12 @@
 // A port of a switch: its priority queues and its figures.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -79,6 +83,24 @@ struct alignas(64) Port {
 
     int interface = -1;  // a network interface: index into the fabric's
     std::string ifname;
+
+    // --- queues: each takes `buffer` packets of its priority
+    bool has_room(const Packet& packet) const { return queues[packet.priority].count < buffer; }
+    void push(Packet* packet) {
+        queues[packet->priority].push(packet);
+        waiting |= std::uint64_t{1} << packet->priority;
+        ++queued;
+        figures.queued_max = std::max<std::uint64_t>(figures.queued_max, queued);
+    }
+    // One is waiting.
+    Packet* pop() {
+        const int priority = 63 - std::countl_zero(waiting);
+        PacketQueue& queue = queues[static_cast<std::size_t>(priority)];
+        Packet* packet = queue.pop();
+        --queued;
+        if (queue.count == 0) waiting &= ~(std::uint64_t{1} << priority);
+        return packet;
+    }
 
     void tell(std::span<const std::uint8_t> frame, bool in, Nanos time) const {
         for (Tap* tap : taps) tap->frame(frame, in, time);

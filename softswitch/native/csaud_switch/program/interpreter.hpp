@@ -27,6 +27,9 @@ class Interpreter {
     Interpreter(const Interpreter&) = delete;
     Interpreter& operator=(const Interpreter&) = delete;
 
+    Program& program() const { return program_; }
+    const Logic& logic() const { return logic_; }
+
     // The present, for meters and idle timeouts.
     void set_time(Nanos now, std::uint64_t since_start_us) {
         now_ = now;
