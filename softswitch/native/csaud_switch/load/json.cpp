@@ -19,6 +19,12 @@ const Json& member(const Json& object, const char* key, const std::string& where
     return *found;
 }
 
+const Json& member_or_null(const Json& object, const char* key) {
+    static const Json null;
+    const auto found = object.find(key);
+    return found == object.end() ? null : *found;
+}
+
 const Json& array_member(const Json& object, const char* key, const std::string& where) {
     const Json& value = member(object, key, where);
     if (!value.is_array()) fail(where, std::string("'") + key + "' is not a JSON array");

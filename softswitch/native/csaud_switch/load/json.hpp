@@ -20,6 +20,8 @@ const Json& array_member(const Json& object, const char* key, const std::string&
 std::string text_member(const Json& object, const char* key, const std::string& where);
 std::uint32_t number_member(const Json& object, const char* key, const std::string& where);
 bool flag_member(const Json& object, const char* key, bool otherwise);
+// null when it is absent
+const Json& member_or_null(const Json& object, const char* key);
 // The string at key; "" when it is null or absent.
 std::string optional_text(const Json& object, const char* key);
 

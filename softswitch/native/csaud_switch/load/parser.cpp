@@ -1,29 +1,34 @@
-#include <numeric>
+#include "csaud_switch/load/parser.hpp"
 
-#include "csaud_switch/load/loader.hpp"
+#include <numeric>
+#include <utility>
 
 namespace csaud::sw {
 
-std::uint32_t Loader::error_code(const std::string& name, std::uint32_t otherwise) const {
-    if (!root_.contains("errors")) return otherwise;
-    for (const Json& error : array_member(root_, "errors", "program"))
+namespace {
+
+std::uint32_t error_code(const Json& root, const std::string& name, std::uint32_t otherwise) {
+    if (!root.contains("errors")) return otherwise;
+    for (const Json& error : array_member(root, "errors", "program"))
         if (error.is_array() && error.size() == 2 && error[0] == name && error[1].is_number_unsigned())
             return error[1].get<std::uint32_t>();
     return otherwise;
 }
 
-void Loader::load_parser() {
-    Parser& parser = logic_->parser;
-    parser.no_error = error_code("NoError", 0);
-    parser.packet_too_short = error_code("PacketTooShort", 1);
-    parser.stack_out_of_bounds = error_code("StackOutOfBounds", 3);
-    parser.header_too_short = error_code("HeaderTooShort", 4);
-    parser.invalid_argument = error_code("ParserInvalidArgument", 6);
-    const Json& parsers = array_member(root_, "parsers", "program");
+}  // namespace
+
+void ParserLoader::load(const Json& root) {
+    Parser& parser = logic_.parser;
+    parser.no_error = error_code(root, "NoError", 0);
+    parser.packet_too_short = error_code(root, "PacketTooShort", 1);
+    parser.stack_out_of_bounds = error_code(root, "StackOutOfBounds", 3);
+    parser.header_too_short = error_code(root, "HeaderTooShort", 4);
+    parser.invalid_argument = error_code(root, "ParserInvalidArgument", 6);
+    const Json& parsers = array_member(root, "parsers", "program");
     if (parsers.size() != 1)
         unsupported("program", std::to_string(parsers.size()) + " parsers instead of one");
     const Json& json = parsers[0];
-    std::unordered_map<std::string, std::uint32_t> states;
+    States states;
     const Json& list = array_member(json, "parse_states", "parser");
     for (const Json& state : list)
         states.emplace(text_member(state, "name", "parser"), static_cast<std::uint32_t>(states.size()));
@@ -33,8 +38,7 @@ void Loader::load_parser() {
     parser.start = states.at(start);
 }
 
-ParserState Loader::load_state(const Json& json,
-                               const std::unordered_map<std::string, std::uint32_t>& states) {
+ParserState ParserLoader::load_state(const Json& json, const States& states) {
     ParserState state;
     state.name = text_member(json, "name", "parser");
     const std::string where = "parser state '" + state.name + "'";
@@ -44,13 +48,13 @@ ParserState Loader::load_state(const Json& json,
         const Json& value = member(part_json, "value", where);
         KeyPart part;
         if (type == "field") {
-            const FieldRef ref = read(value, where);
+            const FieldRef ref = fields_.read(value, where);
             part.slot = ref.slot;
             part.width = ref.width;
         } else if (type == "stack_field" || type == "union_stack_field") {
             part.computed = true;
-            part.width = last_field(value, false, where).first.width;
-            part.value = expression(part_json, part.width, {where});
+            part.width = fields_.last_field(value, false, where).first.width;
+            part.value = expressions_.load(part_json, part.width, {where});
         } else if (type == "lookahead") {
             part.lookahead = true;
             part.bit_offset = value.at(0).get<std::uint32_t>();
@@ -66,25 +70,8 @@ ParserState Loader::load_state(const Json& json,
     return state;
 }
 
-std::uint32_t Loader::value_set(const Json& transition, const ParserState& state, const std::string& where) {
-    const std::string name = text_member(transition, "value", where);
-    const auto found = value_sets_.find(name);
-    if (found == value_sets_.end()) fail(where, "no value set '" + name + "'");
-    ValueSet& set = program_->value_sets[found->second];
-    std::vector<unsigned> widths;
-    for (const KeyPart& part : state.key) widths.push_back(part.width);
-    if (std::accumulate(widths.begin(), widths.end(), 0U) != set.bits)
-        fail(where, "the key has another width than value set '" + name + "'");
-    if (set.used && set.widths != widths)
-        unsupported(where, "a second use of value set '" + name + "' with a key of other parts");
-    set.widths = std::move(widths);
-    set.used = true;
-    return found->second;
-}
-
-void Loader::transitions(ParserState& state, const Json& json,
-                         const std::unordered_map<std::string, std::uint32_t>& states,
-                         const std::string& where) {
+void ParserLoader::transitions(ParserState& state, const Json& json, const States& states,
+                               const std::string& where) {
     std::size_t bytes = 0;
     for (const KeyPart& part : state.key) bytes += (part.width + 7) / 8;
     const auto split = [&](const std::vector<std::uint8_t>& all) {
@@ -128,18 +115,94 @@ void Loader::transitions(ParserState& state, const Json& json,
     }
 }
 
-ParserOp Loader::parser_set(const Json& parameters, const std::string& where) {
+std::uint32_t ParserLoader::value_set(const Json& transition, const ParserState& state,
+                                      const std::string& where) {
+    const std::string name = text_member(transition, "value", where);
+    const auto found = names_.value_sets.find(name);
+    if (found == names_.value_sets.end()) fail(where, "no value set '" + name + "'");
+    ValueSet& set = program_.value_sets[found->second];
+    std::vector<unsigned> widths;
+    for (const KeyPart& part : state.key) widths.push_back(part.width);
+    if (std::accumulate(widths.begin(), widths.end(), 0U) != set.bits)
+        fail(where, "the key has another width than value set '" + name + "'");
+    if (set.used && set.widths != widths)
+        unsupported(where, "a second use of value set '" + name + "' with a key of other parts");
+    set.widths = std::move(widths);
+    set.used = true;
+    return found->second;
+}
+
+ParserOp ParserLoader::parser_op(const Json& json, const std::string& where) {
+    const std::string name = text_member(json, "op", where);
+    const Json& parameters = array_member(json, "parameters", where);
+    ParserOp op;
+    if (name == "extract" || name == "extract_VL")
+        return parser_extract(parameters, name != "extract", where);
+    if (name == "set") return parser_set(parameters, where);
+    if (name == "verify") {
+        op.kind = ParserOp::Kind::kVerify;
+        op.a = expressions_.load(parameters.at(0), 0, {where});
+        op.b = expressions_.load(parameters.at(1), 0, {where});
+        return op;
+    }
+    if (name == "advance" || name == "shift") {
+        op.kind = ParserOp::Kind::kAdvance;
+        Json bits = parameters.at(0);
+        if (name == "shift") unsupported(where, "'shift' (p4c writes 'advance')");
+        op.a = expressions_.load(bits, 0, {where});
+        return op;
+    }
+    if (name == "primitive") {
+        op.kind = ParserOp::Kind::kPrimitive;
+        Action action;
+        action.name = where;
+        action.primitives.push_back(actions_.primitive(parameters.at(0), {where}));
+        op.action = static_cast<std::uint32_t>(logic_.actions.size());
+        logic_.actions.push_back(std::move(action));
+        return op;
+    }
+    unsupported(where, "parser operation '" + name + "'");
+}
+
+ParserOp ParserLoader::parser_extract(const Json& parameters, bool variable, const std::string& where) {
+    ParserOp op;
+    const std::string type = text_member(parameters.at(0), "type", where);
+    const Json& value = member(parameters[0], "value", where);
+    std::uint32_t into = 0;
+    if (type == "regular") {
+        op.kind = ParserOp::Kind::kExtract;
+        into = op.header = fields_.header(value, where);
+    } else if (type == "stack" || type == "union_stack") {
+        op.kind = ParserOp::Kind::kExtractStack;
+        op.stack = fields_.stack(type == "stack" ? value : value.at(0), where);
+        const HeaderStack& of = fields_.layout().stacks[op.stack];
+        if (of.of_unions != (type == "union_stack"))
+            fail(where, "'" + of.name + "' is another kind of stack");
+        if (of.of_unions) op.member = fields_.union_member(of, value.at(1), where);
+        into = of.header(0, op.member);
+    } else {
+        unsupported(where, "extract into a " + type);
+    }
+    op.varbit = fields_.layout().headers[into].varbit.has_value();
+    if (op.varbit != variable)
+        fail(where, std::string(
+                        "'extract_VL' is for headers with a field of variable length, 'extract' for others"));
+    if (variable) op.a = expressions_.load(parameters.at(1), 0, {where});
+    return op;
+}
+
+ParserOp ParserLoader::parser_set(const Json& parameters, const std::string& where) {
     if (parameters.size() != 2 || text_member(parameters[0], "type", where) != "field")
         unsupported(where, "'set' of something other than a field");
     ParserOp op;
     const Json& value = parameters[1];
-    if (is_varbit(member(parameters[0], "value", where))) {
+    if (fields_.is_varbit(member(parameters[0], "value", where))) {
         op.kind = ParserOp::Kind::kSetVarbit;
-        op.target = varbit(parameters[0]["value"], where);
-        op.slot = varbit(member(value, "value", where), where).slot;
+        op.target = fields_.varbit(parameters[0]["value"], where);
+        op.slot = fields_.varbit(member(value, "value", where), where).slot;
         return op;
     }
-    op.target = write(member(parameters[0], "value", where), where);
+    op.target = fields_.write(member(parameters[0], "value", where), where);
     op.mask = mask64(op.target.width);
     if (text_member(value, "type", where) == "lookahead") {
         op.kind = ParserOp::Kind::kLookahead;
@@ -150,67 +213,8 @@ ParserOp Loader::parser_set(const Json& parameters, const std::string& where) {
         return op;
     }
     op.kind = op.target.width > 64 ? ParserOp::Kind::kSetWide : ParserOp::Kind::kSet;
-    op.a = expression(value, op.target.width, {where});
+    op.a = expressions_.load(value, op.target.width, {where});
     return op;
-}
-
-ParserOp Loader::parser_extract(const Json& parameters, bool variable, const std::string& where) {
-    ParserOp op;
-    const std::string type = text_member(parameters.at(0), "type", where);
-    const Json& value = member(parameters[0], "value", where);
-    std::uint32_t into = 0;
-    if (type == "regular") {
-        op.kind = ParserOp::Kind::kExtract;
-        into = op.header = header(value, where);
-    } else if (type == "stack" || type == "union_stack") {
-        op.kind = ParserOp::Kind::kExtractStack;
-        op.stack = stack(type == "stack" ? value : value.at(0), where);
-        const HeaderStack& of = logic_->layout.stacks[op.stack];
-        if (of.of_unions != (type == "union_stack"))
-            fail(where, "'" + of.name + "' is another kind of stack");
-        if (of.of_unions) op.member = union_member(of, value.at(1), where);
-        into = of.header(0, op.member);
-    } else {
-        unsupported(where, "extract into a " + type);
-    }
-    op.varbit = logic_->layout.headers[into].varbit.has_value();
-    if (op.varbit != variable)
-        fail(where, std::string(
-                        "'extract_VL' is for headers with a field of variable length, 'extract' for others"));
-    if (variable) op.a = expression(parameters.at(1), 0, {where});
-    return op;
-}
-
-ParserOp Loader::parser_op(const Json& json, const std::string& where) {
-    const std::string name = text_member(json, "op", where);
-    const Json& parameters = array_member(json, "parameters", where);
-    ParserOp op;
-    if (name == "extract" || name == "extract_VL")
-        return parser_extract(parameters, name != "extract", where);
-    if (name == "set") return parser_set(parameters, where);
-    if (name == "verify") {
-        op.kind = ParserOp::Kind::kVerify;
-        op.a = expression(parameters.at(0), 0, {where});
-        op.b = expression(parameters.at(1), 0, {where});
-        return op;
-    }
-    if (name == "advance" || name == "shift") {
-        op.kind = ParserOp::Kind::kAdvance;
-        Json bits = parameters.at(0);
-        if (name == "shift") unsupported(where, "'shift' (p4c writes 'advance')");
-        op.a = expression(bits, 0, {where});
-        return op;
-    }
-    if (name == "primitive") {
-        op.kind = ParserOp::Kind::kPrimitive;
-        Action action;
-        action.name = where;
-        action.primitives.push_back(primitive(parameters.at(0), {where}));
-        op.action = static_cast<std::uint32_t>(logic_->actions.size());
-        logic_->actions.push_back(std::move(action));
-        return op;
-    }
-    unsupported(where, "parser operation '" + name + "'");
 }
 
 }  // namespace csaud::sw

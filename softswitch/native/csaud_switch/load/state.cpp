@@ -1,21 +1,29 @@
-// Counters, registers, meters, value sets and digests.
-#include "csaud_switch/load/loader.hpp"
+#include "csaud_switch/load/state.hpp"
+
+#include <cstdint>
+#include <string>
+#include <utility>
 
 namespace csaud::sw {
 
-void Loader::load_state() {
-    for (const Json& json : array_member(root_, "counter_arrays", "program")) {
+namespace {
+
+void load_counters(const Json& root, Program& program, Names& names) {
+    for (const Json& json : array_member(root, "counter_arrays", "program")) {
         CounterArray counter;
         counter.name = text_member(json, "name", "counter_arrays");
         if (flag_member(json, "is_direct", false)) {
             counter.table = text_member(json, "binding", "counter '" + counter.name + "'");
         } else {
             counter.cells.resize(number_member(json, "size", "counter '" + counter.name + "'"));
-            counters_.emplace(counter.name, static_cast<std::uint32_t>(program_->counters.size()));
+            names.counters.emplace(counter.name, static_cast<std::uint32_t>(program.counters.size()));
         }
-        program_->counters.push_back(std::move(counter));
+        program.counters.push_back(std::move(counter));
     }
-    for (const Json& json : array_member(root_, "register_arrays", "program")) {
+}
+
+void load_registers(const Json& root, Program& program, Names& names) {
+    for (const Json& json : array_member(root, "register_arrays", "program")) {
         RegisterArray array;
         array.name = text_member(json, "name", "register_arrays");
         const std::string where = "register '" + array.name + "'";
@@ -24,14 +32,14 @@ void Loader::load_state() {
         if (array.width < 1 || array.width > kMaxFieldBits)
             unsupported(where, "a width of " + std::to_string(array.width) + " bits");
         array.words.resize(std::size_t{array.size} * words_for(array.width));
-        registers_.emplace(array.name, static_cast<std::uint32_t>(program_->registers.size()));
-        program_->registers.push_back(std::move(array));
+        names.registers.emplace(array.name, static_cast<std::uint32_t>(program.registers.size()));
+        program.registers.push_back(std::move(array));
     }
 }
 
-void Loader::load_meters() {
-    if (!root_.contains("meter_arrays")) return;
-    for (const Json& json : array_member(root_, "meter_arrays", "program")) {
+void load_meters(const Json& root, FieldNames& fields, Program& program, Names& names) {
+    if (!root.contains("meter_arrays")) return;
+    for (const Json& json : array_member(root, "meter_arrays", "program")) {
         MeterArray meter;
         meter.name = text_member(json, "name", "meter_arrays");
         const std::string where = "meter '" + meter.name + "'";
@@ -40,35 +48,36 @@ void Loader::load_meters() {
         meter.bytes = type == "bytes";
         if (number_member(json, "rate_count", where) != 2)
             unsupported(where, "a number of rates other than 2");
-        const auto index = static_cast<std::uint32_t>(program_->meters.size());
+        const auto index = static_cast<std::uint32_t>(program.meters.size());
         if (flag_member(json, "is_direct", false)) {
-            direct_meters_.emplace(meter.name, index);
-            direct_meter_targets_.emplace(index, write(member(json, "result_target", where), where));
+            names.direct_meters.emplace(meter.name, index);
+            names.direct_meter_targets.emplace(index,
+                                               fields.write(member(json, "result_target", where), where));
         } else {
             meter.cells.resize(number_member(json, "size", where));
-            meters_.emplace(meter.name, index);
+            names.meters.emplace(meter.name, index);
         }
-        program_->meters.push_back(std::move(meter));
+        program.meters.push_back(std::move(meter));
     }
 }
 
-void Loader::load_value_sets() {
-    if (!root_.contains("parse_vsets")) return;
-    for (const Json& json : array_member(root_, "parse_vsets", "program")) {
+void load_value_sets(const Json& root, Program& program, Names& names) {
+    if (!root.contains("parse_vsets")) return;
+    for (const Json& json : array_member(root, "parse_vsets", "program")) {
         ValueSet set;
         set.name = text_member(json, "name", "parse_vsets");
         const std::string where = "value set '" + set.name + "'";
         set.bits = number_member(json, "compressed_bitwidth", where);
         if (json.contains("max_size")) set.size = number_member(json, "max_size", where);
         set.widths = {set.bits};  // until the parser says which parts its key has
-        value_sets_.emplace(set.name, static_cast<std::uint32_t>(program_->value_sets.size()));
-        program_->value_sets.push_back(std::move(set));
+        names.value_sets.emplace(set.name, static_cast<std::uint32_t>(program.value_sets.size()));
+        program.value_sets.push_back(std::move(set));
     }
 }
 
-void Loader::load_digests() {
-    if (!root_.contains("learn_lists")) return;
-    for (const Json& json : array_member(root_, "learn_lists", "program")) {
+void load_digests(const Json& root, FieldNames& fields, Program& program, Names& names) {
+    if (!root.contains("learn_lists")) return;
+    for (const Json& json : array_member(root, "learn_lists", "program")) {
         Digest digest;
         digest.name = text_member(json, "name", "learn_lists");
         const std::string where = "digest '" + digest.name + "'";
@@ -77,7 +86,7 @@ void Loader::load_digests() {
             const std::string type = text_member(element_json, "type", where);
             const Json& value = member(element_json, "value", where);
             if (type == "field") {
-                element.field = read(value, where);
+                element.field = fields.read(value, where);
                 element.name = value[0].get<std::string>() + "." + value[1].get<std::string>();
             } else if (type == "hexstr") {
                 const auto number = static_cast<UWide>(parse_hex(value, where));
@@ -91,10 +100,20 @@ void Loader::load_digests() {
             }
             digest.elements.push_back(std::move(element));
         }
-        digests_.emplace(number_member(json, "id", where),
-                         static_cast<std::uint32_t>(program_->digests.size()));
-        program_->digests.push_back(std::move(digest));
+        names.digests.emplace(number_member(json, "id", where),
+                              static_cast<std::uint32_t>(program.digests.size()));
+        program.digests.push_back(std::move(digest));
     }
+}
+
+}  // namespace
+
+void load_state(const Json& root, FieldNames& fields, Program& program, Names& names) {
+    load_counters(root, program, names);
+    load_registers(root, program, names);
+    load_meters(root, fields, program, names);
+    load_value_sets(root, program, names);
+    load_digests(root, fields, program, names);
 }
 
 }  // namespace csaud::sw
