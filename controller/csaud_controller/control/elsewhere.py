@@ -7,11 +7,11 @@ import json
 import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from csaud_controller.base.http_peers import is_loopback, reason
 from csaud_controller.control.client import (
     APPLY_TIMEOUT_S,
     Answer,
@@ -68,7 +68,7 @@ class Elsewhere:
             )
         self._is_tls, self._host = parts.scheme == "https", parts.hostname
         self._port = port or (443 if self._is_tls else 80)
-        if not self._is_tls and credentials.token and not _is_loopback(self._host):
+        if not self._is_tls and credentials.token and not is_loopback(self._host):
             raise RefusedError(f"--controller {url}: the token would go there in the clear; use https://")
         self._token, self._context = credentials.token, credentials.context() if self._is_tls else None
 
@@ -116,7 +116,7 @@ class Elsewhere:
         except TimeoutError:
             raise ControlError(f"{self.where} gave no answer within {patience_s:g} s") from None
         except (OSError, http.client.HTTPException) as error:
-            raise ControlError(f"{self.where} cannot be reached: {_reason(error)}") from None
+            raise ControlError(f"{self.where} cannot be reached: {reason(error)}") from None
         finally:
             connection.close()
         return self._answer(status, text)
@@ -144,16 +144,3 @@ def _by_number(cells: Any) -> Any:
     if isinstance(cells, dict):
         return {int(key) if key.isdecimal() else key: value for key, value in cells.items()}
     return cells
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({error.verify_message}); --cacert names who has signed it"
-    return str(getattr(error, "strerror", None) or error or type(error).__name__)

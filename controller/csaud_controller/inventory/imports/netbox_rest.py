@@ -5,11 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
+from csaud_controller.base.http_peers import is_loopback, reason
 from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory.imports.draft import Source
 
@@ -38,7 +38,7 @@ def cables(url: str, token: str, trusted: ssl.SSLContext) -> Source:
         port = 0
     if not parts.hostname or port == 0 or "@" in parts.netloc:
         raise ConfigError(url, None, "", "expected a URL such as https://netbox.example/?site=pod1")
-    if parts.scheme == "http" and token and not _is_loopback(parts.hostname):
+    if parts.scheme == "http" and token and not is_loopback(parts.hostname):
         raise ConfigError(url, None, "", "the token would go there in the clear; use https://")
     connection = (
         http.client.HTTPConnection(parts.hostname, port, timeout=_PATIENCE_S)
@@ -50,7 +50,7 @@ def cables(url: str, token: str, trusted: ssl.SSLContext) -> Source:
     except TimeoutError:
         raise ConfigError(url, None, "", f"no answer within {_PATIENCE_S:g} s") from None
     except (OSError, http.client.HTTPException) as error:
-        raise ConfigError(url, None, "", f"cannot be reached: {_reason(error)}") from None
+        raise ConfigError(url, None, "", f"cannot be reached: {reason(error)}") from None
     finally:
         connection.close()
 
@@ -112,16 +112,3 @@ def _headers(token: str) -> dict[str, str]:
     # tokens of the second version name their key, and are a bearer's
     kind = "Bearer" if token.startswith("nbt_") else "Token"
     return {"Accept": "application/json", "Authorization": f"{kind} {token}"}
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return f"its certificate is not trusted ({error.verify_message}); --cacert names who has signed it"
-    return str(getattr(error, "strerror", None) or error or type(error).__name__)
