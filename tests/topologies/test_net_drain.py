@@ -51,7 +51,7 @@ def test_a_link_and_a_spine_are_drained_under_traffic_and_no_packet_is_lost(
         inventory = find_run().fabric()
 
         def at_least(more: int) -> None:
-            goal = int(rounds.read_text()) + more
+            goal = int(wait_for(rounds.read_text, "a number that is written")) + more
             wait_for(lambda: int(rounds.read_text() or 0) >= goal, f"round {goal}")
 
         def come_in(*ports: tuple[str, int]) -> list[int]:
