@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,19 @@ def endless(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"turns": turn}
 
 
+@contextlib.contextmanager
+def after_ctrl_c(comm: Any) -> Iterator[None]:
+    """Of a rank that Ctrl-C ends in here: who is named by what it calls afterwards."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        try:
+            comm.barrier()
+        except csaud.Aborted as after:
+            tell("after", rank=after.rank)
+        raise
+
+
 def interrupted_before_it_waits(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """Ctrl-C reaches rank 0 when a collective has its number and nobody waits for it yet."""
 
@@ -75,14 +88,8 @@ def interrupted_before_it_waits(comm: Any, arguments: dict[str, Any]) -> dict[st
 
     if comm.rank == 0:
         comm._outcome = outcome
-    try:
+    with after_ctrl_c(comm):
         comm.all_reduce(np.ones(4, np.float32))
-    except KeyboardInterrupt:
-        try:
-            comm.barrier()
-        except csaud.Aborted as after:
-            tell("after", rank=after.rank)
-        raise
     return {}
 
 
@@ -138,14 +145,8 @@ def wait_for_nobody(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
             tell("waiting")
 
         threading.Thread(target=tell_when_it_waits, daemon=True).start()
-    try:
+    with after_ctrl_c(comm):
         comm.barrier()
-    except KeyboardInterrupt:
-        try:
-            comm.barrier()
-        except csaud.Aborted as after:
-            tell("after", rank=after.rank)
-        raise
     return {}
 
 

@@ -16,6 +16,19 @@ Ports = Mapping[str, tuple[int, ...]]
 """By switch."""
 
 
+def differences(
+    now: Mapping[str, Mapping[str, object]], before: Mapping[str, Mapping[str, object]]
+) -> Iterator[tuple[str, str]]:
+    """Destinations, and switches of which something else is said there than before. What is the very same
+    object is not looked into."""
+    for destination, found in now.items():
+        earlier = before[destination]
+        if found is not earlier:
+            for switch, mine in found.items():
+                if mine is not earlier[switch] and mine != earlier[switch]:
+                    yield destination, switch
+
+
 class Routing:
     """While `live` is what can carry packets."""
 
@@ -61,12 +74,7 @@ class Routing:
 
     def differing(self, before: Routing) -> Iterator[tuple[str, str]]:
         """Destinations, and switches whose ports to them are others than before."""
-        for destination, ports in self.ports.items():
-            earlier = before.ports[destination]
-            if ports is not earlier:
-                for switch, mine in ports.items():
-                    if mine is not earlier[switch] and mine != earlier[switch]:
-                        yield destination, switch
+        return differences(self.ports, before.ports)
 
     def _following(self, before: Routing) -> dict[str, Ports]:
         """Ports can only be others where a switch has gained or lost a link, and for destinations from which

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from heapq import heapify, heappop, heappush
 
 from csaud_controller.inventory import Fabric
-from csaud_controller.paths.routing import Routing
+from csaud_controller.paths.routing import Routing, differences
 from csaud_controller.policy.weights import PortWeights, derived_weights, through
 
 Carried = Mapping[str, PortWeights]
@@ -48,12 +48,7 @@ class Capacities:
 
     def differing(self, before: Capacities) -> Iterator[tuple[str, str]]:
         """Destinations, and switches whose ports carry more or less there than before."""
-        for destination, carried in self.carried.items():
-            earlier = before.carried[destination]
-            if carried is not earlier:
-                for switch, mine in carried.items():
-                    if mine is not earlier[switch] and mine != earlier[switch]:
-                        yield destination, switch
+        return differences(self.carried, before.carried)
 
     def _following(self, destination: str, carried: Carried, differing: set[str]) -> Carried:
         """From these switches on, the nearest to the destination first: what one of them can carry only
