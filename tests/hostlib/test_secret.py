@@ -1,9 +1,9 @@
 """The rendezvous of a job with a secret, over real TCP: who gets the table, and what the others are told."""
 
 import contextlib
-import os
-import resource
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -168,23 +168,29 @@ def test_who_came_is_named_by_address_and_port(address: str, before: str) -> Non
         assert strangers.accept() is None  # nobody is there any more
 
 
+# In a process of its own: in another one somebody may close a descriptor in between, and there is room again.
+NO_DESCRIPTOR_LEFT = f"""
+import os, resource, socket
+from csaud.network.strangers import Strangers
+dropped = []
+listener = socket.create_server(({HERE!r}, 0))
+strangers = Strangers(listener, 9, dropped.append)
+first, second = socket.socket(), socket.socket()
+lowest = os.dup(listener.fileno())
+os.close(lowest)
+resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+first.connect(listener.getsockname())
+assert strangers.accept() is None and first.recv(1) == b""
+strangers.keep("waits")
+second.connect(listener.getsockname())
+assert strangers.accept() is None and dropped == ["waits"], dropped
+"""
+
+
 def test_who_comes_when_there_is_no_descriptor_left_is_turned_away() -> None:
     """Where nobody can go in its place: else it would be there to be accepted for ever."""
-    dropped: list[str] = []
-    with socket.create_server((HERE, 0)) as listener, contextlib.ExitStack() as stack:
-        strangers = Strangers[str](listener, 9, dropped.append)
-        stack.callback(strangers.close)
-        first, second = (stack.enter_context(socket.socket()) for _ in range(2))
-        lowest = os.dup(0)
-        os.close(lowest)
-        limits = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
-        stack.callback(resource.setrlimit, resource.RLIMIT_NOFILE, limits)
-        first.connect(listener.getsockname())
-        assert strangers.accept() is None and first.recv(1) == b""
-        strangers.keep("waits")
-        second.connect(listener.getsockname())
-        assert strangers.accept() is None and dropped == ["waits"]
+    done = subprocess.run([sys.executable, "-c", NO_DESCRIPTOR_LEFT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_one_connection_is_one_process() -> None:
