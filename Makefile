@@ -102,8 +102,8 @@ style: build/.developed
 	@$(BIN)/python -m tools.references
 	@clang-format --dry-run -Werror $$(git ls-files '*.cpp' '*.hpp')
 
-# Many tests wait for processes more than they compute, so there are more at once than processors.
-JOBS ?= $(shell echo $$(($$(nproc) * 3 / 2)))
+# Most tests wait for processes more than they compute, so there are more at once than processors.
+JOBS ?= $(shell echo $$(($$(nproc) * 2)))
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: test

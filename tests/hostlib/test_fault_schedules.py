@@ -23,7 +23,7 @@ from tests.hostlib.fault_schedules import (
 from tests.support.drawn import drawn
 
 Status = _core.Status
-SCHEDULES = int(os.environ.get("CSAUD_SCHEDULES", "12000"))
+SCHEDULES = int(os.environ.get("CSAUD_SCHEDULES", "6000"))
 A_BATCH = 500
 BATCHES = range(max(1, SCHEDULES // (3 * A_BATCH)))
 A_CHECK = min(A_BATCH, max(1, SCHEDULES // 3))

@@ -24,6 +24,7 @@ def linked(native: Path, user: Path, folder: Path) -> Path:
         built,
         "-DCSAUD_PYTHON=OFF",
         "-DCMAKE_UNITY_BUILD=ON",
+        "-DCMAKE_UNITY_BUILD_BATCH_SIZE=0",
         "-DCMAKE_BUILD_TYPE=Debug",
         "-DCMAKE_CXX_FLAGS_DEBUG=-O0",
         "-DCMAKE_DISABLE_FIND_PACKAGE_Python=ON",

@@ -15,7 +15,7 @@ namespace csaud::sw {
 namespace {
 
 // The attribute's type and length macros of the kernel's headers cast in C's way; these do the same.
-std::string name_of(const nlmsghdr& message) {
+std::string interface_name(const nlmsghdr& message) {
     const auto* bytes = reinterpret_cast<const char*>(&message);
     std::size_t at = NLMSG_LENGTH(NLMSG_ALIGN(sizeof(ifinfomsg)));
     while (at + sizeof(rtattr) <= message.nlmsg_len) {
@@ -35,7 +35,7 @@ void parse(const char* data, std::size_t size, std::vector<InterfaceChange>& cha
         const bool link = message.nlmsg_type == RTM_NEWLINK || message.nlmsg_type == RTM_DELLINK;
         if (link && message.nlmsg_len >= NLMSG_LENGTH(sizeof(ifinfomsg))) {
             const auto& info = *reinterpret_cast<const ifinfomsg*>(data + at + NLMSG_HDRLEN);
-            changes.push_back({info.ifi_index, name_of(message)});
+            changes.push_back({info.ifi_index, interface_name(message)});
         }
         at += NLMSG_ALIGN(message.nlmsg_len);
     }
