@@ -26,7 +26,7 @@ def rehearse(folder: Path, topo: str, *command: str, wheels: Path | None = None,
         str(wheels or folder / "wheels"),
     ]
     lab = [str(Path(sys.executable).parent / "csaud"), "lab", "rehearse", *words]
-    done = subprocess.run([*lab, "--", *command], capture_output=True, text=True, check=False, timeout=270)
+    done = subprocess.run([*lab, "--", *command], capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
 

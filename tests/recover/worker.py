@@ -75,8 +75,9 @@ def train(arguments: dict[str, Any]) -> None:
                 deaths.at("forward", step.index)
                 error = inputs @ weights + bias - np.tanh(inputs[:, :3])
                 deaths.at("backward", step.index)
-                step.add([inputs.T @ error / ROWS, error.mean(axis=0, dtype=dtype)])
-                tell("computed", step=step.index, number=number)
+                gradients = [inputs.T @ error / ROWS, error.mean(axis=0, dtype=dtype)]
+                tell("computed", step=step.index, number=number)  # it may die in what follows, and be counted
+                step.add(gradients)
             for parameter, momentum, gradient in zip(parameters, momenta, step.gradients, strict=True):
                 momentum *= dtype.type(0.9)
                 momentum += gradient
