@@ -12,7 +12,7 @@ from pathlib import Path
 
 PARTS = {
     "hostlib/native/csaud_host": ("tests/hostlib",),
-    "hostlib/csaud": ("tests/hostlib",),
+    "hostlib/csaud": ("tests/hostlib", "tests/recover", "tests/scape", "tests/torch_backend"),
     "controller/csaud_controller": ("tests/controller", "tests/topologies"),
 }
 """Folder of sources -> folders of its tests."""
