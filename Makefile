@@ -20,7 +20,7 @@ FOLDERS := $(wildcard $(foreach p,runs hostlib controller softswitch topologies 
 
 .PHONY: help
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # Installs only what is missing, so that a second run touches nothing and needs no network. The package is editable:
 # Python files are used where they lie.
@@ -163,6 +163,11 @@ reproduce: build/.developed ## The claim, simulated beside every baseline: all o
 	@$(BIN)/csaud sim reproduce $(PROCESSES)
 reproduce-quick: build/.developed ## ... the small form, 12 minutes of processor time: one page, a verdict for each baseline (JOBS=n)
 	@$(BIN)/csaud sim reproduce --quick $(PROCESSES)
+
+# Figures are of an idle machine, so JOBS counts for trainings that are not timed alone.
+.PHONY: reproduce-training
+reproduce-training: build/.developed torch ## What failures cost in training, what sparse averages bring, in half an hour: one page; goes on (ONLY=part JOBS=n)
+	@$(BIN)/python -m bench training $(if $(ONLY),--only $(ONLY)) $(PROCESSES)
 
 .PHONY: bench-sim
 bench-sim: build/.developed ## Measure the simulator: processor time a packet-hop at 16, 128 and 1,024 hosts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -31,6 +32,8 @@ from bench import (
     simulator,
     tables,
     torch_backend,
+    training_parts,
+    training_report,
 )
 from bench import host as host_bench
 from bench.host_collectives import TORCH
@@ -181,6 +184,36 @@ def scape_(
 ) -> None:
     """Compare sparse averages with dense training and others: loss, bytes, time of a step."""
     scape.command(console, out, quick, jobs)
+
+
+@app.command(name="training")
+def training_(
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder of all that is kept; default: build/reproduce-training, or quick in that."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PART", help="Of its parts (recover, scape, steps) this alone; repeat it."),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option(help="Tiny sizes: does it run at all? The figures say nothing.")
+    ] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Trainings at once, of those that are not timed.")] = 2,
+) -> None:
+    """What is claimed of training, in half an hour, on one page: what failures cost, what sparse averages
+    bring. What the folder has is not measured again. Exit status 0 when all was measured, goals or not."""
+    if importlib.util.find_spec("torch") is None:
+        console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
+        raise typer.Exit(1)
+    try:
+        chosen = training_report.chosen(training_parts.parts(quick), only or [])
+    except training_report.NoSuchPart as error:
+        console.print(f"bench: {error}", style="red", markup=False)
+        raise typer.Exit(2) from None
+    folder = out or Path("build/reproduce-training") / ("quick" if quick else "")
+    if not training_report.command(chosen, console, folder, jobs, training_parts.described):
+        raise typer.Exit(1)
 
 
 def _peers(fast: str | None) -> list[Peer]:

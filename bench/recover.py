@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -21,13 +22,16 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from bench import machine, native
+from bench import kept, machine, native
 from bench.recover_model import of_recovery, of_restarts, young_daly
 from bench.results import Result, result, save, show
 
+Told = Callable[[str, bool], None]
+"""Hears of a run that is over: in words, and whether it was made now."""
+
 _PEER = "torchrun, checkpoints"
 _WORKERS = 4
-_WHOLE = {
+WHOLE: dict[str, Any] = {
     "microbatches": 16,
     "steps": 600,
     "width": 512,
@@ -35,11 +39,17 @@ _WHOLE = {
     "timeout": 10.0,
     "every": 1 << 30,
 }
-_QUICK = {**_WHOLE, "steps": 800, "width": 64, "timeout": 20.0}
-_BETWEEN_S = 10.0  # s between two failures, in the mean
+QUICK = {**WHOLE, "steps": 800, "width": 64, "timeout": 20.0}
+BETWEEN_S = 10.0
+"""Seconds between two failures, in the mean."""
+_CALM = {"steps": 20, "every": 5}  # of a run without failures, for the time of a step and of a checkpoint
 _SEED = 1  # of the failures
 _PATIENCE_S = 1800
 _MODELLED_H = (0.5, 3.0)  # hours between two failures of one worker, modelled
+
+
+class RunFailed(RuntimeError):
+    """A job did not end well; the message has the end of what it said."""
 
 
 @dataclass
@@ -96,28 +106,105 @@ def command(console: Console, out: Path, quick: bool) -> None:
         console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
         raise typer.Exit(1)
     circumstances = machine.describe()
-    case: dict[str, Any] = dict(_QUICK if quick else _WHOLE)
-    between = _BETWEEN_S
-    with machine.priority():
-        calm = _run("restart", {**case, "steps": 20, "every": 5}, _SEED, None, console)
-        checkpoint_s = median(number for _, number, _ in calm.events["checkpoint"])
-        case["every"] = max(1, round(young_daly(checkpoint_s, between) / calm.step_s()))
-        runs = {how: _run(how, case, _SEED, between, console) for how in ("recover", "restart")}
-    circumstances |= {
-        "job": f"{_WORKERS} workers, {case['microbatches']} microbatches a step, {case['steps']} steps; "
-        f"a failure each {between:g} s in the mean, at the same intervals for both, while more than half of "
-        "the workers train; those that were killed return",
-        "checkpoints": f"each {case['every']} steps (Young/Daly), {checkpoint_s * 1e3:.0f} ms each",
-        "runs": "; ".join(
-            f"{how}: {run.steps} steps in {run.wall_s:.0f} s, {len(run.deaths)} deaths"
-            for how, run in runs.items()
-        ),
-        "model": "rows of 512 workers are computed from the recovery, restart and checkpoint measured here",
-    }
-    rows = rows_of(runs["recover"], runs["restart"], case["microbatches"], checkpoint_s)
+    case = QUICK if quick else WHOLE
+    try:
+        compared = compare(case, BETWEEN_S, lambda text, now: console.print(text, markup=False))
+    except RunFailed as failure:
+        console.print(f"bench: {failure}", style="red", markup=False)
+        raise typer.Exit(1) from None
+    circumstances |= compared.circumstances()
+    rows = compared.rows()
     show(rows, console, circumstances, "Training under failures")
     save(rows, circumstances, out / "recover.json")
     console.print(f"{out / 'recover.json'}")
+
+
+@dataclass
+class Compared:
+    """The same training under the same failures, going on and restarted.
+
+    Attributes:
+        every: steps between two checkpoints.
+        checkpoint_s: what one takes.
+        between: seconds between two failures, in the mean.
+    """
+
+    case: dict[str, Any]
+    between: float
+    every: int
+    checkpoint_s: float
+    runs: dict[str, Run]
+
+    def rows(self) -> list[Result]:
+        """Its figures."""
+        return rows_of(
+            self.runs["recover"], self.runs["restart"], self.case["microbatches"], self.checkpoint_s
+        )
+
+    def circumstances(self) -> dict[str, str]:
+        """What goes beside them."""
+        case = self.case
+        return {
+            "job": f"{_WORKERS} workers, {case['microbatches']} microbatches a step, {case['steps']} steps; "
+            f"a failure each {self.between:g} s in the mean, at the same intervals for both, while more than "
+            "half of the workers train; those that were killed return",
+            "checkpoints": f"each {self.every} steps (Young/Daly), {self.checkpoint_s * 1e3:.0f} ms each",
+            "runs": "; ".join(
+                f"{how}: {run.steps} steps in {run.wall_s:.0f} s, {len(run.deaths)} deaths"
+                for how, run in self.runs.items()
+            ),
+            "model": "rows of 512 workers are computed from recovery, restart and checkpoint as measured",
+        }
+
+
+def compare(case: dict[str, Any], between: float, told: Told, folder: Path | None = None) -> Compared:
+    """Three runs: without failures, to know how far checkpoints are apart; then both ways under failures.
+
+    RunFailed where one did not end well.
+
+    Args:
+        folder: where they are kept, so that none is made twice; None: they are not.
+    """
+    with machine.priority():
+        calm = _once("restart", {**case, **_CALM}, None, told, folder)
+        checkpoint_s = median(number for _, number, _ in calm.events["checkpoint"])
+        every = max(1, round(young_daly(checkpoint_s, between) / calm.step_s()))
+        runs = {
+            how: _once(how, {**case, "every": every}, between, told, folder) for how in ("recover", "restart")
+        }
+    return Compared(case, between, every, checkpoint_s, runs)
+
+
+def _once(how: str, case: dict[str, Any], between: float | None, told: Told, folder: Path | None) -> Run:
+    if folder is None:
+        run = _run(how, case, _SEED, between)
+        told(_in_words(how, run), True)
+        return run
+    path = folder / f"{how}.{case['steps']}.{_definition(how, case, between)}.json"
+    found = kept.read(path)
+    if found is not None:
+        run = Run(**found)
+    else:
+        run = _run(how, case, _SEED, between)
+        kept.write(path, {"events": run.events, "deaths": run.deaths})
+    told(_in_words(how, run), found is None)
+    return run
+
+
+def _definition(how: str, case: dict[str, Any], between: float | None) -> str:
+    """What makes a run what it is: its program, and the library as it is written and compiled."""
+    import csaud
+    import torch
+
+    library = Path(csaud.__file__).parent
+    sources = [native.ROOT / "bench/recover.py", native.ROOT / "bench/recover_worker.py"]
+    if how == "recover":
+        sources += sorted(each for each in library.rglob("*.py"))
+    return kept.definition(sources, sys.version, torch.__version__, sorted(case.items()), between, _SEED)
+
+
+def _in_words(how: str, run: Run) -> str:
+    return f"{how}: {run.steps} steps in {run.wall_s:.0f} s, {len(run.deaths)} deaths, seed {_SEED}"
 
 
 def rows_of(ours: Run, theirs: Run, microbatches: int, checkpoint_s: float) -> list[Result]:
@@ -156,7 +243,7 @@ def _p99(ordered: list[float]) -> float:
     return ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
 
 
-def _run(how: str, case: dict[str, Any], seed: int, between: float | None, console: Console) -> Run:
+def _run(how: str, case: dict[str, Any], seed: int, between: float | None) -> Run:
     worker = str(native.ROOT / "bench/recover_worker.py")
     with tempfile.TemporaryDirectory(prefix="csaud-bench-") as name:
         folder = Path(name)
@@ -182,13 +269,8 @@ def _run(how: str, case: dict[str, Any], seed: int, between: float | None, conso
                         _killed(pid)
         if process.returncode != 0:
             said_all = (folder / "said").read_text()
-            console.print(
-                f"bench: {how}: {said_all[:2000]}\n...\n{said_all[-2000:]}", style="red", markup=False
-            )
-            raise typer.Exit(1)
-        run = Run(_events(folder), deaths)
-        console.print(f"{how}: {run.steps} steps in {run.wall_s:.0f} s, {len(deaths)} deaths, seed {seed}")
-        return run
+            raise RunFailed(f"{how}: {said_all[:2000]}\n...\n{said_all[-2000:]}")
+        return Run(_events(folder), deaths)
 
 
 def _kill(

@@ -29,23 +29,12 @@ def command(console: Console, out: Path, quick: bool, jobs: int) -> None:
     if importlib.util.find_spec("torch") is None:
         console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
         raise typer.Exit(1)
-    from bench import scape_fabric, scape_plan, scape_runs
-    from bench.scape_model import CONTEXT, Model, Text
+    from bench import scape_fabric, scape_plan
 
     effort = scape_plan.QUICK if quick else scape_plan.WHOLE
     methods, ablations = scape_plan.compare(out / "scape-runs", effort, jobs)
     rows = [*rows_of_losses(methods, ablations), *rows_of_bytes(methods)]
-    letters = effort.steps * scape_runs.RANKS * scape_runs.PIECES * CONTEXT
-    circumstances = {
-        **machine.describe(),
-        "training": f"{Model(Text().letters).count:,} weights, {scape_runs.RANKS} ranks in one process with "
-        f"the arithmetic of as many, {effort.steps} steps, {letters:,} letters",
-        "learning rates": "; ".join(_sweep(name, swept) for name, swept in methods.items()),
-        "curves": "; ".join(
-            f"{name}: " + ", ".join(f"{at:,} letters {loss:.3f}" for at, loss in swept.runs[0].curve)
-            for name, swept in methods.items()
-        ),
-    }
+    circumstances = machine.describe() | of_training(methods, effort.steps)
     if os.geteuid() == 0:
         count, steps = (20_000, 1) if quick else (100_000, 3)
         try:
@@ -54,10 +43,7 @@ def command(console: Console, out: Path, quick: bool, jobs: int) -> None:
             circumstances["failed: fabric"] = str(error)
         else:
             rows += rows_of_steps(found)
-            circumstances["steps"] = (
-                f"4 ranks in {scape_fabric.FABRIC}, links of {scape_fabric.RATE}/s, {count:,} weights; "
-                "computing is a pause before the method's step, in which nothing is sent"
-            )
+            circumstances |= of_steps(count)
     else:
         circumstances["not measured"] = "what needs root: steps in a fabric"
     show(rows, console, circumstances, "Sparse averages")
@@ -65,6 +51,33 @@ def command(console: Console, out: Path, quick: bool, jobs: int) -> None:
     console.print(f"{out / 'scape.json'}")
     if any(key.startswith("failed") for key in circumstances):
         raise typer.Exit(1)
+
+
+def of_training(methods: Mapping[str, Swept], steps: int) -> dict[str, str]:
+    """What was trained, and at which learning rates: beside the figures."""
+    from bench.scape_model import CONTEXT, Model, Text
+    from bench.scape_runs import PIECES, RANKS
+
+    letters = steps * RANKS * PIECES * CONTEXT
+    return {
+        "training": f"{Model(Text().letters).count:,} weights, {RANKS} ranks in one process with "
+        f"the arithmetic of as many, {steps} steps, {letters:,} letters",
+        "learning rates": "; ".join(_sweep(name, swept) for name, swept in methods.items()),
+        "curves": "; ".join(
+            f"{name}: " + ", ".join(f"{at:,} letters {loss:.3f}" for at, loss in swept.runs[0].curve)
+            for name, swept in methods.items()
+        ),
+    }
+
+
+def of_steps(count: int) -> dict[str, str]:
+    """In what steps were measured: beside the figures."""
+    from bench.scape_fabric import FABRIC, RATE
+
+    return {
+        "steps": f"4 ranks in {FABRIC}, links of {RATE}/s, {count:,} weights; "
+        "computing is a pause before the method's step, in which nothing is sent"
+    }
 
 
 def rows_of_losses(methods: Mapping[str, Swept], ablations: Mapping[str, Swept]) -> list[Result]:

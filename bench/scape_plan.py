@@ -3,13 +3,11 @@ kept in a file, so that an interrupted comparison goes on."""
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
-from hashlib import sha256
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import mean
@@ -19,6 +17,7 @@ import torch
 from csaud.scape import local
 from csaud.scape.local import Sparsity
 
+from bench import kept as files
 from bench.scape_model import Model, Text
 from bench.scape_runs import Make, Trained, by_gradients, momenta, scape, train
 
@@ -102,33 +101,42 @@ class Swept:
 
 
 class Kept:
-    """Runs in a folder, each trained once, as long as what defines it stays what it is."""
+    """Runs in a folder, each trained once, as long as what defines it stays what it is.
+
+    Attributes:
+        trained: how many of them here and now.
+    """
 
     def __init__(self, folder: Path, steps: int) -> None:
+        self.trained = 0
         self._folder, self._steps = folder, steps
         self._text = Text()
         self._model = Model(self._text.letters)
-        folder.mkdir(parents=True, exist_ok=True)
 
     def run(self, name: str, make: Make, lr: float, seed: int) -> Trained:
         """One of them."""
-        plain = "".join(letter if letter.isalnum() else "-" for letter in name)
-        path = self._folder / f"{plain}.{self._steps}.{lr:g}.{seed}.{definition()}.json"
+        path = self._path(name, lr, seed)
         if (found := _read(path)) is not None:
             return found
         trained = train(make, self._model, self._text, self._steps, lr, seed)
-        draft = path.with_suffix(".draft")
-        draft.write_text(json.dumps({"curve": trained.curve, "sent": trained.sent}) + "\n")
-        draft.replace(path)
+        self.trained += 1
+        files.write(path, asdict(trained))
         return trained
+
+    def has(self, name: str, lr: float, seed: int) -> bool:
+        """Whether it was trained before."""
+        return _read(self._path(name, lr, seed)) is not None
+
+    def _path(self, name: str, lr: float, seed: int) -> Path:
+        plain = "".join(letter if letter.isalnum() else "-" for letter in name)
+        return self._folder / f"{plain}.{self._steps}.{lr:g}.{seed}.{definition()}.json"
 
 
 def _read(path: Path) -> Trained | None:
-    """None: it is not there, or damaged, and is to be trained again."""
     try:
-        told = json.loads(path.read_text())
+        told = files.read(path)
         return Trained([(at, loss) for at, loss in told["curve"]], told["sent"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError):
         return None
 
 
@@ -137,17 +145,14 @@ def definition() -> str:
     """What makes a run what it is, beside its steps, learning rate and seed, in few letters: methods, model
     and training as they are written, and the versions of what they are made with (the text is Python's
     manual)."""
-    known = sha256(f"{sys.version} {np.__version__} {torch.__version__}".encode())
     ours = [Path(__file__).with_name(f"scape_{part}.py") for part in ("model", "plan", "runs")]
-    for path in [*ours, *sorted(Path(local.__file__).parent.glob("*.py"))]:
-        known.update(path.read_bytes())
-    return known.hexdigest()[:8]
+    theirs = sorted(Path(local.__file__).parent.glob("*.py"))
+    return files.definition([*ours, *theirs], sys.version, np.__version__, torch.__version__)
 
 
 def sweep(kept: Kept, effort: Effort, name: str, widen: int) -> Swept:
     """A method at learning rates that are twice each other, from its own on, down and up while that helps."""
-    make, middle = METHODS[name]
-    rates = [middle] if widen == 0 else [middle / 2, middle, middle * 2]
+    make, rates = METHODS[name][0], _first_rates(name, widen)
     swept = _of(kept, name, make, rates, range(1, effort.seeds + 1))
     while widen and swept.at_edge:
         rates.append(swept.best / 2 if swept.best == min(rates) else swept.best * 2)
@@ -165,22 +170,83 @@ def ablation(kept: Kept, effort: Effort, name: str, lr: float) -> Swept:
     return _of(kept, name, scape(ABLATIONS[name]), [lr], range(1, effort.seeds + 1))
 
 
-def compare(folder: Path, effort: Effort, jobs: int) -> tuple[dict[str, Swept], dict[str, Swept]]:
+Told = Callable[[str, int, bool], None]
+"""What is over, in words; how many runs that were; whether they were trained now."""
+
+
+def planned(effort: Effort) -> int:
+    """Runs of a comparison, but for those by which sweeps are widened."""
+    return (
+        len(_first(effort))
+        + effort.final * len(set(effort.methods) & set(_FINAL))
+        + effort.seeds * len(effort.ablations)
+    )
+
+
+def compare(
+    folder: Path, effort: Effort, jobs: int, told: Told = lambda what, runs, now: None
+) -> tuple[dict[str, Swept], dict[str, Swept]]:
     """All methods, then all ablations; `jobs` processes."""
     with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_prepare) as pool:
-        found = pool.map(partial(_sweep, folder, effort), effort.methods)
-        methods = dict(zip(effort.methods, found, strict=True))
-        lr = methods[NINETY].best
-        others = pool.map(partial(_ablation, folder, effort, lr), effort.ablations)
-        return methods, dict(zip(effort.ablations, others, strict=True))
+        try:
+            return _compare(pool, folder, effort, told)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # those that have begun end, no other begins
+            raise
 
 
-def _sweep(folder: Path, effort: Effort, name: str) -> Swept:
-    return sweep(Kept(folder, effort.steps), effort, name, effort.widen)
+def _compare(
+    pool: ProcessPoolExecutor, folder: Path, effort: Effort, told: Told
+) -> tuple[dict[str, Swept], dict[str, Swept]]:
+    kept = Kept(folder, effort.steps)
+    missing = [run for run in _first(effort) if not kept.has(*run)]
+    if there := len(_first(effort)) - len(missing):
+        told(f"{there} runs are there already", there, False)
+    waits = {pool.submit(_train, folder, effort, *run): run for run in missing}
+    for each in as_completed(waits):
+        name, lr, seed = waits[each]
+        told(f"{name}, {lr:g}, seed {seed}: {each.result():.3f} nats", 1, True)
+    methods: dict[str, Swept] = {}
+    found = pool.map(partial(_sweep, folder, effort), effort.methods)
+    for name, (swept, now) in zip(effort.methods, found, strict=True):
+        methods[name] = swept
+        told(f"{name}: best at {swept.best:g}", effort.final if name in _FINAL else 0, now)
+    ablations: dict[str, Swept] = {}
+    found = pool.map(partial(_ablation, folder, effort, methods[NINETY].best), effort.ablations)
+    for name, (swept, now) in zip(effort.ablations, found, strict=True):
+        ablations[name] = swept
+        told(f"SCAPE, 90 %, but {name}", effort.seeds, now)
+    return methods, ablations
 
 
-def _ablation(folder: Path, effort: Effort, lr: float, name: str) -> Swept:
-    return ablation(Kept(folder, effort.steps), effort, name, lr)
+def _first_rates(name: str, widen: int) -> list[float]:
+    middle = METHODS[name][1]
+    return [middle] if widen == 0 else [middle / 2, middle, middle * 2]
+
+
+def _first(effort: Effort) -> list[tuple[str, float, int]]:
+    """The runs that are known before any was made, as (method, learning rate, seed)."""
+    return [
+        (name, lr, seed)
+        for seed in range(1, effort.seeds + 1)
+        for name in effort.methods
+        for lr in _first_rates(name, effort.widen)
+    ]
+
+
+def _train(folder: Path, effort: Effort, name: str, lr: float, seed: int) -> float:
+    return Kept(folder, effort.steps).run(name, METHODS[name][0], lr, seed).loss
+
+
+def _sweep(folder: Path, effort: Effort, name: str) -> tuple[Swept, bool]:
+    kept = Kept(folder, effort.steps)
+    swept = sweep(kept, effort, name, effort.widen)
+    return swept, kept.trained > 0
+
+
+def _ablation(folder: Path, effort: Effort, lr: float, name: str) -> tuple[Swept, bool]:
+    kept = Kept(folder, effort.steps)
+    return ablation(kept, effort, name, lr), kept.trained > 0
 
 
 def _prepare() -> None:
