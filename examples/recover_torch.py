@@ -18,6 +18,7 @@ parser.add_argument("--deaths", type=int, default=0, help="workers that kill the
 deaths = parser.parse_args().deaths
 
 torch.set_num_threads(1)
+torch.manual_seed(1)  # the weights that training begins with: torch's own seed is another one in each process
 model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.Dropout(0.1), torch.nn.Linear(128, 4))
 optimizer = recover.ShardedOptimizer(model.parameters(), torch.optim.AdamW, lr=0.003)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,12 @@ from tests.hostlib.group_ranks import everywhere
 
 pytestmark = pytest.mark.torch
 torch = pytest.importorskip("torch")
+_RANDOM = threading.Lock()
 
 
 def model(seed: int) -> Any:
-    """Of 1,185 weights."""
-    with torch.random.fork_rng():
+    """Of 1,152 weights. Ranks are threads, and torch's random numbers are those of the process."""
+    with _RANDOM, torch.random.fork_rng():
         torch.manual_seed(seed)
         return torch.nn.Sequential(
             torch.nn.Linear(16, 48), torch.nn.Tanh(), torch.nn.Linear(48, 7, bias=False)
