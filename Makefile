@@ -166,7 +166,7 @@ reproduce-quick: build/.developed ## ... the small form, 12 minutes of processor
 
 # Figures are of an idle machine, so JOBS counts for trainings that are not timed alone.
 .PHONY: reproduce-training
-reproduce-training: build/.developed torch ## What failures cost in training, what sparse averages bring, in half an hour: one page; goes on (ONLY=part JOBS=n)
+reproduce-training: build/.developed torch ## What failures cost in training, what sparse averages bring, in a quarter of an hour: one page; can be stopped and goes on (ONLY=part JOBS=n)
 	@$(BIN)/python -m bench training $(if $(ONLY),--only $(ONLY)) $(PROCESSES)
 
 .PHONY: bench-sim

@@ -201,8 +201,9 @@ def training_(
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Trainings at once, of those that are not timed.")] = 2,
 ) -> None:
-    """What is claimed of training, in half an hour, on one page: what failures cost, what sparse averages
-    bring. What the folder has is not measured again. Exit status 0 when all was measured, goals or not."""
+    """What is claimed of training, in a quarter of an hour, on one page: what failures cost, what sparse
+    averages bring. What the folder has is not measured again. Exit status 0 when all was measured, goals or
+    not."""
     if importlib.util.find_spec("torch") is None:
         console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
         raise typer.Exit(1)

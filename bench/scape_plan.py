@@ -201,7 +201,7 @@ def _compare(
     kept = Kept(folder, effort.steps)
     missing = [run for run in _first(effort) if not kept.has(*run)]
     if there := len(_first(effort)) - len(missing):
-        told(f"{there} runs are there already", there, False)
+        told(f"{there} runs", there, False)
     waits = {pool.submit(_train, folder, effort, *run): run for run in missing}
     for each in as_completed(waits):
         name, lr, seed = waits[each]

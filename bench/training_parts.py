@@ -58,14 +58,14 @@ def parts(quick: bool) -> tuple[Part, ...]:
     from bench import scape_plan
 
     effort = scape_plan.QUICK if quick else scape_plan.WHOLE
-    training_s = 1.0 if quick else 2.0  # a run, where two processors share them out
+    training_s = 1.0 if quick else 3.0  # a run, where two processors share them out
     return (
         Part(
             "recover",
             "Training that goes on when workers die",
             "Workers are killed while they train. With csaud.torch.recover the others go on in the same "
             "step; DDP over gloo is restarted by torchrun, at its last checkpoint.",
-            90.0 if quick else 480.0,
+            90.0 if quick else 300.0,
             lambda out, jobs, told: _recover(out, quick, told),
         ),
         Part(
@@ -100,7 +100,7 @@ def described() -> dict[str, str]:
 
 def _recover(out: Path, quick: bool, told: Told) -> Measured:
     case: dict[str, Any] = {**recover.QUICK, "steps": 60 if quick else 2400}
-    seconds = iter((30.0, 30.0, 30.0) if quick else (30.0, 170.0, 280.0))
+    seconds = iter((30.0, 30.0, 30.0) if quick else (30.0, 110.0, 160.0))
     try:
         compared = recover.compare(
             case, 1.0 if quick else recover.BETWEEN_S, lambda what, now: told(what, next(seconds), now), out
@@ -141,5 +141,5 @@ def _steps(out: Path, quick: bool, told: Told) -> Measured:
         told(f"{len(measured)} methods", 60.0 if quick else 150.0, True)
     else:
         measured = {name: scape_fabric.Steps(**each) for name, each in found.items()}
-        told(f"{len(measured)} methods: there already", 60.0 if quick else 150.0, False)
+        told(f"{len(measured)} methods", 60.0 if quick else 150.0, False)
     return scape.rows_of_steps(measured), scape.of_steps(count)

@@ -37,23 +37,25 @@ class Section:
 
 
 class Progress:
-    """Says what is over and how long the rest will take, from how long things took beside what was expected.
+    """Says what is over and how long the rest will take: of a part, from how long things of it took beside
+    what was expected; of parts that follow, as expected.
 
     Args:
         clock: the time in seconds.
     """
 
     def __init__(self, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
-        self._rest, self._say, self._clock = 0.0, say, clock
-        self._expected = self._took = 0.0  # of what was done now
-        self._last = clock()
+        self._say, self._clock = say, clock
+        self.begin(0.0, 0.0)
 
-    def rest(self, seconds: float) -> None:
-        """So much is expected to be still to come."""
-        self._rest, self._last = seconds, self._clock()
+    def begin(self, seconds: float, later: float) -> None:
+        """A part, and those that follow it, are expected to take so long."""
+        self._rest, self._later = seconds, later
+        self._expected = self._took = 0.0  # of what was done now
+        self._last = self._clock()
 
     def over(self, what: str, seconds: float, now: bool) -> None:
-        """Something that was expected to take so long; `now`: it was done, and not there already."""
+        """Something of the part that was expected to take so long; `now`: it was not there already."""
         at = self._clock()
         self._rest = max(0.0, self._rest - seconds)
         if now:
@@ -61,7 +63,7 @@ class Progress:
         self._last = at
         pace = self._took / self._expected if self._expected else 1.0
         there = "" if now else " (there already)"
-        self._say(f"{what}{there} · {_in_words(self._rest * pace)} left")
+        self._say(f"{what}{there} · {_in_words(self._rest * pace + self._later)} left")
 
 
 def chosen(parts: Sequence[Part], names: Sequence[str]) -> list[Part]:
@@ -88,7 +90,7 @@ def command(
     progress = Progress(lambda text: console.print(text, markup=False, highlight=False))
     sections = []
     for at, part in enumerate(parts):
-        progress.rest(sum(each.seconds for each in parts[at:]))
+        progress.begin(part.seconds, sum(each.seconds for each in parts[at + 1 :]))
         try:
             section = _measured(part, out, jobs, progress, described)
         except NotMeasured as failure:

@@ -95,14 +95,21 @@ def test_a_part_that_did_not_run_is_told_of_and_the_others_run(tmp_path: Path, s
 
 
 def test_the_time_left_follows_from_what_was_done_now() -> None:
-    now = iter([0.0, 0.0, 40.0, 41.0, 61.0])
+    now = iter([0.0, 0.0, 40.0, 41.0, 61.0, 61.0, 61.5])
     lines: list[str] = []
     progress = Progress(lines.append, lambda: next(now))
-    progress.rest(100.0)
+    progress.begin(100.0, 50.0)
     progress.over("a", 20.0, True)  # in 40 s
     progress.over("b", 30.0, False)
     progress.over("c", 40.0, True)  # in 20 s
-    assert lines == ["a · 2 min 40 s left", "b (there already) · 1 min 40 s left", "c · 10 s left"]
+    progress.begin(50.0, 0.0)
+    progress.over("d", 20.0, False)
+    assert lines == [
+        "a · 3 min 30 s left",
+        "b (there already) · 2 min 30 s left",
+        "c · 1 min 0 s left",
+        "d (there already) · 30 s left",
+    ]
 
 
 def test_a_part_that_is_none_is_told() -> None:
