@@ -13,6 +13,7 @@ from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.plan import make_plan
 from csaud_topologies.workloads.mlp import Mlp
 
+ROOT = Path(__file__).resolve().parents[2]
 SHIPPED = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 
 
@@ -43,6 +44,15 @@ def test_default_scenario_is_what_the_readme_promises():
     assert incast.load * incast.sources > 1
 
 
+def test_the_scenario_of_the_training_tutorial_fails_a_link_while_ranks_train():
+    scenario = load_scenario(str(ROOT / "examples/lossy.yaml"))
+    assert [(event.after, event.do) for event in scenario.events] == [
+        (40 * 10**9, "down"),
+        (80 * 10**9, "up"),
+    ]
+    assert scenario.faults[0].kinds == ("data", "control", "other"), "TCP loses as much"
+
+
 @pytest.mark.parametrize(
     ("text", "line", "key", "words"),
     [
@@ -64,6 +74,12 @@ def test_default_scenario_is_what_the_readme_promises():
             "expected uplinks",
         ),
         ("name: x\nlink_rate: fast\n", 2, "link_rate", "200Mbit"),
+        (
+            "name: x\nevents:\n  - {after: 40, link: [l1, s1], do: down}\n",
+            3,
+            "events[0].after",
+            "expected a duration with its unit, such as 40s, got 40",
+        ),
         (
             "name: x\nevents:\n  - {at_step: 3, link: [l1, s1], do: up}\n",
             3,

@@ -82,13 +82,22 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
 
 
+def _with_unit(value: Any) -> Any:
+    """Elsewhere a bare number is nanoseconds; of a job's events nobody means those."""
+    if isinstance(value, int) and not isinstance(value, bool) and value:
+        raise ValueError(f"expected a duration with its unit, such as {value}s, got {value}")
+    return value
+
+
 class LinkEvent(_Strict):
     """A link that fails or comes back when the job has finished a step, or some time after its start."""
 
     at_step: int | None = Field(
         default=None, ge=0, description="how many steps all ranks have finished; 0: before the first"
     )
-    after: Duration | None = Field(default=None, description="time from the job's start, instead of a step")
+    after: Annotated[Duration, BeforeValidator(_with_unit)] | None = Field(
+        default=None, description="time from the job's start, with its unit, instead of a step"
+    )
     link: Annotated[tuple[NodeName, NodeName] | Literal["uplink"], BeforeValidator(_link)] = Field(
         description="l1-s1, or the two in a list; uplink: the first one of the first host's switch, anywhere"
     )
