@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bench import recover
 from bench.recover import Run, _killed, rows_of
 from bench.recover_model import of_recovery, of_restarts, young_daly
 
@@ -41,6 +45,33 @@ def test_the_model_is_that_of_young_and_daly() -> None:
     assert young_daly(2.0, 100.0) == 20.0
     assert of_restarts(2.0, 10.0, 100.0) == pytest.approx(1 / (1 + 0.1 + 0.2))
     assert of_recovery(1.0, 100.0) == pytest.approx(1 / 1.01)
+
+
+@pytest.mark.torch
+def test_a_run_that_is_kept_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    made: list[tuple[str, int]] = []
+
+    def fake(how: str, case: dict[str, Any], seed: int, between: float | None) -> Run:
+        made.append((how, case["every"]))
+        found = run(1.0, 1.0, 0)
+        return Run({**found.events, "checkpoint": [("1", 0.2, 1.0)]}, found.deaths)
+
+    monkeypatch.setattr(recover, "_run", fake)
+    monkeypatch.setattr(recover.machine, "priority", nullcontext)
+    told: list[tuple[str, bool]] = []
+    case = {**recover.QUICK, "steps": 10, "microbatches": 2}
+
+    def compared(folder: Path | None) -> recover.Compared:
+        return recover.compare(case, 10.0, lambda what, now: told.append((what, now)), folder)
+
+    one = compared(tmp_path)
+    assert made == [("restart", 5), ("recover", 2), ("restart", 2)]  # Young and Daly: sqrt(2 * 0.2 * 10) s
+    assert [row.value for row in compared(tmp_path).rows()] == [row.value for row in one.rows()]
+    assert len(made) == 3 and [now for _, now in told] == [True] * 3 + [False] * 3
+    assert told[1][0] == told[4][0] == "recover: 10 steps in 11 s, 1 deaths, seed 1"
+    compared(None)
+    assert len(made) == 6
 
 
 def test_who_has_ended_already_is_not_killed() -> None:
