@@ -63,6 +63,11 @@ def test_every_rank_leaves_what_it_has_counted(tmp_path: Path, end: str, how: st
     assert sums == [[(0, 200_000), (1, 280_000)]] * 2
     assert all(each["seconds"] > 0 for file in left for each in file["all_reduces"])
     assert all(file["flow_times"] for file in left)
+    for file in left:
+        assert [span["number"] for span in file["spans"]] == [0, 1]
+        for span in file["spans"]:
+            ((begin, end),) = span["waited"]
+            assert file["time"] - 600 < span["started"] <= begin and span["ended"] <= end <= file["time"]
 
 
 def test_each_communicator_of_a_process_leaves_its_own(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from csaud_controller.policy.faults import FaultRule, Faults
@@ -50,11 +51,18 @@ def change(at_s: float, intent: Intent, what: str) -> model.ChangeRecord:
     )  # fmt: skip
 
 
+def span(number: int, started: float, ended: float) -> dict[str, Any]:
+    """A collective that the program waited for all the time."""
+    times = {"started": started, "ended": ended, "waited": [[started, ended]]}
+    return {"communicator": 0, "number": number, "peer": -1, **times}
+
+
 def collected(**changes) -> Collected:
     switches, hosts = worlds.world()
     reports = [
         {"stats": dict(vars(hosts[host])), "flow_times": [0.001, 0.002, 0.010], "digest": "d1g357"}
-        for host in ("h1", "h2")
+        | {"spans": spans}
+        for host, spans in (("h1", [span(0, 1.0, 2.0)]), ("h2", [span(0, 1.5, 2.0)]))
     ]
     steps = [
         {
@@ -287,6 +295,7 @@ def test_summary_names_causes_and_the_verdict(tmp_path):
     assert "48 of 1,000 DATA copies: 10 injected, 5 link down, 1 no path, 1 discarded, 31 cut" in text
     assert "22 to receivers, 10 to senders (both)" in text
     assert "960 DATA marked, 0 seen by hosts" in text
+    assert "0% computing, 0% computing, communication beside it, 67% communication, 33% waiting" in text
     assert "bit-equal" in text
     assert "passed: all" in text
 

@@ -31,7 +31,7 @@ class Recorder:
         self._totals: dict[tuple[int, str], Totals] = {}
         self._records: deque[Record] = deque(maxlen=limit)
         self._failed = False
-        self._offset = time.time_ns() - time.monotonic_ns()
+        self._offset = _to_1970()
 
     def begin(self, record: Record) -> Record:
         """Note that it starts now."""
@@ -56,6 +56,25 @@ class Recorder:
     def trace(self) -> list[dict[str, Any]]:
         """Its records as events of a trace (csaud.flight.trace)."""
         return events(self._records.copy(), self.rank, self._offset)
+
+    def spans(self) -> list[dict[str, Any]]:
+        """When each of its records that are over ran, and when the application waited for it.
+
+        Rows of `communicator`, `number`, `peer` (-1: a collective), `started`, `ended`, and `waited`: pairs
+        of begin and end, in seconds since 1970 by this machine's clock.
+        """
+        return [
+            {
+                "communicator": record.comm,
+                "number": record.number,
+                "peer": record.peer,
+                "started": self._seconds(record.started),
+                "ended": self._seconds(record.ended),
+                "waited": [[self._seconds(begin), self._seconds(end)] for begin, end in record.waited],
+            }
+            for record in self._records.copy()
+            if record.ended
+        ]
 
     def match(self, other: Record) -> Record | None:
         """What this rank has under the number of another rank's record, None where it has nothing yet."""
@@ -124,3 +143,13 @@ class Recorder:
     def _seconds(self, monotonic: int) -> float:
         """Since 1970."""
         return (monotonic + self._offset) * _NANO
+
+
+def _to_1970() -> int:
+    """ns from time.monotonic_ns() to 1970. Ranks of a machine are compared by it, so of several readings it
+    is the one in which least time passed."""
+    readings = []
+    for _ in range(5):
+        before, now, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
+        readings.append((after - before, now - (before + after) // 2))
+    return min(readings)[1]

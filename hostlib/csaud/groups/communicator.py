@@ -99,6 +99,14 @@ class Communicator(Group):
         """
         write_trace(Path(path), self._job.recorder.trace())
 
+    def spans(self) -> list[dict[str, Any]]:
+        """When this rank's latest calls (setting `flight_records`) ran, and when they were waited for.
+
+        Rows of `communicator`, `number`, `peer` (-1: a collective), `started`, `ended`, and `waited`: pairs
+        of begin and end, in seconds since 1970 by this machine's clock. What runs is left out.
+        """
+        return self._job.recorder.spans()
+
     def report_paths(self, ipv4: str) -> None:
         """Tell the controller (setting `controller`) of this rank's paths until close(); see PathReports.
 

@@ -47,7 +47,7 @@ def leave_counters(folder: str, counts: Counts, recorder: Recorder, how: str) ->
     cannot be written to is logged, no more: it is no reason for a job to fail.
 
     The file has `rank`, `world`, `epoch`, `host`, `pid`, `time`, `how` ("closed", "ended" without a close,
-    "failed" or "reformed"), `stats` and `flow_times` as the communicator's methods give them, and
+    "failed" or "reformed"), `stats`, `flow_times` and `spans` as the communicator's methods give them, and
     `all_reduces`: `communicator`, `number`, `bytes` and `seconds` of the latest ones (setting
     flight_records).
     """
@@ -63,6 +63,7 @@ def leave_counters(folder: str, counts: Counts, recorder: Recorder, how: str) ->
         "how": how,
         "stats": counts.stats(),
         "flow_times": [round(took, 9) for took in counts.flow_times()],
+        "spans": recorder.spans(),
         "all_reduces": [
             {
                 "communicator": record.comm,

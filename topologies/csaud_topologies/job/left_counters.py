@@ -38,7 +38,11 @@ def as_report(left: list[dict[str, Any]]) -> dict[str, Any]:
     for each in left:
         for name, value in each["stats"].items():
             stats[name] = _sum(stats[name], value) if name in stats else value
-    return {"stats": stats, "flow_times": [time for each in left for time in each["flow_times"]]}
+    return {
+        "stats": stats,
+        "flow_times": [time for each in left for time in each["flow_times"]],
+        "spans": [span | {"epoch": each["epoch"]} for each in left for span in each["spans"]],
+    }
 
 
 def as_steps(ranks: Iterable[list[dict[str, Any]]]) -> list[dict[int, dict[str, Any]]]:

@@ -28,6 +28,7 @@ from csaud_topologies.record.books import (
 )
 from csaud_topologies.record.books import balance as balance_books
 from csaud_topologies.record.checks import Check
+from csaud_topologies.record.time_split import time_split
 from csaud_topologies.scenario.model import Scenario
 
 _SAMPLE = 2000
@@ -136,6 +137,7 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
         training=_training(found),
         all_reduce=model.AllReduces(**reduces, bytes=largest) if reduces else None,
         flows=model.Distribution(**flows) if flows else None,
+        time_split=time_split([report.get("spans", []) for report in found.reports]),
         recovery=recovery,
         switches=_switches_part(found),
         uplinks=_uplinks(found),

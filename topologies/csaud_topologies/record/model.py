@@ -258,6 +258,22 @@ class Background(_Part):
     packets_sent: int
 
 
+class RankTime(_Part):
+    """Where a rank's time went, from its first collective's call to its last one's end; seconds."""
+
+    rank: int
+    collectives: int = Field(description="and transfers; the latest, as many as the flight recorder keeps")
+    computing_s: float = Field(description="nothing under way")
+    beside_s: float = Field(description="a collective under way that the program did not wait for")
+    communicating_s: float = Field(description="waited for a collective that all ranks had called")
+    waiting_s: float = Field(description="waited for a rank that called it later")
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.computing_s + self.beside_s + self.communicating_s + self.waiting_s
+
+
 class Report(_Part):
     """The whole report."""
 
@@ -269,6 +285,9 @@ class Report(_Part):
     training: Training | None
     all_reduce: AllReduces | None
     flows: Distribution | None = Field(description="messages received: from the first packet to the last")
+    time_split: list[RankTime] | None = Field(
+        default=None, description="where each rank's time went; null where no collective was seen"
+    )
     recovery: Recovery
     switches: SwitchesPart
     uplinks: list[Uplink]

@@ -15,6 +15,7 @@ from csaud_topologies.report.drawing import (
     BLUE,
     GREEN,
     GREY,
+    HEIGHT,
     ORANGE,
     PURPLE,
     RED,
@@ -25,7 +26,9 @@ from csaud_topologies.report.drawing import (
     new_figure,
 )
 from csaud_topologies.report.link_figures import goodput, queues
-from csaud_topologies.report.names import NAMES
+from csaud_topologies.report.names import NAMES, PARTS_OF_TIME
+
+_COLOURS = {"computing_s": GREEN, "beside_s": BLUE, "communicating_s": ORANGE, "waiting_s": GREY}
 
 
 def accuracy(report: Report) -> Drawn | None:
@@ -81,6 +84,29 @@ def all_reduces(report: Report, times: Sequence[float]) -> Drawn | None:
     axes.set(xlabel="all-reduce", ylabel="time of the slowest rank, ms")
     axes.set_ylim(bottom=0)
     return Drawn(figure, {"all-reduce": order, "time of the slowest rank, ms": np.array(times) * 1e3})
+
+
+def time_split(report: Report) -> Drawn | None:
+    """Where each rank's time went."""
+    ranks = report.time_split
+    if not ranks:
+        return None
+    figure, axes = new_figure(height=max(HEIGHT, 0.2 * len(ranks)))
+    names = [f"rank {each.rank}" for each in ranks]
+    columns: dict[str, Column] = {"rank": [each.rank for each in ranks]}
+    total = np.array([each.seconds for each in ranks])
+    left = np.zeros(len(ranks))
+    for part, label in PARTS_OF_TIME.items():
+        seconds = np.array([getattr(each, part) for each in ranks])
+        share = 100 * seconds / total
+        axes.barh(names, share, left=left, color=_COLOURS[part], label=label)
+        left += share
+        columns[f"{label}, s"] = seconds
+    axes.invert_yaxis()
+    axes.set(xlabel="share of a rank's time, %", xlim=(0, 100))
+    axes.grid(axis="y", visible=False)
+    axes.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 1.0))
+    return Drawn(figure, columns)
 
 
 def uplinks(report: Report) -> Drawn | None:
@@ -152,6 +178,7 @@ def all_figures(report: Report, all_reduce_times: Sequence[float]) -> dict[str, 
             accuracy(report),
             flow_times(report),
             all_reduces(report, all_reduce_times),
+            time_split(report),
             uplinks(report),
             paths(report),
             losses(report),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from csaud_topologies.record.model import Report
+from csaud_topologies.record.model import RankTime, Report
+from csaud_topologies.report.names import PARTS_OF_TIME
 
 
 def print_summary(report: Report, page: Path, console: Console) -> None:
@@ -66,6 +68,8 @@ def _figures(report: Report) -> Table:
             "messages",
             f"FCT p50 {flows.p50_s * 1e3:.2f} ms, p99 {flows.p99_s * 1e3:.2f} ms over {flows.count:,}",
         )
+    if report.time_split:
+        table.add_row("ranks' time", _shares(report.time_split))
     if report.books.empty or report.books.without:
         return table  # what hosts have counted is not all known
     causes = next((line.terms for line in report.books.job if line.name == "lost DATA copies"), {})
@@ -94,6 +98,15 @@ def _figures(report: Report) -> Table:
             f" ({fewest.switch}>{fewest.peer}) to {most.data:,} ({most.switch}>{most.peer})",
         )
     return table
+
+
+def _shares(ranks: Sequence[RankTime]) -> str:
+    """Of all ranks together."""
+    total = sum(each.seconds for each in ranks)
+    return ", ".join(
+        f"{sum(getattr(each, part) for each in ranks) / total:.0%} {words}"
+        for part, words in PARTS_OF_TIME.items()
+    )
 
 
 def _program_rows(report: Report) -> list[tuple[str, Text]]:

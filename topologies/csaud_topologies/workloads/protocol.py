@@ -40,6 +40,7 @@ class Communicator(Protocol):
     def quiesce(self) -> Any: ...
     def stats(self) -> dict[str, Any]: ...
     def flow_times(self) -> list[float]: ...
+    def spans(self) -> list[dict[str, Any]]: ...
     def close(self) -> None: ...
 
 
@@ -117,7 +118,13 @@ class Main(Generic[Spec]):
             emit_line("done", **result)
             for line in sys.stdin:
                 if line.strip() == "report":
-                    emit_line("report", stats=comm.stats(), flow_times=comm.flow_times(), **result)
+                    emit_line(
+                        "report",
+                        stats=comm.stats(),
+                        flow_times=comm.flow_times(),
+                        spans=comm.spans(),
+                        **result,
+                    )
                 elif line.strip() == "exit":
                     break
             comm.close()
