@@ -295,7 +295,7 @@ def test_summary_names_causes_and_the_verdict(tmp_path):
     assert "48 of 1,000 DATA copies: 10 injected, 5 link down, 1 no path, 1 discarded, 31 cut" in text
     assert "22 to receivers, 10 to senders (both)" in text
     assert "960 DATA marked, 0 seen by hosts" in text
-    assert "0% computing, 0% computing, communication beside it, 67% communication, 33% waiting" in text
+    assert "0% computing, 0% computing beside communication, 67% communication, 33% waiting" in text
     assert "bit-equal" in text
     assert "passed: all" in text
 

@@ -8,7 +8,7 @@ FORMATS = ("svg", "pdf", "csv")
 
 PARTS_OF_TIME = {
     "computing_s": "computing",
-    "beside_s": "computing, communication beside it",
+    "beside_s": "computing beside communication",
     "communicating_s": "communication",
     "waiting_s": "waiting for a later rank",
 }
