@@ -61,6 +61,26 @@ def test_each_copy_is_resent_once_and_the_books_say_who_learned_of_it(signal: st
     assert net.unbalanced() == ""
 
 
+def test_a_probe_is_not_answered_with_what_would_resend_notices_that_are_held() -> None:
+    """Of a flood of LOSS notices the receiver passes on a few, others as DATA arrives. A PROBE meanwhile must
+    not have the sender take for lost, from what is missing, all that those are of; afterwards it must."""
+    probed = 4  # reason of a STATE
+    answers: list[int] = []
+
+    def hook(p: Any) -> str | None:
+        if p.reason == probed:
+            answers.append(p.control_flags & 0x03)  # SEEN and ECHO
+        if p.type == DATA and p.attempt == 0 and p.pkt_idx > 1:
+            return "trim"
+        return "drop" if p.type == DATA and p.attempt > 0 and p.now < 2 * MS else None
+
+    net = network(link={"signal": "trim"}, hook=hook, window=128, **only("loss", "probe"))
+    transfer(net, content(60 * 64))
+    assert answers == [0, 0, 0x03]
+    assert retransmitted(net)["loss"] == 58
+    assert net.unbalanced() == ""
+
+
 @pytest.mark.parametrize("signal", SIGNALS)
 def test_the_resent_copy_takes_another_path(signal: str) -> None:
     hook = Drop(first_copy(*LOST), verdict="trim")
