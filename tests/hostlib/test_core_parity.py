@@ -66,6 +66,14 @@ def test_parity_comes_before_its_receive_is_posted_and_is_of_no_use() -> None:
     assert net.unbalanced() == ""
 
 
+def test_the_memory_of_rows_is_told_at_both_ends() -> None:
+    """A payload each, made by the dozen, and some records."""
+    net = with_rows(8, Drop(first_copy(3)), path_mtu=4096)
+    transfer(net, content(40 * 4000))
+    for rank in (0, 1):
+        assert 8 * 4000 < net.memory(rank)["parity"] < 64 * 4096
+
+
 def test_parity_tells_of_a_lost_tail() -> None:
     """Nothing else is sent after it: without parity the receiver waits for what may still be on its way."""
     took = []
