@@ -25,6 +25,7 @@ OF_THE_CORE = (
     "device_ecn",
     "device_threads",
     "path_reports",
+    "threats",
 )
 WHOLE_RUNS = ("test_net_", "test_workloads", "test_bmv2")
 
