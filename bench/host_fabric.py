@@ -116,11 +116,11 @@ class Fabric:
 
     def all_reduce(self, library: str, python: str, size: int, iterations: int) -> float:
         """Seconds of one, by a library of collective_worker.py."""
-        text = self._job([python, str(WORKER), library, json.dumps([["all-reduce", size, iterations]])])
+        text = self.run([python, str(WORKER), library, json.dumps([["all-reduce", size, iterations]])])
         return float(json.loads(text.strip().splitlines()[-1])[0]["us"]) * 1e-6
 
-    def _job(self, argv: list[str]) -> str:
-        """One rank a host; what rank 0 printed."""
+    def run(self, argv: list[str]) -> str:
+        """One rank a host; what rank 0 printed. HostRigError where a rank fails."""
         names = list(self._inventory.hosts)
         master = self._inventory.hosts[names[0]].ip
         job = {"WORLD_SIZE": len(names), "MASTER_ADDR": master, "MASTER_PORT": _PORT}

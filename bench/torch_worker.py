@@ -1,8 +1,8 @@
 """One rank of both backends of `torch.distributed`, turn by turn in the same processes.
 
-`torch_worker.py CASES`, with torchrun's variables; CASES is {"rounds", "small", "large", "bytes"}. Rank 0
-prints one line of JSON: {backend: {"us": [...], "large_us": [...], "async_us": [...], "hidden": [...]}}, a
-figure a round.
+`torch_worker.py CASES`, with torchrun's variables; CASES is {"rounds", "small", "large", "bytes",
+"overlap"}. Rank 0 prints one line of JSON: {backend: {"us": [...], "large_us": [...], "async_us": [...],
+"hidden": [...]}}, a figure a round; the last one if "overlap".
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _seconds(once: Callable[[], object], times: int) -> float:
     return median(found)
 
 
-def _round(group: Any, small: int, large: int, nbytes: int) -> dict[str, float]:
+def _round(group: Any, small: int, large: int, nbytes: int, overlap: bool) -> dict[str, float]:
     tiny, whole, factors = torch.zeros(1), torch.zeros(nbytes // 4), torch.zeros(384, 384)
 
     def compute() -> None:
@@ -53,8 +53,9 @@ def _round(group: Any, small: int, large: int, nbytes: int) -> dict[str, float]:
     once["async_us"] = _seconds(begun, small) * 1e6
     moving = _seconds(lambda: dist.all_reduce(whole, group=group), large)
     once["large_us"] = moving * 1e6
-    computing, together = _seconds(compute, large), _seconds(both, large)
-    once["hidden"] = (computing + moving - together) / min(computing, moving)
+    if overlap:
+        computing, together = _seconds(compute, large), _seconds(both, large)
+        once["hidden"] = (computing + moving - together) / min(computing, moving)
     return once
 
 
@@ -66,7 +67,8 @@ def main() -> None:
     found: dict[str, dict[str, list[float]]] = {name: {} for name in groups}
     for _ in range(cases["rounds"]):
         for name, group in groups.items():
-            for what, value in _round(group, cases["small"], cases["large"], cases["bytes"]).items():
+            asked = (cases[what] for what in ("small", "large", "bytes", "overlap"))
+            for what, value in _round(group, *asked).items():
                 found[name].setdefault(what, []).append(value)
     if dist.get_rank() == 0:
         print(json.dumps(found), flush=True)
