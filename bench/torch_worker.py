@@ -1,8 +1,8 @@
 """One rank of both backends of `torch.distributed`, turn by turn in the same processes.
 
 `torch_worker.py CASES`, with torchrun's variables; CASES is {"rounds", "small", "large", "bytes",
-"overlap"}. Rank 0 prints one line of JSON: {backend: {"us": [...], "large_us": [...], "async_us": [...],
-"hidden": [...]}}, a figure a round; the last one if "overlap".
+"overlap"}. Rank 0 prints one line of JSON: {backend: {"us": [...], "mean_us": [...], "large_us": [...],
+"async_us": [...], "hidden": [...]}}, a figure a round; the last one if "overlap".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
+from statistics import mean, median
 from typing import Any
 
 # torchrun gives each worker a session, and so a scheduling group, of its own (bench/machine.py).
@@ -25,14 +25,14 @@ import torch
 import torch.distributed as dist
 
 
-def _seconds(once: Callable[[], object], times: int) -> float:
-    """Median of some calls."""
+def _seconds(once: Callable[[], object], times: int) -> list[float]:
+    """Of some calls."""
     found = []
     for _ in range(times):
         begun = time.perf_counter()
         once()
         found.append(time.perf_counter() - begun)
-    return median(found)
+    return found
 
 
 def _round(group: Any, small: int, large: int, nbytes: int, overlap: bool) -> dict[str, float]:
@@ -48,13 +48,14 @@ def _round(group: Any, small: int, large: int, nbytes: int, overlap: bool) -> di
         work.wait()
 
     dist.all_reduce(whole, group=group)
-    once = {"us": _seconds(lambda: dist.all_reduce(tiny, group=group), small) * 1e6}
+    calls = _seconds(lambda: dist.all_reduce(tiny, group=group), small)
+    once = {"us": median(calls) * 1e6, "mean_us": mean(calls) * 1e6}
     begun = lambda: dist.all_reduce(tiny, group=group, async_op=True).wait()  # noqa: E731
-    once["async_us"] = _seconds(begun, small) * 1e6
-    moving = _seconds(lambda: dist.all_reduce(whole, group=group), large)
+    once["async_us"] = median(_seconds(begun, small)) * 1e6
+    moving = median(_seconds(lambda: dist.all_reduce(whole, group=group), large))
     once["large_us"] = moving * 1e6
     if overlap:
-        computing, together = _seconds(compute, large), _seconds(both, large)
+        computing, together = (median(_seconds(each, large)) for each in (compute, both))
         once["hidden"] = (computing + moving - together) / min(computing, moving)
     return once
 
