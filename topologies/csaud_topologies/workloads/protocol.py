@@ -40,7 +40,6 @@ class Communicator(Protocol):
     def quiesce(self) -> Any: ...
     def stats(self) -> dict[str, Any]: ...
     def flow_times(self) -> list[float]: ...
-    def spans(self) -> list[dict[str, Any]]: ...
     def close(self) -> None: ...
 
 
@@ -108,7 +107,7 @@ class Main(Generic[Spec]):
         import csaud
 
         try:
-            comm: Communicator = csaud.init()
+            comm = csaud.init()
         except csaud.CsaudError as error:
             return _fail(error)
         try:
