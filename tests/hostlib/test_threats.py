@@ -116,6 +116,20 @@ def test_one_forged_abort_ends_no_job() -> None:
     assert total(net, "tx_abort") == 0
 
 
+def test_an_abort_is_not_believed_for_a_time_that_it_does_not_say_to_echo() -> None:
+    """Everybody knows what time it is; a time that a rank was asked with, only who heard it knows."""
+    net = network(2)
+
+    def forge(net: Any) -> None:
+        now = net.now // _core.EndpointConfig().tx_ts_unit_ns
+        seen = {"control_flags": 0x01, "newest_tx_ts": now}
+        net.inject(0, between(1, 0, type=ABORT, reason=USER_ABORT, src_rank=1, from_rank=1, **seen))
+
+    receive = transfer_with(net, forge)
+    assert_well(net, receive)
+    assert net.stats(0)["rx_abort_denied"] == 1
+
+
 def test_forged_aborts_a_second_apart_end_no_job() -> None:
     net = network(2)
     net.post_recv(0, 1, 64, coll_seq=9)  # something that goes on all the while
