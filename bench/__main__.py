@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import shutil
 import subprocess
@@ -25,6 +24,7 @@ from bench import (
     latency,
     machine,
     native,
+    needs,
     plot,
     recover,
     scale,
@@ -204,9 +204,7 @@ def training_(
     """What is claimed of training, in a quarter of an hour, on one page: what failures cost, what sparse
     averages bring. What the folder has is not measured again. Exit status 0 when all was measured, goals or
     not."""
-    if importlib.util.find_spec("torch") is None:
-        console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
-        raise typer.Exit(1)
+    needs.torch(console)
     try:
         chosen = training_report.chosen(training_parts.parts(quick), only or [])
     except training_report.NoSuchPart as error:

@@ -3,7 +3,6 @@ the same failures."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import random
@@ -22,7 +21,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from bench import kept, machine, native
+from bench import kept, machine, native, needs
 from bench.recover_model import of_recovery, of_restarts, young_daly
 from bench.results import Result, result, save, show
 
@@ -102,9 +101,7 @@ class Run:
 
 def command(console: Console, out: Path, quick: bool) -> None:
     """Measure, show and save; exit status 1 where that cannot be."""
-    if importlib.util.find_spec("torch") is None:
-        console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
-        raise typer.Exit(1)
+    needs.torch(console)
     circumstances = machine.describe()
     case = QUICK if quick else WHOLE
     try:
@@ -176,18 +173,12 @@ def compare(case: dict[str, Any], between: float, told: Told, folder: Path | Non
 
 
 def _once(how: str, case: dict[str, Any], between: float | None, told: Told, folder: Path | None) -> Run:
-    if folder is None:
-        run = _run(how, case, _SEED, between)
-        told(_in_words(how, run), True)
-        return run
-    path = folder / f"{how}.{case['steps']}.{_definition(how, case, between)}.json"
-    found = kept.read(path)
-    if found is not None:
-        run = Run(**found)
-    else:
-        run = _run(how, case, _SEED, between)
+    path = folder and folder / f"{how}.{case['steps']}.{_definition(how, case, between)}.json"
+    found = path and kept.read(path)
+    run = Run(**found) if found else _run(how, case, _SEED, between)
+    if path and not found:
         kept.write(path, {"events": run.events, "deaths": run.deaths})
-    told(_in_words(how, run), found is None)
+    told(_in_words(how, run), not found)
     return run
 
 

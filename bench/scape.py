@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import os
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 from rich.console import Console
 
-from bench import machine
+from bench import machine, needs
 from bench.results import Result, result, save, show
 
 if TYPE_CHECKING:
@@ -26,9 +25,7 @@ _FEWER = {"SCAPE, 90 %": 1 / 8, "SCAPE, 99 %": 1 / 40}
 
 def command(console: Console, out: Path, quick: bool, jobs: int) -> None:
     """Train, measure, show and save; exit status 1 where that cannot be."""
-    if importlib.util.find_spec("torch") is None:
-        console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
-        raise typer.Exit(1)
+    needs.torch(console)
     from bench import scape_fabric, scape_plan
 
     effort = scape_plan.QUICK if quick else scape_plan.WHOLE

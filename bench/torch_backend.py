@@ -3,7 +3,6 @@ and, as root, on two hosts of a fabric that loses packets."""
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,7 +14,7 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from bench import machine, native
+from bench import machine, native, needs
 from bench.host_fabric import LOSSES, Fabric
 from bench.host_rig import HostRigError
 from bench.results import Result, result, save, show
@@ -36,9 +35,7 @@ _GLOO = "gloo"
 
 def command(console: Console, out: Path, quick: bool) -> None:
     """Measure, show and save; exit status 1 where that cannot be."""
-    if importlib.util.find_spec("torch") is None:
-        console.print("bench: PyTorch is not installed in this environment: make torch", style="red")
-        raise typer.Exit(1)
+    needs.torch(console)
     circumstances = machine.describe()
     argv = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={_RANKS}",
             str(_WORKER), json.dumps(_QUICK if quick else _WHOLE)]  # fmt: skip

@@ -59,6 +59,7 @@ def parts(quick: bool) -> tuple[Part, ...]:
 
     effort = scape_plan.QUICK if quick else scape_plan.WHOLE
     training_s = 1.0 if quick else 3.0  # a run, where two processors share them out
+    steps_s = 60.0 if quick else 150.0
     return (
         Part(
             "recover",
@@ -81,8 +82,8 @@ def parts(quick: bool) -> tuple[Part, ...]:
             "Sending a part of the weights: what a step takes",
             "Steps in an emulated fabric whose links limit them, where communication is 20, 50 and 80 % of a "
             "dense step.",
-            60.0 if quick else 150.0,
-            lambda out, jobs, told: _steps(out, quick, told),
+            steps_s,
+            lambda out, jobs, told: _steps(out, quick, steps_s, told),
         ),
     )  # fmt: skip
 
@@ -120,7 +121,7 @@ def _learnt(out: Path, effort: Any, jobs: int, training_s: float, told: Told) ->
     return rows, scape.of_training(methods, effort.steps)
 
 
-def _steps(out: Path, quick: bool, told: Told) -> Measured:
+def _steps(out: Path, quick: bool, seconds: float, told: Told) -> Measured:
     import csaud
 
     from bench import scape_fabric
@@ -130,16 +131,15 @@ def _steps(out: Path, quick: bool, told: Told) -> Measured:
     library = sorted((Path(csaud.__file__).parent / "scape").glob("*.py"))
     path = out / f"steps.{count}.{steps}.{kept.definition([*ours, *library])}.json"
     found = kept.read(path)
-    if found is None:
+    if now := found is None:
         if os.geteuid() != 0:
             raise NotMeasured("an emulated fabric needs root: nobody else may make network namespaces")
         try:
             measured = scape_fabric.measure(count, steps)
         except scape_fabric.FabricError as error:
             raise NotMeasured(str(error)) from error
-        kept.write(path, {name: asdict(each) for name, each in measured.items()})
-        told(f"{len(measured)} methods", 60.0 if quick else 150.0, True)
-    else:
-        measured = {name: scape_fabric.Steps(**each) for name, each in found.items()}
-        told(f"{len(measured)} methods", 60.0 if quick else 150.0, False)
+        found = {name: asdict(each) for name, each in measured.items()}
+        kept.write(path, found)
+    told(f"{len(found)} methods", seconds, now)
+    measured = {name: scape_fabric.Steps(**each) for name, each in found.items()}
     return scape.rows_of_steps(measured), scape.of_steps(count)

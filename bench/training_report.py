@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from csaud_runs.words import duration
 from csaud_topologies.report.html import page_environment
 from rich.console import Console
 
@@ -63,7 +64,7 @@ class Progress:
         self._last = at
         pace = self._took / self._expected if self._expected else 1.0
         there = "" if now else " (there already)"
-        self._say(f"{what}{there} · {_in_words(self._rest * pace + self._later)} left")
+        self._say(f"{what}{there} · {duration(self._rest * pace + self._later)} left")
 
 
 def chosen(parts: Sequence[Part], names: Sequence[str]) -> list[Part]:
@@ -102,7 +103,7 @@ def command(
             show(section.rows, console, {}, section.part.title)
     page = write_page(sections, out)
     console.print(
-        f"{goals_in_words(sections)}\n{page}, after {_in_words(time.monotonic() - begun)}", markup=False
+        f"{goals_in_words(sections)}\n{page}, after {duration(time.monotonic() - begun)}", markup=False
     )
     return not any(section.failed for section in sections)
 
@@ -155,8 +156,3 @@ def goals_in_words(sections: Sequence[Section]) -> str:
     if failed := [section.part.name for section in sections if section.failed]:
         words.append(f"not measured: {', '.join(failed)}")
     return "; ".join(words)
-
-
-def _in_words(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"

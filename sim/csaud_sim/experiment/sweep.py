@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from csaud_controller.inventory import load_fabric
+from csaud_runs.words import duration
 
 from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.measure import Measured, measure
@@ -112,7 +113,7 @@ def run_all(
                 if isinstance(outcome, BaseException):
                     failed.append(f"{task}: {type(outcome).__name__}: {outcome}")
                     outcome = "FAILED"
-                say(f"{over} of {len(tasks)} · {task}: {outcome} · {_duration(left)} left")
+                say(f"{over} of {len(tasks)} · {task}: {outcome} · {duration(left)} left")
     except KeyboardInterrupt:
         there = over - len(failed)
         say(f"interrupted: {there} of {len(tasks)} runs are there; the same command does the rest")
@@ -196,9 +197,3 @@ def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
             words = [name, *(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in varied.items())]
             setting = " ".join(filter(None, words)) or ("" if case else experiment.name)
             yield CASE_MARK.join(filter(None, (case, setting))), {**given, **keys, **varied}
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
