@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from csaud_runs.whole import write_whole
 
 
 def definition(sources: Iterable[Path], *words: object) -> str:
@@ -29,6 +30,4 @@ def read(path: Path) -> Any:
 def write(path: Path, outcome: Any) -> None:
     """All of it or nothing, whenever this process ends."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(f".{os.getpid()}.draft")
-    draft.write_text(json.dumps(outcome) + "\n")
-    draft.replace(path)
+    write_whole(path, json.dumps(outcome) + "\n")

@@ -17,6 +17,7 @@ from typing import Any
 
 from csaud_runs.names import socket_name
 from csaud_runs.process import Process
+from csaud_runs.whole import write_json
 
 ROOT = Path("/run/csaud")
 """Run directories lie here."""
@@ -159,13 +160,6 @@ def is_served(path: Path) -> bool:
         except OSError:
             return False
     return True
-
-
-def write_json(path: Path, value: object) -> None:
-    """Write JSON beside `path` and move it there, so that a reader never sees half of it."""
-    partial = path.with_name(path.name + ".part")
-    partial.write_text(json.dumps(value, indent=1) + "\n")
-    partial.replace(path)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import logging
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from csaud_runs.names import interface, socket_name
+from csaud_runs.whole import write_json
 
 from csaud_softswitch import _core
 from csaud_softswitch import links as link_control
@@ -125,14 +125,7 @@ class SwitchHost:
 
     def write_figures(self, path: Path) -> None:
         """Write the figures as JSON; a reader sees either no file or a whole one."""
-        replace_file(path, json.dumps(self.figures(), indent=1) + "\n")
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write a file in one step, so that a reader never sees a part of it."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text)
-    part.replace(path)
+        write_json(path, self.figures())
 
 
 def host_fabric(

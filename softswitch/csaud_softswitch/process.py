@@ -11,7 +11,9 @@ import signal
 import sys
 from pathlib import Path
 
-from csaud_softswitch.hosting import SwitchHost, replace_file
+from csaud_runs.whole import write_whole
+
+from csaud_softswitch.hosting import SwitchHost
 
 _log = logging.getLogger(__name__)
 
@@ -49,7 +51,7 @@ async def _serve(host: SwitchHost, ready_file: Path | None, figures_file: Path |
 def _announce(host: SwitchHost, ready_file: Path | None) -> None:
     line = json.dumps({"event": "ready", "pid": os.getpid(), "switches": host.addresses})
     if ready_file is not None:
-        replace_file(ready_file, line + "\n")
+        write_whole(ready_file, line + "\n")
     with contextlib.suppress(BrokenPipeError):  # whoever started it may not care to read
         print(line, flush=True)
 

@@ -11,6 +11,7 @@ from ipaddress import IPv4Network
 from pathlib import Path
 
 from csaud_runs.directory import is_served
+from csaud_runs.whole import write_whole
 
 from csaud_controller.control.client import ControlError
 from csaud_controller.control.fabric_controller import FabricController
@@ -87,7 +88,7 @@ async def serve(
         )
 
     def save_fabric(changed: Fabric) -> None:
-        store.replace_file(run.fabric_file, changed.to_json())
+        write_whole(run.fabric_file, changed.to_json(), synced=True)
 
     alone = None
     if shared is None:

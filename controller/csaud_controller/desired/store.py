@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
 
+from csaud_runs.whole import write_whole
 from pydantic import BaseModel, ConfigDict, Field
 
 from csaud_controller.base.yamlfile import load_model
@@ -34,18 +33,4 @@ def load(path: Path) -> Stored | None:
 
 def save(path: Path, stored: Stored) -> None:
     """Replace the file atomically: a controller killed at any moment leaves the old or the new one."""
-    replace_file(path, stored.model_dump_json(indent=2, exclude_none=True) + "\n")
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Replace the file atomically, and be sure that it is on disk."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, stored.model_dump_json(indent=2, exclude_none=True) + "\n", mode=0o600, synced=True)

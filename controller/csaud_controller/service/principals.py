@@ -6,11 +6,11 @@ from __future__ import annotations
 import enum
 import hashlib
 import hmac
-import os
 import secrets
 from pathlib import Path
 
 import yaml
+from csaud_runs.whole import write_whole
 from pydantic import BaseModel, ConfigDict, Field
 
 from csaud_controller.base.yamlfile import FieldError, load_model
@@ -104,10 +104,4 @@ def _digest(token: str) -> str:
 def _write(path: Path, principals: Principals) -> None:
     """In one step, readable by its owner alone."""
     text = yaml.safe_dump(principals.model_dump(mode="json"), sort_keys=False)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, text, mode=0o600)

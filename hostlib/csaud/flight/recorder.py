@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from csaud_runs.whole import write_whole
+
 from csaud.flight.record import Record, Wait
 from csaud.flight.totals import Totals
 from csaud.flight.trace import events
@@ -118,9 +120,7 @@ class Recorder:
         folder = Path(self.folder)
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"epoch-{self.epoch}-rank-{self.rank}.json"
-        draft = path.with_suffix(f".{os.getpid()}.tmp")
-        draft.write_text(json.dumps(self.contents(reason, waits)) + "\n")
-        draft.replace(path)
+        write_whole(path, json.dumps(self.contents(reason, waits)) + "\n")
         return path
 
     def _row(self, record: Record, waits: Iterable[Wait]) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from csaud_runs.whole import write_whole
+
 from csaud.errors import ConfigError
 from csaud.flight.record import Record
 
@@ -52,9 +54,7 @@ def events(records: Iterable[Record], rank: int, offset: int) -> list[dict[str, 
 def write_trace(path: Path, found: Sequence[dict[str, Any]]) -> None:
     """Write a trace, in one go. OSError where that cannot be."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.tmp")
-    draft.write_text(json.dumps({"displayTimeUnit": "ms", "traceEvents": list(found)}) + "\n")
-    draft.replace(path)
+    write_whole(path, json.dumps({"displayTimeUnit": "ms", "traceEvents": list(found)}) + "\n")
 
 
 def merge_traces(folder: Path, path: Path) -> int:

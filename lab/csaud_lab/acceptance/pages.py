@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from csaud_runs.errors import RunError
+from csaud_runs.whole import write_whole
 from csaud_topologies.report.html import page_environment
 from pydantic import ValidationError
 
@@ -16,9 +17,7 @@ FILE = "acceptance.json"
 
 def write(found: Acceptance, out: Path) -> Path:
     """Both files; returns the page's path."""
-    partial = out / f"{FILE}.partial"
-    partial.write_text(found.model_dump_json(indent=1) + "\n")
-    partial.rename(out / FILE)
+    write_whole(out / FILE, found.model_dump_json(indent=1) + "\n")
     page = out / "report.html"
     page.write_text(page_environment().from_string(_TEMPLATE.read_text()).render(a=found))
     return page

@@ -16,8 +16,8 @@ from csaud_controller.control.client import ControlError, ask
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
-from csaud_runs.directory import write_json
 from csaud_runs.errors import RunError
+from csaud_runs.whole import write_json
 from csaud_topologies.fabric.running import RunningFabric
 from csaud_topologies.fabric.services import Services
 from csaud_topologies.fabric.targets.base import Place

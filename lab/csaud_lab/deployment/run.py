@@ -16,6 +16,7 @@ from pathlib import Path
 
 from csaud_controller.run.directory import RunDir
 from csaud_runs.errors import RunError
+from csaud_runs.whole import write_whole
 
 from csaud_lab.checks.all import before_deploying
 from csaud_lab.deployment.playbook import PLAYBOOK, environment
@@ -59,9 +60,7 @@ def _begin(site: Site) -> None:
     """The controller's fabric, where it has none yet; from then on it is changed by `csaud fabric apply`."""
     run = RunDir(site.run)
     if not run.fabric_file.exists():
-        partial = run.fabric_file.with_suffix(".partial")
-        partial.write_text(run.with_sockets(site.fabric).to_json())
-        partial.rename(run.fabric_file)
+        write_whole(run.fabric_file, run.with_sockets(site.fabric).to_json())
 
 
 def _play(site: Site, say: Callable[[str], None]) -> dict[str, dict[str, int]]:

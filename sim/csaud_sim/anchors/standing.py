@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from csaud_runs.errors import RunError
+from csaud_runs.whole import write_whole
 
 from csaud_sim.anchors.figures import Runs
 from csaud_sim.anchors.published import ANCHORS, Anchor, Published
@@ -76,9 +77,7 @@ def write_standing(folder: Path, held: Sequence[Held], everything: bool) -> Path
     )
     path = folder / FILE
     folder.mkdir(parents=True, exist_ok=True)
-    draft = path.with_suffix(".part")
-    draft.write_text(text)
-    draft.replace(path)
+    write_whole(path, text)
     return path
 
 

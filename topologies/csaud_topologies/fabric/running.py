@@ -13,8 +13,8 @@ from csaud_controller.control.client import ControlError, ask
 from csaud_controller.desired.store import Stored, save
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.intent import Intent
-from csaud_runs.directory import write_json
 from csaud_runs.errors import RunError
+from csaud_runs.whole import write_json
 from csaud_softswitch.links import set_link
 
 from csaud_topologies.base.interrupt import raise_if_interrupted

@@ -13,8 +13,9 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from csaud_runs.directory import RunDir, write_json
+from csaud_runs.directory import RunDir
 from csaud_runs.errors import RunError
+from csaud_runs.whole import write_json
 from rich.console import Console
 
 from csaud_topologies.base.interrupt import Interrupted
