@@ -4,9 +4,20 @@
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_ARP = 0x0806;
+const bit<16> ETHERTYPE_IPV6 = 0x86DD;
 
 const bit<8> IP_PROTOCOL_TCP = 6;
 const bit<8> IP_PROTOCOL_UDP = 17;
+const bit<8> IP_PROTOCOL_ICMPV6 = 58;
+
+const bit<10> LINK_LOCAL = 0x3FA;   // the first bits of such an IPv6 address, fe80::/10
+
+// Neighbour discovery (RFC 4861), which is to IPv6 what ARP is to IPv4
+const bit<8> ICMPV6_NEIGHBOUR_SOLICITATION = 135;
+const bit<8> ICMPV6_NEIGHBOUR_ADVERTISEMENT = 136;
+const bit<8> HOP_LIMIT_OF_NEIGHBOURS = 255;   // whoever hears them takes them for forged otherwise
+
+const bit<16> ARP_REPLY = 2;
 
 // RoCEv2 (InfiniBand Architecture Specification, annex A17)
 const bit<16> UDP_PORT_ROCE = 4791;
@@ -29,11 +40,10 @@ const bit<8> CSA_FLAG_TRIMMED = 0x20;
 // their end, a LOSS of the first form has not.
 const bit<16> UDP_LENGTH_OF_LOSS = 60;   // UDP 8 + BTH 12 + DETH 8 + CSA 32
 const bit<16> UDP_LENGTH_MIN_CSA = 64;   // the same with iCRC 4
-const bit<16> FRAME_LENGTH_OF_LOSS = 94;
-const bit<16> FRAME_LENGTH_OF_LOSS_WITH_ICRC = 98;
 const bit<16> LENGTH_OF_ICRC = 4;
-const bit<16> OFFSET_OF_IPV4 = 14;       // in the frame
-const bit<16> OFFSET_OF_UDP = 34;
+const bit<16> OFFSET_OF_IP = 14;         // in the frame
+const bit<16> OFFSET_OF_UDP = 34;        // ... behind IPv4
+const bit<16> OFFSET_OF_UDP_IPV6 = 54;   // ... behind IPv6
 
 // What a packet is to the fabric: index of the counters by kind. PARITY is DATA to all but the loss signal: nobody misses
 // one, so it is not told of.
@@ -58,7 +68,8 @@ const bit<32> INSTANCE_RECIRCULATED = 4;
 const bit<32> DISCARD_BAD_CHECKSUM = 0;
 const bit<32> DISCARD_TTL_EXPIRED = 1;
 const bit<32> DISCARD_NO_ROUTE = 2;
-const bit<32> DISCARD_CUT_SHORT = 3;   // the frame ends inside its Ethernet, IPv4 or ARP header
+const bit<32> DISCARD_CUT_SHORT = 3;   // the frame ends inside its Ethernet, IPv4, IPv6 or ARP header
+const bit<32> DISCARD_ANSWER = 4;      // a host's ARP reply to nobody's address: the controller asked whether it is there
 
 // Why a packet from a host's port is refused: index of the counter `refused`.
 const bit<2> REFUSED_LOSS = 0;     // switches alone make them

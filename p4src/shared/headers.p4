@@ -48,6 +48,26 @@ header ipv4_t {
     bit<32> dst;
 }
 
+header ipv6_t {
+    bit<4> version;
+    bit<6> dscp;
+    bit<2> ecn;
+    bit<20> flow_label;
+    bit<16> payload_length;
+    bit<8> next_header;
+    bit<8> hop_limit;
+    bit<128> src;
+    bit<128> dst;
+}
+
+header neighbours_t {   // RFC 4861: a solicitation or an advertisement
+    bit<8> type;
+    bit<8> code;
+    bit<16> checksum;
+    bit<32> flags;
+    bit<128> target;
+}
+
 header udp_t {
     bit<16> src_port;
     bit<16> dst_port;
@@ -110,6 +130,8 @@ struct headers_t {
     ethernet_t ethernet;
     arp_t arp;
     ipv4_t ipv4;
+    ipv6_t ipv6;
+    neighbours_t neighbours;
     tcp_ports_t tcp;
     udp_t udp;
     bth_t bth;

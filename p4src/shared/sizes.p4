@@ -14,6 +14,7 @@
 #define CLASSES 1024          // PORTS * 8 classes
 #define QUEUES 64             // DSCP
 #define PORTS_BY_REASON 512   // PORTS * 4 reasons
+#define REASONS 8             // why a packet is discarded
 #define PORTS 128             // ports 0..127; arrays per port are indexed by the low 7 bits
 #define SHADOWS 256           // PORTS * 2: CSA, and other traffic
 #define PORTS_BY_KIND 512     // PORTS * 4 kinds

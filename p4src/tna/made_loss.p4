@@ -18,7 +18,7 @@ control MadeLoss(inout headers_t hdr, inout egress_metadata_t meta, in egress_in
         hdr.bth.pad_count = 0;
         hdr.udp.length = meta.kept - OFFSET_OF_UDP;
         hdr.udp.checksum = 0;
-        hdr.ipv4.total_length = meta.kept - OFFSET_OF_IPV4;
+        hdr.ipv4.total_length = meta.kept - OFFSET_OF_IP;
         hdr.ipv4.dscp = meta.made.dscp;
         hdr.ipv4.ttl = hdr.ipv4.ttl - HOPS_OF_MADE_LOSS;
     }
@@ -41,9 +41,9 @@ control MadeLoss(inout headers_t hdr, inout egress_metadata_t meta, in egress_in
         if (meta.made.make == 1) {
             measure();
             meta.kept = min(meta.kept, meta.made.kept);
-            meta.kept = max(meta.kept, FRAME_LENGTH_OF_LOSS);
+            meta.kept = max(meta.kept, OFFSET_OF_UDP + UDP_LENGTH_OF_LOSS);
             if (meta.made.with_icrc == 1) {
-                meta.kept = FRAME_LENGTH_OF_LOSS_WITH_ICRC;
+                meta.kept = OFFSET_OF_UDP + UDP_LENGTH_OF_LOSS + LENGTH_OF_ICRC;
                 hdr.udp.dst_port = UDP_PORT_ROCE;
             } else {
                 hdr.udp.dst_port = UDP_PORT_LOSS;

@@ -92,7 +92,7 @@ struct metadata_t {        // ingress
     bit<1> refused;        // the edge does not let it in, for `refusal`
     bit<2> refusal;        // low bits of the index of the counter `refused`
     bit<1> discard;        // no way for it, for `reason`
-    bit<2> reason;         // index of the counter `discarded`
+    bit<3> reason;         // index of the counter `discarded`
     bit<16> group;         // path group of the destination
     bit<16> index;         // what the spray mode computed; the action selector takes it modulo the live members
     bit<32> mixed;

@@ -3,10 +3,10 @@
 control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsic_metadata_for_deparser_t to_deparser) {
     MendIpv4() mend_ipv4;
     DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_prefix;
-    Counter<bit<64>, bit<2>>(4, CounterType_t.PACKETS_AND_BYTES) discarded;
+    Counter<bit<64>, bit<3>>(REASONS, CounterType_t.PACKETS_AND_BYTES) discarded;
     Counter<bit<64>, bit<2>>(4, CounterType_t.PACKETS_AND_BYTES) discarded_kind;   // the same packets
 
-    action discard(bit<2> reason) {
+    action discard(bit<3> reason) {
         meta.discard = 1;
         meta.reason = reason;
     }
@@ -18,7 +18,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsi
 
     action no_route() {
         meta.discard = 1;
-        meta.reason = (bit<2>)DISCARD_NO_ROUTE;
+        meta.reason = (bit<3>)DISCARD_NO_ROUTE;
         by_prefix.count();
     }
 
@@ -34,9 +34,9 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsi
     apply {
         if (hdr.ipv4.isValid()) {
             if (meta.flow.plain_ipv4 == 1 && meta.flow.bad_checksum) {
-                discard((bit<2>)DISCARD_BAD_CHECKSUM);
+                discard((bit<3>)DISCARD_BAD_CHECKSUM);
             } else if (hdr.ipv4.ttl <= 1) {
-                discard((bit<2>)DISCARD_TTL_EXPIRED);
+                discard((bit<3>)DISCARD_TTL_EXPIRED);
             } else {
                 hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
                 if (meta.flow.plain_ipv4 == 0) {
@@ -45,7 +45,7 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout ingress_intrinsi
             }
         } else if (!hdr.arp.isValid()) {
             // No address to route by. Not by a default route either: nothing would end its way round a loop.
-            discard((bit<2>)DISCARD_NO_ROUTE);
+            discard((bit<3>)DISCARD_NO_ROUTE);
         }
         if (meta.discard == 0) {
             ipv4_lpm.apply();

@@ -15,7 +15,7 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
 
     // Traffic that is not CSA has the queue that its DSCP says; what CSA packets are says theirs.
     table queues {
-        key = { hdr.ipv4.dscp: exact @name("dscp"); }
+        key = { meta.dscp: exact @name("dscp"); }
         actions = { set_queue; share_queue; }
         const default_action = share_queue();
         counters = by_dscp;
@@ -47,7 +47,10 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
                 standard_metadata.priority = PRIORITY_CONTROL;
             }
         }
-        if (meta.kind == 0 && hdr.ipv4.isValid()) {
+        if (hdr.ipv6.isValid() && (hdr.ipv6.src[127:118] == LINK_LOCAL || hdr.ipv6.src == 0)) {
+            meta.on_link = 1;
+        }
+        if (meta.kind == 0 && (hdr.ipv4.isValid() || hdr.ipv6.isValid())) {
             queues.apply();
         }
         // A LOSS that comes round again has not come in; it keeps the priority of the signal that made it.

@@ -4,6 +4,8 @@ control CsaudDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.arp);
         packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv6);
+        packet.emit(hdr.neighbours);
         packet.emit(hdr.tcp);
         packet.emit(hdr.udp);
         packet.emit(hdr.bth);

@@ -15,7 +15,7 @@ control Ecn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         draw(seed, n, value);
         bit<32> above = (bit<32>)(meta.depth |-| low) << 16;
         bit<32> drawn = (bit<32>)value[31:16] * (bit<32>)(high |-| low);
-        hdr.ipv4.ecn = (meta.depth >= high || drawn < above) ? ECN_CONGESTION_EXPERIENCED : hdr.ipv4.ecn;
+        meta.ecn = (meta.depth >= high || drawn < above) ? ECN_CONGESTION_EXPERIENCED : meta.ecn;
         by_port.count();
     }
 
@@ -32,9 +32,15 @@ control Ecn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
     }
 
     apply {
-        if (hdr.ipv4.isValid() && hdr.ipv4.ihl == 5 && hdr.ipv4.ecn != 0 && hdr.ipv4.ecn != ECN_CONGESTION_EXPERIENCED) {
+        bool options = hdr.ipv4.isValid() && hdr.ipv4.ihl != 5;
+        if (!options && meta.ecn != 0 && meta.ecn != ECN_CONGESTION_EXPERIENCED) {
             marking.apply();
-            if (meta.kind == KIND_DATA && hdr.ipv4.ecn == ECN_CONGESTION_EXPERIENCED) {
+            if (hdr.ipv6.isValid()) {
+                hdr.ipv6.ecn = meta.ecn;
+            } else {
+                hdr.ipv4.ecn = meta.ecn;
+            }
+            if (meta.kind == KIND_DATA && meta.ecn == ECN_CONGESTION_EXPERIENCED) {
                 marked.count((bit<32>)(meta.port ++ meta.path_id[3:0]));
             }
         }

@@ -4,6 +4,7 @@
 control Edge(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) by_port;
     direct_counter(CounterType.packets_and_bytes) by_source;
+    direct_counter(CounterType.packets_and_bytes) by_source6;
     direct_counter(CounterType.packets_and_bytes) by_class;
     counter(PORTS_BY_REASON, CounterType.packets_and_bytes) refused;
     counter(PORTS_BY_KIND, CounterType.packets_and_bytes) refused_kind;   // the same packets
@@ -45,6 +46,27 @@ control Edge(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         size = SOURCES;
     }
 
+    action belongs6() {
+        by_source6.count();
+    }
+
+    action foreign6() {
+        meta.refused = 1;
+        meta.refusal = REFUSED_SOURCE;
+        by_source6.count();
+    }
+
+    table sources6 {
+        key = {
+            standard_metadata.ingress_port: exact @name("port");
+            meta.src_key6: lpm @name("src");
+        }
+        actions = { belongs6; foreign6; }
+        const default_action = foreign6();
+        counters = by_source6;
+        size = SOURCES;
+    }
+
     action grant() {
         by_class.count();
     }
@@ -72,6 +94,8 @@ control Edge(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
                 // What asks whether an address is free has none yet (RFC 5227).
                 if (hdr.ipv4.isValid() || (hdr.arp.isValid() && meta.src_key != 0)) {
                     sources.apply();
+                } else if (hdr.ipv6.isValid() && meta.on_link == 0) {
+                    sources6.apply();
                 }
                 if (meta.kind != 0) {
                     classes.apply();

@@ -19,12 +19,13 @@ control LossSignal(inout headers_t hdr, inout metadata_t meta, inout standard_me
     // form is the headers alone and an iCRC of its own.
     action keep(in bit<16> size, in bit<6> dscp, in bit<3> priority, in bit<1> icrc) {
         bit<16> whole = (bit<16>)standard_metadata.packet_length;
-        bit<16> stated = hdr.udp.length + OFFSET_OF_UDP;
+        bit<16> stated = hdr.udp.length + meta.udp_at;
+        bit<16> headers = meta.udp_at + UDP_LENGTH_OF_LOSS;
         whole = whole < stated ? whole : stated;    // what Ethernet may have padded is not of the packet
         whole = whole |-| LENGTH_OF_ICRC;
         whole = size < whole ? size : whole;
-        whole = whole < FRAME_LENGTH_OF_LOSS ? FRAME_LENGTH_OF_LOSS : whole;
-        meta.kept = icrc == 1 ? FRAME_LENGTH_OF_LOSS_WITH_ICRC : whole;
+        whole = whole < headers ? headers : whole;
+        meta.kept = icrc == 1 ? headers + LENGTH_OF_ICRC : whole;
         meta.loss_dscp = dscp;
         meta.loss_priority = priority;
         meta.with_icrc = icrc;
@@ -110,7 +111,7 @@ control LossSignal(inout headers_t hdr, inout metadata_t meta, inout standard_me
     }
 
     action send_loss() {
-        make_loss(hdr, meta.kept, meta.loss_dscp, meta.with_icrc);
+        make_loss(hdr, meta.kept, meta.udp_at, meta.loss_dscp, meta.with_icrc);
         meta.kind = KIND_LOSS;
         standard_metadata.priority = meta.loss_priority;
         truncate((bit<32>)meta.kept);
@@ -119,7 +120,7 @@ control LossSignal(inout headers_t hdr, inout metadata_t meta, inout standard_me
     apply {
         if (standard_metadata.instance_type == INSTANCE_RECIRCULATED) {
             // The LOSS to the sender, on its way from the clone; the target forgets the length it was cut to.
-            truncate((bit<32>)(hdr.udp.length + OFFSET_OF_UDP));
+            truncate((bit<32>)(hdr.udp.length + meta.udp_at));
             if (meta.admitted == 1) {
                 bounce_sent.count((bit<32>)meta.port);
             } else {

@@ -12,7 +12,15 @@ struct metadata_t {
     bit<2> refusal;       // low bits of the index of the counter `refused`
     bit<32> route_key;    // destination that is routed: IPv4 destination, or the target of an ARP
     bit<32> src_key;      // its source, likewise; 0 elsewhere
+    bit<128> route_key6;  // the same over IPv6: destination, or the target of a neighbour solicitation
+    bit<128> src_key6;
+    bit<1> on_link;       // its IPv6 source is link-local, or none: no router forwards it (RFC 4291, 2.5.6)
+    @field_list(KEPT_BY_CLONES)
+    bit<16> udp_at;       // where its UDP header begins in the frame, if it has one
+    bit<6> dscp;          // of IPv4 or IPv6, like the next
+    bit<2> ecn;
     bit<8> protocol;
+    bit<1> no_route;
     bit<16> group;        // path group of the destination
     bit<16> index;        // what the spray mode computed; the action selector takes it modulo the live members
     bit<6> bucket;        // weighted: which of the group's buckets this turn is

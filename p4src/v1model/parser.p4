@@ -17,6 +17,7 @@ parser CsaudParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
             ETHERTYPE_ARP: parse_arp;
             default: accept;
         }
@@ -34,12 +35,51 @@ parser CsaudParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.route_key = hdr.ipv4.dst;
         meta.src_key = hdr.ipv4.src;
         meta.protocol = hdr.ipv4.protocol;
+        meta.dscp = hdr.ipv4.dscp;
+        meta.ecn = hdr.ipv4.ecn;
+        meta.udp_at = OFFSET_OF_UDP;
         // Options and later fragments have no ports where we would look for them.
         transition select(hdr.ipv4.ihl, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (5, 0, IP_PROTOCOL_TCP): parse_tcp;
             (5, 0, IP_PROTOCOL_UDP): parse_udp;
             default: accept;
         }
+    }
+
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        meta.route_key6 = hdr.ipv6.dst;
+        meta.src_key6 = hdr.ipv6.src;
+        meta.protocol = hdr.ipv6.next_header;
+        meta.dscp = hdr.ipv6.dscp;
+        meta.ecn = hdr.ipv6.ecn;
+        meta.udp_at = OFFSET_OF_UDP_IPV6;
+        // Behind extension headers there are no ports where we would look for them.
+        transition select(hdr.ipv6.next_header) {
+            IP_PROTOCOL_TCP: parse_tcp;
+            IP_PROTOCOL_UDP: parse_udp;
+            IP_PROTOCOL_ICMPV6: parse_icmpv6;
+            default: accept;
+        }
+    }
+
+    state parse_icmpv6 {
+        transition select(packet.lookahead<bit<8>>()) {
+            ICMPV6_NEIGHBOUR_SOLICITATION: parse_solicitation;
+            ICMPV6_NEIGHBOUR_ADVERTISEMENT: parse_advertisement;
+            default: accept;
+        }
+    }
+
+    state parse_solicitation {
+        packet.extract(hdr.neighbours);
+        meta.route_key6 = hdr.neighbours.target;
+        transition accept;
+    }
+
+    state parse_advertisement {
+        packet.extract(hdr.neighbours);
+        transition accept;
     }
 
     state parse_tcp {

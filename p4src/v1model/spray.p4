@@ -184,7 +184,17 @@ control Spray(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         standard_metadata.egress_spec = second < first ? standard_metadata.egress_spec : meta.first_port;
     }
 
+    // The modes hash 32 bits of an address: of IPv6's a hash. Not a sum of its words, since those of a rack and a host
+    // are often alike.
+    action fold_addresses() {
+        hash(meta.route_key, HashAlgorithm.crc32, (bit<32>)0, { meta.route_key6 }, 64w0x100000000);
+        hash(meta.src_key, HashAlgorithm.crc32, (bit<32>)0, { meta.src_key6 }, 64w0x100000000);
+    }
+
     apply {
+        if (hdr.ipv6.isValid()) {
+            fold_addresses();
+        }
         policy.apply();
         if (meta.weighted == 1) {
             buckets.apply();

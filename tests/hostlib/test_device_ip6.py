@@ -17,10 +17,8 @@ from csaud.errors import ConfigError, RendezvousError
 from csaud.network import addresses
 from csaud.rendezvous.table import Card, card_from_json, make_table
 from csaud.start.endpoint import core_addresses
-from scapy.contrib.roce import BTH
 from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6
-from scapy.packet import Raw
 
 from tests.hostlib.jobs import Job, run
 from tests.hostlib.test_device_jobs import balanced
@@ -32,10 +30,10 @@ from tests.support.roce import (
     LOSS,
     LOSS_PORT,
     ROCE_PORT,
-    UD_SEND_ONLY,
     Control,
     CsaHeader,
 )
+from tests.support.roce6 import datagram6, icrc6
 from tests.support.soft import BATCH, PACKET_BYTES, SoftRank
 
 HERE, THERE = Wire.ipv6_addresses
@@ -55,24 +53,7 @@ PORT = 29500  # the namespaces are this test's own
 def roce6(
     src: str, dst: str, body: bytes, *, src_qpn: int = PEER_QPN, dst_qpn: int = QPN, **fields: int
 ) -> bytes:
-    """A UD SEND ONLY over IPv6 from its IPv6 header on, with scapy's iCRC; `body` from the CSA header on."""
-    padding = -len(body) % 4
-    bth = BTH(opcode=UD_SEND_ONLY, migreq=1, padcount=padding, dqpn=dst_qpn, psn=fields.pop("psn", 7))
-    udp = UDP(sport=fields.pop("sport", ROCE_PORT), dport=ROCE_PORT, chksum=0)
-    deth = struct.pack(">II", QKEY, src_qpn)
-    return bytes(IPv6(src=src, dst=dst, **fields) / udp / bth / Raw(deth + body + bytes(padding)))
-
-
-def scapy_icrc(packet: bytes) -> bytes:
-    """What scapy computes for a packet from its IPv6 header on; the four bytes at its end do not matter."""
-    ip = IPv6(packet)
-    udp = ip[UDP]
-    content = bytes(udp.payload)
-    bth = BTH(content[:12] + bytes(4))
-    bth.icrc = None
-    ip.remove_payload()
-    udp.remove_payload()
-    return bytes(ip / udp / bth / Raw(content[12:-4]))[-4:]
+    return datagram6(src, dst, body, src_qpn=src_qpn, dst_qpn=dst_qpn, qkey=QKEY, **fields)
 
 
 def test_the_icrc_is_scapys_whatever_routers_change_on_the_way() -> None:
@@ -227,7 +208,7 @@ def test_data_leaves_as_rocev2_over_ipv6_and_its_mark_comes_back(ends: tuple[Sof
     ip = IPv6(packet)
     assert (ip.src, ip.dst, ip.nh, ip.tc & 3) == (HERE, THERE, socket.IPPROTO_UDP, ECT0)
     assert (ip[UDP].dport, ip[UDP].chksum) == (ROCE_PORT, 0), "no UDP checksum: the iCRC is there"
-    assert packet[-4:] == scapy_icrc(packet)
+    assert packet[-4:] == icrc6(packet)
     body = packet[48 + TO_CSA + CSA_BYTES : -4]
     assert body[:301] == payload.tobytes() and body[301:] == bytes(3)
     assert (header.coll_seq, header.src_rank) == (9, RANK)
@@ -238,7 +219,7 @@ def test_data_leaves_as_rocev2_over_ipv6_and_its_mark_comes_back(ends: tuple[Sof
     answer, header = peer.packet(ACK)
     part = Control.unpack(answer[48 + TO_CSA + CSA_BYTES :])
     assert (header.flags & ECN_ECHO, part.echoed_path, part.ecn_count) == (ECN_ECHO, 3, 1)
-    assert answer[-4:] == scapy_icrc(answer)
+    assert answer[-4:] == icrc6(answer)
     assert buffer.tobytes() == b"data"
 
 

@@ -30,8 +30,8 @@ def test_every_table_has_a_direct_counter_and_a_const_default() -> None:
     tables = [t for p in program["pipelines"] for t in p["tables"] if not t["name"].startswith("tbl_")]
     named = [t for t in tables if t["key"]]
     assert {t["name"].split(".")[-1] for t in named} == {
-        "ether_type", "ipv4_lpm", "policy", "buckets", "paths", "alternative", "inject", "limits", "alarm",
-        "marking", "signal", "return_limits", "queues", "ports", "sources", "classes",
+        "ether_type", "ipv4_lpm", "ipv6_lpm", "policy", "buckets", "paths", "alternative", "inject", "limits",
+        "alarm", "marking", "signal", "return_limits", "queues", "ports", "sources", "sources6", "classes",
     }  # fmt: skip
     for table in named:
         assert table["with_counters"], table["name"]

@@ -15,6 +15,7 @@ from csaud_softswitch.exchange.vector import Vector
 
 from tests.softswitch import (
     exchange_cases_forwarding,
+    exchange_cases_ipv6,
     exchange_cases_losses,
     exchange_cases_modes,
     exchange_cases_signals,
@@ -23,6 +24,7 @@ from tests.softswitch.exchange_case import CASES
 
 MODULES = (
     exchange_cases_forwarding,
+    exchange_cases_ipv6,
     exchange_cases_losses,
     exchange_cases_modes,
     exchange_cases_signals,

@@ -12,13 +12,14 @@
 {"insert": {"digest": "learned_t", "max_list_size": 1, "max_timeout_ns": 0, "ack_timeout_ns": 0}}
 An entry may have "idle_timeout_ns", a clone session "packet_length_bytes".
 
-Numbers are JSON numbers or "0x..." strings; an LPM field is "value/length" (dotted where it is 32 bits
-wide), a ternary one "value&&&mask", a range "low..high". What is left out is "don't care".
+Numbers are JSON numbers or "0x..." strings; an LPM field is "value/length" (an IPv4 or IPv6 address where
+it is 32 or 128 bits wide), a ternary one "value&&&mask", a range "low..high". What is left out is "don't
+care".
 """
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from typing import Any
 
 from csaud_softswitch.p4runtime.bytestring import from_int
@@ -193,6 +194,8 @@ def _number(value: Any) -> int:
         return value
     if isinstance(value, str):
         try:
+            if ":" in value:
+                return int(IPv6Address(value))
             return int(IPv4Address(value)) if value.count(".") == 3 else int(value, 0)
         except ValueError:
             pass
@@ -225,7 +228,8 @@ def _match(spec: FieldSpec, value: Any) -> p4r.FieldMatch:
 def _show(spec: FieldSpec, match: p4r.FieldMatch) -> str | int:
     def value(text: bytes) -> str:
         number = int.from_bytes(text, "big")
-        return str(IPv4Address(number)) if spec.width == 32 else str(number)
+        address = {32: IPv4Address, 128: IPv6Address}.get(spec.width, int)
+        return str(address(number))
 
     kind = match.WhichOneof("field_match_type")
     if kind == "lpm":
