@@ -68,20 +68,12 @@ class Examiner:
         self._complaints = Complaints()
         self._one_at_a_time = asyncio.Lock()
         self._number = 0
-        self._hosts: tuple[Fabric | None, dict[str, str]] = (None, {})
 
     def heard(self, report: PathReport) -> None:
         """A rank has told of its paths."""
-        settings, name = self._settings(), self._host_at(report.host)
+        settings, name = self._settings(), self._controller.fabric.host_at.get(report.host)
         if settings is not None and name is not None:
             self._complaints.take(settings, name, report.rank, report.tx, report.lost, time.monotonic_ns())
-
-    def _host_at(self, address: str) -> str | None:
-        fabric = self._controller.fabric
-        if self._hosts[0] is not fabric:
-            named = {str(nic.ip): name for name, host in fabric.hosts.items() for nic in host.all_nics}
-            self._hosts = fabric, named
-        return self._hosts[1].get(address)
 
     async def watch(self) -> None:
         """Look for grey links, for ever."""

@@ -65,7 +65,7 @@ class HostWatch:
 
     def links(self) -> list[dict[str, Any]]:
         """All of them, as JSON values; `up` is None where it is not known whether the host is there;
-        `answered`: so many requests, whose answers switches count as `no_route`."""
+        `answered`: so many requests, whose answers switches discard and count as `answer`."""
         now = time.monotonic_ns()
         return [
             {

@@ -8,7 +8,6 @@ import pwd
 import socket
 import struct
 from dataclasses import dataclass
-from functools import cached_property
 from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 
@@ -99,13 +98,11 @@ class Reporters:
 
     def may_connect(self, address: str) -> bool:
         """Whether that is a host of the fabric, or in one of the networks."""
-        return address in self._hosts or any(ip_address(address) in network for network in self.networks)
+        within = (ip_address(address) in network for network in self.networks)
+        return address in self.fabric.host_at or any(within)
 
     def may_report(self, address: str, host: str) -> bool:
         """Whether what comes from an address may be of this host: one of the fabric's, and of those
         only itself."""
-        return host in self._hosts and (address == host or address not in self._hosts)
-
-    @cached_property
-    def _hosts(self) -> set[str]:
-        return {str(nic.ip) for spec in self.fabric.hosts.values() for nic in spec.all_nics}
+        hosts = self.fabric.host_at
+        return host in hosts and (address == host or address not in hosts)

@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
-from ipaddress import IPv4Network
 from typing import NamedTuple
 
 from csaud_controller.inventory import End, Fabric
@@ -14,6 +13,7 @@ from csaud_controller.links.examination import address
 from csaud_controller.links.probes import ETHER_TYPE
 from csaud_controller.paths.equal_cost import (
     FIRST_LOCAL_GROUP,
+    Prefix,
     remote_group,
     switch_routes,
 )
@@ -255,12 +255,13 @@ def _of_path(
     return {each.key: each for each in groups}, {each.key: each for each in entries}
 
 
-def _route_entries(routes: Mapping[IPv4Network, int]) -> list[Entry]:
-    return [
-        entry(
-            "route.ipv4_lpm",
-            {"dst": (int(prefix.network_address), prefix.prefixlen)},
-            call("route.set_group", group=group),
-        )
-        for prefix, group in routes.items()
-    ]
+_ROUTES = {4: ("route.ipv4_lpm", "route.set_group"), 6: ("route.ipv6_lpm", "route.set_group6")}
+
+
+def _route_entries(routes: Mapping[Prefix, int]) -> list[Entry]:
+    found = []
+    for prefix, group in routes.items():
+        table, action = _ROUTES[prefix.version]
+        match = {"dst": (int(prefix.network_address), prefix.prefixlen)}
+        found.append(entry(table, match, call(action, group=group)))
+    return found

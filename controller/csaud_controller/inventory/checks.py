@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from ipaddress import IPv6Address
 from typing import Any
 
 from csaud_controller.base.graph import components
@@ -142,6 +143,7 @@ class _Checks:
         ]
         groups: list[_Row] = [(("switches", n, "group"), n, s.get("group")) for n, s in self.switches.items()]
         ips: list[_Row] = []
+        ips6: list[_Row] = []
         macs: list[_Row] = []
         for host, spec in self.hosts.items():
             nics = nics_of(spec)
@@ -151,8 +153,9 @@ class _Checks:
                     owner = host if nic is spec or len(nics) == 1 else f"{host}:{number}"
                     mac = nic.get("mac")
                     ips.append(((*at, "ip"), owner, nic.get("ip")))
+                    ips6.append(((*at, "ip6"), owner, _spelled(nic.get("ip6"))))
                     macs.append(((*at, "mac"), owner, mac.lower() if isinstance(mac, str) else None))
-        for rows in (ids, groups, ips, macs):
+        for rows in (ids, groups, ips, ips6, macs):
             yield from _twice(rows)
 
     def connected(self) -> _Found:
@@ -170,6 +173,14 @@ class _Checks:
                 lonely = min(part)
                 kind = "hosts" if lonely in self.hosts else "switches"
                 yield (kind, lonely), f"{lonely} is not connected to the rest of the fabric by any edge"
+
+
+def _spelled(address: Any) -> Any:
+    """An IPv6 address as all write it, who may write it in many ways; None where it is none."""
+    try:
+        return str(IPv6Address(address)) if isinstance(address, str) else None
+    except ValueError:
+        return None
 
 
 def _twice(rows: list[_Row]) -> _Found:

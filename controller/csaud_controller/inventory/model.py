@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -33,6 +34,7 @@ from csaud_controller.inventory.specs import (
 from csaud_controller.inventory.wiring import numbered
 
 _OUTERMOST: tuple[Role, ...] = ("leaf", "edge")
+_Addressed = TypeVar("_Addressed", HostSpec, Nic)
 
 
 class Fabric(Strict):
@@ -170,6 +172,16 @@ class Fabric(Strict):
             for number, nic in enumerate(host.all_nics):
                 yield self.peers[name][number], nic
 
+    @cached_property
+    def host_at(self) -> dict[str, str]:
+        """The host of each address, as text."""
+        return {
+            str(address): name
+            for name, host in self.hosts.items()
+            for nic in host.all_nics
+            for address in nic.addresses
+        }
+
     def switch_edges(self) -> list[Edge]:
         """The edges between two switches: the fabric's own links."""
         return [edge for edge in self.edges if edge.a in self.switches and edge.b in self.switches]
@@ -199,6 +211,19 @@ class Fabric(Strict):
         for name in {*made.__dict__} - {*type(self).model_fields}:  # computed of the parts before
             del made.__dict__[name]
         return made
+
+    def with_ipv6(self) -> Fabric:
+        """A copy in which each NIC has an IPv6 address: where it has none, 10.0.1.2 is fd00:a00:1::2, so that
+        hosts that share a /24 share a /64."""
+
+        def both(nic: _Addressed) -> _Addressed:
+            return nic if nic.ip6 else nic.model_copy(update={"ip6": _beside(nic.ip)})
+
+        hosts = {
+            name: both(host).model_copy(update={"nics": tuple(map(both, host.nics))})
+            for name, host in self.hosts.items()
+        }
+        return self.changed(hosts=hosts)
 
     def with_addresses(self, addresses: dict[str, str]) -> Fabric:
         """A copy in which the named switches have these P4Runtime addresses."""
@@ -231,3 +256,9 @@ class Fabric(Strict):
     def to_json(self) -> str:
         """The text of fabric.json; load_fabric reads it back to an equal Fabric."""
         return self.model_dump_json(indent=2, exclude_none=True) + "\n"
+
+
+def _beside(address: IPv4Address) -> IPv6Address:
+    """The IPv6 address of a NIC that was given none."""
+    a, b, c, d = address.packed
+    return IPv6Address((0xFD00 << 112) | (a << 8 | b) << 96 | c << 80 | d)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -59,6 +59,14 @@ def _unicast_ip(address: IPv4Address) -> IPv4Address:
     return address
 
 
+def _routed_ip6(address: IPv6Address) -> IPv6Address:
+    if address.scope_id is not None or address.is_link_local:
+        raise ValueError(f"expected a global or unique local address, got {address}, which is its link's own")
+    if address.is_multicast or address.is_loopback or address.is_unspecified or address.ipv4_mapped:
+        raise ValueError(f"expected the address of a host, got {address}")
+    return address
+
+
 Name = Annotated[str, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": f"^{NAME}$"})]
 PortName = Annotated[
     str, AfterValidator(_port_name), WithJsonSchema({"type": "string", "pattern": f"^{PORT_NAME}$"})
@@ -67,6 +75,7 @@ Mac = Annotated[
     str, StringConstraints(pattern=r"^([0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}$"), AfterValidator(_unicast_mac)
 ]
 Address = Annotated[IPv4Address, AfterValidator(_unicast_ip)]
+Address6 = Annotated[IPv6Address, AfterValidator(_routed_ip6)]
 P4RuntimeAddress = Annotated[str, StringConstraints(pattern=r"^(unix:/.+|[^:/\s]+:\d+)$")]
 SwitchPort = Annotated[int, Field(ge=1, le=MAX_PORT)]
 
@@ -182,7 +191,13 @@ class Nic(Strict):
 
     name: PortName | None = Field(default=None, description="what the host itself calls it: eth0")
     ip: Address
+    ip6: Address6 | None = Field(default=None, description="IPv6 address beside it, if it has one")
     mac: Mac
+
+    @property
+    def addresses(self) -> tuple[IPv4Address | IPv6Address, ...]:
+        """Those by which it is reached."""
+        return (self.ip,) if self.ip6 is None else (self.ip, self.ip6)
 
 
 _UNREAD = {"ip": "192.0.2.1", "mac": "02:00:00:00:00:00"}
@@ -190,7 +205,7 @@ _UNREAD = {"ip": "192.0.2.1", "mac": "02:00:00:00:00:00"}
 
 
 class HostSpec(Strict):
-    """A host: `ip` and `mac` of its only NIC, or a list of `nics`, the first of which it is known by."""
+    """A host: `ip`, `mac` and `ip6` of its only NIC, or `nics`, the first of which it is known by."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -199,6 +214,7 @@ class HostSpec(Strict):
     )
 
     ip: Address
+    ip6: Address6 | None = Field(default=None, description="IPv6 address beside it, if it has one")
     mac: Mac
     nics: tuple[Nic, ...] = Field(default=(), description="instead of ip and mac; NIC n is port n, from 0")
 
@@ -210,16 +226,16 @@ class HostSpec(Strict):
         first = value["nics"][0]
         if not isinstance(first, Mapping):
             return {**_UNREAD, **value}
-        for key, stand_in in _UNREAD.items():
+        for key in (*_UNREAD, "ip6"):
             if key in value and key in first and str(value[key]).lower() != str(first[key]).lower():
                 raise ValueError(f"{key} is that of the first of `nics`: expected one of both, or the same")
-            value = {**value, key: first.get(key, stand_in)}
+            value = {**value, key: first.get(key, _UNREAD.get(key))}
         return value
 
     @property
     def all_nics(self) -> tuple[Nic, ...]:
         """Its interfaces by number."""
-        return self.nics or (Nic(ip=self.ip, mac=self.mac),)
+        return self.nics or (Nic(ip=self.ip, ip6=self.ip6, mac=self.mac),)
 
 
 def _known_port(value: object) -> object:

@@ -6,8 +6,9 @@ the inventory alone: a link that fails changes the members of groups, never a ro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from ipaddress import IPv4Network
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
 from csaud_controller.base.graph import distances
 from csaud_controller.inventory import End, Fabric
@@ -25,21 +26,38 @@ leads nearer in the last, whatever the next switch has heard of: nothing goes ro
 are on their way to the switches."""
 
 
-def prefixes(fabric: Fabric) -> dict[str, list[IPv4Network]]:
-    """For each switch with hosts, the prefixes that lead to it: one /24 where no other switch has hosts in
-    it, otherwise one /32 a host."""
-    subnets: dict[str, set[IPv4Network]] = {}
-    for at, nic in fabric.nics():
-        subnets.setdefault(at.node, set()).add(IPv4Network((int(nic.ip), 24), strict=False))
-    result: dict[str, list[IPv4Network]] = {}
-    for leaf, own in subnets.items():
-        others = set().union(*(nets for other, nets in subnets.items() if other != leaf))
-        if len(own) == 1 and not own & others:
-            result[leaf] = sorted(own)
-        else:
-            nics = (fabric.nic_at(leaf, port) for port in fabric.host_ports(leaf))
-            result[leaf] = sorted(IPv4Network(int(nic.ip)) for nic in nics)
+Prefix = IPv4Network | IPv6Network
+
+
+def prefixes(fabric: Fabric) -> dict[str, list[Prefix]]:
+    """For each switch with hosts, the prefixes that lead to it: one /24, and one /64 where hosts have IPv6
+    addresses, if no other switch has hosts in it; otherwise one /32 or /128 a host."""
+    over_ipv4 = ((at.node, nic.ip) for at, nic in fabric.nics())
+    over_ipv6 = ((at.node, nic.ip6) for at, nic in fabric.nics() if nic.ip6 is not None)
+    result = {leaf: [*nets] for leaf, nets in _subnets(over_ipv4, 24).items()}
+    for leaf, nets in _subnets(over_ipv6, 64).items():
+        result[leaf] += nets
     return result
+
+
+def _subnets(found: Iterable[tuple[str, IPv4Address | IPv6Address]], length: int) -> dict[str, list[Prefix]]:
+    """The prefixes of one family, of the addresses of hosts by their switch."""
+    addresses: dict[str, list[IPv4Address | IPv6Address]] = {}
+    for leaf, address in found:
+        addresses.setdefault(leaf, []).append(address)
+    subnets = {
+        leaf: {ip_network((address, length), strict=False) for address in own}
+        for leaf, own in addresses.items()
+    }
+    shared = Counter(net for nets in subnets.values() for net in nets)
+
+    def own(leaf: str) -> list[Prefix]:
+        nets = [*subnets[leaf]]
+        if len(nets) == 1 and shared[nets[0]] == 1:
+            return nets
+        return [ip_network(address) for address in sorted(addresses[leaf], key=int)]
+
+    return {leaf: own(leaf) for leaf in addresses}
 
 
 def remote_group(fabric: Fabric, destination: str) -> int:
@@ -123,17 +141,17 @@ def distances_to(
     return far
 
 
-def switch_routes(fabric: Fabric) -> dict[str, dict[IPv4Network, int]]:
+def switch_routes(fabric: Fabric) -> dict[str, dict[Prefix, int]]:
     """For each switch: prefix to group id, whatever links do."""
-    routes: dict[str, dict[IPv4Network, int]] = {name: {} for name in fabric.switches}
+    routes: dict[str, dict[Prefix, int]] = {name: {} for name in fabric.switches}
     for destination, nets in prefixes(fabric).items():
         group = remote_group(fabric, destination)
         for switch in fabric.switches:
             if switch != destination:
                 routes[switch].update(dict.fromkeys(nets, group))
         for port in fabric.host_ports(destination):
-            address = int(fabric.nic_at(destination, port).ip)
-            routes[destination][IPv4Network(address)] = FIRST_LOCAL_GROUP + port
+            for address in fabric.nic_at(destination, port).addresses:
+                routes[destination][ip_network(address)] = FIRST_LOCAL_GROUP + port
     return routes
 
 

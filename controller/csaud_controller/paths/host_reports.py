@@ -32,7 +32,7 @@ class PathReport(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     host: Annotated[str, Field(max_length=45)]
-    """IPv4 address"""
+    """IPv4 or IPv6 address."""
     rank: Annotated[int, Field(ge=0, lt=MAX_RANKS)]
     tx: Counts
     lost: Counts
@@ -76,10 +76,9 @@ class HostPaths:
         """{host: {path id: counts}}, for paths on which it sent; a host that the fabric does not have is its
         address.
         """
-        names = {str(nic.ip): name for name, spec in fabric.hosts.items() for nic in spec.all_nics}
         sums: dict[str, dict[int, PathTotal]] = {}
         for (address, _), kept in sorted(self._newest.items()):
-            paths = sums.setdefault(names.get(address, address), {})
+            paths = sums.setdefault(fabric.host_at.get(address, address), {})
             for path, counts in enumerate(zip(*kept, strict=False)):
                 if counts[0]:
                     old = paths.get(path, PathTotal())

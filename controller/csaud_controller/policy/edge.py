@@ -35,14 +35,17 @@ def probe_entries(fabric: Fabric, switch: str, ether_type: int) -> list[Entry]:
 def edge_entries(
     fabric: Fabric, switch: str, classes: tuple[int, ...], at: Mapping[Where, tuple[int, ...]]
 ) -> list[Entry]:
-    """Entries of `edge.ports`, `edge.sources` and `edge.classes`: the address of each host belongs to its
-    port, and classes that are not granted there are refused."""
+    """Entries of `edge.ports`, `edge.sources`, `edge.sources6` and `edge.classes`: the addresses of each host
+    belong to its port, and classes that are not granted there are refused."""
     entries = []
     for port in fabric.host_ports(switch):
-        address = int(fabric.nic_at(switch, port).ip)
+        nic = fabric.nic_at(switch, port)
         granted = at_port(fabric, at, switch, port, classes)
         entries.append(entry("edge.ports", {"port": port}, call("edge.check")))
-        entries.append(entry("edge.sources", {"port": port, "src": (address, 32)}, call("edge.belongs")))
+        entries.append(entry("edge.sources", {"port": port, "src": (int(nic.ip), 32)}, call("edge.belongs")))
+        if nic.ip6 is not None:
+            address = int(nic.ip6), 128
+            entries.append(entry("edge.sources6", {"port": port, "src": address}, call("edge.belongs6")))
         entries += [
             entry("edge.classes", {"port": port, "cls": cls}, call("edge.refuse"))
             for cls in ALL_CLASSES

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any
+
+_OVER_IPV6 = ("route.ipv6_lpm", "edge.sources6")
+"""Tables whose addresses are IPv6's."""
 
 MatchValue = int | tuple[int, int]
 """Exact: the value. LPM: (value, prefix length). Ternary: (value, mask)."""
@@ -54,7 +57,7 @@ class Entry:
         return self.table, self.match, self.priority
 
     def __str__(self) -> str:
-        fields = " ".join(f"{name}={_show(name, value)}" for name, value in self.match)
+        fields = " ".join(f"{name}={_show(self.table, name, value)}" for name, value in self.match)
         priority = f" priority {self.priority}" if self.priority else ""
         return f"{self.table}[{fields}]{priority} -> {self.action}"
 
@@ -197,7 +200,9 @@ def _add(held: Mapping[Any, Any], key: object, item: object) -> None:
     held[key] = item
 
 
-def _show(name: str, value: MatchValue) -> str:
+def _show(table: str, name: str, value: MatchValue) -> str:
     if isinstance(value, int):
         return str(value)
-    return str(IPv4Network(value)) if name in ("dst", "src") else f"{value[0]:#x}/{value[1]:#x}"
+    if name in ("dst", "src"):
+        return str(IPv6Network(value) if table in _OVER_IPV6 else IPv4Network(value))
+    return f"{value[0]:#x}/{value[1]:#x}"

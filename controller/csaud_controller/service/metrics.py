@@ -71,7 +71,7 @@ class _Fabric(Collector):
         )
         answers = CounterMetricFamily(
             "csaud_host_answers",
-            "Requests that a host answered; its switch counts the answers as no_route",
+            "Requests that a host answered; its switch counts the answers as answer",
             labels=["host", "at"],
         )
         for each in status.get("hosts", ()):

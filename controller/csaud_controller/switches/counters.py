@@ -48,9 +48,9 @@ BY_PATH = (
 )
 """Indexed port * 16 + the low four bits of path_id; {port: [16 times packets]}. DATA alone, but for the last
 two, in which packets without a path_id are in bucket 0."""
-DISCARDED = ("bad_checksum", "ttl_expired", "no_route", "cut_short")
-"""Index of `discarded`, as the P4 program counts it; {reason: packets}. Among `no_route` are the answers of
-idle hosts that the controller asks (`links.host_ports`): it knows how many, by host."""
+DISCARDED = ("bad_checksum", "ttl_expired", "no_route", "cut_short", "answer")
+"""Index of `discarded`, as the P4 program counts it; {reason: packets}. `answer`: idle hosts whose links the
+controller watches answer it (`links.host_ports`), which knows how many, by host."""
 WHOLE = {"no_path": 4, "discarded": len(DISCARDED), "discarded_kind": 4}
 """Cells of the counters that know no port."""
 

@@ -16,7 +16,7 @@ Verb = Literal["insert", "modify", "delete"]
 # What is referred to comes in before what refers to it: a route names a group of `spray.paths`, a spray mode
 # may ask for a second choice. These two need no order: without a second choice the first holds, and without
 # the first nothing asks for a second.
-_STAGES = {"spray.alternative": 0, "spray.paths": 0, "route.ipv4_lpm": 2}
+_STAGES = {"spray.alternative": 0, "spray.paths": 0, "route.ipv4_lpm": 2, "route.ipv6_lpm": 2}
 _OTHERS = 1
 
 _Items = Mapping[Any, Item]
