@@ -48,6 +48,8 @@ def refuse_what_cannot_be_simulated(plan: Plan) -> None:
 
 def _check(plan: Plan) -> None:
     check_host(plan.scenario.host)
+    if plan.scenario.ipv6:
+        raise FieldError(("ipv6",), "simulated hosts speak over IPv4: expected false")
 
 
 @dataclass

@@ -210,6 +210,11 @@ def test_a_scenario_that_takes_too_long_says_so(ring: str, tmp_path: Path) -> No
         simulated(ring, tmp_path, time_limit="1s", link_rate="1Mbit")
 
 
+def test_a_job_over_ipv6_is_refused_by_its_key(ring: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"ring\.yaml.*: ipv6: simulated hosts speak over IPv4"):
+        simulated(ring, tmp_path, ipv6="true")
+
+
 def test_mistakes_of_the_file_are_told_with_their_line(tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
     path.write_text("name: wrong\nseeed: 3\n")

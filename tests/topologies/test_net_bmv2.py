@@ -12,9 +12,10 @@ pytestmark = [pytest.mark.root, pytest.mark.bmv2]
 EVENTS = "[{at_step: 1, link: [l1, s1], do: down}, {at_step: 4, link: [l1, s1], do: up}]"
 
 
-def test_lossy_all_reduces_on_bmv2(tmp_path):
+@pytest.mark.parametrize("ipv6", ["false", "true"])
+def test_lossy_all_reduces_on_bmv2(tmp_path, ipv6):
     scenario = small_scenario(tmp_path, sizes=(100_003,), repeats=6, loss=0.03)
-    paced = ["--target", "bmv2", "--pps", "4000", "--set", f"events={EVENTS}"]
+    paced = ["--target", "bmv2", "--pps", "4000", "--set", f"events={EVENTS}", "--set", f"ipv6={ipv6}"]
     with net_run(tmp_path / "out", "--scenario", str(scenario), *paced) as run:
         assert run.wait() == 0, run.output
     report = Report.model_validate(run.report())

@@ -37,6 +37,12 @@ events: [{at_step: 1, link: uplink, do: down}]
             marks=pytest.mark.thorough,
         ),
         pytest.param(("--signal", "drop", "--ecn", "false"), set(), marks=pytest.mark.thorough),
+        (("--signal", "trim", "--set", "ipv6=true"), {"receivers"}),
+        pytest.param(
+            ("--signal", "both", "--icrc", "true", "--set", "ipv6=true"),
+            {"receivers", "senders"},
+            marks=pytest.mark.thorough,
+        ),
     ],
     ids=lambda value: "-".join(value[1::2]) if isinstance(value, tuple) else "",
 )

@@ -20,7 +20,9 @@ _MS_BIND = 4096
 
 def hosts_file(fabric: Fabric, machines: str) -> str:
     """The fabric's hosts, then the machine's own names: of two lines for a name, the first one holds."""
-    lines = [f"{host.ip}\t{name}" for name, host in fabric.hosts.items()]
+    lines = [
+        f"{address}\t{name}" for name, host in fabric.hosts.items() for address in host.all_nics[0].addresses
+    ]
     return "\n".join([*lines, "", machines])
 
 

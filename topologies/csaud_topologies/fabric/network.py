@@ -94,6 +94,7 @@ def build_network(fabric: Fabric, switch_class: type[FabricSwitch], link_class: 
     net.build()
     _set_up_ports(net, fabric)
     _set_further_nics(net, fabric)
+    _set_ipv6(net, fabric)
     _set_neighbours(net, fabric)
     net.start()
     return net
@@ -131,17 +132,37 @@ def _set_further_nics(net: Any, fabric: Fabric) -> None:
                 raise RunError(f"{name}: {device} could not be set up: {output.strip()}")
 
 
+def _set_ipv6(net: Any, fabric: Fabric) -> None:
+    """IPv6 where a NIC has such an address, and nothing that the kernel would say of itself: no link-local
+    address, no solicitation of routers, no question whether somebody else has the address."""
+    for name, host in fabric.hosts.items():
+        for number, nic in enumerate(host.all_nics):
+            if nic.ip6 is None:
+                continue
+            device = interface(name, number)
+            silent = ("addr_gen_mode=1", "accept_ra=0", "router_solicitations=0", "disable_ipv6=0")
+            settings = " ".join(f"net.ipv6.conf.{device}.{each}" for each in silent)
+            table = f" table {number}; ip -6 rule add from {nic.ip6} lookup {number}" if number else ""
+            output = net[name].cmd(
+                f"sysctl -qw {settings}; ip addr add {nic.ip6}/128 dev {device} nodad;"
+                f" ip -6 route add default dev {device}{table}"
+            )
+            if output.strip():
+                raise RunError(f"{name}: {device} could not be given {nic.ip6}: {output.strip()}")
+
+
 def _set_neighbours(net: Any, fabric: Fabric) -> None:
     """Permanent neighbour entries: the kernel drops packets silently while it asks, and those would be in no
     book.
     """
     for name in fabric.hosts:
         lines = "\n".join(
-            f"neigh replace {nic.ip} lladdr {nic.mac} nud permanent dev {interface(name, number)}"
+            f"neigh replace {address} lladdr {nic.mac} nud permanent dev {interface(name, number)}"
             for number in range(len(fabric.hosts[name].all_nics))
             for other, peer in fabric.hosts.items()
             if other != name
             for nic in peer.all_nics
+            for address in (nic.addresses if fabric.hosts[name].all_nics[number].ip6 else (nic.ip,))
         )
         done = net[name].popen(
             ["ip", "-batch", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

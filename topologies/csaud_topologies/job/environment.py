@@ -34,7 +34,7 @@ def rank_variables(
     """torchrun's variables, and the settings of the host library that follow from the fabric."""
     host = hosts[rank]
     settings: dict[str, Any] = {
-        "address": fabric.hosts[host].ip,
+        "address": _address(scenario, fabric, host),
         "controller": f"unix:{control_socket}",
         **host_settings(scenario.policy, scenario.host, fabric, host),
     }
@@ -44,9 +44,14 @@ def rank_variables(
         "WORLD_SIZE": str(len(hosts)),
         "LOCAL_RANK": "0",
         "LOCAL_WORLD_SIZE": "1",
-        "MASTER_ADDR": str(fabric.hosts[hosts[0]].ip),
+        "MASTER_ADDR": _address(scenario, fabric, hosts[0]),
         "MASTER_PORT": str(_MASTER_PORT),
     }
+
+
+def _address(scenario: Scenario, fabric: Fabric, host: str) -> str:
+    spec = fabric.hosts[host]
+    return str(spec.ip6 if scenario.ipv6 else spec.ip)
 
 
 def worker_environment(

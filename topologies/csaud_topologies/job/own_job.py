@@ -117,7 +117,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
             hidden_drops={place: count - drops_before.get(place, 0) for place, count in drops.items()},
             events=beside.schedule.fired,
             background=background,
-            timeline=series(inventory, sampler.samples),
+            timeline=series(inventory, sampler.samples, scenario.ipv6),
             program=model.Program(
                 command=job.command,
                 ranks=[

@@ -225,7 +225,7 @@ def run_job(
             hidden_drops={place: count - drops_before.get(place, 0) for place, count in drops.items()},
             events=follower.schedule.fired,
             background=background,
-            timeline=series(running.fabric, sampler.samples),
+            timeline=series(running.fabric, sampler.samples, plan.scenario.ipv6),
         )
         ranks.stop()
         return collected, job_s

@@ -18,6 +18,7 @@ from csaud_topologies.record.model import LinkSeries, Timeline
 _EVERY_S = 1.0
 DATA_HEADERS = 14 + 20 + 8 + 12 + 8 + 32 + 4
 """Bytes of a DATA frame that are not payload: Ethernet, IPv4, UDP, BTH, DETH, CSA and the iCRC."""
+_LONGER_IPV6 = 20
 
 PortId = tuple[str, int]
 
@@ -64,17 +65,18 @@ def sampling(fabric: Fabric) -> Iterator[ReadSample]:
         yield read
 
 
-def series(fabric: Fabric, samples: list[Sample]) -> Timeline | None:
-    """The rates between samples; None where there are fewer than two."""
+def series(fabric: Fabric, samples: list[Sample], ipv6: bool = False) -> Timeline | None:
+    """The rates between samples; None where there are fewer than two. `ipv6`: DATA is over it."""
     if len(samples) < 2:
         return None
     pairs = list(itertools.pairwise(samples))
+    headers = DATA_HEADERS + _LONGER_IPV6 * ipv6
 
     def goodput(port: PortId) -> list[float]:
         rates = []
         for before, after in pairs:
             octets = after.octets[port] - before.octets[port]
-            payload = octets - DATA_HEADERS * (after.packets[port] - before.packets[port])
+            payload = octets - headers * (after.packets[port] - before.packets[port])
             rates.append(max(0.0, 8 * payload / (after.at_s - before.at_s)))
         return rates
 

@@ -142,6 +142,9 @@ class Scenario(_Strict):
     link_rate: Rate | None = Field(
         default=None, ge=1_000_000, description="of every link; default: what the fabric says"
     )
+    ipv6: bool = Field(
+        default=False, description="hosts have IPv6 addresses beside IPv4's, and ranks speak over these"
+    )
     workers: Workers = Workers()
     workload: WorkloadSpec = TrainDigits()
     policy: Policy = Policy(spray="random")

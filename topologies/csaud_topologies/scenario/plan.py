@@ -55,6 +55,8 @@ def make_plan(options: RunOptions) -> Plan:
     scenario = load_scenario(options.scenario, options.overrides)
     named = scenario.fabric_bmv2 if options.target == "bmv2" else scenario.fabric
     fabric = load_fabric(options.topo or named)
+    if scenario.ipv6:
+        fabric = fabric.with_ipv6()
     if scenario.link_rate is not None:
         link = fabric.link.model_copy(update={"rate": scenario.link_rate})
         fabric = fabric.model_copy(update={"link": link})
