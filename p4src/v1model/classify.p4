@@ -47,8 +47,10 @@ control Classify(inout headers_t hdr, inout metadata_t meta, inout standard_meta
                 standard_metadata.priority = PRIORITY_CONTROL;
             }
         }
-        if (hdr.ipv6.isValid() && (hdr.ipv6.src[127:118] == LINK_LOCAL || hdr.ipv6.src == 0)) {
-            meta.on_link = 1;
+        if (hdr.ipv6.isValid()) {   // asked first, by itself: few packets pay for the comparison of 128 bits
+            if (hdr.ipv6.src[127:118] == LINK_LOCAL || hdr.ipv6.src == 0) {
+                meta.on_link = 1;
+            }
         }
         if (meta.kind == 0 && (hdr.ipv4.isValid() || hdr.ipv6.isValid())) {
             queues.apply();

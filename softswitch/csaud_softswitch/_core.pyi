@@ -152,6 +152,11 @@ class Switch:
     def device_id(self) -> int: ...
     @property
     def loaded(self) -> bool: ...
+    @property
+    def machine_code(self) -> list[str]:
+        """Which of the program's parser, ingress, egress and deparser are machine code; others are
+        interpreted."""
+
     def load(self, bmv2_json: str) -> None:
         """Replace the program: tables, profiles, counters and registers start empty, ports and queues stay.
 

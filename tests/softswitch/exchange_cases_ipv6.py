@@ -59,7 +59,7 @@ def _frame(packet: Packet) -> bytes:
     return MACS + b"\x86\xdd" + bytes(packet)
 
 
-def _csa6(payload: int = 64, src: str = _SOURCE, dst: str = _DESTINATION, **fields: int) -> bytes:
+def csa6(payload: int = 64, src: str = _SOURCE, dst: str = _DESTINATION, **fields: int) -> bytes:
     """`tc`, `hlim` and `sport` are the packet's, what else there is its CSA header's."""
     below = {key: fields.pop(key) for key in ("tc", "hlim", "sport") if key in fields}
     body = CsaHeader(**fields).pack() + bytes(range(256)) * (payload // 256) + bytes(range(payload % 256))
@@ -71,10 +71,10 @@ def _csa6(payload: int = 64, src: str = _SOURCE, dst: str = _DESTINATION, **fiel
 def ipv6() -> list[Step]:
     """Routed by 128 bits with a hop less; link-local and unspecified sources, and multicast, are not."""
     ip = IPv6(src=_SOURCE, dst=_DESTINATION)
-    frames = [_csa6(hlim=hlim) for hlim in (255, 64, 2, 1, 0)]
-    frames += [_csa6(dst=f"fd00:a00:2::{host}") for host in ("7f", "80", "81", "82")]
-    frames += [_csa6(dst="fd00:a00:3::1"), _csa6(src="fe80::1"), _csa6(src="febf::1"), _csa6(src="fec0::1")]
-    frames += [_csa6(src="::"), _csa6(dst="ff02::1"), _csa6(kind=ACK), _csa6(kind=LOSS_TYPE, flags=0x20)]
+    frames = [csa6(hlim=hlim) for hlim in (255, 64, 2, 1, 0)]
+    frames += [csa6(dst=f"fd00:a00:2::{host}") for host in ("7f", "80", "81", "82")]
+    frames += [csa6(dst="fd00:a00:3::1"), csa6(src="fe80::1"), csa6(src="febf::1"), csa6(src="fec0::1")]
+    frames += [csa6(src="::"), csa6(dst="ff02::1"), csa6(kind=ACK), csa6(kind=LOSS_TYPE, flags=0x20)]
     others = (
         ip / TCP(sport=5, dport=80),
         ip / UDP(dport=53) / b"query",
@@ -83,17 +83,15 @@ def ipv6() -> list[Step]:
         ip / ICMPv6EchoRequest(),
     )
     frames += [_frame(packet) for packet in others]
-    frames += [_csa6()[:length] for length in (14, 53, 54, 57, 62, 100)]
+    frames += [csa6()[:length] for length in (14, 53, 54, 57, 62, 100)]
     longer = (_route6("fd00:a00:2::80/121", _HOST_GROUP), _route6("fd00:a00:2::81/128"))
     return [*_leaf6(*longer), *send_all(frames)]
 
 
-@case
-def ipv6_neighbours() -> list[Step]:
-    """A solicitation goes where its target is and keeps its hop limit, which an advertisement keeps, too."""
+def neighbours() -> list[bytes]:
+    """Solicitations, as they should be and otherwise, and a host's answer to nobody."""
     ip = IPv6(src=_SOURCE, dst="ff02::1:ff00:1", hlim=255)
-    back = IPv6(src=_DESTINATION, dst=_SOURCE, hlim=255)
-    frames = [
+    return [
         _frame(ip / ICMPv6ND_NS(tgt=_DESTINATION)),
         _frame(ip / ICMPv6ND_NS(tgt="fd00:a00:9::1")),
         _frame(IPv6(src=_SOURCE, dst=_DESTINATION, hlim=9) / ICMPv6ND_NS(tgt=_DESTINATION)),
@@ -101,13 +99,19 @@ def ipv6_neighbours() -> list[Step]:
         _frame(ip / ICMPv6ND_NS(tgt=_DESTINATION))[:70],
         ether(bytes(ARP(op=2, psrc="10.0.1.1", pdst="0.0.0.0")), 0x0806),
     ]
-    return [*_leaf6(), *send_all(frames), send(_frame(back / ICMPv6ND_NA(tgt=_DESTINATION)), port=2)]
+
+
+@case
+def ipv6_neighbours() -> list[Step]:
+    """A solicitation goes where its target is and keeps its hop limit, which an advertisement keeps, too."""
+    back = IPv6(src=_DESTINATION, dst=_SOURCE, hlim=255) / ICMPv6ND_NA(tgt=_DESTINATION)
+    return [*_leaf6(), *send_all(neighbours()), send(_frame(back), port=2)]
 
 
 @case
 def ipv6_spray() -> list[Step]:
     """A hash of the addresses stands for them in every mode that hashes."""
-    frames = [_csa6(8, path_id=n, dst=f"fd00:a00:2:0:{n:x}::{n:x}", sport=0xC000 + n) for n in range(24)]
+    frames = [csa6(8, path_id=n, dst=f"fd00:a00:2:0:{n:x}::{n:x}", sport=0xC000 + n) for n in range(24)]
     steps = _leaf6()
     for priority, (mode, params) in enumerate(
         (("ecmp", {"seed": 7}), ("entropy", {"seed": 7}), ("flowlet", {"seed": 7, "gap": 1000})), 10
@@ -122,7 +126,7 @@ def ipv6_losses() -> list[Step]:
     what = ((1, "trim", 0), (2, "bounce", 0), (3, "trim", 1), (4, "bounce", 1))
     full = [limits(port, trim_at=0, drop_at=NEVER) for port in UPLINKS]
     signals = [signal(told, port, size=150, icrc=icrc) for port, told, icrc in what]
-    frames = [_csa6(size, path_id=path, tc=1) for size in (0, 3, 300) for path in range(4)]
+    frames = [csa6(size, path_id=path, tc=1) for size in (0, 3, 300) for path in range(4)]
     return [*_leaf6(*full, *signals, policy("host_directed")), *send_all(frames)]
 
 
@@ -131,7 +135,7 @@ def ipv6_both() -> list[Step]:
     """The second LOSS is routed by the sender's IPv6 address."""
     full = [limits(port, trim_at=0, drop_at=NEVER) for port in UPLINKS]
     signals = [signal("both", port, size=114, icrc=port % 2) for port in UPLINKS]
-    frames = [_csa6(200, path_id=path) for path in range(4)]
+    frames = [csa6(200, path_id=path) for path in range(4)]
     return [*_leaf6(clones(), *full, *signals, policy("host_directed")), *send_all(frames)]
 
 
@@ -140,7 +144,7 @@ def ipv6_marks() -> list[Step]:
     """ECN is in the traffic class."""
     marks = [mark(port, low=0, high=0) for port in UPLINKS]
     tcp = IPv6(src=_SOURCE, dst=_DESTINATION, tc=2) / TCP()
-    return [*_leaf6(*marks), *send_all([_csa6(tc=0x68 | ecn) for ecn in range(4)]), send(_frame(tcp))]
+    return [*_leaf6(*marks), *send_all([csa6(tc=0x68 | ecn) for ecn in range(4)]), send(_frame(tcp))]
 
 
 @case
@@ -157,11 +161,11 @@ def ipv6_edge() -> list[Step]:
         ),
     ]
     frames = [
-        _csa6(),
-        _csa6(src="fd00:a00:1::9"),
-        _csa6(src="fd00:a00:1:0:8000::1"),
-        _csa6(kind=LOSS_TYPE, flags=0x20),
-        _csa6(src="fe80::1"),
-        _csa6(src="::"),
+        csa6(),
+        csa6(src="fd00:a00:1::9"),
+        csa6(src="fd00:a00:1:0:8000::1"),
+        csa6(kind=LOSS_TYPE, flags=0x20),
+        csa6(src="fe80::1"),
+        csa6(src="::"),
     ]
     return [*_leaf6(*entries), *send_all(frames), *[send(frame, port=2) for frame in frames]]

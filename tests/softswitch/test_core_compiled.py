@@ -6,6 +6,7 @@ All other tests run what the machine can do, which is machine code on x86-64.
 from __future__ import annotations
 
 import json
+import platform
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from csaud_softswitch.program_file import read_config
 
 from tests.softswitch import dirt
 from tests.softswitch.construct_cases import all_cases
+from tests.softswitch.exchange_cases_ipv6 import csa6, neighbours
 from tests.softswitch.inputs import csa
 
 HERE = Path(__file__).parent
@@ -53,6 +55,15 @@ def test_recorded_exchanges_of_constructs_hold_interpreted(
     assert not found, "\n".join(found)
 
 
+def test_all_of_our_own_program_is_machine_code() -> None:
+    """What is interpreted costs a hop twice the instructions, and nothing else would tell."""
+    switch = _core.Fabric().add_switch("s1", 1)
+    assert switch.machine_code == []
+    switch.load(CSAUD.read_text())
+    whole = ["parser", "ingress", "egress", "deparser"]
+    assert switch.machine_code == (whole if platform.machine() == "x86_64" else [])
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_random_frames_come_out_alike(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     print(f"seed {SEED}")
@@ -67,7 +78,8 @@ def examples(program: str) -> list[bytes]:
     """Frames that the program's parser goes through to the end."""
     if program in (cases := all_cases()):
         return [bytes.fromhex(step["in"]["frame"]) for step in cases[program].steps if "in" in step]
-    return [csa(payload=length, dst=f"10.0.2.{length % 8}") for length in range(0, 64, 8)]
+    over_ipv4 = [csa(payload=length, dst=f"10.0.2.{length % 8}") for length in range(0, 64, 8)]
+    return over_ipv4 + [csa6(length) for length in range(0, 64, 8)] + neighbours()
 
 
 def frames(randomness: random.Random, kept: list[bytes]) -> Iterator[bytes]:

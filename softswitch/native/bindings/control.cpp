@@ -273,6 +273,9 @@ void bind_control(nb::class_<SwitchHandle>& cls) {
     cls.def_prop_ro("loaded", [](const SwitchHandle& self) {
         return self.locked([&] { return self.target->loaded(); });
     });
+    cls.def_prop_ro("machine_code", [](const SwitchHandle& self) {
+        return self.locked([&] { return self.target->machine_code(); });
+    });
     cls.def(
         "load",
         [](const SwitchHandle& self, const std::string& bmv2_json) {

@@ -50,6 +50,9 @@ class Forwarding {
     SwitchFigures& figures() { return figures_; }
     const SwitchFigures& figures() const { return figures_; }
     std::vector<std::string> take_log();
+    std::vector<std::string> machine_code() const {
+        return interpreter_ ? interpreter_->machine_code() : std::vector<std::string>{};
+    }
 
   private:
     std::uint64_t microseconds(Nanos now) const { return static_cast<std::uint64_t>((now - start_) / 1000); }

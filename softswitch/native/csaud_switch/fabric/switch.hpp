@@ -36,6 +36,7 @@ class Switch {
     bool loaded() const { return program_ != nullptr; }
     Program& program() const;  // FailedPrecondition without one
     std::vector<std::string> take_log() { return forwarding_.take_log(); }
+    std::vector<std::string> machine_code() const { return forwarding_.machine_code(); }
 
     // --- ports
     Port& add_port(PortId id) { return ports_.add(id); }

@@ -270,6 +270,12 @@ bool Expression::reads(std::vector<std::uint32_t>& words) const {
     return true;
 }
 
+const std::uint32_t* Expression::wide_slot() const {
+    if (shape_ != Shape::kWideCode || code_->instructions.size() != 1) return nullptr;
+    const Instruction& only = code_->instructions.front();
+    return only.op == Op::kWide && only.a.source == Source::kSlot ? &only.a.index : nullptr;
+}
+
 void Expression::find_shape(bool wide) {
     const Code& code = *code_;
     shape_ = wide ? Shape::kWideCode : Shape::kCode;

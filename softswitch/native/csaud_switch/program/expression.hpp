@@ -110,6 +110,8 @@ class Expression {
     bool is_slot() const { return shape_ == Shape::kSlot; }
     std::uint64_t constant() const { return value_; }
     std::uint32_t slot() const { return index_; }
+    // The first word of a field of two words that it is as it stands; nullptr where it is anything else.
+    const std::uint32_t* wide_slot() const;
 
     struct Code {
         std::vector<Instruction> instructions;

@@ -152,6 +152,8 @@ class ParserWriter {
                 return !op.varbit && can_move(logic_.headers[op.header].extract);
             case ParserOp::Kind::kSet:
                 return can_write(op.a);
+            case ParserOp::Kind::kSetWide:  // of all bits of two words: nothing has to be cut
+                return op.target.width == 128 && op.a.wide_slot() != nullptr;
             case ParserOp::Kind::kLookahead:
                 return op.width <= 64 && fits(op.bit_offset, op.width) && op.bit_offset < op.width;
             case ParserOp::Kind::kVerify:
@@ -202,6 +204,13 @@ class ParserWriter {
                 out_.alu_constant(Alu::kAnd, op.mask);
                 assign(op.target);
                 return;
+            case ParserOp::Kind::kSetWide:
+                for (const std::uint32_t word : {0U, 1U}) {
+                    out_.load(Assembler::slot(*op.a.wide_slot() + word));
+                    out_.store(Assembler::slot(op.target.slot + word));
+                }
+                mark_dirty(op.target);
+                return;
             case ParserOp::Kind::kLookahead:
                 // The reference asks for as many bytes as the value has, wherever it starts.
                 out_.need_bytes((op.width + 7) / 8, too_short_);
@@ -235,6 +244,10 @@ class ParserWriter {
     void assign(const FieldRef& target) {
         out_.store(Assembler::slot(target.slot));
         if (target.width > 64) out_.store_constant(Assembler::slot(target.slot + 1), 0);
+        mark_dirty(target);
+    }
+
+    void mark_dirty(const FieldRef& target) {
         if (!logic_.layout.headers[target.header].metadata)
             out_.mark_dirty(
                 static_cast<std::uint32_t>(state_offset(target.header) + offsetof(HeaderState, dirty)));

@@ -46,6 +46,16 @@ void Interpreter::begin(Packet& packet) const {
         if (header.metadata) packet.slots[header.valid_slot] = 1;
 }
 
+std::vector<std::string> Interpreter::machine_code() const {
+    std::vector<std::string> parts;
+    if (compiled_ == nullptr) return parts;
+    if (compiled_->parse() != nullptr) parts.emplace_back("parser");
+    if (compiled_->ingress() != nullptr) parts.emplace_back("ingress");
+    if (compiled_->egress() != nullptr) parts.emplace_back("egress");
+    if (compiled_->deparse() != nullptr) parts.emplace_back("deparser");
+    return parts;
+}
+
 void Interpreter::parse(Packet& packet) {
     if (const auto code = compiled_ ? compiled_->parse() : nullptr) {
         const std::uint64_t result =

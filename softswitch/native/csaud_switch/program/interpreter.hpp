@@ -45,6 +45,8 @@ class Interpreter {
     void deparse(Packet& packet);
 
     std::vector<std::string> take_log() { return actions_.take_log(); }
+    // Those of parser, ingress, egress and deparser that are machine code.
+    std::vector<std::string> machine_code() const;
 
   private:
     void run(const Pipeline& pipeline, CompiledProgram::Code code, Packet& packet);
