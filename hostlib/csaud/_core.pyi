@@ -312,20 +312,24 @@ def verbs_devices() -> list[dict[str, Any]]:
     """RDMA devices that libibverbs knows; RuntimeError where it is missing."""
 
 class VerbsDevice(Device):
-    """A UD queue pair on an RDMA device, RoCEv2 over IPv4."""
+    """A UD queue pair on an RDMA device; the family of its GID is that of its packets."""
 
     def __init__(
         self,
         device: str,
         port: int,
         gid_index: int,
-        ipv4: int,
+        gid: builtins.bytes,
         path_mtu: int,
         batch: int,
         receive_buffer: int,
     ) -> None: ...
     def start(self, qkey: int) -> None:
         """Receive and send under this Q_Key from now on; before the progress thread."""
+
+    def set_names(self, names: list[tuple[int, builtins.bytes]]) -> None:
+        """Over IPv6: the job's addresses, 16 bytes each, and by which 32-bit numbers the endpoint knows them;
+        while no thread drives it."""
 
     @property
     def qpn(self) -> int: ...

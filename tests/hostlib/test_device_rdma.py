@@ -1,5 +1,6 @@
 """Which RDMA device, port and GID a rank takes, and what it says where there is none. Devices are records."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ LINK_LOCAL = rdma.Gid(0, "RoCE v2", "fe80::1", "eth0")
 OLD = rdma.Gid(1, "RoCE v1", "10.0.1.2", "eth0")
 RIGHT = rdma.Gid(2, "RoCE v2", "10.0.1.2", "eth0")
 OTHER = rdma.Gid(3, "RoCE v2", "10.0.9.2", "eth0")
+OLD_SIX = rdma.Gid(4, "RoCE v1", "fd00:1::2", "eth0")
+SIX = rdma.Gid(5, "RoCE v2", "fd00:1::2", "eth0")
+OTHER_SIX = rdma.Gid(6, "RoCE v2", "fd00:9::2", "eth0")
 
 
 def device(name: str, *gids: rdma.Gid, active: bool = True, error: str = "") -> rdma.RdmaDevice:
@@ -29,14 +33,24 @@ def test_the_device_that_has_the_address() -> None:
     assert choose(found, "10.0.1.2") == ("second", 2)
 
 
+def test_the_device_that_has_an_ipv6_address() -> None:
+    found = [device("first", LINK_LOCAL, RIGHT, OTHER_SIX), device("second", LINK_LOCAL, OTHER, OLD_SIX, SIX)]
+    assert choose(found, "fd00:1::2") == ("second", 5)
+    assert choose(found, "10.0.1.2") == ("first", 2)
+
+
 def test_a_named_device_is_taken_whatever_the_address() -> None:
-    found = [device("first", LINK_LOCAL, OTHER), device("second", OLD, RIGHT)]
+    found = [device("first", LINK_LOCAL, OTHER_SIX, OTHER), device("second", OLD, RIGHT)]
     assert choose(found, "10.0.1.2", verbs_device="first") == ("first", 3)
+    assert choose(found, "fd00:1::2", verbs_device="first") == ("first", 6)
     assert choose([device("only", OTHER, RIGHT)], "10.0.1.2", verbs_device="only") == ("only", 2)
+    assert choose([device("only", OTHER_SIX, SIX)], "fd00:1::2", verbs_device="only") == ("only", 5)
 
 
 def test_a_gid_by_its_index() -> None:
-    assert choose([device("only", OLD, RIGHT, OTHER)], "10.0.1.2", verbs_gid_index=3) == ("only", 3)
+    found = [device("only", OLD, RIGHT, OTHER, SIX, OTHER_SIX)]
+    assert choose(found, "10.0.1.2", verbs_gid_index=3) == ("only", 3)
+    assert choose(found, "fd00:1::2", verbs_gid_index=6) == ("only", 6)
 
 
 @pytest.mark.parametrize(
@@ -45,9 +59,9 @@ def test_a_gid_by_its_index() -> None:
         ([], {}, "no RDMA device"),
         ([device("mlx5_0", RIGHT)], {"verbs_device": "mlx5_1"}, "there are mlx5_0"),
         ([device("mlx5_0", RIGHT, active=False)], {}, "mlx5_0 port 1 down"),
-        ([device("mlx5_0", LINK_LOCAL, OLD)], {}, "no IPv4 GID"),
+        ([device("mlx5_0", LINK_LOCAL, OLD)], {}, "no RoCEv2 GID"),
         ([device("mlx5_0", error="open RDMA device mlx5_0: Permission denied")], {}, "Permission denied"),
-        ([device("mlx5_0", RIGHT)], {"verbs_gid_index": 0}, "GID 0"),
+        ([device("mlx5_0", RIGHT)], {"verbs_gid_index": 0}, "at index 0"),
     ],
 )
 def test_nothing_to_choose_is_explained(
@@ -57,19 +71,39 @@ def test_nothing_to_choose_is_explained(
         choose(found, "10.0.1.2", **settings)
 
 
-@pytest.mark.parametrize("settings", [{}, {"verbs_device": "only"}, {"verbs_gid_index": 2}])
-def test_an_ipv6_address_is_refused_by_name(settings: dict[str, object]) -> None:
-    """Another address than the one that was given, of another family, would be taken without a word."""
-    found = [device("only", LINK_LOCAL, RIGHT)]
-    with pytest.raises(ConfigError, match="device=verbs: fd00::1: it speaks RoCEv2 over IPv4"):
-        choose(found, "fd00::1", **settings)
+@pytest.mark.parametrize(
+    ("settings", "what"),
+    [
+        ({}, "address {address}"),
+        ({"verbs_device": "only"}, "a RoCEv2 GID of an {family} address"),
+        ({"verbs_gid_index": 2}, "a RoCEv2 GID of an {family} address at index 2"),
+        ({"verbs_device": "only", "verbs_gid_index": 0}, "a RoCEv2 GID of an {family} address at index 0"),
+    ],
+)
+@pytest.mark.parametrize("family", ["IPv4", "IPv6"])
+def test_a_gid_of_another_family_is_no_stand_in(family: str, settings: dict[str, object], what: str) -> None:
+    """All ranks of a job have addresses of one family; a link-local one is good on one link only."""
+    address, other = ("10.0.1.2", replace(SIX, index=2)) if family == "IPv4" else ("fd00:1::2", RIGHT)
+    with pytest.raises(ConfigError) as refused:
+        choose([device("only", LINK_LOCAL, other)], address, **settings)
+    message = what.format(address=address, family=family)
+    assert f"no active port has {message} (only port 1 active, {other.address})" in str(refused.value)
 
 
 @pytest.mark.parametrize("asked", [0, 2048])
+@pytest.mark.parametrize(
+    ("address", "gid", "raw"),
+    [
+        ("10.0.1.2", RIGHT, "00000000000000000000ffff0a000102"),
+        ("fd00:1::2", SIX, "fd000001000000000000000000000002"),
+    ],
+    ids=["IPv4", "IPv6"],
+)
 def test_what_opens_is_known_by_its_address_number_and_mtu(
-    asked: int, monkeypatch: pytest.MonkeyPatch
+    address: str, gid: rdma.Gid, raw: str, asked: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The rank's card is made of it, and `start` gives it the job's Q_Key."""
+    """The rank's card is made of it, `start` gives it the job's Q_Key, and over IPv6 it is told the names of
+    addresses."""
 
     class Device:
         qpn, has_loss_port = 0x123, True
@@ -80,19 +114,26 @@ def test_what_opens_is_known_by_its_address_number_and_mtu(
         def start(self, qkey: int) -> None:
             self.qkey = qkey
 
-    monkeypatch.setattr(rdma, "find_devices", lambda: [device("first", LINK_LOCAL, RIGHT)])
+        def set_names(self, names: list[tuple[int, bytes]]) -> None:
+            self.names = names
+
+    monkeypatch.setattr(rdma, "find_devices", lambda: [device("first", LINK_LOCAL, gid)])
     monkeypatch.setattr(_core, "VerbsDevice", Device)
-    opened = verbs.open_device(reading.load({"device": "verbs", "mtu": asked}, {}), "10.0.1.2")
+    opened = verbs.open_device(reading.load({"device": "verbs", "mtu": asked}, {}), address)
     native: Any = opened.native
     assert (opened.address, opened.qpn, opened.mode, opened.max_mtu) == (
-        "10.0.1.2",
+        address,
         0x123,
         "verbs",
         asked or 4096,
     )
     made = native.made_with
-    assert (made["device"], made["port"], made["gid_index"], made["ipv4"]) == ("first", 1, 2, 0x0A000102)
-    assert made["path_mtu"] == (asked or 4096)
+    assert (made["device"], made["port"], made["gid_index"]) == ("first", 1, gid.index)
+    assert (made["gid"].hex(), made["path_mtu"]) == (raw, asked or 4096)
     assert opened.start is not None
     opened.start(0x80010001)
     assert native.qkey == 0x80010001
+    assert (opened.set_names is not None) == (gid is SIX)
+    if opened.set_names is not None:
+        opened.set_names([(0xF0000000, bytes.fromhex(raw))])
+        assert native.names == [(0xF0000000, bytes.fromhex(raw))]

@@ -21,6 +21,7 @@ CLONE_NEWNET = 0x40000000
 PR_CAPBSET_DROP = 24
 CAP_NET_ADMIN, CAP_NET_RAW = 12, 13
 RIGHT = rdma.Gid(1, "RoCE v2", "10.0.1.2", "eth0")
+SIX = rdma.Gid(2, "RoCE v2", "fd00:1::2", "eth0")
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIMITS = {"max_qp": 1000, "max_qp_wr": 16384, "max_sge": 16, "max_ah": 100}
 
@@ -98,6 +99,7 @@ def test_without_an_rdma_device_it_says_whether_the_kernel_could_have_one(
 
 def test_a_device_that_works_and_one_whose_trial_fails(verbs) -> None:
     assert doctor.works(verbs([device(port(RIGHT))]))
+    assert doctor.works(verbs([device(port(SIX))]))
     findings = verbs([device(port(RIGHT))], trial_says="rank 1 did not come")
     assert not doctor.works(findings)
     assert findings[-1].level == "missing" and "rank 1 did not come" in findings[-1].text
@@ -188,15 +190,18 @@ def test_devices_are_listed() -> None:
 
 
 def test_rdma_devices_are_listed_with_their_gids(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rdma, "find_devices", lambda: [device(port(RIGHT)), device(error="no permission")])
+    devices = [device(port(SIX, RIGHT)), device(error="no permission")]
+    monkeypatch.setattr(rdma, "find_devices", lambda: devices)
     [first, second] = [
         row
         for row in json.loads(CliRunner().invoke(cli.app, ["device", "list", "--json"]).output)["devices"]
         if row["kind"] == "verbs"
     ]
     assert (first["name"], first["state"], first["mtu"]) == ("mlx5_0/1", "active", 4096)
+    assert first["address"] == "10.0.1.2"
     assert first["gids"] == [
-        {"index": 1, "kind": "RoCE v2", "address": "10.0.1.2", "interface": "eth0", "usable": True}
+        {"index": 2, "kind": "RoCE v2", "address": "fd00:1::2", "interface": "eth0", "usable": True},
+        {"index": 1, "kind": "RoCE v2", "address": "10.0.1.2", "interface": "eth0", "usable": True},
     ]
     assert first["limits"]["max_qp_wr"] == 16384
     assert second["state"] == "no permission"

@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "qemu"
 AGENT = ROOT / "tests" / "verbs" / "guest" / "agent.py"
 
-HOST = Station("rxe-host", "02:00:0a:00:01:01", "10.0.1.1")
-GUEST = Station("eth0", "02:00:0a:00:01:02", "10.0.1.2")
+HOST = Station("rxe-host", "02:00:0a:00:01:01", "10.0.1.1", "fd00:a00:1::1")
+GUEST = Station("eth0", "02:00:0a:00:01:02", "10.0.1.2", "fd00:a00:1::2")
 PREFIX = 24
 MTU = 4200  # of the link; gives the device a path MTU of 4096
 GRH_BYTES = 40
@@ -72,12 +72,12 @@ class RxeQueuePair:
             for one in done
         ]
 
-    def send(self, ipv4: str, remote_qpn: int, qkey: int, data: bytes) -> str:
+    def send(self, address: str, remote_qpn: int, qkey: int, data: bytes) -> str:
         """Send one datagram; returns the status of its completion."""
         encoded = base64.b64encode(data).decode()
         return str(
             self._guest.call(
-                "post_send", qpn=self.number, ipv4=ipv4, remote_qpn=remote_qpn, qkey=qkey, data=encoded
+                "post_send", qpn=self.number, address=address, remote_qpn=remote_qpn, qkey=qkey, data=encoded
             )
         )
 
@@ -91,9 +91,7 @@ class RxeGuest:
     def __init__(self, guest: Guest, network: TapNetwork) -> None:
         self.guest = guest
         self.network = network
-        self.device: dict[str, Any] = guest.call(
-            "network", ipv4=GUEST.ipv4, prefix=PREFIX, mtu=MTU, peer_ipv4=HOST.ipv4, peer_mac=HOST.mac
-        )
+        self.device = connect(guest, GUEST, HOST)
 
     @contextmanager
     def queue_pair(self, qkey: int, depth: int = 64, size: int = 4096) -> Iterator[RxeQueuePair]:
@@ -116,6 +114,14 @@ class RxeGuest:
         """A raw IPv4 socket on this machine's end of the wire."""
         with self.network.entered():
             return socket.socket(socket.AF_INET, socket.SOCK_RAW, protocol)
+
+
+def connect(guest: Guest, own: Station, peer: Station) -> dict[str, Any]:
+    """Give a guest the addresses of `own` and an RDMA device, which is described."""
+    described: dict[str, Any] = guest.call(
+        "network", networks=own.networks(PREFIX), mtu=MTU, peer=peer.addresses, peer_mac=peer.mac
+    )
+    return described
 
 
 def shell(guest: Guest, command: str, timeout_s: float = 60.0) -> str:

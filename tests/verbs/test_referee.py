@@ -1,6 +1,7 @@
 """The guest itself: its kernel's RDMA device and scapy agree on RoCEv2, so both can judge frames."""
 
 import socket
+from ipaddress import IPv6Address
 
 import pytest
 
@@ -14,7 +15,8 @@ QKEY = 0x11223344
 
 def test_device_carries_packets_of_4096_bytes(rxe_guest: RxeGuest) -> None:
     assert rxe_guest.device["active_mtu"] == 4096
-    assert rxe_guest.device["gid"].endswith("ffff:0a00:0102")
+    ipv4, ipv6 = rxe_guest.device["gids"]
+    assert ipv4.endswith("ffff:0a00:0102") and IPv6Address(ipv6) == IPv6Address(GUEST.ipv6)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 4, 4064])

@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.qemu, pytest.mark.root]
 SEED = 20
 LENGTH = 30_001  # floats; more than 64 KiB, so that the memory of the sender is registered
 VERBS = {"device": "verbs"}
+FAMILIES = pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 
 
 @pytest.fixture(scope="module")
@@ -46,26 +47,35 @@ def check(results: list[dict[str, Any]], expected: list[dict[str, str]], modes: 
     assert sent - received == resent - twice
 
 
+@FAMILIES
 def test_every_collective_among_queue_pairs_of_one_device(
-    guest: InGuest, expected: dict[int, list[dict[str, str]]]
+    guest: InGuest, expected: dict[int, list[dict[str, str]]], family: str
 ) -> None:
     """Three ranks, each with one queue pair whatever the number of its peers."""
-    ranks = [Rank(guest, GUEST.ipv4, VERBS) for _ in range(3)]
-    results = run_job(ranks, GUEST.ipv4, "every_kind", {"seed": SEED, "length": LENGTH})
+    address = GUEST.address(family)
+    ranks = [Rank(guest, address, VERBS) for _ in range(3)]
+    results = run_job(ranks, address, "every_kind", {"seed": SEED, "length": LENGTH})
     check(results, expected[3], ["verbs"] * 3)
     for result in results:
         # Arrays are sent from where they lie; only what is small is copied, into the header's slot.
         assert result["stats"]["tx_copied"] * 5 < result["stats"]["tx_data"]
 
 
+@FAMILIES
 @pytest.mark.parametrize("mode", ["raw", "udp"])
 @pytest.mark.parametrize("first", ["soft", "verbs"])
 def test_every_collective_between_soft_and_verbs(
-    host: OnHost, guest: InGuest, expected: dict[int, list[dict[str, str]]], first: str, mode: str
+    host: OnHost,
+    guest: InGuest,
+    expected: dict[int, list[dict[str, str]]],
+    first: str,
+    mode: str,
+    family: str,
 ) -> None:
-    soft, verbs = Rank(host, HOST.ipv4, {"mode": mode}), Rank(guest, GUEST.ipv4, VERBS)
-    ranks, master = ([soft, verbs], HOST.ipv4) if first == "soft" else ([verbs, soft], GUEST.ipv4)
-    results = run_job(ranks, master, "every_kind", {"seed": SEED, "length": LENGTH})
+    soft = Rank(host, HOST.address(family), {"mode": mode})
+    verbs = Rank(guest, GUEST.address(family), VERBS)
+    ranks = [soft, verbs] if first == "soft" else [verbs, soft]
+    results = run_job(ranks, ranks[0].address, "every_kind", {"seed": SEED, "length": LENGTH})
     check(results, expected[2], [mode, "verbs"] if first == "soft" else ["verbs", mode])
 
 

@@ -18,7 +18,7 @@ from tests.verbs.guest.runner import digest, part_of
 
 pytestmark = [pytest.mark.qemu, pytest.mark.root, pytest.mark.thorough]
 
-SECOND = Station("eth0", "02:00:0a:00:02:01", "10.0.2.1")  # h3; the first guest is h2
+SECOND = Station("eth0", "02:00:0a:00:02:01", "10.0.2.1", "fd00:a00:2::1")  # h3; the first guest is h2
 TAP = "rxe-second"
 SEED, LENGTH = 31, 200_000  # floats: 100 packets each way a step
 LOSS = 0.05
@@ -28,11 +28,12 @@ VERBS = {"device": "verbs"}
 
 def know(guest: Guest, other: Station) -> None:
     """The way to another guest, through a fabric in which everyone is on one link."""
-    rxe.shell(
-        guest,
-        f"ip route replace {other.ipv4}/32 dev eth0; "
-        f"ip neighbour replace {other.ipv4} lladdr {other.mac} dev eth0 nud permanent",
-    )
+    for address in other.addresses:
+        rxe.shell(
+            guest,
+            f"ip route replace {address} dev eth0; "
+            f"ip neighbour replace {address} lladdr {other.mac} dev eth0 nud permanent",
+        )
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +44,7 @@ def guests(rxe_guest: rxe.RxeGuest, tmp_path_factory: pytest.TempPathFactory) ->
     settings = Settings(rxe.AGENT, tmp_path_factory.mktemp("second"))
     try:
         with Guest(packages, initramfs.build(packages), port, settings) as second:
-            second.call(
-                "network",
-                ipv4=SECOND.ipv4,
-                prefix=rxe.PREFIX,
-                mtu=rxe.MTU,
-                peer_ipv4=rxe.GUEST.ipv4,
-                peer_mac=rxe.GUEST.mac,
-            )
+            rxe.connect(second, SECOND, rxe.GUEST)
             know(second, rxe.GUEST)
             know(rxe_guest.guest, SECOND)
             yield [InGuest(rxe_guest.guest), InGuest(second)]

@@ -100,14 +100,14 @@ def _rows() -> tuple[list[dict[str, Any]], str]:
             record = {"name": one.name, "state": one.error, "mtu": 0, "address": "", "gids": [], "limits": {}}
             rows.append({"kind": "verbs", **record})
         for port in one.ports:
-            gid = port.gid_of("")
+            gids = port.usable_gids
             rows.append(
                 {
                     "kind": "verbs",
                     "name": f"{one.name}/{port.number}",
                     "state": "active" if port.active else "down",
                     "mtu": port.mtu,
-                    "address": gid.address if gid else "",
+                    "address": gids[0].address if gids else "",
                     "gids": [{**dataclasses.asdict(entry), "usable": entry.usable} for entry in port.gids],
                     "limits": one.limits,
                 }

@@ -12,8 +12,8 @@ _OPENERS: dict[str, Opener] = {"soft": soft.open_device, "verbs": verbs.open_dev
 
 
 def open_device(settings: Settings, address: str) -> Opened:
-    """Open the device that `settings.device` names at `address`: IPv4, or IPv6 (soft device, modes raw
-    and udp).
+    """Open the device that `settings.device` names at `address`: IPv4, or IPv6 (verbs device; soft device,
+    modes raw and udp).
 
     Raises:
         ConfigError: it cannot be opened; the message says why and what to do.

@@ -18,6 +18,8 @@ class Opened:
         claim: keeps the QP number ours while it lives; None where the device gives numbers itself.
         max_mtu: largest path MTU that it carries, or carries well, bytes.
         start: makes it receive under the job's Q_Key; None where it receives anyway.
+        set_names: over IPv6, tells it the job's addresses (16 bytes) and by which numbers the endpoint knows
+            them; None over IPv4, where those are the addresses.
     """
 
     native: _core.Device
@@ -27,3 +29,4 @@ class Opened:
     claim: _core.QpnClaim | None = None
     max_mtu: int = 4096
     start: Callable[[int], None] | None = None
+    set_names: Callable[[list[tuple[int, bytes]]], None] | None = None

@@ -5,6 +5,7 @@ import ipaddress
 from typing import Any
 
 from csaud import _core
+from csaud.network.addresses import is_ipv6
 
 _KINDS = ("InfiniBand", "RoCE v1", "RoCE v2")  # enum ibv_gid_type
 _ROCE_V2 = _KINDS[2]
@@ -28,8 +29,14 @@ class Gid:
 
     @property
     def usable(self) -> bool:
-        """Whether our packets, RoCEv2 over IPv4, can come from it."""
-        return self.kind == _ROCE_V2 and "." in self.address
+        """Whether our packets, RoCEv2 from an IPv4 or a routed IPv6 address, can come from it."""
+        return self.kind == _ROCE_V2 and not self.address.startswith("fe80:")
+
+    @property
+    def packed(self) -> bytes:
+        """Its 16 bytes."""
+        mapped = self.address if is_ipv6(self.address) else f"::ffff:{self.address}"
+        return ipaddress.IPv6Address(mapped).packed
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -43,9 +50,10 @@ class Port:
     max_mtu: int
     gids: tuple[Gid, ...]
 
-    def gid_of(self, ipv4: str) -> Gid | None:
-        """The first GID to use, of this address or ("") of any."""
-        return next((gid for gid in self.gids if gid.usable and ipv4 in ("", gid.address)), None)
+    @property
+    def usable_gids(self) -> list[Gid]:
+        """Those that packets can come from, IPv4 addresses first."""
+        return sorted((gid for gid in self.gids if gid.usable), key=lambda gid: is_ipv6(gid.address))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -136,10 +136,11 @@ def _open_form(mode: str, settings: Settings, address: str) -> Opened:
         "batch": settings.batch,
         "receive_buffer": _receive_buffer(mode, settings),
     }
-    native: _core.Device
     if is_ipv6(address):
-        native = _core.Ip6Device(mode == "raw", ipaddress.IPv6Address(address).packed, qpn, **sizes)
-    elif mode == "udp":
+        ip6 = _core.Ip6Device(mode == "raw", ipaddress.IPv6Address(address).packed, qpn, **sizes)
+        return Opened(ip6, address, qpn, mode, claim, _LARGEST_MTU, set_names=ip6.set_names)
+    native: _core.Device
+    if mode == "udp":
         # A switch must see packets as they are; on the loopback interface there is none.
         trains = settings.segmentation == "on" or (settings.segmentation == "auto" and is_loopback(address))
         native = _core.UdpDevice(to_int(address), qpn, segmentation=trains, **sizes)

@@ -1,4 +1,4 @@
-"""The `verbs` device: one UD queue pair on an RDMA device, RoCEv2 over IPv4."""
+"""The `verbs` device: one UD queue pair on an RDMA device, RoCEv2 over IPv4 or IPv6."""
 
 import errno
 import logging
@@ -8,7 +8,7 @@ from csaud.config.settings import Settings
 from csaud.devices import rdma
 from csaud.devices.opened import Opened
 from csaud.errors import ConfigError
-from csaud.network.addresses import is_ipv6, to_int
+from csaud.network.addresses import is_ipv6
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ def open_device(settings: Settings, address: str) -> Opened:
             device=device.name,
             port=port.number,
             gid_index=gid.index,
-            ipv4=to_int(gid.address),
+            gid=gid.packed,
             path_mtu=mtu,
             batch=settings.batch,
             receive_buffer=settings.rx_buffer,
@@ -48,13 +48,15 @@ def open_device(settings: Settings, address: str) -> Opened:
             "another one, and this rank finds its losses in other ways",
             gid.address,
         )
-    return Opened(native, gid.address, native.qpn, MODE, max_mtu=mtu, start=native.start)
+    set_names = native.set_names if is_ipv6(gid.address) else None
+    return Opened(native, gid.address, native.qpn, MODE, max_mtu=mtu, start=native.start, set_names=set_names)
 
 
 def choose(
     found: list[rdma.RdmaDevice], settings: Settings, address: str
 ) -> tuple[rdma.RdmaDevice, rdma.Port, rdma.Gid]:
     """Device, port and GID: those of `address` before others, and those that the settings name before all.
+    The GID is of the address's family, as those of the other ranks.
 
     Raises:
         ConfigError: there is nothing to choose; the message says what is there.
@@ -62,35 +64,30 @@ def choose(
     if not found:
         raise ConfigError("device=verbs: this machine has no RDMA device; csaud doctor says what to do")
     wanted = settings.verbs_device
-    if is_ipv6(address):
-        raise ConfigError(
-            f"device=verbs: {address}: it speaks RoCEv2 over IPv4; give an IPv4 address (MASTER_ADDR, "
-            "or setting address), or use device=soft"
-        )
     named = [device for device in found if wanted in ("", device.name)]
     if not named:
         names = ", ".join(device.name for device in found)
         raise ConfigError(f"verbs_device={wanted!r}: there is no such RDMA device; there are {names}")
     index = settings.verbs_gid_index
-    for ipv4 in (address, "") if wanted else (address,):
-        for device in named:
-            for port in device.ports:
-                gid = (
-                    port.gid_of(ipv4)
-                    if index < 0
-                    else next((gid for gid in port.gids if gid.index == index and gid.usable), None)
-                )
-                if gid is not None and port.active:
-                    return device, port, gid
+    of_family = [
+        (device, port, gid)
+        for device in named
+        for port in device.ports
+        for gid in port.usable_gids
+        if port.active and is_ipv6(gid.address) == is_ipv6(address) and index in (-1, gid.index)
+    ]
+    by_name = bool(wanted) or index >= 0
+    fitting = [one for one in of_family if one[2].address == address] or (of_family if by_name else [])
+    if fitting:
+        return fitting[0]
     states = "; ".join(_state(device) for device in named)
     what = (
-        f"GID {index}"
-        if index >= 0
-        else "a RoCEv2 GID of an IPv4 address"
-        if wanted
+        f"a RoCEv2 GID of an {'IPv6' if is_ipv6(address) else 'IPv4'} address"
+        if by_name
         else f"address {address}"
     )
-    raise ConfigError(f"device=verbs: no active port has {what} ({states})")
+    at = f" at index {index}" if index >= 0 else ""
+    raise ConfigError(f"device=verbs: no active port has {what}{at} ({states})")
 
 
 def _state(device: rdma.RdmaDevice) -> str:
@@ -98,6 +95,6 @@ def _state(device: rdma.RdmaDevice) -> str:
         return device.error
     return ", ".join(
         f"{device.name} port {port.number} {'active' if port.active else 'down'}, "
-        f"{' '.join(gid.address for gid in port.gids if gid.usable) or 'no IPv4 GID'}"
+        f"{' '.join(gid.address for gid in port.usable_gids) or 'no RoCEv2 GID'}"
         for port in device.ports
     )

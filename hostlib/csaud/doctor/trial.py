@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from csaud.errors import CsaudError
+from csaud.network.addresses import family_of, is_ipv6
 from csaud.start.init import init
 
 _LENGTH = 20_000  # floats, several packets each way
@@ -19,13 +20,14 @@ def try_device(address: str, **settings: Any) -> str:
     Returns:
         "" where the sum is right, or what went wrong.
     """
-    with socket.socket() as finder:
-        finder.bind(("127.0.0.1", 0))
+    loopback = "::1" if is_ipv6(address) else "127.0.0.1"
+    with socket.socket(family_of(address)) as finder:
+        finder.bind((loopback, 0))
         port = str(finder.getsockname()[1])
     errors: dict[int, str] = {}
 
     def run(rank: int) -> None:
-        environ = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        environ = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": loopback, "MASTER_PORT": port}
         array = np.full(_LENGTH, rank + 1, dtype=np.float32)
         try:
             with init(environ=environ, address=address, **_PATIENCE, **settings) as comm:

@@ -101,7 +101,6 @@ def _limits(device: rdma.RdmaDevice) -> Iterator[Finding]:
 
 def _port(device: rdma.RdmaDevice, port: rdma.Port) -> Iterator[Finding]:
     where = f"{device.name} port {port.number}"
-    gid = port.gid_of("")
     if not port.active:
         yield Finding("verbs", "missing", where, "not active", "ip link set DEV up; is the cable in?")
         return
@@ -109,15 +108,16 @@ def _port(device: rdma.RdmaDevice, port: rdma.Port) -> Iterator[Finding]:
         mend = "set the port to Ethernet where it can be (mlxconfig LINK_TYPE=ETH)"
         yield Finding("verbs", "missing", where, "InfiniBand, but packets are RoCEv2", mend)
         return
-    if gid is None:
+    if not port.usable_gids:
         yield Finding(
             "verbs",
             "missing",
             where,
-            "no RoCEv2 GID of an IPv4 address",
-            "give its interface an IPv4 address: ip address add ADDRESS/PREFIX dev DEV",
+            "no RoCEv2 GID of an IPv4 or a routed IPv6 address",
+            "give its interface an address, IPv4 or IPv6: ip address add ADDRESS/PREFIX dev DEV",
         )
         return
+    gid = port.usable_gids[0]
     text = f"GID {gid.index}, {gid.address} on {gid.interface}, path MTU {port.mtu}"
     if port.mtu < port.max_mtu:
         mend = f"ip link set {gid.interface} mtu 4200 gives {port.max_mtu}"

@@ -90,9 +90,9 @@ def core_addresses(table: Table) -> list[int]:
 
 def name_addresses(opened: Opened, table: Table) -> None:
     """Tell a device over IPv6 by which numbers the core knows the ranks' addresses."""
-    if isinstance(opened.native, _core.Ip6Device):
+    if opened.set_names is not None:
         packed = (ipaddress.IPv6Address(card.address).packed for card in table.cards)
-        opened.native.set_names(list(zip(core_addresses(table), packed, strict=True)))
+        opened.set_names(list(zip(core_addresses(table), packed, strict=True)))
 
 
 def set_peer(progress: _core.Progress, card: Card, address: int) -> None:

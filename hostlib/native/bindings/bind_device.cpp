@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -18,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "addresses.hpp"
 #include "bindings.hpp"
 #include "held_buffers.hpp"
 #include "held_execution.hpp"
@@ -286,13 +286,6 @@ device::DeviceConfig make_config(std::uint32_t ipv4, std::uint32_t qpn, std::siz
     return {ipv4, qpn, packet_bytes, batch, receive_buffer, segmentation};
 }
 
-in6_addr to_in6(const nb::bytes& address) {
-    in6_addr made{};
-    if (address.size() != sizeof made) throw nb::value_error("an IPv6 address has 16 bytes");
-    std::memcpy(&made, address.data(), sizeof made);
-    return made;
-}
-
 // A claimed QP number; released when the object goes.
 struct QpnClaim {
     device::FileDescriptor fd;
@@ -350,11 +343,7 @@ void bind_devices(nb::module_& m) {
             "raw"_a, "address"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a)
         .def(
             "set_names",
-            [](device::ip6::Ip6Device& self, const std::vector<std::pair<std::uint32_t, nb::bytes>>& names) {
-                device::ip6::Names made;
-                for (const auto& [name, address] : names) made.add(name, to_in6(address));
-                self.set_names(std::move(made));
-            },
+            [](device::ip6::Ip6Device& self, const AddressNames& names) { self.set_names(to_names(names)); },
             "names"_a,
             "The job's addresses, 16 bytes each, and by which 32-bit numbers the endpoint knows them; before "
             "the progress thread.");

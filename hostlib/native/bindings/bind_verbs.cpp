@@ -1,8 +1,10 @@
 // RDMA devices for Python.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "addresses.hpp"
 #include "bindings.hpp"
 
 #ifdef CSAUD_HAVE_VERBS
@@ -64,23 +66,31 @@ void bind_verbs(nb::module_& m) {
             return result;
         },
         "RDMA devices that libibverbs knows; RuntimeError where it is missing.");
-    nb::class_<verbs::VerbsDevice, device::Device>(m, "VerbsDevice",
-                                                   "A UD queue pair on an RDMA device, RoCEv2 over IPv4.")
+    nb::class_<verbs::VerbsDevice, device::Device>(
+        m, "VerbsDevice",
+        "A UD queue pair on an RDMA device; the family of its GID is "
+        "that of its packets.")
         .def(
             "__init__",
             [](verbs::VerbsDevice* self, const std::string& device, std::uint8_t port, std::uint8_t gid_index,
-               std::uint32_t ipv4, std::size_t path_mtu, std::size_t batch, std::size_t receive_buffer) {
+               const nb::bytes& gid, std::size_t path_mtu, std::size_t batch, std::size_t receive_buffer) {
                 new (self) verbs::VerbsDevice({.device = device,
                                                .port = port,
                                                .gid_index = gid_index,
-                                               .ipv4 = ipv4,
+                                               .gid = to_in6(gid),
                                                .path_mtu = path_mtu,
                                                .batch = batch,
                                                .receive_buffer = receive_buffer});
             },
-            "device"_a, "port"_a, "gid_index"_a, "ipv4"_a, "path_mtu"_a, "batch"_a, "receive_buffer"_a)
+            "device"_a, "port"_a, "gid_index"_a, "gid"_a, "path_mtu"_a, "batch"_a, "receive_buffer"_a)
         .def("start", &verbs::VerbsDevice::start, "qkey"_a,
              "Receive and send under this Q_Key from now on; before the progress thread.")
+        .def(
+            "set_names",
+            [](verbs::VerbsDevice& self, const AddressNames& names) { self.set_names(to_names(names)); },
+            "names"_a,
+            "Over IPv6: the job's addresses, 16 bytes each, and by which 32-bit numbers the endpoint knows "
+            "them; while no thread drives it.")
         .def_prop_ro("qpn", &verbs::VerbsDevice::qpn)
         .def_prop_ro("has_loss_port", &verbs::VerbsDevice::has_loss_port,
                      "whether cut packets of the first form come to this process");

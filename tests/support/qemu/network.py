@@ -25,6 +25,19 @@ class Station:
     interface: str
     mac: str
     ipv4: str
+    ipv6: str = ""
+
+    def address(self, family: str) -> str:
+        """Of family "ipv4" or "ipv6"."""
+        return self.ipv4 if family == "ipv4" else self.ipv6
+
+    @property
+    def addresses(self) -> list[str]:
+        return [self.ipv4, self.ipv6] if self.ipv6 else [self.ipv4]
+
+    def networks(self, prefix: int) -> list[str]:
+        """Its addresses as the kernel is given them: IPv4's with `prefix`, IPv6's with 64."""
+        return [f"{one}/{64 if ':' in one else prefix}" for one in self.addresses]
 
 
 class Wire(Protocol):
@@ -59,7 +72,8 @@ class TapPort:
 
 
 class TapNetwork:
-    """A link between `host`, an interface in the namespace, and `guest`; neither needs ARP for the other."""
+    """A link between `host`, an interface in the namespace, and `guest`; neither needs ARP or
+    neighbour discovery for the other."""
 
     def __init__(self, host: Station, guest: Station, *, prefix: int = 24, mtu: int = 4200) -> None:
         self.host = host
@@ -72,8 +86,10 @@ class TapNetwork:
                 self.tap = _open_tap(host.interface)
             ip, name = self.namespace.ip, host.interface
             ip(f"link set {name} address {host.mac} mtu {mtu} addrgenmode none up")
-            ip(f"address add {host.ipv4}/{prefix} dev {name}")
-            ip(f"neighbour add {guest.ipv4} lladdr {guest.mac} dev {name} nud permanent")
+            for network in host.networks(prefix):
+                ip(f"address add {network} dev {name} {'nodad' if ':' in network else ''}")
+            for address in guest.addresses:
+                ip(f"neighbour add {address} lladdr {guest.mac} dev {name} nud permanent")
         except BaseException:
             self.namespace.close()
             raise

@@ -33,11 +33,14 @@ class Agent:
         self._queue_pairs: dict[int, UdQueuePair] = {}
         self._runner: subprocess.Popen[str] | None = None
 
-    def network(self, ipv4: str, prefix: int, mtu: int, peer_ipv4: str, peer_mac: str) -> dict[str, Any]:
-        """Address the interface, make the peer known and put the RDMA device on it."""
+    def network(self, networks: list[str], mtu: int, peer: list[str], peer_mac: str) -> dict[str, Any]:
+        """Give the interface its addresses, IPv4's first, make those of the peer known and put the RDMA
+        device on it."""
         run("ip", "link", "set", INTERFACE, "mtu", str(mtu), "addrgenmode", "none", "up")
-        run("ip", "address", "add", f"{ipv4}/{prefix}", "dev", INTERFACE)
-        run("ip", "neighbour", "add", peer_ipv4, "lladdr", peer_mac, "dev", INTERFACE, "nud", "permanent")
+        for network in networks:
+            run("ip", "address", "add", network, "dev", INTERFACE, *(["nodad"] if ":" in network else []))
+        for address in peer:
+            run("ip", "neighbour", "add", address, "lladdr", peer_mac, "dev", INTERFACE, "nud", "permanent")
         run("rdma", "link", "add", DEVICE, "type", "rxe", "netdev", INTERFACE)
         from tests.verbs.guest.ud import UdDevice  # needs the device's driver to be there
 
@@ -58,9 +61,9 @@ class Agent:
         done = self._queue_pairs[qpn].receive(count, timeout_s)
         return [{**item, "data": base64.b64encode(item["data"]).decode()} for item in done]
 
-    def post_send(self, qpn: int, ipv4: str, remote_qpn: int, qkey: int, data: str) -> str:
+    def post_send(self, qpn: int, address: str, remote_qpn: int, qkey: int, data: str) -> str:
         """Send one datagram; returns the status of its completion."""
-        return str(self._queue_pairs[qpn].send(ipv4, remote_qpn, qkey, base64.b64decode(data)))
+        return str(self._queue_pairs[qpn].send(address, remote_qpn, qkey, base64.b64decode(data)))
 
     def send_packet(self, data: str) -> None:
         """Send a whole IPv4 packet to the address in it."""

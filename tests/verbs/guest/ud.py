@@ -14,9 +14,9 @@ from pyverbs.qp import QP, QPAttr, QPCap, QPInitAttr
 from pyverbs.wr import SGE, RecvWR, SendWR
 
 PORT = 1
-# rxe has its IPv6 link address at index 0 and its IPv4 address at index 1.
-IPV4_GID_INDEX = 1
-# What a UD receive begins with; RoCEv2 leaves the first 20 bytes to the sender's IPv4 header's padding.
+# rxe has its IPv6 link address at index 0, then its IPv4 address and the IPv6 one beside it.
+IPV4_GID_INDEX, IPV6_GID_INDEX = 1, 2
+# What a UD receive begins with: the sender's IPv6 header, or 20 bytes and its IPv4 header.
 GRH_BYTES = 40
 
 
@@ -35,7 +35,7 @@ class UdDevice:
             else self._context.name,
             "active_mtu": 128 << port.active_mtu,
             "state": port.state,
-            "gid": str(self._context.query_gid(PORT, IPV4_GID_INDEX)),
+            "gids": [str(self._context.query_gid(PORT, index)) for index in (IPV4_GID_INDEX, IPV6_GID_INDEX)],
         }
 
     def open_qp(self, qkey: int, depth: int, size: int) -> "UdQueuePair":
@@ -78,9 +78,10 @@ class UdQueuePair:
                 break
         return completed
 
-    def send(self, ipv4: str, remote_qpn: int, qkey: int, data: bytes) -> str:
+    def send(self, address: str, remote_qpn: int, qkey: int, data: bytes) -> str:
         """Send one datagram and wait until the device has taken it."""
-        route = GlobalRoute(dgid=GID(_mapped(ipv4)), sgid_index=IPV4_GID_INDEX)
+        index = IPV6_GID_INDEX if ":" in address else IPV4_GID_INDEX
+        route = GlobalRoute(dgid=GID(_gid_of(address)), sgid_index=index)
         handle = AH(self._domain, attr=AHAttr(gr=route, is_global=1, port_num=PORT))
         self._outgoing.write(data, len(data))
         piece = SGE(self._outgoing.buf, len(data), self._outgoing.lkey)
@@ -117,10 +118,9 @@ class UdQueuePair:
         }
 
 
-def _mapped(ipv4: str) -> str:
-    """The GID of an IPv4 address as pyverbs reads it: eight groups, all written out."""
-    high, low = ipaddress.IPv4Address(ipv4).packed[:2].hex(), ipaddress.IPv4Address(ipv4).packed[2:].hex()
-    return f"0000:0000:0000:0000:0000:ffff:{high}:{low}"
+def _gid_of(address: str) -> str:
+    """The GID of an address as pyverbs reads it: eight groups, all written out."""
+    return ipaddress.IPv6Address(address if ":" in address else f"::ffff:{address}").exploded
 
 
 def status_name(status: int) -> str:

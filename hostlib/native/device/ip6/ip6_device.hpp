@@ -14,6 +14,7 @@
 
 #include "../device.hpp"
 #include "../file_descriptor.hpp"
+#include "inlet.hpp"
 #include "names.hpp"
 #include "sockets.hpp"
 
@@ -36,23 +37,13 @@ class Ip6Device final : public Device {
     DeviceCounters counters() const override;
 
   private:
-    // Where packets come from, and which port they were for where the socket does not deliver it (0: it
-    // does).
-    struct Inlet {
-        FileDescriptor fd;
-        std::uint16_t port = 0;
-        ReceiveBatch batch;
-        std::uint64_t foreign_drops = 0;  // while a raw socket still took every packet of the machine
-    };
-
-    const FileDescriptor& tx() const { return form_ == Form::raw ? raw_sender_ : inlets_.front().fd; }
+    const FileDescriptor& tx() const { return form_ == Form::raw ? raw_sender_ : inlets_.front().fd(); }
     std::size_t receive_from(Inlet& inlet);
     bool is_whole(std::span<const std::byte> packet, const in6_addr& source) const;
 
     Form form_;
     in6_addr address_;
     Names names_;
-    Name own_ = kNobody;
     FileDescriptor raw_sender_;
     std::vector<Inlet> inlets_;  // in form udp the first one sends, too
     SendBatch send_batch_;

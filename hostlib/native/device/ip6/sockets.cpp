@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 
-#include "../packet_filter.hpp"
 #include "csaud_host/wire/wire.hpp"
 #include "icrc.hpp"
 
@@ -37,10 +36,10 @@ bool forget_reports(const FileDescriptor& fd) {
 
 }  // namespace
 
-FileDescriptor open_raw_receiver(const Config& config) {
+FileDescriptor open_raw_receiver(const Config& config, Ports ports) {
     FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_UDP, "open a raw socket", AF_INET6);
     // Until now it took every UDP packet of the machine; from here on the queue holds nothing but ours.
-    attach_qpn_filter(fd, config.qpn, Ports::both, Begin::udp);
+    attach_qpn_filter(fd, config.qpn, ports, Begin::udp);
     discard_queued(fd);
     prepare_receiving(fd, config);
     bind_to(fd, config.address, 0);

@@ -11,7 +11,7 @@
 
 #include "../device.hpp"
 #include "../file_descriptor.hpp"
-#include "../receive_batch.hpp"
+#include "../packet_filter.hpp"
 #include "../send_batch.hpp"
 #include "../sockets.hpp"
 #include "names.hpp"
@@ -26,10 +26,10 @@ struct Config {
     int receive_buffer = 32 << 20;          // bytes, asked of the kernel
 };
 
-// Raw sockets for UDP packets from their UDP header on: one takes those for queue pair `qpn` alone, the other
-// one sends, and takes none. Who sends is told (IPV6_RECVERR) of every ICMPv6 error about a UDP packet from
-// this address, whosever it was; were it the same socket, receiving would fail by that.
-FileDescriptor open_raw_receiver(const Config& config);
+// Raw sockets for UDP packets from their UDP header on: one takes those for queue pair `qpn` and these ports
+// alone, the other one sends, and takes none. Who sends is told (IPV6_RECVERR) of every ICMPv6 error about a
+// UDP packet from this address, whosever it was; were it the same socket, receiving would fail by that.
+FileDescriptor open_raw_receiver(const Config& config, Ports ports);
 FileDescriptor open_raw_sender(const Config& config);
 
 // A UDP socket at a port of RoCE.
@@ -59,7 +59,5 @@ class SendBatch {
     std::vector<ControlRoom> control_;
     std::vector<mmsghdr> messages_;
 };
-
-using ReceiveBatch = BasicReceiveBatch<sockaddr_in6>;
 
 }  // namespace csaud::device::ip6

@@ -10,28 +10,19 @@
 #include <vector>
 
 #include "device.hpp"
-#include "file_descriptor.hpp"
-#include "receive_batch.hpp"
 
 namespace csaud::device::verbs {
 
+inline constexpr int kLossBuffer = 1 << 20;  // bytes that wait to be received: cut packets are short
+
 class LossPort {
   public:
-    // Of the queue pair `qpn`. Does without, where another process of this machine has the port and this one
-    // no privileges: its losses are then found by the other detectors.
-    LossPort(std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes, std::size_t batch);
+    virtual ~LossPort() = default;
 
-    bool open() const { return static_cast<bool>(fd_); }
     // Appends what has come; returns how many. They live until the next call.
-    std::size_t take(std::vector<Packet>& packets);
-    int descriptor() const { return fd_.get(); }
-    std::uint64_t drops() const;
-
-  private:
-    std::uint32_t ipv4_;
-    FileDescriptor fd_;    // raw, where there is a sink
-    FileDescriptor sink_;  // keeps the port reachable
-    ReceiveBatch batch_;
+    virtual std::size_t take(std::vector<Packet>& packets) = 0;
+    virtual int descriptor() const = 0;
+    virtual std::uint64_t drops() const = 0;
 };
 
 }  // namespace csaud::device::verbs

@@ -1,29 +1,27 @@
 #include "receive_queue.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "cache_line.hpp"
 #include "csaud_host/base/byte_order.hpp"
 #include "csaud_host/wire/wire.hpp"
 #include "ip_headers.hpp"
-#include "sockets.hpp"
 
 namespace csaud::device::verbs {
 namespace {
 
-constexpr std::size_t kGrhBytes = 40;
-constexpr std::size_t kIpv4InGrh = 20;
 constexpr std::size_t kFront = wire::kCsaOffset - kGrhBytes;
 constexpr std::size_t kTail = 3 + wire::kIcrcBytes;  // pad and iCRC, which the device has taken off
 constexpr std::size_t kPostedAtOnce = 256;
-constexpr unsigned kNoOptions = 0x45;  // IPv4, 20 bytes
 
 }  // namespace
 
-ReceiveQueue::ReceiveQueue(QueuePair& pair, std::uint32_t ipv4, std::size_t packet_bytes, std::size_t batch)
+ReceiveQueue::ReceiveQueue(QueuePair& pair, const AddressFamily& family, std::size_t packet_bytes,
+                           std::size_t batch)
     : pair_(pair),
-      ipv4_(ipv4),
+      family_(family),
       packet_bytes_(packet_bytes),
       stride_(in_cache_lines(kFront + kGrhBytes + packet_bytes + kTail)),
       slab_(*pair.domain(), pair.receives() * stride_, true),
@@ -65,20 +63,15 @@ std::size_t ReceiveQueue::take(std::vector<Packet>& packets) {
 // core sees the packet as from any device.
 Packet ReceiveQueue::restore(const ibv_wc& completion) const {
     std::byte* packet = slot(completion.wr_id);
-    const std::byte* header = packet + kFront + kIpv4InGrh;
     const std::size_t received = completion.byte_len;
-    if (received < kGrhBytes || get8(header) != kNoOptions) return {packet, 0};
+    if (received < kGrhBytes) return {packet, 0};
+    // Read before it is written over.
+    std::optional<IpHeaders> headers = family_.headers_in(packet + kFront);
+    if (!headers) return {packet, 0};
     const std::size_t body = received - kGrhBytes;
     const std::size_t pad = (0 - body) & 3;
-    // Read before it is written over.
-    const IpHeaders headers{.length = wire::kCsaOffset + body + pad + wire::kIcrcBytes,
-                            .source = get32(header + 12),
-                            .destination = ipv4_,
-                            .source_port = kRocePort,
-                            .destination_port = kRocePort,
-                            .tos = get8(header + 1),
-                            .ttl = get8(header + 8)};
-    write_ip_headers(packet, headers);
+    headers->length = wire::kCsaOffset + body + pad + wire::kIcrcBytes;
+    write_ip_headers(packet, *headers);
     std::byte* bth = packet + wire::kIpv4Bytes + wire::kUdpBytes;
     put8(bth, wire::kOpcodeUdSendOnly);
     put8(bth + 1, static_cast<unsigned>(pad << 4));
@@ -89,7 +82,7 @@ Packet ReceiveQueue::restore(const ibv_wc& completion) const {
     std::byte* deth = bth + wire::kBthBytes;
     put32(deth, qkey_);
     put32(deth + 4, completion.src_qp);
-    return {packet, headers.length};
+    return {packet, headers->length};
 }
 
 void ReceiveQueue::drain() {

@@ -1,7 +1,7 @@
 // The receive queue: buffers that the device fills, and what it leaves out put back in front of the packet.
 //
-// A receive of a UD queue pair is 40 bytes of GRH, whose last 20 hold the IPv4 header, and then what follows
-// DETH. The core takes packets from the IPv4 header on. A slot therefore begins 8 bytes before the GRH: the
+// A receive of a UD queue pair is 40 bytes of GRH, which hold the IP header, and then what follows DETH. The
+// core takes packets from the IPv4 header on. A slot therefore begins 8 bytes before the GRH: the
 // 48 bytes that IPv4, UDP, BTH and DETH need lie just before the CSA header, and no payload moves.
 #pragma once
 
@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "address_family.hpp"
 #include "device.hpp"
 #include "memory_regions.hpp"
 #include "queue_pair.hpp"
@@ -18,7 +19,7 @@ namespace csaud::device::verbs {
 class ReceiveQueue {
   public:
     // Buffers for packets of `packet_bytes` from the CSA header on; at most `batch` are taken at a time.
-    ReceiveQueue(QueuePair& pair, std::uint32_t ipv4, std::size_t packet_bytes, std::size_t batch);
+    ReceiveQueue(QueuePair& pair, const AddressFamily& family, std::size_t packet_bytes, std::size_t batch);
 
     // Posts all buffers; for a queue pair that has just been initialised, for the first time or again.
     void start(std::uint32_t qkey);
@@ -41,7 +42,7 @@ class ReceiveQueue {
     Packet restore(const ibv_wc& completion) const;
 
     QueuePair& pair_;
-    std::uint32_t ipv4_;
+    const AddressFamily& family_;
     std::uint32_t qkey_ = 0;
     std::size_t packet_bytes_;
     std::size_t stride_;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kCopied = 256;
 
 Destination destination_of(const TxPacket& packet) {
-    return {.ipv4 = packet.dst_ipv4,
+    return {.address = packet.dst_ipv4,
             .path = packet.path_id,
             .tos = std::to_integer<std::uint8_t>(packet.head[1]),
             .ttl = std::to_integer<std::uint8_t>(packet.head[8])};

@@ -28,13 +28,14 @@ QueuePairConfig queues(const VerbsConfig& config) {
 
 VerbsDevice::VerbsDevice(const VerbsConfig& config)
     : config_(config),
+      family_(address_family(config.gid)),
       pair_(queues(config)),
       events_(*pair_.domain()),
       memory_(pair_.domain()),
-      handles_(pair_.domain(), config.port, config.gid_index, pair_.address_handles()),
-      receives_(pair_, config.ipv4, config.path_mtu, config.batch),
+      handles_(pair_.domain(), *family_, config.port, config.gid_index, pair_.address_handles()),
+      receives_(pair_, *family_, config.path_mtu, config.batch),
       sends_(pair_, memory_, handles_, config.path_mtu, config.batch),
-      loss_port_(config.ipv4, pair_.number(), config.path_mtu + wire::kCsaOffset, config.batch),
+      loss_port_(family_->open_loss_port(pair_.number(), config.path_mtu + wire::kCsaOffset, config.batch)),
       drops_file_("/sys/class/infiniband/" + config.device + "/ports/" + std::to_string(config.port) +
                   "/hw_counters/out_of_buffer") {
     packets_.reserve(2 * config.batch);
@@ -93,7 +94,7 @@ Received VerbsDevice::receive() {
         if (failed()) return {packets_, true};
     }
     receives_.repost();
-    const std::size_t cut = loss_port_.take(packets_);
+    const std::size_t cut = loss_port_ ? loss_port_->take(packets_) : 0;
     sends_.reclaim();
     const std::size_t count = receives_.take(packets_);
     if (pair_.receive_completions().event_due() || pair_.send_completions().event_due())
@@ -110,11 +111,12 @@ void VerbsDevice::watch(std::vector<pollfd>& list, bool) const {
     // Room to send comes with a completion, too.
     list.push_back({pair_.event_descriptor(), POLLIN, 0});
     list.push_back({events_.descriptor(), POLLIN, 0});
-    if (loss_port_.open()) list.push_back({loss_port_.descriptor(), POLLIN, 0});
+    if (loss_port_) list.push_back({loss_port_->descriptor(), POLLIN, 0});
 }
 
 DeviceCounters VerbsDevice::counters() const {
-    return {.rx_queue_drops = loss_port_.drops() + drops() - drops_before_,
+    const std::uint64_t cut_drops = loss_port_ ? loss_port_->drops() : 0;
+    return {.rx_queue_drops = cut_drops + drops() - drops_before_,
             .tx_errors = sends_.errors(),
             .tx_blocked = sends_.blocked(),
             .tx_copied = sends_.copied(),
@@ -122,8 +124,8 @@ DeviceCounters VerbsDevice::counters() const {
             .device_restarts = restarts_};
 }
 
-void VerbsDevice::prepare(std::uint32_t ipv4) {
-    handles_.get({.ipv4 = ipv4});
+void VerbsDevice::prepare(std::uint32_t address) {
+    handles_.get({.address = address});
 }
 
 std::shared_ptr<const void> VerbsDevice::pin(std::span<const std::byte> memory) {
