@@ -21,7 +21,7 @@ class GuestFabric:
     """Two leaves, four spines. `taps` names the interface at which each host's guest is plugged in."""
 
     def __init__(self, namespace: NetworkNamespace, taps: Mapping[str, str], intent: Intent) -> None:
-        inventory = leaf_spine(LEAVES, SPINES)
+        inventory = leaf_spine(LEAVES, SPINES).with_ipv6()
         self.fabric = Fabric(seed=1)
         for name, switch in inventory.switches.items():
             self.fabric.add_switch(name, switch.device_id)

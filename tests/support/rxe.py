@@ -28,6 +28,7 @@ GUEST = Station("eth0", "02:00:0a:00:01:02", "10.0.1.2", "fd00:a00:1::2")
 PREFIX = 24
 MTU = 4200  # of the link; gives the device a path MTU of 4096
 GRH_BYTES = 40
+ETH_P_ALL = 3  # linux/if_ether.h
 
 # Programs on this machine that the guest's preparation, or the guest itself through its shared root, calls.
 PROGRAMS = (QEMU, "apt-get", "apt-cache", "dpkg-deb", "tar", "ip", "rdma", "/usr/bin/python3.11")
@@ -109,6 +110,13 @@ class RxeGuest:
         """The device's hardware counters."""
         counters: dict[str, int] = self.guest.call("counters")
         return counters
+
+    def frames_socket(self) -> socket.socket:
+        """A socket for whole Ethernet frames on this machine's end of the wire."""
+        with self.network.entered():
+            wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        wire.bind((self.network.host.interface, ETH_P_ALL))
+        return wire
 
     def raw_socket(self, protocol: int) -> socket.socket:
         """A raw IPv4 socket on this machine's end of the wire."""

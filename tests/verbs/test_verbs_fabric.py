@@ -52,6 +52,7 @@ def guests(rxe_guest: rxe.RxeGuest, tmp_path_factory: pytest.TempPathFactory) ->
         port.close()
 
 
+@pytest.mark.parametrize("family", ["ipv4", "ipv6"])
 @pytest.mark.parametrize(
     ("signal", "icrc", "each"),
     [
@@ -69,6 +70,7 @@ def test_all_reduce_across_the_fabric(
     signal: str,
     icrc: bool,
     each: int,
+    family: str,
 ) -> None:
     """Cut packets of the second form complete on the queue pair; the first form comes to a socket, also where
     `each` guest has several ranks at its one address."""
@@ -79,9 +81,10 @@ def test_all_reduce_across_the_fabric(
         ),
     )
     taps = {"h2": rxe.HOST.interface, "h3": TAP}
-    ranks = each * [Rank(guests[0], rxe.GUEST.ipv4, VERBS), Rank(guests[1], SECOND.ipv4, VERBS)]
+    master, other = rxe.GUEST.address(family), SECOND.address(family)
+    ranks = each * [Rank(guests[0], master, VERBS), Rank(guests[1], other, VERBS)]
     with guest_fabric.running(rxe_guest.network.namespace, taps, intent) as fabric:
-        results = run_job(ranks, rxe.GUEST.ipv4, "all_reduce", {"seed": SEED, "lengths": [LENGTH]})
+        results = run_job(ranks, master, "all_reduce", {"seed": SEED, "lengths": [LENGTH]})
         cut = fabric.count(f"CsaudIngress.loss_signal.{'bounced' if signal == 'bounce' else 'trimmed'}", DATA)
         by_uplink = [
             fabric.at_ports("l1", "CsaudEgress.telemetry.egress_kind", DATA, range(port, port + 1))

@@ -27,6 +27,13 @@ def reformed(ranks: list[Rank], master: str, doomed: list[int], stale: int = 0) 
     return results
 
 
+def test_addresses_have_other_names_after_a_death(guest: InGuest, host: OnHost) -> None:
+    """Over IPv6 the first rank at an address names it: here those of the two machines are exchanged."""
+    soft = Rank(host, HOST.ipv6, {**PATIENT, "mode": "raw"})
+    verbs = Rank(guest, GUEST.ipv6, VERBS)
+    reformed([soft, verbs, soft, verbs], HOST.ipv6, [0])
+
+
 def test_two_of_five_queue_pairs_die_at_once(guest: InGuest) -> None:
     reformed([Rank(guest, GUEST.ipv4, VERBS) for _ in range(5)], GUEST.ipv4, [0, 3])
 
