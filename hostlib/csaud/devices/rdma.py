@@ -30,7 +30,8 @@ class Gid:
     @property
     def usable(self) -> bool:
         """Whether our packets, RoCEv2 from an IPv4 or a routed IPv6 address, can come from it."""
-        return self.kind == _ROCE_V2 and not self.address.startswith("fe80:")
+        link_local = is_ipv6(self.address) and ipaddress.IPv6Address(self.address).is_link_local
+        return self.kind == _ROCE_V2 and not link_local
 
     @property
     def packed(self) -> bytes:

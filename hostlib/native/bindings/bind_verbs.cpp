@@ -67,9 +67,7 @@ void bind_verbs(nb::module_& m) {
         },
         "RDMA devices that libibverbs knows; RuntimeError where it is missing.");
     nb::class_<verbs::VerbsDevice, device::Device>(
-        m, "VerbsDevice",
-        "A UD queue pair on an RDMA device; the family of its GID is "
-        "that of its packets.")
+        m, "VerbsDevice", "A UD queue pair on an RDMA device; the family of its GID is that of its packets.")
         .def(
             "__init__",
             [](verbs::VerbsDevice* self, const std::string& device, std::uint8_t port, std::uint8_t gid_index,
