@@ -58,7 +58,6 @@ class EndpointConfig:
     detect_probe: bool
     interval_reorder: bool
     interval_hurry: bool
-    interval_barrier: bool
     fixed_interval: int
     repair_order: bool
     parity: bool

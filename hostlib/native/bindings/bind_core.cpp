@@ -286,9 +286,6 @@ void bind_core(nb::module_& m) {
         .def_prop_rw(
             "interval_hurry", [](const C& c) { return c.interval_terms.hurry; },
             [](C& c, bool v) { c.interval_terms.hurry = v; })
-        .def_prop_rw(
-            "interval_barrier", [](const C& c) { return c.interval_terms.barrier; },
-            [](C& c, bool v) { c.interval_terms.barrier = v; })
         .def_rw("fixed_interval", &C::fixed_interval)
         .def_rw("repair_order", &C::repair_order)
         .def_rw("parity", &C::parity)

@@ -24,7 +24,6 @@ struct DetectorSwitches {
 struct IntervalSwitches {
     bool reorder = true;  // the measured reordering takes the quarter round trip's place
     bool hurry = true;    // half the margin where something was lost of late
-    bool barrier = true;  // in a hurry, shorter when most of a rank's step has arrived
 };
 
 // Widths of running numbers. The wire has room for the defaults; tests narrow them to force every

@@ -77,8 +77,7 @@ Nanos IntervalDetector::lateness(Nanos now, std::size_t idx) const noexcept {
 
 Nanos IntervalDetector::tail_wait(Nanos interval, const IntervalTerms& t) const noexcept {
     if (t.fixed != 0) return interval;
-    const double gaps = static_cast<double>(3 * mean_gap()) * (1.0 - 0.75 * t.barrier);
-    return std::max(interval + static_cast<Nanos>(gaps), t.tail);
+    return std::max(interval + (t.hurry ? 1 : 3) * mean_gap(), t.tail);
 }
 
 Nanos IntervalDetector::idle_due(Nanos interval, const IntervalTerms& t) const noexcept {

@@ -3,7 +3,7 @@
 //   T_det  = clamp(delta + 2 sigma, T_min, max(T_min, T_max))   in a hurry
 //   T_det  = clamp(delta + 4 sigma, T_min, max(T_min, T_max))   while nothing is lost
 //   T_min  = half a round trip in a hurry, else a whole one or Q; at least a tick and two packets
-//   T_tail = max(T_det + 3 g (1 - 0.75 kappa), Q), where Q is what DATA hardly exceeds in queues
+//   T_tail = max(T_det + g, Q) in a hurry, else with 3 g; Q is what DATA hardly exceeds in queues
 //
 // A report is due when a hole is older than T_det (a packet sent after it arrived that long ago), when the
 // message has been idle for T_tail, or when nothing at all came for the time that a first packet needs.
@@ -28,7 +28,6 @@ struct IntervalTerms {
     Nanos rtt_patience = 0;  // what a round trip hardly exceeds
     Nanos delta = 0;
     Nanos sigma = 0;
-    double barrier = 0;           // kappa
     bool hurry = false;           // something was lost of late
     Nanos tick = 0;               // what timers and time stamps resolve
     Nanos packet_time = 0;        // of a full packet on the link

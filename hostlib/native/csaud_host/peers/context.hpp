@@ -14,6 +14,7 @@
 #include "csaud_host/contract/config.hpp"
 #include "csaud_host/contract/stats.hpp"
 #include "csaud_host/flow/control_queue.hpp"
+#include "csaud_host/loss/loss_memory.hpp"
 #include "csaud_host/peers/peer.hpp"
 #include "csaud_host/wire/wire.hpp"
 
@@ -52,6 +53,7 @@ struct Context {
     RttEstimator round_trips;    // to all peers taken together
     SilentLoss silent;           // of what goes to all peers
     QueueingEstimator queueing;  // of what comes from all peers
+    LossMemory loss_memory;      // the same
     std::map<std::uint16_t, std::string> notes_to, notes_from;  // the latest of each rank
     std::string abort_note;                                     // why the job was ended, for people
 

@@ -13,7 +13,7 @@ namespace csaud {
 
 class IntervalReports {
   public:
-    IntervalReports(Context& c, Receives& r) : ctx_(c), receives_(r) {}
+    explicit IntervalReports(Context& c) : ctx_(c) {}
 
     // How long a receive posted now may wait for its first packet before its sender is asked.
     Nanos first_wait(const Peer&, const Hints&, Nanos now) const noexcept;
@@ -27,7 +27,7 @@ class IntervalReports {
                      Nanos now);
 
   private:
-    IntervalTerms terms(const Receive&, const Peer&) const noexcept;
+    IntervalTerms terms(const Peer&) const noexcept;
     // What DATA of the peer hardly exceeds in queues, which it shares with that of other peers.
     Nanos queueing(const Peer&) const noexcept;
     // What left the peer by then, by its clock, should be here; 0: its clock is unknown.
@@ -35,7 +35,6 @@ class IntervalReports {
     void ask(const Receive&, const Peer&, const IntervalDetector::Report&, Nanos now);
 
     Context& ctx_;
-    Receives& receives_;
 };
 
 }  // namespace csaud

@@ -82,7 +82,6 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     peer.arrivals.arrived(1);
     allowance_.share(m, peer);
     if (m.posted) {
-        receives_.steps().arrived(m.step, 1);
         allowance_.consumed(peer, 1);
         parity_.arrived(m, peer, h.pkt_idx);
         if (m.parity != kNone && !m.reassembly.complete()) repair(m, peer);
@@ -131,8 +130,7 @@ void Receiver::repair(Receive& m, Peer& peer) {
     peer.first_lost = static_cast<std::uint16_t>(peer.first_lost + packets);
     peer.arrivals.arrived(static_cast<std::int32_t>(packets));
     allowance_.consumed(peer, packets);
-    receives_.steps().arrived(m.step, packets);
-    receives_.steps().repaired();
+    ctx_.loss_memory.repaired();
 }
 
 void Receiver::disbelieve(std::uint32_t index, bool same_total, Nanos now) {
@@ -169,14 +167,13 @@ bool Receiver::place(const wire::Decoded& d, std::uint32_t i, Receive& m, Peer& 
 
 void Receiver::judge_order(const wire::CsaHeader& h, const Receive& m, Peer& peer, Nanos now) {
     peer.reorder.arrived(now, peer.rtt.base());
-    if (h.attempt != 0) return receives_.steps().repaired();
+    if (h.attempt != 0) return ctx_.loss_memory.repaired();
     if (h.pkt_idx + 1U >= m.reassembly.high()) return;
     const Nanos behind = m.detector.lateness(now, h.pkt_idx);
     if (behind < 0) return;
     ++ctx_.stats.rx_reordered;
     const bool common = peer.reorder.filled(behind, h.path_id, ctx_.config.paths);
-    if (!common && behind > std::max(peer.rtt.base(), ctx_.queueing.allowance()))
-        receives_.steps().repaired();
+    if (!common && behind > std::max(peer.rtt.base(), ctx_.queueing.allowance())) ctx_.loss_memory.repaired();
 }
 
 void Receiver::duplicate(const wire::CsaHeader& h, Peer& peer, bool finished) {

@@ -26,7 +26,7 @@ class Receiver {
           liveness_(l),
           receives_(c, l),
           allowance_(c),
-          intervals_(c, receives_),
+          intervals_(c),
           losses_(c, receives_),
           parity_(c) {}
 

@@ -46,7 +46,6 @@ void Receives::post(Receive& m, Peer& peer, std::span<std::byte> buffer, const H
     m.deadline = hints.deadline;
     m.buffer = buffer;
     ++posted_;
-    m.step = steps_.posted(m.name, static_cast<std::uint32_t>(m.cut(ctx_.payload_bytes).packets()));
     liveness_.wait(peer, now);
 }
 
@@ -75,7 +74,7 @@ void Receives::end(const Receive& m, Status status, std::uint16_t rank, Nanos no
 
 void Receives::complete(const Receive& m) {
     ++ctx_.stats.messages_received;
-    steps_.completed(static_cast<std::uint32_t>(m.reassembly.total()));
+    ctx_.loss_memory.completed(static_cast<std::uint32_t>(m.reassembly.total()));
     finished_.add(m.name);
 }
 
@@ -87,7 +86,6 @@ void Receives::close(std::uint32_t i, Peer& peer) {
     m.detector.close(arrivals_);
     if (m.begun && --peer.incoming == 0) --ctx_.senders;
     if (m.posted) {
-        steps_.closed(m.step, m.name);
         liveness_.release(peer);
         --posted_;
         if (--peer.awaited == 0) --ctx_.awaited;
@@ -122,7 +120,6 @@ std::uint32_t Receives::take_early(Receive& m, Peer& peer) {
         --peer.early;
         ++taken;
     }
-    if (taken != 0) steps_.arrived(m.step, taken);
     return taken;
 }
 

@@ -14,7 +14,6 @@
 #include "csaud_host/messages/early_pool.hpp"
 #include "csaud_host/messages/finished.hpp"
 #include "csaud_host/messages/reassembly.hpp"
-#include "csaud_host/messages/step_progress.hpp"
 #include "csaud_host/peers/context.hpp"
 #include "csaud_host/peers/liveness.hpp"
 
@@ -30,7 +29,6 @@ struct Receive {
     Nanos started = 0;  // posted, until its first packet arrived
     Nanos deadline = kNever;
     std::uint32_t early = kNone;     // packets in the early pool
-    std::uint32_t step = kNone;      // of the collective, once it is posted
     std::uint32_t parity = kNone;    // sums of its packets with rows of parity
     std::uint16_t held_notices = 0;  // of it, in the pacer
     std::uint16_t fan_in = 0;        // as the schedule knows it
@@ -41,7 +39,7 @@ struct Receive {
 
     Cut cut(std::size_t payload_bytes) const noexcept { return {payload_bytes, buffer.size()}; }
 };
-static_assert(sizeof(Receive) <= 232, "the memory of an active receive");
+static_assert(sizeof(Receive) <= 224, "the memory of an active receive");
 
 class Receives {
   public:
@@ -85,8 +83,6 @@ class Receives {
         m.detector.parity_arrived(ctx_.ts_serial, arrivals_, now, m.reassembly, tx_ts);
     }
 
-    StepProgress& steps() noexcept { return steps_; }
-    const StepProgress& steps() const noexcept { return steps_; }
     std::size_t posted() const noexcept { return posted_; }
 
     template <class F>
@@ -114,7 +110,6 @@ class Receives {
     ArrivalStore arrivals_;
     FinishedMessages finished_;
     EarlyPool early_;
-    StepProgress steps_;
     std::size_t posted_ = 0;
 };
 
