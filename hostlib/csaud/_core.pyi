@@ -59,7 +59,6 @@ class EndpointConfig:
     interval_reorder: bool
     interval_hurry: bool
     fixed_interval: int
-    repair_order: bool
     parity: bool
     parity_rows: int
     rtt_initial: int
@@ -82,10 +81,8 @@ class Hints:
         self,
         cls: int = 4,
         barrier: bool = False,
-        chain: int = 0,
         expected_start: int = 0,
         jitter: int = 0,
-        due: int = ...,
         fan_in: int = 0,
     ) -> None: ...
     @property
@@ -95,13 +92,9 @@ class Hints:
     @property
     def barrier(self) -> bool: ...
     @property
-    def chain(self) -> int: ...
-    @property
     def expected_start(self) -> int: ...
     @property
     def jitter(self) -> int: ...
-    @property
-    def due(self) -> int: ...
 
 class Status(enum.Enum):
     """What became of a send or receive."""
@@ -170,13 +163,11 @@ class Expected:
     """When a message is expected, ns: start of its first packet (0: not known), deviation of that, and when
     it should be complete (None: not known)."""
 
-    def __init__(self, start: int = 0, jitter: int = 0, due: int | None = None) -> None: ...
+    def __init__(self, start: int = 0, jitter: int = 0) -> None: ...
     @property
     def start(self) -> int: ...
     @property
     def jitter(self) -> int: ...
-    @property
-    def due(self) -> int | None: ...
 
 class StepTimes:
     """When the steps of one schedule end, after its begin: mean and deviation over its runs. Not to be

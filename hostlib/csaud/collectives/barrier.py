@@ -20,9 +20,8 @@ def barrier(rank: int, size: int, count: int = 0, longest: int = 1) -> Schedule:
     rounds = (size - 1).bit_length()
     heard: tuple[int, ...] = ()
     for step in range(rounds):
-        chain = rounds - 1 - step
         distance = 1 << step
-        operations.append(Send((rank + distance) % size, step, 0, _NOTHING, heard, chain))
-        operations.append(Recv((rank - distance) % size, step, 0, _NOTHING, chain))
+        operations.append(Send((rank + distance) % size, step, 0, _NOTHING, heard))
+        operations.append(Recv((rank - distance) % size, step, 0, _NOTHING))
         heard = (*heard, len(operations) - 1)
     return Schedule(tuple(operations), scratch=0, steps=rounds, barrier=True)

@@ -57,15 +57,14 @@ class _Builder:
         ours_first: bool = True,
     ) -> None:
         """One step with one peer; `received` is added to what is there, or takes its place."""
-        chain = self.steps - 1 - self._step
         for index, region in enumerate(messages(sent, self._longest) if sent else ()):
-            self.operations.append(Send(peer, self._step, index, region, self._done, chain, fan_in=1))
+            self.operations.append(Send(peer, self._step, index, region, self._done, fan_in=1))
         finished = []
         for index, local in enumerate(messages(received, self._longest) if received else ()):
             arrived = local
             if reduce:
                 arrived = self._room(local.count)
-            self.operations.append(Recv(peer, self._step, index, arrived, chain))
+            self.operations.append(Recv(peer, self._step, index, arrived))
             if reduce:
                 first, second = (local, arrived) if ours_first else (arrived, local)
                 after = (*self._done, len(self.operations) - 1)
@@ -83,12 +82,12 @@ class _Builder:
         distance = power // 2
         reads_data: tuple[int, ...] = ()
         while distance:
-            peer, chain = _rank_of(place ^ distance, extra), self.steps - 1 - self._step
-            self.operations.append(Send(peer, self._step, 0, have, self._done, chain, fan_in=1))
+            peer = _rank_of(place ^ distance, extra)
+            self.operations.append(Send(peer, self._step, 0, have, self._done, fan_in=1))
             if have is data:
                 reads_data = (len(self.operations) - 1,)
             arrived = self._room(data.count)
-            self.operations.append(Recv(peer, self._step, 0, arrived, chain))
+            self.operations.append(Recv(peer, self._step, 0, arrived))
             after = (*self._done, len(self.operations) - 1)
             into = data if distance == 1 else self._room(data.count)
             first, second = (arrived, have) if place & distance else (have, arrived)

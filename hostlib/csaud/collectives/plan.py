@@ -15,15 +15,15 @@ def compiled(schedule: Schedule) -> _core.Plan:
 
 
 def _native(op: Operation) -> tuple[Any, ...]:
-    """Kind, peer, step, chunk, chain, fan_in, regions, after."""
+    """Kind, peer, step, chunk, fan_in, regions, after."""
     match op:
         case Send():
-            return _SEND, op.dst, op.step, op.chunk, op.chain, op.fan_in, [_place(op.region)], op.after
+            return _SEND, op.dst, op.step, op.chunk, op.fan_in, [_place(op.region)], op.after
         case Recv():
-            return _RECEIVE, op.src, op.step, op.chunk, op.chain, op.fan_in, [_place(op.region)], ()
+            return _RECEIVE, op.src, op.step, op.chunk, op.fan_in, [_place(op.region)], ()
         case Reduce():
             regions = [_place(region) for region in (op.into, op.first, op.second)]
-            return _REDUCE, 0, 0, 0, 0, 0, regions, op.after
+            return _REDUCE, 0, 0, 0, 0, regions, op.after
 
 
 def _place(region: Region) -> tuple[int, int, int]:

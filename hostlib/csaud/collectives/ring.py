@@ -61,10 +61,9 @@ class _Ring:
 
     def send(self, chunk: int, to: int, fan_in: int = 1) -> None:
         """Chunk `chunk`, as far as it was summed, goes to rank `to` in this step."""
-        chain = self._steps - 1 - self._step
         for index, region in enumerate(self._has[chunk]):
             after = self._producer[chunk][index]
-            self.operations.append(Send(to, self._step, index, region, after, chain, fan_in))
+            self.operations.append(Send(to, self._step, index, region, after, fan_in))
 
     def turn(self, sent: int, received: int, *, into: Region | None = None) -> None:
         """One step of a reduction: chunk `sent` goes on, chunk `received` comes, and ours is added to it.
@@ -73,11 +72,11 @@ class _Ring:
             into: where the sum goes; None: where our own share is, or, of SOURCE, into scratch.
         """
         self.send(sent, self._right)
-        chain, count = self._steps - 1 - self._step, self._local[received][0].count
+        count = self._local[received][0].count
         for index, local in enumerate(self._local[received]):
             arrived = Region(Buffer.SCRATCH, self.scratch, local.count)
             self.scratch += local.count
-            self.operations.append(Recv(self._left, self._step, index, arrived, chain))
+            self.operations.append(Recv(self._left, self._step, index, arrived))
             if into is not None:
                 target = Region(into.buffer, into.start + index * count, local.count)
             else:
@@ -90,9 +89,8 @@ class _Ring:
     def pass_on(self, sent: int, received: int) -> None:
         """One step without a reduction: chunk `received` comes into its place."""
         self.send(sent, self._right)
-        chain = self._steps - 1 - self._step
         for index, local in enumerate(self._local[received]):
-            self.operations.append(Recv(self._left, self._step, index, local, chain))
+            self.operations.append(Recv(self._left, self._step, index, local))
             self._producer[received][index] = (len(self.operations) - 1,)
         self._step += 1
 

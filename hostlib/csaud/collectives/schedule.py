@@ -33,8 +33,6 @@ class Send:
     """Send `region` to rank `dst` as message (`step`, `chunk`), once the operations `after` are done.
 
     Attributes:
-        chain: how many later steps of the whole collective wait for this message (protocol: urgency of
-            recovery).
         fan_in: ranks that send to `dst` at full rate meanwhile; 0: not known (protocol: flow control). 1 is
             what a message needs to have parity.
     """
@@ -44,7 +42,6 @@ class Send:
     chunk: int
     region: Region
     after: tuple[int, ...] = ()
-    chain: int = 0
     fan_in: int = 0
 
 
@@ -61,7 +58,6 @@ class Recv:
     step: int
     chunk: int
     region: Region
-    chain: int = 0
     fan_in: int = 0
 
 

@@ -20,13 +20,12 @@ def broadcast(rank: int, size: int, count: int, longest: int, root: int = 0) -> 
     if place:
         source = (place - (1 << (first - 1)) + root) % size
         for index, part in enumerate(parts):
-            operations.append(Recv(source, first - 1, index, part, rounds - first))
+            operations.append(Recv(source, first - 1, index, part))
             have[index] = (len(operations) - 1,)
     for step in range(first, rounds):
         other = place + (1 << step)
         if other >= size:
             break
         for index, part in enumerate(parts):
-            to, chain = (other + root) % size, rounds - 1 - step
-            operations.append(Send(to, step, index, part, have[index], chain, fan_in=1))
+            operations.append(Send((other + root) % size, step, index, part, have[index], fan_in=1))
     return Schedule(tuple(operations), scratch=0, steps=rounds)

@@ -60,17 +60,15 @@ class _Part:
 
     def send(self, to: int) -> None:
         """What was summed so far goes to rank `to`; then this rank is done."""
-        chain = self._steps - 1 - self._step
         for index, (region, after) in enumerate(zip(self._has, self._after, strict=True)):
-            self._operations.append(Send(to, self._step, index, region, after, chain, fan_in=1))
+            self._operations.append(Send(to, self._step, index, region, after, fan_in=1))
 
     def receive(self, of: int, *, ours_first: bool, last: bool) -> None:
         """What rank `of` has summed comes and is added; at the root, and `last`, into DATA."""
-        chain = self._steps - 1 - self._step
         for index, have in enumerate(self._has):
             arrived = Region(Buffer.SCRATCH, self._scratch, have.count)
             self._scratch += have.count
-            self._operations.append(Recv(of, self._step, index, arrived, chain))
+            self._operations.append(Recv(of, self._step, index, arrived))
             after = (*self._after[index], len(self._operations) - 1)
             first, second = (have, arrived) if ours_first else (arrived, have)
             into = self._data[index] if last and self._is_root else arrived

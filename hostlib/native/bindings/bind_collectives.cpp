@@ -40,10 +40,10 @@ using collectives::Plan;
 using collectives::Region;
 using collectives::StepTimes;
 
-// As in Python: (kind, peer, step, chunk, chain, fan_in, regions, after).
+// As in Python: (kind, peer, step, chunk, fan_in, regions, after).
 using RegionTuple = std::tuple<int, std::uint64_t, std::uint64_t>;
 using OperationTuple = std::tuple<int, std::uint16_t, std::uint16_t, std::uint16_t, std::uint16_t,
-                                  std::uint16_t, std::vector<RegionTuple>, std::vector<std::uint32_t>>;
+                                  std::vector<RegionTuple>, std::vector<std::uint32_t>>;
 
 constexpr std::array kElements = {
     std::pair{"float16", Element::float16}, std::pair{"bfloat16", Element::bfloat16},
@@ -86,13 +86,12 @@ Region region_of(const RegionTuple& tuple) {
 Plan plan_of(const std::vector<OperationTuple>& tuples, std::uint64_t scratch, std::uint32_t steps) {
     std::vector<Operation> operations;
     operations.reserve(tuples.size());
-    for (const auto& [kind, peer, step, chunk, chain, fan_in, regions, after] : tuples) {
+    for (const auto& [kind, peer, step, chunk, fan_in, regions, after] : tuples) {
         Operation op;
         op.kind = static_cast<collectives::Kind>(kind);
         op.peer = peer;
         op.step = step;
         op.chunk = chunk;
-        op.chain = chain;
         op.fan_in = fan_in;
         op.region = region_of(regions.at(0));
         if (op.kind == collectives::Kind::reduce) {
@@ -129,21 +128,18 @@ void divide(const std::string& element, nb::handle values, double divisor) {
 void bind_times(nb::module_& m) {
     nb::class_<Expected>(
         m, "Expected",
-        "When a message is expected, ns: start of its first packet (0: not known), deviation "
-        "of that, and when it should be complete (None: not known).")
+        "When a message is expected, ns: start of its first packet (0: not known), and deviation of that.")
         .def(
             "__init__",
-            [](Expected* self, Nanos start, Nanos jitter, std::optional<Nanos> due) {
-                new (self) Expected{start, jitter, due};
+            [](Expected* self, Nanos start, Nanos jitter) {
+                new (self) Expected{start, jitter};
             },
-            "start"_a = 0, "jitter"_a = 0, "due"_a = nb::none())
+            "start"_a = 0, "jitter"_a = 0)
         .def_ro("start", &Expected::start)
         .def_ro("jitter", &Expected::jitter)
-        .def_ro("due", &Expected::due)
         .def(nb::self == nb::self)
         .def("__repr__", [](const Expected& e) {
-            return "Expected(start=" + std::to_string(e.start) + ", jitter=" + std::to_string(e.jitter) +
-                   ", due=" + (e.due ? std::to_string(*e.due) : "None") + ")";
+            return "Expected(start=" + std::to_string(e.start) + ", jitter=" + std::to_string(e.jitter) + ")";
         });
     nb::class_<StepTimes>(m, "StepTimes",
                           "When the steps of one schedule end, after its begin: mean and deviation over its "

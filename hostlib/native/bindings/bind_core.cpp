@@ -287,7 +287,6 @@ void bind_core(nb::module_& m) {
             "interval_hurry", [](const C& c) { return c.interval_terms.hurry; },
             [](C& c, bool v) { c.interval_terms.hurry = v; })
         .def_rw("fixed_interval", &C::fixed_interval)
-        .def_rw("repair_order", &C::repair_order)
         .def_rw("parity", &C::parity)
         .def_rw("parity_rows", &C::parity_rows)
         .def_rw("rtt_initial", &C::rtt_initial)
@@ -307,25 +306,20 @@ void bind_core(nb::module_& m) {
                       "What a collective's schedule knows of a message; times as CLOCK_MONOTONIC, ns.")
         .def(
             "__init__",
-            [](Hints* self, std::uint8_t cls, bool barrier, std::uint16_t chain, Nanos expected_start,
-               Nanos jitter, Nanos due, std::uint16_t fan_in) {
+            [](Hints* self, std::uint8_t cls, bool barrier, Nanos expected_start, Nanos jitter,
+               std::uint16_t fan_in) {
                 new (self) Hints{.cls = cls,
                                  .barrier = barrier,
                                  .fan_in = fan_in,
-                                 .chain = chain,
                                  .expected_start = expected_start,
-                                 .jitter = jitter,
-                                 .due = due};
+                                 .jitter = jitter};
             },
-            "cls"_a = 4, "barrier"_a = false, "chain"_a = 0, "expected_start"_a = 0, "jitter"_a = 0,
-            "due"_a = kNever, "fan_in"_a = 0)
+            "cls"_a = 4, "barrier"_a = false, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0)
         .def_ro("fan_in", &Hints::fan_in)
         .def_ro("cls", &Hints::cls)
         .def_ro("barrier", &Hints::barrier)
-        .def_ro("chain", &Hints::chain)
         .def_ro("expected_start", &Hints::expected_start)
-        .def_ro("jitter", &Hints::jitter)
-        .def_ro("due", &Hints::due);
+        .def_ro("jitter", &Hints::jitter);
 
     nb::enum_<Status>(m, "Status", "What became of a send or receive.")
         .value("ok", Status::ok)

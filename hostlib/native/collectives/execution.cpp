@@ -71,13 +71,11 @@ Hints Execution::hints_of(const Operation& op) const {
     Hints hints;
     hints.cls = collective_->cls;
     hints.barrier = collective_->barrier;
-    hints.chain = op.chain;
     hints.fan_in = op.fan_in;
     if (!collective_->times) return hints;
     const Expected expected = collective_->times->expect(began_, op.step);
     hints.expected_start = expected.start;
     hints.jitter = expected.jitter;
-    if (expected.due) hints.due = *expected.due;
     return hints;
 }
 

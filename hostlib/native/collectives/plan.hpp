@@ -25,10 +25,9 @@ enum class Kind : std::uint8_t { send, receive, reduce };
 
 struct Operation {
     Kind kind = Kind::send;
-    std::uint16_t peer = 0;  // rank in the group; of messages, as the next four
+    std::uint16_t peer = 0;  // rank in the group; of messages, as the next three
     std::uint16_t step = 0;
     std::uint16_t chunk = 0;
-    std::uint16_t chain = 0;
     std::uint16_t fan_in = 0;
     Region region;  // what is sent, received into, or reduced into
     Region first;   // operands of a reduction, in their order

@@ -9,7 +9,6 @@ namespace {
 
 constexpr double kMeanGain = 1.0 / 8;  // as for round trips (RFC 6298)
 constexpr double kDeviationGain = 1.0 / 4;
-constexpr double kDeviations = 4;  // what hardly ever is exceeded
 
 Nanos rounded(double value) {
     return static_cast<Nanos>(std::nearbyint(value));
@@ -18,14 +17,9 @@ Nanos rounded(double value) {
 }  // namespace
 
 Expected StepTimes::expect(Nanos began, std::size_t step) const {
-    if (step >= steps_.size()) return {};
-    const auto at = static_cast<double>(began);
-    Expected expected;
-    expected.due = rounded(at + steps_[step].mean + kDeviations * steps_[step].deviation);
-    if (step == 0) return expected;
-    expected.start = std::max<Nanos>(rounded(at + steps_[step - 1].mean), 1);
-    expected.jitter = rounded(steps_[step - 1].deviation);
-    return expected;
+    if (step == 0 || step >= steps_.size()) return {};
+    const Step& before = steps_[step - 1];
+    return {std::max<Nanos>(rounded(static_cast<double>(began) + before.mean), 1), rounded(before.deviation)};
 }
 
 void StepTimes::learn(Nanos began, std::span<const Nanos> ended) {

@@ -1,11 +1,10 @@
 // What earlier runs of a collective took, step by step, and so when each message of the next one is expected.
 //
-// The endpoint needs it for two things: how long to wait for a message's first packet before asking for it,
-// and which of several lost packets to send again first. Being wrong costs a control packet, never a result.
+// The endpoint needs it to know how long to wait for a message's first packet before asking for it. Being
+// wrong costs a control packet, never a result.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,9 +14,8 @@ namespace csaud::collectives {
 
 // When a message is expected, on the endpoint's clock.
 struct Expected {
-    Nanos start = 0;           // of its first packet; 0 where that is not known
-    Nanos jitter = 0;          // deviation of `start`
-    std::optional<Nanos> due;  // when it should be complete
+    Nanos start = 0;   // of its first packet; 0 where that is not known
+    Nanos jitter = 0;  // deviation of `start`
 
     friend bool operator==(const Expected&, const Expected&) = default;
 };

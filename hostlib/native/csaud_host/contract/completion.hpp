@@ -36,11 +36,9 @@ struct Hints {
     std::uint8_t cls = 4;      // criticality class 0 (control, barrier) .. 4 (new data)
     bool barrier = false;      // sets the BARRIER flag
     std::uint16_t fan_in = 0;  // ranks that send to the destination at full rate meanwhile; 0: not known
-    std::uint16_t chain = 0;   // length of the chain of steps that depend on this message
     Nanos expected_start = 0;  // absolute; 0 = not known
     Nanos jitter = 0;          // of the expected start
-    Nanos due = kNever;       // absolute; when it should be complete. Orders what is sent again, ends nothing
-    Nanos deadline = kNever;  // absolute; then the message completes with Status::timeout
+    Nanos deadline = kNever;   // absolute; then the message completes with Status::timeout
 };
 
 }  // namespace csaud

@@ -80,10 +80,9 @@ struct EndpointConfig {
     // Loss detection
     DetectorSwitches detectors;
     IntervalSwitches interval_terms;
-    Nanos fixed_interval = 0;  // in the adaptive interval's place; 0: adaptive
-    bool parity = true;        // what is lost silently is made good by PARITY where that pays
-    unsigned parity_rows = 0;  // of every message, whatever is lost; 0: as many as pay
-    bool repair_order = true;  // what is waited for most is sent again first; false: what was found first
+    Nanos fixed_interval = 0;                // in the adaptive interval's place; 0: adaptive
+    bool parity = true;                      // what is lost silently is made good by PARITY where that pays
+    unsigned parity_rows = 0;                // of every message, whatever is lost; 0: as many as pay
     Nanos rtt_initial = 2 * kMillisecond;    // until the first sample: what a loss is judged by
     Nanos rtt_refresh = 250 * kMillisecond;  // a receiver measures its active peers at least this often
     Nanos timer_tick = 50 * kMicrosecond;    // what the caller's timer resolves; floor of the interval

@@ -48,7 +48,6 @@ struct SendMessage {
     std::uint16_t dst = 0;
     std::uint8_t cls = 4;
     bool barrier = false;
-    std::uint16_t chain = 0;
     std::span<const std::byte> buffer;
     std::uint16_t total = 0;
     std::uint16_t next = 0;  // first packet never sent
@@ -59,7 +58,6 @@ struct SendMessage {
     std::uint32_t behind = kNone;        // the next one of its transfer
     Nanos posted = 0;
     Nanos deadline = kNever;
-    Nanos due = kNever;
     Nanos last_news = 0;            // sent something, or heard of this message
     std::uint16_t refused = 0;      // sent, and not under way any more: the receiver had no room for them
     std::uint8_t probe_rounds = 0;  // unanswered or fruitless probes in a row
@@ -77,6 +75,6 @@ struct SendMessage {
         return buffer.subspan(cut.bytes == 0 ? 0 : idx * full, cut.length_of(idx));
     }
 };
-static_assert(sizeof(SendMessage) <= 184, "the memory of an active send");
+static_assert(sizeof(SendMessage) <= 176, "the memory of an active send");
 
 }  // namespace csaud

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 
-#include "csaud_host/loss/retransmit_queue.hpp"
-
 namespace csaud {
 namespace {
-constexpr std::size_t kMostPassed = 64;  // transfers, so that a post takes no longer the more there are
-constexpr std::uint32_t kLonger = 64;    // packets, where that is less than as much again
-constexpr std::uint8_t kInARow = 2;      // packets of a transfer before one of a shorter one
+constexpr std::uint8_t kUrgentClass = 1;  // and 0
+constexpr std::size_t kMostPassed = 64;   // transfers, so that a post takes no longer the more there are
+constexpr std::uint32_t kLonger = 64;     // packets, where that is less than as much again
+constexpr std::uint8_t kInARow = 2;       // packets of a transfer before one of a shorter one
 
 // Messages of one call have one place; an urgent one has its own.
 bool together(const SendMessage& a, const SendMessage& b) noexcept {

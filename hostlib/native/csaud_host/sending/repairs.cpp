@@ -3,25 +3,18 @@
 #include <algorithm>
 
 namespace csaud {
+namespace {
+// Of a copy that goes again, whose message is not more urgent by itself.
+constexpr std::uint8_t kRepairClass = 3;
+}  // namespace
 
 void Repairs::queue(std::uint32_t i, std::uint16_t idx, Detector found_by, PathFeedback found, Nanos now) {
     const SendMessage& m = sends_[i];
     PacketRecord& r = sends_.record(m, idx);
     if (r.queued) return;
     r.queued = true;
-    Peer& peer = ctx_.peers.get(m.dst);
-    paths_.lost(peer, r.path, found, now);
-    Retransmission again{.message = sends_.handle(i),
-                         .pkt_idx = idx,
-                         .found_by = found_by,
-                         .cls = std::min(m.cls, kRepairClass),
-                         .attempt = r.attempt,
-                         .chain = m.chain,
-                         .holes = static_cast<std::uint16_t>(m.next - m.arrived_count)};
-    if (m.due != kNever) {
-        again.latest = m.due - again.holes * ctx_.packet_time() - peer.rtt.smoothed();
-    }
-    queue_.push(again);
+    paths_.lost(ctx_.peers.get(m.dst), r.path, found, now);
+    queue_.push({.message = sends_.handle(i), .pkt_idx = idx, .found_by = found_by});
 }
 
 void Repairs::reported(std::uint32_t i, std::uint16_t idx, std::uint8_t attempt, Nanos now) {
@@ -94,7 +87,7 @@ bool Repairs::next(Copy& copy, Nanos now) {
         record.attempt = record.attempt == UINT8_MAX ? 1 : static_cast<std::uint8_t>(record.attempt + 1);
         departures_.stamp(*m, peer, record, now);
         ++*counts_[static_cast<std::size_t>(r.found_by)];
-        copy = {m, r.pkt_idx, record, false, r.class_at(now)};
+        copy = {m, r.pkt_idx, record, false, std::min(m->cls, kRepairClass)};
         return true;
     }
     return false;

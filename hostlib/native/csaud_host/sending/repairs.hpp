@@ -1,11 +1,12 @@
-// Copies that were lost, and go again: found from what receivers and switches report, ordered by how much
-// they are waited for.
+// Copies that were lost, and go again in the order in which that was found from what receivers and switches
+// report.
 #pragma once
 
 #include <cstdint>
 
+#include "csaud_host/base/ring_queue.hpp"
 #include "csaud_host/base/time.hpp"
-#include "csaud_host/loss/retransmit_queue.hpp"
+#include "csaud_host/loss/retransmission.hpp"
 #include "csaud_host/peers/context.hpp"
 #include "csaud_host/sending/copy.hpp"
 #include "csaud_host/sending/departures.hpp"
@@ -24,8 +25,7 @@ class Repairs {
           departures_(d),
           probes_(p),
           paths_(w),
-          counts_{&c.stats.rtx_loss, &c.stats.rtx_gap, &c.stats.rtx_interval, &c.stats.rtx_probe},
-          queue_(c.config.repair_order) {}
+          counts_{&c.stats.rtx_loss, &c.stats.rtx_gap, &c.stats.rtx_interval, &c.stats.rtx_probe} {}
 
     // A switch told of a copy.
     void reported(std::uint32_t index, std::uint16_t pkt_idx, std::uint8_t attempt, Nanos now);
@@ -36,8 +36,6 @@ class Repairs {
     unsigned missing(std::uint32_t index, const Peer&, const wire::Decoded&, Nanos late, Nanos now);
 
     bool empty() const noexcept { return queue_.empty(); }
-    // Has the first one no slack left?
-    bool hurry(Nanos now) const noexcept { return queue_.front().class_at(now) <= kLateClass; }
     bool next(Copy&, Nanos now);
     void clear() noexcept { queue_.clear(); }
 
@@ -50,7 +48,7 @@ class Repairs {
     Probes& probes_;
     PathWatch& paths_;
     std::uint64_t* counts_[4];  // by Detector
-    RetransmitQueue queue_;
+    RingQueue<Retransmission> queue_;
 };
 
 }  // namespace csaud

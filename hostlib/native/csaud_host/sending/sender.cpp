@@ -137,13 +137,9 @@ void Sender::on_timer(std::uint32_t i, Nanos now) {
     ctx_.timers.arm_earlier(TimerKind::send, i, m.deadline);
 }
 
-// Retransmissions that still have slack leave every second place to new data.
-bool Sender::repairs_go_first(Nanos now) const noexcept {
-    return !repairs_.empty() && (!repaired_ || repairs_.hurry(now));
-}
-
 bool Sender::next_copy(Copy& copy, Nanos now) {
-    if (repairs_go_first(now) && repairs_.next(copy, now)) return repaired_ = true;
+    // Retransmissions leave every second place to new data.
+    if (!repaired_ && repairs_.next(copy, now)) return repaired_ = true;
     repaired_ = false;
     if (first_.next(copy, now)) return true;
     if (repairs_.next(copy, now)) return repaired_ = true;

@@ -81,7 +81,6 @@ class Sender {
     void finish(std::uint32_t index, Status, std::uint16_t rank, Nanos now);
     // The answer to a STATE of which nothing goes again. kNone: of a message that is not here.
     void answer_interval(std::uint32_t index, const wire::Decoded&);
-    bool repairs_go_first(Nanos now) const noexcept;
 
     Context& ctx_;
     Liveness& liveness_;
