@@ -23,7 +23,7 @@ struct DetectorSwitches {
 // three packets.
 struct IntervalSwitches {
     bool reorder = true;  // the measured reordering takes the quarter round trip's place
-    bool hurry = true;    // half the margin where something was lost of late
+    bool hurry = true;    // half the margin where something was lost silently of late
 };
 
 // Widths of running numbers. The wire has room for the defaults; tests narrow them to force every

@@ -28,7 +28,7 @@ struct IntervalTerms {
     Nanos rtt_patience = 0;  // what a round trip hardly exceeds
     Nanos delta = 0;
     Nanos sigma = 0;
-    bool hurry = false;           // something was lost of late
+    bool hurry = false;           // something was lost silently of late
     Nanos tick = 0;               // what timers and time stamps resolve
     Nanos packet_time = 0;        // of a full packet on the link
     Nanos queue_max = 0;          // Q_max

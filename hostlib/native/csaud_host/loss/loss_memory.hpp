@@ -1,4 +1,4 @@
-// Whether anything was lost of late: if not, nothing is gained by haste.
+// Whether anything was lost of late of which no switch told: if not, nothing is gained by haste.
 #pragma once
 
 #include <algorithm>

@@ -28,7 +28,7 @@ class LossNotices {
   public:
     // True the first time.
     bool add(const CopyName& copy) {
-        if (seen_.find(copy) != nullptr) return false;
+        if (contains(copy)) return false;
         if (order_.size() < kRemembered) {
             order_.push_back(copy);
         } else {
@@ -39,6 +39,8 @@ class LossNotices {
         seen_.put(copy, {});
         return true;
     }
+
+    bool contains(const CopyName& copy) const noexcept { return seen_.find(copy) != nullptr; }
 
     std::size_t bytes() const noexcept { return order_.capacity() * sizeof(CopyName) + seen_.bytes(); }
 

@@ -20,6 +20,8 @@ class LossReports {
 
     // True where this rank had no notice of the copy before.
     bool first_notice(const CopyName& copy) { return notices_.add(copy); }
+    // A switch has told of it.
+    bool told(const CopyName& copy) const noexcept { return notices_.contains(copy); }
 
     // A copy for us was lost: passed on now or in its turn, if it still matters.
     void lost(const CopyName&, std::uint16_t total, const Peer&, Nanos now);

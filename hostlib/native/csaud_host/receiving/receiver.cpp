@@ -167,7 +167,12 @@ bool Receiver::place(const wire::Decoded& d, std::uint32_t i, Receive& m, Peer& 
 
 void Receiver::judge_order(const wire::CsaHeader& h, const Receive& m, Peer& peer, Nanos now) {
     peer.reorder.arrived(now, peer.rtt.base());
-    if (h.attempt != 0) return ctx_.loss_memory.repaired();
+    if (h.attempt != 0) {
+        // What a switch told of the interval did not have to find.
+        const auto before = static_cast<std::uint8_t>(h.attempt - 1);
+        if (!losses_.told({h.name, peer.rank, h.pkt_idx, before})) ctx_.loss_memory.repaired();
+        return;
+    }
     if (h.pkt_idx + 1U >= m.reassembly.high()) return;
     const Nanos behind = m.detector.lateness(now, h.pkt_idx);
     if (behind < 0) return;
