@@ -170,7 +170,8 @@ void Receiver::judge_order(const wire::CsaHeader& h, const Receive& m, Peer& pee
     if (h.attempt != 0) {
         // What a switch told of the interval did not have to find.
         const auto before = static_cast<std::uint8_t>(h.attempt - 1);
-        if (!losses_.told({h.name, peer.rank, h.pkt_idx, before})) ctx_.loss_memory.repaired();
+        const bool told = ctx_.config.detectors.loss && losses_.told({h.name, peer.rank, h.pkt_idx, before});
+        if (!told) ctx_.loss_memory.repaired();
         return;
     }
     if (h.pkt_idx + 1U >= m.reassembly.high()) return;
