@@ -138,12 +138,8 @@ void Sender::on_timer(std::uint32_t i, Nanos now) {
 }
 
 bool Sender::next_copy(Copy& copy, Nanos now) {
-    // Retransmissions leave every second place to new data.
-    if (!repaired_ && repairs_.next(copy, now)) return repaired_ = true;
-    repaired_ = false;
-    if (first_.next(copy, now)) return true;
-    if (repairs_.next(copy, now)) return repaired_ = true;
-    return parity_.next(copy, now);
+    // A retransmission that waited here for new data would be taken for lost there.
+    return repairs_.next(copy, now) || first_.next(copy, now) || parity_.next(copy, now);
 }
 
 }  // namespace csaud

@@ -92,7 +92,6 @@ class Sender {
     ParityCopies parity_;
     FirstCopies first_;
     Repairs repairs_;
-    bool repaired_ = false;  // the last copy was a retransmission
 };
 
 }  // namespace csaud
