@@ -95,9 +95,11 @@ def test_emulated_and_simulated_agree(both: tuple[bool, list[Report]]) -> None:
     # each detector
     parity = emulated.recovery.parity["sent"] + simulated.recovery.parity["sent"]
     given = emulated.recovery.found_by["parity"] + simulated.recovery.found_by["parity"]
+    # which uplink a copy that is sent again takes is drawn when it goes: two deviations of a coin's tosses
+    drawn = emulated.recovery.lost**0.5
     for place, uplink in leaf_uplinks(emulated).items():
         other = leaf_uplinks(simulated)[place]
-        assert abs(uplink.data - other.data) <= for_nothing + parity + given
+        assert abs(uplink.data - other.data) <= for_nothing + parity + given + drawn
     if signalled:
         difference = emulated.recovery.found_by["loss"] - simulated.recovery.found_by["loss"]
         assert abs(difference) <= for_nothing
