@@ -160,8 +160,7 @@ class PendingMessage:
     def packets(self) -> int: ...
 
 class Expected:
-    """When a message is expected, ns: start of its first packet (0: not known), deviation of that, and when
-    it should be complete (None: not known)."""
+    """When a message is expected, ns: start of its first packet (0: not known), and deviation of that."""
 
     def __init__(self, start: int = 0, jitter: int = 0) -> None: ...
     @property

@@ -155,14 +155,15 @@ def _set_neighbours(net: Any, fabric: Fabric) -> None:
     """Permanent neighbour entries: the kernel drops packets silently while it asks, and those would be in no
     book.
     """
-    for name in fabric.hosts:
+    for name, host in fabric.hosts.items():
         lines = "\n".join(
             f"neigh replace {address} lladdr {nic.mac} nud permanent dev {interface(name, number)}"
-            for number in range(len(fabric.hosts[name].all_nics))
+            for number, own in enumerate(host.all_nics)
             for other, peer in fabric.hosts.items()
             if other != name
             for nic in peer.all_nics
-            for address in (nic.addresses if fabric.hosts[name].all_nics[number].ip6 else (nic.ip,))
+            for address in nic.addresses
+            if address.version == 4 or own.ip6
         )
         done = net[name].popen(
             ["ip", "-batch", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
