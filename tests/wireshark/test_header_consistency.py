@@ -28,8 +28,8 @@ NATIVE = ROOT / "hostlib" / "native"
 CORE = NATIVE / "csaud_host"
 PROBE = Path(__file__).with_name("wire_probe.cpp")
 
-ETHERNET, CSA_AT, CONTROL_AT = 14, 48, 80
-"""Bytes: of the Ethernet header; in an IPv4 packet, of the CSA header and of what follows it."""
+ETHERNET, IPV6, CSA_AT, CONTROL_AT = 14, 40, 48, 80
+"""Bytes: of the Ethernet header; of IPv6's; in an IPv4 packet, of the CSA header and of what follows it."""
 
 WIDTHS = {
     "type": 8, "flags": 8, "spray": 4, "cls": 3, "ordered": 1, "attempt": 8, "epoch": 16, "comm": 16,
@@ -173,8 +173,10 @@ def test_the_control_part_is_the_same_everywhere() -> None:
 def test_headers_begin_where_the_document_says() -> None:
     described = l.frame_offsets(DOCUMENT.read_text())
     program = l.compiled(P4_COMPILED.read_text())
-    for name in ("ipv4", "udp", "bth", "deth", "csa"):
-        assert l.parsed_offsets(program, name) == {described[name]}, name
+    over_ipv6 = described["ipv4"] + IPV6 - described["udp"]  # so much further behind
+    assert l.parsed_offsets(program, "ipv4") == l.parsed_offsets(program, "ipv6") == {described["ipv4"]}
+    for name in ("udp", "bth", "deth", "csa"):
+        assert l.parsed_offsets(program, name) == {described[name], described[name] + over_ipv6}, name
     assert described["csa"] == ETHERNET + CSA_AT
     assert described["payload"] == ETHERNET + CONTROL_AT
 
