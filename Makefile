@@ -103,7 +103,7 @@ style: build/.developed
 	@clang-format --dry-run -Werror $$(git ls-files '*.cpp' '*.hpp')
 
 # Most tests wait for processes more than they compute, so there are more at once than processors.
-JOBS ?= $(shell echo $$(($$(nproc) * 2)))
+JOBS ?= $(shell echo $$(($$(nproc) * 3)))
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: test

@@ -68,6 +68,9 @@ if importlib.util.find_spec("csaud_testnet") is None:
 # Without this gRPC starts threads in a forked child before that becomes another program; one of them crashed.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
+# NumPy's BLAS starts a thread for each processor in every process, a third of what its import takes.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # A shell's background job ignores Ctrl-C, and so would every process that the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

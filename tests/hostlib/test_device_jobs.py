@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.hostlib.jobs import PATIENCE, SLOWER, Job, Worker, loopback_address, run
+from tests.support.marks import thorough
 
 SIZES = [
     [1, "float32", 5],
@@ -54,12 +55,13 @@ def test_sums_are_those_of_the_reference(mode, world):
         assert sum(end["stats"][kind] for end in ends for kind in RETRANSMISSIONS) == 0
 
 
+@pytest.mark.thorough
 def test_eight_ranks():
     balanced(run(8, "sums", {"sums": [[1, "float32", 3], [262_144, "float32", 2]]}))
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize(("world", "count"), [(2, 10_000), (5, 1000), (4, 1)])
+@pytest.mark.parametrize(("world", "count"), [thorough(2, 10_000), (5, 1000), thorough(4, 1)])
 def test_every_collective(mode, world, count):
     balanced(run(world, "collectives", {"count": count, "settings": {"mode": mode}}))
 

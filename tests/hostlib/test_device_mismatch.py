@@ -3,6 +3,7 @@
 import pytest
 
 from tests.hostlib.jobs import Job
+from tests.support.marks import thorough
 
 LARGE = 700_000  # float32, several messages a chunk
 
@@ -29,7 +30,7 @@ UNLIKE = {
 
 
 @pytest.mark.parametrize("what", UNLIKE)
-@pytest.mark.parametrize("world", [2, 4])
+@pytest.mark.parametrize("world", [thorough(2), 4])
 def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: int) -> None:
     """The last rank is unlike the others. None of them gets a result, of which part could be wrong."""
     most, last = UNLIKE[what]

@@ -13,6 +13,7 @@ import pytest
 from csaud.cli import command as cli
 
 from tests.hostlib.jobs import ROOT, free_port, loopback_address
+from tests.support.marks import thorough
 
 PATIENCE = 200.0  # s
 QUICK = ["--iterations", "20", "--warmup", "1"]
@@ -43,7 +44,11 @@ def test_between_two_ranks(test, mode, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "test", ["allreduce", "reducescatter", "allgather", "alltoall", "broadcast", "incast", "permutation"]
+    "test",
+    [
+        *("allreduce", "alltoall", "incast"),
+        *map(thorough, ("reducescatter", "allgather", "broadcast", "permutation")),
+    ],
 )
 def test_collectives(test, tmp_path):
     table, picture = tmp_path / "new" / "rows.csv", tmp_path / "plot.svg"
@@ -60,7 +65,7 @@ def test_collectives(test, tmp_path):
     assert not plot or picture.read_text().startswith("<?xml")
 
 
-@pytest.mark.parametrize(("binds", "mode"), [(True, "auto"), (False, "auto"), (False, "udp")])
+@pytest.mark.parametrize(("binds", "mode"), [(True, "auto"), (False, "auto"), thorough(False, "udp")])
 def test_a_server_takes_the_clients_plan(binds, mode, tmp_path):
     """With --bind, and as documented without: rank 0 learns from the client where it can be reached."""
     address, out = loopback_address(), tmp_path / "rows.json"

@@ -47,9 +47,9 @@ def main() -> int:
         command.error(f"--sample {given.sample}: expected 1 or more")
     try:
         files = sample.sources(ROOT, given.paths)
+        mutants = sample.draw(ROOT, files, given.sample, given.seed)
     except ValueError as error:
         command.error(str(error))
-    mutants = sample.draw(ROOT, files, given.sample, given.seed)
     print(f"seed {given.seed}: {len(mutants)} mutants of {len({m.path for m in mutants})} files", flush=True)
     if given.list:
         for mutant in mutants:

@@ -63,7 +63,7 @@ def sources(root: Path, paths: Iterable[str]) -> list[str]:
 
 
 def draw(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
-    """`count` different mutants; a file is as likely as it is long."""
+    """`count` different mutants; a file is as likely as it is long. ValueError where mutmut is missing."""
     chance = random.Random(seed)
     texts = {file: (root / file).read_text() for file in files}
     weights = [sum(1 for line in text.splitlines() if line.strip()) for text in texts.values()]
@@ -87,8 +87,10 @@ def draw(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
 def _parsed(file: str, text: str) -> Mutants:
     if not file.endswith(".py"):
         return CppFile(file, text)
-    from tests.mutants.python_mutants import PythonFile  # mutmut is there only where `make mutants` was run
-
+    try:
+        from tests.mutants.python_mutants import PythonFile
+    except ModuleNotFoundError as error:
+        raise ValueError(f"{file}: mutants of Python need mutmut, which `make mutants` installs") from error
     return PythonFile(file, text)
 
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from tests.topologies.runs import net_run
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.thorough]
 
 SEED, PROBABILITY = 7, 0.03
 SCENARIO = """\
@@ -57,7 +57,7 @@ def gone(port: Uplink) -> int:
     return port.injected + port.trimmed
 
 
-@pytest.fixture(params=[True, pytest.param(False, marks=pytest.mark.thorough)], ids=["told", "silent"])
+@pytest.fixture(params=[True, False], ids=["told", "silent"])
 def both(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[bool, list[Report]]:
     signalled: bool = request.param
     path = tmp_path / "cross-check.yaml"

@@ -28,6 +28,8 @@ from csaud_sim.experiment.statistics import mean_over_seeds, reduction
 from csaud_sim.experiment.sweep import CASE_MARK, Task, run_all, tasks_of
 from typer.testing import CliRunner
 
+from tests.support.marks import thorough
+
 DOCS = Path(__file__).parents[2] / "docs" / "simulation.md"
 TEXT = """\
 name: two-sprays
@@ -308,7 +310,13 @@ def test_the_experiment_of_the_manual_is_one(tmp_path: Path) -> None:
     assert len(tasks_of(load_experiment(tmp_path / "loads.yaml"))) == 10 * 4 * 2
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXPERIMENTS.glob("*.yaml")))
+@pytest.mark.parametrize(
+    "name",
+    [
+        thorough(name) if name in ("dcqcn-two", "rc-goodput", "spray-permutation") else name
+        for name in sorted(path.stem for path in EXPERIMENTS.glob("*.yaml"))
+    ],
+)
 def test_experiments_that_come_along_run(name: str, tmp_path: Path) -> None:
     """Each setting of them, and each case, small."""
     found = find_experiment(name)

@@ -41,7 +41,8 @@ def refused(*command: str) -> str:
     return line
 
 
-@pytest.mark.parametrize("how", ["chroot", pytest.param("pivot_root", marks=pytest.mark.thorough)])
+@pytest.mark.thorough
+@pytest.mark.parametrize("how", ["chroot", "pivot_root"])
 def test_a_run_in_a_root_file_system_of_its_own(how: str, tmp_path: Path) -> None:
     alone = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-euc", ENTER, "bash")
     small_scenario(tmp_path, sizes=(1021,), repeats=1)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.marks import thorough
 from tests.topologies.runs import (
     CSAUD_NET,
     NetRun,
@@ -42,13 +43,9 @@ def nothing_is_left(path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("csaud_softswitch", "softswitch was killed by SIGKILL"),
-        pytest.param("csaud_controller", "controller was killed by SIGKILL", marks=pytest.mark.thorough),
-        pytest.param(
-            "unshare --net",
-            "the run was killed; its processes and namespaces are gone",
-            marks=pytest.mark.thorough,
-        ),
+        thorough("csaud_softswitch", "softswitch was killed by SIGKILL"),
+        thorough("csaud_controller", "controller was killed by SIGKILL"),
+        thorough("unshare --net", "the run was killed; its processes and namespaces are gone"),
         ("csaud_topologies.run.init", "the run was killed; its processes and namespaces are gone"),
     ],
 )
@@ -97,8 +94,8 @@ def test_killed_supervisor_takes_everything_with_it_and_clean_removes_the_rest(e
     assert not path.exists()
 
 
-@pytest.mark.parametrize("at_once", [False, True], ids=["while the job runs", "while it starts"])
-@pytest.mark.parametrize("signum", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("at_once", [False, thorough(True)], ids=["while the job runs", "while it starts"])
+@pytest.mark.parametrize("signum", [signal.SIGINT, thorough(signal.SIGTERM)])
 def test_ctrl_c_and_kill_are_quiet_and_clean(endless, signum, at_once):
     if not at_once:
         the_job_runs(endless)
@@ -114,6 +111,7 @@ def test_ctrl_c_and_kill_are_quiet_and_clean(endless, signum, at_once):
     assert not path.exists()
 
 
+@pytest.mark.thorough
 def test_clean_ends_a_live_run(endless):
     the_job_runs(endless)
     path = endless.path

@@ -167,6 +167,7 @@ def test_the_prompts_exit_status_tells_of_a_job_that_failed(tmp_path):
     assert status == 1
 
 
+@pytest.mark.thorough
 def test_commands_and_names_are_known_in_the_fabric_and_nowhere_else(tmp_path):
     """`csaud` and this environment's python in `net exec`, hosts by their names."""
     plain = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}

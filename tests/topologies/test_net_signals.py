@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from csaud_topologies.record.model import Report
 
+from tests.support.marks import thorough
 from tests.topologies.runs import net_run
 
 pytestmark = pytest.mark.root
@@ -25,24 +26,12 @@ events: [{at_step: 1, link: uplink, do: down}]
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        pytest.param(
-            ("--signal", "bounce", "--spray", "least-queue"), {"senders"}, marks=pytest.mark.thorough
-        ),
-        pytest.param(
-            ("--signal", "both", "--icrc", "true"), {"receivers", "senders"}, marks=pytest.mark.thorough
-        ),
-        pytest.param(
-            ("--signal", "trim", "--icrc", "true", "--spray", "weighted"),
-            {"receivers"},
-            marks=pytest.mark.thorough,
-        ),
-        pytest.param(("--signal", "drop", "--ecn", "false"), set(), marks=pytest.mark.thorough),
+        thorough(("--signal", "bounce", "--spray", "least-queue"), {"senders"}),
+        thorough(("--signal", "both", "--icrc", "true"), {"receivers", "senders"}),
+        thorough(("--signal", "trim", "--icrc", "true", "--spray", "weighted"), {"receivers"}),
+        thorough(("--signal", "drop", "--ecn", "false"), set()),
         (("--signal", "trim", "--set", "ipv6=true"), {"receivers"}),
-        pytest.param(
-            ("--signal", "both", "--icrc", "true", "--set", "ipv6=true"),
-            {"receivers", "senders"},
-            marks=pytest.mark.thorough,
-        ),
+        thorough(("--signal", "both", "--icrc", "true", "--set", "ipv6=true"), {"receivers", "senders"}),
     ],
     ids=lambda value: "-".join(value[1::2]) if isinstance(value, tuple) else "",
 )

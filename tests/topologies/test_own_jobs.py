@@ -12,6 +12,7 @@ from csaud_runs.find import all_runs
 from csaud_topologies.cli import app
 from typer.testing import CliRunner
 
+from tests.support.marks import thorough
 from tests.topologies.fabrics import OUTSIDE, WaitingFabric, waiting_fabric
 from tests.topologies.runs import CSAUD_NET, PATIENCE_S, processes_of, wait_for
 
@@ -43,7 +44,7 @@ def test_ranks_run_on_hosts_with_torchruns_variables_and_are_shown_with_their_nu
 
 @pytest.mark.parametrize(
     ("how", "status", "said"),
-    [("exit 7", 7, "exit status 7"), ("kill -9 $$", 137, "killed by SIGKILL")],
+    [("exit 7", 7, "exit status 7"), thorough("kill -9 $$", 137, "killed by SIGKILL")],
     ids=["exit", "kill"],
 )
 def test_the_exit_status_is_that_of_the_first_rank_that_failed(fabric, how, status, said):
@@ -53,6 +54,7 @@ def test_the_exit_status_is_that_of_the_first_rank_that_failed(fabric, how, stat
     assert f"csaud: rank 1 (h4) failed first: {said}; then rank 0 (exit status 9)" in done.stderr
 
 
+@pytest.mark.thorough
 def test_a_time_limit_ends_the_job_in_good_order(fabric):
     script = "trap 'echo asked to end; exit 3' TERM; sleep 1000 & wait"
     done = fabric.job("sh", "-c", script, options=("--ranks", "2", "--time-limit", "2s"))
@@ -62,9 +64,8 @@ def test_a_time_limit_ends_the_job_in_good_order(fabric):
     assert fabric.report().program.ranks[0].ended == "exit status 3"
 
 
-@pytest.mark.parametrize(
-    "where", [pytest.param((), marks=pytest.mark.thorough), ("--host", "h2")], ids=["switches", "host"]
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("where", [(), ("--host", "h2")], ids=["switches", "host"])
 def test_commands_for_the_fabric_work_inside_it_too(fabric, where):
     inside = ("exec", *where, "--", "csaud", "net")
     done = fabric.net(*inside, "exec", "--host", "h3", "--", "ip", "-o", "addr", "show", "dev", "h3-eth0")
@@ -214,6 +215,7 @@ def test_without_root_it_is_said_in_one_line(arguments, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_in_the_foreground_it_says_how_to_go_on_and_ctrl_c_ends_it(tmp_path):
     up = subprocess.Popen(
         [*CSAUD_NET, "up", "leaf-spine-2x2"],
@@ -300,6 +302,7 @@ def test_a_fabric_that_ends_ends_the_job_and_both_say_so(tmp_path):
     assert processes_of(run.path) == {}
 
 
+@pytest.mark.thorough
 def test_a_detached_fabric_that_does_not_come_up_says_why_and_leaves_nothing(tmp_path):
     fabric = WaitingFabric(tmp_path)
     hidden = tmp_path / "bin"

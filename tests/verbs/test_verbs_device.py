@@ -5,11 +5,13 @@ import socket
 import struct
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
 
 from tests.support.held_back import ETHERNET, epoch_of, watched
+from tests.support.marks import thorough
 from tests.support.netns import NetworkNamespace
 from tests.support.ranks import InGuest, OnHost, Rank, on_host, run_job
 from tests.support.roce import CSA_BYTES, DATA, LOSS, LOSS_PORT, ROCE_PORT, CsaHeader, Datagram
@@ -22,7 +24,7 @@ SEED = 20
 TRIMMED = 0x20
 LENGTH = 30_001  # floats; more than 64 KiB, so that the memory of the sender is registered
 VERBS = {"device": "verbs"}
-FAMILIES = pytest.mark.parametrize("family", ["ipv4", "ipv6"])
+FAMILIES = pytest.mark.parametrize("family", ["ipv4", thorough("ipv6")])
 
 
 @pytest.fixture(scope="module")
@@ -66,9 +68,13 @@ def test_every_collective_among_queue_pairs_of_one_device(
         assert result["stats"]["tx_copied"] * 5 < result["stats"]["tx_data"]
 
 
-@FAMILIES
-@pytest.mark.parametrize("mode", ["raw", "udp"])
-@pytest.mark.parametrize("first", ["soft", "verbs"])
+@pytest.mark.parametrize(
+    ("first", "mode", "family"),
+    [
+        case if case in (("soft", "raw", "ipv4"), ("verbs", "udp", "ipv6")) else thorough(*case)
+        for case in product(("soft", "verbs"), ("raw", "udp"), ("ipv4", "ipv6"))
+    ],
+)
 def test_every_collective_between_soft_and_verbs(
     host: OnHost,
     guest: InGuest,
@@ -137,8 +143,15 @@ def checksum(ipv4_header: bytes) -> bytes:
     return (0xFFFF ^ ((total & 0xFFFF) + (total >> 16))).to_bytes(2)
 
 
-@FAMILIES
-@pytest.mark.parametrize("environ", [{}, {NO_RAW_SOCKETS: "1"}], ids=["raw-socket", "udp-socket"])
+@pytest.mark.parametrize(
+    ("environ", "family"),
+    [
+        pytest.param({}, "ipv4", id="raw-socket-ipv4"),
+        thorough({}, "ipv6", id="raw-socket-ipv6"),
+        thorough({NO_RAW_SOCKETS: "1"}, "ipv4", id="udp-socket-ipv4"),
+        pytest.param({NO_RAW_SOCKETS: "1"}, "ipv6", id="udp-socket-ipv6"),
+    ],
+)
 def test_cut_packets_come_to_a_port_of_their_own(
     rxe_guest: RxeGuest,
     host: OnHost,
@@ -200,6 +213,7 @@ def test_the_doctor_tries_the_device(guest: InGuest) -> None:
     assert f"GID 1, {GUEST.ipv4} on eth0, path MTU 4096" in found["verbs", "rxe0 port 1"]["text"]
 
 
+@pytest.mark.thorough
 def test_the_doctor_tries_a_device_that_has_ipv6_alone(rxe_guest: RxeGuest, guest: InGuest) -> None:
     shell(
         rxe_guest.guest,

@@ -34,6 +34,7 @@ def test_addresses_have_other_names_after_a_death(guest: InGuest, host: OnHost) 
     reformed([soft, verbs, soft, verbs], HOST.ipv6, [0])
 
 
+@pytest.mark.thorough
 def test_two_of_five_queue_pairs_die_at_once(guest: InGuest) -> None:
     reformed([Rank(guest, GUEST.ipv4, VERBS) for _ in range(5)], GUEST.ipv4, [0, 3])
 

@@ -99,6 +99,7 @@ class _Job:
     def _start(self, name: int, variables: dict[str, str]) -> None:
         launched = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
         environ = {key: value for key, value in os.environ.items() if key not in launched}
+        environ.setdefault("OMP_NUM_THREADS", "1")  # as torchrun has it
         environ |= {"CSAUD_RECOVER_DOORS": str(self._doors), **variables}
         try:
             process = subprocess.Popen(

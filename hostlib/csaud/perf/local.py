@@ -37,7 +37,7 @@ def launch(ranks: int, words: Sequence[str]) -> None:
     try:
         for rank in range(ranks):
             errors.append(tempfile.TemporaryFile())  # noqa: SIM115 - closed below
-            environ = os.environ | {
+            environ = {"OMP_NUM_THREADS": "1", **os.environ} | {  # as torchrun has it
                 "RANK": str(rank),
                 "WORLD_SIZE": str(ranks),
                 "LOCAL_RANK": str(rank),
