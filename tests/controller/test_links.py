@@ -5,12 +5,13 @@ from collections.abc import Callable
 from ipaddress import IPv4Address
 
 import pytest
-import scapy.all as scapy
 from csaud_controller.inventory import End, Fabric, fat_tree, leaf_spine
 from csaud_controller.links.monitor import Change, LinkMonitor
 from csaud_controller.links.trials import Shot, frame
 from csaud_controller.paths.equal_cost import next_ports
 from csaud_controller.paths.live import LiveView
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
 
 MS = 1_000_000
 
@@ -328,12 +329,12 @@ def test_a_dead_switch_is_noticed_where_nothing_else_is_left_to_prove_what_was_s
 
 
 def test_a_packet_of_a_trial_ends_behind_the_switch_on_trial() -> None:
-    packet = scapy.Ether(frame(int(IPv4Address("10.0.2.1")), 3))
-    assert (packet[scapy.IP].dst, packet[scapy.IP].ttl) == ("10.0.2.1", 2)
-    assert bytes(packet[scapy.UDP].payload) == bytes(18)
-    told = packet[scapy.IP].chksum
-    del packet[scapy.IP].chksum
-    assert scapy.Ether(bytes(packet))[scapy.IP].chksum == told
+    packet = Ether(frame(int(IPv4Address("10.0.2.1")), 3))
+    assert (packet[IP].dst, packet[IP].ttl) == ("10.0.2.1", 2)
+    assert bytes(packet[UDP].payload) == bytes(18)
+    told = packet[IP].chksum
+    del packet[IP].chksum
+    assert Ether(bytes(packet))[IP].chksum == told
     assert len({frame(1, turn) for turn in range(8)}) == 8
 
 

@@ -48,6 +48,7 @@ def test_neighbour_average(fabric):
     assert fabric.report().books.balanced
 
 
+@pytest.mark.thorough
 def test_own_schedule(fabric):
     said = shown(fabric, "own_schedule.py")
     for rank, total in enumerate([4, 3, 6, 5]):  # of 3, 0 and 1; of 0, 1 and 2 ...

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 
-import pytest
 from csaud import _core
 
 from tests.hostlib.core_support import EPOCH, S
@@ -20,19 +19,16 @@ from tests.hostlib.fault_schedules import (
     play,
     schedules,
 )
-from tests.support.drawn import drawn
+from tests.support.drawn import batches, drawn
 
 Status = _core.Status
 SCHEDULES = int(os.environ.get("CSAUD_SCHEDULES", "6000"))
-A_BATCH = 500
-BATCHES = range(max(1, SCHEDULES // (3 * A_BATCH)))
+A_BATCH = 250
 A_CHECK = min(A_BATCH, max(1, SCHEDULES // 3))
 """Schedules of a batch for each of the three properties."""
 ANEW = 1_000
 """Number of the first message of a job that begins again."""
-batches = pytest.mark.parametrize(
-    "batch", [pytest.param(batch, marks=pytest.mark.thorough if batch else ()) for batch in BATCHES]
-)
+a_third = batches(SCHEDULES // 3, A_BATCH)
 
 
 def check_received(outcome: Outcome, schedule: Schedule, first: int = 0) -> None:
@@ -87,16 +83,16 @@ def check_begins_again(schedule: Schedule) -> None:
     check_received(again, schedule, ANEW)
 
 
-@batches
+@a_third
 def test_all_data_arrives_exactly(batch: int) -> None:
     drawn(batch, A_CHECK, schedules(), check_exact)
 
 
-@batches
+@a_third
 def test_a_dead_rank_is_named_by_all_that_wait_for_it(batch: int) -> None:
     drawn(batch, A_CHECK, schedules(kills=True), check_named)
 
 
-@batches
+@a_third
 def test_a_job_that_begins_again_takes_nothing_of_the_one_before(batch: int) -> None:
     drawn(batch, A_CHECK, schedules(kills=True), check_begins_again)

@@ -11,7 +11,6 @@ import functools
 import itertools
 import os
 
-import pytest
 from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import is_quorum
 from csaud.membership.decree import Missing
@@ -30,10 +29,10 @@ from tests.hostlib.membership_network import (
     Schedule,
     Strike,
 )
-from tests.support.drawn import drawn
+from tests.support.drawn import batches, drawn
 
 SCHEDULES = int(os.environ.get("CSAUD_MEMBERSHIP_SCHEDULES", "10000"))
-A_BATCH = 1_000
+A_BATCH = 500
 LIVELY = 1_000
 """Of those schedules, the ones that ask whether a group goes on at all."""
 
@@ -193,20 +192,16 @@ def check_newcomers_take_part(schedule: Schedule) -> None:
             assert agreement.failed == (), f"{process.uid} did not wait for a newcomer"
 
 
-@pytest.mark.parametrize(
-    "batch",
-    [
-        pytest.param(batch, marks=pytest.mark.thorough if batch else ())
-        for batch in range(max(1, (SCHEDULES - LIVELY) // A_BATCH))
-    ],
-)
+@batches(SCHEDULES - LIVELY, A_BATCH)
 def test_at_most_one_group_goes_on(batch: int) -> None:
     drawn(batch, min(A_BATCH, SCHEDULES), schedules(), check_one_group)
 
 
-def test_a_quorum_that_is_left_in_peace_goes_on() -> None:
-    drawn(0, min(LIVELY, SCHEDULES), calm_after_a_while(), check_a_group_goes_on)
+@batches(LIVELY, A_BATCH)
+def test_a_quorum_that_is_left_in_peace_goes_on(batch: int) -> None:
+    drawn(batch, min(A_BATCH, SCHEDULES), calm_after_a_while(), check_a_group_goes_on)
 
 
-def test_newcomers_take_part_in_what_their_first_epoch_agrees_on() -> None:
-    drawn(0, min(LIVELY, SCHEDULES), newcomers_of_a_healthy_job(), check_newcomers_take_part)
+@batches(LIVELY, A_BATCH)
+def test_newcomers_take_part_in_what_their_first_epoch_agrees_on(batch: int) -> None:
+    drawn(batch, min(A_BATCH, SCHEDULES), newcomers_of_a_healthy_job(), check_newcomers_take_part)

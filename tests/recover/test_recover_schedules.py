@@ -7,7 +7,6 @@ import os
 from collections import Counter
 
 import numpy as np
-import pytest
 from csaud.recover.buckets import Buckets
 from csaud.recover.job import Job
 from csaud.recover.state import Arrays
@@ -15,7 +14,7 @@ from csaud.recover.tree import cover, merged
 from hypothesis import strategies as st
 
 from tests.recover.epochs import Epoch, Network, Worker
-from tests.support.drawn import drawn
+from tests.support.drawn import batches, drawn
 
 SCHEDULES = int(os.environ.get("CSAUD_RECOVER_SCHEDULES", "400"))
 A_BATCH = 200
@@ -150,13 +149,7 @@ def check(schedule: Schedule) -> None:
     assert everybody == {(s, n) for s in range(schedule.steps) for n in range(schedule.microbatches)}
 
 
-@pytest.mark.parametrize(
-    "batch",
-    [
-        pytest.param(number, marks=[] if number == 0 else pytest.mark.thorough)
-        for number in range(max(1, SCHEDULES // A_BATCH))
-    ],
-)
+@batches(SCHEDULES, A_BATCH)
 def test_weights_are_those_of_a_run_without_deaths(batch: int) -> None:
     drawn(batch, min(SCHEDULES, A_BATCH), schedules(), check)
 

@@ -247,6 +247,7 @@ def test_a_big_table(tmp_path: Path) -> None:
         assert sizes[2] - sizes[1] < 60 * MIB
 
 
+@pytest.mark.thorough
 def test_memory_stays_bounded_over_writes_reads_and_pipelines(tmp_path: Path) -> None:
     address = f"unix:{tmp_path}/s.sock"
     with running(*single(address)) as process:
