@@ -17,7 +17,6 @@ import pytest
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.cli import policy as policy_command
 from csaud_controller.control.client import ConflictError, ControlError, ask, wait_programmed
-from csaud_controller.desired.history import History, HistoryError, Record
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored, save
 from csaud_controller.inventory import fat_tree, leaf_spine
@@ -94,39 +93,6 @@ def test_prefixes_are_the_switches_whose_hosts_they_hold() -> None:
 def test_what_a_target_has_no_room_for_is_said_by_name(key: dict, said: str) -> None:
     with pytest.raises(FieldError, match=said):
         overrides(**key).check(fat_tree(4))
-
-
-def record(revision: int, policy: Policy = ECMP) -> Record:
-    return Record(revision, 1000.0 + revision, "root", [f"change {revision}"], "", Intent(policy=policy))
-
-
-def test_history_forgets_what_was_never_in_force(tmp_path: Path) -> None:
-    path = tmp_path / "history.sqlite"
-
-    async def main() -> None:
-        history = History(path)
-        await history.begin(record(1))
-        async with history.recorded(record(2, RANDOM)):
-            pass
-        with pytest.raises(RuntimeError, match="no room"):
-            async with history.recorded(record(3)):
-                raise RuntimeError("no room")
-        assert [row["revision"] for row in await history.newest(9)] == [2, 1]
-        async with history.recorded(record(3)):
-            pass
-        await history.close()
-        again = History(path)
-        await again.begin(record(2, RANDOM))  # killed before revision 3 could be kept
-        assert [row["what"] for row in await again.newest(9)] == [["change 2"], ["change 1"]]
-        assert (await again.before(Intent(policy=RANDOM), 0.0)).revision == 1
-        with pytest.raises(ValueError, match="no revision 3 is kept; expected one from 1 to 2"):
-            await again.at(3)
-        await again.close()
-        path.write_text("this was a database" * 100)
-        with pytest.raises(HistoryError, match=r"history.sqlite: file is not a database"):
-            await History(path).begin(record(4))
-
-    asyncio.run(main())
 
 
 def test_a_policy_ends_by_the_clock() -> None:

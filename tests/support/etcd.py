@@ -3,10 +3,14 @@
 import contextlib
 import socket
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from csaud_runs.etcd import Etcd, StoreError, parse_place
+
 HOST = "127.0.0.1"
+_PATIENCE_S = 20.0
 
 
 def _free_port() -> int:
@@ -35,6 +39,17 @@ class EtcdServer:
 
     def start(self) -> None:
         self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def until_there(self) -> None:
+        """Wait until it answers."""
+        deadline = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                Etcd(parse_place(self.url, "")).range("x")
+                return
+            except StoreError:
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
 
     def kill(self) -> None:
         if self.process is not None:

@@ -97,7 +97,7 @@ class SharedHistory:
     def _insert(self, record: Record) -> None:
         self._store.write(
             put(self._key(record.revision), json.dumps(record.as_json())),
-            delete(self._first, self._key(max(0, record.revision - KEPT))),
+            delete(self._first, self._key(max(0, record.revision - KEPT + 1))),
         )
 
     def _key(self, revision: int) -> str:
