@@ -276,6 +276,7 @@ def test_controller_status_and_wait(run: RunDir) -> None:
     assert shown["switches"] == 4
     assert shown["pid"] > 0
     assert csaud(run, "controller", "wait", "--timeout", "5s").exit_code == 0
+    assert csaud(run, "controller", "status").stdout.endswith(": 4 switches, all tables in sync\n")
 
 
 @pytest.mark.parametrize(

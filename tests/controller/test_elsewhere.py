@@ -3,12 +3,15 @@
 import json
 import ssl
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 import yaml
 from csaud_controller.cli import service as service_command
-from csaud_controller.control.client import wait_programmed
+from csaud_controller.control.client import ConflictError, ControlError, RefusedError, wait_programmed
+from csaud_controller.control.elsewhere import Credentials, Elsewhere
 from csaud_controller.control.rest import all_routes
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.service.principals import Role, add_token
@@ -150,6 +153,40 @@ def test_a_controller_that_cannot_be_asked(options: tuple[str, ...], status: int
         APPS["link"], ["show", *options]
     )
     assert found.exit_code == status and said in found.stderr, found.output
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "said"),
+    [
+        (400, RefusedError, "http://.*: it has a reason"),
+        (401, ControlError, "http://.*: it has a reason"),
+        (404, RefusedError, "http://.*: it has a reason"),
+        (412, ConflictError, "^it has a reason"),
+        (422, RefusedError, "^it has a reason"),
+        (503, ControlError, "^it has a reason"),
+    ],
+)
+def test_what_answers_errors_is_told_from_what_failed(
+    status: int, kind: type[ControlError], said: str
+) -> None:
+    class Service(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = json.dumps({"error": "it has a reason"}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Service) as server:
+        answering = Thread(target=server.handle_request)
+        answering.start()
+        asked = Elsewhere(f"http://127.0.0.1:{server.server_port}", Credentials())
+        with pytest.raises(ControlError, match=said) as raised:
+            asked.ask("status")
+        answering.join()
+    assert raised.type is kind
 
 
 def test_a_client_certificate_says_who_asks(served: Served, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.weights import derived_weights
 from csaud_controller.program.entities import UseGroup
-from csaud_controller.program.layers import Layered
+from csaud_controller.program.layers import Layered, moving_parts
 
 from tests.support.from_nothing import switch_groups
 
@@ -159,6 +159,9 @@ def test_layers_are_one_mapping() -> None:
     assert one != Layered(lasting, {"c": 4})
     with pytest.raises(ValueError, match="given twice: 1 and 5"):
         Layered(lasting, {"a": 5})
+    same = Layered(lasting, {"d": 4})
+    assert moving_parts(one, same) == ({"c": 3}, {"d": 4}), "what lasts is not compared, however much it is"
+    assert moving_parts(one, other) == (one, other)
 
 
 def test_a_drained_host_concerns_its_switch_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -79,6 +79,8 @@ def test_what_keeps_an_rdma_device_from_working(verbs, found, text: str, mend: s
     assert [finding for finding in findings if finding.what == "trial"] == []
     [missing] = [finding for finding in findings if finding.level == "missing"]
     assert text in missing.text and mend in missing.mend
+    if isinstance(found, list) and found[0].ports:
+        assert missing.what == "mlx5_0 port 1"
     assert not doctor.works(findings)
 
 

@@ -1,5 +1,7 @@
 """The settings table: where values come from, and what a wrong one is told."""
 
+from math import isinf
+
 import pytest
 from csaud import _core
 from csaud.config import reading, settings
@@ -58,6 +60,17 @@ def test_packets_may_go_one_by_one_and_by_the_most_that_there_can_be(name, least
     for value in (least - 1, most + 1):
         with pytest.raises(ConfigError, match=f"{name}={value}: expected {least} to {most}"):
             reading.load({name: value}, {})
+
+
+def test_numbers_are_accepted_up_to_their_bounds_and_no_further():
+    for name, field in settings.FIELDS.items():
+        low, high = field.metadata["low"], field.metadata["high"]
+        for bound, beyond in ((low, low - 1), (high, high + 1)):
+            if type(field.default) not in (int, float) or isinf(bound):
+                continue
+            assert getattr(reading.load({name: bound}, {}), name) == bound
+            with pytest.raises(ConfigError, match=f"{name}=.*: expected {low} to {high} "):
+                reading.load({name: beyond}, {})
 
 
 def test_variables_of_other_programs_with_the_prefix_are_left_alone():
