@@ -65,10 +65,10 @@ lab-wheels: wheel ## ... and all that it needs, in build/lab-wheels: for hosts w
 	@mv build/lab-wheels.partial build/lab-wheels
 	@du -sh build/lab-wheels
 
-# make lab-rehearsal [TOPO=leaf-spine-2x2x1] [TARGET=soft|bmv2]
+# make lab-rehearsal [TOPO=leaf-spine-2x2x1] [TARGET=soft|bmv2] [IPV6=1]
 .PHONY: lab-rehearsal
-lab-rehearsal: build/.developed lab-wheels ## A lab from nothing to its acceptance, on hosts and switches inside this machine (TOPO TARGET; root)
-	@$(BIN)/csaud lab rehearse $(if $(TOPO),--topo $(TOPO)) $(if $(TARGET),--target $(TARGET))
+lab-rehearsal: build/.developed lab-wheels ## A lab from nothing to its acceptance, on hosts and switches inside this machine (TOPO TARGET IPV6; root)
+	@$(BIN)/csaud lab rehearse $(if $(TOPO),--topo $(TOPO)) $(if $(TARGET),--target $(TARGET)) $(if $(IPV6),--ipv6)
 
 # make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|fat-tree-4|file.yaml] [SCENARIO=first-light|file.yaml]
 #              [SPRAY=ecmp|entropy|random|round-robin|weighted|least-queue|host|flowlet] [SIGNAL=trim|bounce|both|drop]

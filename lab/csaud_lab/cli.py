@@ -156,6 +156,9 @@ def rehearse(
         "build/lab-rehearsal"
     ),
     wheels: Annotated[Path, typer.Option(metavar="DIR", help="Wheels for hosts.")] = Path("build/lab-wheels"),
+    ipv6: Annotated[
+        bool, typer.Option("--ipv6", help="Hosts have IPv6 addresses, too, and are accepted by those.")
+    ] = False,
 ) -> None:
     """Go through it all inside this machine: the same commands and files, but for addresses. Needs root."""
     from csaud_lab.rehearsal.needs import in_namespaces
@@ -164,6 +167,7 @@ def rehearse(
         if target not in ("soft", "bmv2"):
             raise UnknownName(f"--target: expected soft or bmv2, got {target}")
         words = ["--target", target, "--topo", topo, "--out", str(out), "--wheels", str(wheels)]
+        words += ["--ipv6"] if ipv6 else []
         status = in_namespaces([*words, "--", *(command or [])])
     if status != 0:
         raise typer.Exit(status)

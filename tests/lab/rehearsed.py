@@ -13,7 +13,14 @@ ROOT = Path(__file__).parents[2]
 needs_rehearsal = pytest.mark.skipif(bool(lacking()), reason=lacking() or "-")
 
 
-def rehearse(folder: Path, topo: str, *command: str, wheels: Path | None = None, target: str = "soft") -> str:
+def rehearse(
+    folder: Path,
+    topo: str,
+    *command: str,
+    wheels: Path | None = None,
+    target: str = "soft",
+    options: tuple[str, ...] = (),
+) -> str:
     """What a command, or without one the rehearsal's own steps, printed; it must end with status 0."""
     words = [
         "--target",
@@ -24,6 +31,7 @@ def rehearse(folder: Path, topo: str, *command: str, wheels: Path | None = None,
         str(folder),
         "--wheels",
         str(wheels or folder / "wheels"),
+        *options,
     ]
     lab = [str(Path(sys.executable).parent / "csaud"), "lab", "rehearse", *words]
     done = subprocess.run([*lab, "--", *command], capture_output=True, text=True, check=False, timeout=900)

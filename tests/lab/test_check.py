@@ -48,6 +48,7 @@ def test_every_mistake_of_both_files_is_told_with_its_line(tmp_path: Path) -> No
         ("hosts: {h1: {address: -oProxyCommand=x}}", "hosts.h1.address"),
         ("device: rdma", "device: expected 'verbs' or 'soft', got 'rdma'"),
         ("priorities: {64: 1}", "priorities[64]"),
+        ("acceptance: {ipv6: true}", "acceptance.ipv6: fabric.yaml gives no `ip6` to h1, h2"),
     ],
 )
 def test_a_mistake_is_named_with_its_key(tmp_path: Path, text: str, told: str) -> None:
@@ -129,6 +130,51 @@ def test_what_a_nic_lacks(tmp_path: Path, change: dict[str, Any], level: str, wh
         (e.level, e.what) for e in hosts.look(lab(tmp_path, _WANTED), "h1", Told(facts)) if e.level != "ok"
     ]
     assert told[0][0] == level and told[0][1].startswith(what), told
+
+
+def test_a_nic_with_both_addresses_has_a_gid_of_each(tmp_path: Path) -> None:
+    wired = leaf_spine(1, 0, 2).with_ipv6()
+    fabric = wired.with_addresses(dict.fromkeys(wired.switches, "192.0.2.11:9559")).to_json()
+    site = lab(tmp_path, _WANTED, fabric)
+    facts = _facts()
+    told = [(e.level, e.what) for e in hosts.look(site, "h1", Told(facts)) if e.level != "ok"]
+    assert told == [
+        ("due", "fd00:a00:1::1 is not set"),
+        ("due", "mlx5_0/1: no RoCEv2 GID of fd00:a00:1::1"),
+    ]
+    facts["interfaces"]["eth0"]["addresses"].append("fd00:a00:1::1")
+    told = [(e.level, e.what) for e in hosts.look(site, "h1", Told(facts)) if e.level != "ok"]
+    assert told == [("problem", "mlx5_0/1: no RoCEv2 GID of fd00:a00:1::1")]
+    facts["rdma"]["mlx5_0/1"]["gids"]["fd00:a00:1::1"] = 5
+    assert {each.level for each in hosts.look(site, "h1", Told(facts))} == {"ok"}
+
+
+def test_a_hosts_rdma_ports_are_told_with_their_gids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From files as the kernel's are: GIDs of RoCEv1 do not count."""
+    port = tmp_path / "mlx5_0/ports/1"
+    (port / "gids").mkdir(parents=True)
+    (port / "gid_attrs/types").mkdir(parents=True)
+    (port / "gid_attrs/ndevs").mkdir()
+    (port / "state").write_text("4: ACTIVE\n")
+    (port / "gid_attrs/ndevs/0").write_text("eth0\n")
+    for index, (kind, gid) in enumerate(
+        [
+            ("IB/RoCE v1", "fd00:0a00:0001:0000:0000:0000:0000:0001"),
+            ("RoCE v2", "fd00:0a00:0001:0000:0000:0000:0000:0001"),
+            ("IB/RoCE v1", "0000:0000:0000:0000:0000:ffff:0a00:0101"),
+            ("RoCE v2", "0000:0000:0000:0000:0000:ffff:0a00:0101"),
+        ]
+    ):
+        (port / f"gid_attrs/types/{index}").write_text(f"{kind}\n")
+        (port / f"gids/{index}").write_text(f"{gid}\n")
+    monkeypatch.setattr(tells, "RDMA", str(tmp_path))
+    assert tells.rdma() == {
+        "mlx5_0/1": {
+            "interface": "eth0",
+            "state": "4: ACTIVE",
+            "gids": {"fd00:a00:1::1": 1, "10.0.1.1": 3},
+        }
+    }
 
 
 def test_old_firmware_is_due_where_there_is_a_file_with_a_newer_one(tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ from tests.lab.rehearsed import needs_rehearsal, rehearse, wheels_for_hosts
 NOWHERE = "hosts: {h1: {address: 127.0.0.1, port: 1}, h2: {address: 127.0.0.1, port: 2}}\n"
 
 
-def nowhere(folder: Path, text: str = "") -> Site:
+def nowhere(folder: Path, text: str = "", *, ipv6: bool = False) -> Site:
     """A lab of which nothing answers."""
-    wired = leaf_spine(1, 0, 2)
+    wired = leaf_spine(1, 0, 2).with_ipv6() if ipv6 else leaf_spine(1, 0, 2)
     addressed = wired.with_addresses(dict.fromkeys(wired.switches, "127.0.0.1:1"))
     (folder / "fabric.yaml").write_text(addressed.to_json())
     (folder / "lab.yaml").write_text(f"fabric: fabric.yaml\ndirectory: control\n{NOWHERE}{text}")
@@ -128,24 +128,27 @@ def test_each_part_of_an_acceptance_asks_for_what_its_name_says(tmp_path: Path) 
         made.intent().check(site.fabric)
 
 
+_NO_IPV6 = "echo 1 >/proc/sys/net/ipv6/conf/default/disable_ipv6"
 _SET_UP = """
 set -e
 ip link add eth7 address 02:00:0a:00:01:01 type veth peer name far
 python3 {program}; python3 {program}
-ip -j addr show eth7; ip route get 10.0.1.2; ip neigh show
+ip -o addr show eth7; ip route get 10.0.1.2; ip -6 route get fd00:a00:1::2 || true; ip neigh show
 """
 
 
 @pytest.mark.root
-def test_a_host_is_set_up_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ipv6", [False, True])
+def test_a_host_is_set_up_once(tmp_path: Path, ipv6: bool) -> None:
     """By the MAC address of its NIC; the second time there is nothing to do."""
-    settings = inventory(nowhere(tmp_path))["all"]["children"]["csaud_hosts"]["hosts"]["h1"]["csaud_host"]
+    site = nowhere(tmp_path, ipv6=ipv6)
+    settings = inventory(site)["all"]["children"]["csaud_hosts"]["hosts"]["h1"]["csaud_host"]
     (tmp_path / "host.json").write_text(json.dumps(settings))
     source = Path(sets_up.__file__).read_text().replace("/etc/csaud/host.json", str(tmp_path / "host.json"))
     (tmp_path / "sets_up.py").write_text(source)
     script = _SET_UP.format(program=tmp_path / "sets_up.py")
     done = subprocess.run(
-        ["unshare", "--net", "--mount", "sh", "-c", f"mount -t sysfs sysfs /sys; {script}"],
+        ["unshare", "--net", "--mount", "sh", "-c", f"mount -t sysfs sysfs /sys; {_NO_IPV6}; {script}"],
         capture_output=True,
         text=True,
         check=False,
@@ -155,11 +158,25 @@ def test_a_host_is_set_up_once(tmp_path: Path) -> None:
         "eth7: MTU 4200",
         "eth7: up",
         "eth7: address 10.0.1.1",
-        "eth7: 1 neighbours, 1 routes",
+        "eth7: 1 IPv4 neighbours, 1 routes",
+        *(
+            [
+                "eth7: IPv6",
+                "eth7: address fd00:a00:1::1",
+                "eth7: 1 IPv6 neighbours, 1 routes",
+            ]
+            if ipv6
+            else []
+        ),
     ], done.stderr
     assert json.loads(second) == []
-    assert "10.0.1.2 dev eth7 src 10.0.1.1" in "\n".join(shown)
-    assert "10.0.1.2 dev eth7 lladdr 02:00:0a:00:01:02 PERMANENT" in "\n".join(shown)
+    told = "\n".join(shown)
+    assert "10.0.1.2 dev eth7 src 10.0.1.1" in told
+    assert "10.0.1.2 dev eth7 lladdr 02:00:0a:00:01:02 PERMANENT" in told
+    assert ("inet6 fd00:a00:1::1/128 scope global" in told) == ipv6
+    assert ("fd00:a00:1::2 dev eth7 lladdr 02:00:0a:00:01:02 PERMANENT" in told) == ipv6
+    assert ("fd00:a00:1::2 from :: dev eth7 src fd00:a00:1::1" in told) == ipv6
+    assert "tentative" not in told
 
 
 _KILLED = r"""
@@ -231,3 +248,17 @@ def test_a_lab_of_simple_switch_grpc_is_accepted(tmp_path: Path, wheel: Path) ->
     words = "csaud lab deploy && csaud lab accept"
     told = rehearse(tmp_path, "leaf-spine-2x2x1", "sh", "-c", words, wheels=wheel, target="bmv2")
     assert "accepted: leaf-spine-2x2x1" in told
+
+
+@needs_rehearsal
+@pytest.mark.thorough
+@pytest.mark.timeout(1200)  # Ansible takes minutes where others work, too
+@pytest.mark.root
+def test_a_lab_is_accepted_over_ipv6(tmp_path: Path, wheel: Path) -> None:
+    words = "csaud lab deploy && csaud lab check --json >check.json && csaud lab accept"
+    told = rehearse(tmp_path, "leaf-spine-2x2x1", "sh", "-c", words, wheels=wheel, options=("--ipv6",))
+    assert "accepted: leaf-spine-2x2x1" in told
+    found = {each["what"] for each in json.loads((tmp_path / "check.json").read_text())["findings"]}
+    assert {"address 10.0.1.1", "address fd00:a00:1::1"} <= found
+    report = json.loads((tmp_path / "accept/trim/report.json").read_text())
+    assert report["run"]["ipv6"] is True

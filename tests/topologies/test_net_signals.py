@@ -53,3 +53,4 @@ def test_every_loss_is_accounted_for(tmp_path, options, told):
         assert made.congestion_dropped > report.recovery.parity["lost"]
     assert (made.ecn_marked > 0) == report.run.ecn
     assert report.run.loss_icrc == ("--icrc" in options)
+    assert report.run.ipv6 == ("ipv6=true" in options)

@@ -72,6 +72,7 @@ def scenario(part: Part, site: Site, before: Policy) -> Scenario:
         policy=policy(part, before),
         faults=rules(part, site),
         host={"device": site.lab.device},
+        ipv6=asked.ipv6,
         time_limit=_TIME_LIMIT,
     )
 

@@ -56,11 +56,14 @@ def _nic(site: Site, host: str, nic: Nic, facts: Mapping[str, Any], name: str) -
         yield Finding("problem" if facts["settings"] else "unknown", where, up)
     mtu = site.fabric.mtu
     yield Finding("ok" if found["mtu"] >= mtu else "due", where, f"MTU {found['mtu']}, of {mtu}")
-    has = str(nic.ip) in found["addresses"]
-    yield Finding("ok" if has else "due", where, f"address {nic.ip}" if has else f"{nic.ip} is not set")
+    set_here = {str(each): str(each) in found["addresses"] for each in nic.addresses}
+    for address, is_set in set_here.items():
+        what = f"address {address}" if is_set else f"{address} is not set"
+        yield Finding("ok" if is_set else "due", where, what)
     yield from _hardware(site, where, found)
     if site.lab.device == "verbs":
-        yield _gid(where, name, str(nic.ip), has, facts["rdma"])
+        for address, is_set in set_here.items():
+            yield _gid(where, name, address, is_set, facts["rdma"])
 
 
 def _hardware(site: Site, where: str, found: Mapping[str, Any]) -> Iterator[Finding]:

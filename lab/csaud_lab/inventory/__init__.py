@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from csaud_controller.inventory import Nic
+
 from csaud_lab.inventory.wheels import archive_of, release_of
 from csaud_lab.site import Site
 
@@ -80,12 +82,12 @@ def settings(site: Site, host: str) -> dict[str, Any]:
     return {
         "name": host,
         "mtu": site.fabric.mtu,
-        "nics": [{"name": nic.name or "", "mac": nic.mac, "ip": str(nic.ip)} for nic in nics],
-        "peers": [
-            {"name": name, "ip": str(nic.ip), "mac": nic.mac}
-            for name, those in others.items()
-            for nic in those
-        ],
+        "nics": [{"name": nic.name or "", **_nic(nic)} for nic in nics],
+        "peers": [{"name": name, **_nic(nic)} for name, those in others.items() for nic in those],
         "huge_pages": site.lab.huge_pages,
         "priorities": {str(dscp): priority for dscp, priority in site.lab.priorities.items()},
     }
+
+
+def _nic(nic: Nic) -> dict[str, str]:
+    return {"mac": nic.mac, "ip": str(nic.ip), **({"ip6": str(nic.ip6)} if nic.ip6 else {})}

@@ -9,11 +9,27 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SETTINGS = "/etc/csaud/host.json"
 NET = Path("/sys/class/net")
+IPV6_CONF = Path("/proc/sys/net/ipv6/conf")
 HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+
+
+class Family(NamedTuple):
+    """Of addresses: its name, that of its key in the file, ip's option, the bits of an address; what ip is
+    told so that a new one can be used at once."""
+
+    name: str
+    key: str
+    option: str
+    bits: int
+    at_once: tuple[str, ...] = ()
+
+
+IPV4 = Family("IPv4", "ip", "-4", 32)
+IPV6 = Family("IPv6", "ip6", "-6", 128, ("nodad",))  # nobody there could answer whether it is another's
 
 
 class Failure(Exception):
@@ -57,33 +73,44 @@ def set_link(name: str, mtu: int) -> list[str]:
     return changed
 
 
-def set_address(name: str, address: str) -> list[str]:
-    shown = listed("ip", "-j", "-4", "addr", "show", "dev", name)
-    if address in [one["local"] for each in shown for one in each.get("addr_info", [])]:
-        return []
-    run("ip", "addr", "add", f"{address}/32", "dev", name)
-    return [f"{name}: address {address}"]
+def set_address(name: str, address: str, family: Family) -> list[str]:
+    """RoCEv2 GIDs follow from it."""
+    changed = []
+    off = IPV6_CONF / name / "disable_ipv6"
+    if family is IPV6 and off.read_text().strip() != "0":
+        off.write_text("0")
+        changed.append(f"{name}: IPv6")
+    shown = listed("ip", "-j", family.option, "addr", "show", "dev", name)
+    if address not in [one["local"] for each in shown for one in each.get("addr_info", [])]:
+        run("ip", "addr", "add", f"{address}/{family.bits}", "dev", name, *family.at_once)
+        changed.append(f"{name}: address {address}")
+    return changed
 
 
-def set_peers(number: int, name: str, address: str, peers: list[dict[str, str]]) -> list[str]:
+def set_peers(number: int, name: str, address: str, family: Family, peers: list[dict[str, str]]) -> list[str]:
     """Neighbours that are never asked for, and the way to them: over the first NIC, or from the address of
     another one over that one."""
     table = [] if number == 0 else ["table", str(100 + number)]
-    shown = listed("ip", "-j", "neigh", "show", "dev", name)
+    wanted = [(peer[family.key], peer["mac"]) for peer in peers if peer.get(family.key)]
+    shown = listed("ip", "-j", family.option, "neigh", "show", "dev", name)
     known = {(each["dst"], each.get("lladdr")) for each in shown if "PERMANENT" in each.get("state", [])}
+    way = ("ip", "-j", family.option, "route", "show", "dev", name, *table)
     try:
-        routes = {each["dst"] for each in listed("ip", "-j", "-4", "route", "show", "dev", name, *table)}
+        routes = {each["dst"] for each in listed(*way)}
     except Failure:  # a table without a route yet
         routes = set()
-    neighbours = [peer for peer in peers if (peer["ip"], peer["mac"]) not in known]
-    ways = [peer for peer in peers if peer["ip"] not in routes]
-    for peer in neighbours:
-        run("ip", "neigh", "replace", peer["ip"], "lladdr", peer["mac"], "nud", "permanent", "dev", name)
-    for peer in ways:
-        run("ip", "route", "replace", f"{peer['ip']}/32", "dev", name, "src", address, *table)
-    changed = [f"{name}: {len(neighbours)} neighbours, {len(ways)} routes"] if neighbours or ways else []
-    if number and not any(each.get("src") == address for each in listed("ip", "-j", "rule", "show")):
-        run("ip", "rule", "add", "from", address, "lookup", str(100 + number))
+    neighbours = [each for each in wanted if each not in known]
+    ways = [to for to, _ in wanted if to not in routes]
+    for to, mac in neighbours:
+        run("ip", "neigh", "replace", to, "lladdr", mac, "nud", "permanent", "dev", name)
+    for to in ways:
+        run("ip", "route", "replace", f"{to}/{family.bits}", "dev", name, "src", address, *table)
+    changed = []
+    if neighbours or ways:
+        changed.append(f"{name}: {len(neighbours)} {family.name} neighbours, {len(ways)} routes")
+    rules = listed("ip", "-j", family.option, "rule", "show") if number else []
+    if number and not any(each.get("src") == address for each in rules):
+        run("ip", family.option, "rule", "add", "from", address, "lookup", str(100 + number))
         changed.append(f"{name}: rule for {address}")
     return changed
 
@@ -121,8 +148,10 @@ def main() -> int:
         for number, nic in enumerate(wanted["nics"]):
             name = interface(nic)
             changed += set_link(name, wanted["mtu"])
-            changed += set_address(name, nic["ip"])
-            changed += set_peers(number, name, nic["ip"], wanted["peers"])
+            for family in (IPV4, IPV6):
+                if address := nic.get(family.key):
+                    changed += set_address(name, address, family)
+                    changed += set_peers(number, name, address, family, wanted["peers"])
             changed += set_priorities(name, wanted["priorities"])
     except (Failure, OSError, ValueError, KeyError) as error:
         sys.stderr.write(f"{SETTINGS}: {error}\n")

@@ -21,6 +21,7 @@ from typing import Any
 NET = "/sys/class/net"
 RDMA = "/sys/class/infiniband"
 ETH_P_LLDP = 0x88CC
+IPV4_MAPPED = bytes(10) + b"\xff\xff"
 SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_MULTICAST = 263, 1, 0
 NEAREST_BRIDGE = b"\x01\x80\xc2\x00\x00\x0e"
 
@@ -66,9 +67,9 @@ def driver(name: str) -> tuple[str, str]:
 
 def interfaces() -> dict[str, Any]:
     addresses: dict[str, list[str]] = {}
-    for each in parsed(output("ip", "-j", "-4", "addr")) or []:
+    for each in parsed(output("ip", "-j", "addr")) or []:
         if each.get("ifname"):
-            addresses[each["ifname"]] = [one["local"] for one in each.get("addr_info", [])]
+            addresses[each["ifname"]] = [one["local"] for one in each.get("addr_info", []) if "local" in one]
     found = {}
     for name in folder(NET):
         path = f"{NET}/{name}"
@@ -86,6 +87,13 @@ def interfaces() -> dict[str, Any]:
     return found
 
 
+def address_of(gid: bytes) -> str:
+    """The IP address that a RoCEv2 GID is."""
+    if gid.startswith(IPV4_MAPPED):
+        return socket.inet_ntop(socket.AF_INET, gid[len(IPV4_MAPPED) :])
+    return socket.inet_ntop(socket.AF_INET6, gid)
+
+
 def rdma() -> dict[str, Any]:
     """RDMA devices: for each port its interface, state and the indices of its RoCEv2 GIDs by address."""
     found = {}
@@ -96,9 +104,8 @@ def rdma() -> dict[str, Any]:
             types = f"{ports}/{port}/gid_attrs/types"
             for index in folder(types):
                 gid = read(ports, port, "gids", index)
-                if "v2" in read(types, index) and gid.startswith("0000:0000:0000:0000:0000:ffff:"):
-                    number = int(gid[-9:].replace(":", ""), 16)
-                    gids[socket.inet_ntoa(struct.pack("!I", number))] = int(index)
+                if "v2" in read(types, index):
+                    gids[address_of(bytes.fromhex(gid.replace(":", "")))] = int(index)
             found[f"{device}/{port}"] = {
                 "interface": read(ports, port, "gid_attrs", "ndevs", "0"),
                 "state": read(ports, port, "state"),

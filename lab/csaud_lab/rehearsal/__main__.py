@@ -38,13 +38,15 @@ def main() -> int:
     parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--wheels", type=Path, required=True)
+    parser.add_argument("--ipv6", action="store_true")
     parser.add_argument("command", nargs="*")
     asked = parser.parse_args()
     folder = asked.out.absolute()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        world = World(as_lab(load_fabric(asked.topo), asked.target), asked.target, folder)
+        fabric = load_fabric(asked.topo).with_ipv6() if asked.ipv6 else load_fabric(asked.topo)
+        world = World(as_lab(fabric, asked.target), asked.target, folder)
         begun = time.monotonic()
         with world.running():
             write(folder, world.fabric, world.hosts, asked.wheels.absolute())

@@ -40,10 +40,14 @@ def write(folder: Path, fabric: Fabric, hosts: dict[str, str], wheels: Path) -> 
         "device": "soft",
         "python": str(python),
         "wheels": str(wheels),
-        "acceptance": {"elements": 262_144, "repeats": 2},
+        "acceptance": {"elements": 262_144, "repeats": 2, "ipv6": _is_ipv6(fabric)},
     }
     _yaml(folder / "lab.yaml", lab)
     return folder / "lab.yaml"
+
+
+def _is_ipv6(fabric: Fabric) -> bool:
+    return all(spec.ip6 is not None for spec in fabric.hosts.values())
 
 
 def _yaml(path: Path, value: Any) -> None:

@@ -132,6 +132,9 @@ def _beyond(folder: Path, lab: Lab, fabric: Fabric | None) -> Iterator[FieldErro
             yield FieldError(("hosts", name), f"the fabric has no such host; expected one of {known}")
     if len(fabric.hosts) < 2:
         yield FieldError(("fabric",), f"a lab needs two hosts or more, {fabric.name} has {len(fabric.hosts)}")
+    if lab.acceptance.ipv6 and (without := [h for h, spec in fabric.hosts.items() if spec.ip6 is None]):
+        told = f"{lab.fabric} gives no `ip6` to {', '.join(without)}"
+        yield FieldError(("acceptance", "ipv6"), told)
     seen: dict[tuple[str, int], str] = {}
     for name in fabric.hosts:
         own = lab.hosts.get(name)

@@ -61,6 +61,7 @@ class Acceptance(_Strict):
         default=0.02, gt=0, le=0.5, description="share of DATA that is cut or lost at uplinks"
     )
     seed: int = Field(default=1, ge=0, lt=2**32)
+    ipv6: bool = Field(default=False, description="packets go over IPv6: every host has `ip6` in the fabric")
 
 
 class Lab(_Strict):

@@ -22,6 +22,7 @@ def describe_run(
             "about": scenario.about,
             "fabric": fabric.name,
             "seed": scenario.seed,
+            "ipv6": scenario.ipv6,
             "spray": scenario.policy.spray,
             "loss_signal": scenario.policy.loss_signal,
             "loss_icrc": scenario.policy.trim_icrc,

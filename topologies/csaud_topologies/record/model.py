@@ -23,6 +23,7 @@ class Run(_Part):
     target: str
     fabric: str
     seed: int
+    ipv6: bool = Field(default=False, description="packets were sent over IPv6")
     spray: str
     loss_signal: str
     loss_icrc: bool = Field(description="a LOSS has an iCRC of its own (the second form)")

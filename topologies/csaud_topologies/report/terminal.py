@@ -35,7 +35,9 @@ def print_checks(report: Report, page: Path, console: Console) -> None:
 def _figures(report: Report) -> Table:
     run, recovery = report.run, report.recovery
     table = Table(
-        title=f"{run.scenario} on {run.fabric} ({run.target})", show_header=False, title_justify="left"
+        title=f"{run.scenario} on {run.fabric} ({run.target}{', IPv6' * run.ipv6})",
+        show_header=False,
+        title_justify="left",
     )
     table.add_column(style="dim")
     table.add_column()
