@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.guest_wires import Station, TapNetwork
 from tests.support.held_back import relay
 from tests.support.netns import NetworkNamespace
-from tests.support.qemu.network import Station, TapNetwork
 from tests.support.ranks import Rank, on_host, run_job
 
 pytestmark = pytest.mark.root

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from tests.support.qemu.network import TapNetwork
+from tests.support.guest_wires import TapNetwork
 from tests.support.roce import ROCE_PORT
 
 ETHERNET = 14

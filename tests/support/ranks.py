@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from csaud_lab.guests.children import ends_with_this_process
+from csaud_lab.guests.guest import Guest
+
 from .netns import NetworkNamespace
-from .qemu.children import ends_with_this_process
-from .qemu.guest import Guest
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNNER = ROOT / "tests" / "verbs" / "guest" / "runner.py"

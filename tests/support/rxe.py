@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .qemu import debs, initramfs
-from .qemu.errors import GuestError
-from .qemu.guest import QEMU, Guest, Settings
-from .qemu.network import Station, TapNetwork
+from csaud_lab.guests import debs, initramfs
+from csaud_lab.guests.errors import GuestError
+from csaud_lab.guests.guest import QEMU, Guest, Settings
+
+from .guest_wires import Station, TapNetwork
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / "build" / "qemu"
@@ -153,7 +154,7 @@ def booted(results: Path) -> Iterator[RxeGuest]:
     boot = initramfs.build(packages)
     network = TapNetwork(HOST, GUEST, prefix=PREFIX, mtu=MTU)
     try:
-        with Guest(packages, boot, network, Settings(AGENT, results)) as guest:
+        with Guest(packages, boot, [network.nic], Settings(AGENT, results)) as guest:
             yield RxeGuest(guest, network)
     finally:
         network.close()

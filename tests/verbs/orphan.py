@@ -12,16 +12,17 @@ sys.path.insert(0, str(ROOT))
 
 
 def main() -> None:
+    from csaud_lab.guests import debs, initramfs
+    from csaud_lab.guests.guest import Guest, Settings
+
     from tests.support import rxe
-    from tests.support.qemu import debs, initramfs
-    from tests.support.qemu.guest import Guest, Settings
-    from tests.support.qemu.network import TapNetwork
+    from tests.support.guest_wires import TapNetwork
 
     packages = debs.fetch(rxe.CACHE)
     network = TapNetwork(rxe.HOST, rxe.GUEST)
-    guest = Guest(packages, initramfs.build(packages), network, Settings(rxe.AGENT, Path(sys.argv[1])))
+    guest = Guest(packages, initramfs.build(packages), [network.nic], Settings(rxe.AGENT, Path(sys.argv[1])))
     guest.start()
-    print(guest.pid, flush=True)
+    print(guest.process.pid, flush=True)
     signal.pause()
 
 

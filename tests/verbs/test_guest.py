@@ -7,12 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from csaud_lab.guests import debs, initramfs, kernel
+from csaud_lab.guests.errors import GuestError
+from csaud_lab.guests.guest import Guest, Settings
 
 from tests.support import rxe
-from tests.support.qemu import debs, initramfs, kernel
-from tests.support.qemu.errors import GuestError
-from tests.support.qemu.guest import Guest, Settings
-from tests.support.qemu.network import TapNetwork
+from tests.support.guest_wires import TapNetwork
 
 HERE = Path(__file__).parent
 
@@ -104,7 +104,7 @@ def test_guest_that_cannot_run_its_program_says_so(tmp_path: Path) -> None:
     try:
         with (
             pytest.raises(GuestError, match=r"the guest ended(.|\n)*absent\.py"),
-            Guest(packages, initramfs.build(packages), network, settings),
+            Guest(packages, initramfs.build(packages), [network.nic], settings),
         ):
             pass
     finally:

@@ -7,12 +7,12 @@ from csaud.collectives.reference import reference_sum
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
+from csaud_lab.guests import debs, initramfs
+from csaud_lab.guests.guest import Guest, Settings
 
 from tests.fabric.virtual import DATA
 from tests.support import guest_fabric, rxe
-from tests.support.qemu import debs, initramfs
-from tests.support.qemu.guest import Guest, Settings
-from tests.support.qemu.network import Station, TapPort
+from tests.support.guest_wires import Station, TapPort
 from tests.support.ranks import InGuest, Rank, run_job, totals
 from tests.verbs.guest.runner import digest, part_of
 
@@ -43,7 +43,7 @@ def guests(rxe_guest: rxe.RxeGuest, tmp_path_factory: pytest.TempPathFactory) ->
     port = TapPort(rxe_guest.network.namespace, TAP, SECOND, mtu=rxe.MTU)
     settings = Settings(rxe.AGENT, tmp_path_factory.mktemp("second"))
     try:
-        with Guest(packages, initramfs.build(packages), port, settings) as second:
+        with Guest(packages, initramfs.build(packages), [port.nic], settings) as second:
             rxe.connect(second, SECOND, rxe.GUEST)
             know(second, rxe.GUEST)
             know(rxe_guest.guest, SECOND)

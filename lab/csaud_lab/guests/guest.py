@@ -5,6 +5,8 @@ The program in the guest answers requests, one JSON object a line: `{"id", "do",
 does not depend on the network under test.
 """
 
+from __future__ import annotations
+
 import json
 import os
 import select
@@ -12,15 +14,16 @@ import signal
 import socket
 import subprocess
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .children import ends_with_this_process
-from .debs import Packages
-from .errors import GuestError, GuestTimeoutError
-from .initramfs import Boot
-from .network import Wire
+from csaud_lab.guests.children import ends_with_this_process
+from csaud_lab.guests.debs import Packages
+from csaud_lab.guests.errors import GuestError, GuestTimeoutError
+from csaud_lab.guests.initramfs import Boot
+from csaud_lab.guests.taps import Nic
 
 QEMU = "qemu-system-x86_64"
 
@@ -39,11 +42,11 @@ class Settings:
 class Guest:
     """A guest; as a context manager it is booted, its program ready, for the length of the block."""
 
-    def __init__(self, packages: Packages, boot: Boot, network: Wire, settings: Settings) -> None:
-        self.network = network
+    def __init__(self, packages: Packages, boot: Boot, nics: Sequence[Nic], settings: Settings) -> None:
         self.settings = settings
         self.boot_s = 0.0
         self.ready: dict[str, Any] = {}
+        self._nics = nics
         self._packages = packages
         self._boot = boot
         self._console = settings.results / "console.log"
@@ -52,7 +55,7 @@ class Guest:
         self._line: socket.socket | None = None
         self._process: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> "Guest":
+    def __enter__(self) -> Guest:
         started = time.monotonic()
         self.start()
         try:
@@ -79,7 +82,7 @@ class Guest:
                 # A sanitizer that this process runs under (tests/sanitize.py) has no business in qemu.
                 env={name: value for name, value in os.environ.items() if name != "LD_PRELOAD"},
                 preexec_fn=ends_with_this_process(),
-                pass_fds=(far_end.fileno(), self.network.tap),
+                pass_fds=(far_end.fileno(), *(nic.tap for nic in self._nics)),
             )
 
     def call(self, do: str, *, wait_s: float | None = None, **arguments: Any) -> Any:
@@ -115,11 +118,11 @@ class Guest:
             self._process = None
 
     @property
-    def pid(self) -> int:
-        """qemu's process id."""
+    def process(self) -> subprocess.Popen[bytes]:
+        """qemu."""
         if self._process is None:
             raise GuestError("the guest is not running")
-        return self._process.pid
+        return self._process
 
     def console(self) -> str:
         """What the guest's kernel and programs have written so far."""
@@ -143,11 +146,10 @@ class Guest:
         command += _share("host", Path("/"), writable=False)
         command += _share("packages", self._packages.userland, writable=False)
         command += _share("results", settings.results, writable=True)
-        command += ["-netdev", f"tap,id=wire,fd={self.network.tap}"]
-        command += [
-            "-device",
-            f"virtio-net-pci,netdev=wire,romfile=,mac={self.network.guest.mac},host_mtu={self.network.mtu}",
-        ]
+        for number, nic in enumerate(self._nics):
+            command += ["-netdev", f"tap,id=wire{number},fd={nic.tap}"]
+            device = f"virtio-net-pci,netdev=wire{number},romfile=,mac={nic.mac},host_mtu={nic.mtu}"
+            command += ["-device", device]
         return command
 
     def _answer(self, number: int, timeout_s: float) -> Any:

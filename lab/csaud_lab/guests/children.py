@@ -1,5 +1,7 @@
 """Processes that never outlive the one that started them, not even when it is killed."""
 
+from __future__ import annotations
+
 import ctypes
 import os
 import signal

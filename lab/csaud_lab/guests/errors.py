@@ -1,7 +1,9 @@
 """What can go wrong on the way to a guest; a message names the thing and carries the tail of its output."""
 
+from csaud_runs.errors import RunError
 
-class GuestError(RuntimeError):
+
+class GuestError(RunError):
     """The guest could not be prepared or started, ended early, or answered with an error."""
 
 

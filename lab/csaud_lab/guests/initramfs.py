@@ -3,12 +3,14 @@
 Written in the kernel's own "newc" cpio format (Documentation/driver-api/early-userspace/buffer-format.rst).
 """
 
+from __future__ import annotations
+
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import debs, kernel
+from csaud_lab.guests import debs, kernel
 
 # crc32_generic is what rdma_rxe asks the crypto layer for by name, so nothing else depends on it.
 MODULES = (

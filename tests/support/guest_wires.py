@@ -1,21 +1,12 @@
 """The wire to a guest: a tap device in a network namespace of its own."""
 
-import fcntl
 import os
-import struct
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Protocol
+
+from csaud_lab.guests.taps import Nic, open_tap
 
 from tests.support.netns import NetworkNamespace
-
-from .errors import GuestError
-
-# linux/if_tun.h
-TUNSETIFF = 0x400454CA
-IFF_TAP = 0x0002
-IFF_NO_PI = 0x1000
 
 
 @dataclass(frozen=True)
@@ -40,35 +31,19 @@ class Station:
         return [f"{one}/{64 if ':' in one else prefix}" for one in self.addresses]
 
 
-class Wire(Protocol):
-    """What a guest needs of the wire that it is plugged into."""
-
-    @property
-    def tap(self) -> int:
-        """Descriptor of the tap device."""
-
-    @property
-    def guest(self) -> Station: ...
-
-    @property
-    def mtu(self) -> int: ...
-
-
 class TapPort:
     """A tap device in a namespace that is there already, with no address: for a switch to take as a port."""
 
     def __init__(
         self, namespace: NetworkNamespace, interface: str, guest: Station, *, mtu: int = 4200
     ) -> None:
-        self.guest = guest
-        self.mtu = mtu
         with namespace.entered():
-            self.tap = _open_tap(interface)
+            self.nic = Nic(open_tap(interface), guest.mac, mtu)
         namespace.ip(f"link set {interface} mtu {mtu} addrgenmode none up")
 
     def close(self) -> None:
         """The device goes with it."""
-        os.close(self.tap)
+        os.close(self.nic.tap)
 
 
 class TapNetwork:
@@ -79,11 +54,10 @@ class TapNetwork:
         self.host = host
         self.guest = guest
         self.prefix = prefix
-        self.mtu = mtu
         self.namespace = NetworkNamespace()
         try:
             with self.entered():
-                self.tap = _open_tap(host.interface)
+                self.nic = Nic(open_tap(host.interface), guest.mac, mtu)
             ip, name = self.namespace.ip, host.interface
             ip(f"link set {name} address {host.mac} mtu {mtu} addrgenmode none up")
             for network in host.networks(prefix):
@@ -99,15 +73,5 @@ class TapNetwork:
         return self.namespace.entered()
 
     def close(self) -> None:
-        os.close(self.tap)
+        os.close(self.nic.tap)
         self.namespace.close()
-
-
-def _open_tap(interface: str) -> int:
-    device = Path("/dev/net/tun")
-    try:
-        tap = os.open(device, os.O_RDWR | os.O_CLOEXEC)
-    except OSError as error:
-        raise GuestError(f"cannot open {device}: {error.strerror}") from error
-    fcntl.ioctl(tap, TUNSETIFF, struct.pack("16sH22x", interface.encode(), IFF_TAP | IFF_NO_PI))
-    return tap

@@ -2,5 +2,5 @@
 
 The guest needs no disk image: its kernel and a few libraries are unpacked from Debian packages into a cache
 (`debs`), an initramfs with the kernel modules is written from them (`initramfs`), and its root is this
-machine's root, read-only, under an overlay (`guest`). `network` is the wire between it and this process.
+machine's root, read-only, under an overlay (`guest`). Its NICs are tap devices (`taps`).
 """

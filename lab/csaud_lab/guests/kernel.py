@@ -1,12 +1,14 @@
 """The kernel as a virtual machine boots it fastest, and its modules in the order they are loaded."""
 
+from __future__ import annotations
+
 import lzma
 import struct
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from .errors import GuestError
+from csaud_lab.guests.errors import GuestError
 
 # Offsets in the x86 boot header, from the kernel's Documentation/arch/x86/boot.rst.
 BOOT_MAGIC = (0x202, b"HdrS")

@@ -5,6 +5,8 @@ beside its final name under a lock and renamed into place, so a process that is 
 folder that the next one removes. A cached recipe needs neither the network nor apt.
 """
 
+from __future__ import annotations
+
 import fcntl
 import hashlib
 import json
@@ -16,8 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .children import ends_with_this_process
-from .errors import GuestError
+from csaud_lab.guests.children import ends_with_this_process
+from csaud_lab.guests.errors import GuestError
 
 # Raised when the layout of the cache folder changes, so that folders of an older layout are not taken for it.
 LAYOUT = 1
