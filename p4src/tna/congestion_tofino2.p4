@@ -21,11 +21,13 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
 
     // In cells: ordinary DATA is cut at trim_at, DATA that asks not to be at no_trim_at, other traffic is dropped
     // at other_at of its own queue, everything else at drop_at; from alarm_at on what is admitted raises the alarm.
+    // How far each is from there is computed for all of them at once: the right one is chosen a step later.
     action set_limits(bit<16> trim_at, bit<16> no_trim_at, bit<16> other_at, bit<16> drop_at, bit<16> alarm_at) {
-        meta.trim_at = trim_at;
-        meta.no_trim_at = no_trim_at;
-        meta.other_at = other_at;
-        meta.drop_at = drop_at;
+        meta.trim_room = trim_at |-| meta.depth;
+        meta.no_trim_room = no_trim_at |-| meta.depth;
+        meta.other_room = other_at |-| meta.depth;
+        meta.drop_room = drop_at |-| meta.depth;
+        meta.calm = alarm_at |-| meta.depth;
         meta.bridged.alarm_at = alarm_at;
         by_port.count();
     }
@@ -57,12 +59,6 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         size = PORTS;
     }
 
-    // A step of its own: a condition takes no arithmetic.
-    action compare() {
-        meta.room = meta.limit |-| meta.depth;
-        meta.calm = meta.bridged.alarm_at |-| meta.depth;
-    }
-
     apply {
         meta.alarm.port = (bit<16>)to_tm.ucast_egress_port;
         meta.alarm.depth = meta.depth;
@@ -71,18 +67,17 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
         limits.apply();
         if (meta.kind == KIND_DATA) {
             if (hdr.csa.flags & CSA_FLAG_NO_TRIM != 0) {
-                meta.limit = meta.no_trim_at;
+                meta.room = meta.no_trim_room;
             } else {
-                meta.limit = meta.trim_at;
+                meta.room = meta.trim_room;
             }
         } else if (meta.kind == 0) {
-            meta.limit = meta.other_at;
+            meta.room = meta.other_room;
         } else {
-            meta.limit = meta.drop_at;
+            meta.room = meta.drop_room;
         }
-        compare();
         if (meta.room == 0) {
-            meta.bridged.lost = 1;
+            meta.no_room = 1;
         } else if (meta.calm == 0) {
             overflow.count(meta.loss.by_path);
             alarm.apply();

@@ -94,7 +94,6 @@ control Edge(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsic_me
             refused.count(port_and_reason.get({ intrinsic.ingress_port[6:0], meta.refusal }));
             refused_kind.count(port_and_kind.get({ intrinsic.ingress_port[6:0], meta.kind }));
             to_deparser.drop_ctl = 1;
-            exit;
         }
     }
 }

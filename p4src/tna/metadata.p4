@@ -86,6 +86,7 @@ struct metadata_t {        // ingress
     bit<2> kind;
     bit<16> short_of_loss; // bytes that its UDP length is too short by
     bit<16> short_of_csa;
+    bit<1> punted;         // it is for the controller
     bit<1> from_host;      // it came in by a port whose packets are checked
     bit<1> foreign;        // its source address does not belong there
     bit<1> class_refused;
@@ -124,16 +125,15 @@ struct metadata_t {        // ingress
     bit<16> comm;
     bit<16> path_id;
     bit<32> drawn;
-    bit<32> threshold;
     bit<32> below;
     bit<1> signalled;
-    bit<16> trim_at;
-    bit<16> no_trim_at;
-    bit<16> other_at;
-    bit<16> drop_at;
-    bit<16> alarm_at;
-    bit<16> limit;
-    bit<16> room;
+    bit<1> silent;         // fault injection took it, and nobody is told
+    bit<1> no_room;        // Tofino 2: there will be none for it in the queue
+    bit<16> trim_room;     // Tofino 2: cells that the port's queue is below each limit
+    bit<16> no_trim_room;
+    bit<16> other_room;
+    bit<16> drop_room;
+    bit<16> room;          // ... and below the packet's own
     bit<16> calm;
     bit<32> interval;
     bit<32> due;

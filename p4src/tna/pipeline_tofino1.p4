@@ -6,11 +6,14 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
                      inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                      inout ingress_intrinsic_metadata_for_tm_t to_tm) {
     FlowHashes() flow_hashes;
+    Kind() kind;
     Punt() punt;
     Classify() classify;
     Edge() edge;
+    Hop() hop;
     Route() route;
     Spray() spray;
+    Chance() chance;
     Fault() fault;
     Congestion() congestion;
 
@@ -18,24 +21,33 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
         meta.bridged.ingress_port = intrinsic.ingress_port;
         meta.now = parsed.global_tstamp[39:8];
         flow_hashes.apply(hdr, meta);
+        kind.apply(hdr, meta);
         if (meta.alarm.isValid()) {   // come round from egress, to be told
             to_deparser.digest_type = DIGEST_ALARM;
             to_deparser.drop_ctl = 1;
-            exit;
-        }
-        if (hdr.packet_out.isValid()) {
+        } else if (hdr.packet_out.isValid()) {
             to_tm.ucast_egress_port = hdr.packet_out.egress_port;
             to_tm.qid = (QueueId_t)PRIORITY_LOSS;
-            exit;
+        } else {
+            punt.apply(hdr, meta, intrinsic, to_tm);
+            if (meta.punted == 0) {
+                meta.bridged.kind = meta.kind;
+                classify.apply(hdr, meta, intrinsic, to_tm);
+                hop.apply(hdr, meta);
+                chance.apply(meta);
+                edge.apply(hdr, meta, intrinsic, to_deparser);
+                if (meta.refused == 0) {
+                    route.apply(hdr, meta, to_deparser);
+                    if (meta.discard == 0) {
+                        spray.apply(hdr, meta, to_deparser, to_tm);
+                        if (meta.forwarded == 1) {
+                            fault.apply(hdr, meta, to_tm, to_deparser);
+                            congestion.apply(hdr, meta, to_tm);
+                        }
+                    }
+                }
+            }
         }
-        punt.apply(hdr, intrinsic, to_tm);
-        classify.apply(hdr, meta, intrinsic, to_tm);
-        meta.bridged.kind = meta.kind;
-        edge.apply(hdr, meta, intrinsic, to_deparser);
-        route.apply(hdr, meta, to_deparser);
-        spray.apply(hdr, meta, to_deparser, to_tm);
-        fault.apply(hdr, meta, to_tm, to_deparser);
-        congestion.apply(hdr, meta, to_tm);
     }
 }
 

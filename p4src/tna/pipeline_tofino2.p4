@@ -1,5 +1,6 @@
 // The way of a packet through Tofino 2. What there will be no room for becomes a mirrored copy before the queue, and
-// comes to egress as the LOSS to be.
+// comes to egress as the LOSS to be. A packet's way ends by no `exit`: the compiler makes of it a bit that all that
+// follows must read, one stage later.
 // What is read last where a packet's way ends shares no container with what is written later: p4c 1.2.5.16 wants the
 // reader before the writer then, and ends with an internal error because no way leads from one to the other.
 @pa_no_overlay("ingress", "hdr.packet_out.egress_port")
@@ -10,11 +11,14 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
                      inout ingress_intrinsic_metadata_for_deparser_t to_deparser,
                      inout ingress_intrinsic_metadata_for_tm_t to_tm, in ghost_intrinsic_metadata_t ghost) {
     FlowHashes() flow_hashes;
+    Kind() kind;
     Punt() punt;
     Classify() classify;
     Edge() edge;
+    Hop() hop;
     Route() route;
     Spray() spray;
+    Chance() chance;
     Fault() fault;
     Congestion() congestion;
     LossSignal() loss_signal;
@@ -23,20 +27,32 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, in ingress_intr
         meta.bridged.ingress_port = intrinsic.ingress_port;
         meta.now = parsed.global_tstamp[39:8];
         flow_hashes.apply(hdr, meta);
+        kind.apply(hdr, meta);
         if (hdr.packet_out.isValid()) {
             to_tm.ucast_egress_port = hdr.packet_out.egress_port;
             to_tm.qid = (QueueId_t)PRIORITY_LOSS;
-            exit;
+        } else {
+            punt.apply(hdr, meta, intrinsic, to_tm);
+            if (meta.punted == 0) {
+                meta.bridged.kind = meta.kind;
+                classify.apply(hdr, meta, intrinsic, to_tm);
+                hop.apply(hdr, meta);
+                chance.apply(meta);
+                edge.apply(hdr, meta, intrinsic, to_deparser);
+                if (meta.refused == 0) {
+                    route.apply(hdr, meta, to_deparser);
+                    if (meta.discard == 0) {
+                        spray.apply(hdr, meta, ghost, to_deparser, to_tm);
+                        if (meta.forwarded == 1) {
+                            congestion.apply(hdr, meta, to_tm, to_deparser);   // first: fault injection ends later
+                            fault.apply(hdr, meta, to_tm, to_deparser);
+                        }
+                    }
+                }
+            }
         }
-        punt.apply(hdr, intrinsic, to_tm);
-        classify.apply(hdr, meta, intrinsic, to_tm);
-        edge.apply(hdr, meta, intrinsic, to_deparser);
-        route.apply(hdr, meta, to_deparser);
-        spray.apply(hdr, meta, ghost, to_deparser, to_tm);
-        congestion.apply(hdr, meta, to_tm, to_deparser);   // first: it would wait for what ends in fault injection
-        fault.apply(hdr, meta, to_tm, to_deparser);
-        meta.bridged.kind = meta.kind;
-        if (meta.bridged.lost == 1) {
+        // Three bits and not one that both would write: the second writer would wait for the first.
+        if ((meta.no_room == 1 || meta.bridged.lost == 1) && meta.silent == 0) {
             meta.loss.kind = meta.kind;
             meta.made.back_port = intrinsic.ingress_port;
             loss_signal.apply(hdr, meta.loss, meta.made);

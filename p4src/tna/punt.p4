@@ -1,11 +1,12 @@
 // Frames that are for the controller: link probes, by EtherType and port. How many of them the CPU port takes is
 // a setting of the traffic manager, whose queue for it has a rate.
-control Punt(inout headers_t hdr, in ingress_intrinsic_metadata_t intrinsic,
+control Punt(in headers_t hdr, inout metadata_t meta, in ingress_intrinsic_metadata_t intrinsic,
              inout ingress_intrinsic_metadata_for_tm_t to_tm) {
     DirectCounter<bit<64>>(CounterType_t.PACKETS_AND_BYTES) by_ether_type;
 
     action to_cpu() {
         to_tm.ucast_egress_port = CPU_PORT;
+        meta.punted = 1;
         by_ether_type.count();
     }
 
@@ -25,9 +26,7 @@ control Punt(inout headers_t hdr, in ingress_intrinsic_metadata_t intrinsic,
     }
 
     apply {
-        switch (ether_type.apply().action_run) {
-            to_cpu: { exit; }
-        }
+        ether_type.apply();
     }
 }
 

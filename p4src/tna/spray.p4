@@ -246,10 +246,10 @@ control Spray(inout headers_t hdr, inout metadata_t meta,
         if (meta.forwarded == 0) {
             no_path.count(meta.kind);
             to_deparser.drop_ctl = 1;
-            exit;
+        } else {
+            meta.loss.port = to_tm.ucast_egress_port;
+            meta.loss.by_kind = port_and_kind.get({ to_tm.ucast_egress_port[6:0], meta.kind });
+            meta.loss.by_path = port_and_path.get({ to_tm.ucast_egress_port[6:0], meta.path_id[3:0] });
         }
-        meta.loss.port = to_tm.ucast_egress_port;
-        meta.loss.by_kind = port_and_kind.get({ to_tm.ucast_egress_port[6:0], meta.kind });
-        meta.loss.by_path = port_and_path.get({ to_tm.ucast_egress_port[6:0], meta.path_id[3:0] });
     }
 }

@@ -13,7 +13,7 @@ from tests.p4.test_tofino import P4SRC, ROOT, compile_tna, load
 BUILT = ROOT / "build" / "tofino"
 """Where `make p4-tofino` compiles to."""
 PATIENCE_S = 5400
-"""p4c without optimisation takes seven minutes of a core for each chip."""
+"""p4c takes fourteen minutes of a core for Tofino 2, where nothing else runs."""
 
 HAS_COMPILER = shutil.which(compile_tna.COMPILER) is not None
 WHY_NOT = "p4c-barefoot (p4c with its Tofino backend) is not on PATH"
