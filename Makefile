@@ -65,10 +65,10 @@ lab-wheels: wheel ## ... and all that it needs, in build/lab-wheels: for hosts w
 	@mv build/lab-wheels.partial build/lab-wheels
 	@du -sh build/lab-wheels
 
-# make lab-rehearsal [TOPO=leaf-spine-2x2x1] [TARGET=soft|bmv2] [IPV6=1]
+# make lab-rehearsal [TOPO=leaf-spine-2x2x1] [TARGET=soft|bmv2] [DEVICE=soft|verbs] [IPV6=1]
 .PHONY: lab-rehearsal
-lab-rehearsal: build/.developed lab-wheels ## A lab from nothing to its acceptance, on hosts and switches inside this machine (TOPO TARGET IPV6; root)
-	@$(BIN)/csaud lab rehearse $(if $(TOPO),--topo $(TOPO)) $(if $(TARGET),--target $(TARGET)) $(if $(IPV6),--ipv6)
+lab-rehearsal: build/.developed lab-wheels ## A lab from nothing to its acceptance, on hosts and switches inside this machine (TOPO TARGET DEVICE IPV6; root)
+	@$(BIN)/csaud lab rehearse $(if $(TOPO),--topo $(TOPO)) $(if $(TARGET),--target $(TARGET)) $(if $(DEVICE),--device $(DEVICE)) $(if $(IPV6),--ipv6)
 
 # make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|fat-tree-4|file.yaml] [SCENARIO=first-light|file.yaml]
 #              [SPRAY=ecmp|entropy|random|round-robin|weighted|least-queue|host|flowlet] [SIGNAL=trim|bounce|both|drop]
@@ -138,12 +138,13 @@ mutants: build/.developed ## Would the tests notice? A random sample of mutants 
 	@$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
 
 .PHONY: nightly
-nightly: build/.developed ## A million schedules of faults (about two hours), a table of 200,000 entries, a soak of 10^8 packets, mutants, and an hour of each fuzzer
+nightly: build/.developed ## A million schedules of faults (about two hours), a table of 200,000 entries, a soak of 10^8 packets, mutants, a rehearsed lab of guests, and an hour of each fuzzer
 	@CSAUD_SCHEDULES=1000000 CSAUD_MEMBERSHIP_SCHEDULES=200000 $(BIN)/python -m pytest -q \
 	  tests/hostlib/test_fault_schedules.py tests/hostlib/test_membership_schedules.py
 	@CSAUD_ENTRIES=200000 $(BIN)/python -m pytest -q tests/softswitch/test_survival.py -k big_table
 	@$(BIN)/python -m tests.soak --packets 1e8
 	@$(MAKE) mutants SEED=$$(date +%j)
+	@$(MAKE) lab-rehearsal DEVICE=verbs IPV6=1
 	@$(MAKE) fuzz FUZZ_SECONDS=3600
 
 .PHONY: bench-switch

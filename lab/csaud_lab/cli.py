@@ -156,6 +156,15 @@ def rehearse(
         "build/lab-rehearsal"
     ),
     wheels: Annotated[Path, typer.Option(metavar="DIR", help="Wheels for hosts.")] = Path("build/lab-wheels"),
+    device: Annotated[
+        str,
+        typer.Option(
+            help="Of hosts: soft, or verbs, for which they are guests (qemu) with the kernel's Soft-RoCE."
+        ),
+    ] = "soft",
+    guests: Annotated[Path, typer.Option(metavar="DIR", help="What guests are made of is kept here.")] = Path(
+        "build/qemu"
+    ),
     ipv6: Annotated[
         bool, typer.Option("--ipv6", help="Hosts have IPv6 addresses, too, and are accepted by those.")
     ] = False,
@@ -166,9 +175,11 @@ def rehearse(
     with errors():
         if target not in ("soft", "bmv2"):
             raise UnknownName(f"--target: expected soft or bmv2, got {target}")
+        if device not in ("soft", "verbs"):
+            raise UnknownName(f"--device: expected soft or verbs, got {device}")
         words = ["--target", target, "--topo", topo, "--out", str(out), "--wheels", str(wheels)]
         words += ["--ipv6"] if ipv6 else []
-        status = in_namespaces([*words, "--", *(command or [])])
+        status = in_namespaces([*words, "--", *(command or [])], device, guests.absolute())
     if status != 0:
         raise typer.Exit(status)
 

@@ -25,6 +25,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from tests.lab.rehearsed import needs_rehearsal, rehearse, wheels_for_hosts
+from tests.support import rxe
 
 NOWHERE = "hosts: {h1: {address: 127.0.0.1, port: 1}, h2: {address: 127.0.0.1, port: 2}}\n"
 
@@ -262,3 +263,26 @@ def test_a_lab_is_accepted_over_ipv6(tmp_path: Path, wheel: Path) -> None:
     assert {"address 10.0.1.1", "address fd00:a00:1::1"} <= found
     report = json.loads((tmp_path / "accept/trim/report.json").read_text())
     assert report["run"]["ipv6"] is True
+
+
+@needs_rehearsal
+@pytest.mark.thorough
+@pytest.mark.timeout(1200)
+@pytest.mark.root
+@pytest.mark.qemu
+def test_hosts_of_verbs_are_guests_with_rdma_devices(tmp_path: Path) -> None:
+    """Their deployment takes a quarter of an hour: `make nightly`."""
+    words = ("sh", "-c", "csaud lab check --json >check.json; true")
+    rehearse(
+        tmp_path / "lab",
+        "leaf-spine-2x2x1",
+        *words,
+        options=("--device", "verbs", "--guests", str(rxe.CACHE), "--ipv6"),
+    )
+    findings = json.loads((tmp_path / "lab/check.json").read_text())["findings"]
+    told = {(each["level"], each["where"], each["what"]) for each in findings}
+    for host, here in (("h1", 1), ("h2", 2)):
+        where = f"{host}:{host}-eth0"
+        assert ("due", where, "MTU 1500, of 4200") in told
+        for address in (f"10.0.{here}.1", f"fd00:a00:{here}::1"):
+            assert ("due", where, f"rxe0/1: no RoCEv2 GID of {address}") in told, told

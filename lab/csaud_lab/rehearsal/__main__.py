@@ -16,7 +16,9 @@ from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory import load_fabric
 from csaud_runs.errors import RunError
 
+from csaud_lab.guests import debs
 from csaud_lab.rehearsal.files import as_lab, write
+from csaud_lab.rehearsal.hosts import DEVICES
 from csaud_lab.rehearsal.switches import TARGETS
 from csaud_lab.rehearsal.world import World
 
@@ -38,6 +40,8 @@ def main() -> int:
     parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--wheels", type=Path, required=True)
+    parser.add_argument("--device", choices=DEVICES, default=DEVICES[0])
+    parser.add_argument("--guests", type=Path, help="where what guests are made of is kept")
     parser.add_argument("--ipv6", action="store_true")
     parser.add_argument("command", nargs="*")
     asked = parser.parse_args()
@@ -46,10 +50,11 @@ def main() -> int:
     folder.mkdir(parents=True)
     try:
         fabric = load_fabric(asked.topo).with_ipv6() if asked.ipv6 else load_fabric(asked.topo)
-        world = World(as_lab(fabric, asked.target), asked.target, folder)
+        packages = debs.fetch(asked.guests) if asked.device == "verbs" else None
+        world = World(as_lab(fabric, asked.target), asked.target, folder, packages)
         begun = time.monotonic()
         with world.running():
-            write(folder, world.fabric, world.hosts, asked.wheels.absolute())
+            write(folder, world.fabric, world.hosts, asked.wheels.absolute(), asked.device)
             told = f"{len(world.hosts)} hosts, {len(world.switches)} switches in {folder}"
             print(f"rehearsal: {told}, up after {time.monotonic() - begun:.0f} s", flush=True)
             return _commands(

@@ -23,7 +23,7 @@ def as_lab(fabric: Fabric, target: str) -> Fabric:
     return fabric.model_copy(update={"link": link, "switches": specs})
 
 
-def write(folder: Path, fabric: Fabric, hosts: dict[str, str], wheels: Path) -> Path:
+def write(folder: Path, fabric: Fabric, hosts: dict[str, str], wheels: Path, device: str) -> Path:
     """fabric.yaml and lab.yaml; returns the latter. `hosts`: their addresses by name."""
     described = fabric.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
     described |= {
@@ -37,7 +37,7 @@ def write(folder: Path, fabric: Fabric, hosts: dict[str, str], wheels: Path) -> 
         "directory": "control",
         "ssh": {"key": "ssh/id_ed25519", "known_hosts": "ssh/known_hosts"},
         "hosts": {name: {"address": address} for name, address in hosts.items()},
-        "device": "soft",
+        "device": device,
         "python": str(python),
         "wheels": str(wheels),
         "acceptance": {"elements": 262_144, "repeats": 2, "ipv6": _is_ipv6(fabric)},

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from csaud_runs.errors import RunError
 
+from csaud_lab.guests.debs import fetch
+from csaud_lab.guests.guest import QEMU
+
 _PROGRAMS = {
     "unshare": "util-linux",
     "ip": "iproute2",
@@ -19,21 +22,26 @@ _PROGRAMS = {
     "ssh-keygen": "openssh-client",
     "/usr/sbin/sshd": "openssh-server",
 }
+_OF_GUESTS = {QEMU: "qemu-system-x86", "rdma": "iproute2", "apt-get": "apt", "dpkg-deb": "dpkg"}
 
 
-def lacking() -> str:
+def lacking(device: str = "soft") -> str:
     """What is missing, in words; empty: nothing."""
     if os.geteuid() != 0:
         return "a rehearsal makes network namespaces: it needs root"
-    packages = {package for program, package in _PROGRAMS.items() if shutil.which(program) is None}
+    programs = {**_PROGRAMS, **(_OF_GUESTS if device == "verbs" else {})}
+    packages = {package for program, package in programs.items() if shutil.which(program) is None}
     return f"these Debian packages are missing: {' '.join(sorted(packages))}" if packages else ""
 
 
-def in_namespaces(arguments: Sequence[str]) -> int:
+def in_namespaces(arguments: Sequence[str], device: str, guests: Path) -> int:
     """Run `python -m csaud_lab.rehearsal` with these arguments in namespaces of its own; its exit status.
     All that it started ends with it. RunError: the machine lacks something."""
-    if missing := lacking():
+    if missing := lacking(device):
         raise RunError(missing)
+    if device == "verbs":
+        fetch(guests)  # here, where there is a way to a mirror
+    arguments = ["--device", device, "--guests", str(guests), *arguments]
     command = [
         *("unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"),
         *(sys.executable, "-m", "csaud_lab.rehearsal", *arguments),
