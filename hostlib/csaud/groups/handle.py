@@ -1,6 +1,5 @@
 """Collectives in flight: what a caller can do with one, or with several of them."""
 
-import asyncio
 import time
 from collections.abc import Generator, Sequence
 from typing import Any
@@ -56,6 +55,8 @@ class Handle:
         return True
 
     def __await__(self) -> Generator[Any, None, Any]:
+        import asyncio  # which costs a rank more than all its settings, and who awaits has it
+
         # A thread of the event loop's waits, and drives the collective meanwhile.
         if not self.done:
             yield from asyncio.get_running_loop().run_in_executor(None, self.wait).__await__()

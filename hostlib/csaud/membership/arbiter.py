@@ -1,6 +1,6 @@
 """Who says which of several groups goes on: the members' majority, or a store that outlives them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 Value = dict[str, Any]  # what is decided; JSON
@@ -66,3 +66,16 @@ class ByStore:
 
     def patience(self, ranks: Collection[int], world: int, complete: bool) -> float | None:
         return (_WITH_QUORUM if is_quorum(ranks, world) else _WITHOUT_QUORUM)[complete]
+
+
+def open_arbiter(setting: str, environ: Mapping[str, str]) -> Arbiter:
+    """What the setting `arbiter` names.
+
+    Raises:
+        ConfigError: there is no such arbiter, or its store does not answer.
+    """
+    if setting == "majority":
+        return Majority()
+    from csaud.membership.stores import open_store  # and HTTP with it, which most ranks do without
+
+    return ByStore(open_store(setting, environ))

@@ -8,7 +8,7 @@ from typing import Any
 from csaud_runs import etcd
 
 from csaud.errors import ConfigError
-from csaud.membership.arbiter import Arbiter, ByStore, Majority, StoreError
+from csaud.membership.arbiter import Store, StoreError
 
 _TIMEOUT = 5.0  # s that one answer may take
 
@@ -86,14 +86,12 @@ class TcpStore:
             raise StoreError(f"{self._where}: {str(error).splitlines()[0]}") from None
 
 
-def open_arbiter(setting: str, environ: Mapping[str, str]) -> Arbiter:
-    """What the setting `arbiter` names; a store is asked once, so that it is known to be there.
+def open_store(setting: str, environ: Mapping[str, str]) -> Store:
+    """The one that the setting `arbiter` names; it is asked once, so that it is known to be there.
 
     Raises:
         ConfigError: there is no such arbiter, or its store does not answer.
     """
-    if setting == "majority":
-        return Majority()
     kind, _, place = setting.partition("://")
     if kind == "tcpstore" and not place:
         if environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True":
@@ -110,4 +108,4 @@ def open_arbiter(setting: str, environ: Mapping[str, str]) -> Arbiter:
         store.check()
     except StoreError as error:
         raise ConfigError(f"arbiter={setting}: {error}") from None
-    return ByStore(store)
+    return store

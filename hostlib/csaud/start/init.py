@@ -21,10 +21,9 @@ from csaud.errors import ConfigError
 from csaud.groups.communicator import Communicator
 from csaud.groups.path_reports import parse_address
 from csaud.groups.transport import Transport
-from csaud.membership.arbiter import Arbiter
+from csaud.membership.arbiter import Arbiter, open_arbiter
 from csaud.membership.newcomer import Newcomer, read_doors
 from csaud.membership.service import Service
-from csaud.membership.stores import open_arbiter
 from csaud.network import addresses, job_secret
 from csaud.rendezvous.table import Table
 from csaud.start.endpoint import check_segmentation, core_addresses, endpoint_config, name_addresses, set_peer

@@ -75,6 +75,7 @@ class Guests:
     def __init__(self, fabric: Fabric, folder: Path, logs: Path, packages: debs.Packages) -> None:
         self._fabric, self._folder, self._logs, self._packages = fabric, folder, logs, packages
         self._boot = initramfs.build(packages)
+        self._started: list[Guest] = []  # whose serial lines stay open
 
     def begin(self, host: Host) -> subprocess.Popen[bytes]:
         results = self._folder / "guests" / host.name
@@ -91,6 +92,7 @@ class Guests:
         settings = Settings(_HERE / "guest.sh", results, memory_mb=_MEMORY_MB)
         guest = Guest(self._packages, self._boot, nics, settings)
         guest.start()
+        self._started.append(guest)
         (self._logs / f"{host.name}.log").symlink_to(results / "console.log")
         return guest.process
 
