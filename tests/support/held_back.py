@@ -65,7 +65,7 @@ class HeldBack:
 def relay(one: TapNetwork, other: TapNetwork, epoch: int, every: int) -> Iterator[list[HeldBack]]:
     """A wire between the hosts of two networks that lacks each `every`-th packet of `epoch`, until the first
     packet of another epoch comes along; then those follow it. One HeldBack for each direction."""
-    taps = {one.tap: other.tap, other.tap: one.tap}
+    taps = {one.nic.tap: other.nic.tap, other.nic.tap: one.nic.tap}
     held = {tap: HeldBack(epoch, every) for tap in taps}
     ended = threading.Event()
 
