@@ -38,7 +38,7 @@ $bb ip link set lo up
 # A first process that ends is a kernel panic; this one turns the machine off instead.
 exec $bb switch_root /root /usr/bin/busybox sh -c '
     export PATH=/usr/sbin:/usr/bin:/sbin:/bin
-    case $0 in *.py) set -- /usr/bin/python3.11 -B "$0" ;; *) set -- "$0" ;; esac
+    case $0 in *.py) set -- /usr/bin/python3.11 -B "$0" ;; *) set -- /bin/sh "$0" ;; esac
     "$@" || echo "init: $* ended with $?"
     busybox poweroff -f
 ' "$run"

@@ -104,7 +104,7 @@ def rdma() -> dict[str, Any]:
             types = f"{ports}/{port}/gid_attrs/types"
             for index in folder(types):
                 gid = read(ports, port, "gids", index)
-                if "v2" in read(types, index):
+                if gid and "v2" in read(types, index):
                     gids[address_of(bytes.fromhex(gid.replace(":", "")))] = int(index)
             found[f"{device}/{port}"] = {
                 "interface": read(ports, port, "gid_attrs", "ndevs", "0"),

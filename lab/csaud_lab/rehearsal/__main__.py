@@ -49,7 +49,8 @@ def main() -> int:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     try:
-        fabric = load_fabric(asked.topo).with_ipv6() if asked.ipv6 else load_fabric(asked.topo)
+        fabric = load_fabric(asked.topo)
+        fabric = fabric.with_ipv6() if asked.ipv6 else fabric
         packages = debs.fetch(asked.guests) if asked.device == "verbs" else None
         world = World(as_lab(fabric, asked.target), asked.target, folder, packages)
         begun = time.monotonic()
