@@ -16,7 +16,7 @@ from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_runs.etcd import Etcd, parse_place
 
-from tests.support.etcd import etcd_server
+from tests.support.etcd import etcd_server, until_there
 
 ECMP, RANDOM = Policy(spray="ecmp"), Policy(spray="random")
 Opened = Callable[[], Revisions]
@@ -40,7 +40,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opened]:
             assert store.take(store.held()) is not None
             return SharedHistory(store)
 
-        server.until_there()
+        until_there(lambda: Etcd(place).range("x"))
         yield primary
 
 

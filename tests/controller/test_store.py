@@ -14,18 +14,7 @@ from csaud_runs.etcd import Etcd, Place, StoreError, parse_place, tls_context
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
 from tests.controller.test_tls import certificates
-from tests.support.etcd import HOST, etcd_server
-
-
-def until_there(store: SharedStore) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            store.held()
-            return
-        except StoreError:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+from tests.support.etcd import HOST, etcd_server, until_there
 
 
 def test_a_lease_is_given_back_within_its_time_or_not_at_all() -> None:
@@ -46,7 +35,7 @@ def test_terms_are_kept_over_mutual_tls(tmp_path: Path) -> None:
         place = parse_place(server.url.replace(HOST, "localhost"), "csaud/x")
         ours = tls_context(pki / "ca.pem", pki / "controller.pem", pki / "controller.key")
         store = SharedStore(Etcd(place, ours), place.prefix, "a")
-        until_there(store)
+        until_there(store.held)
         term = store.take(store.held())
         assert term is not None and store.held().name == "a"
         store.save(Stored(revision=7))

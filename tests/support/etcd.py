@@ -4,13 +4,13 @@ import contextlib
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from csaud_runs.etcd import Etcd, StoreError, parse_place
+from csaud_runs.etcd import StoreError
 
 HOST = "127.0.0.1"
-_PATIENCE_S = 20.0
+_PATIENCE_S = 120.0
 
 
 def _free_port() -> int:
@@ -40,17 +40,6 @@ class EtcdServer:
     def start(self) -> None:
         self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
-    def until_there(self) -> None:
-        """Wait until it answers."""
-        deadline = time.monotonic() + _PATIENCE_S
-        while True:
-            try:
-                Etcd(parse_place(self.url, "")).range("x")
-                return
-            except StoreError:
-                assert time.monotonic() < deadline
-                time.sleep(0.02)
-
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
@@ -73,3 +62,15 @@ def etcd(folder: Path) -> Iterator[str]:
     """etcd://HOST:PORT of one that keeps its data in `folder`, and ends with the block."""
     with etcd_server(folder) as made:
         yield made.url
+
+
+def until_there(ask: Callable[[], object]) -> None:
+    """Wait until the store answers what is asked of it."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            ask()
+            return
+        except StoreError:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)

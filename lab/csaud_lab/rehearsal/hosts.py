@@ -22,7 +22,7 @@ OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 _HERE = Path(__file__).parent
 _MANAGEMENT_MTU, _MEMORY_MB = 1500, 1536
 
-Start = Callable[[str, list[str]], "subprocess.Popen[bytes]"]
+StartProcess = Callable[[str, list[str]], "subprocess.Popen[bytes]"]
 """Starts a process of this name, whose output goes to its log."""
 
 
@@ -47,7 +47,7 @@ class Hosts(Protocol):
 class Namespaces:
     """With the soft device."""
 
-    def __init__(self, fabric: Fabric, start: Start) -> None:
+    def __init__(self, fabric: Fabric, start: StartProcess) -> None:
         self._fabric, self._start = fabric, start
 
     def begin(self, host: Host) -> subprocess.Popen[bytes]:
