@@ -18,6 +18,7 @@ from csaud._core import EndpointConfig
 from csaud_controller.inventory import Fabric, fat_tree, leaf_spine
 from csaud_controller.policy.intent import Intent
 from csaud_sim._core import Simulation
+from csaud_sim.experiment.large_pages import large_pages
 from csaud_sim.fabric import SimulatedFabric
 from rich.console import Console
 
@@ -117,7 +118,7 @@ def command(console: Console, out: Path, quick: bool) -> None:
     """Measure every fabric, one after the other."""
     circumstances = machine.describe()
     runs: dict[str, Run] = {}
-    with machine.priority():
+    with machine.priority(), large_pages():  # as sweeps' processes have
         for name, flows in (QUICK if quick else FLOWS).items():
             console.print(f"[dim]{name} …[/]")
             argv = [sys.executable, "-m", "bench.simulator", name, str(flows)]

@@ -99,6 +99,14 @@ def test_no_flow_is_faster_than_ideal_and_losses_are_made_good() -> None:
     assert made_good - totals["rx_duplicates"] == totals["tx_data"] - totals["rx_data"]
 
 
+@pytest.mark.parametrize("ecn", [True, False])
+def test_congestion_marks_are_counted_where_switches_make_them(ecn: bool) -> None:
+    slow = experiment(
+        traffic={"load": 0.9, "flows": 100}, links=[{"where": "s1", "rate": "10Gbit"}], policy={"ecn": ecn}
+    )
+    assert (measure(slow).totals["rx_ecn"] > 0) == ecn
+
+
 def test_what_is_not_over_at_the_limit_is_counted() -> None:
     found = measure(experiment(traffic={"sizes": 10_000_000, "flows": 20}, time_limit="1ms"))
     assert 0 < found.totals["unfinished"] <= 20

@@ -49,7 +49,7 @@ TOTALS: dict[str, str] = {
     "congestion_dropped": "DATA that found no room and was dropped",
     "link_lost": "DATA and PARITY lost by impaired links",
     "rx_discarded": "DATA received and thrown away for its order; not of csa-ud",
-    "rx_ecn": "DATA received with a congestion mark; not of csa-ud",
+    "rx_ecn": "DATA received with a congestion mark",
     "rx_control": "control packets that hosts received; not of csa-ud",
     "timeouts": "times that a sender's timer ran out; not of csa-ud",
     "context_misses": "contexts of queue pairs that a NIC fetched from its host; not of csa-ud",

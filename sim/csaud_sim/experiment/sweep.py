@@ -20,6 +20,7 @@ from csaud_controller.inventory import load_fabric
 from csaud_runs.words import duration
 
 from csaud_sim.experiment.columns import NO_COLLECTIVE
+from csaud_sim.experiment.large_pages import large_pages
 from csaud_sim.experiment.measure import Measured, measure
 from csaud_sim.experiment.model import Experiment, Setting, with_keys
 from csaud_sim.experiment.results import DRAFT, ENDING, write_run
@@ -143,7 +144,8 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Generator[tuple[Task, 
     )  # threads of this process are none of the workers' business
     # Ctrl-C, which comes to all processes, ends a worker without a word.
     quiet = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=context, initializer=quiet) as pool:
+    workers = min(jobs, len(tasks))
+    with large_pages(), ProcessPoolExecutor(workers, mp_context=context, initializer=quiet) as pool:
         futures = {pool.submit(run_task, task, out): task for task in tasks}
         try:
             for future in as_completed(futures):

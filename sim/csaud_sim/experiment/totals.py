@@ -44,6 +44,7 @@ def _of_csa_ud(network: Network, followed: Followed) -> dict[str, float]:
         **{name: of_hosts(name) for name in ("tx_data", "rx_data", "tx_control", "rx_duplicates")},
         **{name: of_hosts(name) for name in ("rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe")},
         **{name: of_hosts(name) for name in ("tx_parity", "rx_parity", "rx_by_parity")},
+        "rx_ecn": float(sum(each["rx_ecn"] for each in stats)),
         "told": of_hosts("rx_loss_notices"),
         **{name: of_switches(name) for name in ("injected", "trimmed", "bounced", "congestion_dropped")},
         "link_lost": float(followed.figures["link_lost"]),
