@@ -4,6 +4,7 @@ from typing import Any
 
 import csaud_testnet
 import pytest
+from csaud import _core
 
 from tests.hostlib.core_support import DATA, MS, US, Drop, content, first_copy, network, transfer
 
@@ -87,7 +88,7 @@ def test_repairs_leave_the_round_of_paths_as_it_is() -> None:
     paths = []
     for lost in ((), (3, 11, 12, 30)):
         hook = Drop(first_copy(*lost))
-        net = network(hook=hook, paths=PATHS, window=64)
+        net = network(hook=hook, paths=PATHS, window=64, path_policy=_core.PathPolicy.oblivious)
         for coll_seq in range(1, 4):
             transfer(net, MESSAGE, coll_seq=coll_seq)
         assert hook.hit == 3 * len(lost)

@@ -5,6 +5,7 @@ from typing import Any
 
 import csaud_testnet
 import pytest
+from csaud import _core
 
 from tests.hostlib.core_support import (
     DATA,
@@ -47,7 +48,7 @@ def test_the_count_of_marks_wraps(lost: float) -> None:
             return "mark" if p.pkt_idx % 3 == 0 else None
         return "drop" if chance.random() < lost else None
 
-    net = network(hook=hook, window=16, ecn_bits=4)
+    net = network(hook=hook, window=16, ecn_bits=4, path_policy=_core.PathPolicy.oblivious)
     for coll_seq in range(1, 6):
         transfer(net, MESSAGE, coll_seq=coll_seq)
     net.set_hook(None)

@@ -102,7 +102,9 @@ def test_no_flow_is_faster_than_ideal_and_losses_are_made_good() -> None:
 @pytest.mark.parametrize("ecn", [True, False])
 def test_congestion_marks_are_counted_where_switches_make_them(ecn: bool) -> None:
     slow = experiment(
-        traffic={"load": 0.9, "flows": 100}, links=[{"where": "s1", "rate": "10Gbit"}], policy={"ecn": ecn}
+        traffic={"load": 0.9, "flows": 100},
+        links=[{"where": "s1", "rate": "10Gbit"}],
+        policy={"spray": "random", "ecn": ecn},
     )
     assert (measure(slow).totals["rx_ecn"] > 0) == ecn
 

@@ -107,7 +107,7 @@ class Settings:
     )
     spray: int = _row(0, "code", "spray mode asked of the switches; 0: the fabric's own", high=8)
     path_policy: str = _row(
-        "oblivious",
+        "mixed",
         "name",
         "the path of the next packet: in turn, one a peer, past penalised ones, where packets arrived, both",
         choices=("oblivious", "ecmp", "bitmap", "reps", "mixed"),

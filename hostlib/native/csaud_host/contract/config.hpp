@@ -65,7 +65,7 @@ struct EndpointConfig {
     // Paths
     std::uint16_t paths = 16;  // (job) number of path ids
     std::uint8_t spray = 0;    // spray mode asked of the switches, 0 = the fabric's default
-    PathPolicyName path_policy = PathPolicyName::oblivious;
+    PathPolicyName path_policy = PathPolicyName::mixed;
     bool ordered = false;  // each (destination, path) is FIFO: ECMP, entropy hash, host-directed
 
     // Credit and pacing
