@@ -127,6 +127,24 @@ def test_collectives_wait_for_the_slowest_rank() -> None:
     assert found["completion_ns"][0] - found["waited_ns"][0] == 50_000
 
 
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_hosts_keep_away_from_a_slow_spine_by_default(seed: int) -> None:
+    """By the marks that its queues bring; where each path has its turn, all wait for that spine."""
+    slow: dict[str, object] = {
+        "fabric": "leaf-spine-4x4",
+        "seed": seed,
+        "traffic": None,
+        "collectives": {"bytes": 1 << 20, "repeats": 3},
+        "links": [{"where": "s1", "rate": "25Gbit"}],
+        "policy": {},
+    }
+    default, in_turn = (
+        measure(experiment(**slow, host=host)).collectives["completion_ns"].mean()
+        for host in ({}, {"path_policy": "oblivious"})
+    )
+    assert default < 0.9 * in_turn
+
+
 @pytest.mark.parametrize(
     "operation", ["all_reduce.halving_doubling", "all_gather.ring", "broadcast.tree", "all_to_all.pairwise"]
 )
