@@ -154,7 +154,7 @@ class Experiment(_Strict):
     transport: Transport = Field(
         default=Transport(), description="csa-ud, or another one by name, with its parameters as keys"
     )
-    policy: Policy = Policy(spray="random")
+    policy: Policy = Policy()
     faults: list[FaultRule] = Field(default_factory=list)
     host: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="settings of the host library"

@@ -147,7 +147,7 @@ class Scenario(_Strict):
     )
     workers: Workers = Workers()
     workload: WorkloadSpec = TrainDigits()
-    policy: Policy = Policy(spray="random")
+    policy: Policy = Policy()
     faults: list[FaultRule] = Field(default_factory=list)
     background: list[Incast] = Field(default_factory=list)
     events: list[LinkEvent] = Field(default_factory=list)
