@@ -143,7 +143,7 @@ def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
     before = as_json(run, "show")
     told = as_json(run, "diff", str(file))
     assert told["differences"] == [
-        "policy.spray: entropy -> random", "policy.limits.trim_at: null -> 40", "policy.queues.26: none -> 3",
+        "policy.spray: host -> random", "policy.limits.trim_at: null -> 40", "policy.queues.26: none -> 3",
     ]  # fmt: skip
     assert told["tables"]["l1"]["modify"]["congestion.limits"] == 4
     assert told["tables"]["l1"]["insert"] == {"classify.queues": 1}
@@ -155,7 +155,7 @@ def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
     assert "until 20" in csaud(run, "show").output
     newest = json.loads(csaud(run, "history", "--json").stdout)[0]
     assert (newest["who"], newest["note"]) == (getpass.getuser(), "at night")
-    assert newest["what"][0] == "policy.spray: entropy -> random"
+    assert newest["what"][0] == "policy.spray: host -> random"
     assert "at night" in csaud(run, "history").output
     assert as_json(run, "rollback")["policy"] == before
     assert as_json(run, "rollback", str(newest["revision"]))["policy"]["spray"] == "random"

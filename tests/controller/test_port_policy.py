@@ -2,7 +2,7 @@
 
 import pytest
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.inventory import Fabric, LinkDefaults, leaf_spine
+from csaud_controller.inventory import Fabric, LinkDefaults, fat_tree, leaf_spine
 from csaud_controller.policy.congestion import Ecn, Limits, Thresholds, thresholds
 from csaud_controller.policy.model import Policy, ecn_of, limits_of, port_entries, signals_of
 from csaud_controller.policy.places import ports_of
@@ -99,6 +99,42 @@ def test_limits_go_to_both_tables_and_alarms_have_an_interval(fabric: Fabric) ->
     (alarm, *_) = of_table(fabric, "congestion.alarm", alarm_interval="50ms")
     assert alarm.action == call("congestion.report", interval_us=50_000)
     assert of_table(fabric, "congestion.alarm", alarm_interval=0) == []
+
+
+@pytest.mark.parametrize(
+    ("rate", "low", "high"),
+    [("100Gbit", 32, 64), ("50Gbit", 16, 32), ("25Gbit", 8, 16), ("10Gbit", 4, 8), ("1Gbit", 4, 8)],
+)
+def test_marks_of_a_slow_path_begin_after_as_long_a_wait(
+    fabric: Fabric, rate: str, low: int, high: int
+) -> None:
+    wired = fabric.model_dump(mode="json", exclude_none=True)
+    wired["link"]["rate"] = "100Gbit"
+    for edge in wired["edges"]:
+        if "s1" in edge.values():
+            edge["rate"] = rate
+        if "h2" in edge.values():
+            edge["rate"] = "10Gbit"
+    slower = Fabric.model_validate(wired)
+    for switch, port in (("l1", 1), ("s1", 1), ("s1", 2)):
+        assert ecn_of(slower, Policy(), switch, port) == Ecn(low=low, high=high)
+    for switch, port in (("l1", 2), ("s2", 1), ("l2", 3)):  # the last leads to h2, and nothing else does
+        assert ecn_of(slower, Policy(), switch, port) == Ecn(low=32, high=64)
+    shallow = Policy(limits=Limits(trim_at=5))
+    assert ecn_of(slower, shallow, "s1", 1) == Ecn(low=2, high=5), "no later than DATA is cut"
+    assert ecn_of(slower, Policy(ecn=Ecn(low=20, high=30)), "s1", 1) == Ecn(low=20, high=30)
+
+
+def test_slow_tiers_mark_as_fast_ones() -> None:
+    """Where all links of a tier are as slow as each other, none is left for another."""
+    wired = fat_tree(4).model_dump(mode="json", exclude_none=True)
+    for edge in wired["edges"]:
+        edge["rate"] = "400Gbit" if "c" in edge["a"][0] + edge["b"][0] else "100Gbit"
+    tree = Fabric.model_validate(wired)
+    ports = [
+        (switch, port) for switch, peers in tree.peers.items() if switch in tree.switches for port in peers
+    ]
+    assert {ecn_of(tree, Policy(), *each) for each in ports} == {Ecn(low=32, high=64)}
 
 
 def test_marks_follow_the_limits_unless_they_are_set(fabric: Fabric) -> None:

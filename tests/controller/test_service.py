@@ -166,7 +166,7 @@ def test_an_operator_changes_the_policy_as_it_was_read(served: Served) -> None:
     assert served.operator("PATCH", "/v1/policy", ["no", "object"]).status == 422
     assert ask(served.run.control_socket, "intent")["intent"]["policy"]["spray"] == "random"
     last = served.viewer("GET", "/v1/changes").body["changes"][-1]
-    assert last["what"] == ["policy.spray: entropy -> random"]
+    assert last["what"] == ["policy.spray: host -> random"]
 
 
 def test_every_change_is_in_the_audit_log_before_it_is_made(served: Served) -> None:

@@ -164,7 +164,6 @@ CASES = [
     Case("index 65535", "rx_bad_index", changed(pkt_idx=0xFFFF)),
     Case("rank outside of the world", "rx_bad_index", changed(src_rank=2)),
     Case("rank 65535", "rx_bad_index", changed(src_rank=0xFFFF)),
-    Case("path beyond the paths", "rx_bad_index", changed(path_id=0xFFFF)),
     Case("longer than the path MTU", "rx_bad_index", packet(DATA_HEADER, bytes(PAYLOAD + 1))),
     Case("short in the middle", "rx_bad_index", changed(pkt_total=2)),
     # Control packets
@@ -201,7 +200,6 @@ CASES = [
     # Of the victim's own packets: it has sent none, so whatever is said of them is not so
     Case("bounced LOSS, another Q_Key", "rx_bad_qkey", loss(BOUNCED_HEADER, qkey=JOB.qkey ^ 1)),
     Case("bounced LOSS, another epoch", "rx_stale_epoch", loss(replace(BOUNCED_HEADER, epoch=0))),
-    Case("bounced LOSS of path 65535", "rx_bad_index", loss(replace(BOUNCED_HEADER, path_id=0xFFFF))),
     Case("bounced LOSS of 513 packets", "rx_bad_index", loss(replace(BOUNCED_HEADER, pkt_total=513))),
 ]
 

@@ -36,7 +36,7 @@ def test_what_differs_and_by_how_much(runs):
     result = compare(runs[0], runs[1] / "report.json", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert found["settings"] == {"spray": ["random", "ecmp"], "workload.batch": ["-", "64"]}
+    assert found["settings"] == {"spray": ["host", "ecmp"], "workload.batch": ["-", "64"]}
     figures = {line["name"]: line for line in found["figures"]}
     assert figures["all-reduce p99"]["ratio"] == 2.0
     assert figures["lost"]["values"] == [48.0, 48.0]

@@ -105,7 +105,7 @@ def run_part() -> model.Run:
         target="soft",
         fabric="leaf-spine-2x2x1",
         seed=1,
-        spray="entropy",
+        spray="host",
         loss_signal="both",
         loss_icrc=False,
         ecn=True,
@@ -199,14 +199,14 @@ def test_page_tells_what_was_in_force_and_what_became_of_it():
     )
     made.run.spray, made.run.injected_probability = "ecmp", 0.05
     assert set(made.in_force.unlike_scenario) == {
-        "policy.spray: entropy -> ecmp",
+        "policy.spray: host -> ecmp",
         "policy.trim_dscp: 48 -> 12",
         "fault uplinks: none -> 0.05 of data+control, silent, seed 1",
     }
     page = " ".join(render_html(made, {}).split())
     assert "spray ecmp, then flowlet ·" in page
     assert "injected loss 5 %, then 20 % ·" in page
-    assert "policy.spray: entropy -&gt; ecmp" in page
+    assert "policy.spray: host -&gt; ecmp" in page
     assert "trim_dscp</td><td><code>12" in page
     assert "were down by then: l2-s2" in page
     at = [page.index(what) for what in ("ecmp -&gt; flowlet (on every switch 250 ms", "link l1-s1 down</td>")]
@@ -287,11 +287,11 @@ def test_page_without_training_leaves_its_plots_out():
 def test_summary_names_causes_and_the_verdict(tmp_path):
     console = Console(width=120, record=True, force_terminal=False)
     by_hand = in_force(Intent(policy=Policy(spray="ecmp")))
-    made = report(in_force=by_hand, changes=[change(0.5, UNIFORM, "policy.spray: ecmp -> entropy")])
+    made = report(in_force=by_hand, changes=[change(0.5, UNIFORM, "policy.spray: ecmp -> host")])
     print_summary(made, tmp_path / "report.html", console)
     text = console.export_text()
-    assert "policy.spray: entropy -> ecmp" in text
-    assert "policy.spray: ecmp -> entropy, 0.5 s into the job" in text
+    assert "policy.spray: host -> ecmp" in text
+    assert "policy.spray: ecmp -> host, 0.5 s into the job" in text
     assert "48 of 1,000 DATA copies: 10 injected, 5 link down, 1 no path, 1 discarded, 31 cut" in text
     assert "22 to receivers, 10 to senders (both)" in text
     assert "960 DATA marked, 0 seen by hosts" in text

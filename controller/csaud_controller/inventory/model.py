@@ -117,6 +117,17 @@ class Fabric(Strict):
         }
 
     @cached_property
+    def share_at(self) -> dict[End, float]:
+        """For both ends of each edge between switches: its rate as a share of the fastest one's between
+        switches of the same two roles. Edges of hosts are left out: packets could take none instead."""
+        rates = {ends: self.capacity_at[ends[0].node][ends[0].port] for ends in self.switch_ends}
+        tier = {ends: frozenset(self.switches[end.node].role for end in ends) for ends in rates}
+        fastest: dict[frozenset[Role], int] = {}
+        for ends, rate in rates.items():
+            fastest[tier[ends]] = max(rate, fastest.get(tier[ends], 0))
+        return {end: rate / fastest[tier[ends]] for ends, rate in rates.items() for end in ends}
+
+    @cached_property
     def _breakout_rates(self) -> dict[End, int]:
         return {
             End(name, port): each.rate

@@ -57,6 +57,10 @@ class Thresholds(NamedTuple):
     alarm_at: int
 
 
+LEAST_MARKED = 8
+"""Packets waiting, from which on all are marked by default: no slow link has fewer."""
+
+
 def thresholds(limits: Limits, link: LinkDefaults) -> Thresholds:
     """The limits of a port whose link is `link`. ValueError when the buffer leaves no room for what is given.
 
@@ -101,11 +105,13 @@ class Ecn(_Strict):
         return self
 
 
-def ecn_between(ecn: Ecn | bool, limits: Thresholds) -> Ecn | None:
-    """Where marking begins and ends: by default (True) from half of trim_at to trim_at, so that senders hear
-    of a queue before it is cut; None: no marks."""
+def ecn_between(ecn: Ecn | bool, limits: Thresholds, share: float = 1) -> Ecn | None:
+    """Where marking begins and ends; None: no marks. By default (True) from half of trim_at to trim_at, so
+    that senders hear of a queue before it is cut; on a link with only a `share` of the rate of those beside
+    it that share of both, as marks tell senders which path to leave and a queue takes longer there."""
     if ecn is True:
-        return Ecn(low=limits.trim_at // 2, high=limits.trim_at)
+        high = min(limits.trim_at, max(LEAST_MARKED, round(limits.trim_at * share)))
+        return Ecn(low=high // 2, high=high)
     return ecn or None
 
 

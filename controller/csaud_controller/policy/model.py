@@ -53,7 +53,7 @@ class Policy(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    spray: SprayMode = "entropy"
+    spray: SprayMode = "host"
     flowlet_gap: FlowletGap = Field(
         default=DEFAULT_GAP, description="pause of a flow that begins a new flowlet"
     )
@@ -68,7 +68,10 @@ class Policy(BaseModel):
     signals: tuple[SignalRule, ...] = Field(default=(), description="the last that fits holds")
     limits: Limits = Limits()
     limits_at: dict[Where, Limits] = Field(default_factory=dict, description="the last that fits holds")
-    ecn: Ecn | bool = Field(default=True, description="true: up to where DATA is cut; false: no marks")
+    ecn: Ecn | bool = Field(
+        default=True,
+        description="true: up to where DATA is cut, sooner on links slower than others; false: none",
+    )
     ecn_at: dict[Where, Ecn | bool] = Field(default_factory=dict, description="the last that fits holds")
     alarm_interval: Annotated[Duration, between(0, LONGEST)] = Field(
         default=1_000_000_000, description="at most one alarm a port in it; 0: they are only counted"
@@ -164,7 +167,8 @@ def limits_of(fabric: Fabric, policy: Policy, switch: str, port: int) -> Thresho
 def ecn_of(fabric: Fabric, policy: Policy, switch: str, port: int) -> Ecn | None:
     """Where marking begins and ends at one port; None: no marks."""
     ecn = at_port(fabric, policy.ecn_at, switch, port, policy.ecn)
-    return ecn_between(ecn, limits_of(fabric, policy, switch, port))
+    share = fabric.share_at.get(End(switch, port), 1)
+    return ecn_between(ecn, limits_of(fabric, policy, switch, port), share)
 
 
 def signals_of(fabric: Fabric, policy: Policy, switch: str, port: int) -> list[tuple[int | None, Signal]]:

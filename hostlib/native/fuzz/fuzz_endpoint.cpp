@@ -371,7 +371,7 @@ class Job {
         const std::uint32_t to = tx.dst_ipv4 - kAddress;
         CSAUD_EXPECT(to < kWorld);
         CSAUD_EXPECT(wire::decode(packet, {.qpn = kQpn + to, .qkey = kQkey}, read) == wire::Fault::none);
-        CSAUD_EXPECT(read.csa.path_id < kPaths);
+        CSAUD_EXPECT(read.csa.path_id / kPaths == read.route.src_ipv4 - kAddress);
         const bool of_path =
             (read.csa.flags & wire::kEcnEcho) != 0 || (read.control.flags & wire::kOfPath) != 0;
         CSAUD_EXPECT(!of_path || read.control.echoed_path < kPaths);

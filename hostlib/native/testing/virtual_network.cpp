@@ -150,8 +150,9 @@ void VirtualNetwork::transmit(std::uint16_t src, const TxPacket& tx) {
     auto packet = std::make_shared<Bytes>(tx.head.begin(), tx.head.begin() + tx.head_len);
     packet->insert(packet->end(), tx.payload.begin(), tx.payload.end());
     packet->insert(packet->end(), tx.tail.begin(), tx.tail.begin() + tx.tail_len);
-    const wire::Decoded d = decoded(*packet, tag_bytes_);
+    wire::Decoded d = decoded(*packet, tag_bytes_);
     Rank& r = ranks_[src];
+    d.csa.path_id %= r.endpoint->config().paths;  // of each rank its path 0 is the same here
     r.last_packets[static_cast<int>(d.csa.type)] = *packet;
     const auto dst = static_cast<std::uint16_t>(tx.dst_ipv4 - kFirstAddress);
     const Verdict v = decide({src, dst, next_number_++, now_, d.csa, d.control});

@@ -38,7 +38,7 @@ struct TxPacket {
     std::uint32_t dst_ipv4 = 0;  // host byte order
     std::uint32_t dst_qpn = 0;   // for devices that build BTH themselves
     std::uint16_t dst_rank = 0;
-    std::uint16_t path_id = 0;
+    std::uint16_t path = 0;
 
     std::size_t size() const noexcept { return head_len + payload.size() + tail_len; }
 };

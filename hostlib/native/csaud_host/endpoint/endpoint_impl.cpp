@@ -46,6 +46,8 @@ std::uint64_t EndpointImpl::post_recv(const MessageName& name, std::uint16_t src
 
 void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
     if (!gate_.admit(packet, packet_)) return;
+    packet_.csa.path_id %=
+        ctx.config.paths;  // which of the paths; the rest is the sender's (Transmitter::path_id)
     last_packet_ = now;
     expect_rest(now);
     inbound_.on_packet(packet_, now);

@@ -7,21 +7,21 @@ namespace csaud {
 
 bool Plausibility::data(const wire::Decoded& d) const noexcept {
     const wire::CsaHeader& h = d.csa;
-    return ctx_.peers.known(h.name.src_rank) && h.path_id < ctx_.config.paths &&
+    return ctx_.peers.known(h.name.src_rank) &&
            plausible_cut(ctx_.payload_bytes, h.pkt_idx, h.pkt_total, d.payload.size());
 }
 
 bool Plausibility::parity(const wire::Decoded& d) const noexcept {
     const wire::CsaHeader& h = d.csa;
     const std::size_t covered = h.attempt;
-    return ctx_.peers.known(h.name.src_rank) && h.path_id < ctx_.config.paths &&
-           h.pkt_idx < kMostParityRows && covered >= 1 && covered <= kMostParityCovered &&
-           h.pkt_total <= kMaxPackets && covered <= h.pkt_total && !d.payload.empty() &&
+    return ctx_.peers.known(h.name.src_rank) && h.pkt_idx < kMostParityRows && covered >= 1 &&
+           covered <= kMostParityCovered && h.pkt_total <= kMaxPackets && covered <= h.pkt_total &&
+           !d.payload.empty() &&
            (covered == 1 ? d.payload.size() <= ctx_.payload_bytes : d.payload.size() == ctx_.payload_bytes);
 }
 
 bool Plausibility::loss(const wire::CsaHeader& h) const noexcept {
-    return h.path_id < ctx_.config.paths && h.pkt_total <= kMaxPackets && h.pkt_idx < h.pkt_total;
+    return h.pkt_total <= kMaxPackets && h.pkt_idx < h.pkt_total;
 }
 
 bool Plausibility::of_message(const wire::Decoded& d) noexcept {
@@ -38,7 +38,7 @@ bool Plausibility::control(const wire::Decoded& d) const noexcept {
     const std::uint16_t src = d.csa.name.src_rank;
     const std::uint16_t self = ctx_.config.rank;
     const wire::Reason reason = d.control.reason;
-    if (!ctx_.peers.known(from) || d.csa.path_id >= ctx_.config.paths) return false;
+    if (!ctx_.peers.known(from)) return false;
     const bool may_note = wire::may_have_note(d.csa.type, reason);
     if (d.csa.type != wire::Type::state && !may_note && d.control.bitmap_bits != 0) return false;
     const bool of_path = (d.csa.flags & wire::kEcnEcho) != 0 || (d.control.flags & wire::kOfPath) != 0;

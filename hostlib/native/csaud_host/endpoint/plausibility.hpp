@@ -1,5 +1,5 @@
-// What a packet says that cannot be, whatever the state of its message: ranks, indices, totals, paths, sizes
-// and credit.
+// What a packet says that cannot be, whatever the state of its message: ranks, indices, totals, echoed paths,
+// sizes and credit.
 #pragma once
 
 #include "csaud_host/peers/context.hpp"

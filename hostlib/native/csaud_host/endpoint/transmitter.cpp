@@ -18,6 +18,12 @@ std::uint8_t trimming(std::uint8_t cls, std::uint8_t attempt) noexcept {
 }
 }  // namespace
 
+// Ranks begin at different numbers, so that switches whose uplinks are no divisor of the paths, or more than
+// these, get from all ranks together the same share on each uplink where path_id names it.
+std::uint16_t Transmitter::path_id(std::uint16_t path) const noexcept {
+    return static_cast<std::uint16_t>(ctx_.config.rank * ctx_.config.paths + path);
+}
+
 wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t path,
                                std::uint8_t ecn) noexcept {
     const EndpointConfig& c = ctx_.config;
@@ -25,7 +31,7 @@ wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t p
     out.dst_ipv4 = to.ipv4;
     out.dst_qpn = to.qpn;
     out.dst_rank = dst;
-    out.path_id = path;
+    out.path = path;
     if (++ip_id_ == 0) ip_id_ = 1;
     psn_ = (psn_ + 1) & 0xFF'FFFF;
     wire::Route r;
@@ -34,8 +40,8 @@ wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t p
     r.src_qpn = c.local.qpn;
     r.dst_qpn = to.qpn;
     r.qkey = c.qkey;
-    r.src_port =
-        c.udp_source_port != 0 ? c.udp_source_port : static_cast<std::uint16_t>(0xC000 | (path & 0x3FFF));
+    r.src_port = c.udp_source_port != 0 ? c.udp_source_port
+                                        : static_cast<std::uint16_t>(0xC000 | (path_id(path) & 0x3FFF));
     r.dst_port = c.roce_port;
     r.ip_id = c.zero_ip_id ? 0 : ip_id_;
     r.tos = c.tos | ecn;
@@ -81,12 +87,12 @@ void Transmitter::build_data(const Copy& copy, TxPacket& out, Nanos) {
     h.name = m.name;
     h.pkt_idx = copy.pkt_idx;
     h.pkt_total = m.total;
-    h.path_id = copy.record.path;
+    h.path_id = path_id(copy.record.path);
     h.path_seq = copy.record.path_seq;
     h.tx_ts = copy.record.tx_ts;
     out.payload = parity ? copy.parity : m.payload(copy.pkt_idx, ctx_.payload_bytes);
     const std::size_t pad = wire::encode_headers(
-        out.head, route(out, m.dst, h.path_id, c.ecn && !parity ? wire::kEct0 : std::uint8_t{0}), h,
+        out.head, route(out, m.dst, copy.record.path, c.ecn && !parity ? wire::kEct0 : std::uint8_t{0}), h,
         out.payload.size() + c.auth.bytes());
     out.head_len = wire::kHeaderBytes;
     seal(out, pad);
@@ -104,7 +110,8 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
     h.name = item.name;
     h.pkt_idx = item.pkt_idx;
     h.pkt_total = item.pkt_total;
-    h.path_id = item.via != kAnyPath ? item.via : peer.paths.next_control();
+    const std::uint16_t path = item.via != kAnyPath ? item.via : peer.paths.next_control();
+    h.path_id = path_id(path);
     h.tx_ts = ctx_.ticks(now);
 
     wire::ControlPart c;
@@ -157,8 +164,8 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
     if (item.noted) note = ctx_.notes_to[item.peer];
     if (!note.empty()) c.bitmap_bits = static_cast<std::uint16_t>(8 * note.size());
     const std::size_t body = wire::kControlBytes + Bitmap::wire_bytes(c.bitmap_bits);
-    const std::size_t pad = wire::encode_headers(out.head, route(out, item.peer, h.path_id, 0), h,
-                                                 body + ctx_.config.auth.bytes());
+    const std::size_t pad =
+        wire::encode_headers(out.head, route(out, item.peer, path, 0), h, body + ctx_.config.auth.bytes());
     const std::span<std::byte> part = std::span(out.head).subspan(wire::kHeaderBytes);
     wire::encode_control(part, c);
     if (arrived != nullptr) arrived->bitmap().write(part.subspan(wire::kControlBytes), arrived->total());

@@ -19,6 +19,7 @@ class Transmitter {
     Nanos deadline() const noexcept;
 
   private:
+    std::uint16_t path_id(std::uint16_t path) const noexcept;
     wire::Route route(TxPacket&, std::uint16_t dst, std::uint16_t path, std::uint8_t ecn) noexcept;
     bool next_control(TxPacket&, Nanos now);
     bool build_control(const ControlItem&, TxPacket&, Nanos now);

@@ -15,7 +15,7 @@ constexpr std::size_t kCopied = 256;
 
 Destination destination_of(const TxPacket& packet) {
     return {.address = packet.dst_ipv4,
-            .path = packet.path_id,
+            .path = packet.path,
             .tos = std::to_integer<std::uint8_t>(packet.head[1]),
             .ttl = std::to_integer<std::uint8_t>(packet.head[8])};
 }
