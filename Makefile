@@ -87,7 +87,7 @@ mininet: build/.installed ## Train over a sprayed, lossy fabric and report (TARG
 clean-net: build/.installed ## End fabrics that were started here and what any run left behind, by what they recorded
 	@$(BIN)/csaud net clean
 
-.PHONY: lint types style
+.PHONY: lint types style collected ready
 lint: build/.developed ## Formatting, types, warnings, and what may include or import what
 	@$(MAKE) --no-print-directory -j 2 --output-sync types style
 
@@ -102,16 +102,23 @@ style: build/.developed
 	@$(BIN)/python -m tools.references
 	@clang-format --dry-run -Werror $$(git ls-files '*.cpp' '*.hpp')
 
+# Assertions are rewritten when a test is first imported: here, not in each of the processes that tests are shared out among.
+collected: build/.developed
+	@$(BIN)/python -m pytest --collect-only -qq >build/collected.log || { cat build/collected.log; exit 1; }
+
+ready: build/.developed
+	@$(MAKE) --no-print-directory -j 2 --output-sync types style collected
+
 # Most tests wait for processes more than they compute, so there are more at once than processors.
 JOBS ?= $(shell echo $$(($$(nproc) * 3)))
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: test
-test: lint ## Lint and the tests that a change should have passed (JOBS=n at once)
+test: ready ## Lint and the tests that a change should have passed (JOBS=n at once)
 	@$(PYTEST) -m 'not thorough'
 
 .PHONY: test-all
-test-all: lint ## Lint and all tests, also those that take long and seldom find what the others do not
+test-all: ready ## Lint and all tests, also those that take long and seldom find what the others do not
 	@$(PYTEST) --durations 40 --durations-min 10
 
 .PHONY: fuzz

@@ -46,8 +46,8 @@ std::uint64_t EndpointImpl::post_recv(const MessageName& name, std::uint16_t src
 
 void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
     if (!gate_.admit(packet, packet_)) return;
-    packet_.csa.path_id %=
-        ctx.config.paths;  // which of the paths; the rest is the sender's (Transmitter::path_id)
+    // Which of the paths it took. The rest is for its sender alone (Transmitter::path_id).
+    packet_.csa.path_id %= ctx.config.paths;
     last_packet_ = now;
     expect_rest(now);
     inbound_.on_packet(packet_, now);

@@ -50,8 +50,10 @@ void PeerTable::wake(Peer& p, Entry& e) {
     p.grant = e.rested ? CreditGrant(window, r.grant) : CreditGrant(window);
     p.window = SendWindow(config_.window, r.credit.sent);
     p.arrivals = ReceiveWindow(config_.window, r.grant.consumed);
-    // Ranks begin their rounds at different paths, so that they do not meet on the same one.
-    const std::uint32_t start = std::uint32_t{config_.rank} * 7 + p.rank;
+    // Ranks begin their rounds at different paths, so that they do not meet on the same one: whatever s is
+    // where each sends to the rank s beyond itself, neighbours are 5 paths apart, which no usual number of
+    // uplinks divides. So does a rank for each of its peers.
+    const std::uint32_t start = std::uint32_t{config_.rank} * 4 + p.rank;
     p.paths = PeerPaths(config_.path_policy, config_.paths, start, denied_);
     p.tx_seq.assign(config_.paths, r.path_seq);
     p.rx_paths.assign(config_.paths, PathTracker(!e.rested));
