@@ -29,4 +29,4 @@ with csaud.init() as comm:
     by_ecmp = mean_ms(comm)
     if comm.rank == 0:
         print(f"{sprayed:.1f} ms an all-reduce as the fabric was, {by_ecmp:.1f} ms by ECMP")
-        subprocess.run(["csaud", "policy", "set", "--spray", "random"], check=True)
+        subprocess.run(["csaud", "policy", "set", "--spray", "host"], check=True)

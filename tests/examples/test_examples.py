@@ -62,8 +62,8 @@ def test_policy_change(fabric):
     assert re.search(r"^\[rank 0\] [\d.]+ ms an all-reduce as the fabric was", said, re.MULTILINE)
     report = fabric.report()
     assert [change.what for change in report.changes] == [
-        ["policy.spray: random -> ecmp"],
-        ["policy.spray: ecmp -> random"],
+        ["policy.spray: host -> ecmp"],
+        ["policy.spray: ecmp -> host"],
     ]
     assert report.books.balanced
 

@@ -127,7 +127,7 @@ def test_a_link_that_loses_packets_is_found_left_out_and_used_again(
         )
         wait_for(lambda: link()["doubted"], "l1-s2 is grey")
         wait_for(lambda: csaud(tmp_path, "controller", "wait").returncode == 0, "it is left out")
-        before, goal = lost(), int(rounds.read_text()) + 4
+        before, goal = lost(), int(wait_for(rounds.read_text, "a number that is written")) + 4
         wait_for(lambda: int(rounds.read_text() or 0) >= goal, "four rounds")
         assert lost() == before, "the job loses no more"
         assert csaud(tmp_path, "fault", "clear").returncode == 0
