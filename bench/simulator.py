@@ -60,7 +60,7 @@ class Run:
 
 
 def run(inventory: Fabric, flows: int) -> Run:
-    """Random pairs of hosts, flows of 32 packets as a Poisson process, random spraying."""
+    """Random pairs of hosts, flows of 32 packets as a Poisson process, sprayed as by default."""
     link = inventory.link.model_copy(update={"rate": RATE, "delay": DELAY, "buffer": 1024})
     inventory = inventory.model_copy(update={"link": link})
     begun = time.process_time()

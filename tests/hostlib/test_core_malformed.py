@@ -1,6 +1,7 @@
 """Packets that no peer would send reach the core: each adds one to one counter, and nothing else changes."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -225,6 +226,33 @@ def test_a_clock_that_is_far_ahead_causes_no_flood(bits: int) -> None:
         net.inject(0, data(pkt_idx=5, tx_ts=(1 << bits - 2) - later))
         net.run_until(net.now + 100_000_000)
     assert net.stats(0)["tx_state"] < 100
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        data,
+        parity,
+        loss,
+        bounced,
+        state,
+        partial(packet, type=PROBE, reason=9, src_rank=1, **PART),
+        partial(packet, type=PROBE, reason=9, src_rank=1, control_flags=8, **PART),
+    ],
+    ids=["DATA", "PARITY", "LOSS", "bounced LOSS", "STATE", "PING", "PING that asks for its path"],
+)
+def test_any_path_id_is_one_of_the_paths(made: Callable[..., bytes]) -> None:
+    """Senders have ids of their own for each of the four paths: whatever comes with 65535 does what it does
+    with 3, and no index goes beyond the paths."""
+    after = []
+    for path_id in (3, 0xFFFF):
+        net, receive = begun()
+        net.inject(0, made(path_id=path_id))
+        net.post_recv(1, 0, PACKETS * 64, coll_seq=2)
+        assert net.settle(10_000_000_000)
+        assert net.stats(0)["rx_bad_index"] == 0
+        after.append([net.received(0, receive), *((net.stats(r), net.path_stats(r)) for r in (0, 1))])
+    assert after[0] == after[1]
 
 
 @pytest.mark.parametrize("path_id", [3, 7, 0xFFFF], ids=hex)
