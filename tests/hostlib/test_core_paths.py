@@ -2,6 +2,7 @@
 
 import itertools
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -147,6 +148,61 @@ def test_losses_on_all_paths_are_not_the_paths_fault(policy: Any) -> None:
     bad = [path for path in range(PATHS) if net.path_state(0, 1, path) == "assumed_bad"]
     assert len(bad) <= PATHS // 2
     assert net.unbalanced() == ""
+
+
+def order(net: Any, messages: range, lost: Collection[tuple[int, int]] = ()) -> list[int]:
+    """The paths of first copies, in order; `lost`: which packet of which message is lost silently."""
+    taken: list[int] = []
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA or p.attempt != 0:
+            return None
+        taken.append(p.path_id)
+        return "drop" if (p.coll_seq, p.pkt_idx) in lost else None
+
+    net.set_hook(hook)
+    run(net, messages)
+    net.set_hook(None)
+    return taken
+
+
+@policies([policy for policy in SPREADING if policy != _core.PathPolicy.reps])
+@pytest.mark.parametrize("parity", [False, True])
+def test_one_silent_loss_changes_nobodys_round(policy: Any, parity: bool) -> None:
+    """It may have been lost anywhere: first copies take the paths of a run without."""
+    settings = {"paths": PATHS, "path_policy": policy, "window": 16, "parity": parity}
+    expected = order(network(**settings), range(1, 9))
+    net = network(**settings)
+    assert order(net, range(1, 9), {(2, 30), (4, 77), (6, 2)}) == expected
+    assert (retransmitted(net) != {}) or total(net, "rx_by_parity") > 0
+
+
+@policies([_core.PathPolicy.reps])
+def test_one_silent_loss_takes_a_path_from_no_round_of_recycled_ones(policy: Any) -> None:
+    net = network(paths=PATHS, path_policy=policy, window=16, parity=False)
+    order(net, range(1, 3), {(2, 30)})
+    counts = Counter(order(net, range(3, 11)))
+    assert max(counts.values()) - min(counts.values()) <= 2, counts
+
+
+@policies([_core.PathPolicy.bitmap, _core.PathPolicy.mixed])
+def test_a_path_that_loses_again_and_again_is_passed_over(policy: Any) -> None:
+    """Every second first copy on path 3, which has not made up for the one before by then."""
+    net = network(paths=PATHS, path_policy=policy, window=16, parity=False)
+    seen = itertools.count()
+    net.set_hook(
+        lambda p: "drop" if p.type == DATA and p.path_id == 3 and not p.attempt and next(seen) % 2 else None
+    )
+    sent = run(net, range(1, 20))
+    assert sent[3] < 0.5 * sum(sent.values()) / PATHS
+
+
+@policies([_core.PathPolicy.mixed])
+def test_while_all_paths_are_alike_they_are_taken_in_turn(policy: Any) -> None:
+    """Also where what arrived is told out of order, as where a packet of a window is lost."""
+    net = network(paths=PATHS, path_policy=policy, window=16)
+    taken = order(net, range(1, 5), {(2, 30), (3, 60)})
+    assert all((b - a) % PATHS == 1 for a, b in itertools.pairwise(taken))
 
 
 @policies(POLICIES)

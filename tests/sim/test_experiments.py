@@ -147,7 +147,7 @@ def test_collectives_wait_for_the_slowest_rank() -> None:
     assert found["completion_ns"][0] - found["waited_ns"][0] == 50_000
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, thorough(2), thorough(3)])
 def test_hosts_keep_away_from_a_slow_spine_by_default(seed: int) -> None:
     """By the marks that its queues bring; where each path has its turn, all wait for that spine."""
     default, in_turn = (
@@ -163,6 +163,20 @@ def test_ranks_of_a_leaf_take_uplinks_in_turn(operation: str) -> None:
     keys = {**RING_OF_16, "collectives": {"operation": operation, "bytes": 16 * 32 * 4064, "repeats": 3}}
     hosts, switches = (mean_completion(keys, policy={"spray": spray}) for spray in ("host", "weighted"))
     assert hosts < 1.01 * switches
+
+
+def test_an_all_to_all_with_a_slow_spine_takes_what_the_links_take() -> None:
+    """Once hosts know the spine: what comes late over it keeps nobody from other paths."""
+    asked = {"operation": "all_to_all.pairwise", "bytes": 16 * 32 * 4064, "warmup": 2, "repeats": 4}
+    keys = {**RING_OF_16, "collectives": asked}
+    whole, slow = (mean_completion(keys, links=links) for links in ([], SLOW_SPINE["links"]))
+    assert slow < 1.1 * whole * 4 / 3.25
+
+
+def test_a_ring_that_loses_has_rounds_as_even_as_one_that_knows_nothing_of_paths() -> None:
+    keys = {**RING_OF_16, "impairments": [{"loss": 0.01}]}
+    default, in_turn = (mean_completion(keys, host=host) for host in ({}, {"path_policy": "oblivious"}))
+    assert default < 1.02 * in_turn
 
 
 def test_marks_of_a_slow_spine_come_in_time() -> None:
@@ -365,13 +379,11 @@ def test_the_experiment_of_the_manual_is_one(tmp_path: Path) -> None:
     assert len(tasks_of(load_experiment(tmp_path / "loads.yaml"))) == 10 * 4 * 2
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        thorough(name) if name in ("dcqcn-two", "rc-goodput", "spray-permutation") else name
-        for name in sorted(path.stem for path in EXPERIMENTS.glob("*.yaml"))
-    ],
-)
+IN_MAKE_TEST = ("claim", "claim-collectives", "parity", "recovery", "spray-by-signal")
+NAMES = sorted(path.stem for path in EXPERIMENTS.glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", [name if name in IN_MAKE_TEST else thorough(name) for name in NAMES])
 def test_experiments_that_come_along_run(name: str, tmp_path: Path) -> None:
     """Each setting of them, and each case, small."""
     found = find_experiment(name)

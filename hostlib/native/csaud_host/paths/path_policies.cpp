@@ -54,19 +54,25 @@ class Skipping final : public PathPolicy {
     Skipping(std::uint16_t paths, std::uint16_t start) : round_(paths, start), points_(paths, 0) {}
 
     void feedback(std::uint16_t path, PathFeedback f) override {
-        points_[path] = static_cast<std::uint8_t>(std::min(kMost, points_[path] + penalty(f)));
+        const unsigned cost = penalty(f);
+        if (cost == 0) return;
+        if (points_[path] == 0) ++penalised_;
+        points_[path] = static_cast<std::uint8_t>(std::min(kMost, points_[path] + cost));
     }
 
     std::uint16_t next_path(std::uint32_t, std::uint32_t) override {
         for (unsigned left = round_.paths(); left-- > 0;) {
             const std::uint16_t path = round_.take();
             if (points_[path] == 0) return path;
-            --points_[path];
+            if (--points_[path] == 0) --penalised_;
         }
         // All are penalised: the one that is so the least.
         const auto least = std::ranges::min_element(points_);
         return static_cast<std::uint16_t>(least - points_.begin());
     }
+
+    // No path is worse than another.
+    bool level() const noexcept { return penalised_ == 0; }
 
     std::size_t bytes() const noexcept override { return sizeof *this + points_.capacity(); }
 
@@ -74,12 +80,13 @@ class Skipping final : public PathPolicy {
     static constexpr unsigned kMost = 255;
     Round round_;
     std::vector<std::uint8_t> points_;
+    unsigned penalised_ = 0;  // paths with points
 };
 
 // Recycled paths, the oldest first; none is used twice for one packet that arrived.
 class Recycling final : public PathPolicy {
   public:
-    Recycling(std::uint16_t paths, std::uint16_t start, std::unique_ptr<PathPolicy> otherwise)
+    Recycling(std::uint16_t paths, std::uint16_t start, std::unique_ptr<Skipping> otherwise)
         : explore_(paths, start), else_(std::move(otherwise)) {}
 
     void feedback(std::uint16_t path, PathFeedback f) override {
@@ -94,7 +101,7 @@ class Recycling final : public PathPolicy {
 
     // The first window goes over all paths, since nothing is known of any.
     std::uint16_t next_path(std::uint32_t seq, std::uint32_t window) override {
-        if (seq >= window && size_ != 0) {
+        if (seq >= window && size_ != 0 && (else_ == nullptr || !else_->level())) {
             const std::uint16_t path = good_[head_];
             drop_oldest();
             return path;
@@ -123,7 +130,7 @@ class Recycling final : public PathPolicy {
     }
 
     Round explore_;
-    std::unique_ptr<PathPolicy> else_;
+    std::unique_ptr<Skipping> else_;
     std::array<std::uint16_t, kMost> good_{};
     unsigned head_ = 0;
     unsigned size_ = 0;

@@ -12,7 +12,8 @@ namespace csaud {
 enum class PathFeedback : std::uint8_t {
     good,     // a packet arrived unmarked
     ecn,      // it arrived with a congestion mark
-    nack,     // it was lost, as a switch or the receiver told
+    nack,     // it was lost for want of room, as a switch told
+    missing,  // it was lost, as the receiver told
     timeout,  // it was lost, and nobody told
 };
 
@@ -21,7 +22,7 @@ enum class PathPolicyName : std::uint8_t {
     ecmp,       // one path, another one when a packet timed out
     bitmap,     // round robin that passes over a path once for each penalty point
     reps,       // paths on which packets arrived unmarked are used again
-    mixed,      // reps, and bitmap where no path is there to be used again
+    mixed,      // all in turn while they are alike; else reps, and bitmap where none is to be used again
 };
 inline constexpr unsigned kPathPolicies = 5;
 

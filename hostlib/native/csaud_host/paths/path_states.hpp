@@ -24,6 +24,7 @@ constexpr unsigned penalty(PathFeedback f) noexcept {
         case PathFeedback::ecn:
             return 1;
         case PathFeedback::nack:
+        case PathFeedback::missing:
             return 4;
         case PathFeedback::timeout:
             return 15;
@@ -58,12 +59,14 @@ class PathStates {
         points_[path] = 0;
     }
 
+    // Losses and marks are not yet made up for by as much that arrived.
+    bool in_debt(std::uint16_t path) const noexcept { return points_[path] != 0; }
     bool bad(std::uint16_t path) const noexcept { return bad_[path]; }
     bool any_bad() const noexcept { return bad_count_ != 0; }
     PathState state(std::uint16_t path, bool denied) const noexcept {
         if (denied) return PathState::denied;
         if (bad_[path]) return PathState::assumed_bad;
-        return points_[path] != 0 ? PathState::skip : PathState::good;
+        return in_debt(path) ? PathState::skip : PathState::good;
     }
     std::size_t bytes() const noexcept { return points_.capacity() + bad_.capacity() / 8; }
 

@@ -41,13 +41,13 @@ std::uint16_t PeerPaths::next_control() {
     return path;
 }
 
-void PeerPaths::arrived(std::uint16_t path) {
+void PeerPaths::arrived(std::uint16_t path, std::uint8_t attempt) {
     if (owed_[path] != 0) {
         --owed_[path];
         return;
     }
     states_.feedback(path, PathFeedback::good);
-    policy_->feedback(path, PathFeedback::good);
+    if (attempt == 0) policy_->feedback(path, PathFeedback::good);
 }
 
 void PeerPaths::marked(std::uint16_t path, std::uint16_t marks) {
@@ -57,8 +57,11 @@ void PeerPaths::marked(std::uint16_t path, std::uint16_t marks) {
     policy_->feedback(path, PathFeedback::ecn);
 }
 
-bool PeerPaths::lost(std::uint16_t path, PathFeedback f) {
-    policy_->feedback(path, f);
+bool PeerPaths::lost(std::uint16_t path, std::uint8_t attempt, PathFeedback f) {
+    if (f == PathFeedback::nack || states_.in_debt(path))
+        policy_->feedback(path, f);
+    else if (attempt == 0)
+        policy_->feedback(path, PathFeedback::good);
     return states_.feedback(path, f);
 }
 

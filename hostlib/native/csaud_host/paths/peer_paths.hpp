@@ -28,10 +28,13 @@ class PeerPaths {
     std::uint16_t next_control();
 
     // A packet on the path arrived, as the receiver says. Marks that were told of go against such packets.
-    void arrived(std::uint16_t path);
+    // The policy has no part in a retransmission, and hears of first copies alone.
+    void arrived(std::uint16_t path, std::uint8_t attempt);
     void marked(std::uint16_t path, std::uint16_t marks);
-    // A packet on the path was lost; true: the path is assumed bad from now on.
-    bool lost(std::uint16_t path, PathFeedback);
+    // A packet on the path was lost; true: the path is assumed bad from now on. One that no switch told of
+    // may have been lost anywhere: the policy hears that it arrived, unless the path has not yet made up for
+    // others.
+    bool lost(std::uint16_t path, std::uint8_t attempt, PathFeedback);
     void answered(std::uint16_t path) noexcept { states_.answered(path); }
 
     PathState state(std::uint16_t path) const noexcept { return states_.state(path, (*denied_)[path]); }

@@ -8,12 +8,13 @@ namespace csaud {
 void PathWatch::all_arrived(const SendMessage& m, Peer& peer) {
     for (std::size_t idx = m.arrived.first_clear(0, m.total); idx < m.total;
          idx = m.arrived.first_clear(idx + 1, m.total)) {
-        peer.paths.arrived(sends_.record(m, idx).path);
+        const PacketRecord& r = sends_.record(m, idx);
+        peer.paths.arrived(r.path, r.attempt);
     }
 }
 
-void PathWatch::lost(Peer& peer, std::uint16_t path, PathFeedback found, Nanos now) {
-    if (!peer.paths.lost(path, found)) return;
+void PathWatch::lost(Peer& peer, const PacketRecord& r, PathFeedback found, Nanos now) {
+    if (!peer.paths.lost(r.path, r.attempt, found)) return;
     ++ctx_.stats.paths_assumed_bad;
     probe_later(peer, now);
 }

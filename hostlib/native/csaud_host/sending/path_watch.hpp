@@ -18,7 +18,7 @@ class PathWatch {
     // All packets of a message have arrived; some are not known to have.
     void all_arrived(const SendMessage&, Peer&);
     // A copy was lost.
-    void lost(Peer&, std::uint16_t path, PathFeedback, Nanos now);
+    void lost(Peer&, const PacketRecord&, PathFeedback, Nanos now);
     // The receiver has counted so many marks on a path.
     void marked(Peer&, std::uint16_t path, std::uint16_t count);
 

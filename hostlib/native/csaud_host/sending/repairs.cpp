@@ -13,7 +13,7 @@ void Repairs::queue(std::uint32_t i, std::uint16_t idx, Detector found_by, PathF
     PacketRecord& r = sends_.record(m, idx);
     if (r.queued) return;
     r.queued = true;
-    paths_.lost(ctx_.peers.get(m.dst), r.path, found, now);
+    paths_.lost(ctx_.peers.get(m.dst), r, found, now);
     queue_.push({.message = sends_.handle(i), .pkt_idx = idx, .found_by = found_by});
 }
 
@@ -31,7 +31,7 @@ void Repairs::gap(Peer& peer, const wire::ControlPart& c, Nanos now) {
             const PacketRecord& r = sends_.record(m, idx);
             if (r.path != c.echoed_path || m.arrived.test(idx)) continue;
             const std::int32_t at = ctx_.path_serial.distance(c.gap.first, r.path_seq);
-            if (at >= 0 && at < c.gap.count) queue(i, idx, Detector::gap, PathFeedback::nack, now);
+            if (at >= 0 && at < c.gap.count) queue(i, idx, Detector::gap, PathFeedback::missing, now);
         }
     }
 }
@@ -65,7 +65,7 @@ unsigned Repairs::missing(std::uint32_t i, const Peer& peer, const wire::Decoded
         if (!lost) continue;
         ++found;
         queue(i, static_cast<std::uint16_t>(idx), probed ? Detector::probe : Detector::interval,
-              told ? PathFeedback::nack : PathFeedback::timeout, now);
+              told ? PathFeedback::missing : PathFeedback::timeout, now);
     }
     return found;
 }

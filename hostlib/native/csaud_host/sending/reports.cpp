@@ -54,7 +54,8 @@ void Reports::merge(SendMessage& m, const wire::Decoded& d, Nanos now) {
     reported.for_each_beyond(m.arrived, [&](std::size_t idx) {
         ++fresh;
         m.arrived.set(idx);
-        peer.paths.arrived(sends_.record(m, idx).path);
+        const PacketRecord& r = sends_.record(m, idx);
+        peer.paths.arrived(r.path, r.attempt);
     });
     m.arrived_count = static_cast<std::uint16_t>(m.arrived_count + fresh);
     if (fresh != 0) m.probe_rounds = 0;
