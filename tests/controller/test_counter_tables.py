@@ -9,6 +9,8 @@ from csaud_controller.program.packets import KINDS
 from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, DISCARDED, REFUSED
 from rich.console import Console
 
+from tests.support.marks import thorough
+
 FABRIC = leaf_spine(4, 4)
 LARGE = 9_876_543
 
@@ -41,7 +43,7 @@ def shown(width, *, paths=True, nonzero=False, **options):
     return text.get().splitlines()
 
 
-@pytest.mark.parametrize("width", [80, 100, 220])
+@pytest.mark.parametrize("width", [80, thorough(100), thorough(220)])
 def test_no_number_and_no_heading_is_cut(width):
     lines = shown(width)
     assert not [line for line in lines if "\u2026" in line]

@@ -38,6 +38,7 @@ from tests.controller.soft import (
 )
 from tests.controller.test_controller import held
 from tests.controller.test_traffic import arrived, sent_more, traffic
+from tests.support.marks import thorough
 
 WHOLE = leaf_spine(3, 3).model_copy(update={"links_via": "memory"})
 
@@ -202,7 +203,7 @@ def all_in_use(run: RunDir) -> None:
     wait_programmed(run.control_socket, PATIENCE_S)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, thorough(1), thorough(2)])
 def test_killed_while_it_applies(seed: int) -> None:
     """Whatever a controller had written when it was killed: the next one makes exactly the old or the new."""
     wait_s = random.Random(seed).uniform(0, 0.15)

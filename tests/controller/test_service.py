@@ -299,6 +299,7 @@ def certificate(folder: Path, common_name: str) -> tuple[str, str]:
     return str(folder / "cert.pem"), str(folder / "key.pem")
 
 
+@pytest.mark.thorough
 def test_certificates_may_be_replaced_and_clients_may_need_one(served: Served, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()

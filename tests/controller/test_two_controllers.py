@@ -122,6 +122,7 @@ def test_a_killed_primary_is_replaced_with_the_newest_intent_and_no_packet_lost(
         print(f" [from SIGKILL to all tables in the other's hands: {took:.2f} s]", end="")
 
 
+@pytest.mark.thorough
 @pytest.mark.etcd
 def test_a_paused_primary_that_comes_back_writes_nothing(tmp_path: Path) -> None:
     async def main() -> None:

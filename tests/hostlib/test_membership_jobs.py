@@ -12,6 +12,7 @@ import pytest
 
 from tests.hostlib.jobs import Job, run
 from tests.support.etcd import HOST, etcd
+from tests.support.marks import thorough
 
 SETTINGS = {"mode": "udp", "dead_after": 1.0}
 COUNT = 10_000
@@ -68,7 +69,12 @@ def test_a_newcomer_with_other_settings_is_refused_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("setting", "values"),
-    [("window", (32, 8)), ("shared_window", (128, 64)), ("paths", (16, 4)), ("all_reduce", ("auto", "ring"))],
+    [
+        ("window", (32, 8)),
+        thorough("shared_window", (128, 64)),
+        thorough("paths", (16, 4)),
+        thorough("all_reduce", ("auto", "ring")),
+    ],
 )
 def test_settings_that_must_agree_are_refused_by_name_at_every_rank(setting: str, values: tuple) -> None:
     with Job(3, "sums", {"sums": [[1000, "int32", 1]], "settings_of": {"2": {setting: values[1]}}}) as job:

@@ -30,7 +30,7 @@ events: [{at_step: 1, link: uplink, do: down}]
         thorough(("--signal", "both", "--icrc", "true"), {"receivers", "senders"}),
         thorough(("--signal", "trim", "--icrc", "true", "--spray", "weighted"), {"receivers"}),
         thorough(("--signal", "drop", "--ecn", "false"), set()),
-        (("--signal", "trim", "--set", "ipv6=true"), {"receivers"}),
+        thorough(("--signal", "trim", "--set", "ipv6=true"), {"receivers"}),
         thorough(("--signal", "both", "--icrc", "true", "--set", "ipv6=true"), {"receivers", "senders"}),
     ],
     ids=lambda value: "-".join(value[1::2]) if isinstance(value, tuple) else "",

@@ -116,6 +116,7 @@ def test_the_report_has_the_books_and_can_be_printed_again(fabric):
     assert fabric.net("report", "--out", "nowhere").returncode == 1
 
 
+@pytest.mark.thorough
 def test_a_rank_that_is_killed_leaves_the_books_incomplete(fabric):
     program = (
         "import csaud, os\n"
@@ -134,6 +135,7 @@ def test_a_rank_that_is_killed_leaves_the_books_incomplete(fabric):
     assert "incomplete: rank 2 used the fabric and left no counters" in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_program_without_csaud_has_a_report_without_books(fabric):
     done = fabric.job("ping", "-c", "1", "h1")
     assert done.returncode == 0, done.stderr

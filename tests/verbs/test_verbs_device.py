@@ -54,6 +54,7 @@ def check(results: list[dict[str, Any]], expected: list[dict[str, str]], modes: 
     assert sent - received == resent - twice
 
 
+@pytest.mark.thorough
 @FAMILIES
 def test_every_collective_among_queue_pairs_of_one_device(
     guest: InGuest, expected: dict[int, list[dict[str, str]]], family: str

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from csaud import _core
 
+from tests.support.marks import thorough
 from tests.wireshark import layout as l
 from tests.wireshark import numbers
 from tests.wireshark import packets as p
@@ -355,10 +356,10 @@ def test_an_altered_control_part_of_the_dissector_is_noticed(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("old", "new", "fields"),
     [
-        ("", "", set()),
+        thorough("", "", set()),
         ("put16(p + 6, h.name.epoch);\n    put16(p + 8, h.name.comm);",
          "put16(p + 8, h.name.epoch);\n    put16(p + 6, h.name.comm);", {"epoch", "comm"}),
-        ("(h.cls & 7U) << 1", "(h.cls & 7U) << 2", {"cls", l.MAGIC}),
+        thorough("(h.cls & 7U) << 1", "(h.cls & 7U) << 2", {"cls", l.MAGIC}),
     ],
 )  # fmt: skip
 def test_an_altered_codec_is_noticed(old: str, new: str, fields: set[str], tmp_path: Path) -> None:
