@@ -40,7 +40,7 @@ Dask = Annotated[
     str,
     typer.Option(
         metavar="ADDRESS",
-        help="Run on the workers of this Dask scheduler, such as tcp://host:8786 (extra `csaud[dask]`).",
+        help="Run on the workers of this Dask scheduler, such as tcp://host:8786 (csaud's extra `dask`).",
         show_default=False,
     ),
 ]
