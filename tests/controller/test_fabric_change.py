@@ -182,6 +182,7 @@ def test_plan_and_apply_from_a_file(tmp_path: Path) -> None:
             ask(run.control_socket, "fabric.apply", fabric=json.loads(WHOLE.to_json()), revision=9)
         assert csaud(run, "apply", str(file), "--revision", "0").exit_code == 0
         assert list(run.fabric().switches) == list(WHOLE.switches)
+        all_in_use(run)
         again = csaud(run, "plan", str(file))
         assert "nothing would change" in again.output, again.output
         file.write_text(file.read_text().replace("device_id: 3", "device_id: 2"))
