@@ -115,11 +115,11 @@ PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 .PHONY: test
 test: ready ## Lint and the tests that a change should have passed (JOBS=n at once)
-	@$(PYTEST) -m 'not thorough'
+	@$(PYTEST) -m 'not thorough and not nightly'
 
 .PHONY: test-all
 test-all: ready ## Lint and all tests, also those that take long and seldom find what the others do not
-	@$(PYTEST) --durations 40 --durations-min 10
+	@$(PYTEST) -m 'not nightly' --durations 40 --durations-min 10
 
 .PHONY: fuzz
 FUZZ_SECONDS ?= 60
@@ -146,6 +146,7 @@ mutants: build/.developed ## Would the tests notice? A random sample of mutants 
 
 .PHONY: nightly
 nightly: build/.developed ## A million schedules of faults (about two hours), a table of 200,000 entries, a soak of 10^8 packets, mutants, a rehearsed lab of guests, and an hour of each fuzzer
+	@$(BIN)/python -m pytest -q -m nightly
 	@CSAUD_SCHEDULES=1000000 CSAUD_MEMBERSHIP_SCHEDULES=200000 $(BIN)/python -m pytest -q \
 	  tests/hostlib/test_fault_schedules.py tests/hostlib/test_membership_schedules.py
 	@CSAUD_ENTRIES=200000 $(BIN)/python -m pytest -q tests/softswitch/test_survival.py -k big_table

@@ -262,12 +262,12 @@ done
 
 
 @needs_rehearsal
-@pytest.mark.thorough
+@pytest.mark.nightly
 @pytest.mark.timeout(1200)  # emulated processors, where others work, too
 @pytest.mark.root
 @pytest.mark.qemu
 def test_hosts_of_verbs_are_guests_with_rdma_devices(tmp_path: Path) -> None:
-    """To deploy to them and to accept them takes a quarter of an hour: `make nightly`."""
+    """To deploy to them and to accept them takes a quarter of an hour: a rehearsal of `make nightly`, too."""
     options = ("--device", "verbs", "--guests", str(rxe.CACHE))
     told = rehearse(tmp_path / "lab", "leaf-spine-2x2x1", "sh", "-ec", _SEEN, options=options)
     for host, mac in (("h1", "02:00:0a:00:01:01"), ("h2", "02:00:0a:00:02:01")):
