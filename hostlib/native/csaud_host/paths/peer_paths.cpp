@@ -58,7 +58,7 @@ void PeerPaths::marked(std::uint16_t path, std::uint16_t marks) {
 }
 
 bool PeerPaths::lost(std::uint16_t path, std::uint8_t attempt, PathFeedback f) {
-    if (f == PathFeedback::nack || states_.in_debt(path))
+    if (f == PathFeedback::nack || states_.suspect(path))
         policy_->feedback(path, f);
     else if (attempt == 0)
         policy_->feedback(path, PathFeedback::good);

@@ -32,8 +32,7 @@ class PeerPaths {
     void arrived(std::uint16_t path, std::uint8_t attempt);
     void marked(std::uint16_t path, std::uint16_t marks);
     // A packet on the path was lost; true: the path is assumed bad from now on. One that no switch told of
-    // may have been lost anywhere: the policy hears that it arrived, unless the path has not yet made up for
-    // others.
+    // may have been lost anywhere: the policy hears that it arrived, unless the path is suspect.
     bool lost(std::uint16_t path, std::uint8_t attempt, PathFeedback);
     void answered(std::uint16_t path) noexcept { states_.answered(path); }
 
