@@ -3,6 +3,7 @@ kept in a file, so that an interrupted comparison goes on."""
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -16,6 +17,7 @@ import numpy as np
 import torch
 from csaud.scape import local
 from csaud.scape.local import Sparsity
+from csaud_runs.children import end_with_parent
 
 from bench import kept as files
 from bench.scape_model import Model, Text
@@ -187,7 +189,9 @@ def compare(
     folder: Path, effort: Effort, jobs: int, told: Told = lambda what, runs, now: None
 ) -> tuple[dict[str, Swept], dict[str, Swept]]:
     """All methods, then all ablations; `jobs` processes."""
-    with ProcessPoolExecutor(jobs, get_context("spawn"), initializer=_prepare) as pool:
+    with ProcessPoolExecutor(
+        jobs, get_context("spawn"), initializer=_prepare, initargs=(os.getpid(),)
+    ) as pool:
         try:
             return _compare(pool, folder, effort, told)
         except BaseException:
@@ -249,7 +253,8 @@ def _ablation(folder: Path, effort: Effort, lr: float, name: str) -> tuple[Swept
     return ablation(kept, effort, name, lr), kept.trained > 0
 
 
-def _prepare() -> None:
+def _prepare(parent: int) -> None:
+    end_with_parent(parent)
     torch.set_num_threads(1)
 
 

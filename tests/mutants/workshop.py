@@ -21,7 +21,10 @@ NATIVE = "hostlib/native"
 TESTNET = "csaud_testnet"
 """Native module of the tests; it has the core in it, too."""
 MEMORY = 16 << 30  # bytes of address space: a mutant may ask for all there is
-PYTEST = ("-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not thorough")
+PYTEST = (
+    "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not thorough and not nightly",
+    "-n", str(2 * (os.cpu_count() or 1)), "--dist", "loadgroup",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

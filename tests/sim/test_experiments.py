@@ -233,6 +233,18 @@ def test_ctrl_c_ends_a_sweep_at_once_and_keeps_what_is_over(file: Path, tmp_path
     assert list(tmp_path.rglob("*.parquet"))
 
 
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+def test_a_sweep_that_is_killed_leaves_no_process(how: signal.Signals, file: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "csaud", "sim", "run", str(file), "--jobs", "2", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--set", "sweep.seeds=500"], stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as sweep:
+        assert sweep.stdout is not None
+        assert sweep.stdout.readline().startswith("1 of 1000 · ")
+        os.kill(sweep.pid, how)
+        sweep.stdout.read()  # ends when the last process that could write there has ended
+
+
 def test_a_report_of_cases_puts_settings_side_by_side(file: Path, tmp_path: Path) -> None:
     cases = "{calm: {}, lossy: {impairments: [{loss: 0.05}]}}"
     out, small = tmp_path / "out", {"sweep.cases": cases, "sweep.seeds": "1", "traffic.flows": "20"}

@@ -7,7 +7,7 @@ import os
 import signal
 from collections.abc import Callable
 
-PR_SET_PDEATHSIG = 1  # sys/prctl.h
+from csaud_runs.children import PR_SET_PDEATHSIG
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 import re
 import signal
 import time
@@ -12,11 +13,12 @@ from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import closing
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from csaud_controller.inventory import load_fabric
+from csaud_runs.children import end_with_parent
 from csaud_runs.words import duration
 
 from csaud_sim.experiment.columns import NO_COLLECTIVE
@@ -142,10 +144,13 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Generator[tuple[Task, 
     context = multiprocessing.get_context(
         "spawn"
     )  # threads of this process are none of the workers' business
-    # Ctrl-C, which comes to all processes, ends a worker without a word.
-    quiet = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     workers = min(jobs, len(tasks))
-    with large_pages(), ProcessPoolExecutor(workers, mp_context=context, initializer=quiet) as pool:
+    with (
+        large_pages(),
+        ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_worker, initargs=(os.getpid(),)
+        ) as pool,
+    ):
         futures = {pool.submit(run_task, task, out): task for task in tasks}
         try:
             for future in as_completed(futures):
@@ -159,6 +164,12 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Generator[tuple[Task, 
             for worker in multiprocessing.active_children():
                 worker.terminate()
             raise
+
+
+def _worker(parent: int) -> None:
+    """Ctrl-C, which comes to all processes, ends a worker without a word, and so does its parent's end."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    end_with_parent(parent)
 
 
 def run_task(task: Task, out: Path) -> str:

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 
+from csaud_runs.children import PR_SET_PDEATHSIG
 from csaud_runs.directory import ENVIRONMENT, RunDir
 from csaud_runs.errors import RunError
 from csaud_runs.netns import CLONE_NEWNET, CLONE_NEWNS, setns
@@ -17,7 +18,6 @@ from csaud_runs.process import Process
 
 from csaud_topologies.base.interrupt import ENDING, Interrupted, end_on_signals, interruption
 from csaud_topologies.isolation.enter import live_init, with_own_commands
-from csaud_topologies.isolation.supervisor import PR_SET_PDEATHSIG
 
 _CLONE_NEWPID = 0x20000000
 _UNTIL_KNOWN_S = 2.0

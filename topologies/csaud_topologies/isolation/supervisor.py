@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from csaud_runs.children import PR_SET_PDEATHSIG
 from csaud_runs.directory import ENVIRONMENT, RunDir
 from csaud_runs.errors import RunError
 from csaud_runs.find import all_runs
@@ -37,7 +38,6 @@ from csaud_topologies.scenario.options import RunOptions
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-PR_SET_PDEATHSIG = 1
 _TOOLS = {
     "unshare": "util-linux",
     "setpriv": "util-linux",
