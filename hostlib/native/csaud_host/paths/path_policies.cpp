@@ -71,6 +71,10 @@ class Skipping final : public PathPolicy {
         return static_cast<std::uint16_t>(least - points_.begin());
     }
 
+    // A packet on it arrived, and makes up for a point.
+    void forgive(std::uint16_t path) noexcept {
+        if (points_[path] != 0 && --points_[path] == 0) --penalised_;
+    }
     // No path is worse than another.
     bool level() const noexcept { return penalised_ == 0; }
 
@@ -92,6 +96,7 @@ class Recycling final : public PathPolicy {
     void feedback(std::uint16_t path, PathFeedback f) override {
         if (else_ != nullptr) else_->feedback(path, f);
         if (f == PathFeedback::good) {
+            if (else_ != nullptr) else_->forgive(path);
             if (size_ == kMost) drop_oldest();
             good_[(head_ + size_++) % kMost] = path;
         } else if (f != PathFeedback::ecn) {

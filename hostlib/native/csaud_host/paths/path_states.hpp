@@ -59,14 +59,14 @@ class PathStates {
         points_[path] = 0;
     }
 
-    // More than one packet was lost, or many were marked, and that was not yet made up for by what arrived.
-    bool suspect(std::uint16_t path) const noexcept { return points_[path] > penalty(PathFeedback::missing); }
+    // What was lost or marked was not yet made up for by what arrived.
+    bool suspect(std::uint16_t path) const noexcept { return points_[path] != 0; }
     bool bad(std::uint16_t path) const noexcept { return bad_[path]; }
     bool any_bad() const noexcept { return bad_count_ != 0; }
     PathState state(std::uint16_t path, bool denied) const noexcept {
         if (denied) return PathState::denied;
         if (bad_[path]) return PathState::assumed_bad;
-        return points_[path] != 0 ? PathState::skip : PathState::good;
+        return suspect(path) ? PathState::skip : PathState::good;
     }
     std::size_t bytes() const noexcept { return points_.capacity() + bad_.capacity() / 8; }
 
