@@ -148,6 +148,10 @@ CASES = {
     "ACK of what was not sent": (state(type=ACK, reason=0), "rx_bad_index"),
     "ACK with a bitmap": (state(type=ACK, bitmap_bits=10, bitmap=bytes(2)), "rx_bad_index"),
     "CREDIT beyond the window": (packet(type=CREDIT, **{**PART, "credit": 10_000}), "rx_bad_index"),
+    "CREDIT with a bitmap": (
+        packet(type=CREDIT, **{**PART, "bitmap_bits": 8, "bitmap": b"\0"}),
+        "rx_bad_index",
+    ),
     "PROBE with another total": (packet(type=PROBE, **{**INCOMING, "pkt_total": 3}, **PART), "rx_bad_index"),
     "PROBE of our own message": (packet(type=PROBE, **{**OUTGOING, **PART}), "rx_bad_index"),
     "PROBE_RSP beyond the end": (
@@ -155,6 +159,10 @@ CASES = {
         "rx_bad_index",
     ),
     "ABORT for no reason": (packet(type=9, reason=0, src_rank=1, **PART), "rx_bad_index"),
+    "ABORT with a note that is too long": (
+        packet(type=9, reason=11, src_rank=1, **{**PART, "bitmap_bits": 8 * 201, "bitmap": bytes(201)}),
+        "rx_bad_length",
+    ),
     "ABORT about nobody": (packet(type=9, reason=11, src_rank=9, **PART), "rx_bad_index"),
 }
 
