@@ -2,7 +2,6 @@
 another."""
 
 import asyncio
-import ctypes
 import os
 import signal
 import subprocess
@@ -24,6 +23,7 @@ from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.program.entities import TableState
 from csaud_controller.run.directory import RunDir
 from csaud_controller.targets import TARGETS
+from csaud_runs.children import ends_with_this_process
 from csaud_softswitch.fabric_file import read_fabric_file
 from csaud_softswitch.hosting import SwitchHost, SwitchOptions, host_fabric
 from csaud_softswitch.p4runtime.personality import Personality
@@ -31,7 +31,6 @@ from csaud_softswitch.p4runtime.personality import Personality
 CONTROLLER = (sys.executable, "-m", "csaud_controller")
 SWITCHES = (sys.executable, str(Path(__file__).with_name("soft_process.py")))
 PATIENCE_S = 120.0
-_PR_SET_PDEATHSIG = 1
 
 
 @contextmanager
@@ -103,18 +102,15 @@ def desired(
     return {name: TARGETS[target].adapt(state, fabric) for name, state in states.items()}
 
 
-def _end_with_parent() -> None:
-    """A test run that is itself killed leaves no children behind."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 class Process:
     """A child that is killed, not asked, at the end of the test."""
 
     def __init__(self, *command: str, log: Path) -> None:
         self._log = log
         with log.open("ab") as file:
-            self._child = subprocess.Popen(command, stdout=file, stderr=file, preexec_fn=_end_with_parent)
+            self._child = subprocess.Popen(
+                command, stdout=file, stderr=file, preexec_fn=ends_with_this_process()
+            )
 
     def kill(self) -> None:
         if self._child.poll() is None:

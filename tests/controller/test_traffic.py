@@ -20,6 +20,7 @@ from csaud_controller.switches.counters import read_counters
 from csaud_softswitch.hosting import SwitchHost
 
 from tests.controller.soft import PATIENCE_S, controller, programmed, run_directory, switches
+from tests.support.marks import thorough
 from tests.support.roce import CsaHeader, Datagram
 
 BATCH = 16
@@ -161,7 +162,7 @@ async def rounds_passed(made: FabricController, count: int) -> None:
         await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("interval_s", [0.02, pytest.param(0.15, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("interval_s", [0.02, thorough(0.15)])
 def test_a_fabric_whose_spines_cannot_be_reached_loses_nothing(interval_s: float) -> None:
     """For as many rounds of probes as there are in a minute, and for a minute. Then one spine forwards no
     more: it is avoided, without a session, and used again when it forwards again."""

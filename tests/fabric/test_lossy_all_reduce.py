@@ -12,7 +12,7 @@ from csaud.collectives.ring import reference_sum
 from csaud.testing import assert_bit_equal
 
 from tests.fabric.virtual import CTRL, DATA, SPREAD, VirtualRun, intent
-from tests.support.marks import thorough
+from tests.support.marks import some, thorough
 
 pytestmark = pytest.mark.xdist_group("lossy all-reduces")  # the runs are kept for the last test
 
@@ -30,8 +30,7 @@ IN_MAKE_TEST = [
     ("entropy", 0.05, "drop"),
 ]
 ALL = list(itertools.product(("entropy", "random"), (0, 0.01, 0.05), ("drop", "trim")))
-CASES = [case if case in IN_MAKE_TEST else thorough(*case) for case in ALL]
-works = pytest.mark.parametrize("work", ["some", pytest.param("many", marks=pytest.mark.thorough)])
+works = pytest.mark.parametrize("work", ["some", thorough("many")])
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def lossy_run(spray: str, loss: float, signal: str, work: str) -> Books:
 
 
 @works
-@pytest.mark.parametrize(("spray", "loss", "signal"), CASES)
+@pytest.mark.parametrize(("spray", "loss", "signal"), some(ALL, IN_MAKE_TEST))
 def test_every_sum_is_exact_and_the_books_balance(spray: str, loss: float, signal: str, work: str) -> None:
     books = lossy_run(spray, loss, signal, work)
     hosts = books.hosts

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.hostlib.jobs import Job
-from tests.support.marks import thorough
+from tests.support.marks import some, thorough
 
 LARGE = 700_000  # float32, several messages a chunk
 
@@ -32,7 +32,7 @@ UNLIKE = {
 IN_MAKE_TEST = ("op", "dtype of the same bytes", "size", "order")
 
 
-@pytest.mark.parametrize("what", [what if what in IN_MAKE_TEST else thorough(what) for what in UNLIKE])
+@pytest.mark.parametrize("what", some(UNLIKE, IN_MAKE_TEST))
 @pytest.mark.parametrize("world", [thorough(2), 4])
 def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: int) -> None:
     """The last rank is unlike the others. None of them gets a result, of which part could be wrong."""

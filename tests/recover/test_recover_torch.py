@@ -13,6 +13,7 @@ import pytest
 
 from tests.hostlib.jobs import PATIENCE
 from tests.recover.jobs import environment
+from tests.support.marks import thorough
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("recover-torch")]
 
@@ -51,9 +52,7 @@ def trained(folder: Path, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize(
-    "jobs", [FIRST, pytest.param(OTHERS, marks=pytest.mark.thorough)], ids=["first", "others"]
-)
+@pytest.mark.parametrize("jobs", [FIRST, thorough(OTHERS)], ids=["first", "others"])
 def test_half_of_the_workers_die(tmp_path, jobs) -> None:
     alone, *found = trained(tmp_path, [ALONE, *jobs])
     expected = alone["ends"]["0"]["state"]

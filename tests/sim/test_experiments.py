@@ -28,7 +28,7 @@ from csaud_sim.experiment.statistics import mean_over_seeds, reduction
 from csaud_sim.experiment.sweep import CASE_MARK, Task, run_all, tasks_of
 from typer.testing import CliRunner
 
-from tests.support.marks import thorough
+from tests.support.marks import some, thorough
 
 DOCS = Path(__file__).parents[2] / "docs" / "simulation.md"
 TEXT = """\
@@ -395,7 +395,7 @@ IN_MAKE_TEST = ("claim", "claim-collectives", "parity", "recovery", "spray-by-si
 NAMES = sorted(path.stem for path in EXPERIMENTS.glob("*.yaml"))
 
 
-@pytest.mark.parametrize("name", [name if name in IN_MAKE_TEST else thorough(name) for name in NAMES])
+@pytest.mark.parametrize("name", some(NAMES, IN_MAKE_TEST))
 def test_experiments_that_come_along_run(name: str, tmp_path: Path) -> None:
     """Each setting of them, and each case, small."""
     found = find_experiment(name)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from csaud_lab.guests.children import ends_with_this_process
 from csaud_lab.guests.guest import Guest
+from csaud_runs.children import ends_with_this_process
 
 from .netns import NetworkNamespace
 

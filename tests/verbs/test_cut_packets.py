@@ -14,6 +14,7 @@ from csaud_softswitch.program_file import read_config
 
 from tests.p4.rig.leaf import GROUP, HOST_GROUP, HOST_PORT, Leaf
 from tests.p4.rig.soft import SoftSwitch
+from tests.support.marks import thorough
 from tests.support.roce import CSA_BYTES, DATA, LOSS, ROCE_PORT, CsaHeader, Datagram
 from tests.support.roce6 import datagram6
 from tests.support.rxe import GRH_BYTES, GUEST, HOST, RxeGuest, RxeQueuePair
@@ -95,7 +96,7 @@ def check_receive(pair: RxeQueuePair, header: CsaHeader, src_qpn: int, family: s
 
 @FAMILIES
 @pytest.mark.parametrize("size", [0, 1, 61, 4064])
-@pytest.mark.parametrize("signal", ["trim", pytest.param("both", marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("signal", ["trim", thorough("both")])
 def test_trimmed_packet_completes_as_a_receive_of_32_bytes(
     rxe_guest: RxeGuest, pair: RxeQueuePair, leaf: Leaf, signal: str, size: int, family: str
 ) -> None:

@@ -18,7 +18,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from csaud_lab.guests.children import ends_with_this_process
+from csaud_runs.children import ends_with_this_process
+
 from csaud_lab.guests.errors import GuestError
 
 # Raised when the layout of the cache folder changes, so that folders of an older layout are not taken for it.

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from csaud_lab.guests.children import ends_with_this_process
+from csaud_runs.children import ends_with_this_process
+
 from csaud_lab.guests.debs import Packages
 from csaud_lab.guests.errors import GuestError, GuestTimeoutError
 from csaud_lab.guests.initramfs import Boot

@@ -13,7 +13,6 @@ killed, nothing is left:
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import shutil
@@ -25,7 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from csaud_runs.children import PR_SET_PDEATHSIG
+from csaud_runs.children import ends_with_this_process
 from csaud_runs.directory import ENVIRONMENT, RunDir
 from csaud_runs.errors import RunError
 from csaud_runs.find import all_runs
@@ -145,10 +144,10 @@ def supervise(options: RunOptions) -> int:
 def _run_isolated(run: RunDir, *, ctrl_c_ends: bool) -> int:
     watched = {*ENDING, signal.SIGCHLD}
     old_mask = signal.pthread_sigmask(signal.SIG_BLOCK, watched)
-    libc = ctypes.CDLL(None, use_errno=True)
+    end_with_us = ends_with_this_process()
 
     def in_child() -> None:
-        libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        end_with_us()
         # The init takes these signals when it has handlers for them.
         signal.pthread_sigmask(signal.SIG_SETMASK, {*old_mask, *ENDING})
 

@@ -64,7 +64,7 @@ class Skipping final : public PathPolicy {
         for (unsigned left = round_.paths(); left-- > 0;) {
             const std::uint16_t path = round_.take();
             if (points_[path] == 0) return path;
-            if (--points_[path] == 0) --penalised_;
+            forgive(path);
         }
         // All are penalised: the one that is so the least.
         const auto least = std::ranges::min_element(points_);
