@@ -47,7 +47,7 @@ TESTS = {
         )),
         *(f"{HOST}/test_collectives_{name}.py" for name in ("group", "reductions", "schedule", "timing")),
         f"{HOST}/test_malformed_packets.py",
-        f"{HOST}/test_device_xdp.py",
+        *(f"{HOST}/test_device_{name}.py" for name in ("rings", "shared", "xdp")),
         # In guests, whose ranks have the sanitizer, too.
         *(f"{VERBS}/test_verbs_{name}.py" for name in ("device", "fabric", "failure", "loss", "reform")),
     ],
@@ -56,7 +56,9 @@ TESTS = {
         f"{SWITCH}/test_core_veth.py",
         f"{SWITCH}/test_taps.py",
         f"{HOST}/test_device_counters.py",
-        *(f"{HOST}/test_device_{name}.py" for name in ("communicator", "hosts", "jobs", "threads", "xdp")),
+        *(f"{HOST}/test_device_{name}.py" for name in (
+            "communicator", "hosts", "jobs", "rings", "shared", "threads", "xdp",
+        )),
         f"{HOST}/test_reform.py",
     ],
 }  # fmt: skip

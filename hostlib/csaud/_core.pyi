@@ -242,7 +242,7 @@ def dlpack_memory(object: object) -> tuple[npt.NDArray[np.uint8] | None, int, in
     bytes."""
 
 class Device:
-    """Carries packets; made by RawDevice, UdpDevice or XdpDevice."""
+    """Carries packets; made by one of the classes below."""
 
     def __init__(self, ipv4: int, qpn: int, packet_bytes: int, batch: int, receive_buffer: int) -> None: ...
     @property
@@ -283,6 +283,17 @@ class Ip6Device(Device):
     def set_names(self, names: list[tuple[int, builtins.bytes]]) -> None:
         """The job's addresses, 16 bytes each, and by which 32-bit numbers the endpoint knows them; before the
         progress thread."""
+
+class SharedDevice(Device):
+    """Another device, but packets to ranks of this host go through shared memory."""
+
+    def __init__(
+        self, under: Device, claim: QpnClaim, packet_bytes: int, packets: int, ring_bytes: int, batch: int
+    ) -> None: ...
+    def share(self, own: tuple[int, int], ranks: list[tuple[int, int, int, str]], all: bool) -> None:
+        """The job's other ranks of this host: rank, address as the endpoint knows it, QP number, address;
+        `own`: this rank's address and QP number; `all`: the job has no others. While no progress thread
+        runs."""
 
 def ip6_icrc(source: builtins.bytes, destination: builtins.bytes, udp: builtins.bytes) -> builtins.bytes:
     """The iCRC over IPv6, as on the wire: addresses of 16 bytes, then from the UDP header up to the iCRC."""

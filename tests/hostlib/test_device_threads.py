@@ -37,7 +37,7 @@ def summed(group: csaud.Communicator, wait: bool) -> None:
         assert (array == WORLD * turn + sum(range(WORLD))).all()
 
 
-@pytest.mark.parametrize("mode", [pytest.param("raw", marks=pytest.mark.root), "udp"])
+@pytest.mark.parametrize("mode", [pytest.param("raw", marks=pytest.mark.root), "udp", "auto"])
 def test_threads_of_each_rank_wait_post_and_ask_at_once(mode: str) -> None:
     """Two of them reduce in groups of their own, one with handles; a third asks for counters and paths."""
 

@@ -378,7 +378,7 @@ CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
 
 
 def work(comm: Any, case: str, arguments: dict[str, Any], outcome: dict[str, Any]) -> None:
-    tell("joined", rank=comm.rank, mode=comm.mode)
+    tell("joined", rank=comm.rank, mode=comm.mode, local_ranks=comm.local_ranks)
     try:
         outcome.update(CASES[case](comm, arguments))
     finally:

@@ -182,6 +182,12 @@ class Settings:
         "on the loopback interface",
         choices=("auto", "on", "off"),
     )
+    shared_memory: str = _row(
+        "auto",
+        "name",
+        "soft device: packets to ranks of this host and user go through memory; auto: with mode=auto",
+        choices=("auto", "on", "off"),
+    )
     spin: float = _row(
         0.00005, "s", "longest time that a waiting thread looks for packets without sleeping", high=1
     )

@@ -20,6 +20,9 @@ class Opened:
         start: makes it receive under the job's Q_Key; None where it receives anyway.
         set_names: over IPv6, tells it the job's addresses (16 bytes) and by which numbers the endpoint knows
             them; None over IPv4, where those are the addresses.
+        set_segmentation: makes it send trains of packets or not; None where it never does.
+        share: tells it its own address and QP number, which ranks it shares memory with (rank, address as the
+            endpoint knows it, QP number, address), and whether the job has no others; None: it cannot.
     """
 
     native: _core.Device
@@ -30,3 +33,5 @@ class Opened:
     max_mtu: int = 4096
     start: Callable[[int], None] | None = None
     set_names: Callable[[list[tuple[int, bytes]]], None] | None = None
+    set_segmentation: Callable[[bool], None] | None = None
+    share: Callable[[tuple[int, int], list[tuple[int, int, int, str]], bool], None] | None = None

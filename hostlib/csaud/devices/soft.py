@@ -2,6 +2,7 @@
 the kernel (AF_XDP and BPF).
 """
 
+import dataclasses
 import errno
 import ipaddress
 import logging
@@ -32,6 +33,13 @@ def open_device(settings: Settings, address: str) -> Opened:
     Raises:
         ConfigError: no privileges for the mode asked for, or the address is taken or not local.
     """
+    opened = _open(settings, address)
+    if settings.shared_memory == "off" or (settings.shared_memory == "auto" and settings.mode != "auto"):
+        return opened
+    return _with_memory(opened, settings)
+
+
+def _open(settings: Settings, address: str) -> Opened:
     if settings.mode == "xdp":
         return open_xdp(settings, address)
     if is_ipv6(address) and settings.segmentation == "on":
@@ -65,6 +73,22 @@ def open_device(settings: Settings, address: str) -> Opened:
         return _open_udp(settings, address)
     except OSError as error:
         raise _explained(error, "udp", address) from None
+
+
+def _with_memory(opened: Opened, settings: Settings) -> Opened:
+    """The same with rings to ranks of this host, of which a receive buffer's bytes are shared out."""
+    if opened.claim is None:
+        return opened
+    shared = _core.SharedDevice(
+        opened.native,
+        opened.claim,
+        packet_bytes=(settings.mtu or _LARGEST_MTU) + _PACKET_ROOM,
+        # What the window lets come, and as much again of reports, repairs and what lies there meanwhile.
+        packets=2 * settings.window + settings.batch,
+        ring_bytes=settings.rx_buffer,
+        batch=settings.batch,
+    )
+    return dataclasses.replace(opened, native=shared, share=shared.share)
 
 
 def _open_udp(settings: Settings, address: str) -> Opened:
@@ -139,14 +163,13 @@ def _open_form(mode: str, settings: Settings, address: str) -> Opened:
     if is_ipv6(address):
         ip6 = _core.Ip6Device(mode == "raw", ipaddress.IPv6Address(address).packed, qpn, **sizes)
         return Opened(ip6, address, qpn, mode, claim, _LARGEST_MTU, set_names=ip6.set_names)
-    native: _core.Device
     if mode == "udp":
         # A switch must see packets as they are; on the loopback interface there is none.
         trains = settings.segmentation == "on" or (settings.segmentation == "auto" and is_loopback(address))
-        native = _core.UdpDevice(to_int(address), qpn, segmentation=trains, **sizes)
-    else:
-        kind = _core.XdpDevice if mode == "xdp" else _core.RawDevice
-        native = kind(to_int(address), qpn, **sizes)
+        udp = _core.UdpDevice(to_int(address), qpn, segmentation=trains, **sizes)
+        return Opened(udp, address, qpn, mode, claim, set_segmentation=udp.set_segmentation)
+    kind = _core.XdpDevice if mode == "xdp" else _core.RawDevice
+    native = kind(to_int(address), qpn, **sizes)
     return Opened(native, address, qpn, mode, claim, _XDP_MTU if mode == "xdp" else _LARGEST_MTU)
 
 

@@ -37,6 +37,7 @@ class Communicator(Group):
         settings: the settings in force.
         mode: how the device sends, "raw", "udp" or "verbs".
         joined: ranks that have come with this epoch (`csaud.join`), the last ones.
+        local_ranks: ranks that this one shares memory with: packets to them leave neither host nor user.
     """
 
     def __init__(
@@ -49,6 +50,7 @@ class Communicator(Group):
         mode: str,
         again: Callable[[], "Communicator"],
         epoch: int = 0,
+        local_ranks: tuple[int, ...] = (),
     ) -> None:
         job = JobState(
             transport,
@@ -62,6 +64,7 @@ class Communicator(Group):
         super().__init__(job, _WORLD, range(size), rank)
         self.settings = settings
         self.mode = mode
+        self.local_ranks = local_ranks
         table = membership.table
         self.joined = range(table.members, size) if table.generation > 0 else range(0)
         self._transport = transport

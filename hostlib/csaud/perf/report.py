@@ -28,8 +28,8 @@ def _columns(test: Test) -> list[tuple[str, str]]:
     return _COLUMNS.get(test, _COLLECTIVE)
 
 
-def heading(plan: Plan, ranks: int, mode: str) -> str:
-    """What is measured, and the names of the columns."""
+def heading(plan: Plan, ranks: int, mode: str, memory: bool = False) -> str:
+    """What is measured, and the names of the columns; `memory`: some ranks share memory."""
     what = {
         "bandwidth": "messages from client to server; times from a message's post to its acknowledgement",
         "latency": "half a round trip",
@@ -37,7 +37,8 @@ def heading(plan: Plan, ranks: int, mode: str) -> str:
         "permutation": "each rank to the one half the ranks further on",
     }.get(plan.test, f"{plan.test}, GB/s are 10^9 bytes/s")
     names = "".join(f"{name:>{_width(field)}}" for name, field in _columns(plan.test))
-    return f"# {plan.test}: {ranks} ranks, soft device ({mode}); {what}\n#{names[1:]}"
+    device = f"soft device ({mode}{', shared memory' if memory else ''})"
+    return f"# {plan.test}: {ranks} ranks, {device}; {what}\n#{names[1:]}"
 
 
 def line(row: Row) -> str:

@@ -83,7 +83,7 @@ def _measure(comm: Communicator, plan: Plan, output: Output) -> list[Row]:
         print(report.line(row), flush=True)
 
     if comm.rank == reporter:
-        print(report.heading(plan, comm.size, comm.mode), flush=True)
+        print(report.heading(plan, comm.size, comm.mode, bool(comm.local_ranks)), flush=True)
     measure = pair.measure if pairwise else collective.measure
     rows = measure(comm, plan, show)
     if comm.rank == reporter:

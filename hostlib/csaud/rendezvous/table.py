@@ -13,7 +13,7 @@ from typing import Any
 from csaud.errors import RendezvousError
 from csaud.network.addresses import is_ipv6
 
-PROTOCOL = 3  # of the rendezvous and of the packets; ranks of different versions do not mix
+PROTOCOL = 4  # of the rendezvous and of the packets; ranks of different versions do not mix
 LAST_EPOCH = 65535  # then comes 1 again: 0 is none
 _MTU = 33, 8192  # bytes: what an endpoint can be set to
 _LONGEST_TEXT = 255
@@ -31,6 +31,7 @@ class Card:
         mode: "raw", "udp" or "verbs", how its device sends.
         uid: random name of its process: one that is started again at the same address is another one.
         door: "address:port" of its membership service.
+        memory: which ranks it can share memory with: those that say the same; empty: none.
     """
 
     rank: int
@@ -40,6 +41,7 @@ class Card:
     mode: str
     uid: str = ""
     door: str = ""
+    memory: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -166,6 +168,7 @@ def card_from_json(fields: dict[str, Any]) -> Card:
         mode=_text(fields, "mode"),
         uid=_text(fields, "uid"),
         door=_text(fields, "door"),
+        memory=_text(fields, "memory"),
     )
 
 

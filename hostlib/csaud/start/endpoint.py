@@ -8,6 +8,7 @@ from csaud.devices import Opened
 from csaud.errors import ConfigError
 from csaud.network import addresses
 from csaud.rendezvous.table import Card, Table
+from csaud.start.sharing import all_share_memory
 
 _FIRST_NAME = 0xF0000000  # 240.0.0.0/4 is nobody's
 
@@ -30,6 +31,9 @@ def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened)
         config.verify_icrc = all(card.mode == "udp" for card in table.cards)
     if opened.mode == "verbs" or addresses.is_ipv6(opened.address):
         # The device makes it and checks it.
+        config.make_icrc = config.verify_icrc = False
+    if all_share_memory(table):
+        # No packet leaves the host.
         config.make_icrc = config.verify_icrc = False
     authenticate(config, settings, table)
     apply_settings(config, settings)
@@ -75,8 +79,8 @@ def check_segmentation(table: Table, opened: Opened, settings: Settings) -> None
         raise ConfigError(
             f"segmentation=on needs mode=udp at every rank; rank {other.rank} uses {other.mode}"
         )
-    if isinstance(opened.native, _core.UdpDevice):
-        opened.native.set_segmentation(False)
+    if opened.set_segmentation is not None:
+        opened.set_segmentation(False)
 
 
 def core_addresses(table: Table) -> list[int]:

@@ -28,6 +28,7 @@ from csaud.network import addresses, job_secret
 from csaud.rendezvous.table import Table
 from csaud.start.endpoint import check_segmentation, core_addresses, endpoint_config, name_addresses, set_peer
 from csaud.start.seat import Seat, check_routes, make_card, meet, open_door, own_address, start_device
+from csaud.start.sharing import share_memory
 
 log = logging.getLogger(__name__)
 
@@ -143,6 +144,7 @@ def _communicator(
     check_segmentation(table, opened, settings)
     config = endpoint_config(rank, settings, table, opened)
     name_addresses(opened, table)
+    local_ranks = share_memory(opened, table, rank, core_addresses(table))
     progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
     for card, address in zip(table.cards, core_addresses(table), strict=True):
         if card.rank != rank:
@@ -151,13 +153,13 @@ def _communicator(
     cleanup.callback(progress.stop)
     communicator = Communicator(
         Transport(progress), service, rank, len(table.cards), settings, opened.mode,
-        functools.partial(_again, settings, opened, service, uid), table.epoch,
+        functools.partial(_again, settings, opened, service, uid), table.epoch, local_ranks,
     )  # fmt: skip
     if settings.controller:
         communicator.report_paths(opened.address)
     _stop_at_exit(communicator)
-    log.info("rank %d of %d at %s, QP %#x, %s, epoch %d", rank, len(table.cards), opened.address, opened.qpn,
-             opened.mode, table.epoch)  # fmt: skip
+    log.info("rank %d of %d at %s, QP %#x, %s, memory shared with %d, epoch %d", rank, len(table.cards),
+             opened.address, opened.qpn, opened.mode, len(local_ranks), table.epoch)  # fmt: skip
     return communicator
 
 

@@ -16,6 +16,7 @@ from csaud.network.connections import connect, listen
 from csaud.rendezvous.guest import Guest
 from csaud.rendezvous.host import Host
 from csaud.rendezvous.table import Card, Table, make_table
+from csaud.start.sharing import memory_place
 
 _SMALLEST_MTU = 256  # bytes
 _BACKLOG = 128
@@ -102,7 +103,8 @@ def make_card(
     else:
         mtu = settings.mtu
     door = addresses.with_port(*listener.getsockname()[:2])
-    return Card(rank, opened.address, opened.qpn, mtu, opened.mode, uid, door)
+    memory = "" if opened.share is None else memory_place()
+    return Card(rank, opened.address, opened.qpn, mtu, opened.mode, uid, door, memory)
 
 
 def start_device(opened: Opened, table: Table) -> None:

@@ -1,9 +1,11 @@
 // Devices and the progress thread for Python.
+#include <fcntl.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -14,6 +16,7 @@
 #include <span>
 #include <stdexcept>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,6 +29,8 @@
 #include "progress.hpp"
 #include "qpn_claim.hpp"
 #include "raw_device.hpp"
+#include "shared_device.hpp"
+#include "sockets.hpp"
 #include "stream.hpp"
 #include "udp_device.hpp"
 #include "xdp_device.hpp"
@@ -292,7 +297,7 @@ struct QpnClaim {
 };
 
 void bind_devices(nb::module_& m) {
-    nb::class_<device::Device>(m, "Device", "Carries packets; made by RawDevice, UdpDevice or XdpDevice.")
+    nb::class_<device::Device>(m, "Device", "Carries packets; made by one of the classes below.")
         .def_prop_ro("tx_blocked", [](const device::Device& d) { return d.counters().tx_blocked; });
 
     nb::class_<device::RawDevice, device::Device>(m, "RawDevice",
@@ -369,6 +374,34 @@ void bind_devices(nb::module_& m) {
             return QpnClaim{std::move(*fd)};
         },
         "address"_a, "qpn"_a, "The claim, or None where another process holds the number.");
+
+    using device::shared::SharedDevice;
+    using LocalRanks = std::vector<std::tuple<std::uint16_t, std::uint32_t, std::uint32_t, std::string>>;
+    nb::class_<SharedDevice, device::Device>(
+        m, "SharedDevice", "Another device, but packets to ranks of this host go through shared memory.")
+        .def(
+            "__init__",
+            [](SharedDevice* self, std::shared_ptr<device::Device> under, const QpnClaim& claim,
+               std::size_t packet_bytes, std::size_t packets, std::size_t ring_bytes, std::size_t batch) {
+                device::FileDescriptor socket(::fcntl(claim.fd.get(), F_DUPFD_CLOEXEC, 0));
+                if (!socket) device::throw_errno("keep the claim of a QP number");
+                new (self) SharedDevice(std::move(under), std::move(socket),
+                                        {packet_bytes, packets, ring_bytes, batch});
+            },
+            "under"_a, "claim"_a, "packet_bytes"_a, "packets"_a, "ring_bytes"_a, "batch"_a)
+        .def(
+            "share",
+            [](SharedDevice& self, std::pair<std::uint32_t, std::uint32_t> own, const LocalRanks& ranks,
+               bool all) {
+                std::vector<device::shared::LocalRank> local;
+                for (const auto& [rank, ipv4, qpn, address] : ranks)
+                    local.push_back({rank, {ipv4, qpn}, address});
+                self.share({own.first, own.second}, local, all);
+            },
+            "own"_a, "ranks"_a, "all"_a,
+            "The job's other ranks of this host: rank, address as the endpoint knows it, QP number, address; "
+            "`own`: this rank's address and QP number; `all`: the job has no others. While no progress "
+            "thread runs.");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Memory shared with the kernel.
+// Memory shared with the kernel, or with another process.
 #pragma once
 
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 
 #include "sockets.hpp"
 
-namespace csaud::device::xdp {
+namespace csaud::device {
 
 class Mapping {
   public:
@@ -42,4 +42,4 @@ class Mapping {
     std::size_t bytes_ = 0;
 };
 
-}  // namespace csaud::device::xdp
+}  // namespace csaud::device
