@@ -155,6 +155,18 @@ def asynchronous() -> None:
     later = [dist.all_reduce(torch.ones(3), async_op=True).get_future() for _ in range(5)]
     for future in reversed(later):
         same(future.wait()[0], torch.full((3,), float(size)))
+    # One that others were asked for before it, and which is over before they are.
+    rank = dist.get_rank()
+    received, own = torch.empty(10), torch.empty(10)
+    awaited = dist.irecv(received, (rank - 1) % size, tag=7).get_future()
+    of_own = dist.irecv(own, rank, tag=8).get_future()
+    same(dist.all_reduce(torch.ones(3), async_op=True).get_future().wait()[0], torch.full((3,), float(size)))
+    assert not awaited.done() and not of_own.done()
+    dist.barrier()
+    dist.isend(torch.full((10,), float(rank)), (rank + 1) % size, tag=7)
+    dist.isend(torch.full((10,), 9.0), rank, tag=8)
+    same(awaited.wait()[0], torch.full((10,), float((rank - 1) % size)))
+    same(of_own.wait()[0], torch.full((10,), 9.0))
 
 
 def transfers() -> None:

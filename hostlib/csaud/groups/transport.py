@@ -92,6 +92,15 @@ class Transport:
             self._check_well(execution)
         return over
 
+    def watch_any(self, executions: Sequence[_core.Execution], timeout: float) -> None:
+        """Sleep until one of them has ended, well or not, or `recall`; the progress thread drives meanwhile,
+        so that a thread that only wants to be told takes no processor from one that computes."""
+        self._progress.watch_any(list(executions), timeout)
+
+    def recall(self) -> None:
+        """End the watch that goes on, or else the next one."""
+        self._progress.recall()
+
     def _until_over(
         self, wait: Callable[[_core.Execution, float], bool], execution: _core.Execution, timeout: float
     ) -> bool:

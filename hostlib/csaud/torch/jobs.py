@@ -37,9 +37,13 @@ class Job:
         self.comm = comm
         self.members = members
         self.limited = limited
-        self.completion = Completion()
+        self.completion = Completion(self._watch, comm.transport.recall)
         self._store = store
         self._groups = 0
+
+    def _watch(self, handles: Sequence[Handle], timeout: float) -> None:
+        """Sleep until one of them has ended, well or not, or the time is over, or somebody recalls it."""
+        self.comm.transport.watch_any([handle._execution.native for handle in handles], timeout)
 
     def failure(self) -> CsaudError | None:
         """What has ended it; None while it goes on."""

@@ -145,6 +145,10 @@ class CsaudWork(Work):
             self._settle(context.error(self._what, failure))
         return self._settled
 
+    def awaited(self) -> Any:
+        """The first of its handles that has not ended well; None: all have."""
+        return next((handle for handle in self._handles if not handle.done), None)
+
     def abandon(self) -> None:
         """Its group is destroyed: whoever waits for its future hears of it."""
         if not self.look():

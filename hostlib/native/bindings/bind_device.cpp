@@ -103,9 +103,19 @@ class PyProgress {
         return over;
     }
 
+    void watch_any(const std::vector<std::shared_ptr<HeldExecution>>& executions, double timeout_s) {
+        const auto wanted = natives(executions);
+        const nb::gil_scoped_release release;
+        progress_.watch_any(wanted, from_seconds(timeout_s));
+    }
+
+    void recall() {
+        const nb::gil_scoped_release release;
+        progress_.recall();
+    }
+
     bool wait_any(const std::vector<std::shared_ptr<HeldExecution>>& executions, double timeout_s) {
-        std::vector<const collectives::Execution*> wanted;
-        for (const auto& execution : executions) wanted.push_back(&execution->native());
+        const auto wanted = natives(executions);
         const bool over =
             repeat_until(timeout_s, [&](Nanos slice) { return progress_.wait_any(wanted, slice); });
         for (const auto& execution : executions) {
@@ -244,6 +254,13 @@ class PyProgress {
             if (execution->native().state() == State::ready) std::erase(executions_, execution);
             throw;
         }
+    }
+
+    static std::vector<const collectives::Execution*> natives(
+        const std::vector<std::shared_ptr<HeldExecution>>& executions) {
+        std::vector<const collectives::Execution*> found;
+        for (const auto& execution : executions) found.push_back(&execution->native());
+        return found;
     }
 
     void pin_all(HeldExecution& execution) {
@@ -447,6 +464,11 @@ void bind_device(nb::module_& m) {
              "Waits until it has ended or failed; False when the time is over.")
         .def("wait_any", &PyProgress::wait_any, "executions"_a, "timeout_s"_a,
              "Waits until one of them has ended or failed; False when the time is over.")
+        .def("watch_any", &PyProgress::watch_any, "executions"_a, "timeout_s"_a,
+             "Sleeps until one of them has ended or failed, recall() or the time is over; others drive, "
+             "signals "
+             "are not looked at.")
+        .def("recall", &PyProgress::recall, "Ends the watch that goes on, or else the next one.")
         .def("awaited", &PyProgress::awaited, "execution"_a,
              "What it has posted that is not over: ids, and indices of the operations.")
         .def("flow_times", &PyProgress::flow_times,

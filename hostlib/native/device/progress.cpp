@@ -1,6 +1,7 @@
 #include "progress.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 #include <utility>
 
@@ -74,6 +75,16 @@ bool Progress::wait_any(Wanted executions, Nanos timeout) {
     Lock lock(mutex_);
     drivers_.await(lock, executions, timeout);
     return any_over(executions);
+}
+
+void Progress::watch_any(Wanted executions, Nanos timeout) {
+    Lock lock(mutex_);
+    Results::Watcher(results_, executions).sleep(lock, std::chrono::nanoseconds(timeout));
+}
+
+void Progress::recall() {
+    const std::lock_guard lock(mutex_);
+    results_.recall();
 }
 
 bool Progress::any_over(Wanted executions) const {

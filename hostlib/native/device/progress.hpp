@@ -55,6 +55,10 @@ class Progress {
     bool wait(const collectives::Execution&, Nanos timeout);
     // Waits until one of several is over; as the other one.
     bool wait_any(Wanted, Nanos timeout);
+    // Sleeps until one of several is over, without driving, until recall() or `timeout`.
+    void watch_any(Wanted, Nanos timeout);
+    // Ends the watch that goes on, or else the next one.
+    void recall();
     // What it has posted that is not over.
     std::vector<collectives::Execution::Awaited> awaited(const collectives::Execution&) const;
     // Of messages that executions received, oldest first.

@@ -29,6 +29,14 @@ void Results::tell() {
     for (Waiter* waiter : waiters_) {
         if (over(waiter->wanted_)) waiter->wakeup.notify_one();
     }
+    for (Watcher* watcher : watchers_) {
+        if (over(watcher->wanted_)) watcher->wakeup_.notify_one();
+    }
+}
+
+void Results::recall() {
+    recalled_ = true;
+    for (Watcher* watcher : watchers_) watcher->wakeup_.notify_one();
 }
 
 void Results::call_next() {

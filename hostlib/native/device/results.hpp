@@ -2,6 +2,7 @@
 // and who waits. All of it under the lock of the endpoint.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <span>
@@ -37,6 +38,29 @@ class Results {
         const Wanted wanted_;
     };
 
+    // A thread that sleeps until what it wants is over, whoever drives, or until it is recalled.
+    class Watcher {
+      public:
+        Watcher(Results& results, Wanted wanted) : results_(results), wanted_(wanted) {
+            results_.watchers_.push_back(this);
+        }
+        ~Watcher() { std::erase(results_.watchers_, this); }
+        Watcher(const Watcher&) = delete;
+        Watcher& operator=(const Watcher&) = delete;
+
+        // With the lock, which is left meanwhile.
+        void sleep(Lock& lock, std::chrono::nanoseconds longest) {
+            wakeup_.wait_for(lock, longest, [this] { return results_.over(wanted_) || results_.recalled_; });
+            results_.recalled_ = false;
+        }
+
+      private:
+        friend class Results;
+        Results& results_;
+        const Wanted wanted_;
+        std::condition_variable wakeup_;
+    };
+
     // What a caller waits for has come, or never will.
     bool over(Wanted) const;
 
@@ -55,6 +79,8 @@ class Results {
     bool awaited() const noexcept { return !waiters_.empty(); }
     // Wakes those alone whose wait is over.
     void tell();
+    // Who watches, or will next, looks up at once.
+    void recall();
     // Nobody drives: wakes one of those that wait, who does.
     void call_next();
 
@@ -62,6 +88,8 @@ class Results {
     std::vector<Completion> completed_;  // of no execution
     std::string failure_;
     std::vector<Waiter*> waiters_;
+    std::vector<Watcher*> watchers_;
+    bool recalled_ = false;
 };
 
 }  // namespace csaud::device
