@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from csaud_topologies.record.model import Report
 
-from tests.support.marks import thorough
+from tests.support.marks import nightly, thorough
 from tests.topologies.runs import net_run
 
 pytestmark = pytest.mark.root
@@ -27,10 +27,10 @@ events: [{at_step: 1, link: uplink, do: down}]
     ("options", "told"),
     [
         thorough(("--signal", "bounce", "--spray", "least-queue"), {"senders"}),
-        thorough(("--signal", "both", "--icrc", "true"), {"receivers", "senders"}),
+        nightly(("--signal", "both", "--icrc", "true"), {"receivers", "senders"}),
         thorough(("--signal", "trim", "--icrc", "true", "--spray", "weighted"), {"receivers"}),
         thorough(("--signal", "drop", "--ecn", "false"), set()),
-        thorough(("--signal", "trim", "--set", "ipv6=true"), {"receivers"}),
+        nightly(("--signal", "trim", "--set", "ipv6=true"), {"receivers"}),
         thorough(("--signal", "both", "--icrc", "true", "--set", "ipv6=true"), {"receivers", "senders"}),
     ],
     ids=lambda value: "-".join(value[1::2]) if isinstance(value, tuple) else "",
