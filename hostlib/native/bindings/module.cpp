@@ -9,5 +9,6 @@ NB_MODULE(_core, m) {
     csaud::bindings::bind_arrays(m);
     csaud::bindings::bind_collectives(m);
     csaud::bindings::bind_device(m);
+    csaud::bindings::bind_progress(m);
     csaud::bindings::bind_verbs(m);
 }
