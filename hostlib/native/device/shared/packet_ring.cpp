@@ -105,6 +105,7 @@ RingReader::RingReader(const FileDescriptor& memory) {
         bytes != kHeader + std::size_t{slots_} * slot_bytes_)
         throw std::invalid_argument("not a ring of packets");
     taken_ = header().read.load(std::memory_order_relaxed);
+    header().open.store(1, std::memory_order_relaxed);
 }
 
 bool RingReader::take(std::vector<Packet>& packets, std::size_t most) {

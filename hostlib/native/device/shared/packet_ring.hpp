@@ -23,6 +23,7 @@ struct RingHeader {
     alignas(64) std::atomic<std::uint64_t> written;
     std::atomic<std::uint64_t> dropped;
     alignas(64) std::atomic<std::uint64_t> read;
+    std::atomic<std::uint32_t> open;                // somebody reads
     alignas(64) std::atomic<std::uint32_t> asleep;  // the reader wants to be woken
 };
 
@@ -37,6 +38,8 @@ class RingWriter {
     const FileDescriptor& memory() const { return memory_; }
     void close_memory() { memory_ = {}; }
 
+    // Whether somebody reads it: not before it was handed over and taken.
+    bool open() const { return header().open.load(std::memory_order_relaxed) != 0; }
     bool holds(const TxPacket& packet) const { return kLength + packet.size() <= slot_bytes_; }
     // Of one that it holds. Where there is no room it is lost.
     void put(const TxPacket& packet);
@@ -64,6 +67,9 @@ class RingReader {
     // Throws std::invalid_argument where the memory is not a whole ring, std::system_error where it cannot be
     // mapped.
     explicit RingReader(const FileDescriptor& memory);
+    ~RingReader() { header().open.store(0, std::memory_order_relaxed); }
+    RingReader(const RingReader&) = delete;
+    RingReader& operator=(const RingReader&) = delete;
 
     // Appends up to `most` packets, which live until the next call; true: there are more.
     bool take(std::vector<Packet>& packets, std::size_t most);

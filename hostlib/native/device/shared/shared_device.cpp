@@ -39,7 +39,7 @@ void SharedDevice::share(QueuePair own, std::span<const LocalRank> ranks, bool a
         // What it was handed it still has, whatever its rank was then.
         const auto known = std::ranges::find(peers_, who.pair, [](const Peer& p) { return p.who.pair; });
         peers.push_back({who, MailboxName(who.address, who.pair.qpn), {}});
-        if (known != peers_.end()) peers.back().writer = std::move(known->writer);
+        if (known != peers_.end()) peers.back().ring = std::move(known->ring);
     }
     peers_ = std::move(peers);
     all_ = all;
@@ -89,14 +89,14 @@ Sent SharedDevice::send(std::span<const TxPacket> packets) {
 RingWriter* SharedDevice::ring_to(const TxPacket& packet) {
     if (packet.dst_rank >= peer_of_.size() || !peer_of_[packet.dst_rank]) return nullptr;
     Peer& peer = peers_[*peer_of_[packet.dst_rank]];
-    if (!peer.writer) hand_over(peer);
-    if (!peer.writer || !peer.writer->holds(packet)) return nullptr;
+    if (!peer.ring) hand_over(peer);
+    if (!peer.ring || !peer.ring->open() || !peer.ring->holds(packet)) return nullptr;
     peer.written = true;
-    return peer.writer.get();
+    return peer.ring.get();
 }
 
-// Before the first packet, which costs those that are never sent to nothing. Without memory, or a peer that
-// takes it, the device under this one serves.
+// With the first packet: a ring to ranks that are never sent to would be in vain. Without memory, and until
+// the peer has taken it, the device under this one serves.
 void SharedDevice::hand_over(Peer& peer) {
     const Nanos now = monotonic_now();
     if (peer.tried != 0 && now - peer.tried < kRetry) return;
@@ -106,7 +106,7 @@ void SharedDevice::hand_over(Peer& peer) {
             std::make_unique<RingWriter>(sizes_.packet_bytes, sizes_.packets, sizes_.bytes / peers_.size());
         if (!mailbox_.send(peer.mailbox, own_, ring->memory())) return;
         ring->close_memory();
-        peer.writer = std::move(ring);
+        peer.ring = std::move(ring);
     } catch (const std::system_error&) {
         return;
     }
@@ -114,7 +114,7 @@ void SharedDevice::hand_over(Peer& peer) {
 
 void SharedDevice::publish() {
     for (Peer& peer : peers_) {
-        if (std::exchange(peer.written, false) && peer.writer->publish()) mailbox_.wake(peer.mailbox);
+        if (std::exchange(peer.written, false) && peer.ring->publish()) mailbox_.wake(peer.mailbox);
     }
 }
 

@@ -59,7 +59,7 @@ class SharedDevice final : public Device {
     struct Peer {
         LocalRank who;
         MailboxName mailbox;
-        std::unique_ptr<RingWriter> writer;  // once it was handed over
+        std::unique_ptr<RingWriter> ring;  // once it was handed over
         Nanos tried = 0;
         bool written = false;  // since it was last published
     };
