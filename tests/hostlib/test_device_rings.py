@@ -5,7 +5,7 @@ import fcntl
 import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from ipaddress import IPv4Address
 from pathlib import Path
@@ -16,6 +16,7 @@ from csaud import _core
 
 from tests.hostlib.jobs import PATIENCE
 from tests.hostlib.test_device_counters import bad, loopback, until
+from tests.support.roce import ROCE_PORT
 
 QPNS = (0x61, 0x62)
 EPOCH = 5
@@ -24,15 +25,17 @@ MAGIC = 0x31474E4952445543
 
 
 @contextmanager
-def pair(packets: int = 128, *, looks: bool = True, there: bool = True) -> Iterator[list[_core.Progress]]:
+def pair(
+    packets: int = 128, *, looks: bool = True, there: bool = True, timer_tick: int = 1000
+) -> Iterator[list[_core.Progress]]:
     """Two ranks, their threads not started, on shared memory over UDP sockets; rank 1 need not look at what
-    is handed to it, nor be there for that."""
+    is handed to it, nor be there for that. `timer_tick` is in nanoseconds."""
     addresses = [loopback() for _ in QPNS]
     numbers = [int(IPv4Address(address)) for address in addresses]
     ranks, claims = [], []
     for rank in (0, 1):
         config = _core.EndpointConfig()
-        config.rank, config.world, config.epoch = rank, 2, EPOCH
+        config.rank, config.world, config.epoch, config.timer_tick = rank, 2, EPOCH, timer_tick
         config.local_ipv4, config.local_qpn = numbers[rank], QPNS[rank]
         config.udp_source_port, config.zero_ip_id = config.roce_port, True
         device: _core.Device = _core.UdpDevice(numbers[rank], QPNS[rank], 4224, 32, 1 << 20)
@@ -89,15 +92,11 @@ def test_a_peer_that_takes_no_memory_is_reached_through_sockets(looks, there):
 
 
 def test_nobody_sleeps_through_a_packet():
-    """Each thread sleeps between two messages: a packet that woke nobody would be sent again."""
-    with pair() as ranks:
+    """Each thread sleeps between two messages, and no timer would wake it."""
+    with pair(timer_tick=10**15) as ranks:
         started(ranks)
-        before = [progress.stats() for progress in ranks]
         for number in range(1, 200):
             exchange(ranks, number, size=100)
-        for progress, was in zip(ranks, before, strict=True):
-            stats = progress.stats()
-            assert stats["rtx_interval"] + stats["rtx_probe"] == was["rtx_interval"] + was["rtx_probe"]
 
 
 # --- what others bring
@@ -135,81 +134,98 @@ def open_files() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
 
 
+BAD = struct.pack("<I", 40) + b"x" * 40
+"""A packet, as it lies in a ring, that is none of CSA's."""
+ONE = (4, 256, 1, 0, (BAD,))  # a ring that has it
 NOT_RINGS = {
     "nothing": lambda: [],
-    "a file whose size may change": lambda: [memory(ring(4, 256), sealed=False)],
+    "a file whose size may change": lambda: [memory(ring(*ONE), sealed=False)],
     "a short one": lambda: [memory(bytes(100))],
-    "one without a mark": lambda: [memory(bytes(HEADER + 4 * 256))],
-    "no power of two": lambda: [memory(ring(3, 256))],
-    "more slots than memory": lambda: [memory(ring(1 << 30, 4096))],
-    "slots of no size": lambda: [memory(ring(4, 0))],
-    "two at once": lambda: [memory(ring(4, 256)), memory(ring(4, 256))],
+    "one without a mark": lambda: [memory(bytes(8) + ring(*ONE)[8:])],
+    "no power of two": lambda: [memory(ring(3, *ONE[1:]))],
+    "more slots than memory": lambda: [memory(ring(1 << 30, 4096, 1))],
+    "slots of no size": lambda: [memory(ring(4, 0, 1))],
+    "two at once": lambda: [memory(ring(*ONE)), memory(ring(*ONE))],
     "no memory at all": lambda: [os.open("/dev/null", os.O_RDWR)],
 }
 
 
 @contextmanager
-def listening() -> Iterator[tuple[_core.Progress, str, tuple[int, int]]]:
-    """Rank 0 of two with its thread, its address, and who rank 1 is to it, which the test plays."""
+def listening() -> Iterator[tuple[_core.Progress, Callable[..., None]]]:
+    """Rank 0 of three with its thread; the test plays the others: `bring` as rank 1, rank 2, or whoever."""
     address = loopback()
     ipv4 = int(IPv4Address(address))
     config = _core.EndpointConfig()
-    config.world, config.epoch, config.local_ipv4, config.local_qpn = 2, EPOCH, ipv4, QPNS[0]
+    config.world, config.epoch, config.local_ipv4, config.local_qpn = 3, EPOCH, ipv4, QPNS[0]
     claim = _core.claim_qpn(address, QPNS[0])
     assert claim is not None
     device = _core.SharedDevice(
         _core.UdpDevice(ipv4, QPNS[0], 4224, 32, 1 << 20), claim, 4224, 64, 1 << 22, 32
     )
-    peer = (ipv4 + 1, QPNS[1])
-    device.share((ipv4, QPNS[0]), [(1, *peer, str(IPv4Address(peer[0])))], True)
+    device.share((ipv4, QPNS[0]), [(rank, ipv4 + rank, QPNS[1], address) for rank in (1, 2)], True)
     progress = _core.Progress(config, device, 32)
-    progress.set_peer(1, *peer)
+    for rank in (1, 2):
+        progress.set_peer(rank, ipv4 + rank, QPNS[1])
     progress.start()
     try:
-        yield progress, address, peer
+        yield progress, lambda rank, fds: bring(address, QPNS[0], (ipv4 + rank, QPNS[1]), fds)
     finally:
         progress.stop()
 
 
-def until_bad(progress: _core.Progress, count: int) -> None:
-    until(progress, lambda stats: bad(stats) == count)
+def only_what_follows_is_read(progress: _core.Progress, bring: Callable[..., None]) -> None:
+    """A ring of two packets that comes behind something is read, so that was looked at by then."""
+    bring(1, [memory(ring(4, 256, 2, 0, (BAD, BAD)))])
+    until(progress, lambda stats: bad(stats) == 2)  # packets of one look are counted together
 
 
 @pytest.mark.parametrize("what", NOT_RINGS)
-def test_what_is_no_ring_is_passed_over(what):
-    """And is not kept open. A ring that comes behind it is read, so it was looked at by then."""
-    with listening() as (progress, address, peer):
+def test_what_is_no_ring_is_passed_over_and_not_kept_open(what):
+    with listening() as (progress, bring):
         before = open_files()
-        bring(address, QPNS[0], peer, NOT_RINGS[what]())
-        bring(address, QPNS[0], peer, [memory(ring(4, 256, 1, 0, (struct.pack("<I", 40) + b"x" * 40,)))])
-        until_bad(progress, 1)
+        bring(2, NOT_RINGS[what]())
+        only_what_follows_is_read(progress, bring)
         assert open_files() == before
 
 
 def test_a_stranger_s_ring_is_not_read():
-    with listening() as (progress, address, peer):
-        packet = struct.pack("<I", 40) + b"x" * 40
-        bring(address, QPNS[0], (peer[0], peer[1] + 1), [memory(ring(4, 256, 2, 0, (packet, packet)))])
-        bring(address, QPNS[0], peer, [memory(ring(4, 256, 1, 0, (packet,)))])
-        until_bad(progress, 1)
+    with listening() as (progress, bring):
+        bring(3, [memory(ring(*ONE))])
+        only_what_follows_is_read(progress, bring)
+
+
+@pytest.mark.root
+def test_another_user_s_ring_is_not_read():
+    with listening() as (progress, bring):
+        child = os.fork()
+        if child == 0:
+            os.setuid(65534)
+            bring(2, [memory(ring(*ONE))])
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        only_what_follows_is_read(progress, bring)
 
 
 @pytest.mark.parametrize(
-    ("written", "lengths", "seen"),
+    ("slots", "written", "lengths", "seen"),
     [
-        (2, [0, 0], 2),  # empty packets
-        (1, [0xFFFFFFFF], 1),  # longer than its slot
-        (3, [252, 252, 253], 3),
-        (
-            1 << 63,
-            [60] * 4,
-            4,
-        ),  # more than there are: the ring once, and then as many as it says, without end
+        (4, 2, [0, 0], 2),  # empty packets
+        (4, 3, [252, 252, 253], 3),  # the last one is longer than its slot
+        (4, 1 << 63, [60] * 4, 4),  # more than there are: one whole ring after the other
     ],
 )
-def test_nonsense_in_a_ring_is_bad_packets(written, lengths, seen):
-    """Never a read outside of it (under a sanitizer this would say so)."""
-    with listening() as (progress, address, peer):
+def test_nonsense_in_a_ring_is_bad_packets(slots, written, lengths, seen):
+    with listening() as (progress, bring):
         packets = tuple(struct.pack("<I", length) + b"\x45" * 60 for length in lengths)
-        bring(address, QPNS[0], peer, [memory(ring(4, 256, written, 0, packets))])
+        bring(1, [memory(ring(slots, 256, written, 0, packets))])
         until(progress, lambda stats: bad(stats) >= seen)
+
+
+def test_a_packet_longer_than_its_slot_ends_with_it():
+    """Though its own headers agree: nothing behind the ring is read."""
+    length = 0xFF00
+    ip = struct.pack(">BBHIBBH8x", 0x45, 0, length, 0, 64, 17, 0)
+    udp = struct.pack(">HHHH", ROCE_PORT, ROCE_PORT, length - 20, 0)
+    with listening() as (progress, bring):
+        bring(1, [memory(ring(1, 256, 1, 0, (struct.pack("<I", length) + ip + udp,)))])
+        assert until(progress, lambda stats: bad(stats) == 1)["rx_bad_length"] == 1
