@@ -2,6 +2,7 @@
 
 import array
 import fcntl
+import mmap
 import os
 import socket
 import struct
@@ -18,24 +19,25 @@ from tests.hostlib.jobs import PATIENCE
 from tests.hostlib.test_device_counters import bad, loopback, until
 from tests.support.roce import ROCE_PORT
 
-QPNS = (0x61, 0x62)
+QPNS = (0x61, 0x62, 0x63, 0x64)
 EPOCH = 5
+HERE = f"test/{os.getpid()}"  # in the place of the address of mailboxes that the test has
 HEADER = 256  # bytes of a ring before its first slot
+OPEN, ASLEEP = slice(136, 140), slice(192, 196)  # of them: that somebody reads; that it wants to be woken
+YES, NO = b"\1\0\0\0", bytes(4)
 MAGIC = 0x31474E4952445543
 
 
 @contextmanager
-def pair(
-    packets: int = 128, *, looks: bool = True, there: bool = True, timer_tick: int = 1000
-) -> Iterator[list[_core.Progress]]:
+def pair(packets: int = 128, *, looks: bool = True, there: bool = True) -> Iterator[list[_core.Progress]]:
     """Two ranks, their threads not started, on shared memory over UDP sockets; rank 1 need not look at what
-    is handed to it, nor be there for that. `timer_tick` is in nanoseconds."""
-    addresses = [loopback() for _ in QPNS]
+    is handed to it, nor be there for that."""
+    addresses = [loopback() for _ in (0, 1)]
     numbers = [int(IPv4Address(address)) for address in addresses]
     ranks, claims = [], []
     for rank in (0, 1):
         config = _core.EndpointConfig()
-        config.rank, config.world, config.epoch, config.timer_tick = rank, 2, EPOCH, timer_tick
+        config.rank, config.world, config.epoch = rank, 2, EPOCH
         config.local_ipv4, config.local_qpn = numbers[rank], QPNS[rank]
         config.udp_source_port, config.zero_ip_id = config.roce_port, True
         device: _core.Device = _core.UdpDevice(numbers[rank], QPNS[rank], 4224, 32, 1 << 20)
@@ -91,12 +93,44 @@ def test_a_peer_that_takes_no_memory_is_reached_through_sockets(looks, there):
             exchange(ranks, number)
 
 
-def test_nobody_sleeps_through_a_packet():
-    """Each thread sleeps between two messages, and no timer would wake it."""
-    with pair(timer_tick=10**15) as ranks:
-        started(ranks)
-        for number in range(1, 200):
-            exchange(ranks, number, size=100)
+# --- sleep
+
+
+def test_who_reads_says_that_it_sleeps():
+    with listening() as (progress, bring):
+        fd = memory(ring(4, 256))
+        with mmap.mmap(fd, 0) as header:
+            bring(1, [fd])
+            for _ in range(500):
+                if (header[OPEN], header[ASLEEP]) == (YES, YES):
+                    return
+                progress.watch_any([], 0.01)  # while its own thread drives
+            raise AssertionError("it never sleeps, or does not say so")
+
+
+def test_who_sleeps_is_woken_once_and_who_does_not_is_left_alone():
+    """The test reads: it takes the memory that is handed to it, and looks what else comes to its mailbox."""
+    with listening() as (progress, _), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mailbox:
+        mailbox.bind(f"\0csaud/qp/{HERE}/{QPNS[1]}")
+        mailbox.settimeout(PATIENCE)
+        data = np.zeros(100, np.uint8)
+
+        def send(number: int) -> None:
+            before = progress.stats()["tx_data"]
+            progress.post(True, 1, 0, number, 0, 0, data, 0, data.size, _core.Hints())
+            until(progress, lambda stats: stats["tx_data"] > before)
+
+        send(1)
+        _, (fd,), _, _ = socket.recv_fds(mailbox, 100, 1)
+        with mmap.mmap(fd, 0) as header:
+            os.close(fd)
+            header[OPEN], header[ASLEEP] = YES, YES
+            send(2)
+            assert mailbox.recv(100) == b"" and header[ASLEEP] == NO
+            send(3)
+            mailbox.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                mailbox.recv(100)
 
 
 # --- what others bring
@@ -121,11 +155,11 @@ def ring(
     return head.ljust(HEADER, b"\0") + body.ljust(min(slots, 64) * min(slot_bytes, 1 << 16), b"\0")
 
 
-def bring(address: str, qpn: int, origin: tuple[int, int], fds: list[int]) -> None:
+def hand_over(address: str, origin: tuple[int, int], fds: list[int]) -> None:
     """As a device does it, and for any that looks."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", fds))] if fds else []
-        sender.sendmsg([struct.pack("=II", *origin)], rights, 0, f"\0csaud/qp/{address}/{qpn}")
+        sender.sendmsg([struct.pack("=II", *origin)], rights, 0, f"\0csaud/qp/{address}/{QPNS[0]}")
     for fd in fds:
         os.close(fd)
 
@@ -162,13 +196,13 @@ def listening() -> Iterator[tuple[_core.Progress, Callable[..., None]]]:
     device = _core.SharedDevice(
         _core.UdpDevice(ipv4, QPNS[0], 4224, 32, 1 << 20), claim, 4224, 64, 1 << 22, 32
     )
-    device.share((ipv4, QPNS[0]), [(rank, ipv4 + rank, QPNS[1], address) for rank in (1, 2)], True)
+    device.share((ipv4, QPNS[0]), [(rank, ipv4 + rank, QPNS[rank], HERE) for rank in (1, 2)], True)
     progress = _core.Progress(config, device, 32)
     for rank in (1, 2):
-        progress.set_peer(rank, ipv4 + rank, QPNS[1])
+        progress.set_peer(rank, ipv4 + rank, QPNS[rank])
     progress.start()
     try:
-        yield progress, lambda rank, fds: bring(address, QPNS[0], (ipv4 + rank, QPNS[1]), fds)
+        yield progress, lambda rank, fds: hand_over(address, (ipv4 + rank, QPNS[rank]), fds)
     finally:
         progress.stop()
 
