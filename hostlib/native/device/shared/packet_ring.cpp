@@ -82,11 +82,11 @@ void RingWriter::put(const TxPacket& packet) {
 }
 
 bool RingWriter::publish() {
-    header().written.store(written_, std::memory_order_release);
+    // Of one order for all: either this sees that the reader sleeps, or the reader sees what was written
+    // (RingReader::sleep).
+    header().written.store(written_, std::memory_order_seq_cst);
     published_ = written_;
-    // Either this sees that the reader sleeps, or the reader sees what was written (RingReader::sleep).
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return header().asleep.load(std::memory_order_relaxed) != 0 &&
+    return header().asleep.load(std::memory_order_seq_cst) != 0 &&
            header().asleep.exchange(0, std::memory_order_relaxed) != 0;
 }
 
@@ -127,9 +127,8 @@ bool RingReader::take(std::vector<Packet>& packets, std::size_t most) {
 }
 
 bool RingReader::sleep() {
-    header().asleep.store(1, std::memory_order_relaxed);
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    return header().written.load(std::memory_order_relaxed) != taken_.load(std::memory_order_relaxed);
+    header().asleep.store(1, std::memory_order_seq_cst);
+    return header().written.load(std::memory_order_seq_cst) != taken_.load(std::memory_order_relaxed);
 }
 
 }  // namespace csaud::device::shared
