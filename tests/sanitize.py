@@ -57,7 +57,7 @@ TESTS = {
         f"{SWITCH}/test_taps.py",
         f"{HOST}/test_device_counters.py",
         *(f"{HOST}/test_device_{name}.py" for name in (
-            "communicator", "hosts", "jobs", "rings", "shared", "threads", "xdp",
+            "communicator", "hosts", "jobs", "rings", "shared", "threads", "watch", "xdp",
         )),
         f"{HOST}/test_reform.py",
     ],

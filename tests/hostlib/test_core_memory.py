@@ -90,6 +90,15 @@ def test_what_comes_early_is_reported_with_its_payload() -> None:
     assert early > 16 and used(net, 1, "early") >= early * 64
 
 
+def test_names_of_what_is_over_are_counted_and_bounded() -> None:
+    """Those of the latest messages are kept one by one."""
+    net = network(2)
+    none = used(net, 1, "finished")
+    for number in range(0, 400, 2):
+        transfer(net, b"x", coll_seq=number)
+    assert none < used(net, 1, "finished") <= none + 400 * 64
+
+
 def test_a_path_tracker_that_rested_takes_the_first_number_as_it_comes() -> None:
     tracker = csaud_testnet.PathTracker(known=False)
     tracker.on_loss(16, 900)  # says nothing to who does not know where the path is

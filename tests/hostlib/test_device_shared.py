@@ -1,5 +1,7 @@
 """Jobs whose ranks share memory: which of them do, and what becomes of a job that cannot, or loses a rank."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -24,12 +26,19 @@ def datagrams_sent() -> int:
     return int(dict(zip(names, values, strict=True))["OutDatagrams"])
 
 
+@contextmanager
+def lo_up(host: NetworkNamespace) -> Iterator[None]:
+    """In a namespace, with its loopback interface."""
+    host.ip("link set lo up")
+    with host.entered():
+        yield
+
+
 @pytest.mark.root
 def test_ranks_of_one_host_send_hardly_anything_through_its_interfaces():
     """What goes before the rings are taken: the first packets."""
     with NetworkNamespace() as host:
-        host.ip("link set lo up")
-        with Job(3, "sums", {"sums": SUMS}, master=ADDRESS, port=PORT, spawn=lambda _: host.entered()) as job:
+        with Job(3, "sums", {"sums": SUMS}, master=ADDRESS, port=PORT, spawn=lambda _: lo_up(host)) as job:
             ends = job.ends()
             balanced(ends)
             assert told(job, "local_ranks") == [[1, 2], [0, 2], [0, 1]]
@@ -75,9 +84,14 @@ def test_where_there_is_no_memory_packets_go_through_sockets():
         assert told(job, "local_ranks") == [[1], [0]]
 
 
-def test_a_killed_rank_is_named_and_the_others_go_on():
+@pytest.mark.root
+@pytest.mark.parametrize("address", [ADDRESS, "::1"])
+def test_a_killed_rank_is_named_and_the_others_go_on(address):
     arguments = {"count": 10_000, "failures": 1, "settings": {"dead_after": 1.0}}
-    with Job(4, "reformed", arguments) as job:
+    with (
+        NetworkNamespace() as host,
+        Job(4, "reformed", arguments, master=address, port=PORT, spawn=lambda _: lo_up(host)) as job,
+    ):
         job.wait_for("running")
         assert told(job, "local_ranks")[0] == [1, 2, 3]
         job.workers[1].kill()

@@ -30,7 +30,9 @@ SharedDevice::SharedDevice(std::shared_ptr<Device> under, FileDescriptor socket,
 }
 
 void SharedDevice::share(QueuePair own, std::span<const LocalRank> ranks, bool all) {
-    own_ = own;
+    // Peers read what comes under a name that they know: under another one (IPv6's follow ranks) rings are
+    // new.
+    if (own != std::exchange(own_, own)) peers_.clear();
     std::vector<Peer> peers;
     peer_of_.clear();
     for (const LocalRank& who : ranks) {
