@@ -34,9 +34,8 @@ def open_device(settings: Settings, address: str) -> Opened:
         ConfigError: no privileges for the mode asked for, or the address is taken or not local.
     """
     opened = _open(settings, address)
-    if settings.shared_memory == "off" or (settings.shared_memory == "auto" and settings.mode != "auto"):
-        return opened
-    return _with_memory(opened, settings)
+    shares = settings.shared_memory == "on" or (settings.shared_memory == "auto" and settings.mode == "auto")
+    return _with_memory(opened, settings) if shares else opened
 
 
 def _open(settings: Settings, address: str) -> Opened:
@@ -77,8 +76,7 @@ def _open(settings: Settings, address: str) -> Opened:
 
 def _with_memory(opened: Opened, settings: Settings) -> Opened:
     """The same with rings to ranks of this host, of which a receive buffer's bytes are shared out."""
-    if opened.claim is None:
-        return opened
+    assert opened.claim is not None  # as each form of this device has one
     shared = _core.SharedDevice(
         opened.native,
         opened.claim,

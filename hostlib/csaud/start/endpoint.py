@@ -29,11 +29,8 @@ def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened)
         config.udp_source_port = config.roce_port
         config.zero_ip_id = True
         config.verify_icrc = all(card.mode == "udp" for card in table.cards)
-    if opened.mode == "verbs" or addresses.is_ipv6(opened.address):
-        # The device makes it and checks it.
-        config.make_icrc = config.verify_icrc = False
-    if all_share_memory(table):
-        # No packet leaves the host.
+    if opened.mode == "verbs" or addresses.is_ipv6(opened.address) or all_share_memory(table):
+        # The device makes it and checks it, or no packet leaves the host.
         config.make_icrc = config.verify_icrc = False
     authenticate(config, settings, table)
     apply_settings(config, settings)

@@ -1,25 +1,22 @@
-"""Which ranks share memory with this one: those of its user on its host, where a host is a network namespace,
-so that hosts of an emulated fabric stay apart."""
+"""Which ranks share memory with this one: those of its user on its host."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from csaud.devices import Opened
+from csaud.network.host import this_host
 from csaud.rendezvous.table import Table
 
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_NETWORK, _USERS = Path("/proc/self/ns/net"), Path("/proc/self/ns/user")
+_USERS = Path("/proc/self/ns/user")  # in which a user has its number
 
 
 def memory_place() -> str:
-    """Kernel, network namespace and user, which ranks that share memory have in common; empty where the
-    kernel does not tell."""
+    """Host and user, which ranks that share memory have in common; empty where the kernel does not tell."""
     try:
-        boot, network, users = _BOOT_ID.read_text().strip(), _NETWORK.stat(), _USERS.stat()
+        return f"{this_host()} {_USERS.readlink()} {os.getuid()}"
     except OSError:
         return ""
-    return f"{boot}/{network.st_dev}:{network.st_ino}/{users.st_ino}:{os.getuid()}"
 
 
 def all_share_memory(table: Table) -> bool:

@@ -13,7 +13,6 @@ import random
 import socket
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from torch.distributed import DistBackendError
@@ -23,6 +22,7 @@ from csaud.config.launch import Launch
 from csaud.errors import ConfigError
 from csaud.groups.communicator import Communicator
 from csaud.network import addresses
+from csaud.network.host import this_host
 from csaud.start.init import read_settings, start
 
 _ANY_PORT = 0
@@ -103,8 +103,7 @@ def _get(store: Any, key: str, timeout: timedelta, whose: str) -> bytes:
 def _network() -> str:
     """Names this network namespace among those of all machines."""
     try:
-        machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-        return f"{machine} {Path('/proc/self/ns/net').readlink()}"
+        return this_host()
     except OSError:
         return f"{socket.gethostname()} {os.getpid()}"
 

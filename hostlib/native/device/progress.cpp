@@ -79,7 +79,10 @@ bool Progress::wait_any(Wanted executions, Nanos timeout) {
 
 void Progress::watch_any(Wanted executions, Nanos timeout) {
     Lock lock(mutex_);
-    Results::Watcher(results_, executions).sleep(lock, std::chrono::nanoseconds(timeout));
+    Results::Waiter me(results_, executions, false);
+    me.wakeup.wait_for(lock, std::chrono::nanoseconds(timeout),
+                       [&] { return results_.over(executions) || results_.recalled(); });
+    results_.forget_recall();
 }
 
 void Progress::recall() {

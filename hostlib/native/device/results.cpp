@@ -26,17 +26,16 @@ void Results::check() const {
 }
 
 void Results::tell() {
-    for (Waiter* waiter : waiters_) {
-        if (over(waiter->wanted_)) waiter->wakeup.notify_one();
-    }
-    for (Watcher* watcher : watchers_) {
-        if (over(watcher->wanted_)) watcher->wakeup_.notify_one();
+    for (const auto* all : {&waiters_, &watchers_}) {
+        for (Waiter* waiter : *all) {
+            if (over(waiter->wanted_)) waiter->wakeup.notify_one();
+        }
     }
 }
 
 void Results::recall() {
     recalled_ = true;
-    for (Watcher* watcher : watchers_) watcher->wakeup_.notify_one();
+    for (Waiter* watcher : watchers_) watcher->wakeup.notify_one();
 }
 
 void Results::call_next() {

@@ -2,7 +2,6 @@
 // and who waits. All of it under the lock of the endpoint.
 #pragma once
 
-#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <span>
@@ -20,13 +19,14 @@ using Wanted = std::span<const collectives::Execution* const>;
 
 class Results {
   public:
-    // A caller that waits while somebody else drives.
+    // A caller that waits while somebody else drives: to drive when nobody does, or only to watch.
     class Waiter {
       public:
-        Waiter(Results& results, Wanted wanted) : results_(results), wanted_(wanted) {
-            results_.waiters_.push_back(this);
+        Waiter(Results& results, Wanted wanted, bool may_drive = true)
+            : place_(may_drive ? results.waiters_ : results.watchers_), wanted_(wanted) {
+            place_.push_back(this);
         }
-        ~Waiter() { std::erase(results_.waiters_, this); }
+        ~Waiter() { std::erase(place_, this); }
         Waiter(const Waiter&) = delete;
         Waiter& operator=(const Waiter&) = delete;
 
@@ -34,31 +34,8 @@ class Results {
 
       private:
         friend class Results;
-        Results& results_;
+        std::vector<Waiter*>& place_;
         const Wanted wanted_;
-    };
-
-    // A thread that sleeps until what it wants is over, whoever drives, or until it is recalled.
-    class Watcher {
-      public:
-        Watcher(Results& results, Wanted wanted) : results_(results), wanted_(wanted) {
-            results_.watchers_.push_back(this);
-        }
-        ~Watcher() { std::erase(results_.watchers_, this); }
-        Watcher(const Watcher&) = delete;
-        Watcher& operator=(const Watcher&) = delete;
-
-        // With the lock, which is left meanwhile.
-        void sleep(Lock& lock, std::chrono::nanoseconds longest) {
-            wakeup_.wait_for(lock, longest, [this] { return results_.over(wanted_) || results_.recalled_; });
-            results_.recalled_ = false;
-        }
-
-      private:
-        friend class Results;
-        Results& results_;
-        const Wanted wanted_;
-        std::condition_variable wakeup_;
     };
 
     // What a caller waits for has come, or never will.
@@ -79,8 +56,10 @@ class Results {
     bool awaited() const noexcept { return !waiters_.empty(); }
     // Wakes those alone whose wait is over.
     void tell();
-    // Who watches, or will next, looks up at once.
+    // Who watches, or will next, looks up at once, and forgets it then.
     void recall();
+    bool recalled() const noexcept { return recalled_; }
+    void forget_recall() noexcept { recalled_ = false; }
     // Nobody drives: wakes one of those that wait, who does.
     void call_next();
 
@@ -88,7 +67,7 @@ class Results {
     std::vector<Completion> completed_;  // of no execution
     std::string failure_;
     std::vector<Waiter*> waiters_;
-    std::vector<Watcher*> watchers_;
+    std::vector<Waiter*> watchers_;
     bool recalled_ = false;
 };
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cache_line.hpp"
 #include "device.hpp"
 #include "file_descriptor.hpp"
 #include "mapping.hpp"
@@ -20,11 +21,11 @@ struct RingHeader {
     std::uint64_t magic;
     std::uint32_t slots;       // a power of two
     std::uint32_t slot_bytes;  // a multiple of a cache line
-    alignas(64) std::atomic<std::uint64_t> written;
+    alignas(kCacheLine) std::atomic<std::uint64_t> written;
     std::atomic<std::uint64_t> dropped;
-    alignas(64) std::atomic<std::uint64_t> read;
-    std::atomic<std::uint32_t> open;                // somebody reads
-    alignas(64) std::atomic<std::uint32_t> asleep;  // the reader wants to be woken
+    alignas(kCacheLine) std::atomic<std::uint64_t> read;
+    std::atomic<std::uint32_t> open;                        // somebody reads
+    alignas(kCacheLine) std::atomic<std::uint32_t> asleep;  // the reader wants to be woken
 };
 
 // All calls by one thread at a time.
@@ -47,7 +48,6 @@ class RingWriter {
     bool publish();
 
   private:
-    friend class RingReader;
     static constexpr std::size_t kLength = sizeof(std::uint32_t);
 
     RingHeader& header() const { return *reinterpret_cast<RingHeader*>(mapping_.data()); }

@@ -50,12 +50,7 @@ void SharedDevice::share(QueuePair own, std::span<const LocalRank> ranks, bool a
         if (!is_peer(source.from)) retire(source);
     }
     std::erase_if(sources_, [](const Source& source) { return source.reader == nullptr; });
-    for (Parcel& parcel : std::exchange(unclaimed_, {})) {
-        if (is_peer(parcel.from))
-            adopt(parcel);
-        else
-            unclaimed_.push_back(std::move(parcel));
-    }
+    sort(std::exchange(unclaimed_, {}));
 }
 
 bool SharedDevice::is_peer(const QueuePair& pair) const {
@@ -145,16 +140,21 @@ void SharedDevice::before(std::size_t index) {
 }
 
 void SharedDevice::take_mail() {
-    mailbox_.receive(parcels_);
-    if (parcels_.empty()) return;
+    std::vector<Parcel> parcels;
+    mailbox_.receive(parcels);
+    if (parcels.empty()) return;
     const std::lock_guard lock(mutex_);
-    for (Parcel& parcel : parcels_) {
+    sort(std::move(parcels));
+}
+
+// Under the lock.
+void SharedDevice::sort(std::vector<Parcel> parcels) {
+    for (Parcel& parcel : parcels) {
         if (is_peer(parcel.from))
             adopt(parcel);
         else if (unclaimed_.size() < kMostUnclaimed)  // of an epoch that begins
             unclaimed_.push_back(std::move(parcel));
     }
-    parcels_.clear();
 }
 
 // Under the lock. What is no ring is passed over: it would be this user's own doing.

@@ -72,6 +72,7 @@ class SharedDevice final : public Device {
     void hand_over(Peer&);
     void publish();
     void take_mail();
+    void sort(std::vector<Parcel>);
     bool is_peer(const QueuePair&) const;
     void adopt(const Parcel&);
     void retire(Source&);
@@ -88,8 +89,7 @@ class SharedDevice final : public Device {
     bool all_ = false;
     unsigned looks_ = 0;
     std::vector<Packet> packets_;
-    std::size_t first_under_ = 0;  // of packets_
-    std::vector<Parcel> parcels_;
+    std::size_t first_under_ = 0;    // of packets_
     std::vector<Parcel> unclaimed_;  // from queue pairs that are not known yet
 
     mutable std::atomic<bool> slept_ = false;  // somebody waited since the last look
