@@ -92,6 +92,8 @@ class Hints:
     @property
     def barrier(self) -> bool: ...
     @property
+    def scheduled(self) -> bool: ...
+    @property
     def expected_start(self) -> int: ...
     @property
     def jitter(self) -> int: ...
@@ -307,6 +309,7 @@ class StreamRole(enum.Enum):
     pong = 3
 
 HAVE_VERBS: bool
+DIRECT: int
 
 def verbs_devices() -> list[dict[str, Any]]:
     """RDMA devices that libibverbs knows; RuntimeError where it is missing."""

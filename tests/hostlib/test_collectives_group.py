@@ -6,9 +6,9 @@ import csaud_testnet
 import numpy as np
 import pytest
 from csaud import _core
-from csaud.collectives import gather, halving_doubling, registry
+from csaud.collectives import direct, gather, halving_doubling, registry
 from csaud.collectives.engine import Engine
-from csaud.collectives.executor import Collective, Execution
+from csaud.collectives.executor import DIRECT, Collective, Execution
 from csaud.collectives.reductions import REDUCED, REDUCTIONS
 from csaud.collectives.reference import reference_sum
 from csaud.collectives.schedule import Recv
@@ -203,6 +203,20 @@ def test_receives_are_posted_before_anything_is_sent() -> None:
         first_send = sends.index(True)
         assert first_send > 1 and all(sends[first_send:])
         assert first_send == sum(isinstance(op, Recv) for op in schedule.operations)
+
+
+def test_receives_are_told_whether_a_schedule_waits_for_them() -> None:
+    """Nobody is known to wait for what one rank sends another."""
+    told = {}
+    for comm, schedule in (
+        (7, registry.build("broadcast.tree", 3, 4, 400, 50)),
+        (7 | DIRECT, direct.receive(1, 400, 50)),
+    ):
+        collective = Collective(schedule, np.dtype(float), ranks=range(4), comm=comm)
+        executor = csaud_testnet.Executor(3)
+        executor.start(Execution(collective, 0, np.zeros(400)).native, 0)
+        told[comm] = {post.hints.scheduled for post in executor.take() if not post.is_send}
+    assert told == {7: {True}, 7 | DIRECT: {False}}
 
 
 def test_what_collectives_return_holds_no_more_memory_than_it_shows() -> None:

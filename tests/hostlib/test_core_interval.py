@@ -83,6 +83,42 @@ def test_holes_are_reported_sooner_once_something_was_lost_silently(hurry: bool,
         assert took[0] < took[2] < 0.9 * took[1]
 
 
+@pytest.mark.parametrize(
+    ("hurry", "scheduled", "beside", "round_trips"),
+    [
+        (True, True, True, 1.5),
+        (True, False, False, 2),
+        (False, True, False, 1.5),
+        (False, True, True, 2),
+        (False, False, False, 2),
+    ],
+)  # fmt: skip
+def test_what_a_schedule_waits_for_is_asked_for_sooner(
+    hurry: bool, scheduled: bool, beside: bool, round_trips: float
+) -> None:
+    """After half a round trip, then sent again in a whole one: in a hurry, or where no other rank's messages
+    are awaited beside it."""
+    net = network(3, window=64, timer_tick=US, tx_ts_unit_ns=100, parity=False)
+    times: dict[int, int] = {}  # by attempt
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA or p.dst != 1 or p.pkt_idx != 30:
+            return None
+        times[p.attempt] = p.now
+        return None if p.attempt else "drop"
+
+    last = 4 if hurry else 3
+    for coll_seq in range(1, last + 1):  # of the first two nothing is lost: round trips and gaps are known
+        net.set_hook(hook if coll_seq > 2 else None)
+        if beside and coll_seq == last:
+            net.post_recv(1, 2, 64, coll_seq=1, scheduled=True)
+        net.post_recv(1, 0, len(MESSAGE), coll_seq=coll_seq, scheduled=scheduled)
+        net.post_send(0, 1, MESSAGE, coll_seq=coll_seq)
+        net.run_until(net.now + MS)
+    assert net.stats(0)["rtx_interval"] == last - 2
+    assert times[1] - times[0] == pytest.approx(round_trips * 100 * US, rel=0.1)
+
+
 def test_repairs_leave_the_round_of_paths_as_it_is() -> None:
     """First copies take the paths that they would have taken without losses."""
     paths = []

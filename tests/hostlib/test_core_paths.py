@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 from csaud import _core
 
-from tests.hostlib.core_support import DATA, MS, PROBE, S, content, network, retransmitted, total, transfer
+from tests.hostlib.core_support import (
+    DATA,
+    MS,
+    PROBE,
+    US,
+    S,
+    content,
+    network,
+    retransmitted,
+    total,
+    transfer,
+)
 
 PATHS = 8
 PACKETS = 100
@@ -179,7 +190,8 @@ def test_one_silent_loss_changes_nobodys_round(policy: Any, parity: bool) -> Non
 
 @policies([_core.PathPolicy.reps])
 def test_one_silent_loss_takes_a_path_from_no_round_of_recycled_ones(policy: Any) -> None:
-    net = network(paths=PATHS, path_policy=policy, window=16, parity=False)
+    """But while it is waited for its path has no turn."""
+    net = network(paths=PATHS, path_policy=policy, window=16, parity=False, fixed_interval=50 * US)
     order(net, range(1, 3), {(2, 30)})
     counts = Counter(order(net, range(3, 11)))
     assert max(counts.values()) - min(counts.values()) <= 2, counts

@@ -27,7 +27,7 @@ URGENT = 1
 _CONTROL = 0
 _NUMBERS = 1 << 32  # of collectives; then they begin again
 _REMEMBERED = 256  # collectives
-DIRECT = 0x8000
+DIRECT = _core.DIRECT
 """Bit of a communicator's number: messages from rank to rank, counted by pair."""
 
 

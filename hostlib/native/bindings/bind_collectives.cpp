@@ -158,6 +158,7 @@ void bind_times(nb::module_& m) {
 
 void bind_collectives(nb::module_& m) {
     bind_times(m);
+    m.attr("DIRECT") = collectives::kDirect;
 
     nb::class_<Plan>(m, "Plan", "A schedule as the executor takes it (csaud.collectives.plan).")
         .def(

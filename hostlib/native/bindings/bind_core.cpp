@@ -318,6 +318,7 @@ void bind_core(nb::module_& m) {
         .def_ro("fan_in", &Hints::fan_in)
         .def_ro("cls", &Hints::cls)
         .def_ro("barrier", &Hints::barrier)
+        .def_ro("scheduled", &Hints::scheduled)
         .def_ro("expected_start", &Hints::expected_start)
         .def_ro("jitter", &Hints::jitter);
 

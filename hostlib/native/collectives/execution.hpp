@@ -21,6 +21,9 @@
 namespace csaud::collectives {
 
 // What the runs of one collective have in common.
+// Is added to the number of a communicator for what one rank sends another, beside its collectives.
+inline constexpr std::uint16_t kDirect = 0x8000;
+
 struct Collective {
     std::shared_ptr<const Plan> plan;
     std::size_t element_bytes = 1;

@@ -35,6 +35,7 @@ struct Completion {
 struct Hints {
     std::uint8_t cls = 4;      // criticality class 0 (control, barrier) .. 4 (new data)
     bool barrier = false;      // sets the BARRIER flag
+    bool scheduled = false;    // of a collective: others wait for it
     std::uint16_t fan_in = 0;  // ranks that send to the destination at full rate meanwhile; 0: not known
     Nanos expected_start = 0;  // absolute; 0 = not known
     Nanos jitter = 0;          // of the expected start

@@ -34,8 +34,10 @@ void IntervalDetector::expect_gap(Nanos gap) noexcept {
 
 Nanos IntervalDetector::interval(const IntervalTerms& t) const noexcept {
     if (t.fixed != 0) return t.fixed;
-    const Nanos trip = t.hurry ? t.rtt_base / 2 : std::max(t.rtt_base, t.queueing);
-    const Nanos t_min = std::max({t.tick, trip, 2 * std::min(t.packet_time, mean_gap())});
+    const bool soon = t.hurry ? t.scheduled : t.alone;
+    const Nanos trip = soon ? t.rtt_base / 2 : t.rtt_base;
+    const Nanos least = t.hurry ? trip : std::max(trip, t.queueing);
+    const Nanos t_min = std::max({t.tick, least, 2 * std::min(t.packet_time, mean_gap())});
     const Nanos t_max = std::max(t_min, 2 * (t.rtt_base + t.queue_max));
     return std::clamp(t.delta + (t.hurry ? 2 : 4) * t.sigma, t_min, t_max);
 }

@@ -2,7 +2,8 @@
 //
 //   T_det  = clamp(delta + 2 sigma, T_min, max(T_min, T_max))   in a hurry
 //   T_det  = clamp(delta + 4 sigma, T_min, max(T_min, T_max))   while nothing is lost
-//   T_min  = half a round trip in a hurry, else a whole one or Q; at least a tick and two packets
+//   T_min  = a round trip; Q where there is no hurry; at least a tick and two packets. Half a round trip is
+//            enough for what a schedule waits for, in a hurry or where nothing else is to come meanwhile
 //   T_tail = max(T_det + g, Q) in a hurry, else with 3 g; Q is what DATA hardly exceeds in queues
 //
 // A report is due when a hole is older than T_det (a packet sent after it arrived that long ago), when the
@@ -29,6 +30,8 @@ struct IntervalTerms {
     Nanos delta = 0;
     Nanos sigma = 0;
     bool hurry = false;           // something was lost silently of late
+    bool scheduled = false;       // others wait for the message
+    bool alone = false;           // and nobody else is to send meanwhile
     Nanos tick = 0;               // what timers and time stamps resolve
     Nanos packet_time = 0;        // of a full packet on the link
     Nanos queue_max = 0;          // Q_max

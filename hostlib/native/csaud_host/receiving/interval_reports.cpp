@@ -15,7 +15,7 @@ Nanos IntervalReports::first_wait(const Peer& peer, const Hints& hints, Nanos no
     return std::clamp(expected, least, std::max(least, ctx_.longest_wait()));
 }
 
-IntervalTerms IntervalReports::terms(const Peer& peer) const noexcept {
+IntervalTerms IntervalReports::terms(const Receive& m, const Peer& peer) const noexcept {
     IntervalTerms t;
     const IntervalSwitches& on = ctx_.config.interval_terms;
     t.fixed = ctx_.config.fixed_interval;
@@ -25,6 +25,8 @@ IntervalTerms IntervalReports::terms(const Peer& peer) const noexcept {
     t.delta = on.reorder ? peer.reorder.delta() : 0;
     t.sigma = on.reorder ? peer.reorder.sigma(t.rtt_base) : ReorderEstimator().sigma(t.rtt_base);
     t.hurry = on.hurry && ctx_.loss_memory.lossy();
+    t.scheduled = m.scheduled;
+    t.alone = m.scheduled && ctx_.awaited == 1;
     t.tick = std::max(ctx_.config.timer_tick, kStamps * ctx_.config.tx_ts_unit_ns);
     t.packet_time = ctx_.packet_time();
     t.queue_max = ctx_.config.queue_max;
@@ -48,7 +50,7 @@ std::uint32_t IntervalReports::expected_by(const Peer& peer, Nanos now) const no
 void IntervalReports::arm(std::uint32_t i, Receive& m, Peer& peer) {
     Nanos due = m.posted ? m.deadline : kNever;
     if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
-        const IntervalTerms t = terms(peer);
+        const IntervalTerms t = terms(m, peer);
         m.detector.set_spacing(m.detector.interval(t) / 4);
         due = std::min(due, m.detector.deadline(ctx_.ts_serial, m.reassembly, t));
     }
@@ -57,7 +59,7 @@ void IntervalReports::arm(std::uint32_t i, Receive& m, Peer& peer) {
 
 void IntervalReports::on_timer(std::uint32_t i, Receive& m, Peer& peer, Nanos now, bool late) {
     if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
-        IntervalTerms t = terms(peer);
+        IntervalTerms t = terms(m, peer);
         const auto trip = static_cast<std::uint32_t>(t.rtt_smoothed / ctx_.config.tx_ts_unit_ns);
         t.answer_ts =
             ctx_.ts_serial.wrap(peer.clock.sent_at(ctx_.ts_serial, ctx_.ticks(now)) + std::uint64_t{trip});
@@ -93,7 +95,7 @@ void IntervalReports::ask(const Receive& m, const Peer& peer, const IntervalDete
 
 void IntervalReports::sender_says(std::uint32_t i, Receive& m, Peer& peer, std::uint16_t sent,
                                   std::uint32_t tx_ts, Nanos now) {
-    m.detector.sender_says(now, m.reassembly, sent, tx_ts, terms(peer));
+    m.detector.sender_says(now, m.reassembly, sent, tx_ts, terms(m, peer));
     arm(i, m, peer);
 }
 

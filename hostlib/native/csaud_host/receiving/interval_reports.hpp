@@ -27,7 +27,7 @@ class IntervalReports {
                      Nanos now);
 
   private:
-    IntervalTerms terms(const Peer&) const noexcept;
+    IntervalTerms terms(const Receive&, const Peer&) const noexcept;
     // What DATA of the peer hardly exceeds in queues, which it shares with that of other peers.
     Nanos queueing(const Peer&) const noexcept;
     // What left the peer by then, by its clock, should be here; 0: its clock is unknown.

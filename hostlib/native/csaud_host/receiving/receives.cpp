@@ -41,6 +41,7 @@ void Receives::post(Receive& m, Peer& peer, std::span<std::byte> buffer, const H
     m.id = ctx_.next_id++;
     m.posted = true;
     m.fan_in = hints.fan_in;
+    m.scheduled = hints.scheduled;
     if (peer.awaited++ == 0) ++ctx_.awaited;
     if (!m.begun) m.started = now;
     m.deadline = hints.deadline;

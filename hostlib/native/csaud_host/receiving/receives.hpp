@@ -33,9 +33,10 @@ struct Receive {
     std::uint16_t held_notices = 0;  // of it, in the pacer
     std::uint16_t fan_in = 0;        // as the schedule knows it
     std::uint8_t contradictions = 0;
-    bool live = false;
-    bool posted = false;
-    bool begun = false;  // a packet arrived
+    bool live : 1 = false;
+    bool posted : 1 = false;
+    bool scheduled : 1 = false;  // others wait for it
+    bool begun : 1 = false;      // a packet arrived
 
     Cut cut(std::size_t payload_bytes) const noexcept { return {payload_bytes, buffer.size()}; }
 };

@@ -92,8 +92,10 @@ LossSignal signal_of(const std::string& name, LossSignal s) {
     return s;
 }
 
-Hints hints_from(Nanos deadline, std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in) {
+Hints hints_from(Nanos deadline, std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in,
+                 bool scheduled = false) {
     return {.cls = cls,
+            .scheduled = scheduled,
             .fan_in = fan_in,
             .expected_start = expected_start,
             .jitter = jitter,
@@ -187,12 +189,14 @@ void bind_endpoints(nb::module_& t) {
             "post_recv",
             [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t src, std::size_t bytes,
                std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
-               Nanos deadline, std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in) {
-                const Hints hints = hints_from(deadline, cls, expected_start, jitter, fan_in);
+               Nanos deadline, std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in,
+               bool scheduled) {
+                const Hints hints = hints_from(deadline, cls, expected_start, jitter, fan_in, scheduled);
                 return n.post_recv(rank, src, name_from(coll_seq, step, chunk, comm), bytes, hints);
             },
             "rank"_a, "src"_a, "bytes"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
-            "deadline"_a = kNever, "cls"_a = 4, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0)
+            "deadline"_a = kNever, "cls"_a = 4, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0,
+            "scheduled"_a = false)
         .def("run_until", &VirtualNetwork::run_until, "until"_a)
         .def("settle", &VirtualNetwork::settle, "limit"_a,
              "True once all is complete and quiet; False at the limit.")
