@@ -57,6 +57,14 @@ control Spray(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         by_policy.count();
     }
 
+    // The same where the tiers below have chosen by path_id, too: the quotient, which they left. `reciprocal` is 65,536
+    // divided by the choices of a path_id down there, rounded up; so the quotient is exact while path_id is below
+    // 65,536 divided by them, and for powers of two always.
+    action host_directed_above(bit<32> reciprocal) {
+        meta.index = (bit<16>)(((bit<32>)meta.path_id * reciprocal) >> 16);
+        by_policy.count();
+    }
+
     // Like round robin, but the turn is looked up in the group's 64 buckets, whose shares are the weights.
     action weighted() {
         turns.read(meta.index, (bit<32>)meta.group[9:0]);
@@ -112,7 +120,9 @@ control Spray(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
             meta.cls: ternary @name("cls");
             meta.comm: ternary @name("comm");
         }
-        actions = { ecmp; entropy; at_random; round_robin; host_directed; weighted; least_queue; flowlet; }
+        actions = {
+            ecmp; entropy; at_random; round_robin; host_directed; host_directed_above; weighted; least_queue; flowlet;
+        }
         const default_action = ecmp(0);
         counters = by_policy;
         size = SPRAY_POLICIES;

@@ -75,6 +75,42 @@ def test_fat_trees_of_other_sizes(k: int) -> None:
     assert len(host_paths(fabric, "h1", f"h{k**3 // 4}")) == (k // 2) ** 2
 
 
+IRREGULAR = """
+name: irregular
+switches:
+  l1: {role: leaf, device_id: 1}
+  l2: {role: leaf, device_id: 2}
+  s1: {role: spine, device_id: 3}
+  s2: {role: spine, device_id: 4}
+  x1: {role: core, device_id: 5}
+hosts:
+  h1: {ip: 10.0.1.1, mac: "02:00:0a:00:01:01"}
+  h2: {ip: 10.0.2.1, mac: "02:00:0a:00:02:01"}
+edges:
+  - {a: l1, a_port: 1, b: s1, b_port: 1}
+  - {a: l1, a_port: 2, b: s1, b_port: 2}
+  - {a: l1, a_port: 3, b: s2, b_port: 1}
+  - {a: l1, a_port: 4, b: l2, b_port: 4}
+  - {a: l2, a_port: 1, b: s2, b_port: 2}
+  - {a: s1, a_port: 3, b: x1, b_port: 1}
+  - {a: s2, a_port: 3, b: x1, b_port: 2}
+  - {a: s2, a_port: 4, b: x1, b_port: 3}
+  - {a: s2, a_port: 5, b: s1, b_port: 5}
+  - {a: l1, a_port: 5, b: h1, b_port: 0}
+  - {a: l2, a_port: 5, b: h2, b_port: 0}
+"""
+
+
+def test_choices_that_packets_had_before_they_reach_a_switch(tmp_path: Path) -> None:
+    assert leaf_spine(3, 2, 1).choices_below == {"l1": 1, "l2": 1, "l3": 1, "s1": 2, "s2": 2}
+    tree = fat_tree(6).choices_below
+    assert {(name[0], choices) for name, choices in tree.items()} == {("e", 1), ("a", 3), ("c", 9)}
+    file = tmp_path / "irregular.yaml"
+    file.write_text(IRREGULAR)
+    # two links to one spine count twice, links within a tier not at all; of l1's three and l2's one the more
+    assert load_fabric(file).choices_below == {"l1": 1, "l2": 1, "s1": 3, "s2": 3, "x1": 6}
+
+
 @pytest.mark.parametrize("name", ["fat-tree-3", "fat-tree-0", "fat-tree-24", "leaf-spine-0x1"])
 def test_sizes_that_cannot_be_are_refused(name: str) -> None:
     with pytest.raises(ConfigError, match=f"{name}: "):

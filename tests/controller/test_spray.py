@@ -1,13 +1,15 @@
 """Spray modes become entries of `spray.policy`, the more important before the less."""
 
+from collections import Counter
+
 import pytest
 from csaud_controller.base.seeds import derive
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.inventory import fat_tree, leaf_spine
+from csaud_controller.inventory import Fabric, fat_tree, leaf_spine
 from csaud_controller.paths.equal_cost import remote_group
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import MODES, SprayOverride, spray_entries
-from csaud_controller.program.entities import Entry, call
+from csaud_controller.program.entities import Call, Entry, call
 
 FABRIC = leaf_spine(3, 2, 1)
 
@@ -40,16 +42,40 @@ def test_modes_become_actions(mode: str, action: str, seeded: bool) -> None:
     )
 
 
-def test_beyond_the_first_tier_path_id_decides_by_its_hash() -> None:
-    """Modulo the uplinks once more it would be the choice of the tier before."""
-    fabric, spraying = fat_tree(4), Policy(spray="host", seed=5).spraying
+def default_of(fabric: Fabric, switch: str, **policy: object) -> Call:
+    entries = spray_entries(fabric, Policy.model_validate(policy).spraying, switch)
+    (action,) = {e.action for e in entries if e.priority == 100}
+    assert isinstance(action, Call)
+    return action
 
-    def default(switch: str) -> list[object]:
-        return [e.action for e in spray_entries(fabric, spraying, switch) if e.priority == 100]
 
-    assert default("e1") == [call("spray.host_directed")] * 3
-    for switch in ("a1", "c1"):
-        assert default(switch) == [call("spray.entropy", seed=derive(5, "spray", switch))] * 3
+def index_of(action: Call, path_id: int) -> int:
+    """What the program makes of a path_id."""
+    if action.action == "spray.host_directed":
+        return path_id
+    assert action.action == "spray.host_directed_above"
+    return path_id * dict(action.args)["reciprocal"] >> 16
+
+
+@pytest.mark.parametrize("k", [4, 6, 8, 12, 16])
+def test_path_ids_in_a_row_take_every_way_to_the_core_equally_often(k: int) -> None:
+    fabric, half = fat_tree(k), k // 2
+    edge, above = default_of(fabric, "e1"), default_of(fabric, "a1")
+    for first in (0, 16, 16 * (k**3 // 4 - 1)):  # that of the first rank, the second, the last
+        ways = Counter(
+            (index_of(edge, path_id) % half, index_of(above, path_id) % half)
+            for path_id in range(first, first + 3 * half * half)
+        )
+        assert set(ways.values()) == {3}
+        assert len(ways) == half * half
+
+
+def test_hosts_that_ask_for_it_and_exceptions_get_the_same() -> None:
+    fabric, spraying = fat_tree(4), Policy(spray="ecmp", overrides=(SprayOverride(spray="host"),)).spraying
+    for switch, below in (("a1", 2), ("c1", 4)):
+        actions = [e.action for e in spray_entries(fabric, spraying, switch)]
+        assert actions.count(call("spray.host_directed_above", reciprocal=0x10000 // below)) == 4
+        assert call("spray.host_directed") not in actions
 
 
 def test_a_flowlets_gap_is_in_microseconds() -> None:

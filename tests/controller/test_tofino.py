@@ -5,10 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from csaud_controller.base.seeds import derive
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.desired.states import desired_states
-from csaud_controller.inventory import Fabric, leaf_spine
+from csaud_controller.inventory import Fabric, fat_tree, leaf_spine
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
@@ -118,6 +119,20 @@ def test_what_both_chips_count_otherwise(name: str) -> None:
     }
     assert len(actions(state, "spray.buckets")) == 2
     assert list(state.digests) == ["overflow_alarm_t"]
+
+
+@pytest.mark.parametrize("name", ["tofino", "tofino2"])
+def test_where_v1model_divides_path_ids_the_chips_hash_them(name: str) -> None:
+    fabric = fat_tree(4)
+    intent = Intent(policy=Policy(spray="host", seed=5))
+    target = TARGETS[name]
+    assert isinstance(target, Tofino)
+    states = {s: target.adapt(state, fabric) for s, state in desired_states(fabric, intent).items()}
+    assert actions(states["e1"], "spray.policy")["spray.host_directed()"] == 4, "three kinds, and asked for"
+    hashed = {s: f"spray.entropy(seed={derive(5, 'spray', s)})" for s in ("a1", "a2")}
+    assert hashed["a1"] != hashed["a2"]
+    for switch, action in hashed.items():
+        assert actions(states[switch], "spray.policy")[action] == 5, "and where hosts ask for entropy"
 
 
 def test_tofino_has_its_thresholds_in_the_traffic_manager() -> None:

@@ -11,6 +11,7 @@ MODES = {
     "random": {"seed": 3},
     "round_robin": {},
     "host_directed": {},
+    "host_directed_above": {"reciprocal": 0x10000 // 4},
     "weighted": {},
     "least_queue": {"seed": 3},
     "flowlet": {"seed": 3, "gap": 0},
@@ -87,6 +88,13 @@ def test_round_robin_takes_the_paths_in_turn(leaf: Leaf) -> None:
 def test_host_directed_takes_the_path_that_the_sender_names(leaf: Leaf) -> None:
     leaf.spray("host_directed")
     assert leaf.ports([csa_frame(path_id=i) for i in (2, 0, 3, 1, 6)]) == [3, 1, 4, 2, 3]
+
+
+@pytest.mark.parametrize("below", [1, 2, 3, 6, 8, 12])
+def test_above_the_first_tier_the_paths_are_the_next_digit_of_path_id(leaf: Leaf, below: int) -> None:
+    leaf.spray("host_directed_above", reciprocal=-(-0x10000 // below))
+    asked = [*range(4 * below + 2), 4095, 4096, 5461]  # exact up to 5461 for twelve, the least exact of these
+    assert leaf.ports([csa_frame(path_id=i) for i in asked]) == [UPLINKS[i // below % 4] for i in asked]
 
 
 # --- weighted

@@ -448,8 +448,8 @@ def test_a_senders_paths_reach_every_core_of_a_fat_tree(spray: str) -> None:
     if spray == "host":
         first, second = data["a"].values()
         assert abs(first - second) <= 0.05 * packets, "path_id itself, in turn"
-    mean = packets / 4
-    assert 0.7 * mean < min(data["c"].values()) and max(data["c"].values()) < 1.3 * mean, data
+    mean, least = packets / 4, {"host": 0.95, "entropy": 0.7}[spray]
+    assert least * mean < min(data["c"].values()) and max(data["c"].values()) < (2 - least) * mean, data
 
 
 def test_ranks_together_load_uplinks_alike_where_these_are_no_divisor_of_the_paths() -> None:

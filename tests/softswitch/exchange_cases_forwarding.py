@@ -192,6 +192,13 @@ def spray_host_directed() -> list[Step]:
 
 
 @case
+def spray_host_directed_above() -> list[Step]:
+    """path_id divided by 3 is the index."""
+    frames = [csa(path_id=i) for i in (0, 2, 3, 5, 6, 9, 11, 12, 1000, 65535)]
+    return [leaf(), write(policy("host_directed_above", reciprocal=21846)), *send_all(frames)]
+
+
+@case
 def spray_policy_priority() -> list[Step]:
     """The policy with the larger priority wins; its keys are ternary: group, kind, mode asked for, class,
     comm.

@@ -160,6 +160,24 @@ class Fabric(Strict):
                     return frozenset()
         return leaves
 
+    @cached_property
+    def choices_below(self) -> dict[str, int]:
+        """In how many ways packets may have come from their hosts as far as each switch: by any port that a
+        switch with hosts has to the next tier, then by any that this one has to the next, and so on. 1: there
+        was no choice. Where switches of a tier differ, the most."""
+        switches = {name: self.neighbours[name] & self.switches.keys() for name in self.switches}
+        tiers = [{name for name in self.switches if self.host_ports(name)}]
+        choices = dict.fromkeys(self.switches, 1)
+        while tiers[-1]:
+            known = set().union(*tiers)
+            above = set().union(*(switches[name] for name in tiers[-1])) - known
+            for name in tiers[-1]:
+                up = [peer.node for peer in self.peers[name].values() if peer.node in above]
+                for beyond in up:
+                    choices[beyond] = max(choices[beyond], choices[name] * len(up))
+            tiers.append(above)
+        return choices
+
     def uplinks(self, switch: str) -> list[int]:
         """The ports of `switch` that lead to other switches (on a leaf: to the spines), ascending."""
         return [port for port, peer in self.peers[switch].items() if peer.node in self.switches]

@@ -90,8 +90,9 @@ class Tofino(Target):
     def adapt(self, state: TableState, fabric: Fabric) -> TableState:
         frame = fabric.mtu + _ETHERNET
         units = -(-frame // self.cell_bytes)
+        by_hash = _by_hash(state)
         entries = [
-            replace(entry, action=self._action(entry.action, units))
+            replace(entry, action=self._action(by_hash(entry.action), units))
             for entry in state.entries.values()
             if entry.table not in self.lacks_tables
             and not (isinstance(entry.action, Call) and entry.action.action in self.lacks_actions)
@@ -180,6 +181,22 @@ def _first(*places: Path) -> Path:
         if place.is_file():
             return place
     raise ArtifactsError(f"no {' and no '.join(map(str, places))}")
+
+
+def _by_hash(state: TableState) -> Callable[[Any], Any]:
+    """What makes of an action one that the chips have. They cannot divide a path_id, and take its hash; its
+    seed is that of the switch's ECMP, which every switch has and no two alike."""
+    seeds = (
+        dict(entry.action.args)["seed"]
+        for entry in state.entries.values()
+        if isinstance(entry, Entry) and isinstance(entry.action, Call) and entry.action.action == "spray.ecmp"
+    )
+    hashed = call("spray.entropy", seed=next(seeds, 0))
+
+    def instead(action: Any) -> Any:
+        return hashed if isinstance(action, Call) and action.action == "spray.host_directed_above" else action
+
+    return instead
 
 
 def _depth(packets: int, cells: int) -> int:
