@@ -11,6 +11,7 @@ from csaud_controller.policy.model import Policy
 
 from csaud_topologies.scenario.model import ORDERED_MODES
 
+_FEWEST_PATHS, _MOST_PATHS = 16, 256  # the setting's default; a sender keeps a few bytes of each by peer
 _HOPS = 3  # queues between hosts of different leaves
 _QUEUE_MAX_S = (0.001, 10.0)  # the setting's range
 
@@ -22,8 +23,15 @@ def host_settings(policy: Policy, own: Mapping[str, Any], fabric: Fabric, host: 
         "rate_bps": link.rate,
         "queue_max": _queue_max_s(policy, fabric, link),
         "ordered": policy.spray in ORDERED_MODES,
+        "paths": _paths(fabric),
         **own,
     }
+
+
+def _paths(fabric: Fabric) -> int:
+    """As many as there are ways between hosts far from each other: where path ids name all of them, a sender
+    takes each as often as another."""
+    return min(max(_FEWEST_PATHS, *fabric.choices_below.values()), _MOST_PATHS)
 
 
 def _queue_max_s(policy: Policy, fabric: Fabric, link: LinkDefaults) -> float:
