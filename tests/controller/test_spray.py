@@ -1,11 +1,12 @@
 """Spray modes become entries of `spray.policy`, the more important before the less."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from csaud_controller.base.seeds import derive
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.inventory import Fabric, fat_tree, leaf_spine
+from csaud_controller.inventory import Fabric, fat_tree, leaf_spine, load_fabric
 from csaud_controller.paths.equal_cost import remote_group
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import MODES, SprayOverride, spray_entries
@@ -68,6 +69,30 @@ def test_path_ids_in_a_row_take_every_way_to_the_core_equally_often(k: int) -> N
         )
         assert set(ways.values()) == {3}
         assert len(ways) == half * half
+
+
+def test_after_more_choices_than_path_ids_have_digits_for_their_hash_decides(tmp_path: Path) -> None:
+    """33 links from a leaf to the next switch, and from that to the one above it."""
+    switches = [
+        f"  {name}: {{role: {role}, device_id: {n}}}"
+        for n, (name, role) in enumerate([("l1", "leaf"), ("s1", "spine"), ("x1", "core")], 1)
+    ]
+    between = [("l1", 1, "s1", 1), ("s1", 40, "x1", 1)]
+    edges = [
+        f"  - {{a: {a}, a_port: {p + n}, b: {b}, b_port: {q + n}}}"
+        for a, p, b, q in between
+        for n in range(33)
+    ]
+    host = ["  h1: {ip: 10.0.1.1, mac: '02:00:0a:00:01:01'}"]
+    last = ["  - {a: l1, a_port: 99, b: h1, b_port: 0}"]
+    file = tmp_path / "wide.yaml"
+    file.write_text(
+        "\n".join(["name: wide", "switches:", *switches, "hosts:", *host, "edges:", *edges, *last])
+    )
+    fabric = load_fabric(file)
+    assert fabric.choices_below == {"l1": 1, "s1": 33, "x1": 33 * 33}
+    assert default_of(fabric, "s1") == call("spray.host_directed_above", reciprocal=1986)
+    assert default_of(fabric, "x1") == call("spray.entropy", seed=derive(1, "spray", "x1"))
 
 
 def test_hosts_that_ask_for_it_and_exceptions_get_the_same() -> None:

@@ -49,6 +49,8 @@ DEFAULT_GAP = 500_000
 """Nanoseconds between packets of a flow that begin a new flowlet."""
 
 _PATH_IDS = 1 << 16
+_MOST_CHOICES = 1 << 10
+"""Path ids have no digit left for who comes after so many."""
 
 # Priorities of `spray.policy`: exceptions before what a host asks for before the default.
 _PRIORITY_OTHER, _PRIORITY_DEFAULT, _PRIORITY_ASKED, _PRIORITY_OVERRIDE = 50, 100, 200, 1000
@@ -157,10 +159,13 @@ def _override_entries(
 
 
 def _action(fabric: Fabric, mode: SprayMode, gap_ns: int, seed: int, switch: str) -> Call:
-    if mode == "host" and (below := fabric.choices_below[switch]) > 1:
+    below = fabric.choices_below[switch]
+    if mode == "host" and 1 < below <= _MOST_CHOICES:
         # path_id modulo the uplinks again would be the choice of the tier before, and most paths nobody's: a
         # path_id is a number whose digits the tiers take one by one, the last one first
         return call("spray.host_directed_above", reciprocal=-(-_PATH_IDS // below))
+    if mode == "host" and below > _MOST_CHOICES:
+        mode = "entropy"  # by its hash each path_id still has one path
     made = MODES[mode]
     args = {"seed": derive(seed, "spray", switch)} if made.is_seeded else {}
     return call(made.action, **args, **({"gap": gap_ns // 1000} if made.has_gap else {}))
