@@ -165,17 +165,17 @@ class Fabric(Strict):
         """In how many ways packets may have come from their hosts as far as each switch: by any port that a
         switch with hosts has to the next tier, then by any that this one has to the next, and so on. 1: there
         was no choice. Where switches of a tier differ, the most."""
-        switches = {name: self.neighbours[name] & self.switches.keys() for name in self.switches}
-        tiers = [{name for name in self.switches if self.host_ports(name)}]
         choices = dict.fromkeys(self.switches, 1)
-        while tiers[-1]:
-            known = set().union(*tiers)
-            above = set().union(*(switches[name] for name in tiers[-1])) - known
-            for name in tiers[-1]:
-                up = [peer.node for peer in self.peers[name].values() if peer.node in above]
-                for beyond in up:
-                    choices[beyond] = max(choices[beyond], choices[name] * len(up))
-            tiers.append(above)
+        tier = {name for name in self.switches if self.host_ports(name)}
+        beyond = self.switches.keys() - tier
+        while tier:
+            above: set[str] = set()
+            for name in tier:
+                up = [peer.node for peer in self.peers[name].values() if peer.node in beyond]
+                for switch in up:
+                    choices[switch] = max(choices[switch], choices[name] * len(up))
+                above.update(up)
+            tier, beyond = above, beyond - above
         return choices
 
     def uplinks(self, switch: str) -> list[int]:

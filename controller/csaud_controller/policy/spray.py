@@ -160,12 +160,12 @@ def _override_entries(
 
 def _action(fabric: Fabric, mode: SprayMode, gap_ns: int, seed: int, switch: str) -> Call:
     below = fabric.choices_below[switch]
-    if mode == "host" and 1 < below <= _MOST_CHOICES:
+    if mode == "host" and below > _MOST_CHOICES:
+        mode = "entropy"  # by its hash each path_id still has one path
+    elif mode == "host" and below > 1:
         # path_id modulo the uplinks again would be the choice of the tier before, and most paths nobody's: a
         # path_id is a number whose digits the tiers take one by one, the last one first
         return call("spray.host_directed_above", reciprocal=-(-_PATH_IDS // below))
-    if mode == "host" and below > _MOST_CHOICES:
-        mode = "entropy"  # by its hash each path_id still has one path
     made = MODES[mode]
     args = {"seed": derive(seed, "spray", switch)} if made.is_seeded else {}
     return call(made.action, **args, **({"gap": gap_ns // 1000} if made.has_gap else {}))

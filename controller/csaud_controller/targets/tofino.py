@@ -90,9 +90,10 @@ class Tofino(Target):
     def adapt(self, state: TableState, fabric: Fabric) -> TableState:
         frame = fabric.mtu + _ETHERNET
         units = -(-frame // self.cell_bytes)
-        by_hash = _by_hash(state)
+        # the chips cannot divide a path_id, and take its hash
+        instead = {"spray.host_directed_above": call("spray.entropy", seed=_own_seed(state))}
         entries = [
-            replace(entry, action=self._action(by_hash(entry.action), units))
+            replace(entry, action=self._action(entry.action, units, instead))
             for entry in state.entries.values()
             if entry.table not in self.lacks_tables
             and not (isinstance(entry.action, Call) and entry.action.action in self.lacks_actions)
@@ -111,9 +112,11 @@ class Tofino(Target):
         """Its clock counts ticks; depths stay cells."""
         return {**digest, "at_us": int(digest["at"]) * _TICK_NS // 1000}
 
-    def _action(self, action: Any, units: int) -> Any:
-        if not isinstance(action, Call) or action.action not in self._changed:
+    def _action(self, action: Any, units: int, instead: Mapping[str, Call]) -> Any:
+        if not isinstance(action, Call):
             return action
+        if action.action not in self._changed:
+            return instead.get(action.action, action)
         made = self._changed[action.action](self, dict(action.args), units)
         return call(action.action, **made)
 
@@ -183,20 +186,10 @@ def _first(*places: Path) -> Path:
     raise ArtifactsError(f"no {' and no '.join(map(str, places))}")
 
 
-def _by_hash(state: TableState) -> Callable[[Any], Any]:
-    """What makes of an action one that the chips have. They cannot divide a path_id, and take its hash; its
-    seed is that of the switch's ECMP, which every switch has and no two alike."""
-    seeds = (
-        dict(entry.action.args)["seed"]
-        for entry in state.entries.values()
-        if isinstance(entry, Entry) and isinstance(entry.action, Call) and entry.action.action == "spray.ecmp"
-    )
-    hashed = call("spray.entropy", seed=next(seeds, 0))
-
-    def instead(action: Any) -> Any:
-        return hashed if isinstance(action, Call) and action.action == "spray.host_directed_above" else action
-
-    return instead
+def _own_seed(state: TableState) -> int:
+    """That of the switch's ECMP, which every switch has and no two alike."""
+    calls = (entry.action for entry in state.entries.values() if isinstance(entry.action, Call))
+    return next((dict(each.args)["seed"] for each in calls if each.action == "spray.ecmp"), 0)
 
 
 def _depth(packets: int, cells: int) -> int:
