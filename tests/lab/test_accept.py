@@ -9,11 +9,12 @@ from csaud_controller.control.client import ask, wait_programmed
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
-from csaud_lab.acceptance.parts import PARTS, scenario
+from csaud_lab.acceptance.parts import PARTS, judged, scenario
 from csaud_lab.acceptance.run import _as_it_was, _demand
 from csaud_lab.site import Lab, Site
 
 from tests.controller.soft import controller_process, run_directory, switch_process
+from tests.topologies.test_report import report
 
 
 def test_policy_and_faults_come_back_however_an_acceptance_ends() -> None:
@@ -48,3 +49,24 @@ def test_policy_and_faults_come_back_however_an_acceptance_ends() -> None:
                 demand(3)
             assert in_force() == mine
             assert not list(site.directory.glob("before-*"))
+
+
+@pytest.mark.parametrize(
+    ("again", "by_parity", "parity_lost", "holds"),
+    [(10, 0, 0, True), (9, 0, 0, False), (9, 1, 0, True), (9, 0, 1, True), (8, 1, 0, False), (8, 1, 1, True)],
+)
+def test_each_lost_copy_is_sent_again_or_given_back(
+    again: int, by_parity: int, parity_lost: int, holds: bool
+) -> None:
+    """Of ten that were lost without a word; a lost PARITY is among those that switches count."""
+    made = report()
+    counts = {
+        "retransmitted": again,
+        "found_by": made.recovery.found_by | {"parity": by_parity},
+        "parity": {"sent": 3, "lost": parity_lost},
+    }
+    recovery = made.recovery.model_copy(update=counts)
+    switches = made.switches.model_copy(update={"injected": 10})
+    (part,) = (part for part in PARTS if part.name == "injected")
+    found = judged(part, made.model_copy(update={"recovery": recovery, "switches": switches}))
+    assert {check.name: check.passed for check in found.checks}["copies recovered"] == holds

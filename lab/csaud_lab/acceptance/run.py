@@ -63,6 +63,9 @@ def accept(site: Site, out: Path, console: Console) -> Acceptance:
         for part in PARTS:
             console.print(f"{part.name}: {part.about}", markup=False)
             report = _run(part, site, run, hosts, before, out / part.name, console)
+            for check in (each for each in report.checks if not each.passed):
+                told = f"{part.name}: {check.name}: {check.value}, expected {check.expected} ({check.about})"
+                console.print(told, style="bold red", markup=False, soft_wrap=True)
             parts.append(_result(part, report))
     return Acceptance(
         passed=all(part.passed for part in parts),
