@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import io
 import json
+import re
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ from csaud_controller.cli import (
 )
 from csaud_controller.cli import signal as signals
 from csaud_controller.control.client import ControlError, RefusedError, ask, wait_programmed, wait_served
+from csaud_controller.control.here import Here
 from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.policy.spray import MODES
 from csaud_controller.run.directory import RunDir
@@ -351,6 +353,7 @@ def test_path_show_says_why_and_trace_what_each_hop_loses(run: RunDir) -> None:
     assert csaud(run, "drain", "l1-s1").exit_code == 0
     assert csaud(run, "fault", "set", "1.0", "--where", "s2:2", "--kinds", "other").exit_code == 0
     try:
+        assert re.findall(r"what|links|down", csaud(run, "drain", "show").output) == ["what", "links", "down"]
         shown = csaud(run, "path", "show", "h1", "h3", "--why")
         assert "unless a host asks for another" in shown.output
         assert "not taken l1:1 -> s1:2 -> l2:3: l1-s1: drained: l1-s1" in shown.output
@@ -361,6 +364,8 @@ def test_path_show_says_why_and_trace_what_each_hop_loses(run: RunDir) -> None:
             ("l1:2", 20, 0.0), ("s2:2", 20, 1.0), ("l2:3", None, None),
         ]  # fmt: skip
         assert way[0]["delay_us"] > 0
+        sent = top._read(Here(run), run.fabric())[End("l1", 2)]
+        assert sent["octets"] >= 60 * sent["packets"] >= 60 * 20
         told = csaud(run, "path", "trace", "h1", "h3", "--packets", "20")
         assert "s2:2 -> l2:2: 100.0% lost (0 of 20 arrived)" in told.output
         assert csaud(run, "path", "trace", "h1", "h9").exit_code == 2

@@ -24,9 +24,10 @@ from csaud_controller.cli import service
 from csaud_controller.control.client import ask, wait_programmed
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.run.directory import RunDir
-from csaud_controller.service.principals import Role, add_token
+from csaud_controller.service.principals import Principal, Role, add_token
 from csaud_controller.service.sampling import PACKETS, Sample
 from csaud_controller.service.view import moment
+from pydantic import ValidationError
 from typer.testing import CliRunner, Result
 
 from tests.controller.soft import (
@@ -355,6 +356,9 @@ def test_tokens_are_made_once_and_taken_away(tmp_path: Path) -> None:
     again = command("token", "add", "ann", *file)
     assert again.exit_code == 1 and f"ann has a token already in {file[1]}" in again.stderr
     assert command("token", "add", "bob", "--role", "king", *file).exit_code == 2
+    for name in ("", "b" * 65):
+        with pytest.raises(ValidationError, match="name"):  # as a file of one's own may have it
+            Principal(name=name, role=Role.VIEWER, sha256="0" * 64)
     assert command("token", "remove", "ann", *file).exit_code == 0
     none = command("token", "remove", "ann", *file)
     assert none.exit_code == 1 and "there is nobody" in none.stderr

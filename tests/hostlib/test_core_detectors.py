@@ -50,6 +50,19 @@ def test_path_gap() -> None:
     check(net, hook, gap=1)
 
 
+def test_what_was_told_of_a_long_gap_is_of_that_gap_alone() -> None:
+    """The first 63 are lost, a LOSS tells of the sixth; after the next one the sixth that follows is lost."""
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA or p.attempt != 0 or not (p.pkt_idx < 63 or p.pkt_idx == 64 + 5):
+            return None
+        return "trim" if p.pkt_idx == 5 else "drop"
+
+    net = network(hook=hook, ordered=True, paths=1, window=128, **only("loss", "gap"))
+    transfer(net, content(100 * 64))
+    assert retransmitted(net) == {"loss": 1, "gap": 62 + 1}
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_interval(ordered: bool) -> None:
     hook = Drop(MIDDLE)

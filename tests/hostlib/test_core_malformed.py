@@ -153,6 +153,10 @@ CASES = {
         "rx_bad_index",
     ),
     "PROBE with another total": (packet(type=PROBE, **{**INCOMING, "pkt_total": 3}, **PART), "rx_bad_index"),
+    "PROBE of a message with a note": (
+        packet(type=PROBE, **INCOMING, **{**PART, "bitmap_bits": PACKETS, "bitmap": bytes(2)}),
+        "rx_bad_index",
+    ),
     "PROBE of our own message": (packet(type=PROBE, **{**OUTGOING, **PART}), "rx_bad_index"),
     "PROBE_RSP beyond the end": (
         packet(type=PROBE_RSP, reason=8, cumulative=11, **INCOMING, **PART),

@@ -79,6 +79,18 @@ def test_threads_of_each_rank_wait_post_and_ask_at_once(mode: str) -> None:
     ranks(work, mode)
 
 
+def test_who_does_not_come_to_be_quiet_is_named_in_the_time_that_was_given() -> None:
+    told = threading.Barrier(WORLD)
+
+    def work(comm: csaud.Communicator) -> None:
+        if comm.rank == 0:
+            with pytest.raises(csaud.Timeout, match="ranks 1, 2 and 3 of 4 did not arrive"):
+                comm.quiesce(timeout=0.2)
+        told.wait(PATIENCE)  # or who leaves would end the wait, too
+
+    ranks(work, "udp")
+
+
 def test_abort_from_another_thread_ends_a_wait() -> None:
     def received(comm: csaud.Communicator, src: int, ended: list[bool]) -> None:
         with pytest.raises(csaud.Aborted):
