@@ -150,6 +150,10 @@ def test_a_viewer_sees_everything_and_changes_nothing(served: Served) -> None:
             refused = served.viewer(method.upper(), path.replace("{what}", "l1-s1"), {"spray": "ecmp"})
             assert refused.status == 403, (method, path)
             assert refused.body == {"error": "ann is a viewer and may change nothing"}
+    planned = served.viewer("POST", "/v1/policy/plan", {"spray": "ecmp"})
+    assert planned.status == 200 and planned.body["revision"] == before
+    tables = planned.body["plan"]["tables"]
+    assert [tables[name]["modify"] for name in ("l1", "l2", "s1", "s2")] == [{"spray.policy": 3}] * 4
     assert revision(served) == before
 
 
@@ -168,6 +172,10 @@ def test_an_operator_changes_the_policy_as_it_was_read(served: Served) -> None:
     assert ask(served.run.control_socket, "intent")["intent"]["policy"]["spray"] == "random"
     last = served.viewer("GET", "/v1/changes").body["changes"][-1]
     assert last["what"] == ["policy.spray: host -> random"]
+    later = f"/v1/changes?since={last['number'] - 1}"
+    assert served.viewer("GET", later).body["changes"] == [last]
+    for since in ("-1", "x"):
+        assert served.viewer("GET", f"/v1/changes?since={since}").status == 422
 
 
 def test_every_change_is_in_the_audit_log_before_it_is_made(served: Served) -> None:
