@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 from csaud_lab.rehearsal.needs import lacking
 
-ROOT = Path(__file__).parents[2]
 needs_rehearsal = pytest.mark.skipif(bool(lacking()), reason=lacking() or "-")
 
 
@@ -37,16 +36,3 @@ def rehearse(
     done = subprocess.run([*lab, "--", *command], capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     return done.stdout
-
-
-def wheels_for_hosts() -> Path:
-    """`make lab-wheels`: what hosts get."""
-    made = subprocess.run(
-        ["make", "lab-wheels", f"PYTHON={sys.executable}"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert made.returncode == 0, made.stdout + made.stderr
-    return ROOT / "build/lab-wheels"

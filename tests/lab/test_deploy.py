@@ -24,8 +24,9 @@ from csaud_runs.errors import RunError
 from rich.console import Console
 from typer.testing import CliRunner
 
-from tests.lab.rehearsed import needs_rehearsal, rehearse, wheels_for_hosts
+from tests.lab.rehearsed import needs_rehearsal, rehearse
 from tests.support import rxe
+from tests.support.wheels import wheels_for_hosts
 
 NOWHERE = "hosts: {h1: {address: 127.0.0.1, port: 1}, h2: {address: 127.0.0.1, port: 2}}\n"
 
