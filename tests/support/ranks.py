@@ -26,8 +26,9 @@ SANITIZER = "LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"
 ENDED = "the rank ended without a word"
 CONSOLE_LINES = 80
 
-# An emulated processor is slow, and two of them share this machine with others.
-PATIENCE = {"timeout": 100.0, "dead_after": 30.0, "store_timeout": 60.0, "rx_buffer": 4 << 20}
+# An emulated processor is slow, and two of them share this machine with others: a rank's Python has taken
+# more than 60 s until it came to the rendezvous.
+PATIENCE = {"timeout": 100.0, "dead_after": 30.0, "store_timeout": 120.0, "rx_buffer": 4 << 20}
 
 
 class Place(Protocol):

@@ -10,10 +10,11 @@ import re
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
+from multiprocessing import resource_tracker
 from pathlib import Path
 
 import numpy as np
@@ -151,8 +152,10 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Generator[tuple[Task, 
             workers, mp_context=context, initializer=_worker, initargs=(os.getpid(),)
         ) as pool,
     ):
-        futures = {pool.submit(run_task, task, out): task for task in tasks}
+        futures: dict[Future[str], Task] = {}
         try:
+            with _interrupted_later():
+                futures.update((pool.submit(run_task, task, out), task) for task in tasks)
             for future in as_completed(futures):
                 failure = future.exception()
                 if isinstance(failure, Exception):
@@ -166,9 +169,21 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Generator[tuple[Task, 
             raise
 
 
+@contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Ctrl-C waits meanwhile, here and in processes that are started, until they know what it means."""
+    resource_tracker.ensure_running()  # the first worker would start it, which lets Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _worker(parent: int) -> None:
     """Ctrl-C, which comes to all processes, ends a worker without a word, and so does its parent's end."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     end_with_parent(parent)
 
 
