@@ -85,7 +85,7 @@ def test_who_does_not_come_to_be_quiet_is_named_in_the_time_that_was_given() -> 
     def work(comm: csaud.Communicator) -> None:
         if comm.rank == 0:
             with pytest.raises(csaud.Timeout, match="ranks 1, 2 and 3 of 4 did not arrive"):
-                comm.quiesce(timeout=0.2)
+                comm.quiesce(timeout=1.0)
         told.wait(PATIENCE)  # or who leaves would end the wait, too
 
     ranks(work, "udp")
