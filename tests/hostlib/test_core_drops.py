@@ -199,6 +199,26 @@ def test_a_sender_held_up_before_it_sends_resends_nothing(held_up: int) -> None:
     assert net.unbalanced() == ""
 
 
+@pytest.mark.parametrize("stopped", [20 * MS, 300 * MS])
+def test_a_sender_stopped_after_its_first_packets_resends_nothing(stopped: int) -> None:
+    """The receiver, which never heard of it, asked before they came, and cannot say when that was."""
+    net = network()
+    receive = net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
+    while not net.last_packet(1, STATE):
+        net.run_until(net.now + US)
+    net.set_hook(lambda p: "drop" if p.src == 1 else None)  # nothing else is heard of it
+    net.post_send(0, 1, MESSAGE, coll_seq=1)
+    net.run_until(net.now + US)
+    net.stop(0)
+    net.run_until(net.now + stopped)
+    net.set_hook(None)
+    net.resume(0)
+    assert net.settle(10_000 * MS)
+    assert net.received(1, receive) == MESSAGE
+    assert retransmitted(net) == {}
+    assert net.unbalanced() == ""
+
+
 def test_the_interval_learns_the_reordering() -> None:
     """Paths differ by more than the first guess: what is spurious at first stops."""
     net = network(link={"path_skew": 150 * US}, window=64)

@@ -7,9 +7,15 @@ from tests.hostlib.core_support import ACK, DATA, MS, STATE, S, content, network
 SIZE = 4 * 64
 PACE = 1_000_000  # bit/s: about 1.5 ms a packet, so that what was found waits in the queue
 
-STOP = 30 * MS
-
 SEEN, ECHO = 0x01, 0x02  # flags of the control part
+
+
+def acquainted(hook: Any) -> tuple[Any, int]:
+    """A network whose two ranks know each other's clocks, and when rank 0 is to be stopped."""
+    net = network(2, pace_bps=PACE, window=32)
+    transfer(net, content(64), coll_seq=100)
+    net.set_hook(hook)
+    return net, net.now + 30 * MS
 
 
 def test_what_was_found_first_goes_first() -> None:
@@ -21,22 +27,22 @@ def test_what_was_found_first_goes_first() -> None:
         if p.type == STATE:
             heard.append(p.coll_seq)
         if p.type != DATA:
-            return "drop" if p.now < STOP else None  # no report comes before the sender is stopped
+            return "drop" if p.now < stop else None  # no report comes before the sender is stopped
         if p.attempt == 0:
             return "drop"
         order.append(p.coll_seq)
         return None
 
-    net = network(2, hook=hook, pace_bps=PACE, window=32)
+    net, stop = acquainted(hook)
     posted = [coll_seq * 7 % 13 for coll_seq in range(1, 13)]
     for coll_seq in posted:
         net.post_send(0, 1, content(64), coll_seq=coll_seq)
     for coll_seq in range(1, 13):
         net.post_recv(1, 0, 64, coll_seq=coll_seq)
-    net.run_until(STOP)
+    net.run_until(stop)
     net.stop(0)
     heard.clear()
-    net.run_until(300 * MS)
+    net.run_until(stop + 270 * MS)
     order.clear()
     net.resume(0)
     assert net.settle(100 * S)
@@ -52,15 +58,15 @@ def test_repairs_go_before_new_data() -> None:
         if p.type == DATA:
             repairs.append(p.attempt > 0)
             return "drop" if p.attempt == 0 and p.coll_seq == 1 else None
-        return "drop" if p.now < STOP else None
+        return "drop" if p.now < stop else None
 
-    net = network(2, hook=hook, pace_bps=PACE, window=32)
+    net, stop = acquainted(hook)
     net.post_recv(1, 0, 8 * 64, coll_seq=1)
     net.post_recv(1, 0, 8 * 64, coll_seq=2)
     net.post_send(0, 1, content(8 * 64), coll_seq=1)
-    net.run_until(STOP)
+    net.run_until(stop)
     net.stop(0)
-    net.run_until(300 * MS)
+    net.run_until(stop + 270 * MS)
     repairs.clear()
     net.post_send(0, 1, content(8 * 64), coll_seq=2)
     net.resume(0)

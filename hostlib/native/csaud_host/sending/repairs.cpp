@@ -58,8 +58,9 @@ unsigned Repairs::missing(std::uint32_t i, const Peer& peer, const wire::Decoded
             const std::int32_t ahead = ctx_.ts_serial.distance(r.tx_ts, c.newest_tx_ts);
             told = (c.flags & wire::kSeen) != 0 && (ahead > 0 || (ahead == 0 && idx <= d.csa.pkt_idx));
             const bool seen = (c.flags & wire::kSeen) != 0;
-            // Otherwise what should have been here, by our clock, is all that it can say.
-            const bool overdue = !seen && (c.newest_tx_ts == 0 || ahead >= 0);
+            // Otherwise what should have been here, by our clock, is all that it can say. Who never heard of
+            // us does not know our clock: what we have sent may have passed its question, which is answered.
+            const bool overdue = !seen && c.newest_tx_ts != 0 && ahead >= 0;
             lost = told || (overdue && departures_.age(r, now) > patience + late);
         }
         if (!lost) continue;
