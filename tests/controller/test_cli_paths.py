@@ -1,0 +1,169 @@
+"""The commands of paths: which there are and why, what each hop loses, what hosts say, what links carry."""
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+
+import pytest
+from csaud_controller.cli import top
+from csaud_controller.control.client import RefusedError, ask, wait_programmed, wait_served
+from csaud_controller.control.here import Here
+from csaud_controller.inventory import End, leaf_spine
+from csaud_controller.run.directory import RunDir
+
+from tests.controller.commands import as_json, csaud
+from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
+
+
+@pytest.fixture(scope="module")
+def run() -> Iterator[RunDir]:
+    with run_directory() as made, switch_process(made), controller_process(made):
+        wait_programmed(made.control_socket, PATIENCE_S)
+        yield made
+
+
+def test_path_show(run: RunDir) -> None:
+    shown = as_json(run, "path", "show", "h1", "h4")
+    assert isinstance(shown, dict)
+    assert [[(hop["switch"], hop["port"], hop["to"]) for hop in hops] for hops in shown["paths"]] == [
+        [("l1", 1, "s1"), ("s1", 2, "l2"), ("l2", 4, "h4")],
+        [("l1", 2, "s2"), ("s2", 2, "l2"), ("l2", 4, "h4")],
+    ]
+    result = csaud(run, "path", "show", "h1", "h2")
+    assert "h1 -> h2: 1 path, spray" in result.output
+
+
+def test_path_show_says_why_and_trace_what_each_hop_loses(run: RunDir) -> None:
+    assert csaud(run, "drain", "l1-s1").exit_code == 0
+    assert csaud(run, "fault", "set", "1.0", "--where", "s2:2", "--kinds", "other").exit_code == 0
+    try:
+        assert re.findall(r"what|links|down", csaud(run, "drain", "show").output) == ["what", "links", "down"]
+        shown = csaud(run, "path", "show", "h1", "h3", "--why")
+        assert "unless a host asks for another" in shown.output
+        assert "not taken l1:1 -> s1:2 -> l2:3: l1-s1: drained: l1-s1" in shown.output
+        result = csaud(run, "path", "trace", "h1", "h3", "--packets", "20", "--json")
+        assert result.exit_code == 1, result.output
+        (way,) = json.loads(result.stdout)["paths"]
+        assert [(hop["from"], hop["sent"], hop["loss"]) for hop in way] == [
+            ("l1:2", 20, 0.0), ("s2:2", 20, 1.0), ("l2:3", None, None),
+        ]  # fmt: skip
+        assert way[0]["delay_us"] > 0
+        sent = top._read(Here(run), run.fabric())[End("l1", 2)]
+        assert sent["octets"] >= 60 * sent["packets"] >= 60 * 20
+        told = csaud(run, "path", "trace", "h1", "h3", "--packets", "20")
+        assert "s2:2 -> l2:2: 100.0% lost (0 of 20 arrived)" in told.output
+        assert csaud(run, "path", "trace", "h1", "h9").exit_code == 2
+    finally:
+        csaud(run, "fault", "clear")
+        csaud(run, "undrain", "--all")
+
+
+def test_top_shows_each_direction_of_each_link_once(run: RunDir) -> None:
+    rows = as_json(run, "top", "--once", "--interval", "0.1")["links"]
+    assert sorted(row["from"] for row in rows) == sorted(
+        f"{name}:{port}" for name in ("l1", "l2", "s1", "s2") for port in (1, 2)
+    )
+    assert all(row["load"] >= 0 and row["dropped"] == 0 for row in rows)
+    assert "imbalance" in csaud(run, "top", "--once", "--interval", "0.1").output
+
+
+def test_rates_are_a_second_and_the_fullest_link_comes_first() -> None:
+    wired = leaf_spine(2, 2)
+    before = {
+        End(name, port): dict.fromkeys(("octets", "packets", "marked", "cut", "dropped"), 0)
+        for name in wired.switches
+        for port in wired.uplinks(name)
+    }
+    after = {end: dict(each) for end, each in before.items()}
+    after[End("l1", 2)] |= {"octets": 25_000_000, "packets": 6000, "cut": 20}
+    first = top.rates(wired, before, after, 2.0)[0]
+    assert (first["from"], first["to"], first["load"], first["imbalance"]) == ("l1:2", "s2:1", 0.5, 1.0)
+    assert (first["packets"], first["cut"]) == (3000, 10)
+
+
+def report(run: RunDir, **fields: object) -> dict:
+    counts = {"tx": [100, 50, 0, 7], "lost": [1, 0, 0, 7], "ecn": [0, 25, 0, 0]}
+    return ask(run.control_socket, "paths.report", **{"host": "10.0.1.1", "rank": 0, **counts, **fields})
+
+
+def test_paths_as_hosts_see_them(run: RunDir) -> None:
+    assert "no host has reported" in csaud(run, "path", "stats").output
+    assert report(run)["denied"] == []
+    report(run, rank=1, tx=[1], lost=[0], ecn=[0])
+    report(run, host="192.0.2.9", tx=[0, 3], lost=[0, 0], ecn=[0, 0])
+    shown = as_json(run, "path", "stats")
+    assert shown == {
+        "hosts": {
+            "h1": {
+                "0": {"tx": 101, "lost": 1, "ecn": 0},
+                "1": {"tx": 50, "lost": 0, "ecn": 25},
+                "3": {"tx": 7, "lost": 7, "ecn": 0},
+            },
+            "192.0.2.9": {"1": {"tx": 3, "lost": 0, "ecn": 0}},
+        },
+        "denied": [],
+    }
+    output = csaud(run, "path", "stats", "h1").output
+    assert "100.00" in output
+    assert "192.0.2.9" not in output
+    rows = [line.split() for line in csaud(run, "path", "stats").output.splitlines()]
+    assert ["h1", "3", "158", "8", "5.06", "25", "15.82"] in rows
+    assert ["all", "161", "8", "4.97", "25", "15.53"] in rows
+    wrong = csaud(run, "path", "stats", "h2")
+    assert wrong.exit_code == 2
+    assert "h2 has not reported; those that have: " in wrong.output
+
+
+def test_denied_paths_are_told_to_hosts_and_kept(run: RunDir) -> None:
+    assert "denied: 3, 7" in csaud(run, "path", "deny", "7", "3").output
+    assert report(run)["denied"] == [3, 7]
+    assert "denied" in csaud(run, "path", "stats", "h1").output
+    assert csaud(run, "path", "allow", "7").exit_code == 0
+    assert report(run)["denied"] == [3]
+    assert as_json(run, "policy", "show")["denied_paths"] == [3]
+    assert csaud(run, "path", "allow", "--all").exit_code == 0
+    assert report(run)["denied"] == []
+    for words in (["deny"], ["allow"], ["allow", "--all", "1"]):
+        wrong = csaud(run, "path", *words)
+        assert wrong.exit_code == 2
+        assert "expected PATH..." in wrong.output
+    assert csaud(run, "path", "deny", "16384").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "fields", [{"tx": [-1]}, {"tx": "x"}, {"rank": 1 << 20}, {"host": "x" * 100}, {"ecn": [0] * 20000}]
+)
+def test_a_report_that_cannot_be_is_refused(run: RunDir, fields: dict) -> None:
+    with pytest.raises(RefusedError, match=next(iter(fields))):
+        report(run, **fields)
+
+
+def test_hosts_elsewhere_report_over_tcp_and_may_do_nothing_else() -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    def tell(**request: object) -> dict:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as connection:
+            connection.sendall(json.dumps(request).encode() + b"\n")
+            return json.loads(connection.makefile("rb").readline())
+
+    local = ("--reports-from", "127.0.0.0/8")
+    with run_directory() as made, controller_process(made, "--reports", f"127.0.0.1:{port}", *local):
+        wait_served(made.control_socket, PATIENCE_S)
+        counts = {"tx": [5], "lost": [1], "ecn": [0]}
+        assert tell(op="paths.report", host="10.0.2.1", rank=4, **counts) == {"ok": True, "denied": []}
+        assert as_json(made, "path", "stats")["hosts"] == {"h3": {"0": {"tx": 5, "lost": 1, "ecn": 0}}}
+        refused = tell(op="policy.set", policy={"spray": "random"})
+        assert refused["error"] == "unknown op 'policy.set'; expected one of paths.report"
+        assert not tell(op="stop")["ok"]
+        unknown = tell(op="paths.report", host="192.0.2.9", rank=4, **counts)
+        assert unknown["error"] == "host: 127.0.0.1 may not report for 192.0.2.9"
+    with run_directory() as made, controller_process(made, "--reports", f"127.0.0.1:{port}"):
+        wait_served(made.control_socket, PATIENCE_S)
+        turned_away = tell(op="paths.report", host="10.0.2.1", rank=4, **counts)
+        assert turned_away["error"] == "127.0.0.1 is no host of this fabric"
+        assert as_json(made, "path", "stats")["hosts"] == {}
+    wrong = csaud("/nowhere", "controller", "run", "--reports", "nonsense")
+    assert wrong.exit_code != 0
