@@ -64,7 +64,13 @@ def test_the_scenario_of_the_training_tutorial_fails_a_link_while_ranks_train():
             "workload.steps",
             "greater than or equal to 1",
         ),
-        ("name: x\nworkload: {name: mine}\n", 2, "workload", "train_digits"),
+        (
+            "name: x\nworkload: {name: mine}\n",
+            2,
+            "workload.name",
+            "expected one of train_digits, allreduce, got 'mine'",
+        ),
+        ("name: x\nworkload: 7\n", 2, "workload", "expected a mapping, got 7"),
         ("name: x\npolicy:\n  spray: sideways\n", 3, "policy.spray", "round-robin"),
         ("name: x\nfaults:\n  - probability: 1.5\n", 3, "faults[0].probability", "less than or equal to 1"),
         (
@@ -170,6 +176,8 @@ def test_unknown_scenario_lists_those_there_are():
         ("seed", "-1", "greater than or equal to 0"),
         ("workload.step", "3", "expected one of name, steps"),
         ("workload.steps", "none", "integer"),
+        ("workload", "3", "expected a mapping"),
+        ("workload.name", "mine", "train_digits, allreduce, got 'mine'"),
         ("background.4.to", "h1", "index from 0 to 0"),
         ("colour", "red", "expected one of name, about, seed"),
     ],
@@ -191,6 +199,12 @@ def test_overrides_reach_their_keys():
     assert scenario.link_rate == 50_000_000
     intent = scenario.intent()
     assert (intent.policy.seed, intent.faults.rules[0].seed) == (7, 7)
+
+
+def test_a_workload_without_a_name_is_that_of_scenarios_that_say_nothing_of_one():
+    assert load_scenario("plain").workload.name == "train_digits"
+    shortened = load_scenario("plain", {"workload.steps": "2"}).workload
+    assert (shortened.name, shortened.steps) == ("train_digits", 2)
 
 
 def test_loss_override_makes_a_rule_where_there_is_none(tmp_path):

@@ -14,6 +14,8 @@ from pydantic_core import ErrorDetails
 _SCALARS = ("bool", "int", "float", "str")
 """How pydantic names the members of a union that are no models."""
 
+_NO_MAPPING = ("dict_type", "model_type", "model_attributes_type")
+
 _MOST_COPIED = 100_000
 """Values that aliases may repeat."""
 
@@ -211,6 +213,8 @@ def mistake(error: ValidationError, tags: Collection[str] = (), otherwise: str =
         loc = (p for p in detail["loc"] if isinstance(p, int) or not (p in validators or {"[", "("} & {*p}))
         base = tuple(loc)
         message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+        if detail["type"] in _NO_MAPPING:
+            message = "expected a mapping"
         found += [((*base, *at), said or message) for at, said in _blamed(detail)]
     told = _one_a_place(found)
     return "; ".join(f"{key_text(loc) or otherwise}: {message}" for loc, message in told.items())
@@ -285,8 +289,8 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
             return f"unknown key; expected one of {known}" if known else "unknown key"
         case "too_short":
             return f"expected at least {detail['ctx']['min_length']}, got {detail['ctx']['actual_length']}"
-        case "dict_type" | "model_type":
-            return f"expected a mapping, got {shown}"
+    if detail["type"] in _NO_MAPPING:
+        return f"expected a mapping, got {shown}"
     text = detail["msg"].replace("Input is not a valid ", "Input should be a valid ")
     expected = text.removeprefix("Input should be ")
     return f"expected {expected}, got {shown}" if expected != text else f"{text}, got {shown}"

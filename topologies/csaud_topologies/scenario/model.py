@@ -21,7 +21,7 @@ from csaud_runs.errors import RunError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from csaud_topologies.scenario.overrides import assign, value_of
-from csaud_topologies.workloads.specs import TrainDigits, WorkloadSpec
+from csaud_topologies.workloads.specs import DEFAULT_WORKLOAD, WorkloadSpec
 
 _PACKAGED = Path(__file__).resolve().parents[1] / "scenarios"
 SCENARIOS = _PACKAGED if _PACKAGED.is_dir() else _PACKAGED.parents[1] / "scenarios"
@@ -146,7 +146,7 @@ class Scenario(_Strict):
         default=False, description="hosts have IPv6 addresses beside IPv4's, and ranks speak over these"
     )
     workers: Workers = Workers()
-    workload: WorkloadSpec = TrainDigits()
+    workload: WorkloadSpec = DEFAULT_WORKLOAD
     policy: Policy = Policy()
     faults: list[FaultRule] = Field(default_factory=list)
     background: list[Incast] = Field(default_factory=list)

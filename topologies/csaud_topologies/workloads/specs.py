@@ -6,9 +6,10 @@ that speaks the worker protocol (workloads/protocol.py).
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from csaud_controller.base.yamlfile import FieldError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 
 class _Spec(BaseModel):
@@ -43,4 +44,19 @@ class AllReduce(_Spec):
         return len(self.sizes) * self.repeats
 
 
-WorkloadSpec = Annotated[TrainDigits | AllReduce, Field(discriminator="name")]
+_Any = TrainDigits | AllReduce
+
+
+def _named(value: Any) -> Any:
+    """A mapping that names no workload is of the one that scenarios have which say nothing of it. FieldError
+    where it names one that is not there."""
+    if not isinstance(value, dict):
+        return value
+    names = [kind.model_fields["name"].default for kind in get_args(_Any)]
+    if (value := {"name": DEFAULT_WORKLOAD.name, **value})["name"] not in names:
+        raise FieldError(("name",), f"expected one of {', '.join(names)}, got {value['name']!r}")
+    return value
+
+
+WorkloadSpec = Annotated[_Any, Field(discriminator="name"), BeforeValidator(_named)]
+DEFAULT_WORKLOAD = TrainDigits()
