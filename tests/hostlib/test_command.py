@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from importlib import metadata
+from pathlib import Path
 
 import csaud
 import pytest
@@ -62,6 +63,13 @@ def test_a_wrong_setting_is_one_line_and_an_exit_status():
     result = subprocess.run(words, env={"CSAUD_WINDOW": "x"}, capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert result.stderr == "csaud: CSAUD_WINDOW='x': expected a whole number (packets)\n"
+
+
+def test_a_full_disk_is_one_line_and_an_exit_status():
+    words = [sys.executable, "-c", "from csaud.cli import main; main()", "settings", "--json"]
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (result.returncode, result.stderr) == (1, "csaud: No space left on device\n")
 
 
 def test_the_command_needs_neither_numpy_nor_the_native_module():

@@ -268,6 +268,14 @@ def test_figures_are_files_for_a_paper_in_one_font_size(tmp_path):
     assert not (tmp_path / "report.html").exists()
 
 
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_full_disk_is_told_as_what_it_is(tmp_path, ending):
+    (tmp_path / f"figure.{ending}").symlink_to("/dev/full")
+    drawn = next(iter(all_figures(report(), (0.1,)).values()))
+    with pytest.raises(OSError, match="No space left on device"):
+        drawn.write(tmp_path / "figure")
+
+
 def test_a_target_that_tells_no_queues_has_goodput_alone():
     figures = all_figures(report(timeline=timeline(queues=(None, None))), [0.1])
     assert "goodput" in figures

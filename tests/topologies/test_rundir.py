@@ -101,3 +101,12 @@ def test_output_folder_takes_one_run_at_a_time(tmp_path):
         assert "OUT=" in second.stderr and "--out" in second.stderr
     with supervisor.locked(out):
         pass
+
+
+def test_output_folder_that_cannot_be_written_to_is_named(tmp_path):
+    (tmp_path / ".lock").symlink_to("/dev/full")
+    with (
+        pytest.raises(RunError, match=f"--out {tmp_path}: cannot be written: "),
+        supervisor.locked(tmp_path),
+    ):
+        pass

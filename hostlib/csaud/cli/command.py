@@ -1,5 +1,6 @@
 """The `csaud` command. Packages add sub-commands through the entry-point group `csaud.commands`."""
 
+import errno
 import json
 import os
 import sys
@@ -20,6 +21,8 @@ from csaud.errors import CsaudError
 from csaud.perf.command import app as perf_app
 
 GROUP = "csaud.commands"
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class EntryPointGroup(TyperGroup):
@@ -117,9 +120,14 @@ def settings(
 
 
 def main() -> None:
-    """Entry point: the library's own errors are one line on stderr and exit status 1."""
+    """Entry point: the library's own errors, and a full disk, are one line on stderr and exit status 1."""
     try:
         app()
     except CsaudError as error:
         typer.echo(f"csaud: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        if error.errno not in _NO_ROOM or "--debug" in sys.argv:
+            raise
+        typer.echo(f"csaud: {f'{error.filename}: ' if error.filename else ''}{error.strerror}", err=True)
         sys.exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import io
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -118,7 +119,9 @@ def draw(rows: Sequence[Row], path: Path) -> None:
     figure.suptitle(f"{rows[0].test}, {rows[0].ranks} ranks")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
+        made = io.BytesIO()  # what matplotlib raises where the disk is full is not always an OSError
+        figure.savefig(made, format=path.suffix[1:] or "png")
+        path.write_bytes(made.getvalue())
     except (OSError, ValueError) as error:
         raise ConfigError(f"cannot write {path}: {error}") from None
     finally:

@@ -22,7 +22,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
 from csaud_runs.children import ends_with_this_process
 from csaud_runs.directory import ENVIRONMENT, RunDir
@@ -69,17 +69,21 @@ def locked(out: Path) -> Iterator[Callable[[Path], None]]:
 
     The lock belongs to the open file, so it is free again the moment its holder is gone, however it went.
     """
+
+    def cannot(error: OSError) -> RunError:
+        return RunError(f"--out {out}: cannot be written: {error.strerror}")
+
     try:
         out.mkdir(parents=True, exist_ok=True)
-        file: TextIO = (out / ".lock").open("a+")
+        file = (out / ".lock").open("a+b", buffering=0)
     except OSError as error:
-        raise RunError(f"--out {out}: cannot be written: {error.strerror}") from None
+        raise cannot(error) from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
-            holder, _, run = file.read().strip().partition("\n")
+            holder, _, run = file.read().decode().strip().partition("\n")
             end_it = f" end it by `csaud net clean --run {run}`," if run else ""
             raise RunError(
                 f"{out}: in use by a run of {holder or 'another process'}; wait for it,{end_it} or give this"
@@ -88,9 +92,11 @@ def locked(out: Path) -> Iterator[Callable[[Path], None]]:
 
         def hold(run: Path | None) -> None:
             file.seek(0)
-            file.truncate()
-            file.write(f"pid {os.getpid()}\n" + (f"{run}\n" if run else ""))
-            file.flush()
+            try:
+                file.truncate()
+                file.write(f"pid {os.getpid()}\n{run or ''}\n".encode())
+            except OSError as error:
+                raise cannot(error) from None
 
         hold(None)
         yield hold

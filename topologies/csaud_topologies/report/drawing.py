@@ -84,12 +84,18 @@ class Drawn:
         """STEM.svg, STEM.pdf and STEM.csv."""
         svg, pdf, table = (stem.with_name(f"{stem.name}.{ending}") for ending in FORMATS)
         svg.write_text(self._svg)
-        with matplotlib.rc_context(STYLE):
-            FigureCanvasPdf(self.figure).print_pdf(pdf, metadata=_NO_DATE["pdf"])  # type: ignore[no-untyped-call]
+        pdf.write_bytes(self._pdf())
         with table.open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow(self.columns)
             rows.writerows(zip(*self.columns.values(), strict=True))
+
+    def _pdf(self) -> bytes:
+        # not into the file: what matplotlib raises where the disk is full is no OSError
+        made = io.BytesIO()
+        with matplotlib.rc_context(STYLE):
+            FigureCanvasPdf(self.figure).print_pdf(made, metadata=_NO_DATE["pdf"])  # type: ignore[no-untyped-call]
+        return made.getvalue()
 
     @cached_property
     def _svg(self) -> str:

@@ -5,6 +5,7 @@ Its init (`init`) calls `run_session`, which sets the namespaces up before.
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
 import shutil
@@ -36,6 +37,8 @@ from csaud_topologies.report.write import clear_report, write_report
 from csaud_topologies.scenario.model import Scenario
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.plan import Plan, make_plan
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Runner:
@@ -151,8 +154,13 @@ def run_session(path: Path) -> int:
     except RunError as error:
         if options.debug:
             console.print_exception()
-        console.print(f"csaud: {error}", style="red", markup=False, soft_wrap=True)
-        return 1
+        said = str(error)
+    except OSError as error:
+        if options.debug or error.errno not in _NO_ROOM:
+            raise
+        said = f"{error.strerror}: of what belongs in {options.out} a part is missing"
+    console.print(f"csaud: {said}", style="red", markup=False, soft_wrap=True)
+    return 1
 
 
 def _wait_recorded(run: RunDir) -> None:
