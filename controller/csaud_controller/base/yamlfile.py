@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-_SCALARS = ("bool", "int", "float", "str")
+_SCALARS = ("bool", "int", "float", "str", "constrained-int", "constrained-float", "constrained-str")
 """How pydantic names the members of a union that are no models."""
 
 _NO_MAPPING = ("dict_type", "model_type", "model_attributes_type")
@@ -215,6 +215,8 @@ def mistake(error: ValidationError, tags: Collection[str] = (), otherwise: str =
         message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
         if detail["type"] in _NO_MAPPING:
             message = "expected a mapping"
+        elif detail["type"] == "too_short":
+            message = _too_short(detail)
         found += [((*base, *at), said or message) for at, said in _blamed(detail)]
     told = _one_a_place(found)
     return "; ".join(f"{key_text(loc) or otherwise}: {message}" for loc, message in told.items())
@@ -288,12 +290,16 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
             known = _keys(_model_at(model, detail["loc"][:-1]))
             return f"unknown key; expected one of {known}" if known else "unknown key"
         case "too_short":
-            return f"expected at least {detail['ctx']['min_length']}, got {detail['ctx']['actual_length']}"
+            return _too_short(detail)
     if detail["type"] in _NO_MAPPING:
         return f"expected a mapping, got {shown}"
     text = detail["msg"].replace("Input is not a valid ", "Input should be a valid ")
     expected = text.removeprefix("Input should be ")
     return f"expected {expected}, got {shown}" if expected != text else f"{text}, got {shown}"
+
+
+def _too_short(detail: ErrorDetails) -> str:
+    return f"expected at least {detail['ctx']['min_length']}, got {detail['ctx']['actual_length']}"
 
 
 def _keys(model: type[BaseModel] | None) -> str:

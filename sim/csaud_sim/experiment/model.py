@@ -26,6 +26,8 @@ from csaud_sim.simulated_settings import check_host
 from csaud_sim.transports.flow_control import check_flow_control
 from csaud_sim.transports.model import Transport
 
+_Seed = Annotated[int, Field(ge=0, lt=2**32)]
+
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 
 ALL_TO_ALL = "all_to_all.pairwise"
@@ -122,8 +124,10 @@ class Collectives(_Strict):
 class Sweep(_Strict):
     """What is run: every setting with every seed."""
 
-    seeds: int | list[int] = Field(default=1, description="so many from the experiment's on, or these")
-    vary: dict[str, list[Any]] = Field(
+    seeds: Annotated[int, Field(ge=1)] | Annotated[list[_Seed], Field(min_length=1)] = Field(
+        default=1, description="so many from the experiment's on, or these"
+    )
+    vary: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
         default_factory=dict, description="values of keys (dotted): every combination is a setting"
     )
     cases: dict[str, Setting] = Field(
@@ -139,7 +143,7 @@ class Experiment(_Strict):
 
     name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
     about: str = ""
-    seed: int = Field(default=1, ge=0, lt=2**32)
+    seed: _Seed = 1
     fabric: str = Field(default="leaf-spine-4x4", description="name or YAML file")
     link_rate: Rate | None = Field(default=None, ge=1_000_000, description="of every link without its own")
     link_delay: Duration | None = Field(default=None, description="the same")

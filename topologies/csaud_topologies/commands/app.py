@@ -47,4 +47,6 @@ def make_options(shorthands: dict[str, str], sets: Sequence[str], **values: Any)
         return RunOptions(overrides=overrides, directory=str(Path.cwd()), **values)
     except ValidationError as error:
         detail = error.errors()[0]
-        raise RunError(f"--{detail['loc'][0]} {detail['input']}: {detail['msg']}") from None
+        raise RunError(
+            f"--{detail['loc'][0]} {detail['input']}: {detail['msg'].replace('Input should be', 'expected')}"
+        ) from None
