@@ -92,7 +92,8 @@ def test_a_server_takes_the_clients_plan(binds, mode, tmp_path):
         (["latency", "--ranks", "2"], {"RANK": "0"}, "a launcher"),
         (["latency", "--ranks", "3", "--sizes", "8"], {}, "is between two ranks, this job has 3"),
         (["allreduce", "--ranks", "2", "--type", "int3"], {}, "type 'int3': expected one of"),
-        (["client", "nowhere.invalid"], {}, "no IP address is known"),
+        (["client", "nowhere.invalid"], {}, "HOST='nowhere.invalid': no IP address is known"),
+        (["server", "--bind", "nowhere.invalid"], {}, "--bind='nowhere.invalid': no IP address is known"),
         (["client", "127.0.0.1", "--test", "both"], {}, "expected bandwidth or latency"),
     ],
 )
