@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.switches.counters import BY_PATH
+from csaud_runs.directory import RunDir
 from csaud_topologies.job.in_force import Demands
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected, build_report, distribution
@@ -21,7 +24,9 @@ from csaud_topologies.report.html import render_html
 from csaud_topologies.report.names import FORMATS, NAMES
 from csaud_topologies.report.terminal import print_summary
 from csaud_topologies.report.write import clear_report, write_report
+from csaud_topologies.run import runner
 from csaud_topologies.scenario.model import Scenario
+from csaud_topologies.scenario.options import RunOptions
 from pydantic import BaseModel
 from rich.console import Console
 
@@ -274,6 +279,20 @@ def test_a_full_disk_is_told_as_what_it_is(tmp_path, ending):
     drawn = next(iter(all_figures(report(), (0.1,)).values()))
     with pytest.raises(OSError, match="No space left on device"):
         drawn.write(tmp_path / "figure")
+
+
+def test_a_run_on_a_full_disk_says_so_in_one_line(tmp_path, monkeypatch, capsys):
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("PATH", os.environ["PATH"])  # which is added to
+    for part in ("_wait_recorded", "subprocess.run"):
+        monkeypatch.setattr(f"{runner.__name__}.{part}", lambda *_, **__: None)
+    monkeypatch.setattr(runner, "Runner", full)
+    RunDir(tmp_path).options.write_text(RunOptions(out="here").model_dump_json())
+    assert runner.run_session(tmp_path) == 1
+    said = "csaud: No space left on device: of what belongs in here a part is missing\n"
+    assert capsys.readouterr().out == said
 
 
 def test_a_target_that_tells_no_queues_has_goodput_alone():
