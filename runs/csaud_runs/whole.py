@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import threading
@@ -32,3 +33,8 @@ def write_whole(path: Path, text: str, *, mode: int = 0o666, synced: bool = Fals
 def write_json(path: Path, value: object) -> None:
     """The same of a value as JSON."""
     write_whole(path, json.dumps(value, indent=1) + "\n")
+
+
+def is_full(error: OSError) -> bool:
+    """Whether it says that a disk is full, or a user's share of it."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)

@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+from csaud_controller.control.client import wait_programmed
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.desired.keeper import Save
 from csaud_controller.desired.states import desired_states
@@ -143,3 +144,11 @@ def switch_process(run: RunDir) -> Process:
 def controller_process(run: RunDir, *options: str) -> Process:
     """`csaud controller run` for the run."""
     return Process(*CONTROLLER, "run", "--run", str(run.path), *options, log=run.path / "controller.log")
+
+
+@contextmanager
+def programmed_run() -> Iterator[RunDir]:
+    """A run of two leaves and two spines, in processes, whose switches hold their tables."""
+    with run_directory() as run, switch_process(run), controller_process(run):
+        wait_programmed(run.control_socket, PATIENCE_S)
+        yield run

@@ -11,20 +11,22 @@ from collections.abc import Iterator
 
 import pytest
 from csaud_controller.cli import controller, fabric
-from csaud_controller.control.client import ControlError, wait_programmed
+from csaud_controller.control.client import ControlError
 from csaud_controller.policy.spray import MODES
 from csaud_controller.run.directory import RunDir
 from rich.console import Console
 from typer.testing import CliRunner
 
 from tests.controller.commands import APPS, as_json, csaud
-from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
+from tests.controller.soft import (
+    programmed_run,
+    run_directory,
+)
 
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[RunDir]:
-    with run_directory() as made, switch_process(made), controller_process(made):
-        wait_programmed(made.control_socket, PATIENCE_S)
+    with programmed_run() as made:
         yield made
 
 

@@ -7,19 +7,23 @@ from collections.abc import Iterator
 
 import pytest
 from csaud_controller.cli import top
-from csaud_controller.control.client import RefusedError, ask, wait_programmed, wait_served
+from csaud_controller.control.client import RefusedError, ask, wait_served
 from csaud_controller.control.here import Here
 from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.run.directory import RunDir
 
 from tests.controller.commands import as_json, csaud
-from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
+from tests.controller.soft import (
+    PATIENCE_S,
+    controller_process,
+    programmed_run,
+    run_directory,
+)
 
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[RunDir]:
-    with run_directory() as made, switch_process(made), controller_process(made):
-        wait_programmed(made.control_socket, PATIENCE_S)
+    with programmed_run() as made:
         yield made
 
 

@@ -10,22 +10,23 @@ from threading import Thread
 import pytest
 import yaml
 from csaud_controller.cli import service as service_command
-from csaud_controller.control.client import ConflictError, ControlError, RefusedError, wait_programmed
+from csaud_controller.control.client import ConflictError, ControlError, RefusedError
 from csaud_controller.control.elsewhere import Credentials, Elsewhere
 from csaud_controller.control.rest import all_routes
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.service.principals import Role, add_token
 from typer.testing import CliRunner, Result
 
-from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
+from tests.controller.soft import (
+    programmed_run,
+)
 from tests.controller.test_cli import APPS
 from tests.controller.test_service import Asking, Served, certificate, serving
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with run_directory(leaf_spine(2, 2)) as run, switch_process(run), controller_process(run):
-        wait_programmed(run.control_socket, PATIENCE_S)
+    with programmed_run() as run:
         tokens = run.path / "tokens.yaml"
         viewers, operators = add_token(tokens, "ann", Role.VIEWER), add_token(tokens, "bob", Role.OPERATOR)
         (run.path / "viewer").write_text(viewers + "\n")

@@ -32,6 +32,7 @@ from tests.controller.soft import (
     controller,
     controller_process,
     programmed,
+    programmed_run,
     run_directory,
     switch_process,
     switches,
@@ -121,8 +122,7 @@ def test_a_policy_ends_by_the_clock() -> None:
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[RunDir]:
-    with run_directory() as made, switch_process(made), controller_process(made):
-        wait_programmed(made.control_socket, PATIENCE_S)
+    with programmed_run() as made:
         yield made
 
 

@@ -34,6 +34,7 @@ from tests.controller.soft import (
     PATIENCE_S,
     Process,
     controller_process,
+    programmed_run,
     run_directory,
     switch_process,
 )
@@ -109,8 +110,7 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with run_directory(leaf_spine(2, 2)) as run, switch_process(run), controller_process(run):
-        wait_programmed(run.control_socket, PATIENCE_S)
+    with programmed_run() as run:
         tokens = run.path / "tokens.yaml"
         viewers, operators = add_token(tokens, "ann", Role.VIEWER), add_token(tokens, "bob", Role.OPERATOR)
         assert tokens.stat().st_mode & 0o777 == 0o600

@@ -14,8 +14,6 @@ from pydantic_core import ErrorDetails
 _SCALARS = ("bool", "int", "float", "str", "constrained-int", "constrained-float", "constrained-str")
 """How pydantic names the members of a union that are no models."""
 
-_NO_MAPPING = ("dict_type", "model_type", "model_attributes_type")
-
 _MOST_COPIED = 100_000
 """Values that aliases may repeat."""
 
@@ -212,12 +210,7 @@ def mistake(error: ValidationError, tags: Collection[str] = (), otherwise: str =
         # a part with a bracket is the name of one of pydantic's validators
         loc = (p for p in detail["loc"] if isinstance(p, int) or not (p in validators or {"[", "("} & {*p}))
         base = tuple(loc)
-        message = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
-        if detail["type"] in _NO_MAPPING:
-            message = "expected a mapping"
-        elif detail["type"] == "too_short":
-            message = _too_short(detail)
-        found += [((*base, *at), said or message) for at, said in _blamed(detail)]
+        found += [((*base, *at), said or _expected(detail)) for at, said in _blamed(detail)]
     told = _one_a_place(found)
     return "; ".join(f"{key_text(loc) or otherwise}: {message}" for loc, message in told.items())
 
@@ -282,24 +275,24 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
     got = detail.get("input")
     shown = repr(got) if isinstance(got, str | int | float | bool | None) else type(got).__name__
     match detail["type"]:
-        case "value_error":
-            return detail["msg"].removeprefix("Value error, ")
+        case "value_error" | "too_short":
+            return _expected(detail)
         case "missing":
             return "missing"
         case "extra_forbidden":
             known = _keys(_model_at(model, detail["loc"][:-1]))
             return f"unknown key; expected one of {known}" if known else "unknown key"
+    return f"{_expected(detail).replace('Input is not a valid ', 'expected a valid ')}, got {shown}"
+
+
+def _expected(detail: ErrorDetails) -> str:
+    """What pydantic says, in the words of our own messages."""
+    match detail["type"]:
         case "too_short":
-            return _too_short(detail)
-    if detail["type"] in _NO_MAPPING:
-        return f"expected a mapping, got {shown}"
-    text = detail["msg"].replace("Input is not a valid ", "Input should be a valid ")
-    expected = text.removeprefix("Input should be ")
-    return f"expected {expected}, got {shown}" if expected != text else f"{text}, got {shown}"
-
-
-def _too_short(detail: ErrorDetails) -> str:
-    return f"expected at least {detail['ctx']['min_length']}, got {detail['ctx']['actual_length']}"
+            return f"expected at least {detail['ctx']['min_length']}, got {detail['ctx']['actual_length']}"
+        case "dict_type" | "model_type" | "model_attributes_type":
+            return "expected a mapping"
+    return detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
 
 
 def _keys(model: type[BaseModel] | None) -> str:

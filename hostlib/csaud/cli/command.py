@@ -1,6 +1,5 @@
 """The `csaud` command. Packages add sub-commands through the entry-point group `csaud.commands`."""
 
-import errno
 import json
 import os
 import sys
@@ -8,6 +7,7 @@ from importlib import metadata
 from typing import Annotated, Any
 
 import typer
+from csaud_runs.whole import is_full
 from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
@@ -21,8 +21,6 @@ from csaud.errors import CsaudError
 from csaud.perf.command import app as perf_app
 
 GROUP = "csaud.commands"
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class EntryPointGroup(TyperGroup):
@@ -127,7 +125,7 @@ def main() -> None:
         typer.echo(f"csaud: {error}", err=True)
         sys.exit(1)
     except OSError as error:
-        if error.errno not in _NO_ROOM or "--debug" in sys.argv:
+        if not is_full(error) or "--debug" in sys.argv:
             raise
         typer.echo(f"csaud: {f'{error.filename}: ' if error.filename else ''}{error.strerror}", err=True)
         sys.exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from csaud_runs.errors import RunError
+from csaud_runs.whole import is_full
 
 STDOUT = Path("-")
 _FLUSH_AT = 1 << 18  # bytes
@@ -54,7 +54,7 @@ class CaptureFile:
             raise
         except OSError as error:
             self._cut_to_whole_blocks(done)
-            full = "the disk is full" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror
+            full = "the disk is full" if is_full(error) else error.strerror
             raise RunError(f"{self.path}: {full}; the file is whole up to there") from None
         self._written += len(data)
         self._blocks.clear()

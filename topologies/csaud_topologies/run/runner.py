@@ -5,7 +5,6 @@ Its init (`init`) calls `run_session`, which sets the namespaces up before.
 
 from __future__ import annotations
 
-import errno
 import os
 import platform
 import shutil
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from csaud_runs.directory import RunDir
 from csaud_runs.errors import RunError
-from csaud_runs.whole import write_json
+from csaud_runs.whole import is_full, write_json
 from rich.console import Console
 
 from csaud_topologies.base.interrupt import Interrupted
@@ -37,8 +36,6 @@ from csaud_topologies.report.write import clear_report, write_report
 from csaud_topologies.scenario.model import Scenario
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.plan import Plan, make_plan
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class Runner:
@@ -156,7 +153,7 @@ def run_session(path: Path) -> int:
             console.print_exception()
         said = str(error)
     except OSError as error:
-        if options.debug or error.errno not in _NO_ROOM:
+        if options.debug or not is_full(error):
             raise
         said = f"{error.strerror}: of what belongs in {options.out} a part is missing"
     console.print(f"csaud: {said}", style="red", markup=False, soft_wrap=True)

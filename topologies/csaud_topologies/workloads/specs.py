@@ -44,7 +44,7 @@ class AllReduce(_Spec):
         return len(self.sizes) * self.repeats
 
 
-_Any = TrainDigits | AllReduce
+_Known = TrainDigits | AllReduce
 
 
 def _named(value: Any) -> Any:
@@ -52,11 +52,11 @@ def _named(value: Any) -> Any:
     where it names one that is not there."""
     if not isinstance(value, dict):
         return value
-    names = [kind.model_fields["name"].default for kind in get_args(_Any)]
+    names = [kind.model_fields["name"].default for kind in get_args(_Known)]
     if (value := {"name": DEFAULT_WORKLOAD.name, **value})["name"] not in names:
         raise FieldError(("name",), f"expected one of {', '.join(names)}, got {value['name']!r}")
     return value
 
 
-WorkloadSpec = Annotated[_Any, Field(discriminator="name"), BeforeValidator(_named)]
+WorkloadSpec = Annotated[_Known, Field(discriminator="name"), BeforeValidator(_named)]
 DEFAULT_WORKLOAD = TrainDigits()
