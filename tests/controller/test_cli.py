@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import io
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -204,7 +205,10 @@ def test_counter_show(run: RunDir) -> None:
 def test_counter_watch_goes_on_until_it_is_interrupted(run: RunDir, options: tuple[str, ...]) -> None:
     command = [sys.executable, "-c", "from csaud_controller.cli.counter import app; app()"]
     command += ["show", "l1", "--watch", "--interval", "0.1", "--run", str(run.path), *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as child:
+    small = {**os.environ, "LINES": "4"}  # of a terminal; into a pipe all of it goes
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=small
+    ) as child:
         assert child.stdout is not None
         lines = []
         while len(lines) < 3 or (not options and "out" not in " ".join(lines)):
@@ -214,6 +218,7 @@ def test_counter_watch_goes_on_until_it_is_interrupted(run: RunDir, options: tup
         rest = child.stdout.read()
         assert child.wait() == 0
     assert "Traceback" not in rest
+    assert "no room for all" not in "".join([*lines, rest])
     if options:
         assert [list(json.loads(line)["switches"]) for line in lines] == [["l1"]] * 3
 

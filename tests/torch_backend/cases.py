@@ -187,6 +187,7 @@ def transfers() -> None:
     dist.isend(sent[0], rank).wait()
     awaited.wait()
     same(mine, sent[0])
+    assert awaited.source_rank() == rank
     into = torch.empty(4, dtype=torch.bfloat16)
     operations = [
         dist.P2POp(dist.irecv, into, left),

@@ -128,7 +128,7 @@ class Examiner:
             each = found[link]
             why = f"loses {each.loss:.1%} of packets ({each.lost} of {each.came}), {said}"
             self._health.grey[link] = why
-            told.append(Change(link_name(fabric.edge_at[link]), False, f"grey: it {why}", link))
+            told.append(Change(link_name(fabric.edge_at[link]), False, f"grey: it {why}"))
         self._controller.tell(told)
 
     def _restore(self, links: list[End], why: str) -> None:
@@ -137,7 +137,7 @@ class Examiner:
             self._health.grey.pop(link, None)
             if link not in fabric.edge_at:  # it has left the fabric meanwhile
                 continue
-            told.append(Change(link_name(fabric.edge_at[link]), True, f"no longer grey: {why}", link))
+            told.append(Change(link_name(fabric.edge_at[link]), True, f"no longer grey: {why}"))
         self._controller.tell(told)
 
     async def examine(self, links: Collection[End], packets: int) -> Directions:
