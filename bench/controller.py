@@ -80,7 +80,12 @@ def _entries(effort: Effort, circumstances: dict[str, str]) -> list[Result]:
             f"{what}, processor time an entry", found.computed_us, "us",
             peer="p4runtime-shell" if computed else None, peer_value=computed,
         ),
+        result("event loop late while it writes, p99", found.writing_p99_ms, "ms"),
         result("event loop late while it audits, p99", found.stall_p99_ms, "ms", bound="at most", limit=20),
+        result(
+            "event loop late while a controller that returns reads all, p99", found.returned_p99_ms, "ms",
+            bound="at most", limit=20,
+        ),
         result("audits, every 3 s", found.audit_core, "cores", bound="at most", limit=0.1),
         result("audits in the time watched", found.audits, ""),
         result("memory an entry", found.bytes_an_entry, "B"),

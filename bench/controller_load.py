@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import resource
 import subprocess
@@ -18,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from csaud_controller.base.stretches import Stretches
 from csaud_controller.program.artifacts import find_artifacts
 from csaud_controller.program.entities import TableState, call, entry, table_state
 from csaud_controller.switches.task import Hooks, SwitchTask
 from csaud_controller.targets import target_named
+from finsy.p4schema import P4SchemaCache
 
 from bench.controller_sink import READY
 from bench.rig import RigError
@@ -41,8 +44,12 @@ class Load:
     """Processor time of an entry, microseconds: of this process, whatever else the machine does."""
     sink_share: float
     """Of the time of writing, that the sink's process computed."""
+    writing_p99_ms: float
+    """How late the event loop came to what was due at any moment, while it wrote all tables."""
     stall_p99_ms: float
-    """How late the event loop came to what was due, while it read all tables back."""
+    """The same while it read all tables back."""
+    returned_p99_ms: float
+    """The same while sessions with switches that have their tables are opened and these are read."""
     audit_core: float
     """Of a core, for reading all tables back every `audit_s`: processor time of those that were, times
     how many there should have been."""
@@ -95,23 +102,26 @@ async def sessions(
     def nothing(*_: Any) -> None:
         pass
 
+    # With frozen tables and one schema, as in the controller's process (`csaud_controller.control`).
     hooks = Hooks(
         desired=lambda name: (1, states[name]),
-        ready=nothing, lost=nothing, unheard=nothing, settled=on_settled,
+        ready=lambda _: gc.freeze(), lost=nothing, unheard=nothing, settled=on_settled,
         probed=nothing, probe=nothing, counted=nothing, alarm=nothing,
     )  # fmt: skip
-    artifacts, target = find_artifacts(), target_named("soft")
+    artifacts, target, stretches = find_artifacts(), target_named("soft"), Stretches()
     tasks = [
-        SwitchTask(name, address, 1, artifacts, target, hooks, audit_s=audit_s)
+        SwitchTask(name, address, 1, artifacts, target, hooks, audit_s=audit_s, stretches=stretches)
         for name, address in zip(states, addresses, strict=True)
     ]
-    running = [asyncio.create_task(task.run()) for task in tasks]
-    try:
-        yield tasks, done, counted
-    finally:
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+    untyped: Any = P4SchemaCache
+    with untyped():
+        running = [asyncio.create_task(task.run()) for task in tasks]
+        try:
+            yield tasks, done, counted
+        finally:
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)
 
 
 def measure(switches: int, entries: int, watched_s: float, audit_s: float = 3.0) -> Load:
@@ -125,12 +135,7 @@ async def _measure(addresses: list[str], sink: int, entries: int, watched_s: flo
     states = {f"s{number}": state_of(number, entries) for number in range(len(addresses))}
     began, of_sink, of_us = time.monotonic(), _computed(sink), time.process_time()
     async with sessions(addresses, states, audit_s) as (tasks, done, counted):
-        try:
-            async with asyncio.timeout(_PATIENCE_S):
-                await done.wait()
-        except TimeoutError:
-            why = [task.status.error for task in tasks if task.status.error][:1]
-            raise RigError(f"no tables: {why}") from None
+        writing = await _late_until(done, tasks)
         written_s, of_sink = time.monotonic() - began, _computed(sink) - of_sink
         of_us = time.process_time() - of_us
         refused = sum(task.status.refused_total for task in tasks)
@@ -138,26 +143,44 @@ async def _measure(addresses: list[str], sink: int, entries: int, watched_s: flo
             raise RigError(f"{refused} updates were refused: {tasks[0].status.refused[:1]}")
         await asyncio.sleep(2 * audit_s)  # what was written is decoded once; from then on bytes are compared
         grown = _resident() - before
-        late = await lateness(watched_s)
+        auditing = await lateness(watched_s)
         counted[0], since = 0, time.process_time()
         await asyncio.sleep(watched_s)  # without a tick every millisecond, which computes, too
         computed, audits = time.process_time() - since, counted[0]
         if audits == 0:
             raise RigError(f"no table was read back within {watched_s:g} s")
-        total = len(addresses) * entries
-        return Load(
-            len(addresses), entries, written_s, 1e6 * of_us / total, of_sink / written_s,
-            1e3 * float(np.percentile(late, 99)), computed / audits * len(addresses) / audit_s, audits,
-            grown / total,
-        )  # fmt: skip
+    async with sessions(addresses, states, audit_s) as (tasks, done, _):
+        returned = await _late_until(done, tasks)
+    total = len(addresses) * entries
+    return Load(
+        len(addresses), entries, written_s, 1e6 * of_us / total, of_sink / written_s,
+        _p99_ms(writing), _p99_ms(auditing), _p99_ms(returned),
+        computed / audits * len(addresses) / audit_s, audits, grown / total,
+    )  # fmt: skip
+
+
+def _p99_ms(late: list[float]) -> float:
+    return 1e3 * float(np.percentile(late, 99))
+
+
+async def _late_until(done: asyncio.Event, tasks: list[SwitchTask]) -> list[float]:
+    """How late the loop was until all tables were there; RigError where they do not come."""
+    ending, found = time.monotonic() + _PATIENCE_S, list[float]()
+    while not done.is_set():
+        if time.monotonic() > ending:
+            raise RigError(f"no tables: {[task.status.error for task in tasks if task.status.error][:1]}")
+        found += await lateness(0.5)
+    return found
 
 
 async def lateness(seconds: float) -> list[float]:
-    """Of something that is due every millisecond, s."""
-    found, end = [], time.monotonic() + seconds
+    """How late the event loop came to what was due at each millisecond, s; a loop that stands for a second is
+    late for a thousand of them."""
+    found, end = list[float](), time.monotonic() + seconds
     while (now := time.monotonic()) < end:
         await asyncio.sleep(_TICK_S)
-        found.append(time.monotonic() - now - _TICK_S)
+        late = time.monotonic() - now - _TICK_S
+        found += (late - number * _TICK_S for number in range(1 + int(late / _TICK_S)))
     return found
 
 

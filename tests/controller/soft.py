@@ -68,6 +68,7 @@ async def controller(
     audit_s: float = 60.0,
     target: str = "soft",
     save: Save = lambda stored: None,
+    in_place: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.time,
 ) -> AsyncIterator[FabricController]:
     """A controller of the run's switches in this process, without its control socket."""
@@ -79,6 +80,7 @@ async def controller(
         save=save,
         probe_interval_s=probe_interval_s,
         audit_s=audit_s,
+        in_place=in_place,
         clock=clock,
     )
     running = asyncio.create_task(made.run())

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import finsy as fy
 import pytest
+from csaud_controller.base.stretches import Stretches
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.desired.store import Stored
@@ -25,6 +26,7 @@ from csaud_controller.switches.reading import Reader
 from tests.controller.soft import PATIENCE_S, controller, desired, programmed, run_directory, switches
 
 ARTIFACTS = find_artifacts()
+WITH_ALARMS = TableState(digests={ALARMS.name: ALARMS})
 
 
 def client(run: RunDir, name: str, election_id: int = 1) -> fy.Switch:
@@ -41,7 +43,7 @@ async def held(run: RunDir) -> dict[str, TableState]:
     result = {}
     for name in run.fabric().switches:
         async with client(run, name) as switch:
-            result[name] = await Reader(switch, Codec(ARTIFACTS.schema)).read([ALARMS.name])
+            result[name] = await Reader(switch, Codec(ARTIFACTS.schema), Stretches()).read(WITH_ALARMS)
     return result
 
 
@@ -72,9 +74,11 @@ def test_a_second_controller_finds_everything_as_it_should_be_and_writes_nothing
             async with switches(run):
                 async with controller(run) as made:
                     await programmed(made)
-                async with controller(run) as made:
+                told = list[bool]()
+                async with controller(run, in_place=lambda: told.append(True)) as made:
                     await programmed(made)
                     assert [task.status.updates for task in made.tasks.values()] == [0, 0, 0, 0]
+                    assert told == [True] * 4, "once for each"
 
     asyncio.run(main())
 
@@ -131,7 +135,7 @@ def test_what_another_client_changed_is_put_right_when_it_leaves() -> None:
                     await intruder.delete([codec.encode(route)])
                     limit = next(e for e in want.entries.values() if e.table == "congestion.limits")
                     await intruder.delete([codec.encode(limit)])
-                    assert await Reader(intruder, codec).read() != want
+                    assert await Reader(intruder, codec, Stretches()).read(TableState()) != want
                 await until(made, lambda: made.tasks["l1"].status.primary and made.tasks["l1"].status.in_sync)
                 assert (await held(run))["l1"] == want
 
@@ -160,21 +164,21 @@ def test_what_has_not_changed_is_not_decoded_again() -> None:
             async with switches(run) as host, controller(run) as made:
                 await programmed(made)
                 async with client(run, "l1") as switch:
-                    reader = Reader(switch, Codec(ARTIFACTS.schema))
-                    first = await reader.read([ALARMS.name])
+                    reader = Reader(switch, Codec(ARTIFACTS.schema), Stretches())
+                    first = await reader.read(WITH_ALARMS)
                     everything = reader.decoded
                     assert everything >= len(first)
-                    assert await reader.read([ALARMS.name]) is first
+                    assert await reader.read(WITH_ALARMS) is first
                     assert reader.decoded == everything
                     table = "CsaudIngress.route.ipv4_lpm"
                     native = host.fabric.switch("l1")
                     match, priority, _ = native.table_entries(table)[0]
                     native.table_delete(table, match, priority)
-                    second = await reader.read([ALARMS.name])
+                    second = await reader.read(WITH_ALARMS)
                     assert len(second.entries) == len(first.entries) - 1
                     generation = await made.change(Intent(faults=Faults(rules=(FaultRule(probability=0.5),))))
                     assert await made.wait_applied(generation, PATIENCE_S) == {}
-                    third = await reader.read([ALARMS.name])
+                    third = await reader.read(WITH_ALARMS)
                     assert third.entries.keys() - second.entries.keys()
                     assert reader.decoded - everything == len(third.entries) - len(second.entries)
 

@@ -61,6 +61,7 @@ class FabricController:
     `save` is called with what must outlive this process, whenever that changes, and `save_fabric` in a thread
     with a fabric that replaces this one. `target` and `artifacts` are of switches whose fabric does not say
     what they are. `probe_interval_s`: 0 switches link probes off, and all links are then taken to be up.
+    `in_place` is called when a switch has its tables after a session was opened.
     `clock`: seconds since the epoch, by which policies end.
     """
 
@@ -76,11 +77,12 @@ class FabricController:
         probe_interval_s: float = 0.15,
         audit_s: float = 3.0,
         history: Revisions | None = None,
+        in_place: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         stored = stored or Stored()
         self.history: Revisions = history or History()
-        self._clock = clock
+        self._clock, self._in_place = clock, in_place
         self.fabric, self.artifacts, self.target = fabric, artifacts, target
         self.intent = stored.intent
         self.generation = 1
@@ -415,6 +417,7 @@ class FabricController:
     def _on_ready(self, name: str) -> None:
         status = self.tasks[name].status
         LOG.info("%s: %d entries in place after %.3f s", name, status.held, status.programmed_s or 0)
+        self._in_place()
         self._changed(self._monitor.switch_ready(name, self._round))
 
     def _on_lost(self, name: str) -> None:

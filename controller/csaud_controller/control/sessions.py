@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 
+from csaud_controller.base.stretches import Stretches
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
 from csaud_controller.switches.task import Hooks, SwitchTask
@@ -20,6 +21,7 @@ class Sessions:
 
     def __init__(self, hooks: Hooks, audit_s: float, election_id: int) -> None:
         self._hooks, self._audit_s, self._election_id = hooks, audit_s, election_id
+        self._stretches = Stretches()
         self._known: dict[SwitchTask, object] = {}
         """What a task was made of."""
         self._running: dict[SwitchTask, asyncio.Task[None]] = {}
@@ -49,6 +51,7 @@ class Sessions:
             credentials=files,
             audit_s=self._audit_s,
             election_id=self._election_id,
+            stretches=self._stretches,
         )
         self._known[made] = made_of
         return made

@@ -174,26 +174,37 @@ class TableState:
     def __len__(self) -> int:
         return len(self.entries) + len(self.members) + len(self.groups)
 
+    def own(self, item: Item) -> Item:
+        """The item of this state that equals it, or else it: same objects are compared at once."""
+        ours: Item | None = self.items_like(item).get(item.key)
+        return ours if ours is not None and ours == item else item
+
+    def items_like(self, item: Item) -> Mapping[Any, Any]:
+        """By key, all of its kind."""
+        match item:
+            case Entry():
+                return self.entries
+            case Member():
+                return self.members
+            case Group():
+                return self.groups
+            case CloneSession():
+                return self.clones
+            case Digest():
+                return self.digests
+
 
 def table_state(items: Iterable[Item]) -> TableState:
     """A TableState of these items; ValueError when two of them have the same key or id."""
     state = TableState({}, {}, {}, {}, {})
     for item in items:
-        match item:
-            case Entry():
-                _add(state.entries, item.key, item)
-            case Member():
-                _add(state.members, item.key, item)
-            case Group():
-                _add(state.groups, item.key, item)
-            case CloneSession():
-                _add(state.clones, item.key, item)
-            case Digest():
-                _add(state.digests, item.key, item)
+        add(state, item)
     return state
 
 
-def _add(held: Mapping[Any, Any], key: object, item: object) -> None:
+def add(state: TableState, item: Item) -> None:
+    """One more item of a state that is being made; ValueError when it has another one of this key or id."""
+    held, key = state.items_like(item), item.key
     assert isinstance(held, dict)
     if key in held:
         raise ValueError(f"given twice: {held[key]} and {item}")

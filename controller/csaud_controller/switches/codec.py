@@ -1,10 +1,11 @@
-"""Between the plain values of `state` and finsy's P4Runtime entities."""
+"""Between the plain values of `state` and P4Runtime's entities."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import finsy as fy
+from finsy import p4entity
 from finsy.p4schema import P4Schema
 from finsy.proto import p4r
 
@@ -34,6 +35,8 @@ class Codec:
     """Encodes and decodes with the names of one P4Info (its ids appear nowhere in this package)."""
 
     def __init__(self, schema: P4Schema) -> None:
+        self._schema = schema
+        self._said: dict[bytes, Item] = {}
         self._tables = {short(table.name): table.name for table in schema.tables}
         self._actions = {short(action.name): action.name for action in schema.actions}
         self._table_of_alias = {table.alias: short(table.name) for table in schema.tables}
@@ -42,8 +45,19 @@ class Codec:
         self._profiles = {short(profile.name): profile.name for profile in schema.action_profiles}
         self._profile_of_alias = {p.alias: short(p.name) for p in schema.action_profiles}
 
-    def encode(self, item: Item) -> Entity | p4r.Entity:
-        """One item as finsy takes it, to be inserted, modified or deleted."""
+    def encode(self, item: Item) -> p4r.Entity:
+        """One item as it is inserted, modified or deleted. What finsy raises of a value or a name."""
+        (message,) = p4entity.encode_entities([self._entity(item)], self._schema)
+        self._said[message.SerializeToString()] = item
+        return message
+
+    def said(self) -> dict[bytes, Item]:
+        """All that was encoded since this was last asked, by its bytes: a switch that gives these back holds
+        it, which takes a fifteenth of the time of decoding it."""
+        said, self._said = self._said, {}
+        return said
+
+    def _entity(self, item: Item) -> Entity | p4r.Entity:
         match item:
             case Entry():
                 return fy.P4TableEntry(
@@ -72,8 +86,11 @@ class Codec:
                     item.name, max_list_size=item.list_size, max_timeout_ns=item.timeout_ns
                 )
 
-    def decode(self, entity: Entity) -> Item:
-        """The plain value of what a switch returned."""
+    def decode(self, message: p4r.Entity) -> Item | None:
+        """The plain value of what a switch returned; None: what is not the controller's."""
+        entity = cast(Entity, p4entity.decode_entity(message, self._schema))
+        if isinstance(entity, fy.P4TableEntry) and (entity.is_default_action or entity.is_const):
+            return None
         match entity:
             case fy.P4TableEntry():
                 fields = tuple(sorted((str(name), value) for name, value in (entity.match or {}).items()))

@@ -1,10 +1,10 @@
 """Reading what a switch holds. One that holds what it held answers with the same bytes: those are compared,
-and nothing is decoded; otherwise, only what was not there before is.
+and nothing is decoded; otherwise, only what neither was there before nor was written since.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Generator, Iterable
 from typing import Any, cast
 
 import finsy as fy
@@ -12,7 +12,8 @@ import grpc
 from finsy import p4entity
 from finsy.proto import p4r
 
-from csaud_controller.program.entities import Item, TableState, table_state
+from csaud_controller.base.stretches import Stretches
+from csaud_controller.program.entities import Item, TableState, add
 from csaud_controller.switches.codec import Codec, Entity
 
 _READ = "/p4.v1.P4Runtime/Read"
@@ -22,8 +23,8 @@ _TIMEOUT_S = 60.0
 class Reader:
     """Of one session. `decoded` counts entities that had to be decoded."""
 
-    def __init__(self, switch: fy.Switch, codec: Codec) -> None:
-        self._switch, self._codec = switch, codec
+    def __init__(self, switch: fy.Switch, codec: Codec, stretches: Stretches) -> None:
+        self._switch, self._codec, self._stretches = switch, codec, stretches
         profiles = [profile.name for profile in switch.p4info.action_profiles]
         self._everything: tuple[Entity, ...] = (
             fy.P4TableEntry(),
@@ -38,19 +39,19 @@ class Reader:
         """By the bytes of the entity; None: what is not the controller's."""
         self.decoded = 0
 
-    async def read(self, digests: Iterable[str] = ()) -> TableState:
+    async def read(self, want: TableState) -> TableState:
         """Everything that the switch holds of tables, members, groups and clone sessions (default actions are
-        constants), and how it sends the digests of these names, for which P4Runtime has no wildcard. The same
-        object as before where nothing has changed."""
+        constants), and how it sends the digests that it should, for which P4Runtime has no wildcard. The same
+        object as before where nothing has changed; items that are as they should be are those of `want`."""
         answer = await self._ask(self._everything)
-        for name in digests:
+        for name in want.digests:
             try:
                 answer += await self._ask((fy.P4DigestEntry(name),))
             except fy.P4ClientError as error:
                 if error.code != fy.GRPCStatusCode.NOT_FOUND:
                     raise
         if answer != self._answer:
-            self._state = table_state(self._decode(answer))
+            self._state = await self._stretches.compute(self._decode(answer, want))
             self._answer = answer
         return self._state
 
@@ -59,21 +60,23 @@ class Reader:
         need not look."""
         self._state = state
 
-    def _decode(self, answer: Iterable[bytes]) -> list[Item]:
-        items: dict[bytes, Item | None] = {}
+    def _decode(self, answer: Iterable[bytes], want: TableState) -> Generator[None, None, TableState]:
+        known = self._items | self._codec.said()
+        items, state = dict[bytes, Item | None](), TableState({}, {}, {}, {}, {})
         for response in answer:
             for entity in p4r.ReadResponse.FromString(response).entities:
-                known = entity.SerializeToString()
-                items[known] = self._items[known] if known in self._items else self._item(entity)
+                name = entity.SerializeToString()
+                if name not in known:
+                    self.decoded += 1
+                    found = self._codec.decode(entity)
+                    known[name] = None if found is None else want.own(found)
+                item = known[name]
+                if item is not None and name not in items:
+                    add(state, item)
+                items[name] = item
+                yield
         self._items = items
-        return [item for item in items.values() if item is not None]
-
-    def _item(self, message: Any) -> Item | None:
-        self.decoded += 1
-        entity = p4entity.decode_entity(message, self._switch.p4info)
-        if isinstance(entity, fy.P4TableEntry) and (entity.is_default_action or entity.is_const):
-            return None
-        return self._codec.decode(cast(Entity, entity))
+        return state
 
     async def _ask(self, wanted: Iterable[Entity]) -> list[bytes]:
         request = p4r.ReadRequest(

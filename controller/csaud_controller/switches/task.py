@@ -12,6 +12,7 @@ from typing import Any
 
 import finsy as fy
 
+from csaud_controller.base.stretches import Stretches
 from csaud_controller.desired.store import FIRST_ELECTION_ID
 from csaud_controller.inventory import End
 from csaud_controller.links.probes import ETHER_TYPE, Probe, decode, encode
@@ -98,6 +99,7 @@ class SwitchTask:
     opened again after a pause: 0.2 to 2 s where the switch cannot be reached or a certificate cannot be read,
     1 to 60 s after other errors.
     `credentials` are asked for at each session: certificates may have been replaced since the last one.
+    `stretches` are those of all switches of an event loop.
     """
 
     def __init__(
@@ -112,10 +114,12 @@ class SwitchTask:
         credentials: Callable[[], fy.GRPCCredentialsTLS | None] = lambda: None,
         audit_s: float = 3.0,
         election_id: int = FIRST_ELECTION_ID,
+        stretches: Stretches | None = None,
     ) -> None:
         self.name, self.address = name, address
         self.status = SwitchStatus()
         self._hooks, self._audit_s = hooks, audit_s
+        self._stretches = stretches or Stretches()
         self._unreachable, self._broken = Backoff(0.2, 2.0), Backoff(1.0, 60.0)
         self._set_aside = SetAside()
         self.target = target
@@ -222,7 +226,7 @@ class SwitchTask:
         switch.create_task(self._count_packets(switch), name="counts")
         codec = Codec(switch.p4info)
         self._set_aside = SetAside()
-        reader = Reader(switch, codec)
+        reader = Reader(switch, codec, self._stretches)
         held = await self._audit(switch, codec, reader)
         self.status.programmed_s = time.monotonic() - started
         self._hooks.ready(self.name)
@@ -241,9 +245,10 @@ class SwitchTask:
 
     async def _audit(self, switch: fy.Switch, codec: Codec, reader: Reader) -> TableState:
         """Read what the switch holds and put right what differs; returns what it then holds."""
+        _, want = self._hooks.desired(self.name)
+        have = await reader.read(want)
         self._wake.clear()
-        generation, want = self._hooks.desired(self.name)
-        have = await reader.read(want.digests)
+        generation, want = self._hooks.desired(self.name)  # reading may have waited for other switches'
         steps = plan(have, want)
         if not steps:
             reader.is_as(want)
@@ -263,7 +268,7 @@ class SwitchTask:
         self._wake.clear()
         generation, want = self._hooks.desired(self.name)
         steps = self._set_aside.without(plan(held, want), time.monotonic())
-        done = await write(switch, codec, steps)
+        done = await write(switch, codec, self._stretches, steps)
         self._count(done.updates)
         if done.refused:
             LOG.warning("%s: tables are not as they were left, or: %s", self.name, done.refused[0])
@@ -274,11 +279,12 @@ class SwitchTask:
         self, switch: fy.Switch, codec: Codec, have: TableState, want: TableState, steps: list[Step]
     ) -> TableState:
         """Write these steps, set aside what is refused; returns what the switch then holds."""
-        done = await write(switch, codec, steps)
+        done = await write(switch, codec, self._stretches, steps)
         self._count(done.updates)
         if done.refused and done.updates:  # what went may have made room
             have = held_after(have, want, [*done.refused, *self._set_aside.refused])
-            done = await write(switch, codec, self._set_aside.without(plan(have, want), time.monotonic()))
+            steps = self._set_aside.without(plan(have, want), time.monotonic())
+            done = await write(switch, codec, self._stretches, steps)
             self._count(done.updates)
         for told in self._set_aside.add(done.refused, time.monotonic()):
             LOG.error("%s refuses, and goes on without: %s", self.name, told)
