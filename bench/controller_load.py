@@ -141,7 +141,7 @@ async def _measure(addresses: list[str], sink: int, entries: int, watched_s: flo
         refused = sum(task.status.refused_total for task in tasks)
         if refused:
             raise RigError(f"{refused} updates were refused: {tasks[0].status.refused[:1]}")
-        await asyncio.sleep(2 * audit_s)  # what was written is decoded once; from then on bytes are compared
+        await asyncio.sleep(2 * audit_s)  # what was written is read once; from then on bytes are compared
         grown = _resident() - before
         auditing = await lateness(watched_s)
         counted[0], since = 0, time.process_time()
