@@ -27,6 +27,7 @@ from csaud_controller.policy.spray import SprayOverride
 from csaud_controller.run.directory import RunDir
 from typer.testing import CliRunner, Result
 
+from tests.controller import commands
 from tests.controller.soft import (
     PATIENCE_S,
     controller,
@@ -127,13 +128,11 @@ def run() -> Iterator[RunDir]:
 
 
 def csaud(run: RunDir, *words: str) -> Result:
-    return CliRunner(env={"COLUMNS": "160"}).invoke(policy_command.app, [*words, "--run", str(run.path)])
+    return commands.csaud(run, "policy", *words)
 
 
 def as_json(run: RunDir, *words: str) -> dict:
-    result = csaud(run, *words, "--json")
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
+    found = commands.as_json(run, "policy", *words)
     assert isinstance(found, dict)
     return found
 
