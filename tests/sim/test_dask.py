@@ -43,7 +43,7 @@ def file(tmp_path: Path) -> Path:
 def cluster() -> Iterator[Any]:
     """Two workers, in threads, over TCP."""
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=None
+        n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", dashboard_address=":0"
     ) as made:
         yield made
 
