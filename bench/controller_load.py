@@ -22,9 +22,8 @@ import numpy as np
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.program.artifacts import find_artifacts
 from csaud_controller.program.entities import TableState, call, entry, table_state
-from csaud_controller.switches.task import Hooks, SwitchTask
+from csaud_controller.switches.task import Hooks, SwitchTask, shared_schema
 from csaud_controller.targets import target_named
-from finsy.p4schema import P4SchemaCache
 
 from bench.controller_sink import READY
 from bench.rig import RigError
@@ -113,8 +112,7 @@ async def sessions(
         SwitchTask(name, address, 1, artifacts, target, hooks, audit_s=audit_s, stretches=stretches)
         for name, address in zip(states, addresses, strict=True)
     ]
-    untyped: Any = P4SchemaCache
-    with untyped():
+    with shared_schema():
         running = [asyncio.create_task(task.run()) for task in tasks]
         try:
             yield tasks, done, counted

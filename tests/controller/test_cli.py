@@ -19,10 +19,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from tests.controller.commands import APPS, as_json, csaud
-from tests.controller.soft import (
-    programmed_run,
-    run_directory,
-)
+from tests.controller.soft import programmed_run, run_directory
 
 
 @pytest.fixture(scope="module")

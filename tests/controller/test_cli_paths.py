@@ -13,12 +13,7 @@ from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.run.directory import RunDir
 
 from tests.controller.commands import as_json, csaud
-from tests.controller.soft import (
-    PATIENCE_S,
-    controller_process,
-    programmed_run,
-    run_directory,
-)
+from tests.controller.soft import PATIENCE_S, controller_process, programmed_run, run_directory
 
 
 @pytest.fixture(scope="module")

@@ -17,9 +17,7 @@ from csaud_controller.inventory import leaf_spine
 from csaud_controller.service.principals import Role, add_token
 from typer.testing import CliRunner, Result
 
-from tests.controller.soft import (
-    programmed_run,
-)
+from tests.controller.soft import programmed_run
 from tests.controller.test_cli import APPS
 from tests.controller.test_service import Asking, Served, certificate, serving
 

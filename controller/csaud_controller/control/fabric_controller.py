@@ -12,8 +12,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-from finsy.p4schema import P4SchemaCache
-
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
 from csaud_controller.control.asker import ASKER, NOTE
@@ -39,12 +37,9 @@ from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.entities import TableState
 from csaud_controller.switches.channel import notice_silence
 from csaud_controller.switches.failures import listening
-from csaud_controller.switches.task import Hooks
+from csaud_controller.switches.task import Hooks, shared_schema
 from csaud_controller.targets import Target
 from csaud_controller.targets.assigned import Assigned, assigned
-
-_shared_schema: Any = P4SchemaCache
-"""Within it, all switches share what finsy makes of one P4Info (finsy's __init__ has no annotations)."""
 
 LOG = logging.getLogger("csaud.controller")
 
@@ -141,7 +136,7 @@ class FabricController:
         """Until cancelled."""
         notice_silence()
         try:
-            with listening(), _shared_schema():
+            with listening(), shared_schema():
                 await self._run()
         finally:
             self._stop_waiting()

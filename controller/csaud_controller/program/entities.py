@@ -196,7 +196,7 @@ class TableState:
 
 def table_state(items: Iterable[Item]) -> TableState:
     """A TableState of these items; ValueError when two of them have the same key or id."""
-    state = TableState({}, {}, {}, {}, {})
+    state = TableState()
     for item in items:
         add(state, item)
     return state

@@ -62,7 +62,7 @@ class Reader:
 
     def _decode(self, answer: Iterable[bytes], want: TableState) -> Generator[None, None, TableState]:
         known = self._items | self._codec.said()
-        items, state = dict[bytes, Item | None](), TableState({}, {}, {}, {}, {})
+        items, state = dict[bytes, Item | None](), TableState()
         for response in answer:
             for entity in p4r.ReadResponse.FromString(response).entities:
                 name = entity.SerializeToString()

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import finsy as fy
+from finsy.p4schema import P4SchemaCache
 
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.desired.store import FIRST_ELECTION_ID
@@ -33,6 +34,9 @@ from csaud_controller.switches.writing import held_after, write
 from csaud_controller.targets import Target
 
 LOG = logging.getLogger("csaud.controller")
+
+shared_schema: Any = P4SchemaCache
+"""Within it, all switches share what finsy makes of one P4Info (finsy's __init__ has no annotations)."""
 
 _HANDSHAKE_S = 20.0
 _PROBE_QUEUE = 512
