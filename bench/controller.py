@@ -126,11 +126,14 @@ def _shell(effort: Effort) -> tuple[float | None, float | None]:
 def _links(effort: Effort) -> list[Result]:
     found = controller_links.measure(effort.fabric, effort.rounds)
     what = f"{effort.fabric}, a link goes or comes back"
+    policy = f"{effort.fabric}, another policy"
     flaps = "a host's link fails and comes back 100 times in 10 s"
     return [
         result(f"{what}: tables computed", 1e3 * found.planned_s, "ms", bound="at most", limit=10),
         result(f"{what}: all switches hold them", 1e3 * found.written_s, "ms", bound="at most", limit=100),
         result(f"{what}: updates written", found.updates, ""),
+        result(f"{policy}: all switches hold it", 1e3 * found.policy_written_s, "ms"),
+        result(f"{policy}: event loop late, p99", 1e3 * found.policy_late_p99_s, "ms"),
         result(f"{flaps}: events told", found.flaps_told, "", bound="at most", limit=10),
         result(f"{flaps}: updates written, tables computed", found.flaps_moved, "", bound="at most", limit=0),
         result(

@@ -1,5 +1,5 @@
 """How long it takes from a link's going to what all switches hold then: the controller of a whole fabric, its
-switches in another process (`controller_sink`); and what moves when a host's link flaps.
+switches in another process (`controller_sink`); another policy; and what moves when a host's link flaps.
 
 Nobody sends link probes: what the link monitor would find of them is said in its place.
 """
@@ -7,6 +7,7 @@ Nobody sends link probes: what the link monitor would find of them is said in it
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,6 +18,8 @@ import numpy as np
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.inventory import Edge, Fabric, load_fabric
 from csaud_controller.links.monitor import Change, Direction, link_name
+from csaud_controller.policy.model import Policy
+from csaud_controller.policy.spray import SprayMode
 from csaud_controller.program.artifacts import find_artifacts
 from csaud_controller.targets import target_named
 
@@ -40,6 +43,10 @@ class Links:
     """Until all switches hold them."""
     updates: int
     """That a link's going or coming back took."""
+    policy_written_s: float
+    """Until all switches hold what another policy asks for."""
+    policy_late_p99_s: float
+    """How late the event loop was meanwhile."""
     flaps_told: int
     """Events of a host's link that failed and came back a hundred times."""
     flaps_moved: int
@@ -77,7 +84,15 @@ def measure(fabric: str, rounds: int) -> Links:
 
 @asynccontextmanager
 async def _running(fabric: Fabric, audit_s: float) -> AsyncIterator[Watched]:
-    made = Watched(fabric, find_artifacts(), target_named("soft"), probe_interval_s=0.0, audit_s=audit_s)
+    # With frozen tables, as in the controller's process (`csaud_controller.control.daemon`).
+    made = Watched(
+        fabric,
+        find_artifacts(),
+        target_named("soft"),
+        probe_interval_s=0.0,
+        audit_s=audit_s,
+        in_place=gc.freeze,
+    )
     running = asyncio.create_task(made.run())
     try:
         await _until_written(made)
@@ -101,11 +116,33 @@ async def _measure(fabric: Fabric, rounds: int) -> Links:
                 written.append(time.perf_counter() - began)
                 planned.append(made.planned_at - began)
                 updates.append(sum(task.status.updates for task in made.tasks.values()) - before)
+        policies, late_then = [], list[float]()
+        for number in range(rounds):
+            began = time.perf_counter()
+            late_then += await _change_policy(made, "ecmp" if number % 2 == 0 else "round-robin")
+            policies.append(time.perf_counter() - began)
     async with _running(fabric, audit_s=3.0) as made:
         told, moved, late = await _flap(made)
     return Links(
-        len(fabric.switches), median(planned), median(written), round(median(updates)), told, moved, late
-    )
+        len(fabric.switches), median(planned), median(written), round(median(updates)),
+        median(policies), float(np.percentile(late_then, 99)), told, moved, late,
+    )  # fmt: skip
+
+
+async def _change_policy(made: FabricController, spray: SprayMode) -> list[float]:
+    """How late the loop was until all switches held what another mode of spraying asks for."""
+    policy = Policy(spray=spray)
+    changing = asyncio.create_task(made.change(lambda intent: intent.model_copy(update={"policy": policy})))
+    holding, found = asyncio.create_task(_until_held(made, changing)), list[float]()
+    while not holding.done():
+        found += await lateness(0.01)
+    await holding
+    return found
+
+
+async def _until_held(made: FabricController, changing: asyncio.Task[int]) -> None:
+    await changing
+    await _until_written(made)
 
 
 async def _flap(made: Watched) -> tuple[int, int, float]:

@@ -108,7 +108,7 @@ def test_switches_links_and_hosts_come_and_go() -> None:
                 async with controller(run, fabric=small, probe_interval_s=0.05) as made:
                     made._save_fabric = kept.append
                     await programmed(made)
-                    plan = made.plan_fabric(whole)
+                    plan = await made.plan_fabric(whole)
                     assert plan["switches_added"] == ["l3", "s2"]
                     assert plan["hosts_added"] == ["h5", "h6"]
                     assert plan["tables"]["l1"]["insert"]["route.ipv4_lpm"] == 1

@@ -8,7 +8,14 @@ from typing import Any, TypeVar
 
 import finsy as fy
 import pytest
-from csaud_controller.base.stretches import Stretches
+from csaud_controller.base.stretches import Stretches, at_once
+from csaud_controller.control.fabric_change import table_changes
+from csaud_controller.control.wanted import Wanted
+from csaud_controller.desired.states import desired_states
+from csaud_controller.inventory import leaf_spine
+from csaud_controller.paths.live import ALL_UP, LiveView
+from csaud_controller.policy.intent import Intent
+from csaud_controller.policy.model import Policy
 from csaud_controller.program.artifacts import find_artifacts
 from csaud_controller.program.entities import Entry, Item, TableState, call, entry, table_state
 from csaud_controller.run.directory import RunDir
@@ -18,9 +25,11 @@ from csaud_controller.switches.reconcile import plan
 from csaud_controller.switches.task import Hooks, SwitchTask
 from csaud_controller.switches.writing import write
 from csaud_controller.targets import TARGETS
+from csaud_controller.targets.assigned import Assigned, assigned
 from finsy.proto import p4r
 
-from tests.controller.soft import run_directory, switches
+from tests.controller.soft import controller, desired, programmed, run_directory, switches
+from tests.controller.test_controller import held
 
 T = TypeVar("T")
 
@@ -196,3 +205,66 @@ def test_what_is_asked_for_while_a_switch_is_read_is_written_and_not_what_was_be
                 await asyncio.wait([running])
 
     asyncio.run(main())
+
+
+class Interrupted(Stretches):
+    """Before one of whose steps something happens."""
+
+    def __init__(self, step: int, then: Callable[[], object]) -> None:
+        super().__init__()
+        self._left, self._then = step, then
+
+    async def compute(self, steps: Generator[None, None, T]) -> T:
+        def interrupted() -> Generator[None, None, T]:
+            while True:
+                if self._left == 0:
+                    self._then()
+                self._left -= 1
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    made: T = end.value
+                    return made
+                yield
+
+        return await super().compute(interrupted())
+
+
+@pytest.mark.parametrize(
+    "step", [1, 6, 10, 14, 18]
+)  # in the middle of each thing that is done switch by switch
+def test_what_happens_while_a_policy_is_computed_is_in_force_with_it(step: int) -> None:
+    async def main() -> None:
+        ecmp = Intent(policy=Policy(spray="ecmp"))
+        with run_directory() as run:
+            async with switches(run), controller(run) as made:
+                link = frozenset({made.fabric.switch_edges()[0].ends[0]})
+
+                def happens() -> None:
+                    made.set_examined(link)
+                    made._follow()
+
+                would_change = at_once(table_changes(desired(run), desired(run, ecmp)))
+                made._stretches = Interrupted(step, happens)
+                assert await made.plan_intent(lambda intent: ecmp) == {"tables": would_change}
+                assert made.live.examined == link and made.intent == Intent()
+                made.set_examined(frozenset())
+                made._stretches = Interrupted(min(step, 14), happens)
+                await made.change(ecmp)
+                await programmed(made)
+                assert await held(run) == desired(run, ecmp, LiveView(examined=link))
+
+    asyncio.run(main())
+
+
+def test_a_fork_that_is_left_half_way_moves_nothing() -> None:
+    fabric, ecmp = leaf_spine(2, 2), Intent(policy=Policy(spray="ecmp"))
+    wanted = Wanted(fabric, assigned(fabric, Assigned(TARGETS["soft"], ARTIFACTS)))
+    before = wanted.states(Intent(), ALL_UP)
+    for steps in range(6):
+        half_way = wanted.fork().checking(ecmp, ALL_UP)
+        for _ in range(steps):
+            next(half_way)
+    after = wanted.states(Intent(), ALL_UP)
+    assert all(after[name] is before[name] for name in fabric.switches)
+    assert wanted.states(ecmp, ALL_UP) == desired_states(fabric, ecmp)

@@ -10,6 +10,16 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
+def at_once(steps: Generator[None, None, T]) -> T:
+    """What the generator returns or raises, where nobody waits."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            made: T = end.value
+            return made
+
+
 class Stretches:
     """Of all who share one: between two stretches the loop does whatever else is due.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from itertools import count
 from typing import Any
 
@@ -64,8 +64,8 @@ def _links(fabric: Fabric) -> dict[frozenset[Any], Edge]:
 
 def table_changes(
     before: Mapping[str, TableState], after: Mapping[str, TableState]
-) -> dict[str, dict[str, Any]]:
-    """What would be written to each switch: entries by table and verb, counted and in words."""
+) -> Generator[None, None, dict[str, dict[str, Any]]]:
+    """What would be written, a switch at a step: entries by table and verb, counted and in words."""
     found = {}
     for name, want in after.items():
         counts: dict[str, Counter[str]] = {}
@@ -77,6 +77,7 @@ def table_changes(
         if entries:
             by_verb = {verb: dict(sorted(tables.items())) for verb, tables in counts.items()}
             found[name] = {**by_verb, "entries": entries}
+        yield
     return found
 
 

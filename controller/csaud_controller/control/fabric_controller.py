@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from csaud_controller.base.stretches import Stretches
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
 from csaud_controller.control.asker import ASKER, NOTE
@@ -111,6 +112,7 @@ class FabricController:
         self._desired: dict[str, TableState] = {}
         self._desired_generation = self.generation
         self._gathering = Gathering()
+        self._stretches = Stretches()
         self._timer: asyncio.TimerHandle | None = None
         self._settled = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
@@ -175,7 +177,7 @@ class FabricController:
             self._is_at(revision)
             before = self.intent
             intent = change(before) if callable(change) else change
-            self._wanted.check(intent, self._view(intent))
+            wanted, _ = await self._computed(self._wanted.fork(), intent)
             following = self.revision + (intent != before)
             stored = self._current().model_copy(update={"intent": intent, "revision": following})
             if intent == before:
@@ -185,7 +187,7 @@ class FabricController:
                     self._record(following, differences(before, intent), intent)
                 ):
                     await self._keeper.keep(stored)
-            self.intent, self.revision = intent, following
+            self.intent, self.revision, self._wanted = intent, following, wanted
             self._health.damping.settings = intent.policy.damped
             self.hosts.follow(self.fabric, intent.policy.damped)
             self._live = self._view(intent)
@@ -200,7 +202,7 @@ class FabricController:
         TlsError or ArtifactsError."""
         async with self._keeper.lock:
             self._is_at(revision)
-            wanted = self._wanted_of(fabric)
+            wanted, _ = await self._computed(self._wanted_of(fabric), self.intent)
             tasks = self._sessions.of(wanted.fabric, wanted.of, self.tasks)
             stored = self._current().model_copy(update={"revision": self.revision + 1})
             what = in_words(wiring_changes(self.fabric, wanted.fabric))
@@ -229,19 +231,26 @@ class FabricController:
         """Save what is current, should it not be."""
         self._keeper.soon()
 
-    def plan_fabric(self, fabric: Fabric) -> dict[str, Any]:
+    async def plan_fabric(self, fabric: Fabric) -> dict[str, Any]:
         """What `change_fabric` would change, as JSON values; its errors."""
-        wanted = self._wanted_of(fabric)
-        after = wanted.states(self.intent, self._view(self.intent, self._rewired(wanted.fabric)))
-        return {**wiring_changes(self.fabric, wanted.fabric), "tables": table_changes(self._desired, after)}
+        async with self._keeper.lock:
+            before = self._desired
+            wanted, after = await self._computed(self._wanted_of(fabric), self.intent)
+            tables = await self._stretches.compute(table_changes(before, after))
+            return {**wiring_changes(self.fabric, wanted.fabric), "tables": tables}
 
-    def plan_intent(self, intent: Intent) -> dict[str, Any]:
+    async def plan_intent(self, change: Callable[[Intent], Intent]) -> dict[str, Any]:
         """What `change` would write, as JSON values; its errors."""
-        live = self._view(intent)
-        wanted = self._wanted.fork()
-        wanted.check(intent, live)
-        after = wanted.states(intent, live)
-        return {"tables": table_changes(self._desired, after)}
+        async with self._keeper.lock:
+            before = self._desired
+            _, after = await self._computed(self._wanted.fork(), change(self.intent))
+            return {"tables": await self._stretches.compute(table_changes(before, after))}
+
+    async def _computed(self, wanted: Wanted, intent: Intent) -> tuple[Wanted, dict[str, TableState]]:
+        """What this intent asks of every switch, checked, while links are heard and others answered; with
+        what made it, which nobody else has, and which knows the rest of the way."""
+        monitor = self._monitor if wanted.fabric is self.fabric else self._rewired(wanted.fabric)
+        return wanted, await self._stretches.compute(wanted.checking(intent, self._view(intent, monitor)))
 
     def _view(self, intent: Intent, monitor: LinkMonitor | None = None) -> LiveView:
         """What can carry packets, where this is asked for; `monitor`: that of another fabric."""
@@ -253,9 +262,7 @@ class FabricController:
 
     def _wanted_of(self, fabric: Fabric) -> Wanted:
         fabric = following(self.fabric, fabric)
-        wanted = Wanted(fabric, assigned(fabric, Assigned(self.target, self.artifacts)))
-        wanted.check(self.intent, self._view(self.intent, self._rewired(fabric)))
-        return wanted
+        return Wanted(fabric, assigned(fabric, Assigned(self.target, self.artifacts)))
 
     def _rewired(self, fabric: Fabric) -> LinkMonitor:
         return self._monitor.rewired(fabric, time.monotonic_ns(), bool(self._probe_interval_s))

@@ -38,7 +38,7 @@ class Policies:
 
     async def _plan(self, request: Request) -> Answer:
         """What that would write."""
-        made = self._controller.plan_intent(_replaced(self._controller.intent, request))
+        made = await self._controller.plan_intent(lambda intent: _replaced(intent, request))
         return {"plan": made, "revision": self._controller.revision}
 
     async def _history(self, request: Request) -> Answer:

@@ -251,7 +251,7 @@ class ControlServer:
 
     async def _fabric_plan(self, request: Request) -> Answer:
         """What another fabric would change, by switch and table."""
-        made = self._controller.plan_fabric(Fabric.model_validate(request["fabric"]))
+        made = await self._controller.plan_fabric(Fabric.model_validate(request["fabric"]))
         return {"plan": made, "revision": self._controller.revision}
 
     async def _fabric_apply(self, request: Request) -> Answer:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from copy import copy
 
+from csaud_controller.base.stretches import at_once
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.desired.states import DesiredStates
 from csaud_controller.inventory import Fabric
@@ -37,15 +38,19 @@ class Wanted:
 
     def states(self, intent: Intent, live: LiveView) -> dict[str, TableState]:
         """What every switch should hold; the same object as before where nothing has changed."""
-        states = self._states_of.of(intent, live)
-        return {name: self._adapted(name, state) for name, state in states.items()}
+        return at_once(self._steps(intent, live))
 
-    def check(self, intent: Intent, live: LiveView) -> None:
-        """FieldError when the fabric, a target or its program does not have what is asked for."""
+    def check(self, intent: Intent, live: LiveView) -> dict[str, TableState]:
+        """The same; FieldError when the fabric, a target or its program does not have what is asked for."""
+        return at_once(self.checking(intent, live))
+
+    def checking(self, intent: Intent, live: LiveView) -> Generator[None, None, dict[str, TableState]]:
+        """`check` in steps of some milliseconds; what goes for those of DesiredStates goes for these."""
         intent.check(self.fabric)
         for target in {each.target.name: each.target for each in self.of.values()}.values():
             target.check(intent.policy)
-        for name, state in self.states(intent, live).items():
+        states = yield from self._steps(intent, live)
+        for name, state in states.items():
             if self._fits.get(name) is state:
                 continue
             artifacts = self.of[name].artifacts
@@ -53,6 +58,15 @@ class Wanted:
             if (misfit := next(room.misfits(state), None)) is not None:
                 raise FieldError((), f"{name} ({self.of[name].target.name}) cannot hold that: {misfit}")
             self._fits[name] = state
+            yield
+        return states
+
+    def _steps(self, intent: Intent, live: LiveView) -> Generator[None, None, dict[str, TableState]]:
+        states = yield from self._states_of.steps(intent, live)
+        for name, state in states.items():
+            states[name] = self._adapted(name, state)
+            yield
+        return states
 
     def _adapted(self, name: str, state: TableState) -> TableState:
         before = self._made.get(name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Mapping
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
+from csaud_controller.base.stretches import at_once
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links.examination import address
 from csaud_controller.links.probes import ETHER_TYPE
@@ -81,20 +82,29 @@ class DesiredStates:
 
     def of(self, intent: Intent, live: LiveView = ALL_UP) -> dict[str, TableState]:
         """What every switch should hold now."""
+        return at_once(self.steps(intent, live))
+
+    def steps(self, intent: Intent, live: LiveView) -> Generator[None, None, dict[str, TableState]]:
+        """The same in steps, each a part of one switch. All have to be taken, and nothing else asked for
+        meanwhile, but on a fork of one's own."""
         fabric, asked = self._fabric, (intent.policy, intent.faults)
         if asked != self._asked:
-            self._lasting = {name: self._what_lasts(intent, name) for name in fabric.switches}
-            self._asked, self._made = asked, {}
+            lasting = {}
+            for name in fabric.switches:
+                lasting[name] = self._what_lasts(intent, name)
+                yield
+            self._lasting, self._asked, self._made = lasting, asked, {}
         changed = self._follow(live, intent.policy.spraying.uses("weighted"))
         examined: dict[str, list[tuple[End, bool]]] = {}
         for edge in (fabric.edge_at[end] for end in sorted(live.examined)):
             for end, other in (edge.ends, edge.ends[::-1]):
                 examined.setdefault(end.node, []).append((end, True))
                 examined.setdefault(other.node, []).append((end, False))
-        return {
-            name: self._state(intent, name, changed.get(name, ()), examined.get(name, []))
-            for name in fabric.switches
-        }
+        states = {}
+        for name in fabric.switches:
+            states[name] = self._state(intent, name, changed.get(name, ()), examined.get(name, []))
+            yield
+        return states
 
     def _follow(self, live: LiveView, weighted: bool) -> dict[str, set[str]]:
         """Take routing and capacities to this view; the destinations, by switch, whose group is not known to
