@@ -28,7 +28,7 @@ from csaud_controller.targets import TARGETS
 from csaud_controller.targets.assigned import Assigned, assigned
 from finsy.proto import p4r
 
-from tests.controller.soft import controller, desired, programmed, run_directory, switches
+from tests.controller.soft import PATIENCE_S, controller, desired, programmed, run_directory, switches
 from tests.controller.test_controller import held
 
 T = TypeVar("T")
@@ -199,7 +199,8 @@ def test_what_is_asked_for_while_a_switch_is_read_is_written_and_not_what_was_be
             task = SwitchTask("l1", address, 1, ARTIFACTS, TARGETS["soft"], Hooks(**hooks), stretches=late)
             async with switches(run):
                 running = asyncio.create_task(task.run())
-                await settled.wait()
+                async with asyncio.timeout(PATIENCE_S):
+                    await settled.wait()
                 assert (task.status.applied, task.status.updates, task.status.held) == (2, 1, 1)
                 running.cancel()
                 await asyncio.wait([running])
@@ -268,3 +269,20 @@ def test_a_fork_that_is_left_half_way_moves_nothing() -> None:
     after = wanted.states(Intent(), ALL_UP)
     assert all(after[name] is before[name] for name in fabric.switches)
     assert wanted.states(ecmp, ALL_UP) == desired_states(fabric, ecmp)
+
+
+def test_all_switches_are_woken_a_few_in_each_round() -> None:
+    async def main() -> None:
+        with run_directory(leaf_spine(18, 2, 1)) as run:
+            async with switches(run), controller(run) as made, Ticks() as ticks:
+                await programmed(made)
+                woken = list[str]()
+                for name, task in made.tasks.items():
+                    task.wake = lambda name=name: (woken.append(name), ticks.step())  # type: ignore[method-assign]
+                await made.change(Intent(policy=Policy(spray="ecmp")))
+                while len(woken) < 20:
+                    await asyncio.sleep(0)
+                assert woken == [*made.fabric.switches]
+                assert max(ticks.steps.values()) < 10
+
+    asyncio.run(main())
