@@ -19,7 +19,11 @@ from csaud_controller.inventory import Fabric, load_fabric
 EntriesOption = Annotated[bool, typer.Option("--entries", help="Each entry, not their numbers only.")]
 RevisionOption = Annotated[
     int | None,
-    typer.Option("--revision", min=0, help="Only if this is still in force; `plan` tells which is."),
+    typer.Option(
+        "--revision",
+        min=0,
+        help="Only if this is still in force; `fabric plan --json` and `policy diff --json` tell which is.",
+    ),
 ]
 
 
