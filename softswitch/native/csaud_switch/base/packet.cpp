@@ -62,6 +62,23 @@ void PacketPool::give(Packet* packet) {
     free_[packet->size_class] = packet;
 }
 
+bool PacketPool::settle(Packet& packet) {
+    const std::uint32_t length = packet.length;
+    if (length > kMaxFrame) return false;
+    if (length <= packet.capacity) {
+        std::memmove(packet.buffer.get() + kHeadroom, packet.data(), length);
+    } else {
+        Packet* larger = take(length);
+        std::memcpy(larger->data(), packet.data(), length);
+        std::swap(packet.buffer, larger->buffer);
+        std::swap(packet.size_class, larger->size_class);
+        std::swap(packet.capacity, larger->capacity);
+        give(larger);
+    }
+    packet.start = kHeadroom;
+    return true;
+}
+
 Packet* PacketPool::copy(const Packet& original) {
     Packet* packet = take(original.capacity);
     const std::uint32_t end = original.start + original.length;

@@ -13,7 +13,7 @@
 namespace csaud::sw {
 
 inline constexpr std::uint32_t kMaxHeaderBytes = 512;  // that a program may add, as on the reference
-inline constexpr std::uint32_t kHeadroom = kMaxHeaderBytes + 16;
+inline constexpr std::uint32_t kHeadroom = kMaxHeaderBytes + 16;  // stores of 16 bytes begin before a header
 inline constexpr std::uint32_t kMaxFrame = 9728;
 inline constexpr std::uint32_t kNoTruncation = UINT32_MAX;
 inline constexpr std::uint16_t kNoBytes = UINT16_MAX;
@@ -80,6 +80,9 @@ class PacketPool {
     Packet* take(std::uint32_t frame_bytes);
     void give(Packet* packet);
     Packet* copy(const Packet& original);
+    // Puts the frame where it would lie had it just come, in a larger buffer if need be. False: it has grown
+    // longer than kMaxFrame, and nothing has changed.
+    bool settle(Packet& packet);
 
     std::size_t outstanding() const { return outstanding_; }
 

@@ -45,6 +45,11 @@ void Forwarding::receive(Packet* packet, PortId port, Nanos now) {
 
 // The packet's metadata are set; its start is that of the frame.
 void Forwarding::ingress(Packet* packet, Nanos now) {
+    // What other switches or passes put before a frame has used up the room for headers.
+    if (packet->start < interpreter_->headroom() && !wire_->pool().settle(*packet)) {
+        stop(packet, figures_.looped);
+        return;
+    }
     const std::uint32_t frame_start = packet->start;
     interpreter_->set_time(now, microseconds(now));
     interpreter_->parse(*packet);

@@ -14,7 +14,7 @@ struct SwitchFigures {
     std::uint64_t flushed = 0;  // queued when the program was replaced or their port removed
     std::uint64_t assertions = 0;
     std::uint64_t resubmitted = 0, recirculated = 0;  // passes, not packets
-    std::uint64_t looped = 0;                         // ended after too many passes
+    std::uint64_t looped = 0;                         // ended after too many passes, or grown too long
     std::uint64_t digests = 0, digest_overflow = 0;
 };
 

@@ -29,6 +29,8 @@ class Interpreter {
 
     Program& program() const { return program_; }
     const Logic& logic() const { return logic_; }
+    // Bytes that must lie free before a frame that is parsed.
+    std::uint32_t headroom() const { return logic_.layout.header_bytes + kHeadroom - kMaxHeaderBytes; }
 
     // The present, for meters and idle timeouts.
     void set_time(Nanos now, std::uint64_t since_start_us) {
