@@ -20,7 +20,7 @@ def all_runs(root: Path | None = None) -> list[RunDir]:
 
 def find_run(named: Path | None = None, root: Path | None = None) -> RunDir:
     """The run that was named, else that of $CSAUD_RUN, else the live one that was started in this directory,
-    or in the nearest one above it: another one may be somebody else's.
+    or in the nearest one above it: another one may be somebody else's. Its path is absolute.
 
     Raises:
         RunError: there is none, or several; the text says what there is instead.
@@ -28,7 +28,7 @@ def find_run(named: Path | None = None, root: Path | None = None) -> RunDir:
     if named is None and (text := os.environ.get(ENVIRONMENT)):
         named = Path(text)
     if named is not None:
-        run = RunDir(named)
+        run = RunDir(named.absolute())  # others are told of its sockets, who may be anywhere
         if not run.is_one():
             raise RunError(f"{named} is not the directory of a run: no fabric.json and no pids.json in it")
         return run

@@ -17,13 +17,16 @@ from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.cli import fabric as fabric_command
 from csaud_controller.control.client import ConflictError, ControlError, ask, wait_programmed
 from csaud_controller.control.fabric_change import following
+from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric, SwitchSpec, leaf_spine
 from csaud_controller.links.monitor import LinkMonitor
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
-from csaud_controller.run.directory import RunDir
+from csaud_controller.program.artifacts import find_artifacts
+from csaud_controller.run.directory import RunDir, find_run
+from csaud_controller.targets import TARGETS
 from csaud_runs.directory import is_served
 from typer.testing import CliRunner, Result
 
@@ -189,6 +192,35 @@ def test_plan_and_apply_from_a_file(tmp_path: Path) -> None:
         refused = csaud(run, "apply", str(file))
         assert refused.exit_code == 1
         assert "device_id: 2 is also that of" in refused.output
+
+
+def test_addresses_that_are_not_given_stay_and_new_switches_get_sockets() -> None:
+    """Whoever asks, and how: an address is not a path that is made up for a switch which has one."""
+
+    async def main() -> None:
+        with run_directory(less("l3")) as run:
+            elsewhere = run.fabric().with_addresses({"l1": "192.0.2.1:9559"})
+            made = FabricController(
+                elsewhere, find_artifacts(), TARGETS["soft"], probe_interval_s=0, place=run.with_sockets
+            )
+            await made.change_fabric(WHOLE)
+            found = {name: spec.p4runtime for name, spec in made.fabric.switches.items()}
+            assert found["l1"] == "192.0.2.1:9559"
+            assert {found[name] for name in found if name != "l1"} == {
+                f"unix:{run.switch_socket(name)}" for name in found if name != "l1"
+            }
+
+    asyncio.run(main())
+
+
+def test_sockets_of_a_run_that_is_named_from_here_are_absolute(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The controller that they are told to may have been started anywhere."""
+    with run_directory() as run:
+        monkeypatch.chdir(run.path.parent)
+        fabric = find_run(Path(run.path.name)).fabric()
+        assert fabric.switches["l1"].p4runtime == f"unix:{run.switch_socket('l1')}"
+        monkeypatch.setenv("CSAUD_RUN", run.path.name)
+        assert find_run().fabric() == fabric
 
 
 def all_in_use(run: RunDir) -> None:

@@ -151,6 +151,33 @@ def test_links_that_fail_wait_for_no_disk(tmp_path: Path) -> None:
     asyncio.run(main())
 
 
+def test_a_change_that_was_refused_as_its_answer_was_lost_does_not_stay_in_the_store() -> None:
+    """The store took it: whoever is primary next would have it in force."""
+
+    async def main() -> None:
+        now, kept, put_right = Stored(), [], asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def save(stored: Stored) -> None:
+            kept.append(stored)
+            if stored.revision:
+                raise OSError("the answer is lost")
+            loop.call_soon_threadsafe(put_right.set)
+
+        keeper = Keeper(save, lambda: now)
+        await keeper.now()
+        put_right.clear()
+        async with keeper.lock:
+            with pytest.raises(NotKeptError, match="the answer is lost"):
+                await keeper.keep(Stored(revision=1))
+        async with asyncio.timeout(PATIENCE_S):
+            await put_right.wait()
+        assert kept == [now, Stored(revision=1), now]
+        await keeper.end()
+
+    asyncio.run(main())
+
+
 def test_a_controller_that_comes_back_does_not_take_over_with_what_it_was_asked_for_before() -> None:
     old, new = Intent(policy=Policy(spray="ecmp")), Intent(policy=Policy(spray="random"))
 

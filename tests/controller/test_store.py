@@ -28,6 +28,20 @@ def test_a_lease_is_given_back_within_its_time_or_not_at_all() -> None:
 
 
 @pytest.mark.etcd
+def test_a_fabric_that_could_not_be_loaded_again_does_not_get_into_the_store(tmp_path: Path) -> None:
+    with etcd_server(tmp_path / "etcd") as server:
+        place = parse_place(server.url, "csaud/x")
+        store = SharedStore(Etcd(place), place.prefix, "a")
+        until_there(store.held)
+        store.take(store.held())
+        good = leaf_spine(1, 1)
+        store.save_fabric(good)
+        with pytest.raises(StoreError, match=r"could not be loaded again: .*p4runtime"):
+            store.save_fabric(good.with_addresses({"l1": "unix:run/l1.sock"}))
+        assert store.fabric() == good
+
+
+@pytest.mark.etcd
 def test_terms_are_kept_over_mutual_tls(tmp_path: Path) -> None:
     (folder := tmp_path / "pki").mkdir()
     pki = certificates(folder)

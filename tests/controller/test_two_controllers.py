@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,9 +17,14 @@ from typing import Any
 import pytest
 from csaud_controller.cli.controller import app
 from csaud_controller.control.client import ControlError, StandsByError, ask
-from csaud_controller.inventory import leaf_spine
+from csaud_controller.control.server import ControlServer
+from csaud_controller.control.turns import Turns
+from csaud_controller.desired.shared import Held, SharedStore
+from csaud_controller.desired.store import Stored
+from csaud_controller.inventory import Fabric, leaf_spine
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
+from csaud_runs.etcd import Etcd, StoreError, parse_place
 from csaud_softswitch.hosting import SwitchHost
 from typer.testing import CliRunner
 
@@ -152,6 +158,98 @@ def test_a_paused_primary_that_comes_back_writes_nothing(tmp_path: Path) -> None
             assert (await both.ask("a", "intent"))["intent"] == found["intent"]
 
     asyncio.run(main())
+
+
+class OwnStore(SharedStore):
+    """Nobody else's: what is renewed and kept, in memory."""
+
+    def __init__(self) -> None:
+        super().__init__(Etcd(parse_place("etcd://127.0.0.1:1", "x")), "x", "a")
+        self.renewed = threading.Event()
+        self.kept: list[Fabric | Stored] = []
+        self.deaf = False
+
+    def held(self) -> Held:
+        return Held(None)
+
+    def take(self, seen: Held) -> int | None:
+        return 7
+
+    def renew(self) -> None:
+        self.renewed.set()
+
+    def release(self) -> None:
+        pass
+
+    def load(self) -> Stored | None:
+        return None
+
+    def fabric(self) -> Fabric | None:
+        return None
+
+    def save(self, stored: Stored) -> None:
+        self._keep(stored)
+
+    def save_fabric(self, fabric: Fabric) -> None:
+        self._keep(fabric)
+
+    def _keep(self, what: Fabric | Stored) -> None:
+        self.kept.append(what)
+        if self.deaf:
+            raise StoreError("the answer is lost")
+
+
+class Enough(Exception):
+    pass
+
+
+def turns(run: RunDir, store: SharedStore, make: Any, keep_fabric: Callable[[Fabric], None]) -> Turns:
+    server = ControlServer(None, run.control_socket)
+    return Turns(store, server, run.fabric(), Stored(), make, keep_fabric)
+
+
+def test_the_term_is_renewed_while_tables_are_computed_for_the_first_time() -> None:
+    """Those of 320 switches take longer than a lease lasts."""
+    store, seen = OwnStore(), []
+
+    def make(*_: Any) -> Any:
+        seen.append(store.renewed.wait(20.0))  # the event loop stands meanwhile
+        raise Enough
+
+    async def main() -> None:
+        with run_directory() as run, pytest.raises(Enough):
+            await turns(run, store, make, lambda fabric: None).take()
+
+    asyncio.run(main())
+    assert seen == [True]
+
+
+def test_a_fabric_of_which_nobody_knows_if_the_store_has_it_is_put_right_with_what_is_kept_next() -> None:
+    store, folder, written = OwnStore(), OwnStore(), []
+
+    def make(fabric: Fabric, stored: Stored, save: Any, save_fabric: Any, history: Any) -> Any:
+        other = leaf_spine(2, 1)
+        store.deaf = True
+        with pytest.raises(StoreError):
+            save_fabric(other)
+        store.deaf = False
+        store.kept.clear()
+        save(stored)
+        assert store.kept == [fabric, stored]
+        store.kept.clear()
+        folder.deaf = True
+        save_fabric(other)  # whoever is primary next has it: it cannot be refused for the folder's sake
+        save(stored)
+        assert (store.kept, folder.kept) == ([other, stored], [other])
+        written.append(other)
+        raise Enough
+
+    async def main() -> None:
+        with run_directory() as run, pytest.raises(Enough):
+            await turns(run, store, make, folder.save_fabric).take()
+
+    asyncio.run(main())
+    assert written
 
 
 @pytest.mark.parametrize(

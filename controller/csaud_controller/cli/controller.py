@@ -31,7 +31,7 @@ from csaud_controller.cli.common import (
 from csaud_controller.cli.logs import LogFormat, LogOption, start_log
 from csaud_controller.cli.noun import Noun, controller_of
 from csaud_controller.control.client import ControlError, ask, not_programmed, wait_programmed
-from csaud_controller.control.fabric_change import following, in_words, wiring_changes
+from csaud_controller.control.fabric_change import addressed, following, in_words, wiring_changes
 from csaud_controller.control.here import Here
 from csaud_controller.control.peers import UnknownGroupError, group_id
 from csaud_controller.desired.shared import SharedStore
@@ -221,7 +221,8 @@ def _run_and_fabric(run: Path | None, file: Path | None) -> tuple[RunDir, Fabric
 def _is_that_of(run: RunDir, file: Path) -> None:
     """Two files that say which fabric a run has would be one too many: hosts, counters and the next start go
     by the run's own."""
-    old, new = run.fabric(), run.with_sockets(load_fabric(file))
+    old = run.fabric()
+    new = run.with_sockets(addressed(old, load_fabric(file)))
     try:
         is_same = following(old, old) == following(old, new)
     except FieldError:

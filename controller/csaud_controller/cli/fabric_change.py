@@ -12,9 +12,7 @@ from rich.markup import escape
 from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, finish, table
 from csaud_controller.cli.fabric_files import FileArgument
 from csaud_controller.cli.noun import controller_of
-from csaud_controller.control.elsewhere import Elsewhere
-from csaud_controller.control.here import Here
-from csaud_controller.inventory import Fabric, load_fabric
+from csaud_controller.inventory import load_fabric
 
 EntriesOption = Annotated[bool, typer.Option("--entries", help="Each entry, not their numbers only.")]
 RevisionOption = Annotated[
@@ -33,7 +31,7 @@ def plan(
     """What `apply` would change: switches, hosts and links, and the entries of each switch by table."""
     with errors():
         found = controller_of(run)
-        answer = found.ask("fabric.plan", fabric=_wanted(found, file))
+        answer = found.ask("fabric.plan", fabric=_wanted(file))
         result = {**answer["plan"], "revision": answer["revision"]}
         emit(result, as_json, lambda console: render_plan(console, result, entries))
 
@@ -48,7 +46,7 @@ def apply(
     """
     with errors():
         found = controller_of(run)
-        wanted = _wanted(found, file)
+        wanted = _wanted(file)
         before = found.ask("fabric.plan", fabric=wanted)
         based_on = before["revision"] if revision is None else revision
         answer = found.ask("fabric.apply", fabric=wanted, revision=based_on)
@@ -56,13 +54,9 @@ def apply(
         finish(result, answer, as_json, lambda console: render_plan(console, result, False))
 
 
-def _wanted(found: Here | Elsewhere, file: Path) -> dict[str, Any]:
-    """The fabric of a file, its switches at the addresses that are known of those of the run."""
-    fabric = load_fabric(file)
-    known = {name: spec.p4runtime for name, spec in found.fabric().switches.items()}
-    unsaid = (name for name, spec in fabric.switches.items() if spec.p4runtime is None)
-    placed: Fabric = fabric.with_addresses({name: at for name in unsaid if (at := known.get(name))})
-    return found.with_sockets(placed).model_dump(mode="json", exclude_none=True)
+def _wanted(file: Path) -> dict[str, Any]:
+    """The fabric of a file; the controller knows the addresses that it does not give."""
+    return load_fabric(file).model_dump(mode="json", exclude_none=True)
 
 
 def render_plan(console: Console, plan: dict[str, Any], entries: bool) -> None:

@@ -83,6 +83,7 @@ async def serve(
             stored=stored,
             save=save,
             save_fabric=save_fabric,
+            place=run.with_sockets,
             probe_interval_s=probe_interval_s,
             audit_s=audit_s,
             history=history,

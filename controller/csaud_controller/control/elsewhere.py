@@ -94,10 +94,6 @@ class Elsewhere:
             for name, counted in found.items()
         }
 
-    def with_sockets(self, fabric: Fabric) -> Fabric:
-        """As it is: the service knows where switches are that have no address."""
-        return fabric
-
     def _call(self, route: Route, arguments: Arguments, patience_s: float) -> Answer:
         headers = {"Accept": "application/json"}
         if self._token:

@@ -15,7 +15,8 @@ from csaud_controller.switches.reconcile import plan
 
 def following(old: Fabric, new: Fabric) -> Fabric:
     """The new fabric with what lasts of the old: ids of path groups, without which a switch that comes in
-    between would have all others' routes rewritten, and how the controller reaches switches over TLS.
+    between would have all others' routes rewritten, addresses of switches that it does not give, and how the
+    controller reaches them over TLS.
 
     FieldError when the new one gives an id that a switch which stays has.
     """
@@ -29,9 +30,16 @@ def following(old: Fabric, new: Fabric) -> Fabric:
     free = (number for number in count(1) if number not in taken)
     switches = {
         name: spec.model_copy(update={"group": kept[name] or next(free)})
-        for name, spec in new.switches.items()
+        for name, spec in addressed(old, new).switches.items()
     }
     return new.changed(switches=switches, tls_client=new.tls_client or old.tls_client)
+
+
+def addressed(old: Fabric, new: Fabric) -> Fabric:
+    """The new fabric, in which switches that stay have the addresses that they had, where it gives none."""
+    known = {name: spec.p4runtime for name, spec in old.switches.items() if spec.p4runtime is not None}
+    unsaid = {name for name, spec in new.switches.items() if spec.p4runtime is None}
+    return new.with_addresses({name: known[name] for name in unsaid & known.keys()})
 
 
 def wiring_changes(old: Fabric, new: Fabric) -> dict[str, list[str]]:

@@ -59,7 +59,8 @@ class FabricController:
     with a fabric that replaces this one. `target` and `artifacts` are of switches whose fabric does not say
     what they are. `probe_interval_s`: 0 switches link probes off, and all links are then taken to be up.
     `in_place` is called when a switch has its tables after a session was opened.
-    `clock`: seconds since the epoch, by which policies end.
+    `clock`: seconds since the epoch, by which policies end. `place` gives addresses to switches that come
+    without.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class FabricController:
         stored: Stored | None = None,
         save: Save = lambda stored: None,
         save_fabric: Callable[[Fabric], None] = lambda fabric: None,
+        place: Callable[[Fabric], Fabric] = lambda fabric: fabric,
         probe_interval_s: float = 0.15,
         audit_s: float = 3.0,
         history: Revisions | None = None,
@@ -92,7 +94,7 @@ class FabricController:
         self.host_paths = HostPaths()
         self._election_id = stored.election_id
         self._keeper = Keeper(save, self._current)
-        self._save_fabric = save_fabric
+        self._save_fabric, self._place = save_fabric, place
         self._probe_interval_s = probe_interval_s
         self._instance = secrets.randbits(32)
         self._round = self._rewired_in = 0
@@ -143,7 +145,7 @@ class FabricController:
                 await self._run()
         finally:
             self._stop_waiting()
-            await self._keeper.now()
+            await self._keeper.end()
             await self.history.close()
 
     async def _run(self) -> None:
@@ -212,6 +214,7 @@ class FabricController:
                 try:
                     await asyncio.to_thread(self._save_fabric, wanted.fabric)
                 except OSError as error:
+                    self._keeper.soon()  # its revision is kept already
                     raise NotKeptError(f"it cannot be kept: {error}") from None
             # from here on nothing is waited for: all of it takes effect at once
             self.revision += 1
@@ -262,7 +265,7 @@ class FabricController:
         return replace(live, examined=examined) if examined else live
 
     def _wanted_of(self, fabric: Fabric) -> Wanted:
-        fabric = following(self.fabric, fabric)
+        fabric = self._place(following(self.fabric, fabric))
         return Wanted(fabric, assigned(fabric, Assigned(self.target, self.artifacts)))
 
     def _rewired(self, fabric: Fabric) -> LinkMonitor:

@@ -36,7 +36,3 @@ class Here:
         from csaud_controller.switches.counters import read_counters  # gRPC: not for --help
 
         return read_counters(fabric, switches=switches, counters=counters, unit=unit)
-
-    def with_sockets(self, fabric: Fabric) -> Fabric:
-        """The inventory with addresses: where switches of this run are that have none."""
-        return self.run.with_sockets(fabric)

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from csaud_runs.etcd import StoreError
 
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.control.renewing import Renewing
 from csaud_controller.control.server import ControlServer
 from csaud_controller.desired.changes import differences
 from csaud_controller.desired.history import HistoryError, Record, Revisions
@@ -33,7 +34,6 @@ SaveFabric = Callable[[Fabric], None]
 Make = Callable[[Fabric, Stored, Save, SaveFabric, Revisions], FabricController]
 
 _LOOK_S = 0.25
-_RENEW_S = 0.5
 _SURE_S = 0.2
 """A primary that opens its sessions anew is back by then."""
 
@@ -54,6 +54,9 @@ class Turns:
         self._store, self._server, self._fabric, self._stored = store, server, fabric, stored
         self._make, self._keep_fabric = make, keep_fabric
         self._trouble = ""
+        self._fabric_is_kept = True
+        """False: nobody knows which the store has."""
+        self._leading: FabricController | None = None
 
     async def take(self) -> None:
         """Until cancelled."""
@@ -121,6 +124,10 @@ class Turns:
         return self._fabric
 
     async def _lead(self, term: int, began: float) -> None:
+        async with Renewing(self._store.renew, self._renewed) as renewing:
+            await self._reign(await self._made_for(term), renewing, began)
+
+    async def _made_for(self, term: int) -> FabricController:
         fabric, kept = await self._known_fabric(), await asyncio.to_thread(self._store.load)
         before = kept or self._stored
         now = time.time()
@@ -128,50 +135,56 @@ class Turns:
         revision = before.revision + (asked != before.intent)
         stored = before.model_copy(update={"intent": asked, "revision": revision, "election_id": term})
         history = SharedHistory(self._store)
-        controller = self._make(fabric, stored, self._store.save, self._save_fabric, history)
+        controller = self._make(fabric, stored, self._save, self._save_fabric, history)
         what = differences(before.intent, asked) or [f"as it was when {self._store.name} became primary"]
         await history.begin(Record(revision, now, "controller", what, "", asked))
         await asyncio.to_thread(self._store.save_fabric, fabric)
         await asyncio.to_thread(self._store.save, stored)
-        await self._reign(controller, began)
+        self._fabric_is_kept = True
+        return controller
 
-    async def _reign(self, controller: FabricController, began: float) -> None:
+    async def _reign(self, controller: FabricController, renewing: Renewing, began: float) -> None:
         tasks = [
             asyncio.create_task(controller.run(), name="controller"),
-            asyncio.create_task(self._renew(controller), name="term"),
             asyncio.create_task(tell_when_programmed(controller, began)),
         ]
         self._server.lead(controller)
+        self._leading = controller
         try:
-            done, _ = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            done, _ = await asyncio.wait((tasks[0], renewing.over), return_when=asyncio.FIRST_COMPLETED)
+            for each in done:
+                each.result()
         finally:
             self._server.lead(None)
+            self._leading = None
             for task in tasks:
                 task.cancel()
             await asyncio.wait(tasks)
 
-    async def _renew(self, controller: FabricController) -> None:
-        """Until another controller is primary: SupersededError. Without the store nobody else can be."""
-        while True:
-            await asyncio.sleep(_RENEW_S)
-            try:
-                await asyncio.to_thread(self._store.renew)
-            except SupersededError:
-                raise
-            except StoreError as error:
-                self._troubled(error)
-            else:
-                if self._trouble:
-                    LOG.info("the store is back")
-                    self._trouble = ""
-                    controller.keep()
+    def _renewed(self, error: StoreError | None) -> None:
+        """The term was, or for this reason was not: without the store nobody else can be primary."""
+        if error is not None:
+            self._troubled(error)
+        elif self._trouble:
+            LOG.info("the store is back")
+            self._trouble = ""
+            if self._leading is not None:
+                self._leading.keep()
+
+    def _save(self, stored: Stored) -> None:
+        if not self._fabric_is_kept:
+            self._store.save_fabric(self._fabric)
+            self._fabric_is_kept = True
+        self._store.save(stored)
 
     def _save_fabric(self, fabric: Fabric) -> None:
+        self._fabric_is_kept = False  # the store may take it, and its answer be lost
         self._store.save_fabric(fabric)
-        self._fabric = fabric
-        self._keep_fabric(fabric)
+        self._fabric, self._fabric_is_kept = fabric, True
+        try:
+            self._keep_fabric(fabric)
+        except OSError as error:  # whoever is primary next has it all the same
+            LOG.warning("the store has the fabric, the run directory has not: %s", error)
 
     def _troubled(self, error: StoreError) -> None:
         if str(error) != self._trouble:

@@ -14,8 +14,11 @@ LOG = logging.getLogger("csaud.controller")
 Save = Callable[[Stored], None]
 
 
+_AGAIN_S = 0.5
+
+
 class NotKeptError(RuntimeError):
-    """A change could not be kept on disk, and so was not made."""
+    """A change could not be kept, and so was not made."""
 
 
 class Keeper:
@@ -24,7 +27,10 @@ class Keeper:
     def __init__(self, save: Save, current: Callable[[], Stored]) -> None:
         self._save, self._current = save, current
         self._kept: Stored | None = None
+        """None: nobody knows."""
         self._waiting: asyncio.Task[None] | None = None
+        self._again: asyncio.TimerHandle | None = None
+        self._ended = False
         self._disk = ThreadPoolExecutor(1, "keeper")
         self.lock = asyncio.Lock()
         """Held by whoever changes what `current` tells after having kept it."""
@@ -32,19 +38,34 @@ class Keeper:
         """Why what is to be kept is not; empty: it is."""
 
     async def keep(self, stored: Stored) -> None:
-        """Save this, under `lock`. NotKeptError: it is not saved, and the old is."""
+        """Save this, under `lock`. NotKeptError: nobody knows that it is; what is current will be, soon."""
         if stored == self._kept:
             return
+        self._kept = None  # it may be saved though the answer of a store is lost
         try:
             await asyncio.get_running_loop().run_in_executor(self._disk, self._save, stored)
         except OSError as error:
+            self._try_again()
             raise NotKeptError(f"it cannot be kept: {error}") from None
         self._kept, self.error = stored, ""
 
     def soon(self) -> None:
         """Save what is current, when the disk has time; what changes meanwhile is saved with it."""
-        if self._waiting is None or self._waiting.done():
+        if not self._ended and (self._waiting is None or self._waiting.done()):
             self._waiting = asyncio.get_running_loop().create_task(self.now(), name="keeper")
+
+    def _try_again(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
+        if not self._ended:
+            self._again = asyncio.get_running_loop().call_later(_AGAIN_S, self.soon)
+
+    async def end(self) -> None:
+        """Save what is current a last time: what is saved from then on is somebody else's."""
+        self._ended = True
+        if self._again is not None:
+            self._again.cancel()
+        await self.now()
 
     async def now(self) -> None:
         """Save what is current; `error` says why it could not be."""

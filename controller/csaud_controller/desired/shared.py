@@ -122,8 +122,13 @@ class SharedStore:
         self.write(put(self.key("state"), stored.model_dump_json(exclude_none=True)))
 
     def save_fabric(self, fabric: Fabric) -> None:
-        """Keep this."""
-        self.write(put(self.key("fabric"), fabric.to_json()))
+        """Keep this; StoreError, too, where it could not be loaded again."""
+        text = fabric.to_json()
+        try:
+            Fabric.model_validate_json(text)
+        except ValidationError as error:
+            raise StoreError(f"the fabric could not be loaded again: {mistake(error)}") from None
+        self.write(put(self.key("fabric"), text))
 
     def _load(self, name: str, kind: type[M]) -> M | None:
         if not (found := self.etcd.range(self.key(name))):

@@ -14,11 +14,8 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import ValidationError
 
-from csaud_controller.base.yamlfile import mistake
 from csaud_controller.control.client import Answer, ControlError, RefusedError, ask
-from csaud_controller.inventory import Fabric
 from csaud_controller.service.metrics import exposition
 from csaud_controller.service.site import Site
 from csaud_controller.service.view import moment, topology
@@ -75,15 +72,6 @@ def _revision(match: str) -> int:
         raise RefusedError(f'If-Match: expected a revision such as "3", got {match[:40]!r}') from None
 
 
-def _placed(request: Request, values: dict[str, Any]) -> dict[str, Any]:
-    """A fabric, its switches at the sockets of the run where it gives them no address."""
-    try:
-        fabric = Fabric.model_validate(values)
-    except ValidationError as error:
-        raise RefusedError(mistake(error)) from None
-    return _site(request).run.with_sockets(fabric).model_dump(mode="json", exclude_none=True)
-
-
 @router.get("/whoami", tags=["service"])
 def whoami(request: Request) -> dict[str, str]:
     """Name and role of whose token it is."""
@@ -113,13 +101,13 @@ def get_fabric(request: Request, response: Response) -> Answer:
 @router.put("/fabric", tags=["fabric"])
 def put_fabric(request: Request, response: Response, fabric: Values, if_match: IfMatch = None) -> Answer:
     """Another fabric, as `csaud fabric apply`."""
-    return _change(request, response, "fabric.apply", if_match, fabric=_placed(request, fabric))
+    return _change(request, response, "fabric.apply", if_match, fabric=fabric)
 
 
 @router.post("/fabric/plan", tags=["fabric"])
 def plan_fabric(request: Request, fabric: Values) -> Answer:
     """What another fabric would change, by switch and table."""
-    return _ask(request, "fabric.plan", fabric=_placed(request, fabric))
+    return _ask(request, "fabric.plan", fabric=fabric)
 
 
 @router.get("/intent", tags=["policy"])
