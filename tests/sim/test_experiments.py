@@ -1,5 +1,6 @@
 """Experiments: ideal times, runs, sweeps, and what is refused."""
 
+import csv
 import os
 import re
 import signal
@@ -30,6 +31,7 @@ from typer.testing import CliRunner
 
 from tests.support.marks import some, thorough
 
+FABRIC = Path(__file__).parents[2] / "topologies" / "fabrics" / "leaf-spine-2x2.yaml"
 DOCS = Path(__file__).parents[2] / "docs" / "simulation.md"
 TEXT = """\
 name: two-sprays
@@ -269,6 +271,47 @@ def test_a_changed_experiment_does_not_take_runs_of_another(file: Path, tmp_path
     run_all(other, tmp_path, 1, print)
     with pytest.raises(RunError, match=r"are both of ecmp, seed 1, and differ in what was run"):
         load_runs(tmp_path)
+
+
+def test_a_changed_fabric_file_does_not_take_runs_of_the_old_one(file: Path, tmp_path: Path) -> None:
+    fabric = tmp_path / "own.yaml"
+    fabric.write_text(FABRIC.read_text().replace("200Mbit", "10Gbit"))
+    keys = {"fabric": str(fabric), "link_rate": "null"}
+    slow, again = (tasks_of(load_experiment(file, keys)) for _ in range(2))
+    fabric.write_text(FABRIC.read_text().replace("200Mbit", "20Gbit"))
+    fast = tasks_of(load_experiment(file, keys))
+    assert [task.path(tmp_path) for task in slow] == [task.path(tmp_path) for task in again]
+    assert not {task.path(tmp_path) for task in slow} & {task.path(tmp_path) for task in fast}
+
+
+def test_runs_on_a_fabric_by_name_keep_their_files(file: Path) -> None:
+    task = tasks_of(load_experiment(file))[0]
+    assert task.path(Path()).name == "ecmp-seed1-c20313523afa.parquet"
+
+
+@pytest.mark.parametrize("order", ["ab", "ba"])
+@pytest.mark.parametrize("case", ["", "calm"])
+def test_settings_that_measure_unlike_things_have_empty_cells(
+    file: Path, tmp_path: Path, order: str, case: str
+) -> None:
+    alone, beside = order
+    settings = f"{{{alone}: {{}}, {beside}: {{collectives: {{bytes: 40000, repeats: 3}}}}}}"
+    keys = {"sweep.settings": settings, "sweep.cases": f"{{{case}: {{}}}}" if case else "{}"}
+    keys |= {"traffic.sizes": "10000", "traffic.flows": "20", "sweep.seeds": "1"}
+    assert run_all(tasks_of(load_experiment(file, keys)), tmp_path, 1, print) == []
+    against = CASE_MARK.join(filter(None, (case, "a")))
+    done = CliRunner().invoke(app, ["report", str(tmp_path), "--against", against])
+    assert done.exit_code == 0, done.output
+    with (tmp_path / "figures.csv").open(newline="") as opened:
+        rows = {row["setting"][-1]: row for row in csv.DictReader(opened)}
+    assert [rows[alone]["message_us_p50"], rows[alone]["completion_us_p99_high"]] == ["", ""]
+    assert float(rows[beside]["message_us_p50"]) > 0 and float(rows[beside]["completion_us_p50"]) > 0
+    assert [rows[each]["flows"] for each in "ab"] == ["20.0", "20.0"]
+    if case:
+        assert " | - | - | - | - | " in (tmp_path / "cases.md").read_text()
+    else:
+        heads = (tmp_path / "figures" / "completion_us.csv").read_text().splitlines()[0]
+        assert f": {beside}" in heads and f": {alone}" not in heads
 
 
 def test_settings_are_in_the_order_of_their_numbers(file: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from csaud_sim.experiment.baselines import footnotes, marked
-from csaud_sim.experiment.comparison import SHARES, SettingFigures, measures_of, values_of
+from csaud_sim.experiment.comparison import SHARES, SettingFigures, measures_in, values_of
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.sweep import CASE_MARK
 
@@ -27,15 +27,18 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
     found = {(case, setting): f for f in figures for case, setting in [_parts(f.setting)]}
     cases = _in_order(runs, 0)
     settings = _in_order(runs, 1)
-    measures = measures_of(next(iter(runs.values()))[0])
+    measures = measures_in(figures)
     first, last = (
         ("message_us", "completion_us") if "completion_us" in measures else (measures[0], measures[-1])
     )
 
     doubt = {_parts(f.setting)[1]: f.doubt for f in figures}
 
-    def mean(case: str, setting: str) -> float:
-        return float(np.mean(np.concatenate([values_of(run, last) for run in runs[_whole(case, setting)]])))
+    def mean(case: str, setting: str) -> str:
+        if last not in found[case, setting].percentiles:
+            return "-"
+        values = np.concatenate([values_of(run, last) for run in runs[_whole(case, setting)]])
+        return _number(float(np.mean(values)))
 
     lines = [
         f"p{SHARES[1]:g} of `{first}` / mean of `{last}`:",
@@ -45,7 +48,7 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
     ]
     for case in cases:
         cells = (
-            f"{_number(found[case, setting].percentiles[first][1].value)} / {_number(mean(case, setting))}"
+            f"{_percentiles(found[case, setting], first)[1]} / {mean(case, setting)}"
             if (case, setting) in found
             else ""
             for setting in settings
@@ -63,13 +66,18 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
     for case in cases:
         for number, setting in enumerate(each for each in settings if (case, each) in found):
             of = found[case, setting]
-            row = [*(_number(estimate.value) for estimate in of.percentiles[first])]
-            row += [_number(mean(case, setting)), *_losses(of.totals)]
+            row = [*_percentiles(of, first), mean(case, setting), *_losses(of.totals)]
             label = marked(setting, doubt[setting])
             lines.append(f"| {case if number == 0 else ''} | {label} | " + " | ".join(row) + " |")
     notes = footnotes(figures)
     lines += [line for note in notes for line in ("", note)]
     return "\n".join(lines) + "\n"
+
+
+def _percentiles(of: SettingFigures, measure: str) -> list[str]:
+    """Dashes where it was not measured."""
+    values = of.percentiles.get(measure, ())
+    return [_number(each.value) for each in values] or ["-"] * len(SHARES)
 
 
 def _losses(totals: Mapping[str, float]) -> Iterator[str]:

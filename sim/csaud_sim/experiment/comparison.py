@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -143,6 +143,12 @@ def measures_of(run: Run) -> tuple[str, ...]:
     """Those of MEASURES that a run has."""
     flows = ("slowdown", "fct_us") if run.settings["traffic"] is not None else ()
     return (*flows, "message_us", "completion_us") if run.settings["collectives"] is not None else flows
+
+
+def measures_in(figures: Iterable[SettingFigures]) -> list[str]:
+    """Those of MEASURES that any setting has."""
+    have = {measure for each in figures for measure in each.percentiles}
+    return [measure for measure in MEASURES if measure in have]
 
 
 def compare(ours: SettingFigures, theirs: SettingFigures) -> Reduction:

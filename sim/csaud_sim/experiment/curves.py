@@ -10,7 +10,7 @@ from csaud_topologies.report.drawing import BLUE, GREEN, GREY, ORANGE, PURPLE, R
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from csaud_sim.experiment.baselines import marked
-from csaud_sim.experiment.comparison import MEASURES, SettingFigures, measures_of, values_of
+from csaud_sim.experiment.comparison import MEASURES, SettingFigures, measures_in, values_of
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.sweep import CASE_MARK
 
@@ -23,11 +23,12 @@ def curves(runs: Mapping[str, Sequence[Run]], figures: Mapping[str, SettingFigur
     """Share of flows, or collectives, that took longer, by what was measured; both axes logarithmic, all
     seeds of a setting together."""
     drawn = {}
-    for measure in measures_of(next(iter(runs.values()))[0]):
+    for measure in measures_in(figures[setting] for setting in runs):
+        measured = {name: those for name, those in runs.items() if measure in figures[name].percentiles}
         what = MEASURES[measure]
         figure, axes = new_figure()
         columns: dict[str, Any] = {"share that took longer": _shares()}
-        for number, (setting, those) in enumerate(runs.items()):
+        for number, (setting, those) in enumerate(measured.items()):
             values = np.concatenate([values_of(run, measure) for run in those])
             at = np.quantile(values, 1 - _shares())
             colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number // len(_COLOURS) % len(_DASHES)]
@@ -39,7 +40,7 @@ def curves(runs: Mapping[str, Sequence[Run]], figures: Mapping[str, SettingFigur
         axes.xaxis.set_major_formatter("{x:g}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.yaxis.set_major_formatter("{x:g}")
-        axes.legend(frameon=False, ncols=1 + len(runs) // 8)
+        axes.legend(frameon=False, ncols=1 + len(measured) // 8)
         drawn[measure] = Drawn(figure, columns)
     return drawn
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -33,6 +34,9 @@ EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 ALL_TO_ALL = "all_to_all.pairwise"
 GATHER = "gather.direct"
 """Operations that are in no registry, as their schedules depend on more than a number of elements."""
+
+_BY_NAME = re.compile(r"(leaf-spine|fat-tree)-[\dx]+")
+"""Fabrics that are in no file."""
 
 Setting = dict[str, Any]
 """Keys of an experiment (dotted) and their values."""
@@ -236,11 +240,17 @@ class Experiment(_Strict):
             raise FieldError(("collectives", "ranks"), f"expected at most its {len(fabric.hosts)} hosts")
         return fabric
 
-    @property
-    def digest(self) -> str:
-        """Of all that a run depends on."""
+    def digest(self, fabric: str = "") -> str:
+        """Of all that a run depends on; `fabric`: what its file says (`said_by`)."""
         text = json.dumps(self.model_dump(mode="json", exclude={"sweep", "name", "about"}), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:12]
+        return hashlib.sha256((text + fabric).encode()).hexdigest()[:12]
+
+
+def said_by(source: str, fabric: Fabric) -> str:
+    """A digest of a fabric's file, which may change; empty where the name says it all."""
+    if _BY_NAME.fullmatch(source):
+        return ""
+    return hashlib.sha256(fabric.model_dump_json().encode()).hexdigest()
 
 
 def _check_traffic(traffic: Traffic, fabric: Fabric) -> None:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 from csaud_sim.experiment.baselines import footnotes, marked
 from csaud_sim.experiment.cases import has_cases
 from csaud_sim.experiment.claim import LEAST, Verdict, by_case, over_all
-from csaud_sim.experiment.comparison import MEASURES, SHARES, Reduction, SettingFigures
+from csaud_sim.experiment.comparison import MEASURES, SHARES, Reduction, SettingFigures, measures_in
 from csaud_sim.experiment.curves import curves
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.statistics import LEAST_SEEDS, Estimate
@@ -55,7 +55,7 @@ class Section:
     @property
     def measures(self) -> list[str]:
         """What was measured (`comparison.MEASURES`)."""
-        return list(next(iter(self.groups.values()))[0].percentiles)
+        return measures_in(each for those in self.groups.values() for each in those)
 
 
 def section_of(
@@ -105,7 +105,8 @@ def render(template: Path, **values: Any) -> str:
     environment = page_environment()
     environment.loader = jinja2.FileSystemLoader([template.parent, SECTIONS])
     environment.filters |= {
-        "estimate": text_of,
+        "texts": texts_of,
+        "reduced": reduced,
         "packets": packets_of,
         "after_case": lambda label: label.rpartition(CASE_MARK)[2],
         "verdict": verdict_row,
@@ -131,6 +132,16 @@ def text_of(estimate: Estimate, percent: bool = False) -> str:
     if not estimate.has_interval:
         return one(estimate.value)
     return f"{one(estimate.value)} [{one(estimate.low)}, {one(estimate.high)}]"
+
+
+def texts_of(percentiles: Mapping[str, Sequence[Estimate]], measure: str, percent: bool = False) -> list[str]:
+    """A text a share; dashes where it was not measured."""
+    return [text_of(value, percent) for value in percentiles.get(measure, ())] or ["-"] * len(SHARES)
+
+
+def reduced(reductions: Sequence[Reduction]) -> list[str]:
+    """What any of them is of."""
+    return list(dict.fromkeys(measure for each in reductions for measure in each.percentiles))
 
 
 def verdict_row(each: Verdict) -> tuple[str, ...]:

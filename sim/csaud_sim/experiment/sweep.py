@@ -25,7 +25,7 @@ from csaud_runs.words import duration
 from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.large_pages import large_pages
 from csaud_sim.experiment.measure import Measured, measure
-from csaud_sim.experiment.model import Experiment, Setting, with_keys
+from csaud_sim.experiment.model import Experiment, Setting, said_by, with_keys
 from csaud_sim.experiment.results import DRAFT, ENDING, write_run
 from csaud_sim.experiment.traffic import packets_of
 
@@ -43,17 +43,18 @@ _SETUP = 20_000.0
 @dataclass(frozen=True)
 class Task:
     """One run that is to be: a setting with a seed. `position`: the setting's, among all; `folder`: of its
-    experiment, where several are run into one."""
+    experiment, where several are run into one; `fabric`: what its file says (`model.said_by`)."""
 
     setting: str
     experiment: Experiment
     position: int = 0
     folder: str = ""
+    fabric: str = ""
 
     def path(self, out: Path) -> Path:
         """Its file. Another experiment of the same name has others."""
         words = re.sub(r"[^\w.=-]+", "_", self.setting)[:80]
-        name = f"{words}-seed{self.experiment.seed}-{self.experiment.digest}{ENDING}"
+        name = f"{words}-seed{self.experiment.seed}-{self.experiment.digest(self.fabric)}{ENDING}"
         return out / self.folder / RUNS / name
 
     @property
@@ -76,10 +77,11 @@ def tasks_of(experiment: Experiment) -> list[Task]:
     loaded = cache(load_fabric)
     for _, setting in settings:
         setting.on(loaded(setting.fabric))
+    said = {source: said_by(source, loaded(source)) for source in {each.fabric for _, each in settings}}
     asked = experiment.sweep.seeds
     seeds = asked if isinstance(asked, list) else range(experiment.seed, experiment.seed + asked)
     return [
-        Task(name, setting.with_seed(seed), position)
+        Task(name, setting.with_seed(seed), position, fabric=said[setting.fabric])
         for seed in seeds
         for position, (name, setting) in enumerate(settings)
     ]

@@ -13,15 +13,16 @@ from rich.table import Table
 from csaud_sim.experiment.cases import has_cases, tables
 from csaud_sim.experiment.claim import Verdict
 from csaud_sim.experiment.columns import LINKS, TOTALS
-from csaud_sim.experiment.comparison import MEASURES, SHARES, Reduction, SettingFigures
+from csaud_sim.experiment.comparison import MEASURES, SHARES, Reduction, SettingFigures, measures_in
 from csaud_sim.experiment.page import (
     PACKETS,
     SECTIONS,
     in_words,
     packets_of,
+    reduced,
     render,
     section_of,
-    text_of,
+    texts_of,
     verdict_row,
 )
 from csaud_sim.experiment.results import Run
@@ -32,13 +33,13 @@ def print_tables(
     figures: Sequence[SettingFigures], reductions: Sequence[Reduction], console: Console
 ) -> None:
     """Figures by setting; then what was compared."""
-    for measure in figures[0].percentiles:
+    for measure in measures_in(figures):
         table = Table(title=MEASURES[measure], title_justify="left")
         table.add_column("setting")
         for heading in ("seeds", *(f"p{share:g}" for share in SHARES)):
             table.add_column(heading, justify="right")
         for each in figures:
-            table.add_row(each.label, str(len(each.seeds)), *map(text_of, each.percentiles[measure]))
+            table.add_row(each.label, str(len(each.seeds)), *texts_of(each.percentiles, measure))
         console.print(table)
     table = Table(title="packets, means over seeds", title_justify="left")
     table.add_column("setting")
@@ -47,14 +48,14 @@ def print_tables(
     for each in figures:
         table.add_row(each.label, *(f"{value:,.0f}" for value in packets_of(each.totals)))
     console.print(table)
-    for measure in reductions[0].percentiles if reductions else ():
+    for measure in reduced(reductions):
         title = f"{MEASURES[measure]}: reduction against {reductions[0].against}"
         table = Table(title=title, title_justify="left")
         table.add_column("setting")
         for share in SHARES:
             table.add_column(f"p{share:g}", justify="right")
         for red in reductions:
-            table.add_row(red.setting, *(text_of(value, True) for value in red.percentiles[measure]))
+            table.add_row(red.setting, *texts_of(red.percentiles, measure, percent=True))
         console.print(table)
     if any(len(each.seeds) < LEAST_SEEDS for each in figures):
         console.print(f"no interval where there are fewer than {LEAST_SEEDS} seeds", style="dim")
@@ -101,15 +102,16 @@ def _write_csv(path: Path, figures: Sequence[SettingFigures]) -> None:
     """A row a setting: every estimate with its interval, every total."""
     with path.open("w", newline="") as file:
         rows = csv.writer(file)
-        names = [f"{measure}_p{share:g}" for measure in figures[0].percentiles for share in SHARES]
+        measures = measures_in(figures)
+        names = [f"{measure}_p{share:g}" for measure in measures for share in SHARES]
         columns = (f"{name}{part}" for name in names for part in ("", "_low", "_high"))
         rows.writerow(["setting", "seeds", "doubt", *columns, *TOTALS])
         for each in figures:
             values = [
                 part
-                for estimates in each.percentiles.values()
-                for e in estimates
-                for part in (e.value, e.low, e.high)
+                for measure in measures
+                for e in each.percentiles.get(measure, (None,) * len(SHARES))
+                for part in ((e.value, e.low, e.high) if e else ("",) * 3)
             ]
             totals = (each.totals.get(name, "") for name in TOTALS)
             rows.writerow([each.setting, len(each.seeds), each.doubt, *values, *totals])

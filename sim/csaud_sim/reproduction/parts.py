@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from csaud_sim.experiment.model import Experiment, Setting, find_experiment, load_experiment, with_keys
@@ -31,10 +31,7 @@ class Part:
 
     def tasks(self, quick: bool) -> list[Task]:
         """Its runs."""
-        return [
-            Task(task.setting, task.experiment, task.position, self.name)
-            for task in tasks_of(self._experiment(quick))
-        ]
+        return [replace(task, folder=self.name) for task in tasks_of(self._experiment(quick))]
 
     def _experiment(self, quick: bool) -> Experiment:
         file = find_experiment(self.name)
