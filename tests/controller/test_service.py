@@ -3,6 +3,7 @@ to, metrics, and the page in a real browser."""
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import re
@@ -295,6 +296,22 @@ def test_a_controller_that_is_away_is_told_of_and_the_service_goes_on() -> None:
         assert process.wait() == 0
 
 
+def test_whoever_waits_keeps_nobody_else_from_an_answer(served: Served) -> None:
+    """As many requests as there are threads: health is told, those who do not wait are answered."""
+    with serving(served.run) as (_, url), contextlib.ExitStack() as open_connections:
+        waiting = [http.client.HTTPConnection(url.removeprefix("http://"), timeout=2) for _ in range(40)]
+        for each in waiting:
+            open_connections.callback(each.close)
+            each.request("GET", "/v1/alarms?wait=true&timeout_s=300&since=1000000")
+        anybody = Asking(url)
+        for path in ("/healthz", "/readyz", "/v1/whoami", "/v1/status", "/page/page.css", "/"):
+            assert anybody("GET", path).status == 200, path
+        until(lambda: anybody("GET", "/v1/wait").status == 503)
+        assert anybody("GET", "/v1/alarms?wait=true").body == {
+            "error": "16 requests wait already: ask later, or without waiting"
+        }
+
+
 def certificate(folder: Path, common_name: str) -> tuple[str, str]:
     """Signed by itself."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "key.pem")
@@ -362,14 +379,14 @@ def test_tokens_are_made_once_and_taken_away(tmp_path: Path) -> None:
     first = command("token", "add", "ann", "--role", "operator", *file)
     assert first.exit_code == 0 and len(first.stdout.strip()) > 40
     again = command("token", "add", "ann", *file)
-    assert again.exit_code == 1 and f"ann has a token already in {file[1]}" in again.stderr
+    assert again.exit_code == 2 and f"ann has a token already in {file[1]}" in again.stderr
     assert command("token", "add", "bob", "--role", "king", *file).exit_code == 2
     for name in ("", "b" * 65):
         with pytest.raises(ValidationError, match="name"):  # as a file of one's own may have it
             Principal(name=name, role=Role.VIEWER, sha256="0" * 64)
     assert command("token", "remove", "ann", *file).exit_code == 0
     none = command("token", "remove", "ann", *file)
-    assert none.exit_code == 1 and "there is nobody" in none.stderr
+    assert none.exit_code == 2 and "there is nobody" in none.stderr
 
 
 def test_the_history_of_a_path_has_what_concerns_it(served: Served) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import nullcontext
 from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
@@ -28,7 +29,8 @@ Revision = Annotated[int, Query(ge=0)]
 Patience = Annotated[float, Query(ge=0, le=300, description="Seconds.")]
 Since = Annotated[int, Query(ge=0, description="Those after this number.")]
 
-# FastAPI runs what is not a coroutine in threads: a controller that takes its time keeps nobody else waiting.
+# FastAPI runs what is not a coroutine in threads: a controller that takes its time keeps nobody else waiting,
+# as long as there are threads (Site.waiting).
 
 
 def _site(request: Request) -> Site:
@@ -73,7 +75,7 @@ def _revision(match: str) -> int:
 
 
 @router.get("/whoami", tags=["service"])
-def whoami(request: Request) -> dict[str, str]:
+async def whoami(request: Request) -> dict[str, str]:
     """Name and role of whose token it is."""
     return {"name": request.state.who.name, "role": request.state.who.role}
 
@@ -121,7 +123,8 @@ def get_intent(request: Request, response: Response) -> Answer:
 @router.get("/wait", tags=["fabric"])
 def wait(request: Request, timeout_s: Patience = 30.0) -> Answer:
     """Wait until every switch holds its tables; `pending` has those that do not by then, and why."""
-    return _ask(request, "wait", timeout_s=timeout_s)
+    with _site(request).waiting() if timeout_s else nullcontext():
+        return _ask(request, "wait", timeout_s=timeout_s)
 
 
 @router.get("/counters", tags=["fabric"])
@@ -263,7 +266,8 @@ def changes(request: Request, since: Since = 0) -> Answer:
 @router.get("/alarms", tags=["history"])
 def alarms(request: Request, since: Since = 0, wait: bool = False, timeout_s: Patience = 10.0) -> Answer:
     """Queues that were nearly full; with `wait`, as soon as there is one."""
-    return _ask(request, "alarms", since=since, wait=wait, timeout_s=timeout_s)
+    with _site(request).waiting() if wait else nullcontext():
+        return _ask(request, "alarms", since=since, wait=wait, timeout_s=timeout_s)
 
 
 @router.get("/paths", tags=["history"])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -13,7 +16,7 @@ from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
-from csaud_controller.control.client import ConflictError, ControlError, RefusedError, ask
+from csaud_controller.control.client import Answer, ConflictError, ControlError, RefusedError, ask
 from csaud_controller.service.api import router
 from csaud_controller.service.gate import Gate
 from csaud_controller.service.principals import Principals
@@ -50,7 +53,7 @@ def create_app(
         redoc_url=None,
         openapi_url="/v1/openapi.json",
     )
-    app.state.site = site
+    app.state.site, app.state.readiness = site, _Readiness(site)
     app.include_router(router)
     app.mount("/page", StaticFiles(directory=_PAGE), name="page")
     app.add_api_route("/", _index, include_in_schema=False)
@@ -65,33 +68,51 @@ def create_app(
     return app
 
 
-def _index() -> FileResponse:
+async def _index() -> FileResponse:
     return FileResponse(_PAGE / "index.html", headers=_NO_SCRIPTS_FROM_ELSEWHERE)
 
 
-def _alive() -> dict[str, bool]:
+async def _alive() -> dict[str, bool]:
     """This process answers."""
     return {"alive": True}
 
 
-def _ready(request: Request) -> JSONResponse:
+async def _ready(request: Request) -> JSONResponse:
     """200 when the controller answers and every switch holds its tables; 503 with the reason otherwise."""
     try:
-        pending = ask(request.app.state.site.run.control_socket, "wait", timeout_s=0)["pending"]
+        pending = await request.app.state.readiness.pending()
     except ControlError as error:
         return JSONResponse({"ready": False, "error": str(error)}, HTTPStatus.SERVICE_UNAVAILABLE)
     status = HTTPStatus.SERVICE_UNAVAILABLE if pending else HTTPStatus.OK
     return JSONResponse({"ready": not pending, "pending": pending}, status)
 
 
+class _Readiness:
+    """Asks the controller in a thread of its own, once for all who ask meanwhile: requests may have taken all
+    others."""
+
+    def __init__(self, site: Site | None) -> None:
+        self._site = site
+        self._thread = ThreadPoolExecutor(1, "ready")
+        self._asked: asyncio.Future[Answer] | None = None
+
+    async def pending(self) -> Any:
+        """The switches that do not hold their tables, and why; ControlError."""
+        if self._asked is None or self._asked.done():
+            assert self._site is not None
+            work = partial(ask, self._site.run.control_socket, "wait", timeout_s=0)
+            self._asked = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        return (await asyncio.shield(self._asked))["pending"]
+
+
 def _answer_with(status: HTTPStatus) -> Any:
-    def handler(_request: Request, error: Exception) -> JSONResponse:
+    async def handler(_request: Request, error: Exception) -> JSONResponse:
         return JSONResponse({"error": str(error)}, status)
 
     return handler
 
 
-def _mistaken(_request: Request, error: Exception) -> JSONResponse:
+async def _mistaken(_request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     said = "; ".join(f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
     return JSONResponse({"error": said}, HTTPStatus.UNPROCESSABLE_ENTITY)
