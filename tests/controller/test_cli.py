@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from csaud_controller.cli import controller, fabric
 from csaud_controller.control.client import ControlError
+from csaud_controller.control.here import Here
 from csaud_controller.policy.spray import MODES
 from csaud_controller.run.directory import RunDir
 from rich.console import Console
@@ -255,6 +257,8 @@ def test_controller_status_and_wait(run: RunDir) -> None:
         (("policy", "weights", "l1", "l2", "1=1"), 2, "a weight for each of its ports there (1=W 2=W)"),
         (("policy", "weights", "l1", "l2", "1:1"), 2, "expected PORT=WEIGHT with whole numbers"),
         (("policy", "weights", "l1", "l9", "1=1"), 2, "unknown destination 'l9'"),
+        (("link", "show", "zz"), 2, "unknown link, switch or host 'zz'; expected a link such as l1-s1"),
+        (("fabric", "plan", "/nonexistent/fabric.yaml"), 2, "no such file"),
         (("fault", "set", "0.1", "--where", "s1-s2"), 2, "unknown link 's1-s2'; expected one of l1-s1"),
         (("fault", "set", "0.1", "--kinds", "date"), 2, "unknown kind date; expected some of other, data"),
         (("fault", "set", "1.5"), 2, "Invalid value for"),
@@ -269,6 +273,29 @@ def test_mistakes(run: RunDir, words: tuple[str, ...], status: int, message: str
     assert result.exit_code == status, result.output
     assert message in " ".join(result.output.split())
     assert "Traceback" not in result.output
+
+
+def test_links_are_told_though_the_fabric_has_changed_meanwhile(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The controller tells of its links, and then of its fabric, which has a link more by now."""
+    asked = Here.ask
+
+    def before(here: Here, op: str, **arguments: Any) -> Any:
+        answer = asked(here, op, **arguments)
+        if op == "links":
+            del answer["links"][0]
+            answer["drains"] = [{"what": "l1-s1", "force": False}]
+        return answer
+
+    monkeypatch.setattr(Here, "ask", before)
+    told = as_json(run, "link", "show")
+    assert isinstance(told, dict)
+    assert [(link["link"], link["a"], link["b"]) for link in told["links"]] == [
+        ("l1-s2", "l1:2", "s2:1"), ("l2-s1", "l2:1", "s1:2"), ("l2-s2", "l2:2", "s2:2"),
+    ]  # fmt: skip
+    drains = as_json(run, "drain", "show")
+    assert isinstance(drains, dict) and drains["drains"][0]["down"] == []
 
 
 @pytest.mark.parametrize(

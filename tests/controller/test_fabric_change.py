@@ -190,7 +190,7 @@ def test_plan_and_apply_from_a_file(tmp_path: Path) -> None:
         assert "nothing would change" in again.output, again.output
         file.write_text(file.read_text().replace("device_id: 3", "device_id: 2"))
         refused = csaud(run, "apply", str(file))
-        assert refused.exit_code == 1
+        assert refused.exit_code == 2
         assert "device_id: 2 is also that of" in refused.output
 
 

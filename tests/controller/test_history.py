@@ -88,6 +88,8 @@ def test_a_revision_is_read_as_it_was_noted(opened: Opened) -> None:
             await history.at(7)
         with pytest.raises(ValueError, match="no revision 12 is kept; expected one from 8 to 11"):
             await history.at(12)
+        with pytest.raises(ValueError, match="no revision 1000000000000000000000 is kept; expected one"):
+            await history.at(10**21)
         await history.close()
 
     asyncio.run(main())

@@ -56,7 +56,7 @@ def test_containerlab(tmp_path: Path) -> None:
 
 def test_what_containerlab_has_and_a_fabric_has_not_is_named() -> None:
     result = csaud("import", "containerlab", FILES / "br01.clab.yml")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "srl1 is not connected to the rest of the fabric" in result.output
 
 
@@ -152,7 +152,7 @@ def test_lldp(tmp_path: Path, name: str) -> None:
     fabric, _ = imported(tmp_path, "lldp", FILES / name, "--switch", "ns-2*")
     assert wires(fabric) == [f"{name.removesuffix('.json')}:eth0 ns-2.example.com:eth1"]
     result = csaud("import", "lldp", FILES / name)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "no node is a switch: name those that are by --switch" in result.output
 
 
@@ -162,18 +162,18 @@ def test_lldp(tmp_path: Path, name: str) -> None:
         (("import", "visio", "x.json"), 2, "unknown format 'visio'; expected one of containerlab, p4-utils"),
         (
             ("import", "sonic", FILES / "cables.json"),
-            1,
+            2,
             "PORT: missing: this is no config_db.json of a switch",
         ),
-        (("import", "lldp", FILES / "config_db.json"), 1, "lldp: missing: this is no output of lldpcli"),
+        (("import", "lldp", FILES / "config_db.json"), 2, "lldp: missing: this is no output of lldpcli"),
         (
             ("import", "netbox", FILES / "config_db.json"),
-            1,
+            2,
             "results: missing: this is no answer of /api/dcim",
         ),
-        (("import", "containerlab", FILES / "p4app.json"), 1, "topology.nodes: missing"),
-        (("import", "p4-utils", FILES / "cables.json"), 1, "no topology of p4-utils"),
-        (("import", "p4-utils", FILES / "none.json"), 1, "none.json: no such file"),
+        (("import", "containerlab", FILES / "p4app.json"), 2, "topology.nodes: missing"),
+        (("import", "p4-utils", FILES / "cables.json"), 2, "no topology of p4-utils"),
+        (("import", "p4-utils", FILES / "none.json"), 2, "none.json: no such file"),
         (("export", "visio", FILES / "none.json"), 2, "unknown format 'visio'"),
     ],
 )
@@ -190,10 +190,28 @@ def test_files_of_something_else_are_refused(words: tuple, status: int, said: st
                      ' "hosts": {"h1": {}}, "switches": {"s1": {}}}}'),
         ("sonic", '{"PORT": {"Ethernet0": {"lanes": "1", "mtu": "jumbo"}}}'),
         ("containerlab", '{"topology": {"nodes": {"a": "linux"}, "links": []}}'),
+        ("containerlab", "[" * 100_000),
+        ("sonic", '{"PORT": {"Ethernet0": {"mtu": ' + "9" * 5000 + "}}}"),
+        ("p4-utils", '{"topology": {"links": [["h1", "s1", {"bw": 1e999}]],'
+                     ' "hosts": {"h1": {}}, "switches": {"s1": {}}}}'),
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_is_one_line(format: str, text: str, tmp_path: Path) -> None:
     (tmp_path / "wrong.json").write_text(text)
     result = csaud("import", format, tmp_path / "wrong.json")
-    assert result.exit_code == 1 and len(result.output.strip().splitlines()) == 1, result.output
+    assert result.exit_code == 2 and len(result.output.strip().splitlines()) == 1, result.output
     assert "wrong.json" in result.output
+
+
+@pytest.mark.parametrize("key", ["\n- evil: 1", "\ud800", "\u2028x"])
+def test_what_a_key_is_made_of_stays_in_the_comment_that_tells_of_it(key: str, tmp_path: Path) -> None:
+    topology = {"links": [["h1", "s1"]], "hosts": {"h1": {}}, "switches": {"s1": {}}, key: 1}
+    (tmp_path / "odd.json").write_text(json.dumps({"topology": topology}))
+    (out := tmp_path / "fabric.yaml").write_text("name: before\n")
+    result = csaud("import", "p4-utils", tmp_path / "odd.json", "-o", out)
+    assert result.exit_code == 0, result.output
+    plain = csaud("import", "p4-utils", tmp_path / "odd.json")
+    assert out.read_text() == plain.stdout
+    comments = [line for line in out.read_text().splitlines() if line.startswith("#")]
+    assert sum("evil" in line or "ud800" in line or "u2028" in line for line in comments) == 1
+    assert [*load_fabric(out).switches] == ["s1"]

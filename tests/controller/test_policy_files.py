@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.cli import policy as policy_command
-from csaud_controller.control.client import ConflictError, ControlError, ask, wait_programmed
+from csaud_controller.control.client import ConflictError, ControlError, RefusedError, ask, wait_programmed
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored, save
 from csaud_controller.inventory import fat_tree, leaf_spine
@@ -183,6 +183,7 @@ def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
             "(soft) cannot hold that: spray.policy has no field for qkey",
         ),
         ("until: 2020-01-01T00:00:00Z\n", "until: that time is over"),
+        ("lasts: 9999999999999min\n", "until: expected a time before the year 10000"),
         ("spray: sideways\ntrim_dscp: 99\n", ":2: trim_dscp: expected less than or equal to 63"),
         ("queues: {48: 3}\n", ":1: trim_dscp: DSCP 48 is in `queues`"),
     ],
@@ -192,9 +193,15 @@ def test_a_file_with_a_mistake_changes_nothing(run: RunDir, tmp_path: Path, text
     file.write_text(text)
     before = ask(run.control_socket, "intent")
     result = csaud(run, "apply", str(file))
-    assert result.exit_code != 0
+    assert result.exit_code == 2
     assert said in result.output.replace("\n", " ").replace("  ", " ") or said in result.output
     assert ask(run.control_socket, "intent") == before
+
+
+@pytest.mark.parametrize("until", [1e18, float("inf"), float("nan")])
+def test_a_policy_ends_while_there_are_dates(run: RunDir, until: float) -> None:
+    with pytest.raises(RefusedError, match="until: expected a time before the year 10000"):
+        ask(run.control_socket, "policy.apply", policy={}, until=until)
 
 
 def test_queues_and_what_hosts_may(run: RunDir) -> None:

@@ -96,6 +96,9 @@ def test_a_misspelt_key_is_told_rather_than_the_key_that_is_missing_for_it() -> 
         ("a: &x [*x]\n", "fabric.yaml:1: a[0]: an alias to what it is part of"),
         ("[1]: 2\n", "fabric.yaml:1: expected a name as key, got [1]"),
         ("when: !!python/name:os.system\n", "fabric.yaml:1: when: not a YAML value"),
+        ("a: " + "[" * 10_000, "fabric.yaml: not valid YAML: nested too deep"),
+        ("mtu: 0x" + "f" * 9000, "fabric.yaml:1: mtu: not a YAML value: a number of 36,000 bits"),
+        ("mtu: " + "9" * 5000, "fabric.yaml:1: mtu: not a YAML value: "),
         ("edges: !!seq l1\n", "fabric.yaml:1: edges: not a YAML value: expected a sequence node"),
     ],
 )

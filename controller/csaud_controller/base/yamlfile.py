@@ -16,6 +16,8 @@ _SCALARS = ("bool", "int", "float", "str", "constrained-int", "constrained-float
 
 _MOST_COPIED = 100_000
 """Values that aliases may repeat."""
+_MOST_BITS = 1024
+"""Of a whole number: Python refuses to write those of thousands of digits."""
 
 Loc = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -39,6 +41,10 @@ class ConfigError(ValueError):
         """All mistakes, each by itself."""
         alone = ConfigError(self.file, self.line, self.key, self.message)
         return [alone, *(each for other in self.others for each in other.all)]
+
+
+class SourceError(ConfigError):
+    """Whoever was asked for a document does not give it: nobody has made a mistake in it."""
 
 
 class FieldError(ValueError):
@@ -98,7 +104,10 @@ class _Reader:
 
     def _scalar(self, node: yaml.Node, loc: Loc) -> Any:
         try:
-            return self._constructor.construct_object(node, deep=True)
+            found = self._constructor.construct_object(node, deep=True)
+            if isinstance(found, int) and found.bit_length() > _MOST_BITS:
+                raise ValueError(f"a number of {found.bit_length():,} bits")
+            return found
         except (yaml.YAMLError, ValueError) as error:
             problem = error.problem if isinstance(error, yaml.MarkedYAMLError) else error
             line = node.start_mark.line + 1
@@ -193,6 +202,8 @@ def _read(text: str, file: str) -> tuple[Any, _Reader]:
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         return (reader.value(node, ()) if node is not None else None), reader
+    except RecursionError:
+        raise ConfigError(file, None, "", "not valid YAML: nested too deep") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise ConfigError(file, line, "", f"not valid YAML: {error.problem or error.context}") from None

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from csaud_controller.base.yamlfile import ConfigError, FieldError, mistake
+from csaud_controller.base.yamlfile import ConfigError, FieldError, SourceError, mistake
 from csaud_controller.cli.noun import controller_of
 from csaud_controller.control.client import ConflictError, ControlError, RefusedError
 from csaud_controller.control.elsewhere import Elsewhere
@@ -59,8 +59,6 @@ _KNOWN_ERRORS = (
     RunError,
     ControlError,
     CountersError,
-    ConfigError,
-    FieldError,
     ArtifactsError,
     HistoryError,
     TlsError,
@@ -68,7 +66,7 @@ _KNOWN_ERRORS = (
 )
 
 USAGE = 2
-"""Exit status when an argument names something that does not exist."""
+"""Exit status when an argument names something that does not exist, or a file has a mistake."""
 
 
 class UnknownName(Exception):
@@ -80,7 +78,9 @@ def errors() -> Iterator[None]:
     """Turns the errors that a user can do something about into one line on stderr and an exit status."""
     try:
         yield
-    except (UnknownName, RefusedError) as error:
+    except SourceError as error:
+        fail(str(error), 1)
+    except (UnknownName, RefusedError, ConfigError, FieldError) as error:
         fail(str(error), USAGE)
     except ValidationError as error:
         fail(mistake(error), USAGE)
@@ -206,6 +206,12 @@ def by_port(fabric: Fabric, switches: Iterable[str], value: Callable[[str, int],
         for name in known_switches(fabric, switches)
         for port in fabric.peers[name]
     }
+
+
+def by_ends(links: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """What the controller says of links, by their names in a fabric; it may have another one than was read
+    just before."""
+    return {f"{link['a']}-{link['b']}": link for link in links}
 
 
 def known_at(seconds: float) -> str:

@@ -14,6 +14,7 @@ from csaud_controller.cli.common import (
     JsonOption,
     RunOption,
     UnknownName,
+    by_ends,
     emit,
     errors,
     finish,
@@ -121,7 +122,7 @@ def _come_in(found: Here | Elsewhere, fabric: Fabric, ends: list[End]) -> dict[E
 
 
 def _described(fabric: Fabric, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    links = dict(zip(map(str, fabric.switch_edges()), answer["links"], strict=True))
+    links = by_ends(answer["links"])
     found = []
     for rule in answer["drains"]:
         edges = edges_of(fabric, rule["what"])

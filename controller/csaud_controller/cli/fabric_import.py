@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 import yaml
+from csaud_runs.whole import write_whole
 from pydantic import ValidationError
 from rich.console import Console
 
@@ -78,7 +79,7 @@ def import_(
         told = " ".join(files)
         try:
             document = draft.document()
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             raise ConfigError(told, None, "", str(error)) from None
         try:
             Fabric.model_validate(document)
@@ -95,9 +96,9 @@ def import_(
         left = [what if n == 1 else f"{what} ({n} times)" for what, n in sorted(draft.left_out.items())]
         text = _header(told, draft, left) + document_text(document)
         if policy is not None and draft.policy:
-            policy.write_text(yaml.safe_dump(draft.policy, sort_keys=False))
+            _put(policy, yaml.safe_dump(draft.policy, sort_keys=False))
         if out is not None:
-            out.write_text(text)
+            _put(out, text)
         result = {"fabric": document, "policy": draft.policy, "left_out": left, "assumed": draft.assumed}
 
         def render(console: Console) -> None:
@@ -120,7 +121,20 @@ def _header(told: str, draft: Draft, left: list[str]) -> str:
     lines = [f"Imported from {told}."]
     lines += [f"Left out: {what}" for what in left]
     lines += [f"Assumed: {what}" for what in draft.assumed]
-    return "".join(f"# {line}\n" for line in lines)
+    return "".join(f"# {''.join(map(_visible, line))}\n" for line in lines)
+
+
+def _visible(character: str) -> str:
+    """A line break in a key would end the comment that tells of it."""
+    return character if character.isprintable() else character.encode("unicode_escape").decode()
+
+
+def _put(path: Path, text: str) -> None:
+    """Whole, or not at all; into what is no plain file, such as /dev/stdout, as it comes."""
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_text(text, encoding="utf-8")
+    else:
+        write_whole(path, text)
 
 
 def document_text(document: dict[str, Any]) -> str:
@@ -163,7 +177,7 @@ def export(
         document, left = containerlab.write(fabric, switch_kind, switch_image, host_image)
         text: str = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=110)
         if out is not None:
-            out.write_text(text)
+            _put(out, text)
 
         def render(console: Console) -> None:
             if out is None:

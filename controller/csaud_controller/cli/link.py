@@ -13,6 +13,7 @@ from csaud_controller.cli.common import (
     JsonOption,
     RunOption,
     UnknownName,
+    by_ends,
     change_policy,
     emit,
     errors,
@@ -48,11 +49,12 @@ def show(
     with errors():
         found, answer = request(run, "links")
         fabric = found.fabric()
+        states = by_ends(answer["links"])
         wanted = {str(edge) for each in what or () for edge in edges_of(fabric, each)}
         links = [
-            {"link": f"{edge.a}-{edge.b}", **link}
-            for edge, link in zip(fabric.switch_edges(), answer["links"], strict=True)
-            if not what or str(edge) in wanted
+            {"link": f"{edge.a}-{edge.b}", **states[str(edge)]}
+            for edge in fabric.switch_edges()
+            if str(edge) in states and (not what or str(edge) in wanted)
         ]
         hosts = [
             {"link": f"{edge.a}-{edge.b}", **each}

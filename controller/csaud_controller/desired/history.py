@@ -110,12 +110,13 @@ class History:
 
         def work(connection: sqlite3.Connection) -> Record:
             query = f"select {_COLUMNS}, intent from revisions where revision = ?"
-            if (row := connection.execute(query, (revision,)).fetchone()) is None:
+            kept = abs(revision) < 1 << 63 and connection.execute(query, (revision,)).fetchone()
+            if not kept:
                 first, last = connection.execute(
                     "select min(revision), max(revision) from revisions"
                 ).fetchone()
                 raise ValueError(f"no revision {revision} is kept; expected one from {first} to {last}")
-            return _record(row)
+            return _record(kept)
 
         return await self._do(work)
 

@@ -8,6 +8,8 @@ from csaud_controller.policy.model import Policy
 
 DEEPEST = 8
 """Policies with an end, one within the other."""
+LATEST = 253402300799.0
+"""The last second of the year 9999, as late as there are dates for."""
 
 
 class Ending(BaseModel):
@@ -15,7 +17,7 @@ class Ending(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    at: float = Field(gt=0, description="seconds since the epoch")
+    at: float = Field(gt=0, le=LATEST, description="seconds since the epoch")
     before: Policy
     then: Ending | None = Field(default=None, description="the end of `before`, if it has one")
 
@@ -29,6 +31,8 @@ def begun(policy: Policy, ending: Ending | None, until: float, now: float) -> En
     is over, or too many of them wait for each other."""
     if until <= now:
         raise ValueError("until: that time is over")
+    if not until <= LATEST:
+        raise ValueError("until: expected a time before the year 10000")
     made = Ending(at=until, before=policy, then=ending)
     if made.depth > DEEPEST:
         raise ValueError(f"until: {DEEPEST} policies with an end are in force already, one within the other")

@@ -45,7 +45,7 @@ def read_files(
         return FORMATS[name](sources, switches, hosts)
     except ConfigError:
         raise
-    except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError, OverflowError) as error:
         told = " ".join(map(str, paths))
         raise ConfigError(told, None, "", f"not as {name} writes it: {error}") from None
 
@@ -64,4 +64,8 @@ def _source(path: Path) -> Source:
             return Source(path, json.loads(text))
         except json.JSONDecodeError as error:
             raise ConfigError(str(path), error.lineno, "", f"not valid JSON: {error.msg}") from None
+        except RecursionError:
+            raise ConfigError(str(path), None, "", "not valid JSON: nested too deep") from None
+        except ValueError as error:  # numbers of thousands of digits
+            raise ConfigError(str(path), None, "", f"not valid JSON: {error}") from None
     return Source(path, parse_yaml(text, str(path))[0])

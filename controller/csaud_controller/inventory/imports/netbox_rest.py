@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
 
 from csaud_controller.base.http_peers import is_loopback, reason
-from csaud_controller.base.yamlfile import ConfigError
+from csaud_controller.base.yamlfile import ConfigError, SourceError
 from csaud_controller.inventory.imports.draft import Source
 
 _CABLES = "/api/dcim/cables/"
@@ -48,9 +48,9 @@ def cables(url: str, token: str, trusted: ssl.SSLContext) -> Source:
     try:
         return Source(Path(parts.hostname), {"results": _all(connection, parts, url, _headers(token))})
     except TimeoutError:
-        raise ConfigError(url, None, "", f"no answer within {_PATIENCE_S:g} s") from None
+        raise SourceError(url, None, "", f"no answer within {_PATIENCE_S:g} s") from None
     except (OSError, http.client.HTTPException) as error:
-        raise ConfigError(url, None, "", f"cannot be reached: {reason(error)}") from None
+        raise SourceError(url, None, "", f"cannot be reached: {reason(error)}") from None
     finally:
         connection.close()
 
@@ -71,11 +71,11 @@ def _all(
         if not following:
             known = {cable.get("id") for cable in found if isinstance(cable, dict)}
             if counts != {len(found)} or len(known) != len(found):
-                raise ConfigError(url, None, "", "cables came or went while they were read: try again")
+                raise SourceError(url, None, "", "cables came or went while they were read: try again")
             return found
         # its query alone: whatever host and path NetBox takes for its own, the URL that was named is asked
         target = f"{target.partition('?')[0]}?{urlsplit(str(following)).query}"
-    raise ConfigError(url, None, "next", "its pages have no end")
+    raise SourceError(url, None, "next", "its pages have no end")
 
 
 def _first_page(parts: SplitResult) -> str:
@@ -92,17 +92,17 @@ def _first_page(parts: SplitResult) -> str:
 def _page(url: str, status: int, text: bytes) -> dict[str, Any]:
     try:
         page = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         page = None
     if status in (301, 302, 307, 308):
         raise ConfigError(url, None, "", f"answered {status}, which sends elsewhere: name that URL")
     if status != 200:
         said = page.get("detail") if isinstance(page, dict) else None
-        raise ConfigError(
+        raise SourceError(
             url, None, "", f"answered {status}: {said or http.client.responses.get(status, '')}"
         )
     if not isinstance(page, dict) or not isinstance(page.get("results"), list):
-        raise ConfigError(url, None, "results", f"missing: this is no NetBox's answer to {_CABLES}")
+        raise SourceError(url, None, "results", f"missing: this is no NetBox's answer to {_CABLES}")
     return page
 
 

@@ -120,17 +120,24 @@ def _wire(
         else:
             names.append(called if isinstance(called, str) else "")
     (a, b), (a_name, b_name) = nodes, names
-    rate = settings.get("bw")
     draft.wires.append(
         Wire(
             a,
             a_name,
             b,
             b_name,
-            None if rate is None else round(float(rate) * 1e6),
+            _rate(source, at, settings.get("bw")),
             _delay(source, at, settings.get("delay")),
         )
     )
+
+
+def _rate(source: Source, at: str, value: Any) -> int | None:
+    """Of Mbit/s."""
+    try:
+        return None if value is None else round(float(value) * 1e6)
+    except (ValueError, TypeError, OverflowError):
+        raise source.fail(f"{at}.bw", f"expected a number of Mbit/s, got {value!r:.60}") from None
 
 
 def _delay(source: Source, at: str, value: Any) -> int | None:
@@ -141,7 +148,7 @@ def _delay(source: Source, at: str, value: Any) -> int | None:
         if isinstance(value, int | float) or str(value).replace(".", "", 1).isdigit():
             return round(float(value) * 1e6)
         return parse_duration(str(value).replace("msec", "ms").replace("usec", "us"))
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise source.fail(f"{at}.delay", str(error)) from None
 
 
