@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from pathlib import Path
@@ -60,6 +60,10 @@ class Served:
             return call()
 
         return asyncio.run_coroutine_threadsafe(run(), self._loop).result(WAIT_S)
+
+    def run(self, call: Callable[[], Coroutine[object, object, T]]) -> T:
+        """Run a coroutine where the server runs."""
+        return asyncio.run_coroutine_threadsafe(call(), self._loop).result(WAIT_S)
 
     def inject(self, port: int, frame: bytes) -> list[tuple[int, bytes]]:
         """Let a frame arrive; returns what leaves by ports. Packet-ins go to the controller."""

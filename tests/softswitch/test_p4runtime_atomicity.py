@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from unittest.mock import Mock
+
 import pytest
-from csaud_softswitch.p4runtime import pipeline
-from csaud_softswitch.p4runtime.errors import Code
+from csaud_softswitch.p4runtime import pipeline, server
+from csaud_softswitch.p4runtime.batch import Batch
+from csaud_softswitch.p4runtime.errors import BatchError, Code, denied
 from csaud_softswitch.p4runtime.proto import p4r
 
-from tests.softswitch.inputs import GROUP, HOST_PORT, PROFILE, csa, group, leaf, member, route
+from tests.softswitch.inputs import GROUP, HOST_PORT, PROFILE, csa, group, leaf, member, name, route
 from tests.softswitch.p4rt_program import (
     CONFIG,
     LEARNED,
@@ -22,7 +26,7 @@ from tests.softswitch.p4rt_program import (
     source,
     tag,
 )
-from tests.softswitch.p4runtime_support import Client, Served, codes, entries, refused
+from tests.softswitch.p4runtime_support import NAMES, Client, Served, codes, entries, refused
 
 ALL_OR_NONE = ["ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC"]
 METER = p4r.MeterConfig(cir=1, pir=2, cburst=3, pburst=4)
@@ -136,6 +140,88 @@ def test_members_and_groups_are_taken_back(controller: Client, served: Served, a
     ) == [*[Code.ABORTED] * 4, Code.NOT_FOUND]
     assert state(controller) == before
     assert [served.inject(HOST_PORT, frame)[0][0] for frame in frames] == ports
+
+
+def counts(client: Client, **wanted: object) -> list[int]:
+    found = entries(client, counter_data=p4r.CounterData(), **wanted)
+    return [entry.counter_data.packet_count for entry in found]
+
+
+@pytest.mark.parametrize("atomicity", ALL_OR_NONE)
+def test_the_counter_of_a_const_entry_is_taken_back(primary: Client, atomicity: str) -> None:
+    primary.set_pipeline(config=CONFIG)
+    classes = TABLES["classes"]
+    counted = entries(primary, table_id=classes)[0]
+    counted.ClearField("action")
+    counted.is_const = False
+    counted.counter_data.packet_count = 9
+    batch = [insert(table_entry=destination(1)), modify(table_entry=counted)]
+    failing = delete(table_entry=destination(2))
+    expected = [Code.ABORTED, Code.ABORTED, Code.NOT_FOUND]
+    assert codes(primary, *batch, failing, atomicity=atomicity) == expected
+    assert counts(primary, table_id=classes) == [0, 0]
+    assert entries(primary, table_id=TABLES["destinations"]) == []
+
+
+@pytest.mark.parametrize("atomicity", ALL_OR_NONE)
+def test_the_counter_of_a_const_default_action_is_taken_back(controller: Client, atomicity: str) -> None:
+    lpm = NAMES.table(name("route.ipv4_lpm")).id
+    counted = p4r.TableEntry(table_id=lpm, is_default_action=True)
+    counted.counter_data.packet_count = 5
+    failing = {"delete": route("10.3.0.0/16", 1)["insert"]}
+    batch = [route("10.1.0.0/16", 1), modify(table_entry=counted)]
+    expected = [Code.ABORTED, Code.ABORTED, Code.NOT_FOUND]
+    assert codes(controller, *batch, failing, atomicity=atomicity) == expected
+    assert counts(controller, table_id=lpm, is_default_action=True) == [0]
+    assert entries(controller, table_id=lpm) == []
+
+
+def test_an_update_that_cannot_be_taken_back_is_told_of_and_does_not_keep_the_others() -> None:
+    stays, bad = modify(table_entry=destination(2)), delete(table_entry=destination(3))
+    present: set[bytes] = set()
+
+    def apply(update: p4r.Update) -> None:
+        key = update.entity.SerializeToString()
+        if update == bad or update == delete(table_entry=stays.entity.table_entry):
+            raise denied("no")
+        (present.discard if update.type == p4r.Update.DELETE else present.add)(key)
+
+    def undo(update: p4r.Update) -> list[p4r.Update]:
+        return [delete(table_entry=update.entity.table_entry)]
+
+    with pytest.raises(BatchError) as failed:
+        Batch(apply, [insert(table_entry=destination(1)), stays, bad], undo).finish()
+    assert present == {stays.entity.SerializeToString()}
+    results = [result for result in failed.value.results if result is not None]
+    assert [result.code for result in results] == [Code.ABORTED, Code.INTERNAL, Code.PERMISSION_DENIED]
+    assert results[1].message == "not taken back: no"
+
+
+def test_an_all_or_none_write_that_is_cancelled_leaves_nothing(
+    primary: Client, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As gRPC does to the handler when the client gives up, or its deadline has passed."""
+    monkeypatch.setattr(server, "WRITE_CHUNK", 1)
+    primary.set_pipeline(config=CONFIG)
+    primary.write(insert(table_entry=destination(100)))
+    before = state(primary)
+    updates = [delete(table_entry=destination(100)), *[insert(table_entry=destination(i)) for i in range(9)]]
+    request = p4r.WriteRequest(device_id=primary.device_id, atomicity="ROLLBACK_ON_ERROR", updates=updates)
+    request.election_id.low = 1
+    service = server.P4RuntimeService(served.device, lambda: None)
+
+    async def give_up() -> int:
+        write = asyncio.ensure_future(service.Write(request, Mock()))
+        for _ in range(4):
+            await asyncio.sleep(0)
+        applied = len(served.device.switch.table_entries("In.destinations"))
+        write.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await write
+        return applied
+
+    assert 0 < served.run(give_up) < 9
+    assert state(primary) == before
 
 
 def test_a_batch_that_is_too_long_to_be_one_step_is_refused(

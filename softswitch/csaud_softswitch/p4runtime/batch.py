@@ -64,6 +64,11 @@ class Batch:
                     break
         return len(self._results) < len(self._updates)
 
+    def give_up(self) -> None:
+        """Nobody waits for the rest: what is all or none takes back what was applied of it."""
+        if self._undo is not None and not self._failed:
+            self._take_back(len(self._results))
+
     def finish(self) -> None:
         """Apply what is left; BatchError if any update of the batch failed."""
         while self.step(1024):
@@ -73,9 +78,19 @@ class Batch:
 
     def _roll_back(self) -> None:
         failed = len(self._results) - 1
-        for undo in reversed(self._undone[:failed]):
-            for update in undo:
-                self._apply(update)
+        kept = self._take_back(failed)
         aborted = P4RuntimeError(Code.ABORTED, f"taken back or not tried: update {failed} failed")
         left = len(self._updates) - failed - 1
-        self._results[:] = [aborted] * failed + self._results[failed:] + [aborted] * left
+        taken_back = [kept.get(at, aborted) for at in range(failed)]
+        self._results[:] = [*taken_back, self._results[failed], *[aborted] * left]
+
+    def _take_back(self, count: int) -> dict[int, P4RuntimeError]:
+        """Undo the first `count` updates, the last first; those that it fails for, and why."""
+        kept = {}
+        for at in reversed(range(count)):
+            for update in self._undone[at]:
+                try:
+                    self._apply(update)
+                except P4RuntimeError as error:
+                    kept[at] = P4RuntimeError(Code.INTERNAL, f"not taken back: {error.message}")
+        return kept

@@ -113,8 +113,12 @@ class P4RuntimeService:
         try:
             async with self._state:
                 batch = self._device.begin_write(request)
-                while batch.step(WRITE_CHUNK):
-                    await asyncio.sleep(0)
+                try:
+                    while batch.step(WRITE_CHUNK):
+                        await asyncio.sleep(0)
+                except asyncio.CancelledError:  # the client has gone, or its deadline
+                    batch.give_up()
+                    raise
                 batch.finish()
         except P4RuntimeError as error:
             await _abort(context, error)

@@ -162,8 +162,7 @@ class Table:
             raise invalid(f"{where}: it has neither match nor priority")
         if entry.idle_timeout_ns or entry.HasField("time_since_last_hit"):
             raise invalid(f"{where}: it has no idle timeout")
-        # P4Runtime has it that a table with an action profile does nothing on a miss.
-        is_const = self.spec.const_default or self.spec.profile_id != 0
+        is_const = self._const_default
         if is_const and (entry.action.WhichOneof("type") is not None or not self.direct.given(entry)):
             raise denied(f"{where}: it is const")
         resources = self.direct.decode(entry)
@@ -171,6 +170,11 @@ class Table:
             self._set_default(entry, where)
         if resources is not None:
             self.direct.write(None, resources)
+
+    @property
+    def _const_default(self) -> bool:
+        """P4Runtime has it that a table with an action profile does nothing on a miss."""
+        return self.spec.const_default or self.spec.profile_id != 0
 
     def _set_default(self, entry: p4r.TableEntry, where: str) -> None:
         kind = entry.action.WhichOneof("type")
@@ -246,17 +250,24 @@ class Table:
             wanted.meter_config.SetInParent()
         if with_count and self.spec.direct_counter_id:
             wanted.counter_data.SetInParent()
+        found: p4r.TableEntry | None
         if entry.is_default_action:
-            return self._default_entry(wanted)
+            found, is_const = self._default_entry(wanted), self._const_default
+        else:
+            found, is_const = self._current_entry(entry, wanted), self.spec.const_entries
+        if found is not None:
+            found.is_const = False
+            if is_const:
+                found.ClearField("action")  # only counter and meter can be written
+        return found
+
+    def _current_entry(self, entry: p4r.TableEntry, wanted: p4r.TableEntry) -> p4r.TableEntry | None:
         try:
             entry_id = self.entry_id(entry)
             action = self.find(entry_id)
         except P4RuntimeError:
             return None
-        found = self._encode(entry_id, action, wanted)
-        if found is not None:
-            found.is_const = False
-        return found
+        return self._encode(entry_id, action, wanted)
 
     def read(self, wanted: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
         """The entries that `wanted` describes; an empty match and priority 0 stand for any."""
