@@ -5,11 +5,17 @@ from __future__ import annotations
 import json
 
 import pytest
+from csaud_controller.inventory import leaf_spine
+from csaud_controller.policy.faults import FaultRule
 from csaud_topologies.cli import app
+from csaud_topologies.record.describe import describe_run
 from csaud_topologies.record.model import SCHEMA
+from csaud_topologies.scenario.model import Scenario
 from typer.testing import CliRunner
 
-from tests.topologies.test_report import report
+from tests.topologies.test_report import in_force, report
+
+REST = {"target": "soft", "started": "", "duration_s": 3.0, "job_s": 2.0, "versions": {}}
 
 
 @pytest.fixture
@@ -45,6 +51,50 @@ def test_what_differs_and_by_how_much(runs):
     text = compare(*runs).output
     assert "ecmp" in text
     assert "2.00" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "told"),
+    [
+        ({"rule": {"kinds": ("loss",)}}, "faults", ["uplinks 0.01", "uplinks 0.01, kinds loss"]),
+        ({"rule": {"signalled": True}}, "faults", ["uplinks 0.01", "uplinks 0.01, signalled True"]),
+        ({"rule": {"seed": 7}}, "faults", ["uplinks 0.01", "uplinks 0.01, seed 7"]),
+        ({"host": {"window": 8}}, "host.window", ["-", "8"]),
+        (
+            {"background": [{"to": "h1", "sources": 2, "load": 0.7}]},
+            "background",
+            ["", "to h1, sources 2, load 0.7"],
+        ),
+        (
+            {"events": [{"at_step": 1, "link": "l1-s1", "do": "down"}]},
+            "events",
+            ["", "at_step 1, link l1-s1, do down"],
+        ),
+    ],
+)
+def test_whatever_a_scenario_asks_for_makes_runs_differ(tmp_path, change, key, told):
+    for name, asked in (("old", {}), ("new", change)):
+        rule = FaultRule(probability=0.01, **asked.get("rule", {}))
+        keys = {key: value for key, value in asked.items() if key != "rule"}
+        scenario = Scenario.model_validate({"name": "x", "faults": [rule.model_dump()], **keys})
+        made = report(in_force=in_force(scenario.intent()))
+        made.run = describe_run(scenario, leaf_spine(2, 2, 2), ["h1", "h2"], ["csaud"], **REST)
+        (tmp_path / f"{name}.json").write_text(made.model_dump_json())
+    found = json.loads(compare(tmp_path / "old.json", tmp_path / "new.json", "--json").stdout)
+    assert {key: pair for key, pair in found["settings"].items() if not key.startswith("run.")} == {key: told}
+
+
+def test_reports_that_do_not_tell_what_was_asked_for_are_compared_by_what_was_sent_beside(tmp_path):
+    first, second = report(), report()
+    second.background[0].sources.append("h3")
+    second.events.clear()
+    for name, made in (("old", first), ("new", second)):
+        (tmp_path / f"{name}.json").write_text(made.model_dump_json())
+    found = json.loads(compare(tmp_path / "old.json", tmp_path / "new.json", "--json").stdout)
+    assert found["settings"] == {
+        "background": ["to h1, sources h2", "to h1, sources h2 h3"],
+        "events": ["link l1-s1 down", ""],
+    }
 
 
 def test_runs_alike_are_called_so(runs):

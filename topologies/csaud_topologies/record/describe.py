@@ -6,10 +6,11 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from csaud_controller.base.units import format_duration
 from csaud_controller.inventory import Fabric
 
 from csaud_topologies.record import model
-from csaud_topologies.scenario.model import Scenario
+from csaud_topologies.scenario.model import LinkEvent, Scenario
 
 
 def describe_run(
@@ -29,9 +30,19 @@ def describe_run(
             "ecn": scenario.policy.ecn is not False,
             "injected_probability": max((rule.probability for rule in scenario.faults), default=0.0),
             "workload": scenario.workload.model_dump(),
+            "host": scenario.host,
+            "background": [
+                incast.model_dump(mode="json", exclude_defaults=True) for incast in scenario.background
+            ],
+            "events": [_event(each) for each in scenario.events],
             "ranks": hosts,
             "link_rate_bps": fabric.link.rate,
             "command": shlex.join(command),
             **known,
         }
     )
+
+
+def _event(event: LinkEvent) -> dict[str, Any]:
+    when = {"at_step": event.at_step} if event.after is None else {"after": format_duration(event.after)}
+    return {**when, "link": event.name, "do": event.do}

@@ -30,6 +30,13 @@ class Run(_Part):
     ecn: bool = Field(description="switches mark packets of senders that listen")
     injected_probability: float = Field(description="largest loss probability among the fault rules in force")
     workload: dict[str, Any]
+    host: dict[str, Any] = Field(
+        default_factory=dict, description="settings of the host library that the scenario asks for"
+    )
+    background: list[dict[str, Any]] | None = Field(
+        default=None, description="as the scenario asks for it; null: not told"
+    )
+    events: list[dict[str, Any]] | None = Field(default=None, description="the same")
     ranks: list[str] = Field(description="host of each rank")
     link_rate_bps: int
     command: str

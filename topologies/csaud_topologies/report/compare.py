@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from csaud_controller.policy.faults import FaultRule
 from csaud_runs.errors import RunError
 from pydantic import ValidationError
 from rich.console import Console
@@ -64,7 +65,7 @@ _FIGURES: list[tuple[str, str, _Figure]] = [
     ("busiest uplink over mean", "ratio", lambda r: _imbalance(r)),
     ("checks that failed", "checks", lambda r: sum(not check.passed for check in r.checks)),
 ]
-_NOT_SETTINGS = ("started", "duration_s", "job_s", "command", "about")
+_NOT_SETTINGS = ("started", "duration_s", "job_s", "command", "about", "background", "events")
 
 
 def load_report(place: Path) -> Report:
@@ -86,8 +87,8 @@ def load_report(place: Path) -> Report:
 
 
 def compare(first: Report, second: Report) -> Comparison:
-    """Settings are those of `run`, policy and faults in force, the fabric's size included; figures that
-    neither run has are left out."""
+    """Settings are those of `run`, policy and faults in force, background and events, the fabric's size
+    included; figures that neither run has are left out."""
     old, new = (_settings(report) for report in (first, second))
     keys = dict.fromkeys([*old, *new])
     differing = {key: (old.get(key, "-"), new.get(key, "-")) for key in keys}
@@ -146,9 +147,45 @@ def _settings(report: Report) -> dict[str, str]:
             flat[key] = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
     policy = {key: value for key, value in report.in_force.policy.items() if key not in flat}
     flat |= {f"policy.{key}": str(value) for key, value in policy.items()}
-    faults = [f"{rule['where']} {rule['probability']:g}" for rule in report.in_force.faults]
     changes = [what for change in report.changes for what in change.what]
-    return flat | {"faults": ", ".join(faults), "changed while it ran": "; ".join(changes)}
+    return flat | {
+        "faults": "; ".join(_fault(rule, report.run.seed) for rule in report.in_force.faults),
+        "background": "; ".join(_background(report)),
+        "events": "; ".join(_events(report)),
+        "changed while it ran": "; ".join(changes),
+    }
+
+
+def _fault(rule: dict[str, Any], seed: int) -> str:
+    """With every key that is not as usual; the usual seed is the run's."""
+    usual = FaultRule(probability=0, seed=seed).model_dump(mode="json")
+    others = {key: value for key, value in rule.items() if value != usual.get(key)}
+    shown = {rule["where"]: rule["probability"], **others}
+    return _words({key: value for key, value in shown.items() if key not in ("where", "probability")})
+
+
+def _background(report: Report) -> list[str]:
+    """As it was asked for; of a report that does not tell, where it went."""
+    if report.run.background is not None:
+        return [_words(each) for each in report.run.background]
+    return [_words({"to": each.to, "sources": each.sources}) for each in report.background]
+
+
+def _events(report: Report) -> list[str]:
+    """The same; else what happened."""
+    if report.run.events is not None:
+        return [_words(each) for each in report.run.events]
+    return [each.what for each in report.events]
+
+
+def _words(keys: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key} {_value(value)}" for key, value in keys.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _number(value: float | None) -> str:
