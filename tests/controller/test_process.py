@@ -101,7 +101,7 @@ def test_a_damaged_desired_json_is_told_with_file_and_line() -> None:
     with run_directory() as run:
         run.desired_file.write_text('{\n  "intent": {"policy": {"spray": "sideways"}}\n}\n')
         with controller_process(run) as broken:
-            assert broken.wait() == 1
+            assert broken.wait() == 2
             assert "desired.json:2: intent.policy.spray: expected 'ecmp', 'entropy'" in broken.log
 
 
@@ -135,7 +135,7 @@ def test_a_mistake_in_a_fabric_file_is_told_with_file_and_line() -> None:
         file = run.path / "mine.yaml"
         file.write_text("name: x\nswitches:\n  l1: {device_id: 0}\n")
         with controller_process(run, "--fabric", str(file)) as broken:
-            assert broken.wait() == 1
+            assert broken.wait() == 2
             assert "mine.yaml:3: switches.l1.device_id: expected greater than or equal to 1" in broken.log
 
 
@@ -144,7 +144,7 @@ def test_a_mistake_in_a_policy_file_is_told_with_file_and_line() -> None:
         file = run.path / "policy.yaml"
         file.write_text("spray: random\nlimits:\n  trim_at: 30\n  drop_at: 20\n")
         with controller_process(run, "--policy", str(file)) as broken:
-            assert broken.wait() == 1
+            assert broken.wait() == 2
             assert "policy.yaml:3: limits.trim_at: expected at most drop_at (20), got 30" in broken.log
 
 
