@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from csaud_controller.base.yamlfile import ConfigError
+from csaud_controller.base.yamlfile import ConfigError, FieldError
 from csaud_runs.errors import RunError
 from csaud_sim.cli import app
 from csaud_sim.experiment.columns import COLLECTIVES, FLOWS, LINKS, TOTALS
@@ -369,6 +369,30 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
         ("traffic: {}\nsweep: {seeds: 0}", "sweep.seeds: expected greater than or equal to 1"),
         ("traffic: {}\nsweep: {seeds: [1, -1]}", "sweep.seeds[1]: expected greater than or equal to 0"),
         ("traffic: {}\nsweep: {vary: {traffic.load: []}}", "sweep.vary.traffic.load: expected at least 1"),
+        ("traffic: {}\nfaults: [{where: nowhere, probability: 0.1}]", "faults[0].where: unknown place"),
+        (
+            "traffic: {}\nsweep: {settings: {good: {}, bad: {faults: [{where: nowhere, probability: 0.1}]}}}",
+            "sweep.settings.bad.faults: faults[0].where: unknown place 'nowhere'",
+        ),
+        (
+            "traffic: {}\nsweep: {settings: {bad: {policy.spray: sideways}}}",
+            "sweep.settings.bad.policy.spray: policy.spray=sideways: ",
+        ),
+        ("traffic: {}\nsweep: {cases: {bad: {link_rte: 1}}}", "sweep.cases.bad.link_rte: link_rte: "),
+        (
+            "traffic: {}\nsweep: {vary: {fabric: [leaf-spine-2x2, leaf-spine-1]}}",
+            "sweep.vary.fabric[1]: leaf-spine-1: no such fabric",
+        ),
+        (
+            "collectives: {bytes: 1000}\nsweep: {vary: {collectives.ranks: [2, 9]}}",
+            "sweep.vary.collectives.ranks[1]: collectives.ranks: expected at most",
+        ),
+        ("traffic: {}\nsweep: {vary: {seed: [1, 2]}}", "sweep.vary.seed: expected sweep.seeds"),
+        ("traffic: {}\nsweep: {settings: {a: {name: b}}}", "sweep.settings.a.name: expected a key of what"),
+        (
+            "traffic: {}\nsweep: {cases: {a: {sweep.seeds: 2}}}",
+            "sweep.cases.a.sweep.seeds: expected a key of",
+        ),
     ],
 )
 def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: str) -> None:
@@ -399,7 +423,7 @@ def test_what_is_missing_is_named_in_one_line(
 
 
 def test_a_setting_that_does_not_fit_is_named(file: Path) -> None:
-    with pytest.raises(RunError, match=r"policy.spray=sideways: .*expected"):
+    with pytest.raises(FieldError, match=r"policy.spray=sideways: .*expected"):
         tasks_of(load_experiment(file, {"sweep.settings": "{wrong: {policy.spray: sideways}}"}))
     with pytest.raises(ConfigError):
         load_experiment(file.with_name("nowhere.yaml"))

@@ -207,6 +207,13 @@ def test_a_workload_without_a_name_is_that_of_scenarios_that_say_nothing_of_one(
     assert (shortened.name, shortened.steps) == ("train_digits", 2)
 
 
+def test_a_host_setting_can_be_set_that_the_scenario_does_not_have(tmp_path):
+    plain = written(tmp_path, "name: x\n")
+    assert load_scenario(plain, {"host.window": "8", "host.paths": "4"}).host == {"window": 8, "paths": 4}
+    other = written(tmp_path, "name: x\nhost: {paths: 2}\n")
+    assert load_scenario(other, {"host.window": "8"}).host == {"paths": 2, "window": 8}
+
+
 def test_loss_override_makes_a_rule_where_there_is_none(tmp_path):
     scenario = load_scenario(written(tmp_path, "name: x\n"), {"loss": "0.1"})
     assert [(rule.where, rule.probability) for rule in scenario.faults] == [("uplinks", 0.1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_runs.errors import RunError
+from csaud_topologies.scenario.model import check_faults
 from csaud_topologies.scenario.overrides import assign, value_of
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -141,6 +142,19 @@ class Sweep(_Strict):
         default_factory=dict, description="named sets of keys, each with every combination of `vary`"
     )
 
+    @model_validator(mode="after")
+    def _check(self) -> Sweep:
+        sets: list[tuple[tuple[str, ...], Iterable[str]]] = [(("vary",), self.vary)]
+        sets += [(("cases", name), keys) for name, keys in self.cases.items()]
+        sets += [(("settings", name), keys) for name, keys in self.settings.items()]
+        for loc, keys in sets:
+            for key in keys:
+                if key == "seed":
+                    raise FieldError((*loc, key), "expected sweep.seeds, by which every setting is run")
+                if key.partition(".")[0] in ("name", "about", "sweep"):
+                    raise FieldError((*loc, key), "expected a key of what is run, not of the sweep itself")
+        return self
+
 
 class Experiment(_Strict):
     """Everything that `csaud sim run` can be told about traffic on a fabric."""
@@ -226,6 +240,7 @@ class Experiment(_Strict):
             update={key: value for key, value in asked.items() if value is not None}
         )
         fabric = relinked(fabric.model_copy(update={"link": link}), self.links)
+        check_faults(self.faults, fabric)
         check_impairments(fabric, self.impairments)
         check_flow_control(self.transport, fabric, self.pipeline)
         try:
@@ -285,11 +300,7 @@ def with_keys(experiment: Experiment, keys: Setting) -> Experiment:
     """The same with other values of some keys; RunError names the one that does not fit."""
     for key, value in keys.items():
         values = experiment.model_dump(mode="json", exclude_unset=True)
-        parent, _, name = key.partition(".")
-        if parent in ("host", "core", "transport") and name:  # which have keys of their own
-            values[parent] = {**values.get(parent, {}), name: value}
-        else:
-            assign(values, experiment.model_dump(mode="json"), key, value)
+        assign(values, experiment.model_dump(mode="json"), key, value, free=("host", "core", "transport"))
         try:
             experiment = Experiment.model_validate(values)
         except ValidationError as error:

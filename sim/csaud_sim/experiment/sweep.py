@@ -16,10 +16,13 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import resource_tracker
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from csaud_controller.inventory import load_fabric
+from csaud_controller.base.yamlfile import ConfigError, FieldError, Loc, key_text
+from csaud_controller.inventory import Fabric, load_fabric
 from csaud_runs.children import end_with_parent
+from csaud_runs.errors import RunError
 from csaud_runs.words import duration
 
 from csaud_sim.experiment.columns import NO_COLLECTIVE
@@ -71,12 +74,10 @@ class Task:
 def tasks_of(experiment: Experiment) -> list[Task]:
     """Seeds in the outer loop, so that an unfinished sweep has something of every setting.
 
-    RunError or FieldError where a setting does not fit.
+    FieldError where a setting does not fit.
     """
-    settings = [(name, with_keys(experiment, keys)) for name, keys in _settings(experiment)]
     loaded = cache(load_fabric)
-    for _, setting in settings:
-        setting.on(loaded(setting.fabric))
+    settings = [(name, _with(experiment, keys, loaded)) for name, keys in _settings(experiment)]
     said = {source: said_by(source, loaded(source)) for source in {each.fabric for _, each in settings}}
     asked = experiment.sweep.seeds
     seeds = asked if isinstance(asked, list) else range(experiment.seed, experiment.seed + asked)
@@ -217,13 +218,52 @@ def _in_words(measured: Measured) -> str:
     return ", ".join(words)
 
 
-def _settings(experiment: Experiment) -> Iterator[tuple[str, Setting]]:
+_Placed = dict[str, tuple[Any, Loc]]
+"""Keys of an experiment (dotted), their values, and where in the file these are."""
+
+
+def _settings(experiment: Experiment) -> Iterator[tuple[str, _Placed]]:
     sweep = experiment.sweep
     cases: dict[str, Setting] = sweep.cases or {"": {}}
     named: dict[str, Setting] = sweep.settings or {"": {}}
+    choices = (
+        [(key, value, ("sweep", "vary", key, index)) for index, value in enumerate(values)]
+        for key, values in sweep.vary.items()
+    )
+    combinations = list(itertools.product(*choices))
     for (case, given), (name, keys) in itertools.product(cases.items(), named.items()):
-        for values in itertools.product(*sweep.vary.values()):
-            varied = dict(zip(sweep.vary, values, strict=True))
-            words = [name, *(f"{key.rsplit('.', 1)[-1]}={value}" for key, value in varied.items())]
+        for varied in combinations:
+            words = [name, *(f"{key.rsplit('.', 1)[-1]}={value}" for key, value, _ in varied)]
             setting = " ".join(filter(None, words)) or ("" if case else experiment.name)
-            yield CASE_MARK.join(filter(None, (case, setting))), {**given, **keys, **varied}
+            placed: _Placed = {key: (value, ("sweep", "cases", case, key)) for key, value in given.items()}
+            placed |= {key: (value, ("sweep", "settings", name, key)) for key, value in keys.items()}
+            placed |= {key: (value, loc) for key, value, loc in varied}
+            yield CASE_MARK.join(filter(None, (case, setting))), placed
+
+
+def _with(experiment: Experiment, keys: _Placed, loaded: Callable[[str], Fabric]) -> Experiment:
+    """The experiment with these keys, which fits its fabric; FieldError names the key that does not."""
+    for key, (value, loc) in keys.items():
+        try:
+            experiment = with_keys(experiment, {key: value})
+        except RunError as error:
+            raise FieldError(loc, str(error)) from None
+    try:
+        experiment.on(loaded(experiment.fabric))
+    except FieldError as error:
+        raise _where_given(error, keys) from None
+    except ConfigError as error:
+        if "fabric" not in keys:
+            raise
+        raise FieldError(keys["fabric"][1], str(error)) from None
+    return experiment
+
+
+def _where_given(error: FieldError, keys: _Placed) -> FieldError:
+    """The same, of the key of the sweep that gave the value, if one did: the one nearest to it."""
+    told = key_text(error.loc)
+    above = [key for key in keys if (told + ".").startswith((f"{key}.", f"{key}["))]
+    above = above or [key for key in keys if key.startswith(f"{told}.")]
+    if not above:
+        return error
+    return FieldError(keys[max(above, key=len)][1], f"{told}: {error}")

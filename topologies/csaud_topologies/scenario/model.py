@@ -5,7 +5,7 @@ every message.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -223,12 +223,14 @@ def _check_events(events: list[LinkEvent], steps: int) -> None:
             del down[link]
 
 
+def check_faults(rules: Sequence[FaultRule], fabric: Fabric) -> None:
+    """FieldError, of the key `faults`, for a place that the fabric does not have."""
+    for index, rule in enumerate(rules):
+        ports_of(fabric, rule.where, ("faults", index, "where"))
+
+
 def _check_places(scenario: Scenario, fabric: Fabric) -> None:
-    for index, rule in enumerate(scenario.faults):
-        try:
-            ports_of(fabric, rule.where)
-        except FieldError as error:
-            raise FieldError(("faults", index, "where"), str(error)) from None
+    check_faults(scenario.faults, fabric)
     for index, event in enumerate(scenario.events):
         if not isinstance(event.link, str) and not fabric.edges_between(*event.link):
             known = ", ".join(f"{edge.a}-{edge.b}" for edge in fabric.switch_edges())
@@ -272,7 +274,7 @@ def _override(scenario: Scenario, key: str, text: str) -> Scenario:
     if key == LOSS:
         values["faults"] = _with_loss(values.get("faults", []), value_of(text))
     else:
-        assign(values, scenario.model_dump(mode="json"), key, value_of(text))
+        assign(values, scenario.model_dump(mode="json"), key, value_of(text), free=("host",))
     if key in ("workload.steps", "workload"):  # a shorter run keeps the events that still fit it
         values["events"] = _events_within(values.get("events", []), values["workload"])
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import yaml
@@ -16,11 +17,18 @@ def value_of(text: str) -> Any:
         return text
 
 
-def assign(values: dict[str, Any], known: dict[str, Any], key: str, new: Any) -> None:
-    """Set a dotted key in `values`; `known` is the same with every default, to tell which keys there are.
+def assign(
+    values: dict[str, Any], known: dict[str, Any], key: str, new: Any, free: Collection[str] = ()
+) -> None:
+    """Set a dotted key in `values`; `known` is the same with every default, to tell which keys there are;
+    `free`: mappings that take keys which they do not have yet.
 
     RunError where there is no such key.
     """
+    parent, _, name = key.partition(".")
+    if parent in free and name:
+        values[parent] = {**values.get(parent, {}), name: new}
+        return
     at: Any = values
     there: Any = known
     *parents, last = key.split(".")
