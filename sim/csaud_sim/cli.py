@@ -341,12 +341,14 @@ def _scenario(options: RunOptions, as_json: bool) -> bool:
     from csaud_topologies.scenario.plan import make_plan
     from rich.console import Console
 
+    from csaud_sim.folders import make_folder
     from csaud_sim.scenario_run import ScenarioRun, refuse_what_cannot_be_simulated
     from csaud_sim.summary import print_outcome
 
     begun, started = time.monotonic(), datetime.now(UTC)
     plan = make_plan(options)
     refuse_what_cannot_be_simulated(plan)
+    make_folder(target := Path(options.out))
     console = Console(highlight=False, stderr=as_json)
     scenario, fabric = plan.scenario, plan.fabric
     console.print(
@@ -367,8 +369,6 @@ def _scenario(options: RunOptions, as_json: bool) -> bool:
         versions={"csaud": version("csaud"), "python": platform.python_version()},
     )
     report = build_report(outcome.collected, run_part)
-    target = Path(options.out)
-    target.mkdir(parents=True, exist_ok=True)
     clear_report(target)
     page = write_report(report, target, [each["seconds"] for each in outcome.took])
     print_outcome(outcome, report, console)

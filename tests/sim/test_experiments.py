@@ -391,7 +391,7 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
         ("traffic: {}\nsweep: {settings: {a: {name: b}}}", "sweep.settings.a.name: expected a key of what"),
         (
             "traffic: {}\nsweep: {cases: {a: {sweep.seeds: 2}}}",
-            "sweep.cases.a.sweep.seeds: expected a key of",
+            "sweep.cases.a.sweep.seeds: expected a key",
         ),
     ],
 )
@@ -402,6 +402,43 @@ def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: st
     assert done.exit_code == 1
     assert f"wrong.yaml:{2 + len(line.splitlines())}: {told}" in done.output
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("what", ["experiment", "scenario"])
+def test_what_is_no_folder_to_write_into_is_told_before_anything_is_run(
+    file: Path, tmp_path: Path, what: str
+) -> None:
+    (taken := tmp_path / "taken").write_text("of somebody")
+    for out in (taken, Path("/dev/full")):
+        named = str(file) if what == "experiment" else "plain"
+        done = CliRunner().invoke(app, ["run", named, "--out", str(out), "--jobs", "0"])
+        assert done.exit_code == 1
+        assert f"csaud: {out}" in done.output and done.output.count("\n") <= 2
+        assert "expected a folder" in done.output and not isinstance(done.exception, OSError)
+    assert taken.read_text() == "of somebody"
+
+
+def test_a_run_that_is_damaged_is_named_and_an_empty_one_is_run_again(file: Path, tmp_path: Path) -> None:
+    tasks = tasks_of(load_experiment(file, {"sweep.seeds": "1", "traffic.flows": "400"}))
+    run_all(tasks, tmp_path, 1, print)
+    empty, damaged = (task.path(tmp_path) for task in tasks)
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:4] + bytes(len(content) // 2) + content[4 + len(content) // 2 :])
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 1
+    assert done.output.startswith(f"csaud: {damaged}: ") and done.output.count("\n") == 1
+    damaged.write_bytes(content)
+    empty.write_bytes(b"")
+    said: list[str] = []
+    assert run_all(tasks, tmp_path, 1, said.append) == []
+    assert said[0] == "1 of 2 runs are there already" and empty.stat().st_size
+
+
+def test_a_file_that_is_no_text_is_told_in_one_line(tmp_path: Path) -> None:
+    (path := tmp_path / "latin.yaml").write_bytes("about: für\n".encode("latin-1"))
+    done = CliRunner().invoke(app, ["run", str(path)])
+    assert done.exit_code == 1
+    assert done.output.startswith(f"csaud: {path}: cannot be read: ") and "utf-8" in done.output
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import leaf_spine
-from csaud_runs.errors import RunError
+from csaud_topologies.cli import app
 from csaud_topologies.job.background import sources_of
 from csaud_topologies.scenario.model import Incast, Workers
 from csaud_topologies.scenario.placement import place
+from typer.testing import CliRunner
 
 
 def test_spread_puts_ring_neighbours_on_different_leaves():
@@ -34,7 +36,7 @@ def test_block_keeps_the_hosts_order_and_count_cuts_it():
     ],
 )
 def test_impossible_placements_are_refused(workers, words):
-    with pytest.raises(RunError, match=words):
+    with pytest.raises(FieldError, match=words):
         place(leaf_spine(2, 2, 2), workers)
 
 
@@ -42,5 +44,12 @@ def test_incast_comes_from_other_leaves_first():
     fabric = leaf_spine(4, 4, 2)
     assert sources_of(Incast(to="h1", sources=3), fabric) == ["h8", "h7", "h6"]
     assert "h2" not in sources_of(Incast(to="h1", sources=6), fabric)
-    with pytest.raises(RunError, match="7 other hosts"):
+    with pytest.raises(FieldError, match="7 other hosts"):
         sources_of(Incast(to="h1", sources=8), fabric)
+
+
+@pytest.mark.parametrize("ranks", ["-2", "0"])
+def test_a_job_has_at_least_one_rank(ranks):
+    done = CliRunner().invoke(app, ["job", "--ranks", ranks, "--", "true"])
+    assert done.exit_code == 2
+    assert "'--ranks'" in done.output and "equal to 1" in " ".join(done.output.split())

@@ -327,6 +327,14 @@ def test_summary_names_causes_and_the_verdict(tmp_path):
     assert "passed: all" in text
 
 
+def test_lost_parity_is_told_where_its_causes_are(tmp_path):
+    console = Console(width=140, record=True, force_terminal=False)
+    made = report()
+    made.recovery.parity = {"sent": 9, "lost": 3}
+    print_summary(made, tmp_path / "report.html", console)
+    assert "48 of 1,000 DATA copies and 3 PARITY: 10 injected" in console.export_text()
+
+
 def program(*statuses: int) -> model.Program:
     ends = [
         model.RankEnd(rank=rank, host=f"h{rank + 1}", status=status, ended=f"status {status}", counters="")

@@ -10,7 +10,7 @@ from csaud_controller.inventory import load_fabric
 from csaud_runs.errors import RunError
 from csaud_topologies.scenario.model import SCENARIOS, load_scenario
 from csaud_topologies.scenario.options import RunOptions
-from csaud_topologies.scenario.plan import make_plan
+from csaud_topologies.scenario.plan import make_plan, topo_or_scenario
 from csaud_topologies.workloads.mlp import Mlp
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -140,6 +140,11 @@ def test_mistake_in_a_file_names_file_line_key_and_expectation(tmp_path, text, l
         ),
         ("name: x\nfaults: [{probability: 0.1, where: l1-h9}]\n", "faults[0].where", "l1-h9"),
         ("name: x\nbackground: [{to: h99}]\n", "background[0]", "no host h99"),
+        ("name: x\nbackground: [{to: h1, sources: 9}]\n", ":2: background[0].sources", "7 other hosts"),
+        ("name: x\nworkers: {placement: [h1, h99]}\n", ":2: workers.placement[1]", "unknown host 'h99'"),
+        ("name: x\nworkers: {placement: [h1, h1]}\n", ":2: workers.placement[1]", "named twice"),
+        ("name: x\nworkers: {count: 99}\n", ":2: workers.count", "too few for 99"),
+        ("name: x\nworkers: {placement: []}\n", ":2: workers.placement", "at least 1"),
         ("name: x\npolicy: {limits_at: {'l9:1': {trim_at: 1, drop_at: 2}}}\n", ":2: policy.limits_at", "l9"),
     ],
 )
@@ -148,6 +153,12 @@ def test_places_that_the_fabric_lacks_are_named(tmp_path, text, key, words):
         make_plan(RunOptions(scenario=written(tmp_path, text)))
     assert key in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_a_file_that_is_no_text_is_told_in_one_line(tmp_path):
+    (path := tmp_path / "latin.yaml").write_bytes("about: für\n".encode("latin-1"))
+    with pytest.raises(RunError, match=r"latin.yaml: cannot be read: .*utf-8"):
+        topo_or_scenario(str(path))
 
 
 def test_a_link_is_named_as_it_is_printed(tmp_path):

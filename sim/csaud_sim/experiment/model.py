@@ -282,8 +282,8 @@ def find_experiment(source: str) -> Path | None:
         return named
     path = Path(source)
     try:
-        value, _ = parse_yaml(path.read_text(), source)
-    except OSError:
+        value, _ = parse_yaml(path.read_text(encoding="utf-8"), source)
+    except (OSError, UnicodeDecodeError):  # told by whoever reads it
         return None
     is_one = isinstance(value, dict) and not value.keys().isdisjoint(("traffic", "collectives"))
     return path if is_one else None

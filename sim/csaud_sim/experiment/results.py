@@ -54,7 +54,10 @@ class Run:
 
     def column(self, name: str, messages: bool = False) -> npt.NDArray[Any]:
         """Of the measured flows, or messages of collectives; nan where there is no value."""
-        table = pq.read_table(self.path, columns=[name, "measured", "collective"])
+        try:
+            table = pq.read_table(self.path, columns=[name, "measured", "collective"])
+        except (OSError, pa.ArrowException) as error:
+            raise RunError(f"{self.path}: damaged: {str(error).splitlines()[0]}") from None
         values: npt.NDArray[Any] = table[name].to_numpy()
         meant = (table["collective"].to_numpy() != NO_COLLECTIVE) == messages
         chosen: npt.NDArray[Any] = values[table["measured"].to_numpy() & meant]
@@ -84,6 +87,11 @@ def write_run(
     )
     pq.write_table(table, _draft(path), compression="zstd")
     _draft(path).replace(path)
+
+
+def is_there(path: Path) -> bool:
+    """Whether it is a file with something in it."""
+    return path.is_file() and path.stat().st_size > 0
 
 
 def placed(path: Path, content: bytes) -> None:

@@ -29,8 +29,9 @@ from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.large_pages import large_pages
 from csaud_sim.experiment.measure import Measured, measure
 from csaud_sim.experiment.model import Experiment, Setting, said_by, with_keys
-from csaud_sim.experiment.results import DRAFT, ENDING, write_run
+from csaud_sim.experiment.results import DRAFT, ENDING, is_there, write_run
 from csaud_sim.experiment.traffic import packets_of
+from csaud_sim.folders import make_folder
 
 RUNS = "runs"
 CASE_MARK = ": "
@@ -101,9 +102,9 @@ def run_all(
 ) -> list[str]:
     """Run those that have no file yet, in `jobs` processes or `elsewhere`; returns what failed, in words."""
     for folder in {task.path(out).parent for task in tasks}:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         _remove_drafts(folder)
-    missing = [task for task in tasks if not task.path(out).exists()]
+    missing = [task for task in tasks if not is_there(task.path(out))]
     if done := len(tasks) - len(missing):
         say(f"{done} of {len(tasks)} runs are there already")
     failed: list[str] = []

@@ -17,7 +17,9 @@ def job(
     command: Annotated[
         list[str] | None, typer.Argument(help="The program and its arguments.", metavar="-- CMD...")
     ] = None,
-    ranks: Annotated[int, typer.Option(help="How many; default: as the scenario says, else one a host.")] = 0,
+    ranks: Annotated[
+        int | None, typer.Option(min=1, help="How many; default: as the scenario says, else one a host.")
+    ] = None,
     placement: Annotated[
         str, typer.Option(help="spread, block, or the hosts by rank: h1,h3; default: the scenario's.")
     ] = "",
@@ -44,7 +46,7 @@ def job(
         check_machine()
         check_command(command, with_own_commands(os.environ.get("PATH", os.defpath)))
         run = find_run(run_dir)
-        planned = own_job(run, ranks or None, placement, command, time_limit)
+        planned = own_job(run, ranks, placement, command, time_limit)
 
         def in_fabric() -> int:
             from csaud_topologies.run.own_program import run_program

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from csaud_controller.base.units import parse_duration
-from csaud_controller.base.yamlfile import load_model
+from csaud_controller.base.yamlfile import FieldError, load_model
 from csaud_controller.inventory import Fabric, load_fabric
 from csaud_runs.directory import RunDir
 from csaud_runs.errors import RunError
@@ -100,7 +100,8 @@ def _hosts(fabric: Fabric, workers: Workers, ranks: int | None, placement: str) 
         wanted = wanted[:ranks] if ranks <= len(wanted) else "spread"
     try:
         return place(fabric, Workers.model_validate({"count": count, "placement": wanted}))
-    except (RunError, ValidationError) as error:
-        reason = str(error) if isinstance(error, RunError) else "expected spread, block, or hosts as h1,h3"
-        option = "--ranks" if reason.startswith("workers.count: ") else f"--placement {placement}"
-        raise RunError(f"{option}: {reason.partition(': ')[2] or reason}") from None
+    except FieldError as error:
+        option = "--ranks" if "count" in error.loc else f"--placement {placement}"
+        raise RunError(f"{option}: {error}") from None
+    except ValidationError:
+        raise RunError(f"--placement {placement}: expected spread, block, or hosts as h1,h3") from None

@@ -76,7 +76,8 @@ def _figures(report: Report) -> Table:
         return table  # what hosts have counted is not all known
     causes = next((line.terms for line in report.books.job if line.name == "lost DATA copies"), {})
     taken = ", ".join(f"{packets:,} {cause}" for cause, packets in causes.items() if packets) or "none"
-    table.add_row("lost", f"{recovery.lost:,} of {recovery.sent:,} DATA copies: {taken}")
+    parity = f" and {recovery.parity['lost']:,} PARITY" if recovery.parity["lost"] else ""
+    table.add_row("lost", f"{recovery.lost:,} of {recovery.sent:,} DATA copies{parity}: {taken}")
     found = ", ".join(f"{packets:,} by {name}" for name, packets in recovery.found_by.items())
     table.add_row("retransmitted", f"{recovery.retransmitted:,}: {found}")
     if recovery.parity["sent"]:

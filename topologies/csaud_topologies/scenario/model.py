@@ -18,7 +18,15 @@ from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import ports_of
 from csaud_runs.errors import RunError
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from csaud_topologies.scenario.overrides import assign, value_of
 from csaud_topologies.workloads.specs import DEFAULT_WORKLOAD, WorkloadSpec
@@ -49,6 +57,13 @@ class Workers(_Strict):
         default="spread",
         description="spread: consecutive ranks on different leaves; block: hosts in order; or hosts by rank",
     )
+
+    @field_validator("placement")
+    @classmethod
+    def _some(cls, value: str | list[str]) -> str | list[str]:
+        if not value:
+            raise ValueError("expected spread, block or at least 1 host, got none")
+        return value
 
 
 class Incast(_Strict):

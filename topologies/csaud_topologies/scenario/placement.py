@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import zip_longest
 
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
 from csaud_runs.errors import RunError
 
@@ -11,13 +12,17 @@ from csaud_topologies.scenario.model import Incast, Workers
 
 
 def place(fabric: Fabric, workers: Workers) -> list[str]:
-    """The host of each rank, in rank order; RunError when the fabric does not have such hosts."""
+    """The host of each rank, in rank order.
+
+    FieldError, of a scenario's key, when the fabric does not have such hosts; RunError when it has none.
+    """
     if isinstance(workers.placement, list):
         return _listed(fabric, workers.placement, workers.count)
     hosts = _spread(fabric) if workers.placement == "spread" else list(fabric.hosts)
     count = workers.count or len(hosts)
     if count > len(hosts):
-        raise RunError(f"workers.count: {fabric.name} has {len(hosts)} hosts, too few for {count} workers")
+        message = f"{fabric.name} has {len(hosts)} hosts, too few for {count} workers"
+        raise FieldError(("workers", "count"), message)
     if not hosts:
         raise RunError(f"{fabric.name} has no hosts: nothing can run on it")
     return hosts[:count]
@@ -32,27 +37,28 @@ def _spread(fabric: Fabric) -> list[str]:
 
 
 def _listed(fabric: Fabric, hosts: list[str], count: int | None) -> list[str]:
-    for host in hosts:
+    for rank, host in enumerate(hosts):
         if host not in fabric.hosts:
-            raise RunError(
-                f"workers.placement: unknown host {host!r}; expected one of {', '.join(fabric.hosts)}"
-            )
-    if len(set(hosts)) != len(hosts):
-        raise RunError("workers.placement: a host is named twice; each host takes one worker")
+            message = f"unknown host {host!r}; expected one of {', '.join(fabric.hosts)}"
+            raise FieldError(("workers", "placement", rank), message)
+        if host in hosts[:rank]:
+            message = "a host is named twice; each host takes one worker"
+            raise FieldError(("workers", "placement", rank), message)
     if count is not None and count != len(hosts):
-        raise RunError(f"workers.count: {count} workers, but workers.placement names {len(hosts)} hosts")
+        message = f"{count} workers, but workers.placement names {len(hosts)} hosts"
+        raise FieldError(("workers", "count"), message)
     return hosts
 
 
-def sources_of(incast: Incast, fabric: Fabric) -> list[str]:
-    """The sending hosts: those named, or so many from other leaves than the receiver's, far ones first."""
+def sources_of(incast: Incast, fabric: Fabric, index: int = 0) -> list[str]:
+    """The sending hosts: those named, or so many from other leaves than the receiver's, far ones first;
+    FieldError, of the scenario's `index`th, when there are too few."""
     if isinstance(incast.sources, list):
         return incast.sources
     home = fabric.attachment(incast.to).node
     others = [host for host in reversed(fabric.hosts) if fabric.attachment(host).node != home]
     others += [host for host in fabric.hosts if fabric.attachment(host).node == home and host != incast.to]
     if len(others) < incast.sources:
-        raise RunError(
-            f"background.sources: {fabric.name} has {len(others)} other hosts, not {incast.sources}"
-        )
+        message = f"{fabric.name} has {len(others)} other hosts, not {incast.sources}"
+        raise FieldError(("background", index, "sources"), message)
     return others[: incast.sources]

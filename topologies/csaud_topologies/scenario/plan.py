@@ -39,7 +39,10 @@ def topo_or_scenario(text: str) -> tuple[str, str]:
     if path.suffix in (".yaml", ".yml", ".json"):
         if not path.exists():
             raise RunError(f"{text}: no such file")
-        content, _ = parse_yaml(path.read_text(), text)
+        try:
+            content, _ = parse_yaml(path.read_text(encoding="utf-8"), text)
+        except (OSError, UnicodeDecodeError) as error:
+            raise RunError(f"{text}: cannot be read: {error}") from None
         return (text, QUIET) if isinstance(content, dict) and "switches" in content else ("", text)
     known = sorted(file.stem for file in SCENARIOS.glob("*.yaml"))
     if text not in known:
@@ -69,13 +72,14 @@ def make_plan(options: RunOptions) -> Plan:
     try:
         scenario.check(fabric)
         scenario = scenario.on(fabric)
+        hosts = place(fabric, scenario.workers)
+        for index, incast in enumerate(scenario.background):
+            sources_of(incast, fabric, index)
     except FieldError as error:
         raise in_file(find_scenario(options.scenario), error) from None
     if options.waits:
         _check_for_own_programs(options, scenario)
-    for incast in scenario.background:
-        sources_of(incast, fabric)
-    return Plan(options, scenario, fabric, place(fabric, scenario.workers))
+    return Plan(options, scenario, fabric, hosts)
 
 
 def _check_for_own_programs(options: RunOptions, scenario: Scenario) -> None:
