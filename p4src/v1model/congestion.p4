@@ -64,8 +64,9 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, inout standard_me
         if (meta.kind == KIND_DATA) {
             meta.limit = meta.no_trim == 1 ? meta.no_trim_at : meta.trim_at;
         } else if (meta.kind == KIND_LOSS) {
-            take_share(meta.port, (bit<16>)standard_metadata.packet_length, meta.loss_byte_time,
-                standard_metadata.ingress_global_timestamp, meta.in_share);
+            // What comes round is not yet cut to what it keeps.
+            bit<16> octets = meta.kept == 0 ? (bit<16>)standard_metadata.packet_length : meta.kept;
+            take_share(meta.port, octets, meta.loss_byte_time, meta.now, meta.in_share);
             if (meta.in_share == 0) {
                 meta.limit = meta.trim_at;
                 standard_metadata.priority = PRIORITY_DATA;
@@ -84,11 +85,10 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, inout standard_me
             if (meta.alarm_wanted == 1) {
                 bit<48> due;
                 next_alarm.read(due, (bit<32>)meta.port);
-                if (standard_metadata.ingress_global_timestamp >= due) {
-                    next_alarm.write((bit<32>)meta.port,
-                        standard_metadata.ingress_global_timestamp + meta.alarm_interval);
+                if (meta.now >= due) {
+                    next_alarm.write((bit<32>)meta.port, meta.now + meta.alarm_interval);
                     digest<overflow_alarm_t>(1, { (bit<16>)standard_metadata.egress_spec, meta.waiting, meta.path_id,
-                        (bit<8>)meta.kind, standard_metadata.ingress_global_timestamp });
+                        (bit<8>)meta.kind, meta.now });
                 }
             }
         }

@@ -51,6 +51,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
         punt.apply(hdr, standard_metadata);
         classify.apply(hdr, meta, standard_metadata);
         if (standard_metadata.instance_type != INSTANCE_RECIRCULATED) {
+            meta.now = standard_metadata.ingress_global_timestamp;   // 0 for what comes round
             edge.apply(hdr, meta, standard_metadata);
         }
         route.apply(hdr, meta, standard_metadata);

@@ -6,6 +6,8 @@
 #define KEPT_BY_CLONES 1
 
 struct metadata_t {
+    @field_list(KEPT_BY_CLONES)
+    bit<48> now;          // when the packet came, microseconds: it, or that of which a LOSS that comes round was made
     bit<2> kind;
     bit<7> port;          // low bits of the chosen egress port, index of per-port arrays
     bit<1> refused;       // the edge does not let it in, for `refusal`

@@ -99,7 +99,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
         bit<16> present;
         arrivals.read(last, (bit<32>)slot);
         flowlets.read(present, (bit<32>)slot);
-        bit<48> now = standard_metadata.ingress_global_timestamp + 1;
+        bit<48> now = meta.now + 1;
         bit<1> fresh = (last == 0 || now - last > gap) ? 1w1 : 1w0;
         bit<32> n;
         bit<32> value;

@@ -121,6 +121,26 @@ def test_loss_beyond_its_share_has_the_limit_of_data(one: Leaf) -> None:
 
 
 @pytest.mark.needs("virtual-time")
+@pytest.mark.parametrize("signal", ["bounce", "both"])
+def test_loss_to_senders_within_its_share_is_not_held_to_the_limit_of_data(one: Leaf, signal: str) -> None:
+    one.limit(1, trim_at=0, drop_at=100)
+    back = {"trim_at": 0, "drop_at": 100, "loss_byte_time": 100 << 16}  # 10 ms a LOSS
+    one.limit(HOST_PORT, **back)
+    one.insert(
+        "loss_signal.return_limits",
+        {"port": HOST_PORT},
+        "loss_signal.set_return_limits",
+        alarm_at=0xFFFF,
+        **back,
+    )
+    one.signal(1, signal)
+    frames = [csa_frame(pkt_idx=index, pkt_total=300, payload=bytes(4000)) for index in range(300)]
+    out = one.send(frames, gap_ns=20_000_000, expected=None)
+    assert sum(left.port == HOST_PORT for left in out) == 300
+    assert one.cell("loss_signal.bounce_dropped", HOST_PORT) == 0
+
+
+@pytest.mark.needs("virtual-time")
 def test_an_incast_leaves_data_its_part_of_the_link(one: Leaf) -> None:
     """A hundred times what the link carries: its headers alone are more than the link."""
     frame = csa_frame(payload=bytes(4000))

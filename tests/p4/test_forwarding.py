@@ -209,6 +209,7 @@ def test_frames_of_a_punted_ether_type_go_to_the_controller(leaf: Leaf) -> None:
     assert packet.payload == PROBE
     assert int.from_bytes(packet.metadata[0].value, "big") == 2
     assert leaf.direct("punt.ether_type", {"hdr.ethernet.ether_type": LLDP, "port": 2}) == 1
+    assert leaf.count("telemetry.egress_kind", 126, 0) == 0, "510 is no port of the fabric, nor 126"
 
 
 def test_frames_of_other_ether_types_and_ports_do_not(leaf: Leaf) -> None:
