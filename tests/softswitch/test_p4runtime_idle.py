@@ -88,6 +88,25 @@ def test_a_timeout_can_be_changed_and_taken_away(client: Client, served: Served)
     assert client.inbox.empty()
 
 
+def test_entries_of_a_saved_config_age_from_its_commit(client: Client, served: Served) -> None:
+    wait(served, 100)
+    client.set_pipeline("VERIFY_AND_SAVE", CONFIG)
+    client.write(insert(table_entry=source(idle_timeout_ns=50 * SECOND)))
+    client.set_pipeline("COMMIT", None)
+    assert ages(client) == [pytest.approx(0, abs=0.1)]
+    served.on_loop(lambda: served.device.pump(time.monotonic_ns() + SECOND, 0))
+    assert client.inbox.empty()
+    wait(served, 3)
+    assert ages(client) == [pytest.approx(3, abs=0.1)]
+
+
+def test_entries_keep_their_age_when_a_config_is_reconciled(client: Client, served: Served) -> None:
+    client.write(insert(table_entry=source(idle_timeout_ns=50 * SECOND)))
+    wait(served, 3)
+    client.set_pipeline("RECONCILE_AND_COMMIT", CONFIG)
+    assert ages(client) == [pytest.approx(3, abs=0.1)]
+
+
 def test_tables_without_idle_timeouts_refuse_them(client: Client) -> None:
     bad = [
         insert(table_entry=destination(idle_timeout_ns=SECOND)),

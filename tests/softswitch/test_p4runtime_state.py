@@ -164,6 +164,44 @@ def test_a_table_without_a_key_has_a_default_entry_only(client: Client) -> None:
     assert codes(client, modify(table_entry=always)) == [Code.PERMISSION_DENIED]  # @tableonly
 
 
+def default_count(client: Client) -> int:
+    wanted = {"table_id": TABLES["destinations"], "is_default_action": True}
+    [found] = entries(client, **wanted, counter_data=p4r.CounterData())
+    return found.counter_data.packet_count
+
+
+def test_a_default_action_that_is_changed_or_reset_keeps_its_count(client: Client, served: Served) -> None:
+    default = p4r.TableEntry(table_id=TABLES["destinations"], is_default_action=True)
+    served.inject(1, frame())
+    default.action.CopyFrom(action("flood", 3))
+    client.write(modify(table_entry=default))
+    assert default_count(client) == 1
+    served.inject(1, frame())
+    default.ClearField("action")
+    client.write(modify(table_entry=default))
+    assert default_count(client) == 2
+
+
+@pytest.mark.parametrize("atomicity", ["ROLLBACK_ON_ERROR", "DATAPLANE_ATOMIC"])
+def test_a_default_action_that_is_taken_back_keeps_its_count(
+    client: Client, served: Served, atomicity: str
+) -> None:
+    served.inject(1, frame())
+    flood = p4r.TableEntry(table_id=TABLES["destinations"], is_default_action=True, action=action("flood", 3))
+    failing = delete(table_entry=destination(1))
+    expected = [Code.ABORTED, Code.NOT_FOUND]
+    assert codes(client, modify(table_entry=flood), failing, atomicity=atomicity) == expected
+    assert default_count(client) == 1
+
+
+def test_a_default_entry_of_an_empty_table_keeps_its_count_when_reconciled(
+    client: Client, served: Served
+) -> None:
+    served.inject(1, frame())
+    client.set_pipeline("RECONCILE_AND_COMMIT", CONFIG)
+    assert default_count(client) == 1
+
+
 def test_an_action_of_the_wrong_scope_is_refused(client: Client) -> None:
     update = insert(table_entry=destination())
     update.entity.table_entry.action.CopyFrom(action("drop"))

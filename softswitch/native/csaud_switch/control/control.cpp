@@ -125,6 +125,7 @@ void Control::table_set_default(const std::string& name, const std::optional<Act
     if (table.const_default)
         throw FailedPrecondition("default action of table '" + name + "' is fixed by the program");
     DefaultEntry entry = table.program_default;
+    entry.count = table.default_entry.count;  // as a modified entry keeps its own
     if (action) {
         entry.set = true;
         entry.binding = bind(table, *action);

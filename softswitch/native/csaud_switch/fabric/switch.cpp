@@ -33,6 +33,8 @@ void Switch::adopt(Switch& filled, bool keep_state, Nanos now) {
     static_cast<void>(filled.program());  // FailedPrecondition without one
     filled.flush();
     forwarding_.to_control().forget_digests();
+    // The clock that they were written by is not this one.
+    for (const auto& table : filled.program_->tables) table->restart_ages(now);
     if (program_) {
         finish_queued(forwarding_, ports_, now);
         if (keep_state) carry_state(*program_, *filled.program_, is_up());

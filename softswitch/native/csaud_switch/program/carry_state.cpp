@@ -19,6 +19,7 @@ void for_each_pair(const Items& from, Items& to, F&& carry) {
 
 void carry_entries(Table& from, Table& to) {
     to.default_entry.count = from.default_entry.count;
+    if (from.entry_count() == 0) return;
     for (const Entry* entry : to.entries()) {
         try {
             Entry& made = to.find(entry->match, entry->priority);
@@ -47,7 +48,7 @@ void carry_state(Program& from, Program& to, const PortIsUp& is_up) {
     });
     for (const auto& table : to.tables)
         for (const auto& before : from.tables)
-            if (before->name == table->name && before->entry_count() > 0) carry_entries(*before, *table);
+            if (before->name == table->name) carry_entries(*before, *table);
     for (const auto& profile : to.profiles)
         for (const auto& before : from.profiles)
             if (before->name == profile->name) profile->keep_slots(*before, is_up);

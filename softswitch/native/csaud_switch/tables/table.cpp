@@ -233,6 +233,14 @@ std::vector<const Entry*> Table::take_idle(Nanos now) {
     return idle;
 }
 
+void Table::restart_ages(Nanos now) {
+    if (!idle_timeout) return;
+    for (const Entry* entry : entries_.all()) {
+        entry->watch->last_hit = now;
+        entry->watch->idle_told = false;
+    }
+}
+
 std::vector<const Entry*> Table::entries() const {
     std::vector<const Entry*> all(entries_.all().begin(), entries_.all().end());
     std::sort(all.begin(), all.end(), [](const Entry* a, const Entry* b) { return a->serial < b->serial; });

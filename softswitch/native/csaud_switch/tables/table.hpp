@@ -82,6 +82,7 @@ class Table : public TableSpec {
     std::size_t entry_count() const { return entries_.all().size(); }
     // Entries that were not hit for as long as their timeout, each once until it is hit again.
     std::vector<const Entry*> take_idle(Nanos now);
+    void restart_ages(Nanos now);  // as if all entries had been hit
 
   private:
     enum class Kind : std::uint8_t { kDirect, kExact, kLpm, kPriority };
