@@ -54,6 +54,15 @@ def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: 
         assert [worker for worker in job.workers if any(e["event"] == "returned" for e in worker._seen)] == []
 
 
+def test_what_differs_is_told_whole_to_ranks_that_authenticate_it() -> None:
+    """The note is longer than any bitmap."""
+    most, last = UNLIKE["op"]
+    settings = {"timeout": 50, "secret": "correct horse battery staple", "auth": "headers"}
+    with Job(2, "calls", {"ranks": [most, last], "settings": settings}) as job:
+        ends = job.ends()
+    assert {end["error"] for end in ends} == {"MismatchError"}, ends
+
+
 FULL = 512 * (256 - 32) // 4  # int32 of a message of the longest
 
 

@@ -67,7 +67,9 @@ class ArrivalHistory {
     void note(const Serial& ts_serial, ArrivalStore& store, Nanos now, std::uint16_t high, std::uint32_t ts,
               bool holes, Nanos spacing) {
         if (holes || samples_ != nullptr) keep_samples(store, holes);
-        ts_ = high_ == 0 ? ts : ts_serial.later(ts_, ts);
+        // Time stamps wrap, so one that came long ago may seem the later one; no packet is under way so long.
+        const bool none = high_ == 0 || now - last_ > kUnderWay;
+        ts_ = none ? ts : ts_serial.later(ts_, ts);
         last_ = now;
         high_ = std::max(high_, high);
         if (samples_ != nullptr) samples_->note(newest(), spacing);
@@ -87,6 +89,8 @@ class ArrivalHistory {
     std::uint16_t high() const noexcept { return high_; }
 
   private:
+    static constexpr Nanos kUnderWay = 60 * kSecond;
+
     ArrivalSample newest() const noexcept { return {last_, last_, ts_, high_}; }
     // Takes samples where there are holes, beginning with what was before; gives them back where there are
     // none.

@@ -58,8 +58,8 @@ void PeerTable::wake(Peer& p, Entry& e) {
     p.tx_seq.assign(config_.paths, r.path_seq);
     p.rx_paths.assign(config_.paths, PathTracker(!e.rested));
     p.rtt = RttEstimator(r.rtt_us == 0 ? config_.rtt_initial : r.rtt_us * kMicrosecond);
-    p.last_heard = r.last_heard_ms * kMillisecond;
-    p.ever_heard = r.last_heard_ms != 0;
+    p.last_heard = r.last_heard_s * kSecond;
+    p.ever_heard = r.last_heard_s != 0;
     if (const auto ecn = resting_ecn_.extract(p.rank); !ecn.empty()) p.ecn = std::move(ecn.mapped());
 }
 
@@ -73,9 +73,10 @@ void PeerTable::rest(const Serial& path_serial, Nanos before) {
             if (path_serial.distance(seq, other) > 0) seq = other;
         }
         e.rested = true;
-        e.resting = {p.credit.resting(), p.grant.resting(),
-                     p.rtt.measured() ? static_cast<std::uint32_t>(p.rtt.base() / kMicrosecond + 1) : 0,
-                     static_cast<std::uint32_t>(p.last_heard / kMillisecond), seq};
+        e.resting = {
+            p.credit.resting(), p.grant.resting(),
+            p.rtt.measured() ? static_cast<std::uint32_t>(p.rtt.base() / kMicrosecond + 1) : 0,
+            p.ever_heard ? static_cast<std::uint32_t>(std::max(p.last_heard / kSecond, Nanos{1})) : 0, seq};
         if (p.ecn != nullptr) resting_ecn_.emplace(p.rank, std::move(p.ecn));
         p = Peer();  // gives its arrays back
         e.active = kNone;
@@ -94,7 +95,7 @@ CreditAccount PeerTable::credit(std::uint16_t rank) const noexcept {
 
 Nanos PeerTable::last_heard(std::uint16_t rank) const noexcept {
     if (const Peer* p = find(rank); p != nullptr) return p->last_heard;
-    return known(rank) ? entries_[rank].resting.last_heard_ms * kMillisecond : 0;
+    return known(rank) ? entries_[rank].resting.last_heard_s * kSecond : 0;
 }
 
 PeerTable::Bytes PeerTable::bytes() const noexcept {

@@ -79,9 +79,9 @@ struct Peer {
 struct RestingPeer {
     CreditAccount::Resting credit;
     CreditGrant::Resting grant;
-    std::uint32_t rtt_us = 0;         // 0: never measured
-    std::uint32_t last_heard_ms = 0;  // 0: never
-    std::uint16_t path_seq = 0;       // next one, on whatever path
+    std::uint32_t rtt_us = 0;        // 0: never measured
+    std::uint32_t last_heard_s = 0;  // at least 1; 0: never
+    std::uint16_t path_seq = 0;      // next one, on whatever path
 };
 
 class PeerTable {

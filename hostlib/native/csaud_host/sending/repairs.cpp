@@ -71,6 +71,16 @@ unsigned Repairs::missing(std::uint32_t i, const Peer& peer, const wire::Decoded
     return found;
 }
 
+void Repairs::keep_comparable(const SendMessage& m, Nanos now) noexcept {
+    const Serial& s = ctx_.ts_serial;
+    const std::uint32_t oldest = s.wrap(std::uint64_t{ctx_.ticks(now)} - s.quarter());
+    for (std::size_t idx = m.arrived.first_clear(0, m.next); idx < m.next;
+         idx = m.arrived.first_clear(idx + 1, m.next)) {
+        PacketRecord& r = sends_.record(m, idx);
+        if (s.distance(r.tx_ts, oldest) > 0) r.tx_ts = oldest;
+    }
+}
+
 bool Repairs::next(Copy& copy, Nanos now) {
     while (!queue_.empty()) {
         const Retransmission r = queue_.pop();

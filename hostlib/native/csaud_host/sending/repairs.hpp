@@ -35,6 +35,10 @@ class Repairs {
     // late: how long it stood in queues.
     unsigned missing(std::uint32_t index, const Peer&, const wire::Decoded&, Nanos late, Nanos now);
 
+    // Time stamps wrap: copies that left longer ago than a quarter of their range are taken to have left
+    // then, lest they seem to come from the future. Whoever waits has it done now and then.
+    void keep_comparable(const SendMessage&, Nanos now) noexcept;
+
     bool empty() const noexcept { return queue_.empty(); }
     bool next(Copy&, Nanos now);
     void clear() noexcept { queue_.clear(); }

@@ -132,7 +132,10 @@ void Sender::on_timer(std::uint32_t i, Nanos now) {
     const SendMessage* first = first_.first(peer);
     const bool ours = !m.all_sent() && first_.may_send(peer);
     const bool behind = m.next == 0 && first != &m;
-    if (!ours && !behind) return probes_.on_timer(i, m, peer, now);
+    if (!ours && !behind) {
+        repairs_.keep_comparable(m, now);
+        return probes_.on_timer(i, m, peer, now);
+    }
     if (ours) first_.consider(peer, now);
     ctx_.timers.arm_earlier(TimerKind::send, i, m.deadline);
 }

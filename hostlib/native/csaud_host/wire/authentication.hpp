@@ -3,7 +3,9 @@
 // and routers may change, and not the payload. A LOSS has none: a switch has cut them off.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -38,12 +40,15 @@ inline std::array<std::byte, wire::kTagBytes> tag_of(const Authentication& auth,
                                                      std::span<const std::byte> headers,
                                                      std::size_t payload) noexcept {
     constexpr std::size_t kEnds = 16;
-    std::array<std::byte, kEnds + wire::kCsaBytes + wire::kControlBytes + Bitmap::wire_bytes(kMaxPackets)> in;
+    constexpr std::size_t kLongest = wire::kCsaBytes + wire::kControlBytes +
+                                     std::max(Bitmap::wire_bytes(kMaxPackets), wire::kMaxNoteBytes);
+    std::array<std::byte, kEnds + kLongest> in;
     put32(in.data(), ends.src_ipv4);
     put32(in.data() + 4, ends.dst_ipv4);
     put24(in.data() + 8, ends.src_qpn);
     put24(in.data() + 11, ends.dst_qpn);
     put16(in.data() + 14, static_cast<unsigned>(payload));
+    assert(headers.size() <= kLongest);
     std::memcpy(in.data() + kEnds, headers.data(), headers.size());
     std::array<std::byte, wire::kTagBytes> tag;
     auth.make(reinterpret_cast<unsigned char*>(tag.data()), reinterpret_cast<const unsigned char*>(in.data()),
