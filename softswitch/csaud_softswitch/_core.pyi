@@ -141,7 +141,7 @@ class SwitchStats(TypedDict):
     assertions: int  # failed; these packets are among those dropped
     resubmitted: int  # passes, not packets: no part of the balance
     recirculated: int  # likewise
-    looped: int  # ended after 1,024 passes, while 1,024 packets waited for another, or grown beyond 9,728 bytes
+    looped: int  # after 1,024 passes, while 1,024 packets waited for another, or beyond 9,728 bytes
     digests: int  # queued for the control plane
     digest_overflow: int  # lost, as 16,384 were waiting
 
