@@ -83,9 +83,12 @@ def test_a_forked_child_is_told_so_and_ends_by_itself():
 import os, sys
 import csaud, numpy as np
 comm = csaud.init(environ={})
+handle = comm.all_reduce(np.zeros(3), wait=False)
 child = os.fork()
 if child == 0:
-    for call in (comm.barrier, comm.quiesce, lambda: comm.all_reduce(np.zeros(3))):
+    of_job = (comm.barrier, comm.quiesce, lambda: comm.all_reduce(np.zeros(3)), comm.reform)
+    of_handle = (lambda: comm.agree(1), handle.wait, handle.cancel, lambda: handle.done, lambda: csaud.wait_any([handle]))
+    for call in (*of_job, *of_handle):
         try:
             call()
         except csaud.ConfigError as error:

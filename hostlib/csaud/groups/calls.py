@@ -1,5 +1,6 @@
 """How a call becomes an execution: numbers, records, what is done at its end."""
 
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from types import TracebackType
@@ -138,7 +139,7 @@ class Calls:
         result: Any, wanted: Wanted, source: Array | None = None, epilogues: Sequence[Epilogue] = (),
     ) -> Any:  # fmt: skip
         """One transfer from rank to rank."""
-        self._check_rank(peer)
+        peer = self._checked_rank(peer)
         if peer == self.rank:
             raise ConfigError("a rank does not send to itself")
         job = self._job
@@ -174,9 +175,15 @@ class Calls:
             raise ConfigError(f"communicator {self._number} of ranks {list(self.ranks)} was freed")
         self._job.check()
 
-    def _check_rank(self, rank: int) -> None:
-        if not 0 <= rank < self.size:
+    def _checked_rank(self, rank: Any) -> int:
+        """Of whatever kind of integer it is."""
+        try:
+            number = operator.index(rank)
+        except TypeError:
+            number = -1
+        if not 0 <= number < self.size:
             raise ConfigError(f"rank {rank}: expected 0 to {self.size - 1}")
+        return number
 
     def _longest(self, element: ElementType) -> int:
         """Elements of a message, at most."""

@@ -355,15 +355,11 @@ class Communicator(Group):
         self._transport.give_up(reason)
 
     def _check_not_closed(self) -> None:
+        self._job.check_process()
         if self._closed:
             raise ConfigError("this communicator is closed")
 
     def _check_open(self) -> None:
-        if os.getpid() != self._process:
-            raise ConfigError(
-                f"this communicator is of process {self._process}, from which this one was forked; its "
-                "threads and connections are not here: fork before csaud.init, or start a new process"
-            )
         self._check_not_closed()
         if self._transport.failure is not None:
             raise self._transport.failure

@@ -40,7 +40,7 @@ class Custom(Calls):
         if given is not None and given.element is not element:
             raise ConfigError(f"{name}: array is {element.name}, and source {given.element.name}")
         if root is not None:
-            self._check_rank(root)
+            root = self._checked_rank(root)
         how: Reduction | None = reduction(op, element.name) if op else None
         asked = operand.flat.size if count is None else count
         place = -1 if root is None else root

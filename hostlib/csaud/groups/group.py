@@ -1,7 +1,8 @@
 """Collectives among the ranks of a group: of all ranks, or of some of them."""
 
+import operator
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -37,6 +38,7 @@ class Group(Reducing, Sparse, Moving, Exchanging, Direct, Custom):
 
         A collective call; a negative color is no group, and gives None.
         """
+        color, key = _word("color", color), _word("key", key)
         job = self._job
         with job.naming:
             mine = np.array([color, key, job.next_number], np.int64)
@@ -58,9 +60,7 @@ class Group(Reducing, Sparse, Moving, Exchanging, Direct, Custom):
         Raises:
             ConfigError: this rank is not among them, one is there twice or there is no such rank.
         """
-        places = [int(rank) for rank in ranks]
-        for rank in places:
-            self._check_rank(rank)
+        places = [self._checked_rank(rank) for rank in ranks]
         if len(set(places)) != len(places):
             raise ConfigError(f"new_group: a rank is twice in {places}")
         if self.rank not in places:
@@ -96,6 +96,17 @@ class Group(Reducing, Sparse, Moving, Exchanging, Direct, Custom):
     def _group(self, number: int, places: Sequence[int]) -> Self:
         group = Group(self._job, number, [self.ranks[r] for r in places], places.index(self.rank))
         return group  # type: ignore[return-value]
+
+
+def _word(name: str, value: Any) -> int:
+    """A number that all ranks are told; ConfigError where it is none of 64 bits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ConfigError(f"split: {name} {value!r}: expected an integer") from None
+    if not -(1 << 63) <= number < 1 << 63:
+        raise ConfigError(f"split: {name} {number}: expected an integer of 64 bits")
+    return number
 
 
 def _number(highest: int) -> int:

@@ -28,6 +28,7 @@ class Handle:
     @property
     def done(self) -> bool:
         """It has ended well."""
+        self._job.check_process()
         return self._job.engine.done(self._execution)
 
     def wait(self, timeout: float | None = None) -> bool:
@@ -93,6 +94,7 @@ def wait_any(handles: Sequence[Handle], timeout: float | None = None) -> int | N
     job = handles[0]._job
     if any(handle._job is not job for handle in handles):
         raise ConfigError("wait_any: the handles are of different jobs")
+    job.check_process()
     executions = [handle._execution for handle in handles]
     limits = [(until, execution) for execution in executions if (until := _until(execution)) is not None]
     nothing: tuple[float, Execution | None] = (0.0, None)

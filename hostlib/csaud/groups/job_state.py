@@ -1,6 +1,7 @@
 """What all groups of one process share."""
 
 import logging
+import os
 import threading
 from collections.abc import Callable, Sequence
 
@@ -29,6 +30,7 @@ class JobState:
         all_reduce: algorithm of all-reduce, "auto" for one by size.
         give_up: ends the job with an error, at all ranks.
         check: raises where the job is over.
+        process: that has the job.
         recorder: of this rank's collectives.
         prepared: collectives that were called before, under (communicator, call and the like).
         scratch: memory of collectives that are over, for those that come.
@@ -51,12 +53,21 @@ class JobState:
         self.all_reduce = all_reduce
         self._give_up = give_up
         self.check = check
+        self.process = os.getpid()
         self.lock = threading.RLock()
         self.naming = threading.RLock()  # whoever makes a communicator
         self.prepared = Prepared()
         self.next_number = 1  # of a communicator; 0 is that of all ranks
         self.recorder = recorder or Recorder(_RECORDS, 0, 1, 0, "")
         self.scratch = Scratch(transport.pin)
+
+    def check_process(self) -> None:
+        """ConfigError in a process that was forked from the one that has the job."""
+        if os.getpid() != self.process:
+            raise ConfigError(
+                f"this communicator is of process {self.process}, from which this one was forked; its "
+                "threads and connections are not here: fork before csaud.init, or start a new process"
+            )
 
     def give_up(self, error: CsaudError) -> None:
         """This rank cannot go on: ends the job with `error`, here and, as far as they can be told, at all

@@ -19,8 +19,8 @@ class Moving(Calls):
 
     def broadcast(self, array: Any, root: int = 0, *, wait: bool = True, timeout: float | None = None) -> Any:
         """Replace `array` on every rank by that of rank `root`, of its shape; returns it, or a Handle."""
+        root = self._checked_rank(root)
         operand = readable(array) if self.rank == root else writable(array)
-        self._check_rank(root)
         flat = operand.flat
         build = partial(tree.broadcast, self.rank, self.size, flat.size, self._longest(operand.element), root)
         call = Call("broadcast", operand.element.name, flat.size, root=root)
@@ -80,7 +80,7 @@ class Moving(Calls):
             There a new array of shape (size, *array.shape), elsewhere None; or (that, Handle). With `out`
             that, or a Handle. `array` must not change before it has ended.
         """
-        self._check_rank(root)
+        root = self._checked_rank(root)
         operand = readable(array)
         count = operand.flat.size
         into = None
@@ -103,7 +103,7 @@ class Moving(Calls):
         Returns:
             At `root` the arrays by rank, elsewhere None; or (that, Handle). With `out`, that, or a Handle.
         """
-        self._check_rank(root)
+        root = self._checked_rank(root)
         operand = readable(array)
         lengths = self._lengths("gather_v", operand, counts, timeout)
         into = result(out, (sum(lengths),), operand, "gather_v") if self.rank == root else None
@@ -128,7 +128,7 @@ class Moving(Calls):
             The block (`out`), or a Handle; without `out` (array, Handle). `array` must not change before it
             has ended.
         """
-        self._check_rank(root)
+        root = self._checked_rank(root)
         source = self._scattered("scatter", array, root)
         if source is not None and (source.view.ndim == 0 or source.view.shape[0] != self.size):
             raise ConfigError(f"scatter: shape {source.view.shape}, expected ({self.size}, ...)")
@@ -149,7 +149,7 @@ class Moving(Calls):
             counts: elements of each rank's part, the same numbers on all ranks.
             out: as of `scatter`.
         """
-        self._check_rank(root)
+        root = self._checked_rank(root)
         lengths = check_counts("scatter_v", counts, self.size)
         source = self._scattered("scatter_v", array, root)
         if source is not None and source.flat.size != sum(lengths):

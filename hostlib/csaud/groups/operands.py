@@ -103,6 +103,8 @@ def fresh(shape: Sequence[int], element: Element, name: str) -> Operand:
 
 def _view(given: Any) -> tuple[Array, Element]:
     if isinstance(given, np.ndarray):
+        if type(given) is not np.ndarray:
+            given = _plain(given)
         element = element_of(given.dtype)
         if element is None:
             raise _unsupported(str(given.dtype))
@@ -117,6 +119,12 @@ def _view(given: Any) -> tuple[Array, Element]:
             f"{type(given).__name__}: {error}"
         ) from None
     return _view(view)
+
+
+def _plain(given: Array) -> Array:
+    if isinstance(given, np.ma.MaskedArray):
+        raise ConfigError("a masked array, whose masked elements would be sent, too: give .filled(...)")
+    return given.view(np.ndarray)
 
 
 def _by_dlpack(given: Any) -> tuple[Array, Element]:

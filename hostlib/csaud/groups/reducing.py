@@ -66,7 +66,7 @@ class Reducing(Calls):
         Returns:
             At `root` a new array, or `out`; elsewhere None; or (that, Handle). With `out` a Handle alone.
         """
-        self._check_rank(root)
+        root = self._checked_rank(root)
         operand = readable(array)
         how = reduction(op, operand.element.name)
         source = operand.flat

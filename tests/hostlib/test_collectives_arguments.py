@@ -1,0 +1,59 @@
+"""Arguments of collectives that are nearly right: taken for what they are, or refused at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from csaud.errors import ConfigError
+from csaud.groups.group import Group
+
+from tests.hostlib.group_ranks import everywhere
+
+
+def test_roots_and_members_may_be_numbers_of_numpy() -> None:
+    def work(group: Group) -> Any:
+        root = np.array([3, 1, 2]).argmin()
+        given = np.full(5, float(group.rank))
+        group.broadcast(given, root=root)
+        both = group.new_group(np.arange(2)) if group.rank < 2 else None
+        return given.tolist(), group.gather(np.zeros(1), root=root) is not None, both is not None
+
+    found = everywhere(3, work)
+    assert found == [([1.0] * 5, rank == 1, rank < 2) for rank in range(3)]
+
+
+@pytest.mark.parametrize("root", [0.0, None, "0", -1, 2])
+def test_what_is_no_rank_is_refused_by_name(root: Any) -> None:
+    def work(group: Group) -> None:
+        with pytest.raises(ConfigError, match=f"rank {root}: expected 0 to 1"):
+            group.broadcast(np.zeros(3), root=root)
+
+    everywhere(2, work)
+
+
+@pytest.mark.parametrize("color", [1.5, None, 1 << 70])
+def test_a_color_that_cannot_be_is_refused_before_others_wait_for_it(color: Any) -> None:
+    def work(group: Group) -> int:
+        with pytest.raises(ConfigError, match=r"split: color .*: expected an integer"):
+            group.split(color)
+        part = group.split(np.int64(group.rank % 2))
+        assert part is not None
+        return part.size
+
+    assert everywhere(4, work) == [2, 2, 2, 2]
+
+
+def test_masked_arrays_are_refused_and_other_subclasses_taken() -> None:
+    class Named(np.ndarray):
+        pass
+
+    def work(group: Group) -> Any:
+        with pytest.raises(ConfigError, match="a masked array"):
+            group.all_reduce(np.ma.masked_array(np.ones(4), mask=[0, 1, 0, 0]))
+        given = np.ones(4).view(Named)
+        group.all_reduce(given)
+        return given.tolist()
+
+    assert everywhere(2, work) == [[2.0] * 4] * 2
