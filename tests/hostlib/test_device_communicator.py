@@ -86,9 +86,9 @@ comm = csaud.init(environ={})
 handle = comm.all_reduce(np.zeros(3), wait=False)
 child = os.fork()
 if child == 0:
-    of_job = (comm.barrier, comm.quiesce, lambda: comm.all_reduce(np.zeros(3)), comm.reform)
-    of_handle = (lambda: comm.agree(1), handle.wait, handle.cancel, lambda: handle.done, lambda: csaud.wait_any([handle]))
-    for call in (*of_job, *of_handle):
+    calls = [comm.barrier, comm.quiesce, comm.reform, handle.wait, handle.cancel, lambda: handle.done]
+    calls += [lambda: comm.all_reduce(np.zeros(3)), lambda: comm.agree(1), lambda: csaud.wait_any([handle])]
+    for call in calls:
         try:
             call()
         except csaud.ConfigError as error:
