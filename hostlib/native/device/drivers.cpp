@@ -64,27 +64,29 @@ Drivers::Drivers(Rounds& rounds, Results& results, std::mutex& mutex, Nanos spin
 }
 
 void Drivers::start() {
-    if (thread_.joinable()) throw std::logic_error("the progress thread runs already");
+    if (of_thread_.thread.joinable()) throw std::logic_error("the progress thread runs already");
     const BlockedSignals blocked;
     running_ = true;
     process_ = ::getpid();
-    thread_ = std::thread([this] { run(); });
+    of_thread_.thread = std::thread([this] { run(); });
 }
 
 void Drivers::stop() {
-    if (!thread_.joinable()) return;
-    if (::getpid() != process_)
-        return thread_.detach();  // forked: neither thread nor lock are to be had here
+    if (!of_thread_.thread.joinable()) return;
+    if (::getpid() != process_) {  // forked: neither thread nor lock are to be had here
+        static_cast<void>(owned_.release());
+        return;
+    }
     stopping_ = true;
     {
         Lock lock(mutex_);
         running_ = false;
         wake(thread_bed_);
         wake(caller_bed_);
-        stand_by_.notify_all();
-        left_.wait(lock, [this] { return driver_ == Driver::none; });
+        of_thread_.stand_by.notify_all();
+        of_thread_.left.wait(lock, [this] { return driver_ == Driver::none; });
     }
-    thread_.join();
+    of_thread_.thread.join();
     const std::lock_guard lock(mutex_);
     results_.fail("the transport is closed");
 }
@@ -125,7 +127,7 @@ void Drivers::post_and_await(Lock& lock, Wanted wanted, Nanos timeout) {
 }
 
 void Drivers::wait_for_leave(Lock& lock, Nanos time) {
-    left_.wait_for(lock, std::chrono::nanoseconds(time));
+    of_thread_.left.wait_for(lock, std::chrono::nanoseconds(time));
 }
 
 // Nothing where nobody sleeps.
@@ -163,7 +165,7 @@ void Drivers::run() {
             results_.call_next();
         }
     }
-    left_.notify_all();
+    of_thread_.left.notify_all();
 }
 
 // Of the progress thread.
@@ -178,10 +180,10 @@ void Drivers::stand_by(Lock& lock) {
     for (unsigned rounds = 0; !stopping_ && !takes_over();) {
         if (driver_ == Driver::none || rounds++ < kPatience) {
             const Nanos away = driver_ == Driver::none ? monotonic_now() - caller_left_ : 0;
-            stand_by_.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(away_ - away, 0)));
+            of_thread_.stand_by.wait_for(lock, std::chrono::nanoseconds(std::max<Nanos>(away_ - away, 0)));
         } else {
             standing_by_ = true;
-            stand_by_.wait(lock, [this] { return !standing_by_ || stopping_.load(); });
+            of_thread_.stand_by.wait(lock, [this] { return !standing_by_ || stopping_.load(); });
             standing_by_ = false;
             rounds = 0;
         }
@@ -249,9 +251,9 @@ void Drivers::leave() {
     ++caller_turns_;
     caller_left_ = monotonic_now();
     results_.call_next();
-    if (stopping_) left_.notify_all();
+    if (stopping_) of_thread_.left.notify_all();
     left_work_ = rounds_.executor().running() != 0 && !results_.awaited();
-    if (std::exchange(standing_by_, false) || left_work_) stand_by_.notify_one();
+    if (std::exchange(standing_by_, false) || left_work_) of_thread_.stand_by.notify_one();
 }
 
 // With the lock, which is left meanwhile: until a packet, a post, the endpoint's deadline, or `until`.

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -96,12 +97,17 @@ class Drivers {
     bool standing_by_ = false;  // the progress thread wants to be told when a caller leaves
     Bed thread_bed_;
     Bed caller_bed_;
-    std::condition_variable left_;  // nobody drives any more
-    std::condition_variable stand_by_;
 
     std::atomic<bool> stopping_ = false;
     pid_t process_ = 0;  // that has the thread
-    std::thread thread_;
+    // A forked process has neither the thread nor those that waited here, and can destroy none of it.
+    struct OfThread {
+        std::condition_variable left;  // nobody drives any more
+        std::condition_variable stand_by;
+        std::thread thread;
+    };
+    std::unique_ptr<OfThread> owned_ = std::make_unique<OfThread>();
+    OfThread& of_thread_ = *owned_;
 };
 
 }  // namespace csaud::device
