@@ -31,6 +31,11 @@ def test_flags_are_read_as_words(text, expected):
         ({}, {"CSAUD_ORDERED": "maybe"}, "CSAUD_ORDERED='maybe': expected yes or no"),
         ({"window": 1.5}, {}, "window=1.5: expected a whole number"),
         ({"window": True}, {}, "window=True: expected a whole number"),
+        ({"window": float("inf")}, {}, "window=inf: expected a whole number"),
+        ({"dead_after": 1e300}, {}, r"dead_after=1e\+300: expected 0.05 to 1000000.0"),
+        ({"rate_bps": 10**20}, {}, "rate_bps=10+: expected 0 to 10+ "),
+        ({"rx_buffer": 10**30}, {}, "rx_buffer=10+: expected 4096 to 2147483647"),
+        ({"queue_max": 0}, {}, "queue_max=0: expected 1e-06 to 10"),
         ({"windw": 3}, {}, "there is no setting 'windw'; did you mean window?"),
         (
             {},

@@ -74,7 +74,7 @@ def _checked(field: dataclasses.Field[Any], value: Any, source: str) -> Any:
     unit = field.metadata["unit"]
     try:
         typed = _parsers()[_type_of(field)](value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ConfigError(f"{source}={value!r}: expected {_expectation(field)} ({unit})") from None
     choices = field.metadata["choices"]
     if choices and typed not in choices:

@@ -113,10 +113,14 @@ class Settings:
         choices=("oblivious", "ecmp", "bitmap", "reps", "mixed"),
     )
     ordered: bool = _row(False, "flag", "this rank holds each path to be FIFO (ECMP, entropy, host-directed)")
-    rate_bps: int = _row(0, "bit/s", "rate of this rank's link, at which it paces its packets; 0: unpaced")
+    rate_bps: int = _row(
+        0, "bit/s", "rate of this rank's link, at which it paces its packets; 0: unpaced", high=10**15
+    )
     ecn: bool = _row(True, "flag", "DATA goes as ECT(0), so that switches may mark it (ECN)")
     parity: bool = _row(True, "flag", "PARITY follows messages where packets are lost silently")
-    queue_max: float = _row(0.02, "s", "longest time that a packet may stand in the fabric's queues", high=10)
+    queue_max: float = _row(
+        0.02, "s", "longest time that a packet may stand in the fabric's queues", low=1e-6, high=10
+    )
     controller: str = _row(
         "",
         "unix:/path or host:port",
@@ -131,7 +135,9 @@ class Settings:
         low=0.000001,
         high=1,
     )
-    dead_after: float = _row(3.5, "s", "a peer that answers no probe for so long is unreachable", low=0.05)
+    dead_after: float = _row(
+        3.5, "s", "a peer that answers no probe for so long is unreachable", low=0.05, high=1e6
+    )
     # collectives
     all_reduce: str = _row(
         "auto",
@@ -174,6 +180,7 @@ class Settings:
         "bytes",
         "receive buffer: of the socket, as asked of the kernel, or posted to the RDMA device",
         low=4096,
+        high=2**31 - 1,
     )
     segmentation: str = _row(
         "auto",
