@@ -72,7 +72,6 @@ class Communicator(Group):
         self._again = again
         self._lock = job.lock
         self._quiesced = 0
-        self._process = os.getpid()
         self._closed = False
         self._reports: PathReports | None = None
         self._watchdog = Watchdog(job, Inquiries(transport, job.recorder), settings.warn_after)
@@ -171,7 +170,7 @@ class Communicator(Group):
     def abort(self) -> None:
         """End the job: the peers' collectives raise Aborted at once. The communicator is of no use
         afterwards."""
-        if os.getpid() != self._process:
+        if self._job.is_forked:
             return
         with self._lock:
             if not self._closed:
@@ -279,7 +278,7 @@ class Communicator(Group):
         Never raises for what other ranks do; may be called twice. In a process that was forked it does
         nothing.
         """
-        if os.getpid() != self._process:
+        if self._job.is_forked:
             return
         with self._lock:
             if self._closed:
@@ -298,7 +297,7 @@ class Communicator(Group):
 
         Those that wait for this rank find it unreachable, as after a crash, and the others are not disturbed.
         """
-        if os.getpid() != self._process:
+        if self._job.is_forked:
             return
         with self._lock:
             if not self._closed:

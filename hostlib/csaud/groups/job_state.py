@@ -61,9 +61,14 @@ class JobState:
         self.recorder = recorder or Recorder(_RECORDS, 0, 1, 0, "")
         self.scratch = Scratch(transport.pin)
 
+    @property
+    def is_forked(self) -> bool:
+        """This process was forked from the one that has the job."""
+        return os.getpid() != self.process
+
     def check_process(self) -> None:
-        """ConfigError in a process that was forked from the one that has the job."""
-        if os.getpid() != self.process:
+        """ConfigError where it is forked."""
+        if self.is_forked:
             raise ConfigError(
                 f"this communicator is of process {self.process}, from which this one was forked; its "
                 "threads and connections are not here: fork before csaud.init, or start a new process"
