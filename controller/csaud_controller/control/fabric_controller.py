@@ -21,7 +21,7 @@ from csaud_controller.control.examiner import Examiner
 from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.control.host_watch import HostWatch
-from csaud_controller.control.sessions import Sessions
+from csaud_controller.control.sessions import Sessions, wake
 from csaud_controller.control.wanted import Wanted
 from csaud_controller.desired.changes import Changes, differences
 from csaud_controller.desired.history import History, HistoryError, Record, Revisions
@@ -38,7 +38,7 @@ from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.program.entities import TableState
 from csaud_controller.switches.channel import notice_silence
 from csaud_controller.switches.failures import listening
-from csaud_controller.switches.task import Hooks, SwitchTask, shared_schema
+from csaud_controller.switches.task import Hooks, shared_schema
 from csaud_controller.targets import Target
 from csaud_controller.targets.assigned import Assigned, assigned
 
@@ -49,7 +49,6 @@ _EVENTS_KEPT = 1000
 _PROBE_TIMES = 32
 _LOOK_AT_CLOCK_S = 0.5
 _TRY_AGAIN_S = 5.0
-_WOKEN_AT_ONCE = 8
 
 
 class FabricController:
@@ -476,15 +475,8 @@ class FabricController:
             self._recompute()
         finally:  # whatever went wrong, the next event is computed again
             self._gathering.computed(began, time.monotonic_ns())
-        self._wake([*self.tasks.values()])
+        wake([*self.tasks.values()])
         self._keeper.soon()
-
-    def _wake(self, tasks: list[SwitchTask]) -> None:
-        """A few in each round of the event loop: each computes what it has to write as soon as it wakes."""
-        for task in tasks[:_WOKEN_AT_ONCE]:
-            task.wake()
-        if rest := tasks[_WOKEN_AT_ONCE:]:
-            asyncio.get_running_loop().call_soon(self._wake, rest)
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:

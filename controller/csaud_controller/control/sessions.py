@@ -15,6 +15,8 @@ from csaud_controller.targets.assigned import Assigned
 
 Tasks = dict[str, SwitchTask]
 
+_WOKEN_AT_ONCE = 8
+
 
 class Sessions:
     """Those of one controller."""
@@ -75,3 +77,11 @@ async def _after(ending: asyncio.Task[None] | None, task: SwitchTask) -> None:
     if ending is not None:
         await asyncio.wait([ending])
     await task.run()
+
+
+def wake(tasks: list[SwitchTask]) -> None:
+    """A few in each round of the event loop: each computes what it has to write as soon as it wakes."""
+    for task in tasks[:_WOKEN_AT_ONCE]:
+        task.wake()
+    if rest := tasks[_WOKEN_AT_ONCE:]:
+        asyncio.get_running_loop().call_soon(wake, rest)
