@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 import csaud
 import numpy as np
@@ -118,3 +120,35 @@ def test_auto_takes_raw_on_loopback_where_the_port_is_taken_and_without_trains()
         assert (first.mode, second.mode) == ("udp", "raw")
     with csaud.init(environ={}, address=address, segmentation="off") as third:
         assert third.mode == "raw"
+
+
+@pytest.mark.parametrize("mode", ["udp", "raw"])
+def test_what_is_closed_has_no_socket_left_even_where_it_is_still_kept(mode):
+    address = loopback_address()
+    kept = []
+    before = sockets()
+    for _ in range(2):
+        kept.append(csaud.init(environ={}, address=address, mode=mode))
+        kept[-1].barrier()
+        kept[-1].close()
+        assert sockets() == before
+        assert "device_reports" in kept[-1].stats()
+
+
+def test_a_reformed_communicator_lets_the_device_go_when_it_is_closed():
+    before = sockets()
+    former = csaud.init(environ={})
+    comm = former.reform()
+    comm.barrier()
+    comm.close()
+    assert sockets() == before
+    former.close()
+
+
+def sockets() -> list[str]:
+    """This process's sockets, by their inodes."""
+    found = []
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):  # that with which the folder is read
+            found.append(str(descriptor.readlink()))
+    return sorted(link for link in found if link.startswith("socket:"))

@@ -30,6 +30,10 @@ _EXIT_LINGER = 1.0  # s
 _REFORM_TIMEOUT = 20.0  # s
 
 
+def _over() -> "Communicator":
+    raise ConfigError("the communicator is closed")
+
+
 class Communicator(Group):
     """The group of all ranks; made by `csaud.init`. A context manager: leaving it closes it.
 
@@ -256,6 +260,7 @@ class Communicator(Group):
             if self._transport.failure is None:  # the others may need what we still owe them
                 self._transport.wait_quiescent(self.settings.close_timeout)
             self._closed = True
+            again, self._again = self._again, _over
             self._stop_reports()
             broken = self._transport.failure is not None
             if broken:
@@ -269,7 +274,7 @@ class Communicator(Group):
             if not broken:
                 self._transport.stop()
             self._leave_counters("failed" if broken else "reformed")
-        return self._again()
+        return again()
 
     def close(self) -> None:
         """Leave. Waits (setting close_timeout) for the other ranks, who may still need an acknowledgement
@@ -288,7 +293,7 @@ class Communicator(Group):
             if well:
                 self._part()
             self._stop_reports()
-            self._transport.stop()
+            self._let_go()
             self._leave_counters("closed" if well else "failed")
             self._membership.close()
 
@@ -308,7 +313,7 @@ class Communicator(Group):
                     if self.settings.stats_dir:
                         wait_still(self._transport, _EXIT_LINGER)
                 self._stop_reports()
-                self._transport.stop()
+                self._let_go()
                 self._leave_counters("ended" if well else "failed")
                 self._membership.close()
 
@@ -321,6 +326,10 @@ class Communicator(Group):
         if error is not None:
             self.abort()
         self.close()
+
+    def _let_go(self) -> None:
+        self._transport.stop()
+        self._again = _over  # it had the device
 
     def _stop_reports(self) -> None:
         self._watchdog.stop()

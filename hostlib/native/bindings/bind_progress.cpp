@@ -301,7 +301,8 @@ void bind_progress(nb::module_& m) {
             },
             "rank"_a, "ipv4"_a, "qpn"_a)
         .def("start", [](PyProgress& self) { self.native().start(); })
-        .def("stop", &PyProgress::stop, "Ends the thread; unfinished transfers stay so.")
+        .def("stop", &PyProgress::stop,
+             "Ends the thread and lets the device go; unfinished transfers stay so.")
         .def("post", &PyProgress::post, "is_send"_a, "peer"_a, "comm"_a, "coll_seq"_a, "step"_a, "chunk"_a,
              "buffer"_a, "offset"_a, "length"_a, "hints"_a,
              "Sends bytes [offset, offset + length) of a contiguous buffer to `peer`, or receives into them "

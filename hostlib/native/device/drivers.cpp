@@ -71,11 +71,11 @@ void Drivers::start() {
     of_thread_.thread = std::thread([this] { run(); });
 }
 
-void Drivers::stop() {
-    if (!of_thread_.thread.joinable()) return;
-    if (::getpid() != process_) {  // forked: neither thread nor lock are to be had here
+bool Drivers::stop() {
+    if (!of_thread_.thread.joinable()) return true;
+    if (::getpid() != process_) {
         static_cast<void>(owned_.release());
-        return;
+        return false;
     }
     stopping_ = true;
     {
@@ -89,6 +89,7 @@ void Drivers::stop() {
     of_thread_.thread.join();
     const std::lock_guard lock(mutex_);
     results_.fail("the transport is closed");
+    return true;
 }
 
 void Drivers::await(Lock& lock, Wanted wanted, Nanos timeout) {

@@ -37,9 +37,10 @@ class Drivers {
     Drivers(const Drivers&) = delete;
     Drivers& operator=(const Drivers&) = delete;
 
-    // Starts the progress thread, and ends it. After stop() nobody drives any more.
+    // Starts the progress thread, and ends it. After stop() nobody drives any more; false: in a process that
+    // was forked from that of the thread, where neither thread nor lock are to be had.
     void start();
-    void stop();
+    bool stop();
 
     // By callers, who have the lock and get it back.
 

@@ -20,7 +20,19 @@ void Progress::set_peer(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qp
         const std::lock_guard lock(mutex_);
         rounds_.endpoint().set_peer(rank, ipv4, qpn);
     }
-    rounds_.device().prepare(ipv4);
+    device()->prepare(ipv4);
+}
+
+void Progress::stop() {
+    if (!drivers_.stop()) return;
+    std::shared_ptr<Device> former;  // ends after the lock: who made it may need Python's first
+    const std::lock_guard lock(mutex_);
+    former = rounds_.release_device();
+}
+
+std::shared_ptr<Device> Progress::device() const {
+    const std::lock_guard lock(mutex_);
+    return rounds_.device();
 }
 
 std::uint64_t Progress::post_send(const MessageName& name, std::uint16_t dst,

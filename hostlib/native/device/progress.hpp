@@ -28,13 +28,11 @@ class Progress {
     // All calls below are from any thread but the progress thread.
     void set_peer(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn);
     void start() { drivers_.start(); }
-    // Ends the thread. What is unfinished stays so; no buffer is touched afterwards.
-    void stop() { drivers_.stop(); }
+    // Ends the thread and lets the device go. What is unfinished stays so; no buffer is touched afterwards.
+    void stop();
 
     // As Device::pin.
-    std::shared_ptr<const void> pin(std::span<const std::byte> memory) {
-        return rounds_.device().pin(memory);
-    }
+    std::shared_ptr<const void> pin(std::span<const std::byte> memory) { return device()->pin(memory); }
 
     // As the endpoint's; a buffer must live until its completion was returned by wait(), or until stop().
     std::uint64_t post_send(const MessageName& name, std::uint16_t dst, std::span<const std::byte> buffer,
@@ -79,12 +77,13 @@ class Progress {
 
     // The endpoint's counters with the device's filled in.
     Stats stats() const;
-    DeviceCounters device_counters() const { return rounds_.device().counters(); }
+    DeviceCounters device_counters() const { return device()->counters(); }
     // Nanoseconds since `rank` was last heard; nothing: never.
     std::optional<Nanos> silence(std::uint16_t rank) const;
     std::size_t max_message_bytes() const { return max_message_bytes_; }
 
   private:
+    std::shared_ptr<Device> device() const;
     bool any_over(Wanted) const;
 
     const std::size_t max_message_bytes_;

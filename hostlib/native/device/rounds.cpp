@@ -11,6 +11,20 @@ namespace {
 // While arrivals pile up, timers wait (an unread packet looks like a lost one), but not for ever.
 constexpr unsigned kTurnsWithoutTimer = 32;
 
+// What is left of a device that was given away.
+class FormerDevice final : public Device {
+  public:
+    explicit FormerDevice(const DeviceCounters& counters) : counters_(counters) {}
+
+    Sent send(std::span<const TxPacket> packets) override { return {.taken = packets.size()}; }
+    Received receive() override { return {}; }
+    void watch(std::vector<pollfd>&, bool) const override {}
+    DeviceCounters counters() const override { return counters_; }
+
+  private:
+    const DeviceCounters counters_;
+};
+
 }  // namespace
 
 Rounds::Rounds(const EndpointConfig& config, std::shared_ptr<Device> device, std::size_t batch,
@@ -63,6 +77,11 @@ Rounds::Pause Rounds::pause() const {
 void Rounds::start(collectives::Execution& execution, Nanos now) {
     executor_.start(execution, port_, now);
     posted_ = true;
+}
+
+std::shared_ptr<Device> Rounds::release_device() {
+    send_memory_ = nullptr;
+    return std::exchange(device_, std::make_shared<FormerDevice>(device_->counters()));
 }
 
 Nanos Rounds::take_arrivals(const Received& arrivals) {

@@ -61,7 +61,9 @@ class Rounds {
     Endpoint& endpoint() noexcept { return endpoint_; }
     const Endpoint& endpoint() const noexcept { return endpoint_; }
     const collectives::Executor& executor() const noexcept { return executor_; }
-    Device& device() const noexcept { return *device_; }
+    const std::shared_ptr<Device>& device() const noexcept { return device_; }
+    // Once nobody drives any more: gives the device away; its counters stay.
+    std::shared_ptr<Device> release_device();
 
   private:
     Nanos take_arrivals(const Received& arrivals);
@@ -71,7 +73,7 @@ class Rounds {
 
     std::mutex& mutex_;
     Results& results_;
-    const std::shared_ptr<Device> device_;
+    std::shared_ptr<Device> device_;
 
     // The driver's own.
     Outbox outbox_;
@@ -81,7 +83,7 @@ class Rounds {
     Endpoint endpoint_;
     collectives::EndpointPort port_{endpoint_};
     collectives::Executor executor_{endpoint_.config().rank, endpoint_.config().epoch};
-    const std::shared_ptr<const void> send_memory_ = device_->pin(executor_.send_memory());
+    std::shared_ptr<const void> send_memory_ = device_->pin(executor_.send_memory());
     bool posted_ = false;
 };
 
