@@ -104,8 +104,7 @@ class Status(enum.Enum):
     ok = 0
     peer_unreachable = 1
     aborted = 2
-    timeout = 3
-    protocol = 4
+    protocol = 3
 
 class CompletionKind(enum.Enum):
     send = 0

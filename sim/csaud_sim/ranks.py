@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from csaud import _core
-from csaud.errors import Aborted, CsaudError, PeerUnreachable, ProtocolError, Timeout
+from csaud.errors import Aborted, CsaudError, PeerUnreachable, ProtocolError
 from csaud.groups.group import Group
 from csaud.groups.job_state import JobState
 
@@ -120,7 +120,5 @@ def _error_of(completion: _core.Completion) -> CsaudError:
             return PeerUnreachable(rank, None)
         case _core.Status.aborted:
             return Aborted(f"rank {rank} gave up", rank)
-        case _core.Status.timeout:
-            return Timeout(f"a message from or to rank {rank} missed its deadline")
         case _:
             return ProtocolError(f"rank {rank} sent what contradicts the collective")

@@ -316,17 +316,6 @@ def test_one_name_goes_to_several_ranks() -> None:
         transfer(net, b"x", dst=dst)
 
 
-def test_deadline() -> None:
-    net = network()
-    net.post_recv(1, 0, 10, coll_seq=1, deadline=50 * MS)
-    net.post_send(1, 0, b"x", coll_seq=2, deadline=60 * MS)
-    net.run_until(100 * MS)
-    assert [(c.status, c.rank, c.finished_ns) for c in net.completions(1)] == [
-        (_core.Status.timeout, 0, 50 * MS),
-        (_core.Status.timeout, 0, 60 * MS),
-    ]
-
-
 @pytest.mark.parametrize(("sent", "expected"), [(640, 64), (40, 24), (200, 201)])
 def test_sizes_that_contradict_end_with_protocol(sent: int, expected: int) -> None:
     """Whether or not both make the same number of packets."""

@@ -47,26 +47,6 @@ def test_an_active_message() -> None:
     assert used(net, 0, "copies") <= 4 * 512 * 12
 
 
-def test_a_peer_of_which_nothing_was_measured_is_as_far_as_at_first_when_it_wakes() -> None:
-    """It never answered; the first PROBE comes after as long a time as it did before."""
-    probes: list[int] = []
-
-    def hook(p: Any) -> str:
-        if p.type == PROBE and p.coll_seq != 0:
-            probes.append(p.now)
-        return "drop"
-
-    net = network(2, hook=hook, peer_rest=S)
-    waited = []
-    for coll_seq in (1, 2, 3):
-        probes.clear()
-        begun = net.now
-        net.post_send(0, 1, b"x", coll_seq=coll_seq, deadline=begun + 100 * MS)
-        net.run_until(begun + 10 * S)
-        waited.append(probes[0] - begun)
-    assert len(set(waited)) == 1
-
-
 def test_a_peer_rests_and_goes_on_where_it_stopped() -> None:
     net = network(2, window=8, peer_rest=1 * S)
     for coll_seq in range(1, 4):

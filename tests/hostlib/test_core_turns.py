@@ -199,20 +199,3 @@ def test_who_did_not_get_before_a_longer_one_has_every_third_place_the_shortest_
     assert 3 * 40 - 2 <= going.last(4) - going.last(3) <= 3 * 40 + 2
     assert going.last(2) == 199
     assert going.last(1) == 498
-
-
-def test_a_message_whose_time_is_over_leaves_those_of_its_call_behind_it() -> None:
-    """The second of four, of which nothing went."""
-    going = GoingBySize()
-    net = network(2, hook=going, pace_bps=PACE, window=32)
-    receives: dict[int, int] = {}
-    for chunk in range(4):
-        size = (50 + chunk) * PACKET
-        if chunk == 1:
-            net.post_send(0, 1, content(size), coll_seq=1, chunk=chunk, deadline=20 * MS)
-            continue
-        receives[size] = net.post_recv(1, 0, size, coll_seq=1, chunk=chunk)
-        net.post_send(0, 1, content(size), coll_seq=1, chunk=chunk)
-    assert net.settle(100 * S)
-    assert going.order == [50] * 50 + [52] * 52 + [53] * 53
-    assert all(net.received(1, receive) == content(size) for size, receive in receives.items())

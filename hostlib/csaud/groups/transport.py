@@ -15,7 +15,6 @@ from csaud.errors import (
     MismatchError,
     PeerUnreachable,
     ProtocolError,
-    Timeout,
 )
 
 log = logging.getLogger(__name__)
@@ -205,8 +204,6 @@ class Transport:
                 return PeerUnreachable(rank, self._progress.silence(rank))
             case _core.Status.aborted:
                 return given_up(rank, self._progress.abort_note())
-            case _core.Status.timeout:
-                return Timeout(f"a message from or to rank {rank} missed its deadline")
             case _:
                 expected = f"this rank expected a message of {completion.bytes} bytes of it"
                 return ProtocolError(

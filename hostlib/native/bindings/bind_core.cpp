@@ -326,7 +326,6 @@ void bind_core(nb::module_& m) {
         .value("ok", Status::ok)
         .value("peer_unreachable", Status::peer_unreachable)
         .value("aborted", Status::aborted)
-        .value("timeout", Status::timeout)
         .value("protocol", Status::protocol);
     nb::enum_<CompletionKind>(m, "CompletionKind")
         .value("send", CompletionKind::send)

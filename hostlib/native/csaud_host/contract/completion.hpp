@@ -14,7 +14,6 @@ enum class Status : std::uint8_t {
     ok,
     peer_unreachable,  // `rank` was silent for dead_after, here or at the rank that told us
     aborted,           // some rank (`rank`) called abort()
-    timeout,           // the hint's deadline passed
     protocol,          // the peer contradicts itself
 };
 
@@ -39,7 +38,6 @@ struct Hints {
     std::uint16_t fan_in = 0;  // ranks that send to the destination at full rate meanwhile; 0: not known
     Nanos expected_start = 0;  // absolute; 0 = not known
     Nanos jitter = 0;          // of the expected start
-    Nanos deadline = kNever;   // absolute; then the message completes with Status::timeout
 };
 
 }  // namespace csaud

@@ -17,8 +17,6 @@ const char* to_string(Status s) noexcept {
             return "peer_unreachable";
         case Status::aborted:
             return "aborted";
-        case Status::timeout:
-            return "timeout";
         case Status::protocol:
             return "protocol";
     }

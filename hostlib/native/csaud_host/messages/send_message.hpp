@@ -57,7 +57,6 @@ struct SendMessage {
     std::uint32_t active_place = kNone;  // in the peer's list of begun messages
     std::uint32_t behind = kNone;        // the next one of its transfer
     Nanos posted = 0;
-    Nanos deadline = kNever;
     Nanos last_news = 0;            // sent something, or heard of this message
     std::uint16_t refused = 0;      // sent, and not under way any more: the receiver had no room for them
     std::uint8_t probe_rounds = 0;  // unanswered or fruitless probes in a row

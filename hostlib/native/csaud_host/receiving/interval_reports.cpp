@@ -48,12 +48,10 @@ std::uint32_t IntervalReports::expected_by(const Peer& peer, Nanos now) const no
 }
 
 void IntervalReports::arm(std::uint32_t i, Receive& m, Peer& peer) {
-    Nanos due = m.posted ? m.deadline : kNever;
-    if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
-        const IntervalTerms t = terms(m, peer);
-        m.detector.set_spacing(m.detector.interval(t) / 4);
-        due = std::min(due, m.detector.deadline(ctx_.ts_serial, m.reassembly, t));
-    }
+    if (!ctx_.config.detectors.interval || m.reassembly.complete()) return;
+    const IntervalTerms t = terms(m, peer);
+    m.detector.set_spacing(m.detector.interval(t) / 4);
+    const Nanos due = m.detector.deadline(ctx_.ts_serial, m.reassembly, t);
     if (due != kNever) ctx_.timers.arm_earlier(TimerKind::recv, i, due);
 }
 

@@ -18,7 +18,7 @@ class IntervalReports {
     // How long a receive posted now may wait for its first packet before its sender is asked.
     Nanos first_wait(const Peer&, const Hints&, Nanos now) const noexcept;
 
-    // Sets the timer of a receive for its next report, or its deadline.
+    // Sets the timer of a receive for its next report.
     void arm(std::uint32_t index, Receive&, Peer&);
     // Its timer fired: asks, if that is due. `late`: our own process was stopped.
     void on_timer(std::uint32_t index, Receive&, Peer&, Nanos now, bool late);

@@ -315,7 +315,6 @@ void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
 void Receiver::on_timer(std::uint32_t i, Nanos now, bool late) {
     Receive& m = receives_[i];
     if (!m.live) return;
-    if (m.posted && now >= m.deadline) return give_up(i, Status::timeout, now);
     intervals_.on_timer(i, m, ctx_.peers.get(m.name.src_rank), now, late);
 }
 

@@ -44,7 +44,6 @@ void Receives::post(Receive& m, Peer& peer, std::span<std::byte> buffer, const H
     m.scheduled = hints.scheduled;
     if (peer.awaited++ == 0) ++ctx_.awaited;
     if (!m.begun) m.started = now;
-    m.deadline = hints.deadline;
     m.buffer = buffer;
     ++posted_;
     liveness_.wait(peer, now);

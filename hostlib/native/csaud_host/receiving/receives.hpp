@@ -26,8 +26,7 @@ struct Receive {
     std::span<std::byte> buffer;
     Reassembly reassembly;
     IntervalDetector detector;
-    Nanos started = 0;  // posted, until its first packet arrived
-    Nanos deadline = kNever;
+    Nanos started = 0;               // posted, until its first packet arrived
     std::uint32_t early = kNone;     // packets in the early pool
     std::uint32_t parity = kNone;    // sums of its packets with rows of parity
     std::uint16_t held_notices = 0;  // of it, in the pacer

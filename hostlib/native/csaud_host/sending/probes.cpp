@@ -28,7 +28,7 @@ void Probes::on_timer(std::uint32_t i, SendMessage& m, const Peer& peer, Nanos n
         m.last_news = now;
         due = now + wait(peer, m.probe_rounds);
     }
-    ctx_.timers.arm(TimerKind::send, i, std::min(due, m.deadline));
+    ctx_.timers.arm(TimerKind::send, i, due);
 }
 
 void Probes::answered(SendMessage& m) noexcept {

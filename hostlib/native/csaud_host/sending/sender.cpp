@@ -18,7 +18,6 @@ std::uint64_t Sender::post(const MessageName& name, std::uint16_t dst, std::span
     first_.add(i, peer, hints, now);
     liveness_.wait(peer, now);
     paths_.resume(peer, now);
-    ctx_.timers.arm_earlier(TimerKind::send, i, sends_[i].deadline);
     return sends_[i].id;
 }
 
@@ -125,7 +124,6 @@ void Sender::answer_interval(std::uint32_t i, const wire::Decoded& d) {
 void Sender::on_timer(std::uint32_t i, Nanos now) {
     SendMessage& m = sends_[i];
     if (m.id == 0) return;
-    if (now >= m.deadline) return finish(i, Status::timeout, m.dst, now);
     Peer& peer = ctx_.peers.get(m.dst);
     // Packets that wait for our own link or turn are no reason to ask, and without credit one message asks
     // for all. Such a message needs no timer until a packet of it goes, or its turn to ask comes.
@@ -137,7 +135,6 @@ void Sender::on_timer(std::uint32_t i, Nanos now) {
         return probes_.on_timer(i, m, peer, now);
     }
     if (ours) first_.consider(peer, now);
-    ctx_.timers.arm_earlier(TimerKind::send, i, m.deadline);
 }
 
 bool Sender::next_copy(Copy& copy, Nanos now) {

@@ -92,14 +92,13 @@ LossSignal signal_of(const std::string& name, LossSignal s) {
     return s;
 }
 
-Hints hints_from(Nanos deadline, std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in,
+Hints hints_from(std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in,
                  bool scheduled = false) {
     return {.cls = cls,
             .scheduled = scheduled,
             .fan_in = fan_in,
             .expected_start = expected_start,
-            .jitter = jitter,
-            .deadline = deadline};
+            .jitter = jitter};
 }
 
 MessageName name_from(std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm) {
@@ -179,24 +178,22 @@ void bind_endpoints(nb::module_& t) {
             "post_send",
             [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t dst, const nb::bytes& data,
                std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
-               Nanos deadline, std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in) {
-                const Hints hints = hints_from(deadline, cls, expected_start, jitter, fan_in);
+               std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in) {
+                const Hints hints = hints_from(cls, expected_start, jitter, fan_in);
                 return n.post_send(rank, dst, name_from(coll_seq, step, chunk, comm), vector_of(data), hints);
             },
             "rank"_a, "dst"_a, "data"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
-            "deadline"_a = kNever, "cls"_a = 4, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0)
+            "cls"_a = 4, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0)
         .def(
             "post_recv",
             [](VirtualNetwork& n, std::uint16_t rank, std::uint16_t src, std::size_t bytes,
                std::uint32_t coll_seq, std::uint16_t step, std::uint16_t chunk, std::uint16_t comm,
-               Nanos deadline, std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in,
-               bool scheduled) {
-                const Hints hints = hints_from(deadline, cls, expected_start, jitter, fan_in, scheduled);
+               std::uint8_t cls, Nanos expected_start, Nanos jitter, std::uint16_t fan_in, bool scheduled) {
+                const Hints hints = hints_from(cls, expected_start, jitter, fan_in, scheduled);
                 return n.post_recv(rank, src, name_from(coll_seq, step, chunk, comm), bytes, hints);
             },
             "rank"_a, "src"_a, "bytes"_a, "coll_seq"_a = 0, "step"_a = 0, "chunk"_a = 0, "comm"_a = 0,
-            "deadline"_a = kNever, "cls"_a = 4, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0,
-            "scheduled"_a = false)
+            "cls"_a = 4, "expected_start"_a = 0, "jitter"_a = 0, "fan_in"_a = 0, "scheduled"_a = false)
         .def("run_until", &VirtualNetwork::run_until, "until"_a)
         .def("settle", &VirtualNetwork::settle, "limit"_a,
              "True once all is complete and quiet; False at the limit.")
