@@ -7,7 +7,6 @@ import pytest
 
 from tests.hostlib.core_support import (
     MS,
-    PROBE,
     S,
     content,
     network,

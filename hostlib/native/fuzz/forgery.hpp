@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "csaud_host/wire/authentication.hpp"
 #include "csaud_host/wire/wire.hpp"
 #include "expect.hpp"
 
@@ -30,13 +31,20 @@ inline std::vector<std::byte> assembled(const wire::Route& route, const wire::Cs
     return packet;
 }
 
+// Who forges: a rank of the job, with its key, or a stranger, who can but repeat a tag that it has seen.
+struct Forger {
+    Authentication auth;
+    bool stranger = false;
+};
+
 class Forgery {
   public:
     // Of a packet that some endpoint sent.
-    explicit Forgery(std::span<const std::byte> packet) {
-        CSAUD_EXPECT(wire::decode_any(packet, d_) == wire::Fault::none);
+    Forgery(std::span<const std::byte> packet, const Forger& by) : by_(by) {
+        CSAUD_EXPECT(wire::decode_any(packet, d_, by.auth.bytes()) == wire::Fault::none);
         body_.assign(d_.payload.begin(), d_.payload.end());
         bitmap_.assign(d_.bitmap.begin(), d_.bitmap.end());
+        tag_.assign(d_.tag.begin(), d_.tag.end());
     }
 
     // What rank 0 sent to `other`, as `other` might have sent it to rank 0.
@@ -54,7 +62,7 @@ class Forgery {
         const unsigned which = field & 63U;
         if (which < kOfEach) return header(which, c);
         if (wire::has_control_part(d_.csa.type)) return control((which - kOfEach) % kOfControl, c);
-        if (which % 2 == 0) return body_.resize(value % (2 * wire::kHeaderBytes));
+        if (which % 2 == 0) return resize_body(value % (2 * wire::kHeaderBytes));
         loss_form(value % 2 != 0);
     }
 
@@ -71,10 +79,31 @@ class Forgery {
             wire::encode_control(body, d_.control);
             body.insert(body.end(), bitmap_.begin(), bitmap_.end());
         }
+        if (d_.csa.type != wire::Type::loss) {  // a switch has cut it off
+            const std::vector<std::byte> tag = by_.auth.on() && !by_.stranger ? tag_for(body) : tag_;
+            body.insert(body.end(), tag.begin(), tag.end());
+        }
         return assembled(d_.route, d_.csa, body);
     }
 
   private:
+    // A tag covers no payload, as documented: of a stranger it would be taken.
+    void resize_body(std::size_t bytes) {
+        if (!by_.stranger) body_.resize(bytes);
+    }
+
+    std::vector<std::byte> tag_for(std::span<const std::byte> body) const {
+        std::array<std::byte, wire::kHeaderBytes> head;
+        wire::encode_headers(head, d_.route, d_.csa, body.size() + wire::kTagBytes);
+        std::vector<std::byte> covered(head.end() - wire::kCsaBytes, head.end());
+        const bool control = wire::has_control_part(d_.csa.type);
+        if (control) covered.insert(covered.end(), body.begin(), body.end());
+        const wire::Route& r = d_.route;
+        const auto tag = tag_of(by_.auth, {r.src_ipv4, r.dst_ipv4, r.src_qpn, r.dst_qpn}, covered,
+                                control ? 0 : body.size());
+        return {tag.begin(), tag.end()};
+    }
+
     struct Change {
         std::uint8_t how = 0;
         std::uint32_t value = 0;
@@ -193,7 +222,9 @@ class Forgery {
         }
     }
 
+    const Forger& by_;
     wire::Decoded d_;
+    std::vector<std::byte> tag_;
     std::vector<std::byte> body_;    // DATA
     std::vector<std::byte> bitmap_;  // what has a control part
 };

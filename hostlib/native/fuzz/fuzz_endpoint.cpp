@@ -2,11 +2,13 @@
 // repeats, delays and reorders; and somebody who has the job's key sends rank 0 packets that it has seen
 // before with some of their fields changed. Rank 0 must stay within its memory, keep its books, complete each
 // post once at most, send only packets that a receiver accepts, and never have endless work at one moment.
-// Where nothing was forged, all posts end well, with the right bytes.
+// Where nothing was forged, or packets are authenticated and the forger is a stranger without their key, all
+// posts end well, with the right bytes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -25,6 +27,7 @@ namespace {
 namespace wire = csaud::wire;
 using csaud::MessageName;
 using csaud::Nanos;
+using csaud::fuzz::Forger;
 using csaud::fuzz::Forgery;
 using csaud::fuzz::Op;
 using csaud::fuzz::Record;
@@ -50,6 +53,21 @@ bool forgetful(const Record& settings) {
     return (settings.which & 64U) != 0;
 }
 
+// FNV-1a: who forges has the key or does not try to guess tags.
+int tag(unsigned char* out, const unsigned char* in, unsigned long long length, const unsigned char* key) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&hash](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3; };
+    std::for_each(key, key + 16, add);
+    std::for_each(in, in + length, add);
+    std::memcpy(out, &hash, sizeof(hash));
+    return 0;
+}
+
+Forger forger(const Record& r) {
+    if ((r.field[0] & 16U) == 0) return {};
+    return {.auth = {.make = tag, .key = {1}}, .stranger = (r.field[0] & 32U) != 0};
+}
+
 csaud::EndpointConfig configuration(const Record& r, std::uint16_t rank) {
     csaud::EndpointConfig config;
     config.rank = rank;
@@ -58,6 +76,7 @@ csaud::EndpointConfig configuration(const Record& r, std::uint16_t rank) {
     config.qkey = kQkey;
     config.local = {kAddress + rank, kQpn + rank};
     config.path_mtu = kMtu;
+    config.auth = forger(r).auth;
     config.paths = kPaths;
     config.path_policy = static_cast<csaud::PathPolicyName>(r.op % csaud::kPathPolicies);
     config.window = std::array{8U, 1U, 2U, 32U}[r.which % 4];
@@ -98,7 +117,7 @@ std::byte content(const MessageName& name, std::size_t i) {
 
 class Job {
   public:
-    explicit Job(const Record& settings) : honest_(!forgetful(settings)) {
+    explicit Job(const Record& settings) : forger_(forger(settings)), honest_(!forgetful(settings)) {
         for (std::uint16_t rank = 0; rank < kWorld; ++rank) {
             Rank& r = *ranks_.emplace_back(std::make_unique<Rank>(configuration(settings, rank)));
             for (std::uint16_t peer = 0; peer < kWorld; ++peer) {
@@ -239,7 +258,7 @@ class Job {
     void cut(const Record& r) {
         if (seen_.empty()) return;
         const UnderWay& old = seen_[static_cast<std::size_t>(pick(r, seen_))];
-        Forgery loss(old.packet);
+        Forgery loss(old.packet, forger_);
         if (loss.csa().type != wire::Type::data) return;
         UnderWay packet{old.to, {}};
         if ((r.field[0] & 1U) != 0) {
@@ -256,7 +275,7 @@ class Job {
 
     // What rank 0 got, or sent itself, comes to it from the other end, changed.
     Forgery seen_by_rank_0(const UnderWay& old) {
-        Forgery packet(old.packet);
+        Forgery packet(old.packet, forger_);
         wire::Route& route = packet.route();
         const std::uint32_t other = old.to != 0 ? old.to : route.src_ipv4 - kAddress;
         route.src_ipv4 = kAddress + other;
@@ -269,7 +288,7 @@ class Job {
 
     void forge(const Record& r) {
         if (seen_.empty()) return;
-        honest_ = false;
+        honest_ &= forger_.stranger;
         Forgery packet = seen_by_rank_0(of_type(r.which));
         packet.change(r.field[0], r.value[0]);
         packet.change(r.field[1], r.value[1]);
@@ -370,7 +389,8 @@ class Job {
         wire::Decoded read;
         const std::uint32_t to = tx.dst_ipv4 - kAddress;
         CSAUD_EXPECT(to < kWorld);
-        CSAUD_EXPECT(wire::decode(packet, {.qpn = kQpn + to, .qkey = kQkey}, read) == wire::Fault::none);
+        const wire::Expect expect{.qpn = kQpn + to, .qkey = kQkey, .tag_bytes = forger_.auth.bytes()};
+        CSAUD_EXPECT(wire::decode(packet, expect, read) == wire::Fault::none);
         CSAUD_EXPECT(read.csa.path_id / kPaths == read.route.src_ipv4 - kAddress);
         const bool of_path =
             (read.csa.flags & wire::kEcnEcho) != 0 || (read.control.flags & wire::kOfPath) != 0;
@@ -413,6 +433,7 @@ class Job {
         return std::ranges::any_of(ranks_, [](const auto& r) { return !r->open.empty(); });
     }
 
+    const Forger forger_;
     std::deque<Bytes> buffers_;  // outlive the endpoints
     std::vector<std::unique_ptr<Rank>> ranks_;
     std::deque<UnderWay> under_way_;
