@@ -94,6 +94,7 @@ class Communicator(Group):
         Lists by path id are `tx_path` (DATA copies), `tx_path_lost` (those sent again), `tx_path_ecn` (marks
         that receivers told of) and `rx_path_ecn` (DATA that came marked).
         """
+        self._job.check_process()
         return self._transport.stats()
 
     def trace(self, path: str | os.PathLike[str]) -> None:
@@ -138,6 +139,7 @@ class Communicator(Group):
         Raises:
             ConfigError: there is no such path (setting `paths`).
         """
+        self._job.check_process()
         if not 0 <= path < self.settings.paths:
             raise ConfigError(f"deny_path: path {path} is not one of the {self.settings.paths} paths")
         self._transport.deny_path(path, denied)
@@ -145,6 +147,7 @@ class Communicator(Group):
     def flow_times(self) -> list[float]:
         """Seconds that each received message took, in order of completion; messages without payload left
         out."""
+        self._job.check_process()
         return self._transport.flow_times()
 
     def quiesce(self, timeout: float = _QUIESCE_TIMEOUT) -> None:
