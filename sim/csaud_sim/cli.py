@@ -266,9 +266,8 @@ def _experiment(
 def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_json: bool) -> bool:
     from rich.console import Console
 
-    from csaud_sim.experiment.baselines import footnotes
     from csaud_sim.experiment.claim import verdicts
-    from csaud_sim.experiment.comparison import compare, figures_of, load_runs, told
+    from csaud_sim.experiment.comparison import compare, figures_of, load_runs, notes_of, told
     from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
 
     runs = load_runs(folder)
@@ -279,7 +278,7 @@ def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_js
     base = next((each for each in figures if each.setting == against), None)
     reductions = [compare(each, base) for each in figures if base is not None and each is not base]
     found = verdicts(runs, doubts) if claim else []
-    notes = footnotes(figures)
+    notes = notes_of(runs, figures)
     console = Console(highlight=False, stderr=as_json)
     print_tables(figures, reductions, console)
     for note in notes:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from csaud_sim.experiment.baselines import footnotes, marked
-from csaud_sim.experiment.comparison import SHARES, SettingFigures, measures_in, values_of
+from csaud_sim.experiment.baselines import marked
+from csaud_sim.experiment.comparison import SHARES, SettingFigures, measures_in, notes_of, values_of
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.sweep import CASE_MARK
 
@@ -38,7 +38,9 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
         if last not in found[case, setting].percentiles:
             return "-"
         values = np.concatenate([values_of(run, last) for run in runs[_whole(case, setting)]])
-        return _number(float(np.mean(values)))
+        unfinished = found[case, setting].totals.get("collectives_unfinished", 0)
+        beside = f" ({unfinished:.1f} a run not over)" if unfinished else ""
+        return _number(float(np.mean(values))) + beside
 
     lines = [
         f"p{SHARES[1]:g} of `{first}` / mean of `{last}`:",
@@ -69,7 +71,7 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
             row = [*_percentiles(of, first), mean(case, setting), *_losses(of.totals)]
             label = marked(setting, doubt[setting])
             lines.append(f"| {case if number == 0 else ''} | {label} | " + " | ".join(row) + " |")
-    notes = footnotes(figures)
+    notes = notes_of(runs, figures)
     lines += [line for note in notes for line in ("", note)]
     return "\n".join(lines) + "\n"
 

@@ -1,10 +1,10 @@
 """The rule by which the claim counts as reproduced, as it was fixed before the first run.
 
 The claim: the p99 of flow completion times is over 30 % below that of the counterparts. It is reproduced
-against a baseline when the lower end of the 95 % interval of that reduction (same seeds, drawn together;
-`statistics`) exceeds 30 %, in every case that was measured. Where a baseline was run with several settings,
-the one counts against which that lower end is the lowest. The claim needs B1, B3, B4 and B5; the others'
-figures are told as they come out.
+against a baseline when the lower end of the 95 % interval of that reduction (pairs of one seed; `statistics`,
+where it says what was changed of it) exceeds 30 %, in every case that was measured. Where a baseline was run
+with several settings, the one counts against which that lower end is the lowest. The claim needs B1, B3, B4
+and B5; the others' figures are told as they come out.
 """
 
 from __future__ import annotations

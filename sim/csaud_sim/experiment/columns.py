@@ -28,6 +28,7 @@ TOTALS: dict[str, str] = {
     "flows": "flows",
     "unfinished": "flows that were not over at the time limit",
     "collectives": "collectives that are over, those of the warm-up left out",
+    "collectives_unfinished": "collectives that were not over at the time limit, left out of all figures",
     "virtual_s": "virtual time at the end",
     "hops": "packets that switches received",
     "tx_data": "DATA copies that hosts sent",

@@ -12,7 +12,15 @@ import numpy as np
 import numpy.typing as npt
 from csaud_runs.errors import RunError
 
-from csaud_sim.experiment.baselines import NOT_HELD, Baseline, Doubts, baseline_of, doubt_of, marked
+from csaud_sim.experiment.baselines import (
+    NOT_HELD,
+    Baseline,
+    Doubts,
+    baseline_of,
+    doubt_of,
+    footnotes,
+    marked,
+)
 from csaud_sim.experiment.results import ENDING, Run, read_run
 from csaud_sim.experiment.statistics import Estimate, mean_over_seeds, reduction
 from csaud_sim.experiment.sweep import RUNS
@@ -137,6 +145,15 @@ def figures_of(setting: str, runs: Sequence[Run], doubts: Doubts = NOT_HELD) -> 
         baseline,
         doubt_of(baseline, doubts),
     )
+
+
+def notes_of(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures]) -> list[str]:
+    """What is to be known beside the tables: marks of baselines, and figures that do not go together."""
+    codes = {str(run.code or "a version that did not say") for those in runs.values() for run in those}
+    notes = footnotes(figures)
+    if len(codes) > 1:
+        notes.append(f"runs of {len(codes)} versions of the code: {', '.join(sorted(codes))}")
+    return notes
 
 
 def measures_of(run: Run) -> tuple[str, ...]:

@@ -84,7 +84,8 @@ def measure(experiment: Experiment) -> Measured:
         **totals_of(network, followed),
         "flows": float(len(fct)),
         "unfinished": float(np.isnan(fct).sum()),
-        "collectives": float(0 if completed is None else len(completed.started_ns)),
+        "collectives": float(over := 0 if completed is None else len(completed.started_ns)),
+        "collectives_unfinished": float(_asked(experiment.collectives) - over),
         "virtual_s": network.now / 1e9,
         "setup_s": ready - began,
         "run_s": done - ready,
@@ -95,6 +96,11 @@ def measure(experiment: Experiment) -> Measured:
         {} if completed is None else vars(completed),
         links_of(fabric, followed),
     )
+
+
+def _asked(collectives: Collectives | None) -> int:
+    """How many there are to be measured."""
+    return 0 if collectives is None else collectives.repeats - collectives.warmup
 
 
 def _csa_ud(experiment: Experiment, fabric: Fabric) -> Network:

@@ -14,10 +14,17 @@ from csaud_topologies.report.html import page_environment
 from csaud_topologies.report.names import FORMATS
 from markupsafe import Markup
 
-from csaud_sim.experiment.baselines import footnotes, marked
+from csaud_sim.experiment.baselines import marked
 from csaud_sim.experiment.cases import has_cases
 from csaud_sim.experiment.claim import LEAST, Verdict, by_case, over_all
-from csaud_sim.experiment.comparison import MEASURES, SHARES, Reduction, SettingFigures, measures_in
+from csaud_sim.experiment.comparison import (
+    MEASURES,
+    SHARES,
+    Reduction,
+    SettingFigures,
+    measures_in,
+    notes_of,
+)
 from csaud_sim.experiment.curves import curves
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.statistics import LEAST_SEEDS, Estimate
@@ -87,7 +94,7 @@ def section_of(
         found,
         concludes,
         drawn,
-        footnotes(figures),
+        notes_of(runs, figures),
     )
 
 
@@ -180,17 +187,27 @@ def in_words(found: Sequence[Verdict]) -> list[str]:
     return lines
 
 
-def packets_of(totals: Mapping[str, float]) -> tuple[float, ...]:
-    """Flows unfinished; DATA sent, lost, and sent again by what found the loss (switches: their word, or a
-    gap), or given back by parity; what of that was for nothing."""
-    lost = totals["tx_data"] - totals["rx_data"]
-    by_switches = totals["rtx_loss"] + totals["rtx_gap"]
-    by_sender = totals["rtx_probe"] + totals["rtx_timeout"]
-    again = by_switches + totals["rtx_interval"] + by_sender
-    given = totals["rx_by_parity"]
-    given = 0.0 if math.isnan(given) else given  # a baseline has none
-    return (
-        *(totals["unfinished"], totals["tx_data"], lost),
-        *(by_switches, totals["rtx_interval"], by_sender),
-        *(given, again + given - lost),
-    )
+def packets_of(totals: Mapping[str, float]) -> tuple[str, ...]:
+    """Flows and collectives unfinished; DATA sent, lost, and sent again by what found the loss (switches:
+    their word, or a gap), or given back by parity; what of that was for nothing. A dash for what a transport
+    has not."""
+    lost = _sum(totals, "tx_data") - _sum(totals, "rx_data")
+    found = [
+        _sum(totals, *names)
+        for names in (
+            ("rtx_loss", "rtx_gap"),
+            ("rtx_interval",),
+            ("rtx_probe", "rtx_timeout"),
+            ("rx_by_parity",),
+        )
+    ]
+    mended = sum(each for each in found if not math.isnan(each))
+    unfinished = _sum(totals, "unfinished", "collectives_unfinished")
+    numbers = (unfinished, totals["tx_data"], lost, *found, mended - lost)
+    return tuple("-" if math.isnan(each) else f"{each:,.0f}" for each in numbers)
+
+
+def _sum(totals: Mapping[str, float], *names: str) -> float:
+    """Of those that there are; nan: there is none."""
+    known = [totals[name] for name in names if not math.isnan(totals.get(name, math.nan))]
+    return sum(known) if known else math.nan

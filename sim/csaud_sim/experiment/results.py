@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from csaud_runs.errors import RunError
 
+from csaud_sim.experiment.code import Code, this_code
 from csaud_sim.experiment.columns import FLOWS, NO_COLLECTIVE
 from csaud_sim.experiment.measure import Measured, settings_text
 from csaud_sim.experiment.model import Experiment
@@ -40,6 +40,7 @@ class Run:
         totals: see `columns.TOTALS`.
         collectives: see `columns.COLLECTIVES`; empty where none were asked for.
         links: see `columns.LINKS`.
+        code: that ran it; None: of a version that did not say.
     """
 
     path: Path
@@ -51,6 +52,7 @@ class Run:
     totals: Mapping[str, float]
     collectives: Mapping[str, Sequence[int]]
     links: Mapping[str, Sequence[Any]]
+    code: Code | None
 
     def column(self, name: str, messages: bool = False) -> npt.NDArray[Any]:
         """Of the measured flows, or messages of collectives; nan where there is no value."""
@@ -70,7 +72,7 @@ def write_run(
     """Write a file in one step: it is there, whole, or not at all."""
     about = {
         "format": _FORMAT,
-        "version": version("csaud"),
+        "code": list(this_code()),
         "experiment": experiment.name,
         "setting": setting,
         "position": position,
@@ -92,6 +94,16 @@ def write_run(
 def is_there(path: Path) -> bool:
     """Whether it is a file with something in it."""
     return path.is_file() and path.stat().st_size > 0
+
+
+def is_of_this_code(path: Path) -> bool:
+    """Whether code that does the same ran it, as far as both can tell; of what cannot be read, too: whoever
+    reads it says so."""
+    try:
+        code = read_run(path).code
+    except RunError:
+        return True
+    return code is not None and code.is_that_of(this_code())
 
 
 def placed(path: Path, content: bytes) -> None:
@@ -125,6 +137,7 @@ def read_run(path: Path) -> Run:
         about["totals"],
         about["collectives"],
         about["links"],
+        Code(*about["code"]) if "code" in about else None,
     )
 
 

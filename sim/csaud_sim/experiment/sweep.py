@@ -25,11 +25,12 @@ from csaud_runs.children import end_with_parent
 from csaud_runs.errors import RunError
 from csaud_runs.words import duration
 
+from csaud_sim.experiment.code import this_code
 from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.large_pages import large_pages
 from csaud_sim.experiment.measure import Measured, measure
 from csaud_sim.experiment.model import Experiment, Setting, said_by, with_keys
-from csaud_sim.experiment.results import DRAFT, ENDING, is_there, write_run
+from csaud_sim.experiment.results import DRAFT, ENDING, is_of_this_code, is_there, write_run
 from csaud_sim.experiment.traffic import packets_of
 from csaud_sim.folders import make_folder
 
@@ -100,11 +101,16 @@ closed."""
 def run_all(
     tasks: list[Task], out: Path, jobs: int, say: Say, elsewhere: Outcomes | None = None
 ) -> list[str]:
-    """Run those that have no file yet, in `jobs` processes or `elsewhere`; returns what failed, in words."""
+    """Run those that have no file yet, or one of other code, in `jobs` processes or `elsewhere`; returns what
+    failed, in words."""
     for folder in {task.path(out).parent for task in tasks}:
         make_folder(folder)
         _remove_drafts(folder)
     missing = [task for task in tasks if not is_there(task.path(out))]
+    absent = len(missing)
+    missing += [task for task in tasks if is_there(path := task.path(out)) and not is_of_this_code(path)]
+    if stale := len(missing) - absent:
+        say(f"{stale} of {len(tasks)} runs are of other code than this, {this_code()}: run again")
     if done := len(tasks) - len(missing):
         say(f"{done} of {len(tasks)} runs are there already")
     failed: list[str] = []
@@ -207,8 +213,9 @@ def _in_words(measured: Measured) -> str:
         words.append(
             f"p99 slowdown {np.percentile(slowdown, 99):.2f}" if len(slowdown) else "no flow is over"
         )
-    if unfinished := measured.totals["unfinished"]:
-        words.append(f"{unfinished:,.0f} flows unfinished")
+    for name, what in (("unfinished", "flows"), ("collectives_unfinished", "collectives")):
+        if unfinished := measured.totals[name]:
+            words.append(f"{unfinished:,.0f} {what} unfinished")
     if measured.collectives:
         completion = measured.collectives["completion_ns"]
         words.append(

@@ -46,7 +46,7 @@ def print_tables(
     for heading in PACKETS:
         table.add_column(heading, justify="right")
     for each in figures:
-        table.add_row(each.label, *(f"{value:,.0f}" for value in packets_of(each.totals)))
+        table.add_row(each.label, *packets_of(each.totals))
     console.print(table)
     for measure in reduced(reductions):
         title = f"{MEASURES[measure]}: reduction against {reductions[0].against}"
