@@ -18,6 +18,7 @@ from rich.markup import escape
 from csaud_lab.checks.all import look
 from csaud_lab.checks.finding import Finding, Level
 from csaud_lab.inventory import inventory as make_inventory
+from csaud_lab.rehearsal.kinds import DEVICES, TARGETS
 from csaud_lab.site import Lab, load_site
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ def rehearse(
     topo: Annotated[
         str, typer.Option(help="Fabric by name or file; names of hosts and switches are its.")
     ] = "leaf-spine-2x2x1",
-    target: Annotated[str, typer.Option(help="Switches: soft, or bmv2 (simple_switch_grpc).")] = "soft",
+    target: Annotated[str, typer.Option(help="Switches: soft or bmv2 (simple_switch_grpc).")] = TARGETS[0],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The lab's folder; made anew.")] = Path(
         "build/lab-rehearsal"
     ),
@@ -161,7 +162,7 @@ def rehearse(
         typer.Option(
             help="Of hosts: soft, or verbs, for which they are guests (qemu) with the kernel's Soft-RoCE."
         ),
-    ] = "soft",
+    ] = DEVICES[0],
     guests: Annotated[Path, typer.Option(metavar="DIR", help="What guests are made of is kept here.")] = Path(
         "build/qemu"
     ),
@@ -173,10 +174,9 @@ def rehearse(
     from csaud_lab.rehearsal.needs import in_namespaces
 
     with errors():
-        if target not in ("soft", "bmv2"):
-            raise UnknownName(f"--target: expected soft or bmv2, got {target}")
-        if device not in ("soft", "verbs"):
-            raise UnknownName(f"--device: expected soft or verbs, got {device}")
+        for option, value, known in (("--target", target, TARGETS), ("--device", device, DEVICES)):
+            if value not in known:
+                raise UnknownName(f"{option}: expected {' or '.join(known)}, got {value}")
         words = ["--target", target, "--topo", topo, "--out", str(out), "--wheels", str(wheels)]
         words += ["--ipv6"] if ipv6 else []
         status = in_namespaces([*words, "--", *(command or [])], device, guests.absolute())

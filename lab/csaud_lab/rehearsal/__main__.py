@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import shutil
 import subprocess
 import sys
 import time
@@ -18,8 +17,8 @@ from csaud_runs.errors import RunError
 
 from csaud_lab.guests import debs
 from csaud_lab.rehearsal.files import as_lab, write
-from csaud_lab.rehearsal.hosts import DEVICES
-from csaud_lab.rehearsal.switches import TARGETS
+from csaud_lab.rehearsal.folder import own_folder
+from csaud_lab.rehearsal.kinds import DEVICES, TARGETS
 from csaud_lab.rehearsal.world import World
 
 STEPS = (
@@ -46,15 +45,13 @@ def main() -> int:
     parser.add_argument("command", nargs="*")
     asked = parser.parse_args()
     folder = asked.out.absolute()
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     try:
         fabric = load_fabric(asked.topo)
         fabric = fabric.with_ipv6() if asked.ipv6 else fabric
         packages = debs.fetch(asked.guests) if asked.device == "verbs" else None
         world = World(as_lab(fabric, asked.target), asked.target, folder, packages)
         begun = time.monotonic()
-        with world.running():
+        with own_folder(folder), world.running():
             write(folder, world.fabric, world.hosts, asked.wheels.absolute(), asked.device)
             told = f"{len(world.hosts)} hosts, {len(world.switches)} switches in {folder}"
             print(f"rehearsal: {told}, up after {time.monotonic() - begun:.0f} s", flush=True)

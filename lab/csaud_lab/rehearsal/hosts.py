@@ -16,7 +16,6 @@ from csaud_lab.guests.guest import Guest, Settings
 from csaud_lab.guests.taps import Nic, open_tap
 from csaud_lab.rehearsal.commands import ip, run, wait_until
 
-DEVICES = ("soft", "verbs")
 MTU = 9216
 OFFLOADS = ("rx", "tx", "sg", "tso", "gso", "gro")
 _HERE = Path(__file__).parent

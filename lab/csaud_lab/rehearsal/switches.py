@@ -18,8 +18,13 @@ from csaud_softswitch.bmv2.thrift import SimpleSwitchThrift
 from csaud_lab.rehearsal.commands import wait_until
 from csaud_lab.rehearsal.papers import SERVER_NAME
 
-TARGETS = ("soft", "bmv2")
 _FIRST_THRIFT = 9090
+
+
+def check(target: str) -> None:
+    """RunError when there is no program of this target here."""
+    if target == "bmv2" and shutil.which(PROGRAM) is None:
+        raise RunError(f"--target bmv2: there is no {PROGRAM} on PATH")
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Start:
 
 
 def start(fabric: Fabric, target: str, name: str, address: str, pki: Path, logs: Path) -> Start:
-    """RunError when there is no program of this target here."""
+    """One of a target that has been checked."""
     return (_bmv2 if target == "bmv2" else _soft)(fabric, name, address, pki, logs)
 
 
@@ -63,8 +68,6 @@ def _soft(fabric: Fabric, name: str, address: str, pki: Path, logs: Path) -> Sta
 
 
 def _bmv2(fabric: Fabric, name: str, address: str, pki: Path, logs: Path) -> Start:
-    if shutil.which(PROGRAM) is None:
-        raise RunError(f"--target bmv2: there is no {PROGRAM} on PATH")
     thrift = _FIRST_THRIFT + list(fabric.switches).index(name)
     command = command_line(
         device_id=fabric.switches[name].device_id,

@@ -17,7 +17,7 @@ from csaud_lab.guests.debs import Packages
 from csaud_lab.rehearsal.commands import ip, run, wait_until
 from csaud_lab.rehearsal.hosts import MTU, OFFLOADS, Guests, Host, Hosts, Namespaces
 from csaud_lab.rehearsal.papers import certificates, ssh_keys
-from csaud_lab.rehearsal.switches import Start, start
+from csaud_lab.rehearsal.switches import Start, check, start
 
 _BRIDGE = "management"
 _NETWORK = "192.0.2."
@@ -34,6 +34,7 @@ class World:
     def __init__(self, fabric: Fabric, target: str, folder: Path, packages: Packages | None = None) -> None:
         if max(len(fabric.switches), len(fabric.hosts)) > _MOST:
             raise RunError(f"{fabric.name}: a rehearsal has room for {_MOST} switches and {_MOST} hosts")
+        check(target)
         self.folder, self.logs, self._target = folder, folder / "logs", target
         self.switches = {n: f"{_NETWORK}{_FIRST_SWITCH + i}" for i, n in enumerate(fabric.switches)}
         self.hosts = {n: f"{_NETWORK}{_FIRST_HOST + i}" for i, n in enumerate(fabric.hosts)}
