@@ -96,12 +96,10 @@ def accept(lab: FileOption = _DEFAULT, out: OutOption = _OUT, as_json: JsonOptio
     Exit status 1 unless everything held. Policy and faults are as before afterwards.
     """
     from csaud_lab.acceptance import accept as run
-    from csaud_lab.acceptance import write
 
     with errors():
         console = Console(highlight=False, stderr=as_json)
         found = run(load_site(lab), out, console)
-        write(found, out)
         _tell_acceptance(found, out, as_json)
 
 

@@ -1,7 +1,8 @@
-"""What an acceptance leaves behind of what it asks of switches: nothing, however it ends."""
+"""What an acceptance leaves behind: nothing of what it asks of switches, and no verdict but its own."""
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,18 @@ from csaud_controller.control.client import ask, wait_programmed
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
+from csaud_lab.acceptance import Acceptance, accept, write
 from csaud_lab.acceptance.parts import PARTS, judged, scenario
 from csaud_lab.acceptance.run import _as_it_was, _demand
+from csaud_lab.checks.finding import Finding
+from csaud_lab.cli import app
 from csaud_lab.site import Lab, Site
+from csaud_runs.errors import RunError
+from rich.console import Console
+from typer.testing import CliRunner
 
 from tests.controller.soft import controller_process, run_directory, switch_process
+from tests.lab.places import nowhere
 from tests.topologies.test_report import report
 
 
@@ -70,3 +78,52 @@ def test_each_lost_copy_is_sent_again_or_given_back(
     (part,) = (part for part in PARTS if part.name == "injected")
     found = judged(part, made.model_copy(update={"recovery": recovery, "switches": switches}))
     assert {check.name: check.passed for check in found.checks}["copies recovered"] == holds
+
+
+def accepted() -> Acceptance:
+    """What an earlier acceptance found: all was well."""
+    return Acceptance(
+        passed=True,
+        lab="lab.yaml",
+        fabric="leaf-spine-1x0x2",
+        started="2026-11-23T13:47:18+00:00",
+        duration_s=1.0,
+        device="soft",
+        hosts=["h1", "h2"],
+        looked_at=[],
+        parts=[],
+    )
+
+
+def test_a_lab_whose_acceptance_breaks_off_is_accepted_no_more(tmp_path: Path) -> None:
+    nowhere(tmp_path)
+    out = tmp_path / "out"
+    out.mkdir()
+    write(accepted(), out)
+    runner = CliRunner()
+    assert runner.invoke(app, ["report", "--out", str(out)]).exit_code == 0
+    words = ["accept", "--lab", str(tmp_path / "lab.yaml"), "--out", str(out)]
+    assert runner.invoke(app, words).exit_code == 1
+    assert runner.invoke(app, ["report", "--out", str(out)]).exit_code == 1
+    assert list(out.iterdir()) == []
+
+
+def test_a_second_acceptance_is_refused_and_leaves_the_first_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site, out = nowhere(tmp_path), tmp_path / "out"
+    out.mkdir()
+    refused = []
+
+    def look_meanwhile(site: Site) -> list[Finding]:
+        write(accepted(), out)
+        with pytest.raises(RunError) as told:
+            accept(site, out, Console(file=io.StringIO()))
+        refused.append(str(told.value))
+        return [Finding("problem", "h1", "off")]
+
+    monkeypatch.setattr("csaud_lab.acceptance.run.look", look_meanwhile)
+    with pytest.raises(RunError, match="h1: off"):
+        accept(site, out, Console(file=io.StringIO()))
+    assert refused == [f"another `csaud lab accept` of {tmp_path}/lab.yaml runs"]
+    assert (out / "acceptance.json").exists()

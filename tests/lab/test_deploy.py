@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from csaud_controller.inventory import leaf_spine
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_lab.acceptance.node import SshNode
@@ -19,25 +18,14 @@ from csaud_lab.cli import app
 from csaud_lab.inventory import inventory
 from csaud_lab.inventory.wheels import archive, release_of
 from csaud_lab.machines import sets_up
-from csaud_lab.site import Site, load_site
 from csaud_runs.errors import RunError
 from rich.console import Console
 from typer.testing import CliRunner
 
+from tests.lab.places import nowhere
 from tests.lab.rehearsed import needs_rehearsal, rehearse
 from tests.support import rxe
 from tests.support.wheels import wheels_for_hosts
-
-NOWHERE = "hosts: {h1: {address: 127.0.0.1, port: 1}, h2: {address: 127.0.0.1, port: 2}}\n"
-
-
-def nowhere(folder: Path, text: str = "", *, ipv6: bool = False) -> Site:
-    """A lab of which nothing answers."""
-    wired = leaf_spine(1, 0, 2).with_ipv6() if ipv6 else leaf_spine(1, 0, 2)
-    addressed = wired.with_addresses(dict.fromkeys(wired.switches, "127.0.0.1:1"))
-    (folder / "fabric.yaml").write_text(addressed.to_json())
-    (folder / "lab.yaml").write_text(f"fabric: fabric.yaml\ndirectory: control\n{NOWHERE}{text}")
-    return load_site(folder / "lab.yaml")
 
 
 def test_what_cannot_be_deployed_is_told_at_once_and_changes_nothing(tmp_path: Path) -> None:

@@ -13,14 +13,21 @@ from csaud_lab.acceptance.model import Acceptance
 
 _TEMPLATE = Path(__file__).with_name("acceptance.html.j2")
 FILE = "acceptance.json"
+PAGE = "report.html"
 
 
 def write(found: Acceptance, out: Path) -> Path:
     """Both files; returns the page's path."""
     write_whole(out / FILE, found.model_dump_json(indent=1) + "\n")
-    page = out / "report.html"
+    page = out / PAGE
     page.write_text(page_environment().from_string(_TEMPLATE.read_text()).render(a=found))
     return page
+
+
+def clear(out: Path) -> None:
+    """Remove both: an acceptance that breaks off has no verdict, not even that of the one before."""
+    for name in (FILE, PAGE):
+        (out / name).unlink(missing_ok=True)
 
 
 def read(out: Path) -> Acceptance:

@@ -34,9 +34,10 @@ from rich.console import Console
 
 from csaud_lab.acceptance.model import Acceptance, Found, PartResult
 from csaud_lab.acceptance.node import SshNode
+from csaud_lab.acceptance.pages import clear, write
 from csaud_lab.acceptance.parts import PARTS, Part, judged, scenario
 from csaud_lab.checks.all import look
-from csaud_lab.site import Site
+from csaud_lab.site import Site, alone
 
 _APPLIED_WITHIN_S = 60.0
 _COMMAND = ("csaud", "lab", "accept")
@@ -50,7 +51,16 @@ class _NoneKnown:
 
 
 def accept(site: Site, out: Path, console: Console) -> Acceptance:
-    """Every part, its report in `out`/NAME. RunError: the lab is not as it should be, or a job failed."""
+    """Every part, its report in `out`/NAME, and the page over them. RunError: another acceptance runs, the
+    lab is not as it should be, or a job failed."""
+    with alone(site, "accept"):
+        clear(out)
+        found = _accept(site, out, console)
+        write(found, out)
+        return found
+
+
+def _accept(site: Site, out: Path, console: Console) -> Acceptance:
     begun, started = time.monotonic(), datetime.now(UTC)
     seen = look(site)
     if left := [each for each in seen if each.level in ("problem", "due")]:

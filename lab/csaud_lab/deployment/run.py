@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import re
@@ -10,8 +9,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 from csaud_controller.run.directory import RunDir
@@ -22,7 +20,7 @@ from csaud_lab.checks.all import before_deploying
 from csaud_lab.deployment.playbook import PLAYBOOK, environment
 from csaud_lab.inventory import inventory
 from csaud_lab.inventory.wheels import archive, release_of
-from csaud_lab.site import Site
+from csaud_lab.site import Site, alone
 
 _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+\s+changed=\d+.*)$")
 
@@ -39,21 +37,10 @@ def deploy(site: Site, say: Callable[[str], None]) -> dict[str, dict[str, int]]:
     if shutil.which("ansible-playbook", path=str(Path(sys.executable).parent)) is None:
         raise RunError("ansible-playbook is missing: pip install 'csaud[lab]'")
     site.run.mkdir(parents=True, exist_ok=True)
-    with _alone(site):
+    with alone(site, "deploy"):
         _begin(site)
         archive(site, release_of(site))
         return _play(site, say)
-
-
-@contextmanager
-def _alone(site: Site) -> Iterator[None]:
-    """RunError when another deployment of this lab runs."""
-    with (site.directory / "deploy.lock").open("a") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(f"another `csaud lab deploy` of {site.file} runs") from None
-        yield
 
 
 def _begin(site: Site) -> None:
