@@ -137,6 +137,34 @@ def shapes() -> None:
     same(complex_ones, torch.full((3,), size, dtype=torch.complex64))
 
 
+def signs_that_a_view_has() -> None:
+    """Tensors whose memory has other signs than they: negated or conjugated views, into and out of calls."""
+    size = dist.get_world_size()
+    imaginary = torch.tensor([1 + 2j]).conj().imag
+    assert imaginary.is_neg() and imaginary.is_contiguous()
+    dist.all_gather_into_tensor(outputs := torch.empty(size), imaginary)
+    same(outputs, torch.full((size,), -2.0))
+    received = torch.zeros(1)
+    dist.broadcast(imaginary if dist.get_rank() == 0 else received, 0)
+    if dist.get_rank() > 0:
+        same(received, torch.tensor([-2.0]))
+    negated = torch._neg_view(torch.tensor([1.0, 2.0]))
+    dist.all_reduce(negated)
+    same(negated.resolve_neg(), torch.tensor([-1.0, -2.0]) * size)
+    parts = [torch._neg_view(torch.zeros(1)) for _ in range(size)]
+    dist.all_gather(parts, torch.ones(1))
+    same(torch.stack(parts), torch.ones(size, 1))
+    conjugate = torch.tensor([1 + 2j, 3 + 4j]).conj()
+    into = torch.zeros(2, dtype=torch.complex64).conj()
+    sending = dist.isend(conjugate, (dist.get_rank() + 1) % size)  # torch lets no other call have them
+    dist.recv(into, (dist.get_rank() - 1) % size)
+    sending.wait()
+    same(into.resolve_conj(), torch.tensor([1 - 2j, 3 - 4j]))
+    rows = torch.tensor([[1 + 2j, 3 + 4j], [5 + 6j, 7 + 8j]]).conj().imag.t()
+    dist.all_reduce(rows)
+    same(rows.resolve_neg(), torch.tensor([[-2.0, -6.0], [-4.0, -8.0]]) * size)
+
+
 def asynchronous() -> None:
     """Several in flight, waited for in the wrong order; futures with callbacks; is_completed."""
     size = dist.get_world_size()

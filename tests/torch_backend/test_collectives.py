@@ -29,6 +29,7 @@ CASES = [
     "average",
     "reductions_beside_gloo",
     "shapes",
+    "signs_that_a_view_has",
     "asynchronous",
     "transfers",
     "objects",

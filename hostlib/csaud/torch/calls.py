@@ -10,7 +10,7 @@ from torch.distributed import ProcessGroup
 from csaud.errors import CsaudError
 from csaud.groups.group import Group
 from csaud.torch.jobs import Job
-from csaud.torch.views import Array, array_of, check_tensor
+from csaud.torch.views import Array, array_of, check_tensor, is_plain, plain
 from csaud.torch.work import CsaudWork, Finished
 
 Finish = Callable[[], object]
@@ -96,16 +96,16 @@ def only(tensors: Any) -> torch.Tensor:
 
 
 def inward(tensor: torch.Tensor) -> Array:
-    """What is read of a tensor: its own memory, or a copy where that is not contiguous."""
+    """What is read of a tensor: its own memory, or a copy where that has its values otherwise."""
     check_tensor(tensor)
-    return array_of(tensor if tensor.is_contiguous() else tensor.contiguous())
+    return array_of(tensor if is_plain(tensor) else plain(tensor))
 
 
 def outward(tensor: torch.Tensor) -> tuple[Array, Finish | None]:
-    """Where a result goes: the tensor's own memory, or, where that is not contiguous, room with its values,
+    """Where a result goes: the tensor's own memory, or, where that has its values otherwise, room with them,
     and what copies them back."""
     check_tensor(tensor)
-    if tensor.is_contiguous():
+    if is_plain(tensor):
         return array_of(tensor), None
-    dense = tensor.detach().contiguous()
+    dense = plain(tensor.detach())
     return array_of(dense), lambda: tensor.detach().copy_(dense)

@@ -41,8 +41,18 @@ def check_tensor(tensor: torch.Tensor) -> None:
         raise RuntimeError(f"csaud: a tensor of layout {tensor.layout}: expected a dense one (to_dense())")
 
 
+def is_plain(tensor: torch.Tensor) -> bool:
+    """Whether its memory is its values, one after the other: views may be negated or conjugated when read."""
+    return tensor.is_contiguous() and not tensor.is_neg() and not tensor.is_conj()
+
+
+def plain(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy of one that is not plain, which is."""
+    return tensor.resolve_conj().resolve_neg().contiguous()
+
+
 def array_of(tensor: torch.Tensor) -> Array:
-    """A contiguous, checked tensor's elements in one dimension, in its own memory.
+    """A plain, checked tensor's elements in one dimension, in its own memory.
 
     Types that numpy does not know, but for bfloat16, come as bytes.
     """
