@@ -22,6 +22,17 @@ def test_an_array_is_the_tensors_memory(name: str) -> None:
     assert torch.equal(tensor.detach().float(), torch.ones(4, 3))
 
 
+def test_conjugates_go_and_come_as_their_values() -> None:
+    from csaud.torch.calls import inward, outward
+
+    tensor = torch.tensor([1 + 2j, 3 + 4j]).conj()
+    assert inward(tensor).tolist() == [1 - 2j, 3 - 4j]
+    room, finish = outward(tensor)
+    room[:] = [5 + 6j, 7 + 8j]
+    finish()
+    assert tensor.is_conj() and tensor.tolist() == [5 + 6j, 7 + 8j]
+
+
 def test_storage_is_freed_and_comes_back_as_fsdp_does_it() -> None:
     from csaud.torch.views import array_of
 
