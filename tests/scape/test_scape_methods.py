@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from csaud.errors import ConfigError, MismatchError
+from csaud.errors import ConfigError, MismatchError, PeerUnreachable
 from csaud.groups.group import Group
 from csaud.scape.baselines import ByGradients, Chance, Dense, EightBits, Momenta, TopK
 from csaud.scape.exchange import Ask, Traffic, lockstep, over
@@ -232,6 +232,26 @@ def test_who_is_left_goes_on_with_the_same_weights() -> None:
         lockstep([each.step(gradient(each.weights, rank, step), 0.01) for rank, each in enumerate(left)])
     lockstep([each.together() for each in left])
     assert_bit_equal(left[0].weights, left[1].weights)
+
+
+@pytest.mark.parametrize(
+    ("call", "failing"), [("together", 0), ("together", 1), ("restart", 0), ("restart", 1), ("restart", 2)]
+)
+def test_a_collective_that_fails_leaves_weights_and_momentum_as_they_were(call: str, failing: int) -> None:
+    """What came of it before that are sums of some ranks' values, which the next restart would spread."""
+    ranks, _ = trained_in_one_process(local(values="float32"), 2, together=False)
+    before = [(each.weights.copy(), each._rule.momentum.copy()) for each in ranks]
+    asking = ranks[0].together() if call == "together" else ranks[0].restart(0, 2)
+    with pytest.raises(PeerUnreachable):
+        ask = next(asking)
+        for _ in range(failing):
+            ask = asking.send(None)
+        ask.arrays[0][:] = 1e9
+        asking.throw(PeerUnreachable(1))
+    lockstep([each.restart(rank, 2) for rank, each in enumerate(ranks)])
+    for index, found in enumerate((ranks[0].weights, ranks[0]._rule.momentum)):
+        np.testing.assert_allclose(found, (before[0][index] + before[1][index]) / 2, rtol=1e-6, atol=1e-7)
+    assert ranks[0].steps == STEPS
 
 
 def test_the_bits_of_a_run_over_a_fabric_that_loses() -> None:

@@ -96,16 +96,20 @@ class Local:
 
     def together(self) -> Asking:
         """As `csaud.scape.method.Method`."""
-        for vector in (self.weights, self._rule.momentum):
-            yield Ask("all_reduce", (vector,))
+        own = self.weights, self._rule.momentum
+        means = [vector.copy() for vector in own]  # of a collective that fails, parts of sums come back
+        for mean in means:
+            yield Ask("all_reduce", (mean,))
+        for vector, mean in zip(own, means, strict=True):
+            vector[:] = mean
         self._common[:] = self.weights
 
     def restart(self, rank: int, size: int) -> Asking:
         """As `csaud.scape.method.Method`. What a rank that is gone had not shared is lost with it."""
         steps = np.array([self.steps], np.float64)
         yield Ask("all_reduce", (steps,))
-        self.steps = int(steps[0])
         yield from self.together()
+        self.steps = int(steps[0])
         self._place(rank, size)
 
     def _place(self, rank: int, size: int) -> None:
