@@ -101,11 +101,12 @@ class _Work:
         bytes: npt.NDArray[np.uint64],
         start_ns: npt.NDArray[np.int64],
         cls: int = 4,
+        receive_delay_ns: int = 0,
     ) -> None:
         """Flows, a row each, in any order; hosts have to be connected.
 
-        A flow is as many messages as its bytes need, all posted at its start, when its receiver posts its
-        receives, too. Their communicator is 65535.
+        A flow is as many messages as its bytes need, all posted at its start; its receiver posts its receives
+        `receive_delay_ns` later. Their communicator is 65535.
 
         Args:
             cls: criticality class, as of `csaud._core.Hints`.

@@ -58,9 +58,10 @@ class WorkNetwork:
         dst: npt.NDArray[np.uint16],
         nbytes: npt.NDArray[np.uint64],
         start_ns: npt.NDArray[np.int64],
+        receive_delay_ns: int = 0,
     ) -> None:
-        """Flows between hosts, one element each."""
-        self._work.add_flows(src, dst, nbytes, start_ns)
+        """Flows between hosts, one element each, which their receivers expect so long after they start."""
+        self._work.add_flows(src, dst, nbytes, start_ns, receive_delay_ns=receive_delay_ns)
 
     def run_all(self, until: int) -> None:
         """Let time pass until all flows and collectives are over, or until `until`. One that fails ends no

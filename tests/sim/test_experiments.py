@@ -94,6 +94,22 @@ def test_congestion_marks_are_counted_where_switches_make_them(ecn: bool) -> Non
     assert (measure(slow).totals["rx_ecn"] > 0) == ecn
 
 
+def test_receivers_without_a_schedule_leave_asking_to_senders() -> None:
+    """Of a flow of which nothing has come they know nothing: its sender finds the loss, and later."""
+    faults = [{"where": "uplinks", "probability": 1e-2, "kinds": ["data"]}]
+    by_schedule, late = (
+        measure(
+            experiment(
+                faults=faults, traffic={"sizes": 4000, "load": 0.3, "flows": 1000, "receive_delay": delay}
+            )
+        )
+        for delay in ("0us", "9us")
+    )
+    assert by_schedule.totals["rtx_probe"] == 0 < by_schedule.totals["rtx_interval"]
+    assert late.totals["rtx_interval"] < late.totals["rtx_probe"] + late.totals["rtx_gap"]
+    assert late.totals["unfinished"] == 0
+
+
 def test_what_is_not_over_at_the_limit_is_counted() -> None:
     found = measure(experiment(traffic={"sizes": 10_000_000, "flows": 20}, time_limit="1ms"))
     assert 0 < found.totals["unfinished"] <= 20

@@ -174,7 +174,7 @@ def test_a_changed_fabric_file_does_not_take_runs_of_the_old_one(file: Path, tmp
 
 def test_runs_on_a_fabric_by_name_keep_their_files(file: Path) -> None:
     task = tasks_of(load_experiment(file))[0]
-    assert task.path(Path()).name == "ecmp-seed1-c20313523afa.parquet"
+    assert task.path(Path()).name == "ecmp-seed1-dd02e9e4e5a0.parquet"
 
 
 @pytest.mark.parametrize("order", ["ab", "ba"])

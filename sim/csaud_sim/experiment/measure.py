@@ -220,7 +220,7 @@ def _add_flows(
     rates = np.array([fabric.link_of(fabric.edge_at[fabric.attachment(host)]).rate for host in hosts])
     to = None if traffic.to is None else hosts.index(traffic.to)
     flows = make_flows(traffic, rates, to, experiment.seed)
-    network.add_flows(flows.src, flows.dst, flows.bytes, flows.start_ns)
+    network.add_flows(flows.src, flows.dst, flows.bytes, flows.start_ns, traffic.receive_delay)
     return _ideal_of(experiment, fabric, network, flows.src, flows.dst, flows.bytes)
 
 

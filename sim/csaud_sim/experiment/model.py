@@ -73,6 +73,11 @@ class Traffic(_Strict):
         default=None, ge=0, description="matching: its seed; default: the experiment's"
     )
     warmup: Duration = Field(default=0, description="flows that start before are in no figure")
+    receive_delay: Duration = Field(
+        default=0,
+        description="from a flow's start until its receiver expects it: 0 is knowledge of a schedule, which "
+        "applications without one have not; of csa-ud, others need not be told",
+    )
 
     @field_validator("sizes")
     @classmethod
@@ -200,6 +205,10 @@ class Experiment(_Strict):
             raise ValueError("expected traffic, collectives or both")
         check_host(self.host)
         if not self.transport.is_csa_ud:
+            if self.traffic is not None and self.traffic.receive_delay:
+                raise FieldError(
+                    ("traffic", "receive_delay"), f"not with the transport {self.transport.name}"
+                )
             for key in ("oracle", "impairments"):
                 if getattr(self, key):
                     raise FieldError((key,), f"not with the transport {self.transport.name}")
@@ -256,8 +265,10 @@ class Experiment(_Strict):
         return fabric
 
     def digest(self, fabric: str = "") -> str:
-        """Of all that a run depends on; `fabric`: what its file says (`said_by`)."""
-        text = json.dumps(self.model_dump(mode="json", exclude={"sweep", "name", "about"}), sort_keys=True)
+        """Of all that a run depends on, but for the code with its defaults (`code`); `fabric`: what its file
+        says (`said_by`)."""
+        given = self.model_dump(mode="json", exclude={"sweep", "name", "about"}, exclude_defaults=True)
+        text = json.dumps(given, sort_keys=True)
         return hashlib.sha256((text + fabric).encode()).hexdigest()[:12]
 
 

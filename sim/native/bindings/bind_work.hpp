@@ -42,9 +42,11 @@ void bind_work(nb::class_<Held>& simulation) {
         .def(
             "add_flows",
             [](Held& self, const Column<std::uint16_t>& src, const Column<std::uint16_t>& dst,
-               const Column<std::uint64_t>& bytes, const Column<std::int64_t>& start_ns,
-               std::uint8_t cls) { self.native().add_flows(flows_from(src, dst, bytes, start_ns, cls)); },
-            "src"_a, "dst"_a, "bytes"_a, "start_ns"_a, "cls"_a = 4)
+               const Column<std::uint64_t>& bytes, const Column<std::int64_t>& start_ns, std::uint8_t cls,
+               Nanos receive_delay_ns) {
+                self.native().add_flows(flows_from(src, dst, bytes, start_ns, cls, receive_delay_ns));
+            },
+            "src"_a, "dst"_a, "bytes"_a, "start_ns"_a, "cls"_a = 4, "receive_delay_ns"_a = 0)
         .def("flows", [](Held& self) { return columns_of(self.native().flows()); })
         .def(
             "message_times",

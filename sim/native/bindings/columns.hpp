@@ -41,11 +41,12 @@ inline double when(Nanos time) {
 
 inline std::vector<Flow> flows_from(const Column<std::uint16_t>& src, const Column<std::uint16_t>& dst,
                                     const Column<std::uint64_t>& bytes, const Column<std::int64_t>& start_ns,
-                                    std::uint8_t cls) {
+                                    std::uint8_t cls, Nanos receive_delay) {
     const std::size_t count = src.size();
     if (dst.size() != count || bytes.size() != count || start_ns.size() != count)
         throw nb::value_error("columns of different lengths");
     if (cls > 4) throw nb::value_error("cls lies between 0 and 4");
+    if (receive_delay < 0) throw nb::value_error("receive_delay_ns cannot be negative");
     std::vector<Flow> flows(count);
     for (std::size_t i = 0; i < count; ++i) {
         flows[i].src = src(i);
@@ -53,6 +54,7 @@ inline std::vector<Flow> flows_from(const Column<std::uint16_t>& src, const Colu
         flows[i].bytes = bytes(i);
         flows[i].start = start_ns(i);
         flows[i].cls = cls;
+        flows[i].receive_delay = receive_delay;
     }
     return flows;
 }

@@ -9,6 +9,7 @@ namespace csaud::sim {
 namespace {
 
 constexpr std::size_t kLongest = std::size_t{512} * 8192;  // bytes of a message, whatever the MTU
+constexpr std::uint32_t kStarts = 0;  // what is to be done; otherwise the flow that is received, plus 1
 constexpr std::uint64_t kMessages = 1U << 16;  // of a flow: they are numbered by the chunk of a name
 
 [[noreturn]] void refuse(std::size_t index, const std::string& why) {
@@ -46,10 +47,14 @@ void Flows::expect_next() {
     if (armed_for_ <= next) return;
     if (event_ != kNoEvent) engine_.cancel(event_);
     armed_for_ = next;
-    event_ = engine_.at(next, *this, 0);
+    event_ = engine_.at(next, *this, kStarts);
 }
 
-void Flows::act(std::uint32_t, Nanos now) {
+void Flows::act(std::uint32_t what, Nanos now) {
+    if (what != kStarts) {
+        post(what - 1, false, now);
+        return hosts_[flows_[what - 1].dst]->turn(now);
+    }
     event_ = kNoEvent;
     armed_for_ = kNever;
     while (!waiting_.empty() && flows_[waiting_.back()].start <= now) {
@@ -63,13 +68,19 @@ void Flows::act(std::uint32_t, Nanos now) {
 void Flows::start(std::uint32_t index, Nanos now) {
     Party& src = *hosts_[flows_[index].src];
     Party& dst = *hosts_[flows_[index].dst];
+    Flow& flow = flows_[index];
     const std::uint64_t longest = src.longest_message();
+    flow.sending = flow.receiving = static_cast<std::uint32_t>((flow.bytes + longest - 1) / longest);
     if (!sent_) {
         sent_ = std::make_unique<RepeatedMemory>(kLongest);
         received_ = std::make_unique<RepeatedMemory>(kLongest);
     }
-    post(index, longest, now);
-    if (Flow& flow = flows_[index]; !src.alive() && !dst.alive() && !flow.over) {
+    if (flow.receive_delay == 0)
+        post(index, false, now);
+    else
+        engine_.at(now + flow.receive_delay, *this, index + 1);
+    post(index, true, now);
+    if (!src.alive() && !dst.alive() && !flow.over) {
         flow.over = true;
         flow.status = Status::peer_unreachable;
         open_work_.end(1);
@@ -78,12 +89,12 @@ void Flows::start(std::uint32_t index, Nanos now) {
     src.turn(now);
 }
 
-void Flows::post(std::uint32_t index, std::uint64_t longest, Nanos now) {
-    Flow& flow = flows_[index];
+void Flows::post(std::uint32_t index, bool sends, Nanos now) {
+    const Flow& flow = flows_[index];
     Party& src = *hosts_[flow.src];
-    Party& dst = *hosts_[flow.dst];
-    const auto messages = static_cast<std::uint32_t>((flow.bytes + longest - 1) / longest);
-    flow.sending = flow.receiving = messages;
+    Party& by = sends ? src : *hosts_[flow.dst];
+    if (!by.alive()) return;
+    const std::uint64_t longest = src.longest_message();
     MessageName name;
     name.comm = kFlowComm;
     name.epoch = src.epoch();
@@ -91,13 +102,14 @@ void Flows::post(std::uint32_t index, std::uint64_t longest, Nanos now) {
     name.src_rank = flow.src;
     Hints hints;
     hints.cls = flow.cls;
-    for (std::uint32_t i = 0; i < messages; ++i) {
+    const std::uint64_t messages = (flow.bytes + longest - 1) / longest;
+    for (std::uint64_t i = 0; i < messages; ++i) {
         name.chunk = static_cast<std::uint16_t>(i);
         const std::size_t bytes = std::min(longest, flow.bytes - i * longest);
-        if (dst.alive())
-            dst.port().post_recv(name, flow.src, received_->bytes().first(bytes), hints, dst.local(now));
-        if (src.alive())
-            src.port().post_send(name, flow.dst, sent_->bytes().first(bytes), hints, src.local(now));
+        if (sends)
+            by.port().post_send(name, flow.dst, sent_->bytes().first(bytes), hints, by.local(now));
+        else
+            by.port().post_recv(name, flow.src, received_->bytes().first(bytes), hints, by.local(now));
     }
 }
 

@@ -1,5 +1,6 @@
 // Open-loop flows: so many bytes from one host to another at a time, whatever became of those before. A flow
-// is a row of messages, as long as messages may be; its receiver expects it from its start on.
+// is a row of messages, as long as messages may be; its receiver expects it from its start on, or from a time
+// after that.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct Flow {
     bool over = false;
     std::uint64_t bytes = 0;
     Nanos start = 0;
+    Nanos receive_delay = 0;                   // from then until its receiver expects it
     Nanos finished = -1;                       // the last byte has arrived
     Nanos acked = -1;                          // and its sender knows
     std::uint32_t receiving = 0, sending = 0;  // messages that are not over
@@ -39,7 +41,7 @@ class Flows final : public Actor, public FlowSink {
 
   private:
     void start(std::uint32_t index, Nanos now);
-    void post(std::uint32_t index, std::uint64_t longest, Nanos now);
+    void post(std::uint32_t index, bool sends, Nanos now);
     void expect_next();
 
     Engine& engine_;
