@@ -97,12 +97,9 @@ def test_congestion_marks_are_counted_where_switches_make_them(ecn: bool) -> Non
 def test_receivers_without_a_schedule_leave_asking_to_senders() -> None:
     """Of a flow of which nothing has come they know nothing: its sender finds the loss, and later."""
     faults = [{"where": "uplinks", "probability": 1e-2, "kinds": ["data"]}]
+    flows = {"sizes": 4000, "load": 0.3, "flows": 1000}
     by_schedule, late = (
-        measure(
-            experiment(
-                faults=faults, traffic={"sizes": 4000, "load": 0.3, "flows": 1000, "receive_delay": delay}
-            )
-        )
+        measure(experiment(faults=faults, traffic={**flows, "receive_delay": delay}))
         for delay in ("0us", "9us")
     )
     assert by_schedule.totals["rtx_probe"] == 0 < by_schedule.totals["rtx_interval"]
