@@ -254,7 +254,10 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
         ("traffic: {}\nimpairments: [{loss: 0.9, classes: [7]}]", "impairments[0].classes"),
         ("traffic: {}\nimpairments: [{where: all}]", "impairments[0]"),
         ("traffic: {}\noracle: true", "oracle"),
-        ("traffic: {receive_delay: 9us}\ntransport: ndp", "receive_delay: not with the transport ndp"),
+        (
+            "transport: ndp\ntraffic: {receive_delay: 9us}",
+            "traffic.receive_delay: not with the transport ndp",
+        ),
         ("traffic: {}\nsweep: {seeds: 0}", "sweep.seeds: expected greater than or equal to 1"),
         ("traffic: {}\nsweep: {seeds: [1, -1]}", "sweep.seeds[1]: expected greater than or equal to 0"),
         ("traffic: {}\nsweep: {vary: {traffic.load: []}}", "sweep.vary.traffic.load: expected at least 1"),
