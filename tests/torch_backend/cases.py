@@ -10,6 +10,7 @@ import torch.distributed as dist
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 WHOLE = (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)
 _gloo: list[Any] = []
+_models: list[Any] = []
 
 
 def gloo() -> Any:
@@ -404,6 +405,13 @@ def endless() -> None:
     """Until somebody dies."""
     while True:
         dist.all_reduce(torch.ones(1000))
+
+
+def ddp_step() -> None:
+    """One step of a model that stays."""
+    if not _models:
+        _models.append(torch.nn.parallel.DistributedDataParallel(_model()))
+    _models[0](torch.ones(16, 32)).square().mean().backward()
 
 
 def after_the_end() -> list[str]:

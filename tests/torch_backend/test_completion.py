@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("torch", exc_type=ImportError)
 
 from csaud.torch.completion import Completion
+from csaud.torch.work import CsaudWork
 
 from tests.hostlib.jobs import PATIENCE
 
@@ -55,3 +56,32 @@ def test_a_work_that_comes_while_others_are_watched_is_looked_at() -> None:
     assert second.told.wait(PATIENCE / 2) and not first.told.is_set()
     completion.close()
     assert first.told.is_set()
+
+
+class Unanswered:
+    """A handle of what nobody comes to."""
+
+    done = False
+
+    def wait(self, timeout: float | None = None) -> bool:
+        assert timeout == 0.0
+        return False
+
+
+class Context:
+    """A process group of the test's own."""
+
+    def __init__(self) -> None:
+        self.sleep = Sleep()
+        self.completion = Completion(self.sleep.watch, self.sleep.recalled.set)
+
+    def failure(self) -> None: ...
+
+
+def test_who_asks_for_a_future_of_a_destroyed_group_hears_of_it_each_time() -> None:
+    context = Context()
+    work = CsaudWork(context, "all_reduce", [Unanswered()], [])
+    context.completion.close()
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="has been destroyed"):
+            work.get_future()

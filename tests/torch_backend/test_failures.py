@@ -28,6 +28,18 @@ def test_the_others_name_a_rank_that_died():
             assert told["result"] == []  # threads that are left
 
 
+def test_a_backward_pass_of_ddp_names_a_rank_that_died():
+    with Ranks(2, CSAUD_DEAD_AFTER="1") as ranks:
+        for _ in range(2):  # buckets are made anew before the second one
+            ranks.run("ddp_step")
+        name = ranks.start("ddp_step", ranks=(0,))
+        ranks.workers[1].kill()
+        told = ranks.workers[0].wait_for(name)
+        assert told["kind"] == "RuntimeError"
+        words = "DistBackendError: csaud: all_reduce in group 0: PeerUnreachable: rank 1 is unreachable"
+        assert words in told["message"]
+
+
 def test_who_is_late_is_told():
     with Ranks(3) as ranks:
         for told in ranks.run("late_for_a_monitored_barrier"):

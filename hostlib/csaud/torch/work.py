@@ -69,6 +69,7 @@ class CsaudWork(Work):
         self._limit = limit
         self._lock = threading.Lock()
         self._future: Any = None
+        self._given: Any = None
         self._settled = False
         self._error: Exception | None = None
 
@@ -122,15 +123,23 @@ class CsaudWork(Work):
     _source_rank = source_rank
 
     def get_future(self) -> Any:
-        """A future of `result()`, which a thread of the library completes; its callbacks run there."""
+        """A future of `result()`, which a thread of the library completes; its callbacks run there. Waiting
+        for one that failed raises a RuntimeError with the words of the work's error.
+
+        Raises:
+            RuntimeError: the group has been destroyed.
+        """
         with self._lock:
             if self._future is None:
+                if self._context is not None:
+                    self._context.completion.add(self)  # its thread needs the lock to tell of the end
                 self._future = torch.futures.Future()
+                # An exception that is set is none to C++: DDP's reducer takes it for tensors. One that a
+                # callback raises is an error there, too.
+                self._given = self._future.then(torch.futures.Future.value)
                 if self._context is None:
                     self._tell()
-                else:
-                    self._context.completion.add(self)
-            return self._future
+            return self._given
 
     # --- for the completion thread
 
