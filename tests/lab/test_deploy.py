@@ -173,7 +173,7 @@ _KILLED = r"""
 set -e
 csaud lab deploy >deploy1.txt & first=$!
 until grep -q 'Wheels are copied' deploy1.txt; do sleep 0.2; done
-kill -9 -- $(pgrep -P $first) $first
+kill -9 $first
 csaud lab deploy >deploy2.txt
 kill -9 $(csaud controller status --run control/run --json | sed -n 's/.*"pid": \([0-9]*\).*/\1/p')
 csaud lab deploy >deploy3.txt

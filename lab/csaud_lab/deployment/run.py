@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ from csaud_runs.errors import RunError
 from csaud_runs.whole import write_whole
 
 from csaud_lab.checks.all import before_deploying
-from csaud_lab.deployment.playbook import PLAYBOOK, environment
+from csaud_lab.deployment.playbook import PLAYBOOK, ends_with_this_process, environment
 from csaud_lab.inventory import inventory
 from csaud_lab.inventory.wheels import archive, release_of
 from csaud_lab.site import Site, alone
@@ -62,7 +61,8 @@ def _play(site: Site, say: Callable[[str], None]) -> dict[str, dict[str, int]]:
         process = subprocess.Popen(
             command,
             cwd=site.folder,
-            env={**os.environ, **environment(sockets)},
+            env=environment(sockets),
+            preexec_fn=ends_with_this_process(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
