@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import os
 import select
+import shlex
 import signal
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
+from csaud_lab.deployment.playbook import PLAYBOOK
+from csaud_lab.inventory import inventory
+from jinja2 import Environment
 
 from tests.lab.places import nowhere
 
@@ -63,6 +71,41 @@ def test_a_deployment_that_is_killed_takes_its_tasks_along(tmp_path: Path, signu
             if not select.select([task], [], [], 0)[0]:
                 signal.pidfd_send_signal(task, signal.SIGKILL)
             os.close(task)
+
+
+def commands(tasks: Any) -> Iterator[str]:
+    """Those that tasks run, as they are written."""
+    for task in tasks:
+        for module in ("command", "shell", "script"):
+            if asked := task.get(f"ansible.builtin.{module}"):
+                yield asked
+
+
+def test_programs_may_have_blanks_in_their_paths(tmp_path: Path) -> None:
+    """Each is one word of every command."""
+    (tmp_path / "fw file.bin").touch()
+    site = nowhere(tmp_path, 'nic: {firmware: "28", firmware_file: fw file.bin}\n')
+    values = inventory(site)["all"]["vars"] | {"csaud_files": "/a b/files", "csaud_command": "/a b/csaud"}
+    page = Environment()
+    page.filters |= {"quote": shlex.quote, "basename": lambda path: Path(path).name}
+    found = Counter[str]()
+    for file in PLAYBOOK.parent.glob("roles/*/tasks/*.yml"):
+        for command in commands(yaml.safe_load(file.read_text())):
+            found.update(shlex.split(page.from_string(command).render(values)))
+    assert found["/a b/csaud"] == 4 and found["/a b/files/flashes.py"] == found["csaud-fw file.bin"] == 1, (
+        found
+    )
+
+
+def test_the_controllers_unit_may_have_blanks_in_its_paths(tmp_path: Path) -> None:
+    folder = tmp_path / "a lab"
+    folder.mkdir()
+    values = inventory(nowhere(folder))["all"]["vars"] | {"csaud_command": "/a b/csaud"}
+    unit = PLAYBOOK.parent / "roles/controller/templates/csaud-controller.service"
+    lines = Environment().from_string(unit.read_text()).render(values).splitlines()
+    assert f"WorkingDirectory={folder}" in lines  # all of the line, for systemd
+    (start,) = (line.removeprefix("ExecStart=") for line in lines if line.startswith("ExecStart="))
+    assert shlex.split(start) == ["/a b/csaud", "controller", "run", "--run", f"{folder}/control/run"]
 
 
 def test_settings_of_ones_own_do_not_come_in_between(tmp_path: Path) -> None:

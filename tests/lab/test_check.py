@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +77,23 @@ def test_the_inventory_says_how_each_host_is_reached_and_what_it_is_to_be(tmp_pa
     assert made["hosts"]["h1"]["csaud_host"]["peers"] == [
         {"name": "h2", "ip": "10.0.1.2", "mac": "02:00:0a:00:01:02"}
     ]
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="needs ssh")
+def test_files_of_a_lab_may_have_blanks_in_their_paths(tmp_path: Path) -> None:
+    """As ssh itself understands its options."""
+    folder = tmp_path / 'a "new" \\ lab'
+    folder.mkdir()
+    for name in ("key", "known"):
+        (folder / name).touch()
+    site = lab(folder, "ssh: {key: key, known_hosts: known}\n")
+    options = inventory(site)["all"]["children"]["csaud_hosts"]["vars"]["ansible_ssh_common_args"]
+    done = subprocess.run(
+        ["ssh", "-G", *shlex.split(options), "h1"], capture_output=True, text=True, check=True
+    )
+    told = done.stdout.splitlines()
+    assert f"userknownhostsfile {folder}/known" in told
+    assert f"identityfile {folder}/key" in told
 
 
 def _facts(**changes: Any) -> dict[str, Any]:

@@ -201,33 +201,34 @@ def wheel() -> Path:
 def test_from_nothing_to_an_accepted_lab(tmp_path: Path, wheel: Path) -> None:
     """Deployments that are killed, a controller that is killed, and all-reduces with losses on purpose; over
     IPv6, with addresses of both kinds."""
+    folder = tmp_path / "a lab"  # paths may have blanks
     command, options = ("bash", "-c", _KILLED), ("--ipv6",)
-    told = rehearse(tmp_path, "leaf-spine-2x2x1", *command, wheels=wheel, options=options)
-    last = json.loads((tmp_path / "deploy4.json").read_text())["machines"]
+    told = rehearse(folder, "leaf-spine-2x2x1", *command, wheels=wheel, options=options)
+    last = json.loads((folder / "deploy4.json").read_text())["machines"]
     assert set(last) == {"h1", "h2", "control"}
     assert {name: (each["changed"], each["failed"]) for name, each in last.items()} == dict.fromkeys(
         last, (0, 0)
     )
-    assert "Controller runs, as a process of its own" in (tmp_path / "deploy3.txt").read_text()
-    findings = json.loads((tmp_path / "check.json").read_text())["findings"]
+    assert "Controller runs, as a process of its own" in (folder / "deploy3.txt").read_text()
+    findings = json.loads((folder / "check.json").read_text())["findings"]
     assert {each["level"] for each in findings} == {"ok"}, findings
     assert {"address 10.0.1.1", "address fd00:a00:1::1"} <= {each["what"] for each in findings}
-    found = json.loads((tmp_path / "accept.json").read_text())
+    found = json.loads((folder / "accept.json").read_text())
     assert found["passed"] and [part["name"] for part in found["parts"]] == [part.name for part in PARTS]
     clean, *lossy = found["parts"]
     assert clean["figures"]["lost"] == 0 and all(part["figures"]["lost"] > 0 for part in lossy)
     for part in found["parts"]:
-        report = json.loads((tmp_path / "accept" / part["name"] / "report.json").read_text())
+        report = json.loads((folder / "accept" / part["name"] / "report.json").read_text())
         assert report["run"]["ipv6"] is True
         names = {check["name"] for check in report["checks"]}
         assert {"links sprayed over", "results bit-equal", "books: links"} <= names
     assert "iCRC of cut packets" in {
-        c["name"] for c in json.loads((tmp_path / "accept/trim/report.json").read_text())["checks"]
+        c["name"] for c in json.loads((folder / "accept/trim/report.json").read_text())["checks"]
     }
-    assert json.loads((tmp_path / "policy.json").read_text())["spray"] == "flowlet"
-    assert "0.001" in (tmp_path / "faults.json").read_text()
+    assert json.loads((folder / "policy.json").read_text())["spray"] == "flowlet"
+    assert "0.001" in (folder / "faults.json").read_text()
     assert "accepted: leaf-spine-2x2x1" in told
-    assert (tmp_path / "accept/report.html").read_text().count("all ") >= len(PARTS)
+    assert (folder / "accept/report.html").read_text().count("all ") >= len(PARTS)
 
 
 @needs_rehearsal

@@ -74,12 +74,8 @@ class Site:
         """What ssh is told besides: it never asks, and takes no host with another key."""
         options = ["-o", "BatchMode=yes", "-o", "ConnectTimeout=10"]
         if self.known_hosts is not None:
-            options += [
-                "-o",
-                f"UserKnownHostsFile={self.known_hosts}",
-                "-o",
-                "GlobalKnownHostsFile=/dev/null",
-            ]
+            known = f"UserKnownHostsFile={_one_word(self.known_hosts)}"
+            options += ["-o", known, "-o", "GlobalKnownHostsFile=/dev/null"]
         if self.key is not None:
             options += ["-i", str(self.key), "-o", "IdentitiesOnly=yes"]
         return options
@@ -88,6 +84,12 @@ class Site:
         """What a switch may call one of its ports by LLDP."""
         own = self.fabric.switches[end.node].interfaces.get(end.port)
         return {str(end.port), interface(end.node, end.port), *([own] if own else [])}
+
+
+def _one_word(path: Path) -> str:
+    """As ssh reads it in an option, which may be several words."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 def load_site(file: Path) -> Site:
