@@ -3,6 +3,7 @@
 import random
 import socket
 import struct
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
@@ -18,7 +19,7 @@ from csaud.network import addresses
 from csaud.rendezvous.table import Card, card_from_json, make_table
 from csaud.start.endpoint import core_addresses
 from scapy.layers.inet import UDP
-from scapy.layers.inet6 import IPv6
+from scapy.layers.inet6 import ICMPv6PacketTooBig, IPv6
 
 from tests.hostlib.jobs import Job, run
 from tests.hostlib.test_device_jobs import balanced
@@ -161,11 +162,11 @@ class PeerSockets:
 
 
 @contextmanager
-def rank_at(wire: Wire, mode: str) -> Iterator[SoftRank]:
+def rank_at(wire: Wire, mode: str, path_mtu: int = 1024) -> Iterator[SoftRank]:
     config = _core.EndpointConfig()
     config.rank, config.world, config.epoch, config.qkey = RANK, 2, EPOCH, QKEY
     config.local_ipv4, config.local_qpn = NAMES[RANK], QPN
-    config.path_mtu = 1024
+    config.path_mtu = path_mtu
     config.make_icrc = config.verify_icrc = False
     if mode == "udp":
         config.udp_source_port = ROCE_PORT
@@ -181,18 +182,30 @@ def rank_at(wire: Wire, mode: str) -> Iterator[SoftRank]:
         progress.stop()
 
 
-@pytest.fixture(scope="module")
-def wire() -> Iterator[Wire]:
+@contextmanager
+def new_wire() -> Iterator[Wire]:
     with Wire(mtu=4200, ipv6=True) as made:
         made.ends[1].ip(f"address add {STRANGER}/64 dev eth0 nodad")
         yield made
 
 
-@pytest.fixture(params=["raw", "udp"])
-def ends(request: pytest.FixtureRequest, wire: Wire) -> Iterator[tuple[SoftRank, PeerSockets]]:
+@pytest.fixture(scope="module")
+def wire() -> Iterator[Wire]:
+    with new_wire() as made:
+        yield made
+
+
+@contextmanager
+def peer_sockets(wire: Wire) -> Iterator[PeerSockets]:
     with wire.ends[1].entered():
         peer = PeerSockets()
-    with closing(peer), rank_at(wire, request.param) as rank:
+    with closing(peer):
+        yield peer
+
+
+@pytest.fixture(params=["raw", "udp"])
+def ends(request: pytest.FixtureRequest, wire: Wire) -> Iterator[tuple[SoftRank, PeerSockets]]:
+    with peer_sockets(wire) as peer, rank_at(wire, request.param) as rank:
         yield rank, peer
 
 
@@ -273,6 +286,34 @@ def test_errors_about_packets_of_others_at_the_address_end_nothing(
         peer.packet(ACK)
         assert buffer.tobytes() == b"data"
     assert rank.stats()["tx_errors"] == 0
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("mode", ["raw", "udp"])
+def test_who_forges_icmp_makes_no_packet_shorter(mode: str) -> None:
+    with new_wire() as wire, peer_sockets(wire) as peer, rank_at(wire, mode, 4096) as rank:
+        forge_packet_too_big(wire, 1280)
+        rank.post_send(PEER, np.zeros(4000, np.uint8), 1)
+        packet, _ = peer.packet(DATA)
+        assert len(packet) > 4000
+        assert rank.stats()["tx_errors"] == 0
+
+
+def forge_packet_too_big(wire: Wire, mtu: int) -> None:
+    """A stranger's word on a packet that the first host may have sent; the kernel believes it."""
+    quoted = IPv6(src=HERE, dst=THERE, nh=socket.IPPROTO_UDP, plen=4000) / UDP(
+        sport=ROCE_PORT, dport=ROCE_PORT
+    )
+    forged = IPv6(src=STRANGER, dst=HERE) / ICMPv6PacketTooBig(mtu=mtu) / quoted
+    with wire.ends[1].entered():
+        stranger = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    with stranger:
+        for _ in range(500):
+            stranger.sendto(bytes(forged), (HERE, 0))
+            if f"mtu {mtu}" in wire.ends[0].ip(f"route get {THERE}"):
+                return
+            threading.Event().wait(0.01)
+    raise AssertionError("the kernel never believed it")
 
 
 # --- jobs

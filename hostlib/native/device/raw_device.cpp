@@ -13,13 +13,16 @@
 namespace csaud::device {
 namespace {
 
-FileDescriptor open_sender() {
+FileDescriptor open_sender(const DeviceConfig& config) {
     // IPPROTO_RAW means that the IPv4 header is ours (IP_HDRINCL).
     FileDescriptor fd = open_socket(SOCK_RAW, IPPROTO_RAW, "open a raw socket");
+    ignore_path_mtu(fd);
     set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer, "set SO_SNDBUF");
     // Without it the kernel hides that the interface's queue was full, and a local drop looks like one in the
     // fabric.
     set_option(fd, IPPROTO_IP, IP_RECVERR, 1, "set IP_RECVERR");
+    // Routes by source address are looked up for an address that the socket has, whatever the header says.
+    bind_to(fd, config.ipv4, 0);
     return fd;
 }
 
@@ -36,7 +39,7 @@ FileDescriptor open_receiver(const DeviceConfig& config) {
 }  // namespace
 
 RawDevice::RawDevice(const DeviceConfig& config)
-    : SocketDevice(open_sender(), config.batch, 0, false),
+    : SocketDevice(open_sender(config), config.batch, 0, false),
       rx_(open_receiver(config)),
       foreign_drops_(receive_queue_drops(rx_)),
       receive_batch_(config.batch, config.packet_bytes, 0) {

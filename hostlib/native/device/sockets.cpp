@@ -65,6 +65,13 @@ void set_option(const FileDescriptor& fd, int level, int name, int value, const 
     if (::setsockopt(fd.get(), level, name, &value, sizeof value) != 0) throw_errno(what);
 }
 
+void ignore_path_mtu(const FileDescriptor& fd, int family) {
+    if (family == AF_INET6)
+        set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_PROBE, "set IPV6_MTU_DISCOVER");
+    else
+        set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_PROBE, "set IP_MTU_DISCOVER");
+}
+
 int grow_receive_buffer(const FileDescriptor& fd, int bytes) {
     // SO_RCVBUFFORCE needs CAP_NET_ADMIN; without it the system's limit (net.core.rmem_max) holds.
     if (::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes) != 0)

@@ -44,6 +44,11 @@ void bind_to(const FileDescriptor& fd, const Address& address, std::uint16_t por
 
 void set_option(const FileDescriptor& fd, int level, int name, int value, const std::string& what);
 
+// Packets are cut nowhere (DF), and may be as long as the interface's MTU, whatever ICMP says of the path:
+// any stranger can send that, and the kernel would refuse all longer packets for ten minutes. A job's own
+// path MTU is agreed on beforehand.
+void ignore_path_mtu(const FileDescriptor& fd, int family = AF_INET);
+
 // Asks for a receive buffer of `bytes`, beyond the system's limit where the process may; returns what it got.
 int grow_receive_buffer(const FileDescriptor& fd, int bytes);
 

@@ -22,8 +22,8 @@ constexpr std::size_t kTrains = 8;  // received at once: 120 packets of 4 KB
 
 FileDescriptor open_port(const DeviceConfig& config, std::uint16_t port) {
     FileDescriptor fd = open_socket(SOCK_DGRAM, 0, "open a UDP socket");
-    // Sets DF; an unconnected socket then sends IP id 0, which the core put into the iCRC.
-    set_option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO, "set IP_MTU_DISCOVER");
+    // Sets DF, too; an unconnected socket then sends IP id 0, which the core put into the iCRC.
+    ignore_path_mtu(fd);
     set_option(fd, IPPROTO_IP, IP_RECVTOS, 1, "set IP_RECVTOS");
     if (config.segmentation) {
         // The kernel cuts only what has a checksum; a device makes it, or nobody where none is asked for.

@@ -14,7 +14,7 @@ namespace {
 
 // Nothing is cut in pieces on the way.
 void prepare_sending(const FileDescriptor& fd) {
-    set_option(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO, "set IPV6_MTU_DISCOVER");
+    ignore_path_mtu(fd, AF_INET6);
     set_option(fd, IPPROTO_IPV6, IPV6_DONTFRAG, 1, "set IPV6_DONTFRAG");
     set_option(fd, SOL_SOCKET, SO_SNDBUF, kSendBuffer, "set SO_SNDBUF");
 }

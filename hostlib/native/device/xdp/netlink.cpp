@@ -51,21 +51,28 @@ std::uint32_t word(const rtattr* attribute) {
 
 }  // namespace
 
-// One question: its fixed part and one address.
-template <class Body>
-struct Netlink::Request {
-    nlmsghdr header{};
-    Body body{};
+struct Netlink::Address {
     rtattr attribute{};
     std::uint32_t address = 0;
 
-    Request(std::uint16_t type, std::uint16_t flags, unsigned short address_type, std::uint32_t ipv4) {
+    Address(unsigned short type, std::uint32_t ipv4) : address(htonl(ipv4)) {
+        attribute.rta_type = type;
+        attribute.rta_len = RTA_LENGTH(sizeof address);
+    }
+};
+
+// One question: its fixed part and addresses.
+template <class Body, std::size_t count>
+struct Netlink::Request {
+    nlmsghdr header{};
+    Body body{};
+    std::array<Address, count> addresses;
+
+    Request(std::uint16_t type, std::uint16_t flags, const std::array<Address, count>& asked)
+        : addresses(asked) {
         header.nlmsg_len = sizeof *this;
         header.nlmsg_type = type;
         header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
-        attribute.rta_type = address_type;
-        attribute.rta_len = RTA_LENGTH(sizeof address);
-        address = htonl(ipv4);
     }
 };
 
@@ -74,8 +81,8 @@ Netlink::Netlink()
       events_(open_netlink(RTMGRP_NEIGH | RTMGRP_IPV4_ROUTE, SOCK_NONBLOCK)) {}
 
 // The kernel answers while it is asked, so the answer is there. False: it is an error.
-template <class Body>
-bool Netlink::exchange(Request<Body>& request, std::uint16_t answer_type) {
+template <class Body, std::size_t count>
+bool Netlink::exchange(Request<Body, count>& request, std::uint16_t answer_type) {
     request.header.nlmsg_seq = ++sequence_;
     if (::send(questions_.get(), &request, sizeof request, 0) < 0) return false;
     for (;;) {
@@ -89,10 +96,10 @@ bool Netlink::exchange(Request<Body>& request, std::uint16_t answer_type) {
     }
 }
 
-std::optional<Route> Netlink::route(std::uint32_t destination) {
-    Request<rtmsg> request(RTM_GETROUTE, 0, RTA_DST, destination);
+std::optional<Route> Netlink::route(std::uint32_t source, std::uint32_t destination) {
+    Request<rtmsg, 2> request(RTM_GETROUTE, 0, {Address(RTA_DST, destination), Address(RTA_SRC, source)});
     request.body.rtm_family = AF_INET;
-    request.body.rtm_dst_len = 32;
+    request.body.rtm_dst_len = request.body.rtm_src_len = 32;
     if (!exchange(request, RTM_NEWROUTE)) return std::nullopt;
     const auto* message = reinterpret_cast<const nlmsghdr*>(answer_.data());
     const auto* body = static_cast<const rtmsg*>(NLMSG_DATA(message));
@@ -105,7 +112,7 @@ std::optional<Route> Netlink::route(std::uint32_t destination) {
 }
 
 std::optional<Neighbour> Netlink::neighbour(int interface_index, std::uint32_t ipv4) {
-    Request<ndmsg> request(RTM_GETNEIGH, 0, NDA_DST, ipv4);
+    Request<ndmsg, 1> request(RTM_GETNEIGH, 0, {Address(NDA_DST, ipv4)});
     request.body.ndm_family = AF_INET;
     request.body.ndm_ifindex = interface_index;
     if (!exchange(request, RTM_NEWNEIGH)) return std::nullopt;
@@ -121,7 +128,7 @@ std::optional<Neighbour> Netlink::neighbour(int interface_index, std::uint32_t i
 }
 
 void Netlink::use(int interface_index, std::uint32_t ipv4) {
-    Request<ndmsg> request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_ACK, NDA_DST, ipv4);
+    Request<ndmsg, 1> request(RTM_NEWNEIGH, NLM_F_CREATE | NLM_F_ACK, {Address(NDA_DST, ipv4)});
     request.body.ndm_family = AF_INET;
     request.body.ndm_ifindex = interface_index;
     request.body.ndm_state = NUD_NONE;

@@ -25,8 +25,9 @@ class Netlink {
     // Questions about the network namespace of the calling thread. Throws std::system_error.
     Netlink();
 
-    // Nothing: there is no way. No call waits for the network.
-    std::optional<Route> route(std::uint32_t destination);
+    // The way of packets that have this source address. Nothing: there is none. No call waits for the
+    // network.
+    std::optional<Route> route(std::uint32_t source, std::uint32_t destination);
     // Nothing: the kernel knows no address.
     std::optional<Neighbour> neighbour(int interface_index, std::uint32_t ipv4);
     // Has the kernel find a neighbour (ARP), or see whether what it knows still holds. Not for fixed ones,
@@ -43,10 +44,11 @@ class Netlink {
     FileDescriptor events_;
     std::uint32_t sequence_ = 0;
 
-    template <class Body>
+    struct Address;
+    template <class Body, std::size_t count>
     struct Request;
-    template <class Body>
-    bool exchange(Request<Body>& request, std::uint16_t answer_type);
+    template <class Body, std::size_t count>
+    bool exchange(Request<Body, count>& request, std::uint16_t answer_type);
 
     alignas(8) std::array<std::byte, 8192> answer_{};
     std::size_t answer_bytes_ = 0;

@@ -32,7 +32,7 @@ NextHops::Hop& NextHops::look_up(std::uint32_t ipv4) {
 }
 
 void NextHops::prepare(std::uint32_t ipv4) {
-    const auto route = netlink_.route(ipv4);
+    const auto route = netlink_.route(source_, ipv4);
     const std::string through = "mode=xdp sends through interface " + interface_.name + ", but ";
     if (!route) throw std::runtime_error(through + "there is no route to " + to_text(ipv4));
     if (route->local) throw std::runtime_error(through + to_text(ipv4) + " is an address of this machine");
@@ -50,7 +50,7 @@ void NextHops::prepare(std::uint32_t ipv4) {
 }
 
 bool NextHops::resolve(Hop& hop, std::uint32_t ipv4) {
-    const auto route = netlink_.route(ipv4);
+    const auto route = netlink_.route(source_, ipv4);
     hop.routed = route && !route->local && route->interface_index == interface_.index;
     // What was known holds until something else is: a peer that is restarted answers no ARP meanwhile.
     if (!hop.routed) return hop.known = false;

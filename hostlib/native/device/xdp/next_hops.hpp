@@ -13,7 +13,8 @@ namespace csaud::device::xdp {
 
 class NextHops {
   public:
-    explicit NextHops(const Interface& interface) : interface_(interface) {}
+    // `source`: the address that packets come from.
+    NextHops(const Interface& interface, std::uint32_t source) : interface_(interface), source_(source) {}
 
     // Finds the way to a peer, waiting for ARP for a short while. Throws std::runtime_error where it does not
     // lead through the interface.
@@ -42,6 +43,7 @@ class NextHops {
     bool resolve(Hop& hop, std::uint32_t ipv4);
 
     Interface interface_;
+    std::uint32_t source_;
     Netlink netlink_;
     std::unordered_map<std::uint32_t, Hop> hops_;  // by destination
     std::uint32_t last_ipv4_ = 0;

@@ -16,7 +16,7 @@ constexpr unsigned kRefreshEvery = 1024;
 
 XdpDevice::XdpDevice(const DeviceConfig& config)
     : interface_(find_interface(config.ipv4)),
-      hops_(interface_),
+      hops_(interface_, config.ipv4),
       send_ring_(interface_.index, interface_.queues, ETH_HLEN + config.packet_bytes),
       receive_ring_({config.ipv4, config.qpn, config.packet_bytes}, interface_.index,
                     static_cast<std::size_t>(config.receive_buffer), config.batch) {
