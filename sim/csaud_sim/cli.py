@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 _EXTRA = {"pyarrow": "sim", "matplotlib": "sim", "jinja2": "sim", "markupsafe": "sim", "distributed": "dask"}
 """What is in which extra."""
+_MISTAKEN = 2
+"""Status of a use that cannot be (docs/commands.md)."""
 _NATIVE = "csaud_sim._core"
 """Every wheel has it; `make build` leaves it out."""
 _ANCHORS = Path("build/sim/anchors")
@@ -207,7 +209,7 @@ def _exit(work: Callable[[], bool], debug: bool) -> None:
         if debug:
             raise
         typer.echo(f"csaud: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(_MISTAKEN) from None
     except ImportError as error:
         if debug or not {error.name, str(error.name).partition(".")[0]} & {_NATIVE, *_EXTRA}:
             raise

@@ -73,7 +73,7 @@ def test_every_transport_is_a_baseline_and_csa_ud_is_none() -> None:
 )
 def test_a_baseline_that_cannot_be_held_is_named(tmp_path: Path, asked: str, told: str) -> None:
     done = CliRunner().invoke(app, ["anchors", asked, "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1 and told in done.output.replace("\n", " ")
+    assert done.exit_code == 2 and told in done.output.replace("\n", " ")
     assert not (tmp_path / "out").exists()
 
 

@@ -125,7 +125,7 @@ def test_who_was_not_held_to_an_anchor_is_marked(out: Path) -> None:
     own = Experiment.model_validate({"name": "own", "traffic": {}, "core": {"fixed_interval": 1000}})
     assert doubt_of(baseline_of(own.model_dump(mode="json")), {}) == doubt_of(None, {}) == ""
     there = CliRunner().invoke(app, ["report", str(out), "--anchors", str(out / "none")])
-    assert there.exit_code == 1 and "not written by csaud sim anchors" in " ".join(there.output.split())
+    assert there.exit_code == 2 and "not written by csaud sim anchors" in " ".join(there.output.split())
 
 
 def test_what_is_no_claim_is_told(out: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_run_that_fails_is_told_and_the_others_are_there(file: Path, tmp_path:
     """A setting whose fault names links that no switch has is found when it is run."""
     keys = ["--set", "sweep.seeds=1", "--set", "core={no_such_attribute: 1}"]
     done = run(file, *keys, "--dask", cluster.scheduler_address, "--out", str(tmp_path))
-    assert done.exit_code == 1 and "no_such_attribute" in done.output
+    assert done.exit_code == 2 and "no_such_attribute" in done.output
 
 
 def test_a_cluster_whose_workers_leave_is_told_of_and_waited_for(
@@ -148,7 +148,7 @@ def test_an_address_where_nobody_answers_is_named(
         silent.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         done = run(file, "--dask", address, "--out", str(tmp_path))
-    assert done.exit_code == 1 and f"--dask {address}: no scheduler answered within 1 s" in done.output
+    assert done.exit_code == 2 and f"--dask {address}: no scheduler answered within 1 s" in done.output
 
 
 def test_without_the_extra_it_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -159,4 +159,4 @@ def test_without_the_extra_it_is_named(file: Path, tmp_path: Path, monkeypatch: 
 
 def test_processes_and_a_cluster_at_once_are_refused(file: Path, tmp_path: Path) -> None:
     done = run(file, "--dask", "tcp://127.0.0.1:1", "--jobs", "2", "--out", str(tmp_path))
-    assert done.exit_code == 1 and "the cluster's matter" in done.output
+    assert done.exit_code == 2 and "the cluster's matter" in done.output

@@ -114,7 +114,7 @@ def test_switches_that_cannot_be_lossless_are_refused(tmp_path: Path, keys: str,
     path = tmp_path / "wrong.yaml"
     path.write_text(f"name: wrong\nfabric: leaf-spine-2x2\ntraffic: {{}}\ntransport: {keys}\n")
     done = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     said = " ".join(done.output.split())
     assert "wrong.yaml:4: transport." in said and told in said
     assert not (tmp_path / "out").exists()

@@ -74,5 +74,5 @@ def test_a_part_that_is_none_is_told() -> None:
     with pytest.raises(RunError, match="--only anchors: no such part; expected one of claim, claim-loads"):
         chosen(["anchors"], True)
     done = CliRunner().invoke(app, ["reproduce", "--quick", "--only", "recovery"])
-    assert done.exit_code == 1, done.output
+    assert done.exit_code == 2, done.output
     assert "--only recovery: no such part; expected one of" in done.output

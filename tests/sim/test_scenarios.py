@@ -182,7 +182,7 @@ def test_what_cannot_be_simulated_is_refused_by_name(tmp_path: Path, line: str, 
     path = tmp_path / "asks.yaml"
     path.write_text(RING + line + "\n")
     done = CliRunner().invoke(app, ["run", str(path)])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert f"{path}:{len(RING.splitlines()) + 1}: {key}: " in done.output
 
 

@@ -228,10 +228,10 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
     assert "reduction against ecmp" in page and page.count("<svg") == 2
     assert (out / "figures" / "slowdown.pdf").exists()
     done = CliRunner().invoke(app, ["report", str(out), "--against", "rc"])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert "--against rc: no such setting; expected one of ecmp, random" in done.output
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert f"{tmp_path}: no runs in it" in done.output
 
 
@@ -291,7 +291,7 @@ def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: st
     path = tmp_path / "wrong.yaml"
     path.write_text(f"name: wrong\nfabric: leaf-spine-2x2\n{line}\n")
     done = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert f"wrong.yaml:{2 + len(line.splitlines())}: {told}" in done.output
     assert not (tmp_path / "out").exists()
 
@@ -304,7 +304,7 @@ def test_what_is_no_folder_to_write_into_is_told_before_anything_is_run(
     for out in (taken, Path("/dev/full")):
         named = str(file) if what == "experiment" else "plain"
         done = CliRunner().invoke(app, ["run", named, "--out", str(out), "--jobs", "0"])
-        assert done.exit_code == 1
+        assert done.exit_code == 2
         assert f"csaud: {out}" in done.output and done.output.count("\n") <= 2
         assert "expected a folder" in done.output and not isinstance(done.exception, OSError)
     assert taken.read_text() == "of somebody"
@@ -317,7 +317,7 @@ def test_a_run_that_is_damaged_is_named_and_an_empty_one_is_run_again(file: Path
     content = damaged.read_bytes()
     damaged.write_bytes(content[:4] + bytes(len(content) // 2) + content[4 + len(content) // 2 :])
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert done.output.startswith(f"csaud: {damaged}: ") and done.output.count("\n") == 1
     damaged.write_bytes(content)
     empty.write_bytes(b"")
@@ -329,7 +329,7 @@ def test_a_run_that_is_damaged_is_named_and_an_empty_one_is_run_again(file: Path
 def test_a_file_that_is_no_text_is_told_in_one_line(tmp_path: Path) -> None:
     (path := tmp_path / "latin.yaml").write_bytes("about: für\n".encode("latin-1"))
     done = CliRunner().invoke(app, ["run", str(path)])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert done.output.startswith(f"csaud: {path}: cannot be read: ") and "utf-8" in done.output
 
 

@@ -85,6 +85,6 @@ def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: st
     path = tmp_path / "wrong.yaml"
     path.write_text(f"name: wrong\nfabric: leaf-spine-2x2\ntraffic: {{}}\n{line}\n")
     done = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "out")])
-    assert done.exit_code == 1
+    assert done.exit_code == 2
     assert f"wrong.yaml:4: {told}" in " ".join(done.output.split())
     assert not (tmp_path / "out").exists()
