@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from csaud_controller.inventory import Nic
@@ -60,10 +60,26 @@ def _nic(site: Site, host: str, nic: Nic, facts: Mapping[str, Any], name: str) -
     for address, is_set in set_here.items():
         what = f"address {address}" if is_set else f"{address} is not set"
         yield Finding("ok" if is_set else "due", where, what)
+    yield from _of_others(site, where, nic, found["addresses"])
     yield from _hardware(site, where, found)
     if site.lab.device == "verbs":
         for address, is_set in set_here.items():
             yield _gid(where, name, address, is_set, facts["rdma"])
+
+
+def _of_others(site: Site, where: str, nic: Nic, there: Iterable[str]) -> Iterator[Finding]:
+    """Addresses that are set here and belong to other NICs of the fabric."""
+    owners = {
+        str(each): host
+        for host, spec in site.fabric.hosts.items()
+        for other in spec.all_nics
+        for each in other.addresses
+        if other != nic
+    }
+    for address in there:
+        if address in owners:
+            what = f"{address} is set, and the fabric gives it to {owners[address]}"
+            yield Finding("due", where, what)
 
 
 def _hardware(site: Site, where: str, found: Mapping[str, Any]) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """Makes a host what /etc/csaud/host.json says, and prints what it changed, as a JSON list. Runs on the host,
 as root, at every boot and from `csaud lab deploy`, by the host's own Python (3.8 or newer) and with nothing
-but the standard library. Does nothing twice; what it cannot do ends it with one line and status 1.
+but the standard library. Does nothing twice, and undoes what it did for a host.json that said something else;
+what it cannot do ends it with one line and status 1.
 """
 
 from __future__ import annotations
@@ -8,10 +9,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 SETTINGS = "/etc/csaud/host.json"
+LAST = "/etc/csaud/host.json.last"
+"""What was last made so, or begun."""
+
 NET = Path("/sys/class/net")
 IPV6_CONF = Path("/proc/sys/net/ipv6/conf")
 HUGE_PAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
@@ -73,6 +78,69 @@ def set_link(name: str, mtu: int) -> list[str]:
     return changed
 
 
+def table_of(number: int) -> list[str]:
+    """Of routes by a host's NICs: all but the first have one of their own."""
+    return [] if number == 0 else ["table", str(100 + number)]
+
+
+def objects(number: int, nic: dict[str, str], peers: list[dict[str, str]]) -> Iterator[tuple[str, ...]]:
+    """Addresses, neighbours, routes and rules that a NIC is given, as `ip` takes them: family, kind, and what
+    tells it from others. Nothing where there is no such NIC."""
+    try:
+        name = interface(nic)
+    except Failure:
+        return
+    for family in (IPV4, IPV6):
+        address = nic.get(family.key)
+        if not address:
+            continue
+        yield (family.option, "addr", f"{address}/{family.bits}", "dev", name)
+        for to in (peer[family.key] for peer in peers if peer.get(family.key)):
+            yield (family.option, "neigh", to, "dev", name)
+            yield (family.option, "route", f"{to}/{family.bits}", "dev", name, *table_of(number))
+        if number:
+            yield (family.option, "rule", "from", address, "lookup", str(100 + number))
+
+
+def objects_of(settings: dict[str, Any]) -> list[tuple[str, ...]]:
+    numbered = enumerate(settings["nics"])
+    return [each for number, nic in numbered for each in objects(number, nic, settings["peers"])]
+
+
+def removed(which: tuple[str, ...]) -> bool:
+    """Whether it was there; a machine that has booted has nothing of before."""
+    family, kind, *words = which
+    return subprocess.run(["ip", family, kind, "del", *words], stderr=subprocess.DEVNULL).returncode == 0
+
+
+def undo(wanted: dict[str, Any]) -> list[str]:
+    """What was set for other settings and is not wanted any more."""
+    try:
+        last = json.loads(Path(LAST).read_text())
+    except (OSError, ValueError):
+        last = None
+    if last == wanted:
+        return []
+    kept = set(objects_of(wanted))
+    gone = [each for each in objects_of(last) if each not in kept and removed(each)] if last else []
+    draft = Path(f"{LAST}.new")
+    draft.write_text(json.dumps(wanted))
+    draft.replace(LAST)
+    addresses = [f"{name}: not {address}" for _, kind, address, _, name, *_ in gone if kind == "addr"]
+    others = len(gone) - len(addresses)
+    return addresses + ([f"{others} neighbours, routes and rules of before removed"] if others else [])
+
+
+def remove_others(name: str, nic: dict[str, str], wanted: dict[str, Any], family: Family) -> list[str]:
+    """Addresses of other NICs of the fabric, whoever has set them."""
+    theirs = {each.get(family.key) for each in (*wanted["nics"], *wanted["peers"])} - {nic.get(family.key)}
+    shown = listed("ip", "-j", family.option, "addr", "show", "dev", name)
+    there = [one for each in shown for one in each.get("addr_info", []) if one.get("local") in theirs]
+    for one in there:
+        run("ip", "addr", "del", f"{one['local']}/{one['prefixlen']}", "dev", name)
+    return [f"{name}: not {one['local']}, which is another's" for one in there]
+
+
 def set_address(name: str, address: str, family: Family) -> list[str]:
     """RoCEv2 GIDs follow from it."""
     changed = []
@@ -90,13 +158,13 @@ def set_address(name: str, address: str, family: Family) -> list[str]:
 def set_peers(number: int, name: str, address: str, family: Family, peers: list[dict[str, str]]) -> list[str]:
     """Neighbours that are never asked for, and the way to them: over the first NIC, or from the address of
     another one over that one."""
-    table = [] if number == 0 else ["table", str(100 + number)]
+    table = table_of(number)
     wanted = [(peer[family.key], peer["mac"]) for peer in peers if peer.get(family.key)]
     shown = listed("ip", "-j", family.option, "neigh", "show", "dev", name)
     known = {(each["dst"], each.get("lladdr")) for each in shown if "PERMANENT" in each.get("state", [])}
     way = ("ip", "-j", family.option, "route", "show", "dev", name, *table)
     try:
-        routes = {each["dst"] for each in listed(*way)}
+        routes = {each["dst"] for each in listed(*way) if each.get("prefsrc") == address}
     except Failure:  # a table without a route yet
         routes = set()
     neighbours = [each for each in wanted if each not in known]
@@ -109,7 +177,8 @@ def set_peers(number: int, name: str, address: str, family: Family, peers: list[
     if neighbours or ways:
         changed.append(f"{name}: {len(neighbours)} {family.name} neighbours, {len(ways)} routes")
     rules = listed("ip", "-j", family.option, "rule", "show") if number else []
-    if number and not any(each.get("src") == address for each in rules):
+    own = [each for each in rules if each.get("src") == address and each.get("table") == str(100 + number)]
+    if number and not own:
         run("ip", family.option, "rule", "add", "from", address, "lookup", str(100 + number))
         changed.append(f"{name}: rule for {address}")
     return changed
@@ -144,11 +213,12 @@ def set_huge_pages(count: int) -> list[str]:
 def main() -> int:
     try:
         wanted = json.loads(Path(SETTINGS).read_text())
-        changed = set_huge_pages(wanted["huge_pages"])
+        changed = [*undo(wanted), *set_huge_pages(wanted["huge_pages"])]
         for number, nic in enumerate(wanted["nics"]):
             name = interface(nic)
             changed += set_link(name, wanted["mtu"])
             for family in (IPV4, IPV6):
+                changed += remove_others(name, nic, wanted, family)
                 if address := nic.get(family.key):
                     changed += set_address(name, address, family)
                     changed += set_peers(number, name, address, family, wanted["peers"])
