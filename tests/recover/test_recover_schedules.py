@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import os
 from collections import Counter
+from collections.abc import Sequence
 
 import numpy as np
 from csaud.recover.buckets import Buckets
@@ -26,6 +28,7 @@ class Schedule:
     """Attributes:
     deaths: by worker, the number of the call in which it dies; at least one worker lives.
     newcomers: how many come while the others train.
+    by_step: each step is asked for by a call of its own, as epochs are.
     """
 
     world: int
@@ -34,6 +37,7 @@ class Schedule:
     steps: int
     in_order: bool
     sharded: bool
+    by_step: bool
     deaths: dict[int, int]
     seed: int
 
@@ -44,8 +48,8 @@ def schedules(draw) -> Schedule:
     mortal = st.integers(1, world + newcomers)  # the first one lives, the last one is nobody
     return Schedule(
         world, newcomers, draw(st.integers(1, 9)), draw(st.integers(1, 3)), draw(st.booleans()),
-        draw(st.booleans()), draw(st.dictionaries(mortal, st.integers(1, 70), max_size=4)),
-        draw(st.integers(0, 1 << 16)),
+        draw(st.booleans()), draw(st.booleans()),
+        draw(st.dictionaries(mortal, st.integers(1, 70), max_size=4)), draw(st.integers(0, 1 << 16)),
     )  # fmt: skip
 
 
@@ -88,9 +92,10 @@ class Sharded:
 
 
 def train(
-    job: Job, weights: list[np.ndarray], steps: int, computed: list[tuple[int, int]], sharded: Sharded | None
-) -> None:
-    for step in job.steps(steps):
+    job: Job, weights: list[np.ndarray], calls: Sequence[int], computed: list[tuple[int, int]],
+    sharded: Sharded | None,
+) -> None:  # fmt: skip
+    for step in itertools.chain.from_iterable(map(job.steps, calls)):
         for number in step:
             computed.append((step.index, number))
             step.add(gradients(weights, step.index, number))
@@ -118,7 +123,8 @@ def run(schedule: Schedule) -> tuple[list[Worker], list[list[np.ndarray]], list[
             comm, joins, schedule.microbatches, buckets, buckets.make(), Arrays(weights),
             in_order=schedule.in_order, timeout=1.0, watch=None, shards=sharded,
         )  # fmt: skip
-        train(job, weights, schedule.steps, computed[worker.name], sharded)
+        calls = range(1, schedule.steps + 1) if schedule.by_step else [schedule.steps]
+        train(job, weights, calls, computed[worker.name], sharded)
 
     network.workers = [Worker(name, program) for name in names]
     first = Epoch(network.workers[: schedule.world])

@@ -1,6 +1,5 @@
 """A training job that goes on when workers die: its steps, and in each what of it is this worker's."""
 
-import contextlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -66,6 +65,8 @@ class Engine:
         self._ready_buckets: set[int] = set()
         self._failure: Exception | None = None  # of a reduction, not yet told
         self._newcomers = 0
+        self._settled = False  # the stage under way was begun by `_settle`
+        self._lost: CsaudError | None = None  # why there are no more steps after those that were done
         self._left: Communicator | None = None  # the epoch whose doors were left
 
     @property
@@ -99,6 +100,10 @@ class Engine:
 
     def _indices(self, count: int) -> Iterator[int]:
         """Steps that are to be done, up to count - 1."""
+        if self._lost is not None:
+            if self._planner.step < count:
+                raise self._lost
+            return
         self._ready()
         while self._planner.step < count:
             index, part = self._planner.step, self._planner.part
@@ -107,7 +112,7 @@ class Engine:
                 raise ConfigError(f"recover: step {index} was left before its last microbatch")
             if self._planner.step == index:
                 raise ConfigError(f"recover: step {index} was left without the sharded optimizer's step()")
-            if self._planner.step < count or self._planner.plan is None:
+            if self._planner.step < count:
                 self._ready()
         self._end()
 
@@ -193,6 +198,7 @@ class Engine:
 
     def _advance(self) -> None:
         self._planner.advance(self.size, self.rank)
+        self._settled = False
         self._sums.clear()
         self._renew()
 
@@ -208,6 +214,7 @@ class Engine:
         plan = self._members.settle(self._planner, again, admit)
         if plan is None:
             return False
+        self._settled = True
         if self._shards is not None:
             drop_others(self._shards, self.rank, plan.placement)
         self._renew()
@@ -235,16 +242,21 @@ class Engine:
             partial.replace(self._doors)
 
     def _end(self) -> None:
-        """Nobody leaves while others may need its part in the last step."""
-        while True:
+        """Nobody leaves while others may need its part in the last step. Where it was settled how the next
+        one goes on, all are known to have ended this one, and some may be in that one already."""
+        if self._settled:
+            return
+        again = self._planner.plan is not None
+        if again:
             try:
                 self._members.end(newcomers=False)
                 return
             except DEATHS:
-                with contextlib.suppress(CsaudError):  # this worker has all there is; others have left
-                    self._settle(again=True)
-                    continue
-                return
+                pass
+        try:
+            self._settle(again)
+        except CsaudError as error:  # this worker has all there is; others have left
+            self._lost = error
 
     def _hand_over(self, group: Group, plan: Plan) -> None:
         if plan.behind:
