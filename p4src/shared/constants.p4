@@ -70,6 +70,7 @@ const bit<32> DISCARD_TTL_EXPIRED = 1;
 const bit<32> DISCARD_NO_ROUTE = 2;
 const bit<32> DISCARD_CUT_SHORT = 3;   // the frame ends inside its Ethernet, IPv4, IPv6 or ARP header
 const bit<32> DISCARD_ANSWER = 4;      // a host's ARP reply to nobody's address: the controller asked whether it is there
+const bit<32> DISCARD_MALFORMED = 5;   // an IPv4 header that no router forwards (RFC 1812, 5.2.2)
 
 // Why a packet from a host's port is refused: index of the counter `refused`.
 const bit<2> REFUSED_LOSS = 0;     // switches alone make them

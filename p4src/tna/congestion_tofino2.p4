@@ -42,7 +42,7 @@ control Congestion(inout headers_t hdr, inout metadata_t meta, in ingress_intrin
 
     // Tell the controller of an overflow, at most once in so many units of 256 ns per port.
     action report(bit<32> interval) {
-        meta.due = meta.now + interval;
+        meta.due = meta.now |+| interval;   // not beyond the clock's end: all of what follows would be due
         meta.alarm_wanted = 1;
         by_alarm.count();
     }

@@ -30,7 +30,8 @@ parser CsaudParser(packet_in packet, inout headers_t hdr, inout flow_t flow) {
         flow.protocol = hdr.ipv4.protocol;
         ipv4_checksum.add(hdr.ipv4);
         flow.bad_checksum = ipv4_checksum.verify();
-        // Options and later fragments have no ports where we would look for them.
+        // Behind options there are no ports where we would look for them, nor in later fragments; the first one has the
+        // path of the others, and is no whole packet of ours.
         transition select(hdr.ipv4.ihl) {
             5: parse_plain_ipv4;
             default: accept;
@@ -39,9 +40,9 @@ parser CsaudParser(packet_in packet, inout headers_t hdr, inout flow_t flow) {
 
     state parse_plain_ipv4 {
         flow.plain_ipv4 = 1;
-        transition select(hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
-            (0, IP_PROTOCOL_TCP): parse_tcp;
-            (0, IP_PROTOCOL_UDP): parse_udp;
+        transition select(hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (0, 0, IP_PROTOCOL_TCP): parse_tcp;
+            (0, 0, IP_PROTOCOL_UDP): parse_udp;
             default: accept;
         }
     }

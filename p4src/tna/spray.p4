@@ -95,7 +95,7 @@ control Spray(inout headers_t hdr, inout metadata_t meta,
     // arrived on any path, so that a new one reorders nothing.
     action flowlet(bit<32> gap) {
         meta.index = draw.get();
-        meta.expiry = meta.now + gap;
+        meta.expiry = meta.now |+| gap;   // not beyond the clock's end: all of what follows would be later
         meta.flowlet = 1;
         by_policy.count();
     }

@@ -6,7 +6,9 @@ control Telemetry(inout headers_t hdr, inout egress_metadata_t meta, in egress_i
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) port_and_kind;
 
     apply {
-        egress_kind.count(port_and_kind.get({ intrinsic.egress_port[6:0], meta.kind }));
+        if (intrinsic.egress_port != CPU_PORT && !meta.alarm.isValid()) {   // what is for the fabric
+            egress_kind.count(port_and_kind.get({ intrinsic.egress_port[6:0], meta.kind }));
+        }
         if (meta.kind == KIND_DATA) {
             path_tx.count(meta.by_path);
         }

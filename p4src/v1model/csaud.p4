@@ -38,6 +38,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
     Spray() spray;
     Fault() fault;
     Congestion() congestion;
+    Arrival() arrival;
     Ecn() ecn;
     LossSignal() loss_signal;
 
@@ -64,6 +65,7 @@ control CsaudIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
             ecn.apply(hdr, meta, standard_metadata);
         }
         loss_signal.apply(hdr, meta, standard_metadata);
+        arrival.apply(hdr, meta, standard_metadata);
     }
 }
 

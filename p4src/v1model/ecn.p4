@@ -1,5 +1,6 @@
 // Congestion marks: never below `low` packets in the port's shadow, always from `high` on, with a probability that
-// rises linearly in between. Only packets whose sender listens are marked, and none whose header has options.
+// rises linearly in between. Other traffic has half the room of DATA, so that its packets count twice. Only packets whose
+// sender listens are marked, and none whose header has options.
 control Ecn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     direct_counter(CounterType.packets_and_bytes) by_port;
     counter(PORTS_BY_PATH, CounterType.packets_and_bytes) marked;
@@ -13,9 +14,10 @@ control Ecn(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_
         draws.read(n, (bit<32>)meta.port);
         draws.write((bit<32>)meta.port, n + 1);
         draw(seed, n, value);
-        bit<32> above = (bit<32>)(meta.depth |-| low) << 16;
+        bit<16> depth = meta.kind == 0 ? meta.depth |+| meta.depth : meta.depth;
+        bit<32> above = (bit<32>)(depth |-| low) << 16;
         bit<32> drawn = (bit<32>)value[31:16] * (bit<32>)(high |-| low);
-        meta.ecn = (meta.depth >= high || drawn < above) ? ECN_CONGESTION_EXPERIENCED : meta.ecn;
+        meta.ecn = (depth >= high || drawn < above) ? ECN_CONGESTION_EXPERIENCED : meta.ecn;
         by_port.count();
     }
 

@@ -96,6 +96,12 @@ control Edge(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
                     sources.apply();
                 } else if (hdr.ipv6.isValid() && meta.on_link == 0) {
                     sources6.apply();
+                    // Who speaks for an address has it.
+                    if (hdr.neighbours.isValid() && hdr.neighbours.type == ICMPV6_NEIGHBOUR_ADVERTISEMENT &&
+                        hdr.neighbours.target != hdr.ipv6.src) {
+                        meta.refused = 1;
+                        meta.refusal = REFUSED_SOURCE;
+                    }
                 }
                 if (meta.kind != 0) {
                     classes.apply();

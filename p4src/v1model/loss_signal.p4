@@ -139,7 +139,7 @@ control LossSignal(inout headers_t hdr, inout metadata_t meta, inout standard_me
                     return_limits.apply();
                 }
                 send_loss();
-                take_share(meta.port, meta.kept, meta.loss_byte_time, meta.now, meta.in_share);
+                ask_share(meta.port, meta.loss_byte_time, meta.now, meta.in_share);
                 meta.limit = meta.drop_at;
                 if (meta.in_share == 0) {
                     meta.limit = meta.trim_at;

@@ -19,12 +19,17 @@ action claim_room(in bit<8> shadow, in bit<16> limit, in bit<16> most, out bit<1
 
 // LOSS is served before DATA, but not without end: a leaky bucket of LOSS_BURST bytes (GCRA, ITU-T I.371), each byte
 // of which takes `byte_time` to leak. 0: no bound.
-action take_share(in bit<7> port, in bit<16> octets, in bit<32> byte_time, in bit<48> now, out bit<1> within) {
+action ask_share(in bit<7> port, in bit<32> byte_time, in bit<48> now, out bit<1> within) {
     bit<64> due;
     loss_due.read(due, (bit<32>)port);
     bit<64> at = (bit<64>)now << 16;
     within = (byte_time == 0 || due <= at + LOSS_BURST * (bit<64>)byte_time) ? 1w1 : 1w0;
+}
+
+action take_share(in bit<7> port, in bit<16> octets, in bit<32> byte_time, in bit<48> now) {
+    bit<64> due;
+    loss_due.read(due, (bit<32>)port);
+    bit<64> at = (bit<64>)now << 16;
     bit<64> start = due > at ? due : at;
-    due = within == 1 ? start + (bit<64>)octets * (bit<64>)byte_time : due;
-    loss_due.write((bit<32>)port, due);
+    loss_due.write((bit<32>)port, start + (bit<64>)octets * (bit<64>)byte_time);
 }

@@ -38,10 +38,11 @@ parser CsaudParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.dscp = hdr.ipv4.dscp;
         meta.ecn = hdr.ipv4.ecn;
         meta.udp_at = OFFSET_OF_UDP;
-        // Options and later fragments have no ports where we would look for them.
-        transition select(hdr.ipv4.ihl, hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
-            (5, 0, IP_PROTOCOL_TCP): parse_tcp;
-            (5, 0, IP_PROTOCOL_UDP): parse_udp;
+        // Behind options there are no ports where we would look for them, nor in later fragments; the first one has the
+        // path of the others, and is no whole packet of ours.
+        transition select(hdr.ipv4.ihl, hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (5, 0, 0, IP_PROTOCOL_TCP): parse_tcp;
+            (5, 0, 0, IP_PROTOCOL_UDP): parse_udp;
             default: accept;
         }
     }

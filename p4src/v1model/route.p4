@@ -55,6 +55,10 @@ control Route(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
                 discard(DISCARD_BAD_CHECKSUM);
                 exit;
             }
+            if (hdr.ipv4.version != 4 || hdr.ipv4.ihl < 5 || hdr.ipv4.total_length < (bit<16>)(hdr.ipv4.ihl ++ 2w0)) {
+                discard(DISCARD_MALFORMED);
+                exit;
+            }
             if (hdr.ipv4.ttl <= 1) {
                 discard(DISCARD_TTL_EXPIRED);
                 exit;

@@ -36,7 +36,7 @@ def test_every_cell_is_read_under_its_name() -> None:
                         l1.counter_write(names[name], cell, 1_000 * number + cell, 1)
                 for cell in range(4):
                     l1.counter_write(names["no_path"], cell, 70 + cell, 1)
-                for cell in range(5):
+                for cell in range(6):
                     l1.counter_write(names["discarded"], cell, 80 + cell, 1)
                 counts = await asyncio.to_thread(read_counters, fabric)  # no controller runs any more
         assert list(counts) == list(fabric.switches)
@@ -58,6 +58,7 @@ def test_every_cell_is_read_under_its_name() -> None:
             "no_route": 82,
             "cut_short": 83,
             "answer": 84,
+            "malformed": 85,
         }
         assert counts["s2"]["no_path"] == dict.fromkeys(KINDS, 0)
 

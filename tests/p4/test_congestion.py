@@ -120,6 +120,18 @@ def test_loss_beyond_its_share_has_the_limit_of_data(one: Leaf) -> None:
     assert len(one.send(frames[:5])) == 5, "room for DATA is room for these"
 
 
+@pytest.mark.needs("registers")
+@pytest.mark.parametrize("made_here", [True, False], ids=["made here", "passing"])
+def test_loss_for_which_there_is_no_room_takes_nothing_of_the_share(one: Leaf, made_here: bool) -> None:
+    one.limit(1, trim_at=0, drop_at=200, loss_byte_time=BYTE_TIME)
+    one.signal(1, "trim")
+    frames = [csa_frame() if made_here else A_LOSS] * (BURST // 2)
+    one.set_depth(1, 200)
+    assert one.send(frames * 3, expected=0) == []
+    one.set_depth(1, 0)
+    assert len(one.send(frames)) == len(frames)
+
+
 @pytest.mark.needs("virtual-time")
 @pytest.mark.parametrize("signal", ["bounce", "both"])
 def test_loss_to_senders_within_its_share_is_not_held_to_the_limit_of_data(one: Leaf, signal: str) -> None:
@@ -232,6 +244,26 @@ def test_what_is_refused_raises_no_alarm(one: Leaf) -> None:
     one.signal(1, "trim")
     one.send(burst(3), expected=0)
     assert one.buckets("congestion.overflow", 1) == {}
+
+
+@pytest.mark.parametrize(("signal", "ports"), [("trim", (1,)), ("bounce", (5,)), ("both", (1, 5))])
+def test_loss_made_here_raises_the_alarm_of_the_port_that_it_leaves_by(
+    one: Leaf, signal: str, ports: tuple[int, ...]
+) -> None:
+    back = {"trim_at": 50, "drop_at": 100, "alarm_at": 0, "loss_byte_time": 0}
+    one.limit(1, trim_at=0, drop_at=100, alarm_at=0)
+    one.limit(HOST_PORT, trim_at=50, drop_at=100, alarm_at=0)
+    one.insert("loss_signal.return_limits", {"port": HOST_PORT}, "loss_signal.set_return_limits", **back)
+    for port in (1, HOST_PORT):
+        one.insert("congestion.alarm", {"port": port}, "congestion.report", interval_us=0)
+    one.signal(1, signal)
+    one.subscribe()
+    out = one.send([csa_frame(path_id=6)], expected=len(ports))
+    assert sorted(left.port for left in out) == [*ports]
+    for port in (1, HOST_PORT):
+        assert one.buckets("congestion.overflow", port) == ({6: 1} if port in ports else {}), port
+    told = [(alarm.port, alarm.path_id, alarm.kind) for alarm in one.alarms(len(ports))]
+    assert sorted(told) == [(port, 6, LOSS) for port in ports]
 
 
 def test_the_controller_is_told_of_an_alarm(one: Leaf) -> None:

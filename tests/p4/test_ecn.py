@@ -95,6 +95,18 @@ def test_other_traffic_is_marked_too_but_not_counted_by_path(one: Leaf) -> None:
     assert one.buckets("ecn.marked", 1) == {}
 
 
+@pytest.mark.needs("registers")
+@pytest.mark.parametrize(("depth", "mark"), [(31, ECT_0), (32, MARKED)])
+def test_other_traffic_counts_twice_because_it_has_half_the_room_of_data(
+    one: Leaf, depth: int, mark: int
+) -> None:
+    one.limit(1, trim_at=64, other_at=33, drop_at=240)
+    one.mark(1, low=64, high=64)
+    one.set_depth(1, depth, other=True)
+    frame = bytes(Ether() / IP(src=SOURCE, dst=DESTINATION, tos=ECT_0) / TCP())
+    assert ecn_of(one.one(frame)) == mark
+
+
 def test_what_is_not_admitted_is_not_marked(one: Leaf) -> None:
     one.mark(1, low=0, high=0)
     one.congested("trim")

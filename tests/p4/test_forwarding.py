@@ -2,8 +2,10 @@
 
 import pytest
 from csaud_softswitch.p4runtime.proto import p4r
-from scapy.layers.inet import ICMP, IP, TCP, UDP
+from scapy.layers.inet import ICMP, IP, TCP, UDP, fragment
 from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+from scapy.utils import checksum
 
 from tests.p4.rig.frames import (
     DESTINATION,
@@ -15,7 +17,7 @@ from tests.p4.rig.frames import (
 )
 from tests.p4.rig.leaf import CONTROL, DATA, GROUP, HOST_PORT, LOSS, OTHER, Leaf
 
-BAD_CHECKSUM, TTL_EXPIRED, NO_ROUTE, CUT_SHORT = range(4)
+BAD_CHECKSUM, TTL_EXPIRED, NO_ROUTE, CUT_SHORT, ANSWER, MALFORMED = range(6)
 LLDP = 0x88CC
 PROBE = MACS + LLDP.to_bytes(2, "big") + bytes(range(50))
 
@@ -97,8 +99,42 @@ def test_an_unknown_destination_is_counted_and_dropped(leaf: Leaf) -> None:
 def test_without_an_address_nothing_takes_the_default_route(leaf: Leaf, frame: bytes, why: int) -> None:
     leaf.insert("route.ipv4_lpm", {}, "route.set_group", group=GROUP)  # a default route
     assert leaf.send([frame], expected=0) == []
-    assert [leaf.cell("route.discarded", reason) for reason in range(4)] == [why == i for i in range(4)]
+    assert [leaf.cell("route.discarded", reason) for reason in range(6)] == [why == i for i in range(6)]
     assert leaf.cell("route.discarded_kind", OTHER) == 1
+
+
+def with_header(frame: bytes, at: int, value: bytes) -> bytes:
+    """The frame with other bytes in its IPv4 header, whose 20 bytes have a right checksum."""
+    header = bytearray(frame[14:34])
+    header[at : at + len(value)] = value
+    header[10:12] = bytes(2)
+    header[10:12] = checksum(bytes(header)).to_bytes(2, "big")
+    return frame[:14] + header + frame[34:]
+
+
+@pytest.mark.parametrize(
+    ("at", "value"),
+    [
+        (0, b"\x75"),
+        (0, b"\x65"),
+        (0, b"\x44"),
+        (0, b"\x40"),
+        (2, b"\0\0"),
+        (2, b"\0\x13"),
+        (0, b"\x46\0\0\x17"),
+    ],
+    ids=["version 7", "version 6", "IHL 4", "IHL 0", "no length", "length 19", "length 23 of 24"],
+)
+def test_a_header_that_no_router_forwards_is_counted_and_dropped(leaf: Leaf, at: int, value: bytes) -> None:
+    """RFC 1812, 5.2.2."""
+    assert leaf.send([with_header(csa_frame(), at, value)], expected=0) == []
+    assert [leaf.cell("route.discarded", reason) for reason in range(6)] == [0, 0, 0, 0, 0, 1]
+
+
+@pytest.mark.parametrize(("at", "value"), [(2, b"\0\x14"), (0, b"\x46\0\0\x18")], ids=["20", "24"])
+def test_a_header_that_is_the_whole_packet_is_forwarded(leaf: Leaf, at: int, value: bytes) -> None:
+    leaf.one(with_header(csa_frame(), at, value))
+    assert leaf.cell("route.discarded", MALFORMED) == 0
 
 
 @pytest.mark.parametrize("length", [34, 38, 50, 93])
@@ -122,6 +158,22 @@ def test_a_group_without_a_path_is_counted(leaf: Leaf) -> None:
 
 
 # --- kinds
+
+
+def test_the_fragments_of_a_datagram_take_one_path(leaf: Leaf) -> None:
+    """Only the first has ports, and none is CSA: a LOSS of it would be told of as a fragment."""
+    leaf.insert("spray.policy", {}, "spray.ecmp", 1, seed=7)
+    datagrams = [
+        IP(src=SOURCE, dst=DESTINATION, id=sport) / UDP(sport=sport, dport=53) / Raw(bytes(3000))
+        for sport in range(5000, 5016)
+    ]
+    whole = IP(csa_frame(payload=bytes(3000))[14:])
+    whole.flags, whole.chksum = 0, None
+    for datagram in (*datagrams, whole):
+        out = leaf.send([MACS + b"\x08\0" + bytes(part) for part in fragment(datagram, 1400)], gap_ns=10_000)
+        assert len(out) == 3
+        assert len({left.port for left in out}) == 1
+    assert kind_counts(leaf) == {OTHER: 3 * (len(datagrams) + 1)}
 
 
 def test_the_kinds_of_packets(leaf: Leaf) -> None:

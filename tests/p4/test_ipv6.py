@@ -57,6 +57,10 @@ def solicitation(target: str, *, src: str = SOURCE, hlim: int = 255) -> bytes:
     return frame6(IPv6(src=src, dst=group, hlim=hlim) / ICMPv6ND_NS(tgt=target))
 
 
+def advertisement(target: str, *, src: str = SOURCE, dst: str = DESTINATION) -> bytes:
+    return frame6(IPv6(src=src, dst=dst, hlim=255) / ICMPv6ND_NA(tgt=target, S=1))
+
+
 def route6(leaf: Leaf) -> None:
     leaf.insert("route.ipv6_lpm", {"dst": "fd00:a00:2::/64"}, "route.set_group6", group=GROUP)
     leaf.insert("route.ipv6_lpm", {"dst": f"{SOURCE}/128"}, "route.set_group6", group=HOST_GROUP)
@@ -138,7 +142,7 @@ def test_neighbours_find_each_other_through_the_fabric(one6: Leaf) -> None:
     """A solicitation goes where its target is, an advertisement to whoever asked; both keep their hop limit,
     without which a host takes them for forged."""
     asked = solicitation(DESTINATION)
-    answer = frame6(IPv6(src=DESTINATION, dst=SOURCE, hlim=255) / ICMPv6ND_NA(tgt=DESTINATION, S=1))
+    answer = advertisement(DESTINATION, src=DESTINATION, dst=SOURCE)
     assert [(left.port, left.frame) for left in one6.send([asked])] == [(1, asked)]
     assert [(left.port, left.frame) for left in one6.send([answer], port=1)] == [(HOST_PORT, answer)]
 
@@ -322,8 +326,8 @@ def refused(leaf: Leaf) -> list[int]:
 
 
 def test_a_hosts_own_address_goes_through(edge6: Leaf) -> None:
-    frames = [csa6(), csa6(kind=1), solicitation(DESTINATION)]
-    assert len(edge6.send(frames)) == 3
+    frames = [csa6(), csa6(kind=1), solicitation(DESTINATION), advertisement(SOURCE)]
+    assert len(edge6.send(frames)) == 4
     assert refused(edge6) == [0, 0, 0]
     assert edge6.count("classify.ingress_kind", HOST_PORT, CONTROL) == 1
 
@@ -335,9 +339,19 @@ def test_a_hosts_own_address_goes_through(edge6: Leaf) -> None:
         (csa6(src=ANOTHER), 1),
         (csa6(src="fd00:a00:1:0:8000::1"), 1),
         (solicitation(DESTINATION, src=ANOTHER), 1),
+        (advertisement(ANOTHER), 1),
+        (advertisement("fe80::9"), 1),
         (csa_frame(), 1),
     ],
-    ids=["LOSS", "source", "one bit of the source", "solicitation", "IPv4 that has none"],
+    ids=[
+        "LOSS",
+        "source",
+        "one bit of the source",
+        "solicitation",
+        "advertisement",
+        "advertisement of the link's",
+        "IPv4 that has none",
+    ],
 )
 def test_another_address_and_a_loss_are_refused(edge6: Leaf, frame: bytes, reason: int) -> None:
     assert edge6.send([frame], expected=0) == []

@@ -25,6 +25,7 @@ FILES_OF_THE_CHIP = {
 SPLIT_BY_CHIP = {"congestion.p4"}
 CONTROLS_ELSEWHERE = {
     "VerifyIpv4": "the parser verifies",
+    "Arrival": "Congestion on Tofino 2, Alarm on Tofino",
     "CsaudDeparser": "one for ingress and one for egress",
     "CsaudIngress": "pipeline_tofino1.p4 and pipeline_tofino2.p4",
     "CsaudEgress": "pipeline_tofino1.p4 and pipeline_tofino2.p4",
@@ -194,3 +195,39 @@ def test_counters_have_the_names_of_v1model(target: str) -> None:
     else:
         assert theirs - ours == COUNTERS_ABSENT[target]
     assert not ours - theirs
+
+
+CLOCK = 1 << 32
+"""Ticks until the chips' clock begins anew."""
+
+
+def later(path: str, field: str) -> Any:
+    """`field`, a time so much after `now`, as the program computes it."""
+    [operator] = re.findall(rf"meta\.{field} = meta\.now (\S+) \w+;", code(TNA / path))
+    return {
+        "+": lambda now, ticks: (now + ticks) % CLOCK,
+        "|+|": lambda now, ticks: min(now + ticks, CLOCK - 1),
+    }[operator]
+
+
+def test_a_flow_keeps_its_path_until_the_clock_begins_anew() -> None:
+    expiry, gap = later("spray.p4", "expiry"), 2000
+    assert "if (until < meta.now)" in code(TNA / "spray.p4")
+    until, fresh = 0, 0
+    for now in range(CLOCK - 4 * gap, CLOCK, 4):
+        fresh += until < now
+        until = expiry(now, gap)
+    assert fresh == 1
+
+
+@pytest.mark.parametrize("chip", [1, 2])
+def test_alarms_keep_their_interval_until_the_clock_begins_anew(chip: int) -> None:
+    due_at, interval = later(f"congestion_tofino{chip}.p4", "due"), 4000
+    assert "if (next <= meta.now || next > meta.due)" in code(TNA / f"congestion_tofino{chip}.p4")
+    following, raised = 0, 0
+    for tick in range(CLOCK - 4 * interval, CLOCK + 2 * interval, 4):
+        now = tick % CLOCK
+        due = due_at(now, interval)
+        if following <= now or following > due:
+            following, raised = due, raised + 1
+    assert raised == 6

@@ -25,6 +25,7 @@ from tests.softswitch.inputs import (
     route,
     send,
     send_all,
+    with_checksum,
     with_magic,
     with_opcode,
     write,
@@ -115,6 +116,7 @@ def other_traffic() -> list[Step]:
             / UDP(sport=9, dport=4791)
             / bytes(80)
         ),
+        with_checksum(csa()[:20] + b"\x20" + csa()[21:]),
         csa(dst_qpn=1),
         with_opcode(csa(), 0x04),
         with_magic(csa(), 0xC5A2),

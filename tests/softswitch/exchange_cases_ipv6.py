@@ -167,5 +167,9 @@ def ipv6_edge() -> list[Step]:
         csa6(kind=LOSS_TYPE, flags=0x20),
         csa6(src="fe80::1"),
         csa6(src="::"),
+        *(
+            _frame(IPv6(src=_SOURCE, dst=_DESTINATION, hlim=255) / ICMPv6ND_NA(tgt=target))
+            for target in (_SOURCE, "fd00:a00:1::9")
+        ),
     ]
     return [*_leaf6(*entries), *send_all(frames), *[send(frame, port=2) for frame in frames]]

@@ -139,7 +139,7 @@ def fault_by_kind() -> list[Step]:
 
 @case
 def malformed() -> list[Step]:
-    """Wrong checksums, lengths and types; frames that end inside a header."""
+    """Wrong versions, checksums, lengths and types; frames that end inside a header."""
     good = csa()
     wrong_checksum = good[:24] + bytes([good[24] ^ 0xFF]) + good[25:]
     frames = [
@@ -153,6 +153,8 @@ def malformed() -> list[Step]:
         csa(dst_port=LOSS_PORT),
         good + bytes(10),
         ether(good[14:], 0x86DD),
+        *(with_checksum(good[:14] + bytes([first]) + good[15:]) for first in (0x40, 0x44, 0x55, 0x75)),
+        *(with_checksum(good, ip_length=length) for length in (19, 20)),
     ]
     cuts = (14, 20, 33, 34, 38, 42, 50, 54, 58, 62, 63, 64, 90, 94)
     short = [send(good[:cut], note=f"cut after {cut} bytes") for cut in cuts]

@@ -182,7 +182,7 @@ def ecn_and_trim() -> list[Step]:
 
 @case
 def overflow_counters() -> list[Step]:
-    """What is admitted at alarm_at or above it, by path; what is refused is not."""
+    """What joins a queue at alarm_at or above it, by path, LOSS made here, too."""
     entries = [
         limits(1, 100, 100, 100, 0),
         limits(2, 100, 100, 100, 1),

@@ -48,7 +48,7 @@ BY_PATH = (
 )
 """Indexed port * 16 + the low four bits of path_id; {port: [16 times packets]}. DATA alone, but for the last
 two, in which packets without a path_id are in bucket 0."""
-DISCARDED = ("bad_checksum", "ttl_expired", "no_route", "cut_short", "answer")
+DISCARDED = ("bad_checksum", "ttl_expired", "no_route", "cut_short", "answer", "malformed")
 """Index of `discarded`, as the P4 program counts it; {reason: packets}. `answer`: idle hosts whose links the
 controller watches answer it (`links.host_ports`), which knows how many, by host."""
 WHOLE = {"no_path": 4, "discarded": len(DISCARDED), "discarded_kind": 4}
