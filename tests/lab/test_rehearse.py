@@ -1,14 +1,20 @@
-"""A rehearsal's folder: what is in it that no rehearsal made stays, and one at a time has it."""
+"""What a rehearsal takes and leaves: a folder that is its own, and nothing that runs."""
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from csaud_lab.rehearsal.commands import wait_until
 from csaud_lab.rehearsal.folder import own_folder
 from csaud_runs.errors import RunError
+
+from tests.lab.rehearsed import needs_rehearsal
 
 
 def files(folder: Path) -> list[str]:
@@ -70,3 +76,39 @@ def test_a_folder_that_cannot_be_is_told_in_a_line(tmp_path: Path) -> None:
     done = rehearsal(tmp_path / "file")
     assert done.returncode == 1
     assert done.stderr == f"csaud: --out {tmp_path}/file: cannot be written: Not a directory\n"
+
+
+def pids_in(namespace: str) -> list[int]:
+    """Processes in a PID namespace."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str((process / "ns/pid").readlink()) == namespace:
+                found.append(int(process.name))
+    return found
+
+
+@needs_rehearsal
+@pytest.mark.root
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_a_rehearsal_that_is_killed(tmp_path: Path, signum: signal.Signals) -> None:
+    (tmp_path / "tmp").mkdir()
+    command = ["csaud", "lab", "rehearse", "--topo", "leaf-spine-1x0x2", "--out", str(tmp_path / "a lab")]
+    command += ["--", "sh", "-c", "readlink /proc/self/ns/pid; exec sleep 1000"]
+    with subprocess.Popen(
+        [str(Path(sys.executable).parent / command[0]), *command[1:]],
+        env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        namespace = next(line.strip() for line in process.stdout if line.startswith("pid:"))
+        assert len(pids_in(namespace)) > 2
+        process.send_signal(signum)
+        try:
+            wait_until(lambda: not pids_in(namespace), "something runs", 20.0)
+        finally:
+            for pid in pids_in(namespace):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+    assert list((tmp_path / "tmp").iterdir()) == []

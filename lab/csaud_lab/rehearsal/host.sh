@@ -2,13 +2,16 @@
 # A host as namespaces: NAME ADDRESS KEYS. In namespaces of its own, over a read-only view of this machine's root; what
 # it writes is in memory and ends with it.
 set -eu
-room=$(mktemp -d)
+room=$(dirname "$3")/room   # of all hosts, for each mounts there what only it sees
+mkdir -p "$room"
 mount -t tmpfs -o mode=755,size=4g lab "$room"
-mkdir "$room/upper" "$room/work" "$room/root"
-mount -t overlay -o "lowerdir=/,upperdir=$room/upper,workdir=$room/work" overlay "$room/root"
-cp -r "$3" "$room/root/run/keys"
-cp "$(dirname "$0")/sshd.sh" "$room/root/run/"
-cd "$room/root"
+scripts=$(dirname "$0")
+cd "$room"
+mkdir upper work root
+mount -t overlay -o lowerdir=/,upperdir=upper,workdir=work overlay root   # relative, for a path may have commas
+cd root
+cp -r "$3" run/keys
+cp "$scripts/sshd.sh" run/
 mount -t proc proc proc
 mount -t sysfs sysfs sys
 mount --rbind /dev dev

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from csaud_runs.children import ends_with_this_process
 from csaud_runs.errors import RunError
 
 from csaud_lab.guests.debs import fetch
@@ -36,7 +37,7 @@ def lacking(device: str = "soft") -> str:
 
 def in_namespaces(arguments: Sequence[str], device: str, guests: Path) -> int:
     """Run `python -m csaud_lab.rehearsal` with these arguments in namespaces of its own; its exit status.
-    All that it started ends with it. RunError: the machine lacks something."""
+    All that it started ends with it, and with this process. RunError: the machine lacks something."""
     if missing := lacking(device):
         raise RunError(missing)
     if device == "verbs":
@@ -48,4 +49,6 @@ def in_namespaces(arguments: Sequence[str], device: str, guests: Path) -> int:
     ]
     own = str(Path(sys.executable).parent)  # the commands of this very installation
     path = os.pathsep.join([own, os.environ.get("PATH", "")])
-    return subprocess.run(command, env={**os.environ, "PATH": path}, check=False).returncode
+    return subprocess.run(
+        command, env={**os.environ, "PATH": path}, preexec_fn=ends_with_this_process(), check=False
+    ).returncode
