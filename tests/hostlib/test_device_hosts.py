@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,46 @@ def test_several_ranks_on_each_of_two_hosts_share_its_address():
     with Wire(mtu=4200) as wire:
         ends = run(4, "sums", {"sums": SUMS}, master=wire.addresses[0], port=PORT, spawn=wire.host_of)
     balanced(ends)
+
+
+def own_hosts(folder: Path, name: str) -> list[str]:
+    """Command words that run what follows with hosts files as installers write them: the first host's own
+    name is a loopback address there, and the second host knows its real one."""
+    for rank in range(4):
+        known = "127.0.1.1" if rank % 2 == 0 else Wire.addresses[0]
+        (folder / f"hosts{rank}").write_text(f"127.0.0.1 localhost\n{known} {name}\n")
+    bound = f'mount --bind {folder}/hosts$RANK /etc/hosts && exec "$0" "$@"'
+    return ["unshare", "--mount", "sh", "-c", bound]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("settings", [{}, {"mode": "udp"}], ids=str)
+def test_the_name_of_rank_0s_host_may_be_a_loopback_address_there(tmp_path, settings):
+    with Wire(mtu=4200) as wire:
+        ends = run(
+            2,
+            "sums",
+            {"sums": SUMS, "settings": settings},
+            master="node0",
+            port=PORT,
+            prefix=own_hosts(tmp_path, "node0"),
+            spawn=wire.host_of,
+            environ={"LOCAL_WORLD_SIZE": "1"},
+        )
+    balanced(ends)
+
+
+@pytest.mark.root
+def test_several_ranks_where_the_name_is_a_loopback_address_are_told_so(tmp_path):
+    """They meet rank 0 by loopback and know no address of their host that others can reach."""
+    with Wire(mtu=4200) as wire:
+        options = {"prefix": own_hosts(tmp_path, "node0"), "spawn": wire.host_of, "port": PORT}
+        environ = {"LOCAL_WORLD_SIZE": "2"}
+        task = {"sums": [], "settings": {"store_timeout": 1}}
+        with Job(4, "sums", task, master="node0", environ=environ, **options) as job:
+            ends = job.ends([0, 2])
+    assert [end["error"] for end in ends] == ["ConfigError"] * 2
+    assert all("MASTER_ADDR='node0' is 127.0.1.1 on this host" in end["message"] for end in ends)
 
 
 @pytest.mark.root

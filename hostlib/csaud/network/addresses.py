@@ -75,6 +75,20 @@ def is_loopback(address: str) -> bool:
     return ipaddress.ip_address(address).is_loopback
 
 
+def is_own_name(name: str, address: str) -> bool:
+    """Whether `name` is that of this host alone by its `address`: installers let a host's own name be a
+    loopback address (127.0.1.1), while other hosts know a real one. localhost is the same everywhere."""
+    return is_loopback(address) and not _is_literal(name) and "localhost" not in name.lower()
+
+
+def _is_literal(name: str) -> bool:
+    try:
+        socket.getaddrinfo(name.strip("[]"), None, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return False
+    return True
+
+
 def is_unspecified(address: str) -> bool:
     """Whether it is 0.0.0.0 or ::, which stand for all addresses of a machine and are none themselves."""
     return ipaddress.ip_address(address).is_unspecified

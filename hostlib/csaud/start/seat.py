@@ -48,8 +48,8 @@ def meet(
     Args:
         announce: rank 0 calls it with the port at which it listens.
     """
-    master = addresses.resolve(place.master_addr, "MASTER_ADDR")
     given = own_address(settings)
+    master = _meeting_point(place, given)
     uid = secrets.token_hex(8)
     agreed = settings_table.agreed(settings)
     secret = job_secret.credentials(settings)
@@ -64,6 +64,8 @@ def meet(
                 announce(host.port)
             if addresses.is_unspecified(master):  # no address to send to: the others know one that leads here
                 master = host.reached_at(settings.store_timeout)
+                if given and addresses.is_loopback(master):  # it was a rank of this host
+                    master = given
             listener = open_door(master, settings, cleanup)
             opened = open_device(settings, given or master)
             card = make_card(0, settings, opened, master, uid, listener)
@@ -76,6 +78,26 @@ def meet(
         card = make_card(place.rank, settings, opened, master, uid, listener)
         table = guest.join(card, place.world, settings.store_timeout, agreed)
     return Seat(opened, table, uid, listener)
+
+
+def _meeting_point(place: Launch, given: str) -> str:
+    """Where rank 0 is reached, or listens; `given`: the address that the user gave.
+
+    Raises:
+        ConfigError: this host has several ranks, and knows no address of rank 0 that the other hosts have.
+    """
+    name = place.master_addr
+    found = addresses.resolve(name, "MASTER_ADDR")
+    if place.local_world == place.world or not addresses.is_own_name(name, found):
+        return found
+    if place.local_world > 1 and not given:
+        raise ConfigError(
+            f"MASTER_ADDR={name!r} is {found} on this host (/etc/hosts), which others cannot reach: give an "
+            "address of the host instead"
+        )
+    if place.rank != 0:
+        return found
+    return "::" if addresses.is_ipv6(found) else "0.0.0.0"
 
 
 def own_address(settings: Settings) -> str:
