@@ -48,6 +48,21 @@ def test_ranks_of_one_host_send_hardly_anything_through_its_interfaces():
 
 
 @pytest.mark.root
+def test_a_forked_process_that_ends_takes_no_memory_with_it():
+    """The rings are its parent's, who goes on."""
+    with NetworkNamespace() as host:
+        arguments = {"sums": SUMS}
+        with Job(
+            2, "after_a_child", arguments, master=ADDRESS, port=PORT, spawn=lambda _: lo_up(host)
+        ) as job:
+            ends = job.ends()
+            balanced(ends)
+        with host.entered():
+            packets = sum(end["stats"]["tx_data"] + end["stats"]["tx_control"] for end in ends)
+            assert datagrams_sent() < packets / 20
+
+
+@pytest.mark.root
 def test_hosts_share_no_memory_with_each_other_though_one_kernel_has_them():
     with Wire(mtu=4200) as wire:
         options = {"master": wire.addresses[0], "port": PORT, "spawn": wire.host_of}

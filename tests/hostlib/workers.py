@@ -53,6 +53,19 @@ def sums(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     return {"flows": len(comm.flow_times())}
 
 
+def after_a_child(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """As sums(), before and after a process that was forked from each rank has come to its own end."""
+    sums(comm, arguments)
+    child = os.fork()
+    if child == 0:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)
+        sys.exit(0)  # all of Python's objects end, too
+    os.waitpid(child, 0)
+    return sums(comm, arguments)
+
+
 def endless(comm: Any, arguments: dict[str, Any]) -> dict[str, Any]:
     """All-reduces until something ends them; the time of the last good one goes into the end event."""
     turn = 0
@@ -359,6 +372,7 @@ CASES: dict[str, Callable[[Any, dict[str, Any]], dict[str, Any]]] = {
     case.__name__: case
     for case in (
         sums,
+        after_a_child,
         endless,
         busy,
         interrupted_before_it_waits,

@@ -23,6 +23,7 @@
 #include "bindings.hpp"
 #include "ip6/icrc.hpp"
 #include "ip6/ip6_device.hpp"
+#include "own_process.hpp"
 #include "qpn_claim.hpp"
 #include "raw_device.hpp"
 #include "shared_device.hpp"
@@ -65,50 +66,43 @@ void bind_device(nb::module_& m) {
 
     nb::class_<device::RawDevice, device::Device>(m, "RawDevice",
                                                   "Raw IPv4 sockets; PermissionError without CAP_NET_RAW.")
-        .def(
-            "__init__",
-            [](device::RawDevice* self, std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
-               std::size_t batch, int receive_buffer) {
-                new (self) device::RawDevice(make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
-            },
-            "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
+        .def(nb::new_([](std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes, std::size_t batch,
+                         int receive_buffer) {
+                 return device::make_in_own_process<device::RawDevice>(
+                     make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
+             }),
+             "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
 
     nb::class_<device::xdp::XdpDevice, device::Device>(
         m, "XdpDevice",
         "Rings shared with the kernel: AF_XDP and BPF; root, one rank a queue of an interface.")
-        .def(
-            "__init__",
-            [](device::xdp::XdpDevice* self, std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
-               std::size_t batch, int receive_buffer) {
-                new (self)
-                    device::xdp::XdpDevice(make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
-            },
-            "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
+        .def(nb::new_([](std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes, std::size_t batch,
+                         int receive_buffer) {
+                 return device::make_in_own_process<device::xdp::XdpDevice>(
+                     make_config(ipv4, qpn, packet_bytes, batch, receive_buffer));
+             }),
+             "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a);
 
     nb::class_<device::UdpDevice, device::Device>(m, "UdpDevice",
                                                   "UDP sockets, no privileges, one rank an address.")
-        .def(
-            "__init__",
-            [](device::UdpDevice* self, std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes,
-               std::size_t batch, int receive_buffer, bool segmentation) {
-                new (self) device::UdpDevice(
-                    make_config(ipv4, qpn, packet_bytes, batch, receive_buffer, segmentation));
-            },
-            "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a, "segmentation"_a = false)
+        .def(nb::new_([](std::uint32_t ipv4, std::uint32_t qpn, std::size_t packet_bytes, std::size_t batch,
+                         int receive_buffer, bool segmentation) {
+                 return device::make_in_own_process<device::UdpDevice>(
+                     make_config(ipv4, qpn, packet_bytes, batch, receive_buffer, segmentation));
+             }),
+             "ipv4"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a, "segmentation"_a = false)
         .def("set_segmentation", &device::UdpDevice::set_segmentation, "on"_a,
              "Whether packets go as trains that the kernel cuts; before anything is sent.");
 
     nb::class_<device::ip6::Ip6Device, device::Device>(
         m, "Ip6Device", "Raw or UDP sockets over IPv6; makes and checks the iCRC itself.")
-        .def(
-            "__init__",
-            [](device::ip6::Ip6Device* self, bool raw, const nb::bytes& address, std::uint32_t qpn,
-               std::size_t packet_bytes, std::size_t batch, int receive_buffer) {
-                new (self)
-                    device::ip6::Ip6Device(raw ? device::ip6::Form::raw : device::ip6::Form::udp,
-                                           {to_in6(address), qpn, packet_bytes, batch, receive_buffer});
-            },
-            "raw"_a, "address"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a)
+        .def(nb::new_([](bool raw, const nb::bytes& address, std::uint32_t qpn, std::size_t packet_bytes,
+                         std::size_t batch, int receive_buffer) {
+                 return device::make_in_own_process<device::ip6::Ip6Device>(
+                     raw ? device::ip6::Form::raw : device::ip6::Form::udp,
+                     device::ip6::Config{to_in6(address), qpn, packet_bytes, batch, receive_buffer});
+             }),
+             "raw"_a, "address"_a, "qpn"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a)
         .def(
             "set_names",
             [](device::ip6::Ip6Device& self, const AddressNames& names) { self.set_names(to_names(names)); },
@@ -142,16 +136,16 @@ void bind_device(nb::module_& m) {
     using LocalRanks = std::vector<std::tuple<std::uint16_t, std::uint32_t, std::uint32_t, std::string>>;
     nb::class_<SharedDevice, device::Device>(
         m, "SharedDevice", "Another device, but packets to ranks of this host go through shared memory.")
-        .def(
-            "__init__",
-            [](SharedDevice* self, std::shared_ptr<device::Device> under, const QpnClaim& claim,
-               std::size_t packet_bytes, std::size_t packets, std::size_t ring_bytes, std::size_t batch) {
-                device::FileDescriptor socket(::fcntl(claim.fd.get(), F_DUPFD_CLOEXEC, 0));
-                if (!socket) device::throw_errno("keep the claim of a QP number");
-                new (self) SharedDevice(std::move(under), std::move(socket),
-                                        {packet_bytes, packets, ring_bytes, batch});
-            },
-            "under"_a, "claim"_a, "packet_bytes"_a, "packets"_a, "ring_bytes"_a, "batch"_a)
+        .def(nb::new_([](std::shared_ptr<device::Device> under, const QpnClaim& claim,
+                         std::size_t packet_bytes, std::size_t packets, std::size_t ring_bytes,
+                         std::size_t batch) {
+                 device::FileDescriptor socket(::fcntl(claim.fd.get(), F_DUPFD_CLOEXEC, 0));
+                 if (!socket) device::throw_errno("keep the claim of a QP number");
+                 return device::make_in_own_process<SharedDevice>(
+                     std::move(under), std::move(socket),
+                     device::shared::RingSizes{packet_bytes, packets, ring_bytes, batch});
+             }),
+             "under"_a, "claim"_a, "packet_bytes"_a, "packets"_a, "ring_bytes"_a, "batch"_a)
         .def(
             "share",
             [](SharedDevice& self, std::pair<std::uint32_t, std::uint32_t> own, const LocalRanks& ranks,

@@ -1,6 +1,7 @@
 // RDMA devices for Python.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -9,6 +10,7 @@
 
 #ifdef CSAUD_HAVE_VERBS
 #include "discovery.hpp"
+#include "own_process.hpp"
 #include "verbs_device.hpp"
 #endif
 
@@ -68,19 +70,19 @@ void bind_verbs(nb::module_& m) {
         "RDMA devices that libibverbs knows; RuntimeError where it is missing.");
     nb::class_<verbs::VerbsDevice, device::Device>(
         m, "VerbsDevice", "A UD queue pair on an RDMA device; the family of its GID is that of its packets.")
-        .def(
-            "__init__",
-            [](verbs::VerbsDevice* self, const std::string& device, std::uint8_t port, std::uint8_t gid_index,
-               const nb::bytes& gid, std::size_t path_mtu, std::size_t batch, std::size_t receive_buffer) {
-                new (self) verbs::VerbsDevice({.device = device,
-                                               .port = port,
-                                               .gid_index = gid_index,
-                                               .gid = to_in6(gid),
-                                               .path_mtu = path_mtu,
-                                               .batch = batch,
-                                               .receive_buffer = receive_buffer});
-            },
-            "device"_a, "port"_a, "gid_index"_a, "gid"_a, "path_mtu"_a, "batch"_a, "receive_buffer"_a)
+        .def(nb::new_([](const std::string& device, std::uint8_t port, std::uint8_t gid_index,
+                         const nb::bytes& gid, std::size_t path_mtu, std::size_t batch,
+                         std::size_t receive_buffer) {
+                 return device::make_in_own_process<verbs::VerbsDevice>(
+                     verbs::VerbsConfig{.device = device,
+                                        .port = port,
+                                        .gid_index = gid_index,
+                                        .gid = to_in6(gid),
+                                        .path_mtu = path_mtu,
+                                        .batch = batch,
+                                        .receive_buffer = receive_buffer});
+             }),
+             "device"_a, "port"_a, "gid_index"_a, "gid"_a, "path_mtu"_a, "batch"_a, "receive_buffer"_a)
         .def("start", &verbs::VerbsDevice::start, "qkey"_a,
              "Receive and send under this Q_Key from now on; before the progress thread.")
         .def(

@@ -6,6 +6,8 @@
 #include <new>
 #include <string>
 
+#include "own_process.hpp"
+
 namespace csaud::device::verbs {
 namespace {
 
@@ -22,7 +24,7 @@ std::shared_ptr<const Pin> MemoryRegions::pin(std::span<const std::byte> memory)
     auto* start = const_cast<std::byte*>(memory.data());
     MemoryRegion mr(library().reg_mr(domain_->pd.get(), start, memory.size(), 0));
     if (!mr) return nullptr;
-    auto pin = std::make_shared<const Pin>(std::make_shared<const Region>(domain_, std::move(mr), memory));
+    auto pin = std::make_shared<const Pin>(make_in_own_process<const Region>(domain_, std::move(mr), memory));
     const std::lock_guard lock(mutex_);
     std::erase_if(pins_, [](const auto& entry) { return entry.second.expired(); });
     pins_.emplace(memory.data(), pin);
