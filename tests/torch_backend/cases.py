@@ -192,6 +192,17 @@ def asynchronous() -> None:
     same(of_own.wait()[0], torch.full((10,), 9.0))
 
 
+def callbacks_that_wait() -> None:
+    """Futures within callbacks of futures, in whose callbacks are others."""
+    size = dist.get_world_size()
+
+    def deeper(depth: int) -> torch.Tensor:
+        future = dist.all_reduce(torch.ones(4), async_op=True).get_future()
+        return future.then(lambda ended: ended.value()[0] + (deeper(depth - 1) if depth else 0)).wait()
+
+    same(deeper(3), torch.full((4,), 4.0 * size))
+
+
 def transfers() -> None:
     """Sends and receives: in order, by tag in another one, to oneself, in batches."""
     rank, size = dist.get_rank(), dist.get_world_size()
@@ -343,6 +354,20 @@ def ddp_of_half_precision_gradients() -> None:
         same(mine, other)
 
 
+def ddp_of_gradients_of_low_rank() -> None:
+    """PowerSGD, whose callbacks wait for collectives."""
+    from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+
+    models = []
+    for group in (None, gloo()):
+        model = torch.nn.parallel.DistributedDataParallel(_model(), process_group=group)
+        state = powerSGD_hook.PowerSGDState(group, start_powerSGD_iter=2, min_compression_rate=1)
+        model.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
+        models.append((model, _trained(model)))
+    for mine, other in zip(_weights(models[0][0]), _weights(models[1][0]), strict=True):
+        same(mine, other)
+
+
 def fsdp_beside_gloo(replicas: int = 1) -> None:
     """FSDP2, gradients clipped over all shards; with replicas as HSDP, whose mesh has two dimensions."""
     from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
@@ -478,13 +503,15 @@ def work_that_takes_too_long() -> str:
     return said
 
 
-def group_that_times_out() -> None:
+def group_that_times_out(how: str) -> None:
     """One rank does not come to what others wait for longer than the group allows."""
     from datetime import timedelta
 
     group = dist.new_group([0, 1], timeout=timedelta(seconds=1))
     if dist.get_rank() == 0:
-        dist.all_reduce(torch.ones(1), group=group)
+        if how == "future":
+            dist.all_reduce(torch.ones(1), group=group, async_op=True).get_future().wait()
+        dist.all_reduce(torch.ones(1).to_sparse() if how == "sparse" else torch.ones(1), group=group)
 
 
 def with_options() -> list[str]:

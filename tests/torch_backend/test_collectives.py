@@ -31,6 +31,7 @@ CASES = [
     "shapes",
     "signs_that_a_view_has",
     "asynchronous",
+    "callbacks_that_wait",
     "transfers",
     "objects",
     "subgroups",

@@ -48,10 +48,13 @@ def test_who_is_late_is_told():
         ended = " has not ended within its timeout of "
         words = "it waits for messages from rank 1"
         assert f"DistBackendError: csaud: recv from rank 1 in group 0{ended}0.2 s; {words}" in late[0]
-        ends = ranks.start("group_that_times_out")
-        told = [worker.wait_for(ends) for worker in ranks.workers]
-        assert told[0]["kind"] == "DistBackendError"
-        assert f"all_reduce in group 1{ended}1 s; {words}" in told[0]["message"]
+        kinds = {"dense": "DistBackendError", "future": "RuntimeError", "sparse": "DistBackendError"}
+        for group, (how, kind) in enumerate(kinds.items(), 1):
+            ends = ranks.start("group_that_times_out", how=how)
+            told = [worker.wait_for(ends) for worker in ranks.workers]
+            call = "all_reduce of a sparse tensor" if how == "sparse" else "all_reduce"
+            assert told[0]["kind"] == kind, how
+            assert f"csaud: {call} in group {group}{ended}1 s; {words}" in told[0]["message"]
 
 
 def test_groups_begin_and_end_again_and_again(tmp_path):

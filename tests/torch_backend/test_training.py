@@ -7,7 +7,15 @@ import pytest
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 
 
-@pytest.mark.parametrize("case", ["ddp_beside_gloo", "ddp_of_half_precision_gradients", "fsdp_beside_gloo"])
+CASES = [
+    "ddp_beside_gloo",
+    "ddp_of_half_precision_gradients",
+    "ddp_of_gradients_of_low_rank",
+    "fsdp_beside_gloo",
+]
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_bits_of_gloo_between_two(two, case):
     two.run(case)
 

@@ -24,7 +24,7 @@ class Reducing(Calls):
         tensor = only(tensors)
         op = _op(opts)
         if tensor.layout is torch.sparse_coo:
-            return self._allreduce_sparse(tensor, op)
+            return self._allreduce_sparse(tensor, op, _options(opts))
         array, finish = outward(tensor)
         check_reducible(tensor, array)
         name = name_of(op, array.dtype)
@@ -80,13 +80,21 @@ class Reducing(Calls):
     _reduce_scatter_base = reduce_scatter_single
     reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
 
-    def _allreduce_sparse(self, tensor: torch.Tensor, op: Any) -> Finished:
+    def _allreduce_sparse(self, tensor: torch.Tensor, op: Any, opts: Any) -> Finished:
         if op != _SUM:
             raise RuntimeError(f"csaud: sparse tensors can be summed only, not reduced by {op}")
-        try:
-            sum_sparse(self._group, tensor)
-        except CsaudError as error:
-            raise self._error("all_reduce of a sparse tensor", error) from error
+        what = "all_reduce of a sparse tensor"
+
+        def all_gather(array: Array) -> Array:
+            limit = self._longest(self._limit_of(opts))
+            try:
+                result, handle = self._group.all_gather(array, wait=False, timeout=limit)
+            except CsaudError as error:
+                raise self._error(what, error) from error
+            self._work(what, [handle], [tensor], None, opts).wait()
+            return result
+
+        sum_sparse(tensor, self.size(), all_gather)
         return Finished([tensor])
 
     def _reduce_scatter(self, output: torch.Tensor, source: Array, opts: Any) -> Any:

@@ -45,7 +45,8 @@ class CsaudWork(Work):
         handles: all must have ended.
         finish: is called once then, by whoever finds it first: copies that are left to do.
         source: the rank that a receive is of.
-        limit: seconds after which a wait without a limit of its own gives up; None: none.
+        limit: seconds after which a wait without a limit of its own gives up, and, from now on, a future of
+            it fails; None: none.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class CsaudWork(Work):
         self._finish = finish
         self._source = source
         self._limit = limit
+        self._until = None if limit is None else time.monotonic() + limit
         self._lock = threading.Lock()
         self._future: Any = None
         self._given: Any = None
@@ -87,10 +89,7 @@ class CsaudWork(Work):
         limit = timeout.total_seconds() if timeout else self._limit
         if not self.wait_for(limit):
             assert limit is not None
-            waits = self._context.waits(self._handles) if self._context else ""
-            raise DistBackendError(
-                f"csaud: {self._what} has not ended within its timeout of {limit:g} s{waits}"
-            )
+            raise self._late(limit)
         if self._error is not None:
             raise self._error
         return True
@@ -101,7 +100,7 @@ class CsaudWork(Work):
 
     def is_completed(self) -> bool:
         """It has ended, well or not."""
-        return self._settled or self.look()
+        return self._settled or self._look()
 
     def is_success(self) -> bool:
         """It has ended well."""
@@ -130,21 +129,67 @@ class CsaudWork(Work):
             RuntimeError: the group has been destroyed.
         """
         with self._lock:
-            if self._future is None:
+            if self._given is None:
                 if self._context is not None:
-                    self._context.completion.add(self)  # its thread needs the lock to tell of the end
+                    self._context.completion.add(self)  # its threads need the lock to tell of the end
                 self._future = torch.futures.Future()
                 # An exception that is set is none to C++: DDP's reducer takes it for tensors. One that a
                 # callback raises is an error there, too.
                 self._given = self._future.then(torch.futures.Future.value)
-                if self._context is None:
-                    self._tell()
-            return self._given
+        if self._settled:
+            self.tell()
+        return self._given
 
-    # --- for the completion thread
+    # --- for the completion threads
 
-    def look(self) -> bool:
-        """Whether it is over; if it is, all that is to be done then has been done."""
+    def over(self) -> bool:
+        """Whether it has ended, well or not, or its time is over; all but `tell` has been done then."""
+        # A wait of no time finds what has failed, too, or is overdue.
+        if self._found() or self._awaited_for(0.0):
+            return True
+        if self._until is not None and time.monotonic() >= self._until:
+            assert self._limit is not None
+            self._settle(self._late(self._limit))
+        return self._settled
+
+    def awaited(self) -> Any:
+        """The first of its handles that has not ended well; None: all have."""
+        return next((handle for handle in self._handles if not handle.done), None)
+
+    def tell(self) -> None:
+        """Complete the future of what is over, if somebody asked for one."""
+        with self._lock:
+            future, self._future = self._future, None  # an error refers to works that it went through
+        if future is None:
+            return
+        if self._error is None:
+            future.set_result(self._tensors)
+        else:
+            future.set_exception(self._error)
+
+    def abandon(self) -> None:
+        """Its group is destroyed: whoever waits for its future hears of it."""
+        if not self._found():
+            self._settle(RuntimeError(f"csaud: {self._what} was under way when its group was destroyed"))
+        self.tell()
+
+    # --- its end
+
+    def wait_for(self, limit: float | None) -> bool:
+        """Until it is over, well or not; False when it is not within `limit` seconds."""
+        ended = self._awaited_for(limit)
+        if ended:
+            self.tell()
+        return ended
+
+    def _look(self) -> bool:
+        found = self._found()
+        if found:
+            self.tell()
+        return found
+
+    def _found(self) -> bool:
+        """Whether it has ended, without a wait."""
         context = self._context
         if context is None:
             return True
@@ -154,17 +199,7 @@ class CsaudWork(Work):
             self._settle(context.error(self._what, failure))
         return self._settled
 
-    def awaited(self) -> Any:
-        """The first of its handles that has not ended well; None: all have."""
-        return next((handle for handle in self._handles if not handle.done), None)
-
-    def abandon(self) -> None:
-        """Its group is destroyed: whoever waits for its future hears of it."""
-        if not self.look():
-            self._settle(RuntimeError(f"csaud: {self._what} was under way when its group was destroyed"))
-
-    def wait_for(self, limit: float | None) -> bool:
-        """Until it is over, well or not; False when it is not within `limit` seconds."""
+    def _awaited_for(self, limit: float | None) -> bool:
         context = self._context
         if context is None:
             return True
@@ -180,6 +215,10 @@ class CsaudWork(Work):
             self._settle(None)
         return True
 
+    def _late(self, limit: float) -> Exception:
+        waits = self._context.waits(self._handles) if self._context else ""
+        return DistBackendError(f"csaud: {self._what} has not ended within its timeout of {limit:g} s{waits}")
+
     def _settle(self, error: Exception | None) -> None:
         with self._lock:
             if self._settled:
@@ -193,15 +232,6 @@ class CsaudWork(Work):
             self._settled = True
             # Others may keep a work long after its job.
             self._finish, self._handles, self._context = None, (), None
-            told = self._future is not None
-        if told:
-            self._tell()
-
-    def _tell(self) -> None:
-        if self._error is None:
-            self._future.set_result(self._tensors)
-        else:
-            self._future.set_exception(self._error)
 
 
 class Finished(Work):
