@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import re
+
 import pytest
 from csaud_controller.cli.counter_tables import CounterTables, Shown
+from csaud_controller.cli.fitting import Fitted
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.program.packets import KINDS
 from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, DISCARDED, REFUSED
@@ -53,6 +57,53 @@ def test_no_number_and_no_heading_is_cut(width):
     # 12 of the port, 4 of its LOSS, 16 of each of seven counters by path
     assert len(cells) == 12 + 4 + 7 * 16
     assert set(cells) == {str(LARGE), str(4 * LARGE)}  # by kind, and all kinds
+
+
+def test_why_packets_went_no_further_is_said_over_their_number():
+    counts = reading()
+    numbers = iter(range(101, 200))
+    wanted = {}
+    for counter, words in (("no_path", KINDS), ("discarded", DISCARDED)):
+        counts["l1"][counter] = {why: next(numbers) for why in words}
+    wanted |= {f"no path {kind}": n for kind, n in counts["l1"]["no_path"].items()}
+    wanted |= {why.replace("_", " "): n for why, n in counts["l1"]["discarded"].items()}
+    none = {port: dict.fromkeys(REFUSED, 0) for port in FABRIC.peers["l1"]}
+    counts["l1"]["refused"] = {**none, 1: {why: next(numbers) for why in REFUSED}}
+    wanted |= {f"refused {why}": n for why, n in counts["l1"]["refused"][1].items()}
+    counts["l1"]["held_back"] = {**dict.fromkeys(FABRIC.peers["l1"], 0), 1: next(numbers)}
+    wanted["held back"] = counts["l1"]["held_back"][1]
+    console = Console(width=220, highlight=False, force_terminal=False)
+    with console.capture() as text:
+        console.print(CounterTables(FABRIC, counts, Shown()))
+    lines = text.get().splitlines()
+    title = next(n for n, line in enumerate(lines) if line.startswith("Packets that went no further"))
+    row = next(line for line in lines[title:] if line.startswith("l1 "))
+    ends = [len("switch"), *[cell.end() for cell in re.finditer(r"\S+", row)][1:]]
+    read = {
+        " ".join(line[a:b].strip() for line in lines[title + 1 : title + 3]).strip(): row[a:b].strip()
+        for a, b in itertools.pairwise(ends)
+    }
+    assert read == {why: str(n) for why, n in wanted.items()}
+
+
+def test_what_a_program_does_not_count_is_a_dash():
+    """As on Tofino."""
+    counts = {name: dict(each) for name, each in reading().items()}
+    for lacking in ("both", "trim_dropped", "held_back", "overflow", "injected"):
+        del counts["l1"][lacking]
+    console = Console(width=220, highlight=False, force_terminal=False)
+    with console.capture() as text:
+        console.print(CounterTables(FABRIC, counts, Shown(paths=True)))
+    lines = [line.split() for line in text.get().splitlines()]
+    of_l1 = [line for line in lines if line[:1] == ["l1"]]
+    assert [line.count("-") for line in of_l1] == [1, 1], "lost by fault, and held back"
+    assert "-" not in next(line for line in lines if line[:1] == ["all"])
+    assert next(line for line in lines if line[:1] == ["l1:1"] and len(line) == 5)[2] == "-"
+
+
+def test_a_row_of_more_cells_than_columns_is_no_table():
+    with pytest.raises(ValueError, match="By port: a row of 3 cells for 2 columns"):
+        Fitted("By port", ["port"], [["in#"]], [["l1:1", "1", "2"]])
 
 
 def test_totals_are_of_all_ports():

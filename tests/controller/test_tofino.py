@@ -1,6 +1,7 @@
 """Tofino's targets by the messages that they make: no such switch is needed, and none has been seen."""
 
 import asyncio
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -144,8 +145,8 @@ def test_tofino_has_its_thresholds_in_the_traffic_manager() -> None:
     assert {selector for selector, _ in state.groups} == {"spray.path_selector"}
     assert not any("least_queue" in action for action in actions(state, "spray.policy"))
     assert state.clones == {
-        **{512 + port: CloneSession(512 + port, ((port, 0),), 7, 98) for port in (1, 2, 3)},
-        1000: CloneSession(1000, ((68, 0),), 0, 98),
+        **{512 + port: CloneSession(512 + port, ((port, 0),), 7, 101) for port in (1, 2, 3)},
+        1000: CloneSession(1000, ((68, 0),), 0, 101),
     }
 
 
@@ -159,7 +160,21 @@ def test_tofino2_numbers_queues() -> None:
     second = state.members["spray.alternative_selector", 2].action
     assert second == call("spray.forward_alternative", port=2, queue=32)
     assert actions(state, "spray.policy")["spray.least_queue()"] == 1
-    assert state.clones == {1: CloneSession(1, ((1, 0),), 0, 98)}
+    assert state.clones == {1: CloneSession(1, ((1, 0),), 0, 101)}
+
+
+@pytest.mark.parametrize("name", ["tofino", "tofino2"])
+@pytest.mark.parametrize(
+    ("policy", "left"), [({}, 94), ({"trim_icrc": True}, 94), ({"trim_size": 200}, 200)], ids=str
+)
+def test_a_mirror_session_leaves_what_a_loss_keeps(name: str, policy: dict, left: int) -> None:
+    """Its length counts the mirror's own header, too; the iCRC of the second form is added behind it."""
+    source = (P4INFO.parent / "tna" / "metadata.p4").read_text()
+    [fields] = re.findall(r"header made_t \{(.*?)\n\}", source, re.S)
+    header = sum(map(int, re.findall(r"bit<(\d+)>", fields))) // 8
+    state = desired_states(FABRIC, Intent(policy=Policy.model_validate(policy)))["l1"]
+    lengths = {session.length for session in TARGETS[name].adapt(state, FABRIC).clones.values()}
+    assert lengths == {header + left}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from rich.text import Text
 from csaud_controller.cli.fitting import Fitted
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.packets import KINDS
-from csaud_controller.switches.counters import BY_PORT, PATH_BUCKETS, REFUSED, SAI_NAMES
+from csaud_controller.switches.counters import BY_PORT, DISCARDED, HELD_BACK, PATH_BUCKETS, REFUSED, SAI_NAMES
 
 _TAKEN = {
     "injected": "lost by\nfault#",
@@ -33,6 +33,9 @@ _BY_PATH = {
     "overflow_egress": "overflow (queue)",
 }
 """Counters by path bucket, and how they are called here."""
+_LACKING = "-"
+"""In place of what the program of a switch does not count."""
+_NOTHING = ("0", _LACKING)
 _SAI = "\n".join(f"{name.replace('_', ' ')}: {sai}" for name, sai in SAI_NAMES.items() if name in BY_PORT)
 """What the Switch Abstraction Interface calls them."""
 
@@ -102,25 +105,23 @@ class CounterTables:
             list(_TAKEN.values()),
             ["no\npath#", "dis-\ncarded#", "LOSS\nmade#"],
         ]
-        rows = [[name, *map(str, self._totals(name))] for name in self._reading]
-        sums = [sum(int(cell) for cell in column) for column in zip(*(row[1:] for row in rows), strict=True)]
-        total = ["all", *map(str, sums)] if len(rows) > 1 else None
+        rows = [[name, *self._totals(name)] for name in self._reading]
+        sums = [_together(column) for column in zip(*(row[1:] for row in rows), strict=True)]
+        total = ["all", *sums] if len(rows) > 1 else None
         return Fitted("By switch", ["\nswitch"], groups, self._kept(rows, 1), total)
 
-    def _totals(self, name: str) -> list[int]:
+    def _totals(self, name: str) -> list[str]:
         counts = self._reading[name]
-        moved = [_all(counts[way]) for way in ("ingress_kind", "egress_kind")]
+        moved = [_sum(counts[way]) for way in ("ingress_kind", "egress_kind")]
         rates = []
         if self._before:
-            was = [_all(self._before[name][way]) for way in ("ingress_kind", "egress_kind")]
+            was = [_sum(self._before[name][way]) for way in ("ingress_kind", "egress_kind")]
             rates = [round((now - then) / self._interval) for now, then in zip(moved, was, strict=True)]
+        made = _sum(counts["trim_sent"]) + _sum(counts["bounce_sent"])
         return [
-            *moved,
-            *rates,
-            *(_all(counts[taken]) for taken in _TAKEN),
-            sum(counts["no_path"].values()),
-            sum(counts["discarded"].values()),
-            sum(counts["trim_sent"].values()) + sum(counts["bounce_sent"].values()),
+            *map(str, [*moved, *rates]),
+            *(_cell(counts, counter) for counter in (*_TAKEN, "no_path", "discarded")),
+            str(made),
         ]
 
     def _by_port(self) -> RenderableType:
@@ -129,13 +130,17 @@ class CounterTables:
         rows = []
         for name, counts in self._reading.items():
             for port, peer in self._fabric.peers[name].items():
-                cells = [*counts["ingress_kind"][port].values(), *counts["egress_kind"][port].values()]
-                cells += [sum(counts[taken][port].values()) for taken in _TAKEN]
+                cells = [
+                    _cell(counts, way, port, kind)
+                    for way in ("ingress_kind", "egress_kind")
+                    for kind in KINDS
+                ]
+                cells += [_cell(counts, taken, port) for taken in _TAKEN]
                 if self._before:
-                    sent = sum(counts["egress_kind"][port].values())
-                    was = sum(self._before[name]["egress_kind"][port].values())
-                    cells.append(round((sent - was) / self._interval))
-                rows.append([f"{name}:{port}", peer.node, *map(str, cells)])
+                    sent = _sum(counts["egress_kind"][port])
+                    was = _sum(self._before[name]["egress_kind"][port])
+                    cells.append(str(round((sent - was) / self._interval)))
+                rows.append([f"{name}:{port}", peer.node, *cells])
         return Fitted("\nPackets by port", ["\nport", "\nto"], groups, self._kept(rows, 2))
 
     def _signals(self) -> RenderableType | None:
@@ -143,9 +148,9 @@ class CounterTables:
         rows = []
         for name, counts in self._reading.items():
             for port in self._fabric.peers[name]:
-                cells = [counts[column][port] for column in BY_PORT]
-                if any(cells):
-                    rows.append([f"{name}:{port}", *map(str, cells)])
+                cells = [_cell(counts, column, port) for column in BY_PORT]
+                if _any(cells):
+                    rows.append([f"{name}:{port}", *cells])
         columns = [name.replace("_", "\n") + "#" for name in BY_PORT]
         title = "\nLOSS made here, by the port whose queue took it or had no room"
         return Fitted(title, ["\nport"], [columns], rows) if rows else None
@@ -154,15 +159,18 @@ class CounterTables:
         """Packets that went no further, by switch, those where there are any."""
         rows = []
         for name, counts in self._reading.items():
-            refused = [sum(by[why] for by in counts["refused"].values()) for why in REFUSED]
-            held_back = sum(counts["held_back"].values())
-            cells = [*counts["no_path"].values(), *counts["discarded"].values(), *refused, held_back]
-            if any(cells):
-                rows.append([name, *map(str, cells)])
+            cells = [
+                *(_cell(counts, "no_path", kind) for kind in KINDS),
+                *(_cell(counts, "discarded", why) for why in DISCARDED),
+                *(str(sum(by[why] for by in counts["refused"].values())) for why in REFUSED),
+                _cell(counts, HELD_BACK),
+            ]
+            if _any(cells):
+                rows.append([name, *cells])
         groups = [
             [f"no path\n{kind}#" for kind in KINDS],
-            ["bad\nchecksum#", "TTL\nexpired#", "no\nroute#", "cut\nshort#"],
-            [*(f"refused\n{why}#" for why in REFUSED), "held\nback#"],
+            [_heading(why) for why in DISCARDED],
+            [*(f"refused\n{why}#" for why in REFUSED), _heading(HELD_BACK)],
         ]
         return Fitted("\nPackets that went no further", ["\nswitch"], groups, rows) if rows else None
 
@@ -172,6 +180,8 @@ class CounterTables:
         for name, counts in self._reading.items():
             for port in self._fabric.uplinks(name):
                 for counter, word in _BY_PATH.items():
+                    if counter not in counts:
+                        continue
                     cells = counts[counter][port]
                     if any(cells) or (counter == "path_tx" and not self._shown.nonzero):
                         rows.append([f"{name}:{port}", word, *map(str, cells)])
@@ -182,7 +192,7 @@ class CounterTables:
         return Fitted("\nBy uplink and path bucket", ["port", "what"], groups, rows)
 
     def _kept(self, rows: list[list[str]], keys: int) -> list[list[str]]:
-        return [row for row in rows if not self._shown.nonzero or any(cell != "0" for cell in row[keys:])]
+        return [row for row in rows if not self._shown.nonzero or _any(row[keys:])]
 
 
 class _Lines:
@@ -197,5 +207,31 @@ class _Lines:
             yield Segment.line()
 
 
-def _all(by_port: Mapping[int, Mapping[str, int]]) -> int:
-    return sum(sum(kinds.values()) for kinds in by_port.values())
+def _sum(counted: Any) -> int:
+    """Of a counter, or of a part of it."""
+    if isinstance(counted, int):
+        return counted
+    return sum(map(_sum, counted.values() if isinstance(counted, Mapping) else counted))
+
+
+def _cell(counts: Mapping[str, Any], counter: str, *part: Any) -> str:
+    counted: Any = counts.get(counter)
+    if counted is None:
+        return _LACKING
+    for key in part:
+        counted = counted[key]
+    return str(_sum(counted))
+
+
+def _together(column: Sequence[str]) -> str:
+    counted = [int(cell) for cell in column if cell != _LACKING]
+    return str(sum(counted)) if counted else _LACKING
+
+
+def _any(cells: Sequence[str]) -> bool:
+    return any(cell not in _NOTHING for cell in cells)
+
+
+def _heading(why: str) -> str:
+    """Of two lines, the last one next to the numbers."""
+    return (why.replace("_", "\n") if "_" in why else f"\n{why}") + "#"

@@ -23,6 +23,9 @@ class Fitted:
         groups: columns that stay together; a # at a column's end aligns it to the right.
         rows: cells of all keys and then of all groups' columns.
         total: a last row of the same length, set apart; None for none.
+
+    Raises:
+        ValueError: a row has another number of cells than there are columns.
     """
 
     def __init__(
@@ -35,6 +38,10 @@ class Fitted:
     ) -> None:
         self._title, self._keys, self._groups = title, keys, groups
         self._rows, self._total = rows, total
+        columns = len(keys) + sum(map(len, groups))
+        for row in (*rows, *(() if total is None else (total,))):
+            if len(row) != columns:
+                raise ValueError(f"{title.strip()}: a row of {len(row)} cells for {columns} columns")
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         chosen: list[int] = []

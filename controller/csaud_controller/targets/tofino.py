@@ -14,13 +14,12 @@ from typing import Any
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.model import Policy
-from csaud_controller.policy.signals import WITH_ICRC
+from csaud_controller.policy.signals import HEADERS_ONLY
 from csaud_controller.program.artifacts import Artifacts, ArtifactsError
 from csaud_controller.program.entities import (
     SECOND_CHOICE,
     Call,
     CloneSession,
-    Entry,
     Member,
     TableState,
     call,
@@ -33,6 +32,9 @@ _TICK_NS = 256
 """The chips' unit of time."""
 _ETHERNET = 14 + 4
 """Bytes of a frame beside its IP packet, FCS included."""
+_MIRROR_HEADER = 7
+"""Bytes that the program puts before a mirrored copy (`made_t` of p4src/tna/metadata.p4): a session's length
+is of them and of what it leaves of the frame."""
 _ALL_PORTS = 0x7F
 _LOSS_QUEUE = 7
 
@@ -206,9 +208,11 @@ def _marks(low: int, high: int, cells: int) -> dict[str, int]:
 
 
 def _longest_loss(state: TableState) -> int:
-    sizes = [
-        dict(entry.action.args).get("size", 0)
+    """Of a mirror session: a LOSS gets its iCRC only behind the mirror, from headers alone."""
+    calls = (
+        dict(entry.action.args)
         for entry in state.entries.values()
-        if isinstance(entry, Entry) and entry.table == "loss_signal.signal" and isinstance(entry.action, Call)
-    ]
-    return max([WITH_ICRC, *sizes])
+        if entry.table == "loss_signal.signal" and isinstance(entry.action, Call)
+    )
+    sizes = [args["size"] for args in calls if not args.get("icrc", 1)]
+    return _MIRROR_HEADER + max([HEADERS_ONLY, *sizes])
