@@ -48,7 +48,7 @@ def deploying(folder: Path, **variables: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", _DEPLOYS],
         cwd=folder,
-        env={**os.environ, **variables},
+        env={**os.environ, "TMPDIR": str(folder), **variables},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
