@@ -73,6 +73,40 @@ def test_in_any_order_the_weights_are_those_within_the_noise_of_rounding(undistu
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        ({"microbatches": 5}, "microbatches must be the same at every rank: 6 at {}, 5 at {}"),
+        pytest.param(
+            {"bucket_bytes": 1 << 20}, "bucket_bytes must be the same at every rank: 64 at {}, 1048576 at {}",
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            {"in_order": False}, "in_order must be the same at every rank: True at {}, False at {}",
+            marks=pytest.mark.thorough,
+        ),
+        pytest.param(
+            {"dtype": "float64"},
+            "parameter 0 must be the same at every rank: float32 (57, 3) at {}, float64 (57, 3) at {}",
+            marks=pytest.mark.thorough,
+        ),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_other_arguments_are_named_and_a_newcomer_that_has_them_leaves_alone(own, words, undisturbed) -> None:
+    with Workers(2, TASK, {1: own}) as job:
+        ends = [worker.wait_for("end") for worker in job.workers]
+        told = f"recover: {words.format('rank 0', 'rank 1')}"
+        assert [(end["error"], end["message"]) for end in ends] == [("ConfigError", told)] * 2
+    with Workers(2, TASK, {0: {"newcomer_at": 2}}) as job:
+        job.workers[0].wait_for("waits")
+        end = job.newcomer(**own).wait_for("end")
+        refused = f"recover: {words.format('this job', 'the newcomer')}"
+        assert (end["error"], end["message"]) == ("ConfigError", refused)
+        job.workers.pop().close()
+        assert [end["state"] for end in job.trained(set())] == [undisturbed] * 2
+
+
 def test_mistakes_are_named() -> None:
     weights = np.zeros(3, np.float32)
     for call, words in (

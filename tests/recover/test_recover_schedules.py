@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
+from csaud.errors import ConfigError
 from csaud.recover.buckets import Buckets
 from csaud.recover.job import Job
 from csaud.recover.state import Arrays
@@ -29,6 +30,7 @@ class Schedule:
     deaths: by worker, the number of the call in which it dies; at least one worker lives.
     newcomers: how many come while the others train.
     by_step: each step is asked for by a call of its own, as epochs are.
+    stranger: the last newcomer has other arguments.
     """
 
     world: int
@@ -38,6 +40,7 @@ class Schedule:
     in_order: bool
     sharded: bool
     by_step: bool
+    stranger: bool
     deaths: dict[int, int]
     seed: int
 
@@ -48,7 +51,7 @@ def schedules(draw) -> Schedule:
     mortal = st.integers(1, world + newcomers)  # the first one lives, the last one is nobody
     return Schedule(
         world, newcomers, draw(st.integers(1, 9)), draw(st.integers(1, 3)), draw(st.booleans()),
-        draw(st.booleans()), draw(st.booleans()),
+        draw(st.booleans()), draw(st.booleans()), draw(st.booleans()),
         draw(st.dictionaries(mortal, st.integers(1, 70), max_size=4)), draw(st.integers(0, 1 << 16)),
     )  # fmt: skip
 
@@ -119,8 +122,9 @@ def run(schedule: Schedule) -> tuple[list[Worker], list[list[np.ndarray]], list[
         weights = states[worker.name]
         buckets = Buckets([array.shape for array in weights], [array.dtype for array in weights], 12)
         sharded = Sharded(weights) if schedule.sharded else None
+        stranger = joins and worker.name == names[-1] and schedule.stranger
         job = Job(
-            comm, joins, schedule.microbatches, buckets, buckets.make(), Arrays(weights),
+            comm, joins, schedule.microbatches + stranger, buckets, buckets.make(), Arrays(weights),
             in_order=schedule.in_order, timeout=1.0, watch=None, shards=sharded,
         )  # fmt: skip
         calls = range(1, schedule.steps + 1) if schedule.by_step else [schedule.steps]
@@ -139,6 +143,8 @@ def check(schedule: Schedule) -> None:
     _, (expected, *_), _ = run(dataclasses.replace(schedule, world=1, newcomers=0, deaths={}))
     trained = [worker for worker in workers if worker.alive and worker.epoch is not None]
     assert trained
+    if schedule.stranger and schedule.newcomers and workers[-1] in trained:
+        assert isinstance(trained.pop().error, ConfigError), "and all others go on"
     if schedule.sharded and any("all ranks that had shard" in str(worker.error) for worker in trained):
         assert len(schedule.deaths) >= 2, "both copies of a shard are gone, and so all others know it"
         return

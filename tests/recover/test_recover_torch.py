@@ -103,6 +103,7 @@ words(train)
 alone = recover.ShardedOptimizer(model().parameters(), torch.optim.SGD, lr=0.1)
 words(alone.step)
 words(alone.state_dict)
+words(lambda: alone.add_param_group({"params": list(model().parameters())}))
 """
 
 SAID = [
@@ -114,7 +115,46 @@ SAID = [
     "ConfigError: recover: step 0 was left without the sharded optimizer's step()",
     "ConfigError: recover: this optimizer has no job",
     "ConfigError: recover: the state of a ShardedOptimizer is on several workers: none can save it",
+    "ConfigError: recover: add_param_group: a ShardedOptimizer's parameters are dealt out when it is made",
 ]
+
+
+LIKE_ITS_KIND = """
+import copy
+import torch
+from csaud.torch import recover
+
+torch.manual_seed(1)
+models = [torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.Linear(4, 4), torch.nn.Linear(4, 1))]
+models.append(copy.deepcopy(models[0]))
+
+def groups(model):
+    first, *others = model
+    decayed = {"params": list(first.parameters()), "lr": 0.1, "weight_decay": 0.5}
+    return [decayed, {"params": [parameter for layer in others for parameter in layer.parameters()]}]
+
+sharded = recover.ShardedOptimizer(groups(models[0]), torch.optim.AdamW, shards=2)
+plain = torch.optim.AdamW(groups(models[1]))
+assert sharded.defaults == plain.defaults
+with recover.start(1, models[0], sharded, environ={}) as job:
+    schedulers = [torch.optim.lr_scheduler.OneCycleLR(each, 0.1, 10) for each in (sharded, plain)]
+    for step in job.steps(4):
+        for _ in step:
+            for model in models:
+                model(torch.arange(4.0)).sum().backward()
+        for each in (sharded, plain, *schedulers):
+            each.step()
+        plain.zero_grad()
+for one, other in zip(models[0].parameters(), models[1].parameters(), strict=True):
+    assert torch.equal(one, other), (one, other)
+"""
+
+
+def test_a_sharded_optimizer_does_as_its_kind_with_defaults_groups_and_schedules() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LIKE_ITS_KIND], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_mistakes_are_named() -> None:

@@ -34,6 +34,7 @@ class Buckets:
     Attributes:
         places: by parameter.
         sizes, dtypes: elements and element type by bucket.
+        bucket_bytes: as given.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Buckets:
         """
         if not shapes:
             raise ConfigError("recover: there are no parameters to train")
+        self.bucket_bytes = bucket_bytes
         self.sizes: list[int] = []
         self.dtypes: list[np.dtype[Any]] = []
         found: dict[int, Place] = {}
@@ -58,6 +60,16 @@ class Buckets:
             self.sizes[-1] += place.size
             found[index] = place
         self.places = [found[index] for index in range(len(shapes))]
+
+    @property
+    def terms(self) -> dict[str, object]:
+        """What of them must be the same at all workers."""
+        forms = [f"{self.dtypes[place.bucket]} {place.shape}" for place in self.places]
+        return {
+            "bucket_bytes": self.bucket_bytes,
+            "parameters": len(forms),
+            **{f"parameter {index}": form for index, form in enumerate(forms)},
+        }
 
     def make(self) -> list[Array]:
         """New buckets, of no particular content."""

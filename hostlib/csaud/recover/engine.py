@@ -2,7 +2,7 @@
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -19,6 +19,7 @@ from csaud.recover.reduction import Reductions
 from csaud.recover.shards import Shards, bits, drop_others, gather, move
 from csaud.recover.state import State
 from csaud.recover.sums import Sums
+from csaud.recover.terms import Terms
 
 Array = npt.NDArray[Any]
 Watch = Callable[[str, int], object]
@@ -39,12 +40,13 @@ class Engine:
         timeout: seconds, see `csaud.recover.start`.
         watch: called with what this worker is at, and the step's number.
         doors: path of a file that gets the members' doors; empty: none.
+        terms: what else must be the same at all workers, by the names of arguments.
     """
 
     def __init__(
         self, comm: Communicator, joined: bool, microbatches: int, buckets: Buckets, reduced: Sequence[Array],
         state: State, *, in_order: bool, timeout: float, watch: Watch | None, doors: str = "",
-        shards: Shards | None = None,
+        shards: Shards | None = None, terms: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
         if microbatches < 1:
             raise ConfigError(f"recover: microbatches={microbatches}: expected 1 or more")
@@ -55,7 +57,10 @@ class Engine:
                 shards.drop(shard)
         self._members = Members(comm, timeout, self._at, self._hand_over, lambda: bits(shards))
         stages = [(microbatches, len(buckets.sizes)), *([(0, 1)] if shards is not None else [])]
-        self._planner = Planner(stages, NONE if joined else INITIAL, 0 if shards is None else shards.count)
+        count = 0 if shards is None else shards.count
+        same = {"microbatches": microbatches, "in_order": in_order, "shards": count}
+        same_too = Terms({**same, **buckets.terms, **(terms or {})})
+        self._planner = Planner(stages, NONE if joined else INITIAL, count, same_too)
         self._microbatches, self._buckets = microbatches, buckets
         self._state, self._in_order = state, in_order
         self._sums = Sums(microbatches, len(buckets.sizes), in_order)

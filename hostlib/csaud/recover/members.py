@@ -1,5 +1,6 @@
 """The ranks that a job has at a time, and how it goes on with those that are left."""
 
+import itertools
 import logging
 import struct
 from collections.abc import Callable, Generator
@@ -7,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from csaud.errors import Aborted, CsaudError, PeerUnreachable, RendezvousError, Timeout
+from csaud.errors import Aborted, ConfigError, CsaudError, PeerUnreachable, RendezvousError, Timeout
 from csaud.groups.communicator import Communicator
 from csaud.groups.group import Group
 from csaud.recover.placement import ShardLost
 from csaud.recover.planner import Agree, Answer, Holding, Plan, Planner, Question, StateLost
+from csaud.recover.terms import Differs
 
 log = logging.getLogger(__name__)
 
-_LENGTH = struct.Struct("<I")  # bytes of the microbatches' row
+_LENGTHS = struct.Struct("<II")  # bytes of the microbatches' row and of the shards'
 
 DEATHS = (PeerUnreachable, Aborted, Timeout)
 """What a rank's death or end looks like to the others."""
@@ -66,6 +68,7 @@ class Members:
         Raises:
             NoQuorum, Evicted: too few are left, or the others have gone on without this rank.
             RendezvousError: nobody who is left has the job's state.
+            ConfigError: this rank has other arguments than the job, whose other ranks go on; or members have.
         """
         while True:
             try:
@@ -80,6 +83,10 @@ class Members:
             except ShardLost as lost:
                 words = f"recover: all ranks that had shard {lost.shard} of the optimizer's state are gone"
                 raise RendezvousError(words) from None
+            except Differs as found:
+                if found.leaves:
+                    raise ConfigError(f"recover: {found}") from None
+                again = True
             except (*DEATHS, _Fewer) as error:
                 log.info("recover: rank %d of %d: %s", self.comm.rank, self.comm.size, error)
                 again = True
@@ -127,15 +134,16 @@ class Members:
 
 
 def _bytes(holding: Holding) -> Any:
-    rows = [
-        number.to_bytes((number.bit_length() + 7) // 8, "little")
-        for number in (holding.computed, holding.shards)
-    ]
-    return np.frombuffer(bytes([holding.standing]) + _LENGTH.pack(len(rows[0])) + b"".join(rows), np.uint8)
+    numbers = holding.computed, holding.shards
+    rows = [number.to_bytes((number.bit_length() + 7) // 8, "little") for number in numbers]
+    head = bytes([holding.standing]) + _LENGTHS.pack(*map(len, rows))
+    return np.frombuffer(head + b"".join([*rows, holding.terms.encode()]), np.uint8)
 
 
 def _holding(told: Any) -> Holding:
     raw = bytes(told)
-    (length,) = _LENGTH.unpack_from(raw, 1)
-    rows = raw[1 + _LENGTH.size :]
-    return Holding(raw[0], *(int.from_bytes(row, "little") for row in (rows[:length], rows[length:])))
+    first, second = _LENGTHS.unpack_from(raw, 1)
+    edges = itertools.accumulate([1 + _LENGTHS.size, first, second])
+    *rows, terms = [raw[start:stop] for start, stop in itertools.pairwise([*edges, len(raw)])]
+    computed, shards = (int.from_bytes(row, "little") for row in rows)
+    return Holding(raw[0], computed, shards, terms.decode())

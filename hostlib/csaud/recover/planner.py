@@ -10,9 +10,11 @@ import itertools
 from collections.abc import Generator, Sequence
 
 from csaud.recover.placement import NOWHERE, Placement, place
+from csaud.recover.terms import BITS, Terms, difference
 
 _UNKNOWN = 1 << 62  # the stage of a rank that is new and takes that of the others
 _ALL = -1  # every bit
+_BLOCKS = 4096  # items that are agreed on one by one; of more, so many rows of neighbours
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -38,11 +40,13 @@ class Holding:
         standing: of its state: NONE, INITIAL or CURRENT.
         computed: microbatches of the stage under way, a bit each.
         shards: that are here, a bit each.
+        terms: text of this rank's, where those of the ranks differ.
     """
 
     standing: int
     computed: int
     shards: int = 0
+    terms: str = ""
 
 
 NONE, INITIAL, CURRENT = range(3)
@@ -115,6 +119,7 @@ class Planner:
         stages: (microbatches, items) of each stage of a step.
         standing: of this rank's state at the start.
         shards: of the job.
+        terms: what must be the same at all ranks.
 
     Attributes:
         stage: number of the stage under way, counted through all steps; None: not known yet.
@@ -124,9 +129,11 @@ class Planner:
         plan: what all do; None: to be settled first.
     """
 
-    def __init__(self, stages: Sequence[tuple[int, int]], standing: int, shards: int = 0) -> None:
+    def __init__(
+        self, stages: Sequence[tuple[int, int]], standing: int, shards: int = 0, terms: Terms | None = None
+    ) -> None:
         self._stages = tuple(stages)
-        self._shards = shards
+        self._shards, self._terms = shards, terms or Terms({})
         self.standing = standing
         self.stage: int | None = None if standing == NONE else 0
         self.plan: Plan | None = None
@@ -182,27 +189,33 @@ class Planner:
         Raises:
             StateLost: no rank that is left has the job's state.
             ShardLost: no rank that is left has one of its shards.
+            Differs: ranks have other terms.
         """
         self.plan = None
+        digest, ones = self._terms.digest, (1 << BITS) - 1
         while True:
             lowest = yield Agree(_UNKNOWN if self.stage is None else self.stage, "min")
             assert isinstance(lowest, int)
             there = self.stage == lowest
             # A newcomer has nothing, and no stage has ended since it came. Others are further on.
             mine = self._mask() if there else 0 if self.stage is None else _ALL
-            mask = yield Agree(mine, "and")
-            assert isinstance(mask, int)
+            both = yield Agree((mine << BITS | digest ^ ones) << BITS | digest, "and")
+            assert isinstance(both, int)
             if lowest == _UNKNOWN:
                 raise StateLost
-            items = self._size(lowest)[1]
-            if mask & ((1 << items) - 1) != (1 << items) - 1:
+            if (both ^ both >> BITS) & ones != ones:  # a bit of the digest is 0 here and 1 there
+                yield from self._differ(rank)
+            mask = both >> 2 * BITS
+            items, width = self._size(lowest)[1], self._width(lowest)
+            all_ = (1 << -(-items // width)) - 1
+            if mask & all_ != all_:
                 break
             if there:
                 return None
         if self.stage is None:
             self.stage = lowest
             self._begin()
-        self.done = {item for item in range(items) if mask >> item & 1}
+        self.done = {item for item in range(items) if mask >> item // width & 1}
         computed = sum(1 << number for number in self.computed)
         holdings = yield Tell(Holding(self.standing, computed, shards))
         assert not isinstance(holdings, int)
@@ -221,8 +234,20 @@ class Planner:
     def _begin(self) -> None:
         self.done, self.computed, self.todo = set(), set(), []
 
+    def _differ(self, rank: int) -> Generator[Question, Answer, None]:
+        told = yield Tell(Holding(self.standing, 0, terms=self._terms.text))
+        assert not isinstance(told, int)
+        members = [other for other, holding in enumerate(told) if holding.standing != NONE]
+        raise difference([holding.terms for holding in told], members or [0], rank)
+
     def _mask(self) -> int:
-        return sum(1 << item for item in self.done)
+        items, width = self._size()[1], self._width()
+        rows = [range(start, min(start + width, items)) for start in range(0, items, width)]
+        return sum(1 << number for number, row in enumerate(rows) if self.done.issuperset(row))
+
+    def _width(self, stage: int | None = None) -> int:
+        """How many items a bit of a mask stands for."""
+        return max(1, -(-self._size(stage)[1] // _BLOCKS))
 
     def _size(self, stage: int | None = None) -> tuple[int, int]:
         number = self.stage if stage is None else stage

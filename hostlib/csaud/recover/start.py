@@ -68,10 +68,13 @@ def start(
     buckets = Buckets(
         [array.shape for array in parameters], [array.dtype for array in parameters], bucket_bytes
     )
+    terms = {"state": len(state)} | {
+        f"state {index}": f"{array.dtype} {array.shape}" for index, array in enumerate(state)
+    }
     return enter(
         lambda comm, joined, file: Job(
             comm, joined, microbatches, buckets, buckets.make(), Arrays([*parameters, *state]),
-            in_order=in_order, timeout=timeout, watch=watch, doors=file,
+            in_order=in_order, timeout=timeout, watch=watch, doors=file, terms=terms,
         ),
         doors, timeout, settings,
     )  # fmt: skip
