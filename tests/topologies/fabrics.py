@@ -19,9 +19,9 @@ OUTSIDE = {name: value for name, value in os.environ.items() if name != "CSAUD_R
 class WaitingFabric:
     """`csaud net up --detach` in a folder, and the commands that go with it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, out: Path | None = None) -> None:
         self.folder = folder
-        self.out = folder / "out"
+        self.out = out or folder / "out"
 
     def net(self, *arguments: str, **how) -> subprocess.CompletedProcess:
         """`csaud net ...` in that folder, to its end."""
@@ -52,8 +52,8 @@ class WaitingFabric:
 
 
 @contextlib.contextmanager
-def waiting_fabric(folder: Path, *options: str) -> Iterator[WaitingFabric]:
-    fabric = WaitingFabric(folder)
+def waiting_fabric(folder: Path, *options: str, out: Path | None = None) -> Iterator[WaitingFabric]:
+    fabric = WaitingFabric(folder, out)
     started = fabric.net("up", *options, "--detach", "--out", str(fabric.out))
     assert started.returncode == 0, started.stderr
     try:

@@ -13,7 +13,7 @@ from csaud_topologies.record.model import SCHEMA
 from csaud_topologies.scenario.model import Scenario
 from typer.testing import CliRunner
 
-from tests.topologies.test_report import in_force, report
+from tests.topologies.test_report import collected, in_force, program, report
 
 REST = {"target": "soft", "started": "", "duration_s": 3.0, "job_s": 2.0, "versions": {}}
 
@@ -95,6 +95,25 @@ def test_reports_that_do_not_tell_what_was_asked_for_are_compared_by_what_was_se
         "background": ["to h1, sources h2", "to h1, sources h2 h3"],
         "events": ["link l1-s1 down", ""],
     }
+
+
+def test_what_a_rank_without_counters_has_sent_is_in_no_figure(tmp_path):
+    partial = report(reference=None, program=program(137, 0), steps=[], reports=[{}, collected().reports[1]])
+    for name, made in (("whole", report()), ("partial", partial)):
+        (tmp_path / f"{name}.json").write_text(made.model_dump_json())
+    found = json.loads(compare(tmp_path / "whole.json", tmp_path / "partial.json", "--json").stdout)
+    figures = {line["name"]: line["values"] for line in found["figures"]}
+    of_hosts = {
+        "DATA copies sent": 1000,
+        "lost": 48,
+        "retransmitted": 53,
+        "spurious": 5,
+        "control packets": 50,
+    }
+    assert {name: figures[name] for name in of_hosts} == {
+        name: [sum_, None] for name, sum_ in of_hosts.items()
+    }
+    assert figures["trimmed"] == [24, 24]
 
 
 def test_runs_alike_are_called_so(runs):

@@ -357,6 +357,8 @@ def test_a_rank_without_counters_leaves_the_books_incomplete():
     assert failed(made) == {"ranks ended", "counters left"}
     assert made.books.without == [0] and not made.books.balanced and made.books.job == []
     assert {line.source for line in made.books.links} == {"l1", "l2", "s1", "s2", "h2"}
+    assert (made.recovery.received, made.recovery.lost, made.recovery.spurious) == (952, None, None)
+    assert "lost" not in made.recovery.parity
     console = Console(record=True, width=120)
     print_summary(made, Path("report.html"), console)
     assert "incomplete: rank 0 used the fabric and left no counters" in console.export_text()

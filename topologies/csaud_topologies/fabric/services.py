@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 import subprocess
 from collections import deque
 from collections.abc import Sequence
@@ -16,6 +15,8 @@ from typing import Any
 
 from csaud_runs.children import end_process
 from csaud_runs.errors import RunError
+
+from csaud_topologies.base.signals import signal_name
 
 _LAST_LINES = 5
 _NICENESS = -10
@@ -63,7 +64,7 @@ class Service:
         status = self.process.poll()
         if status is None:
             return
-        how = f"was killed by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"
+        how = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
         raise RunError(f"{self.name} {how}{tail(self.log)}")
 
     def stop(self, patience_s: float = 5.0) -> None:

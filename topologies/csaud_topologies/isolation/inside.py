@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -17,6 +18,7 @@ from csaud_runs.netns import CLONE_NEWNET, CLONE_NEWNS, setns
 from csaud_runs.process import Process
 
 from csaud_topologies.base.interrupt import ENDING, Interrupted, end_on_signals, interruption
+from csaud_topologies.base.say import say
 from csaud_topologies.isolation.enter import live_init, with_own_commands
 
 _CLONE_NEWPID = 0x20000000
@@ -70,15 +72,16 @@ def _in_child(
         end_on_signals()
         status = body()
     except RunError as error:
-        print(f"csaud: {error}", file=sys.stderr)
+        say(str(error))
     except (Interrupted, Exception):
         if (interrupted := interruption()) is not None:
             status = interrupted.status
         else:
             traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
         os._exit(status)
 
 

@@ -39,12 +39,15 @@ class RunningIncast:
             self.sink.communicate("", timeout=10)
         return Background(to=self.to, sources=self.sources, packets_sent=sent)
 
+    def running(self) -> list[subprocess.Popen[str]]:
+        """Its processes."""
+        return [*self.processes, *([self.sink] if self.sink is not None else [])]
+
     def abandon(self) -> None:
         """End its processes without asking what they did."""
-        for process in (*self.processes, self.sink):
-            if process is not None:
-                process.kill()
-                process.wait()
+        for process in self.running():
+            process.kill()
+            process.wait()
 
 
 def start_incast(incast: Incast, fabric: Fabric, net: Any) -> RunningIncast:

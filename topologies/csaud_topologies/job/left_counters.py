@@ -7,6 +7,7 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -58,5 +59,5 @@ def as_steps(ranks: Iterable[list[dict[str, Any]]]) -> list[dict[int, dict[str, 
 
 def _sum(first: Any, second: Any) -> Any:
     if isinstance(first, list):
-        return [a + b for a, b in zip(first, second, strict=True)]
+        return [a + b for a, b in zip_longest(first, second, fillvalue=0)]  # communicators of other paths
     return first + second

@@ -4,7 +4,6 @@ events beside them; and everything that is measured of it."""
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from csaud_controller.switches.counters import BY_PATH
 
 from csaud_topologies.base.interrupt import Interrupted, raise_if_interrupted
+from csaud_topologies.base.say import say
 from csaud_topologies.fabric.attached import AttachedFabric, attach
 from csaud_topologies.job.background import RunningIncast, start_incast
 from csaud_topologies.job.environment import job_secret, own_environment
@@ -36,6 +36,10 @@ class _Beside:
     fabric: AttachedFabric
     schedule: EventSchedule
     incasts: list[RunningIncast] = field(default_factory=list)
+
+    def pids(self) -> set[int]:
+        """Of the background's processes."""
+        return {process.pid for incast in self.incasts for process in incast.running()}
 
     def end(self) -> list[model.Background]:
         """No more of it; what the background has sent."""
@@ -73,8 +77,8 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
         own = own_environment(scenario, inventory, job.hosts, rank, control)
         return own | secret | counters.variables(rank)
 
-    beside = _Beside(fabric, EventSchedule(scenario.events, fabric.set_link, _say))
-    ranks = OwnRanks(job.command)
+    beside = _Beside(fabric, EventSchedule(scenario.events, fabric.set_link, say))
+    ranks = OwnRanks(job.command, beside.pids)
     try:
         with sampling(inventory) as read_sample:
             sampler = Sampler(read_sample)
@@ -135,7 +139,3 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
         ranks,
         job_s,
     )
-
-
-def _say(text: str) -> None:
-    print(f"csaud: {text}", file=sys.stderr, flush=True)

@@ -16,6 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from csaud_topologies.base.signals import signal_name
+from csaud_topologies.job.descendants import adopt_orphans, kill_descendants
+from csaud_topologies.job.rank_output import RankLog, Screen
+
 _LINE_MAX = 1 << 16  # of what comes without a line's end, as much is shown at once
 _TELL_WITHIN_S = 10.0  # after the first failure: the others find a dead rank within 5 s, and say so
 _END_WITHIN_S = 5.0  # after a signal
@@ -30,7 +34,7 @@ class OwnRank:
     rank: int
     host: str
     process: subprocess.Popen[bytes]
-    log: IO[bytes]
+    log: RankLog
     readers: list[threading.Thread] = field(default_factory=list)
     status: int | None = None
     """As `Popen.returncode`; None while it runs."""
@@ -46,7 +50,7 @@ class OwnRank:
         """How it ended, in words."""
         assert self.status is not None
         if self.status < 0:
-            return f"killed by {signal.Signals(-self.status).name}"
+            return f"killed by {signal_name(-self.status)}"
         return f"exit status {self.status}"
 
     def signal(self, signum: signal.Signals) -> None:
@@ -55,25 +59,16 @@ class OwnRank:
             os.killpg(self.process.pid, signum)
 
 
-class Screen:
-    """Our own stdout and stderr, written to by many readers, a line at a time."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-
-    def show(self, line: bytes, rank: int, to: IO[bytes]) -> None:
-        """OSError and ValueError of a stream that nobody reads any more are swallowed: ranks go on."""
-        end = b"" if line.endswith(b"\n") else b"\n"
-        with self._lock, contextlib.suppress(OSError, ValueError):
-            to.write(b"[rank %d] " % rank + line + end)
-            to.flush()
-
-
 class OwnRanks:
-    """All processes of one job."""
+    """All processes of one job.
 
-    def __init__(self, command: Sequence[str]) -> None:
+    Args:
+        others: pids of our children that are none of the job's.
+    """
+
+    def __init__(self, command: Sequence[str], others: Callable[[], set[int]]) -> None:
         self.command = list(command)
+        self._others = others
         self.ranks: list[OwnRank] = []
         self.first_failed: OwnRank | None = None
         self.overdue_s: float | None = None
@@ -85,6 +80,7 @@ class OwnRanks:
         self, nodes: Any, hosts: Sequence[str], environment: Callable[[int], dict[str, str]], logs: Path
     ) -> None:
         """Start the command on each of `hosts`, in rank order; `environment` tells that of a rank."""
+        adopt_orphans()
         for number, host in enumerate(hosts):
             process = nodes[host].popen(
                 [*_WITH_US, *self.command],
@@ -93,7 +89,7 @@ class OwnRanks:
                 stderr=subprocess.PIPE,
                 env=environment(number),
             )
-            log = (logs / f"rank{number}.log").open("wb", buffering=0)
+            log = RankLog(logs / f"rank{number}.log", self._screen)
             rank = OwnRank(number, host, process, log)
             self.ranks.append(rank)
             for stream, to in ((process.stdout, sys.stdout.buffer), (process.stderr, sys.stderr.buffer)):
@@ -102,7 +98,7 @@ class OwnRanks:
                 reader.start()
             threading.Thread(target=self._wait, args=(rank,), daemon=True).start()
 
-    def _read(self, rank: int, stream: IO[bytes], to: IO[bytes], log: IO[bytes]) -> None:
+    def _read(self, rank: int, stream: IO[bytes], to: IO[bytes], log: RankLog) -> None:
         while line := stream.readline(_LINE_MAX):
             log.write(line)
             self._screen.show(line, rank, to)
@@ -149,13 +145,13 @@ class OwnRanks:
                 rank.signal(signum)
 
     def _finish(self) -> None:
-        """End what ranks have left behind in their sessions, and show the rest of what they said."""
+        """End what ranks have left behind, in whatever session, and show the rest of what they said."""
+        kill_descendants(self._others(), {rank.process.pid for rank in self.ranks}, _END_WITHIN_S)
+        deadline = time.monotonic() + _END_WITHIN_S
         for rank in self.ranks:
-            rank.signal(signal.SIGKILL)
             for reader in rank.readers:
-                reader.join(_END_WITHIN_S)
-            if not any(reader.is_alive() for reader in rank.readers):
-                rank.log.close()
+                reader.join(max(0.0, deadline - time.monotonic()))
+            rank.log.close()
 
     def end(self, signum: signal.Signals) -> None:
         """Pass on a signal that asks for the end; kill what is left after a while."""

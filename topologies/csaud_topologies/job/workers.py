@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import queue
-import signal
 import subprocess
 import sys
 import threading
@@ -17,6 +16,7 @@ from typing import Any
 from csaud_controller.inventory import Fabric
 from csaud_runs.errors import RunError
 
+from csaud_topologies.base.signals import signal_name
 from csaud_topologies.fabric.services import start_on, tail
 from csaud_topologies.fabric.targets.base import Place
 from csaud_topologies.job.environment import job_secret, worker_environment
@@ -59,7 +59,7 @@ class Worker:
         if status is None or self.is_done:
             return None
         if status < 0:
-            return f"killed by {signal.Signals(-status).name}"
+            return f"killed by {signal_name(-status)}"
         return f"ended with status {status}{tail(self.log, with_path=False)}"
 
 

@@ -117,8 +117,8 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
     silent = silent_hosts(links, found.switches, found.fabric.hosts)
     unknown = {host for host in found.hosts if host not in hosts} - silent
     books = balance_books(links, found.switches, hosts, found.failed_links, unknown)
-    recovery = _recovery(list(hosts.values()))
     without = [rank for rank, host in enumerate(found.hosts) if host in unknown]
+    recovery = _recovery(list(hosts.values()), is_whole=not without)
     empty = silent == set(found.fabric.hosts)
     checks = (
         _checks_of_workload(found, books, hosts)
@@ -180,7 +180,7 @@ def _checks_of_program(
         checks += verdicts.of_books(books)
         checks += _checks_of_packets(found, hosts)
     due = f"<= {len(found.scenario.events)}"  # the program may be over before
-    about = "events of the scenario that happened"
+    about = "events of the scenario that happened before the program's end"
     return [*checks, Check("events", len(found.events), due, True, about)]
 
 
@@ -258,25 +258,28 @@ def _mean(values: Sequence[float]) -> float | None:
     return float(np.mean(values)) if values else None
 
 
-def _recovery(hosts: Sequence[HostCounts]) -> model.Recovery:
+def _recovery(hosts: Sequence[HostCounts], *, is_whole: bool) -> model.Recovery:
+    """Not whole, a difference of both ends' counts would be that of other ranks."""
+
     def total(name: str) -> int:
         return sum(int(getattr(host, name)) for host in hosts)
 
     lost = total("tx_data") - total("rx_data")
+    lost_parity = {"lost": total("tx_parity") - total("rx_parity")} if is_whole else {}
     return model.Recovery(
         sent=total("tx_data"),
         received=total("rx_data"),
-        lost=lost,
+        lost=lost if is_whole else None,
         retransmitted=total("retransmitted"),
         found_by={
             **{name: total(f"rtx_{name}") for name in ("loss", "gap", "interval", "probe")},
             "parity": total("rx_by_parity"),
         },
-        spurious=total("retransmitted") + total("rx_by_parity") - lost,
+        spurious=total("retransmitted") + total("rx_by_parity") - lost if is_whole else None,
         duplicates=total("rx_duplicates"),
         told={"receivers": total("rx_loss_trimmed"), "senders": total("rx_loss_bounced")},
         control=total("tx_control"),
-        parity={"sent": total("tx_parity"), "lost": total("tx_parity") - total("rx_parity")},
+        parity={"sent": total("tx_parity"), **lost_parity},
     )
 
 

@@ -96,24 +96,26 @@ class AllReduces(Distribution):
 
 
 class Recovery(_Part):
-    """Losses as the hosts saw them, summed over ranks, in DATA packets."""
+    """Losses as the hosts saw them, summed over ranks (those that left counters), in DATA packets."""
 
     sent: int
     received: int
-    lost: int = Field(description="copies sent and not received")
+    lost: int | None = Field(description="copies sent and not received; null where a rank left no counters")
     retransmitted: int
     found_by: dict[str, int] = Field(
         description="retransmitted copies by the detector that caused them; `parity`: given back without one"
     )
-    spurious: int = Field(
-        description="copies retransmitted or given back beyond the lost ones: nothing was missing"
+    spurious: int | None = Field(
+        description="copies retransmitted or given back beyond the lost: nothing was missing; null as `lost`"
     )
     duplicates: int = Field(description="copies received more than once")
     told: dict[str, int] = Field(
         description="losses that switches told `receivers` and `senders` of; one of both ends is in both"
     )
     control: int = Field(description="control packets sent")
-    parity: dict[str, int] = Field(description="PARITY packets `sent`, and `lost` of them")
+    parity: dict[str, int] = Field(
+        description="PARITY packets `sent`, and `lost` of them, where that is known"
+    )
 
 
 class SwitchesPart(_Part):

@@ -53,15 +53,15 @@ _FIGURES: list[tuple[str, str, _Figure]] = [
     ("message completion p50", "ms", lambda r: r.flows.p50_s * 1e3 if r.flows else None),
     ("message completion p99", "ms", lambda r: r.flows.p99_s * 1e3 if r.flows else None),
     ("test accuracy", "%", lambda r: r.training.final_accuracy * 100 if r.training else None),
-    ("DATA copies sent", "packets", lambda r: r.recovery.sent),
-    ("lost", "packets", lambda r: r.recovery.lost),
-    ("retransmitted", "packets", lambda r: r.recovery.retransmitted),
-    ("spurious", "packets", lambda r: r.recovery.spurious),
+    ("DATA copies sent", "packets", lambda r: _of_hosts(r, r.recovery.sent)),
+    ("lost", "packets", lambda r: _of_hosts(r, r.recovery.lost)),
+    ("retransmitted", "packets", lambda r: _of_hosts(r, r.recovery.retransmitted)),
+    ("spurious", "packets", lambda r: _of_hosts(r, r.recovery.spurious)),
     ("trimmed", "packets", lambda r: r.switches.trimmed),
     ("bounced", "packets", lambda r: r.switches.bounced),
     ("dropped by congestion", "packets", lambda r: r.switches.congestion_dropped),
     ("ECN marked", "packets", lambda r: r.switches.ecn_marked),
-    ("control packets", "packets", lambda r: r.recovery.control),
+    ("control packets", "packets", lambda r: _of_hosts(r, r.recovery.control)),
     ("busiest uplink over mean", "ratio", lambda r: _imbalance(r)),
     ("checks that failed", "checks", lambda r: sum(not check.passed for check in r.checks)),
 ]
@@ -129,6 +129,11 @@ def print_comparison(found: Comparison, names: tuple[str, str], console: Console
 def _of(report: Report, take: _Figure) -> float | None:
     value = take(report)
     return None if value is None else float(value)
+
+
+def _of_hosts(report: Report, summed: int | None) -> int | None:
+    """What ranks have counted; nothing where one of them left no counters."""
+    return None if report.books.without else summed
 
 
 def _imbalance(report: Report) -> float | None:

@@ -14,22 +14,23 @@ from csaud_topologies.record.model import RankTime, Report
 from csaud_topologies.report.names import PARTS_OF_TIME
 
 
-def print_summary(report: Report, page: Path, console: Console) -> None:
+def print_summary(report: Report, page: Path | None, console: Console) -> None:
     """Figures first, then the checks, then where the rest is."""
     console.print()
     console.print(_figures(report))
     print_checks(report, page, console)
 
 
-def print_checks(report: Report, page: Path, console: Console) -> None:
-    """The checks, the verdict, and where the rest is."""
+def print_checks(report: Report, page: Path | None, console: Console) -> None:
+    """The checks, the verdict, and where the rest is, if it is somewhere."""
     console.print(_checks(report))
     failed = sum(not check.passed for check in report.checks)
     if failed:
         console.print(f"FAILED: {failed} of {len(report.checks)} checks did not hold", style="bold red")
     else:
         console.print(f"passed: all {len(report.checks)} checks held", style="bold green")
-    console.print(f"report: {page} and {page.with_name('report.json').name} beside it", markup=False)
+    if page is not None:
+        console.print(f"report: {page} and {page.with_name('report.json').name} beside it", markup=False)
 
 
 def _figures(report: Report) -> Table:

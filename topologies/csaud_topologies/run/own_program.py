@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
-import sys
 import time
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.console import Console
 
+from csaud_topologies.base.say import say
 from csaud_topologies.fabric.targets import make_target
 from csaud_topologies.job.own_job import run_own_job
 from csaud_topologies.job.own_plan import OwnJob
 from csaud_topologies.record.assemble import all_reduce_times, build_report
 from csaud_topologies.record.describe import describe_run
+from csaud_topologies.record.model import Report
 from csaud_topologies.report.terminal import print_summary
 from csaud_topologies.report.write import clear_report, write_report
 
@@ -24,7 +27,7 @@ OVERDUE_STATUS = 124
 
 def run_program(job: OwnJob, command_line: list[str]) -> int:
     """Call inside the run's namespaces; the exit status: that of the first rank that failed, else 0 when
-    every check held."""
+    every check held and the report is written."""
     begun, started = time.monotonic(), datetime.now(UTC)
     out = Path(job.options.out)
     logs = out / "logs"
@@ -48,12 +51,23 @@ def run_program(job: OwnJob, command_line: list[str]) -> int:
         },
     )
     report = build_report(collected, described)
-    page = write_report(report, out, all_reduce_times(collected))
-    print_summary(report, page, Console(highlight=False))
+    page = _written(report, out, all_reduce_times(collected))
+    with contextlib.suppress(OSError, SystemExit):  # nobody reads it: the ranks' status holds
+        print_summary(report, page, Console(highlight=False))
     if ranks.overdue_s is not None:
-        print(f"csaud: {ranks.verdict()}; logs: {logs}", file=sys.stderr)
+        say(f"{ranks.verdict()}; logs: {logs}")
         return OVERDUE_STATUS
     if ranks.first_failed is not None:
-        print(f"csaud: {ranks.verdict()}; logs: {logs}", file=sys.stderr)
+        say(f"{ranks.verdict()}; logs: {logs}")
         return ranks.first_failed.exit_status
-    return 0 if report.passed else 1
+    return 0 if report.passed and page is not None else 1
+
+
+def _written(report: Report, out: Path, all_reduces: Sequence[float]) -> Path | None:
+    """The page; None, and it is said why, where there is no room for one."""
+    try:
+        return write_report(report, out, all_reduces)
+    except OSError as error:
+        say(f"{out}: the report cannot be written: {error.strerror or error}")
+        clear_report(out)  # a part would pass for the whole
+        return None
