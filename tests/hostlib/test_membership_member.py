@@ -19,6 +19,7 @@ from csaud.membership.messages import (
     Prepare,
     Promise,
     Refused,
+    Waiting,
     from_json,
     to_json,
 )
@@ -63,6 +64,18 @@ def test_a_newcomer_of_another_address_family_is_refused_by_name() -> None:
     [(_, envelope)] = one.outbox
     assert envelope.body == Refused("the newcomer is at fd00::9, this job at 10.0.0.1: all IPv4 or all IPv6")
     assert not one.newcomers
+
+
+def test_a_newcomer_that_the_members_could_not_go_on_with_is_refused_by_name() -> None:
+    def obstacle(table: Table, card: Card) -> str:
+        return f"{card.mode} beside {table.cards[0].mode}" if card.mode != "raw" else ""
+
+    one = Member(FIRST, "p1", Majority(), {}, obstacle)
+    for uid, mode in (("new", "verbs"), ("other", "raw")):
+        card = Card(0, "10.0.0.9", 7, 4096, mode, uid, "10.0.0.9:1")
+        one.receive(Envelope("", -1, uid, Join(card, {})), 0.0)
+    assert [envelope.body for _, envelope in one.outbox] == [Refused("verbs beside raw"), Waiting()]
+    assert [card.uid for card in one.newcomers.values()] == ["other"]
 
 
 def test_messages_of_another_job_and_of_nobody_are_refused() -> None:

@@ -60,8 +60,8 @@ def train(arguments: dict[str, Any]) -> None:
     parameters = [weights, bias]
     with recover.start(
         microbatches, parameters, momenta, in_order=arguments.get("in_order", True),
-        doors=arguments.get("join", ""), bucket_bytes=arguments.get("bucket_bytes", 64), timeout=30.0 * SLOWER, watch=deaths.at,
-        mode="udp", dead_after=1.0 * SLOWER,
+        doors=arguments.get("join", ""), bucket_bytes=arguments.get("bucket_bytes", 64),
+        timeout=30.0 * SLOWER, watch=deaths.at, mode="udp", dead_after=1.0 * SLOWER,
     ) as job:  # fmt: skip
         tell("door", door=job.comm.door)
         for step in job.steps(steps):

@@ -2,7 +2,7 @@
 
 import dataclasses
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from csaud.config.launch import MAX_WORLD
@@ -52,10 +52,15 @@ class Mixed:
 
 
 Outcome = Table | Agreement | Mixed | Missing | Gone
+Obstacle = Callable[[Table, Card], str]
+"""Why the members of a table could not go on with a newcomer; empty where they can."""
 
 
 class Member:
     """What this rank knows of the job, and its part in decisions.
+
+    Args:
+        obstacle: asked about newcomers; those that there is one for are refused.
 
     Attributes:
         table: the generation that this rank is in.
@@ -66,12 +71,19 @@ class Member:
         outcomes: what became of decisions, by name.
     """
 
-    def __init__(self, table: Table, uid: str, arbiter: Arbiter, agreed: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        table: Table,
+        uid: str,
+        arbiter: Arbiter,
+        agreed: Mapping[str, Any],
+        obstacle: Obstacle = lambda table, card: "",
+    ) -> None:
         self.uid = uid
         self.outbox: list[tuple[str, Envelope]] = []
         self.newcomers: dict[str, Card] = {}
         self.outcomes: dict[str, Outcome] = {}
-        self._arbiter, self._agreed = arbiter, agreed
+        self._arbiter, self._agreed, self._obstacle = arbiter, agreed, obstacle
         self._decrees: dict[str, Decree] = {}
         # by member, its last question about what we have not begun yet, and of which generation that is
         self._early: dict[str, tuple[int, Prepare]] = {}
@@ -255,6 +267,9 @@ class Member:
         if is_ipv6(body.card.address) != is_ipv6(own):
             text = f"the newcomer is at {body.card.address}, this job at {own}: all IPv4 or all IPv6"
             self._send(peer, Refused(text))
+            return
+        if reason := self._obstacle(self.table, body.card):
+            self._send(peer, Refused(reason))
             return
         self.newcomers[peer] = dataclasses.replace(body.card, uid=uid)
         self._send(peer, Waiting())

@@ -14,7 +14,7 @@ from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import Arbiter, StoreError
 from csaud.membership.decree import Missing
 from csaud.membership.links import Link, Links
-from csaud.membership.member import Gone, Member, Mixed, Outcome
+from csaud.membership.member import Gone, Member, Mixed, Obstacle, Outcome
 from csaud.membership.messages import BadMessage, Body, from_json, to_json
 from csaud.network.descriptors import as_much_room
 from csaud.network.frames import Message, encode
@@ -35,6 +35,7 @@ class Service:
         listener: bound to the address on this rank's card.
         agreed: settings that a newcomer must have, too.
         credentials: of the job's secret, where it has one.
+        obstacle: as for `Member`.
     """
 
     def __init__(
@@ -45,8 +46,9 @@ class Service:
         arbiter: Arbiter,
         agreed: Mapping[str, Any],
         credentials: Credentials | None = None,
+        obstacle: Obstacle = lambda table, card: "",
     ) -> None:
-        self._member = Member(table, uid, arbiter, agreed)
+        self._member = Member(table, uid, arbiter, agreed, obstacle)
         self._arbiter = arbiter
         as_much_room(len(table.cards))  # whoever leads a decision has a connection to each member
         self._links = Links(listener, self._member.door_of, self._lost, credentials)

@@ -26,6 +26,7 @@ from csaud.membership.newcomer import Newcomer, read_doors
 from csaud.membership.service import Service
 from csaud.network import addresses, job_secret
 from csaud.rendezvous.table import Table
+from csaud.start.admission import obstacle
 from csaud.start.endpoint import check_segmentation, core_addresses, endpoint_config, name_addresses, set_peer
 from csaud.start.seat import Seat, check_routes, make_card, meet, open_door, own_address, start_device
 from csaud.start.sharing import share_memory
@@ -181,7 +182,7 @@ def _wait_for_newcomers(service: Service, table: Table) -> None:
 def _serve(seat: Seat, settings: Settings, arbiter: Arbiter, cleanup: contextlib.ExitStack) -> Service:
     service = Service(
         seat.listener, seat.table, seat.uid, arbiter, settings_table.agreed(settings),
-        job_secret.credentials(settings),
+        job_secret.credentials(settings), functools.partial(obstacle, settings, seat.opened.address),
     )  # fmt: skip
     cleanup.callback(service.close)
     return service

@@ -1,0 +1,45 @@
+"""Newcomers that the members could not go on with are refused at the door, and the job goes on."""
+
+import pytest
+from csaud.config.settings import Settings
+from csaud.rendezvous.table import Card, Table
+from csaud.start.admission import obstacle
+
+from tests.hostlib.jobs import Job
+
+HERE = "127.0.0.1"
+TABLE = Table((Card(0, HERE, 7, 4096, "udp"),), 1, 1, 4096)
+
+
+@pytest.mark.parametrize(
+    ("settings", "mode", "address", "words"),
+    [
+        ({}, "raw", "127.0.0.9", ""),
+        ({"segmentation": "on"}, "udp", "127.0.0.9", ""),
+        ({"segmentation": "on"}, "raw", "127.0.0.9", "segmentation=on needs mode=udp at every rank"),
+        ({"auth": "headers"}, "verbs", "127.0.0.9", "auth=headers needs device=soft at every rank"),
+        ({}, "udp", "255.255.255.255", "cannot reach the newcomer: there is no route from 127.0.0.1 to 255"),
+    ],
+)  # fmt: skip
+def test_what_would_end_the_job_is_an_obstacle(settings, mode: str, address: str, words: str) -> None:
+    found = obstacle(Settings(**settings), HERE, TABLE, Card(0, address, 9, 4096, mode))
+    assert words in found and bool(words) == bool(found)
+
+
+def test_a_way_that_is_too_narrow_is_an_obstacle(monkeypatch) -> None:
+    monkeypatch.setattr("csaud.network.addresses.link_mtu", lambda local, remote: 1500)
+    found = obstacle(Settings(), HERE, TABLE, Card(0, "127.0.0.9", 9, 4096, "udp"))
+    assert found.startswith("the route from 127.0.0.1 to the newcomer at 127.0.0.9 has an MTU of 1500 bytes")
+    assert obstacle(Settings(), HERE, TABLE, Card(0, "127.0.0.9", 9, 1024, "udp")) == ""
+
+
+@pytest.mark.root
+def test_a_job_goes_on_without_a_newcomer_of_another_mode() -> None:
+    arguments = {"until": 3, "timeout": 20.0, "settings": {"mode": "udp", "segmentation": "on"}}
+    with Job(2, "grows", arguments) as job:
+        door = job.workers[0].wait_for("door")["door"]
+        end = job.newcomer("grows", {"join": door, "settings": {"mode": "raw"}}).wait_for("end")
+        words = "segmentation=on needs mode=udp at every rank; the newcomer uses raw"
+        assert (end["error"], end["message"]) == ("ConfigError", words)
+        job.newcomer("grows", {**arguments, "join": door})
+        assert [end["error"] for end in job.ends([0, 1, 3])] == [None] * 3
