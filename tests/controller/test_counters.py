@@ -3,17 +3,23 @@
 import asyncio
 import signal
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
-from csaud_controller.inventory import Fabric
+from csaud_controller.inventory import Fabric, leaf_spine
 from csaud_controller.program.packets import KINDS
 from csaud_controller.switches import port_reader, readings
 from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, read_counters
 from csaud_controller.switches.errors import CountersError
 from csaud_controller.switches.tls import open_channel
+from csaud_controller.targets.assigned import programs
+from csaud_topologies.job.telemetry import switch_counts
+from finsy.proto import p4r
 
 from tests.controller.soft import controller, programmed, run_directory, switches
+
+P4INFO = Path(__file__).parents[2] / "p4src" / "artifacts"
 
 
 def test_every_cell_is_read_under_its_name() -> None:
@@ -63,6 +69,61 @@ def test_every_cell_is_read_under_its_name() -> None:
         assert counts["s2"]["no_path"] == dict.fromkeys(KINDS, 0)
 
     asyncio.run(main())
+
+
+class _Chips:
+    """Switches whose cells hold their index, and that must be asked for none that they have not."""
+
+    def __init__(self) -> None:
+        self.has: dict[int, set[int]] = {}
+
+    def unary_stream(self, *_: object, **__: object) -> Any:
+        def read(request: p4r.ReadRequest, timeout: float) -> list[p4r.ReadResponse]:
+            answer = p4r.ReadResponse()
+            for entity in request.entities:
+                assert entity.counter_entry.counter_id in self.has[request.device_id]
+                cell = answer.entities.add().counter_entry
+                cell.CopyFrom(entity.counter_entry)
+                cell.data.packet_count = cell.index.index
+            return [answer]
+
+        return read
+
+    def _unused(self, *_: object, **__: object) -> None: ...
+
+    unary_unary = stream_stream = _unused
+
+    def close(self) -> None: ...
+
+
+def test_each_switch_is_asked_by_its_own_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric = leaf_spine(1, 1, 1)
+    switches = {}
+    for name, target in (("l1", "tofino"), ("s1", None)):
+        spec: dict[str, Any] = {"p4runtime": "192.0.2.1:9559"}
+        if target:
+            (tmp_path / "csaud.p4info.txtpb").write_text((P4INFO / target / "csaud.p4info.txtpb").read_text())
+            (tmp_path / "tofino.bin").write_bytes(b"")
+            spec |= {"target": target, "program": tmp_path}
+        switches[name] = fabric.switches[name].model_copy(update=spec)
+    fabric = fabric.changed(switches=switches)
+    of, chips = programs(fabric), _Chips()
+    for name, artifacts in of.items():
+        chips.has[fabric.switches[name].device_id] = {counter.id for counter in artifacts.schema.counters}
+    monkeypatch.setattr(readings, "open_channel", lambda *_: chips)
+    counts = read_counters(fabric, of)
+    assert {*counts["s1"]} - {*counts["l1"]} == {
+        "both",
+        "trim_dropped",
+        "bounce_dropped",
+        "held_back",
+        "overflow",
+    }
+    assert counts["l1"]["ingress_kind"][1] == dict(zip(KINDS, range(4, 8), strict=True))
+    assert "overflow" not in read_counters(fabric, of, counters=["overflow", "marked"])["l1"]
+    with pytest.raises(CountersError, match="no program of these switches has a counter overflow"):
+        read_counters(fabric, of, switches=["l1"], counters=["overflow"])
+    assert switch_counts(counts["l1"]).both == {}
 
 
 def test_a_switch_that_does_not_answer_is_named() -> None:

@@ -20,6 +20,8 @@ from csaud_controller.program.artifacts import Artifacts
 from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.switches.route_counts import read_route_counts
 from csaud_controller.switches.task import SwitchTask
+from csaud_controller.targets import Target
+from csaud_controller.targets.assigned import Assigned, programs
 
 LOG = logging.getLogger("csaud.controller")
 
@@ -42,6 +44,7 @@ class Examined(Protocol):
 
     fabric: Fabric
     artifacts: Artifacts
+    target: Target
     tasks: dict[str, SwitchTask]
 
     @property
@@ -193,7 +196,8 @@ class Examiner:
         for end in ends:
             for node in (end.node, controller.fabric.peers[end.node][end.port].node):
                 wanted.setdefault(node, set()).add(address(controller.fabric, end))
-        return await asyncio.to_thread(read_route_counts, controller.fabric, controller.artifacts, wanted)
+        of = programs(controller.fabric, Assigned(controller.target, controller.artifacts))
+        return await asyncio.to_thread(read_route_counts, controller.fabric, of, wanted)
 
 
 def _of_links(fabric: Fabric, found: Mapping[End, Measured]) -> dict[End, Measured]:

@@ -34,5 +34,6 @@ class Here:
     ) -> dict[str, Any]:
         """Read from the switches themselves; CountersError."""
         from csaud_controller.switches.counters import read_counters  # gRPC: not for --help
+        from csaud_controller.targets.assigned import programs
 
-        return read_counters(fabric, switches=switches, counters=counters, unit=unit)
+        return read_counters(fabric, programs(fabric), switches=switches, counters=counters, unit=unit)

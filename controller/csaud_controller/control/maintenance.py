@@ -16,6 +16,7 @@ from csaud_controller.policy.drains import Drains, edges_of
 from csaud_controller.policy.intent import Intent
 from csaud_controller.program.packets import KINDS
 from csaud_controller.switches.counters import read_counters
+from csaud_controller.targets.assigned import Assigned, programs
 
 Request = dict[str, Any]
 Change = Callable[[Callable[[Intent], Intent], Request], Awaitable[Answer]]
@@ -135,7 +136,7 @@ class Maintenance:
         ends = [end for edge in edges_of(fabric, host) for end in edge.ends if end.node in fabric.switches]
         found = read_counters(
             fabric,
-            self._controller.artifacts,
+            programs(fabric, Assigned(self._controller.target, self._controller.artifacts)),
             switches={end.node for end in ends},
             counters=("ingress_kind", "egress_kind"),
         )

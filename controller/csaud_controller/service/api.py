@@ -21,6 +21,7 @@ from csaud_controller.service.metrics import exposition
 from csaud_controller.service.site import Site
 from csaud_controller.service.view import moment, topology
 from csaud_controller.switches.counters import read_counters
+from csaud_controller.targets.assigned import programs
 
 router = APIRouter(prefix="/v1")
 Values = Annotated[dict[str, Any], Body()]
@@ -140,7 +141,8 @@ def counters(
     for name in names or ():
         if name not in fabric.switches:
             raise RefusedError(f"unknown switch {name[:64]!r}; expected one of {', '.join(fabric.switches)}")
-    return {"switches": read_counters(fabric, switches=names, counters=_listed(counters), unit=unit)}
+    wanted = _listed(counters)
+    return {"switches": read_counters(fabric, programs(fabric), switches=names, counters=wanted, unit=unit)}
 
 
 def _listed(text: str | None) -> list[str] | None:

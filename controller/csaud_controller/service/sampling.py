@@ -13,6 +13,7 @@ from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.counters import SwitchCounters, read_counters
 from csaud_controller.switches.errors import CountersError, TlsError
+from csaud_controller.targets.assigned import programs
 
 PACKETS = ("egress_kind", "trimmed", "bounced", "congestion_dropped", "injected", "marked", "path_tx")
 """The counters that are read."""
@@ -89,9 +90,10 @@ class Sampler:
         ]
         try:
             if connected:  # one that does not answer would keep the others waiting
-                packets = read_counters(fabric, switches=connected, counters=PACKETS, timeout_s=_ANSWER_S)
+                of = programs(fabric)
+                packets = read_counters(fabric, of, switches=connected, counters=PACKETS, timeout_s=_ANSWER_S)
                 octets = read_counters(
-                    fabric, switches=connected, counters=_BYTES, unit="bytes", timeout_s=_ANSWER_S
+                    fabric, of, switches=connected, counters=_BYTES, unit="bytes", timeout_s=_ANSWER_S
                 )
         except (CountersError, TlsError, ArtifactsError) as error:
             missing.append(str(error))

@@ -53,6 +53,7 @@ DISCARDED = ("bad_checksum", "ttl_expired", "no_route", "cut_short", "answer", "
 controller watches answer it (`links.host_ports`), which knows how many, by host."""
 WHOLE = {"no_path": 4, "discarded": len(DISCARDED), "discarded_kind": 4}
 """Cells of the counters that know no port."""
+_KNOWN = (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE, "refused", HELD_BACK)
 
 SAI_NAMES = {
     "trimmed": "SAI_PORT_STAT_TRIM_PACKETS",
@@ -67,13 +68,14 @@ Unit = Literal["packets", "bytes"]
 KindCounts = dict[KindName, int]
 SwitchCounters = dict[str, Any]
 """For one switch: each of BY_KIND, BY_PORT and BY_PATH, `refused`, `held_back`, `no_path` {kind: packets},
-`discarded` and, of the same packets, `discarded_kind` {kind: packets}. All ports of the inventory are there.
+`discarded` and, of the same packets, `discarded_kind` {kind: packets}; but for those that its program lacks.
+All ports of the inventory are there.
 """
 
 
 def read_counters(
     fabric: Fabric,
-    artifacts: Artifacts | None = None,
+    artifacts: Mapping[str, Artifacts] | None = None,
     *,
     switches: Iterable[str] | None = None,
     counters: Iterable[str] | None = None,
@@ -81,33 +83,42 @@ def read_counters(
     timeout_s: float = 10.0,
 ) -> dict[str, SwitchCounters]:
     """Counters of all switches, or of those named; all counters, or those named; in packets, or in bytes of
-    whole Ethernet frames without FCS.
+    whole Ethernet frames without FCS. `artifacts`: the program of each switch (see `assigned.programs`); by
+    default that of this package. What a switch's program does not count is left out.
 
     One request a switch, for the cells of its ports, and all switches at once. CountersError names the switch
     that did not answer.
     """
-    artifacts = artifacts or find_artifacts()
-    ids = {counter.name.rsplit(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
-    known = (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE, "refused", HELD_BACK)
-    wanted = [name for name in known if name in (counters or ids)]
-    unknown = sorted(set(wanted) - ids.keys())
-    if unknown:
-        raise CountersError(f"the program in {artifacts.p4info} has no counter {', '.join(unknown)}")
-    names = {ids[name]: name for name in wanted}
+    asked = [*(fabric.switches if switches is None else switches)]
+    artifacts = artifacts or dict.fromkeys(asked, find_artifacts())
+    chosen = {*(counters or ())} & {*_KNOWN} or {*_KNOWN}
+    names = {switch: _names(artifacts[switch], chosen) for switch in asked}
+    counted = {name for each in names.values() for name in each.values()}
+    if counters and (lacking := sorted(chosen - counted)):
+        raise CountersError(f"no program of these switches has a counter {', '.join(lacking)}")
 
     def read(readings: Readings) -> dict[str, SwitchCounters]:
         calls = []
         for switch, stub in readings.stubs.items():
             request = p4r.ReadRequest(device_id=fabric.switches[switch].device_id)
-            for name in wanted:
+            for number, name in names[switch].items():
                 for cell in _cells(name, fabric.peers[switch]):
                     entry = request.entities.add().counter_entry
-                    entry.counter_id, entry.index.index = ids[name], cell
+                    entry.counter_id, entry.index.index = number, cell
             calls.append((switch, stub.Read(request, timeout=timeout_s)))
-        return {switch: _switch_counters(fabric, switch, names, replies, unit) for switch, replies in calls}
+        return {
+            switch: _switch_counters(fabric, switch, names[switch], replies, unit)
+            for switch, replies in calls
+        }
 
-    with Readings(fabric, switches) as readings:
+    with Readings(fabric, asked) as readings:
         return readings.call(lambda: read(readings))
+
+
+def _names(artifacts: Artifacts, chosen: set[str]) -> dict[int, str]:
+    """Of those counters that the program has, by their numbers in it."""
+    ids = {counter.name.rsplit(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
+    return {ids[name]: name for name in _KNOWN if name in ids and name in chosen}
 
 
 def _cells(counter: str, ports: Iterable[int]) -> Iterable[int]:

@@ -19,10 +19,13 @@ _TABLE = "ipv4_lpm"
 
 
 def read_route_counts(
-    fabric: Fabric, artifacts: Artifacts, wanted: Mapping[str, Collection[int]], timeout_s: float = 10.0
+    fabric: Fabric,
+    artifacts: Mapping[str, Artifacts],
+    wanted: Mapping[str, Collection[int]],
+    timeout_s: float = 10.0,
 ) -> dict[tuple[str, int], int]:
-    """Packets by switch and address (a /32 route), since the route is there. CountersError names the switch
-    that did not answer."""
+    """Packets by switch and address (a /32 route), since the route is there. `artifacts` are the programs of
+    the switches. CountersError names the switch that did not answer."""
 
     def read(readings: Readings) -> dict[tuple[str, int], int]:
         calls = []
@@ -31,7 +34,7 @@ def read_route_counts(
             for address in wanted[switch]:
                 key = fy.P4TableMatch(dst=f"{IPv4Address(address)}/32")
                 entry = fy.P4DirectCounterEntry(table_entry=fy.P4TableEntry(_TABLE, match=key))
-                request.entities.append(entry.encode(artifacts.schema))
+                request.entities.append(entry.encode(artifacts[switch].schema))
             calls.append((switch, stub.Read(request, timeout=timeout_s)))
         found: dict[tuple[str, int], int] = {}
         for switch, replies in calls:

@@ -35,3 +35,10 @@ def assigned(fabric: Fabric, default: Assigned) -> dict[str, Assigned]:
         else _own(spec.target or default.target.name, spec.program)
         for name, spec in fabric.switches.items()
     }
+
+
+def programs(fabric: Fabric, default: Assigned | None = None) -> dict[str, Artifacts]:
+    """For each switch its program; `default`: see `assigned`, None: the one that comes with this package.
+    ArtifactsError."""
+    of = assigned(fabric, default or _own("soft", None))
+    return {name: each.artifacts for name, each in of.items()}

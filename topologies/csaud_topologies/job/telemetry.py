@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from csaud_controller.inventory import Fabric
+from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.switches.counters import BY_KIND, SwitchCounters, read_counters
 from csaud_controller.switches.errors import CountersError
+from csaud_controller.targets.assigned import programs
 from csaud_runs.errors import RunError
 
 from csaud_topologies.record.books import KINDS, SwitchCounts
@@ -24,7 +26,7 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
     def by_port(name: str) -> dict[tuple[int, int], int]:
         return {
             (port, kind): int(kinds[word])
-            for port, kinds in reading[name].items()
+            for port, kinds in reading.get(name, {}).items()  # not every program has all of them
             for kind, word in enumerate(KINDS)
             if kinds[word]
         }
@@ -41,10 +43,10 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
         both=by_port("both"),
         congestion_dropped=by_port("congestion_dropped"),
         refused=by_port("refused_kind"),
-        trim_sent=dict(reading["trim_sent"]),
-        trim_dropped=dict(reading["trim_dropped"]),
-        bounce_sent=dict(reading["bounce_sent"]),
-        bounce_dropped=dict(reading["bounce_dropped"]),
+        trim_sent=dict(reading.get("trim_sent", {})),
+        trim_dropped=dict(reading.get("trim_dropped", {})),
+        bounce_sent=dict(reading.get("bounce_sent", {})),
+        bounce_dropped=dict(reading.get("bounce_dropped", {})),
         no_path=by_kind("no_path"),
         discarded=by_kind("discarded_kind"),
     )
@@ -53,8 +55,8 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
 def read(fabric: Fabric, counters: Iterable[str] | None = None) -> dict[str, SwitchCounters]:
     """The counters of all switches, or those named; RunError when a switch does not answer."""
     try:
-        return read_counters(fabric, counters=counters, timeout_s=_PATIENCE_S)
-    except CountersError as error:
+        return read_counters(fabric, programs(fabric), counters=counters, timeout_s=_PATIENCE_S)
+    except (ArtifactsError, CountersError) as error:
         raise RunError(str(error)) from None
 
 
@@ -95,6 +97,7 @@ def _csa_only(reading: Mapping[str, SwitchCounters]) -> dict[str, Any]:
         switch: [
             [{port: kinds[kind] for port, kinds in counters[name].items()} for kind in _CSA_KINDS]
             for name in BY_KIND
+            if name in counters
         ]
         for switch, counters in reading.items()
     }
