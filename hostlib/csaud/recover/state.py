@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import numpy.typing as npt
 
 from csaud.groups.group import Group
@@ -28,6 +29,10 @@ class Arrays:
         self._arrays = list(arrays)
 
     def hand_over(self, group: Group, source: int, behind: bool) -> None:
-        del behind  # the others have the same
-        for array in self._arrays:
+        mine = group.rank == source or not behind  # those that are not behind have the same
+        came = self._arrays if mine else [np.empty_like(array) for array in self._arrays]
+        for array in came:
             group.broadcast(array, source)
+        if not mine:  # of a source that dies before, nothing is taken
+            for array, given in zip(self._arrays, came, strict=True):
+                array[...] = given
