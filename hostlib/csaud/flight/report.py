@@ -2,7 +2,7 @@
 
 import dataclasses
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,12 +70,19 @@ def missing(dumps: Sequence[Row]) -> list[int]:
 
 def findings(dumps: Sequence[Row]) -> list[Finding]:
     """What the records say of each communicator, the cause before what follows from it."""
-    latest: defaultdict[int, dict[int, list[Row]]] = defaultdict(dict)
+    # Groups of one split() have the same number.
+    latest: defaultdict[tuple[int, tuple[int, ...]], dict[int, list[Row]]] = defaultdict(dict)
     for dump in dumps:
         for row in dump["collectives"]:
             if row["peer"] < 0:
-                latest[row["communicator"]].setdefault(dump["rank"], []).append(row)
-    found = [f for comm, rows in sorted(latest.items()) for f in _of_communicator(comm, rows, dumps)]
+                key = row["communicator"], tuple(row["ranks"])
+                latest[key].setdefault(dump["rank"], []).append(row)
+    groups = Counter(comm for comm, _ in latest)
+    found = []
+    for (comm, ranks), rows in sorted(latest.items()):
+        among = f"among {_names(ranks)}: " if groups[comm] > 1 else ""
+        for finding in _of_communicator(comm, rows, dumps):
+            found.append(dataclasses.replace(finding, text=among + finding.text))
     return [*found, *_of_transfers(dumps)]
 
 
