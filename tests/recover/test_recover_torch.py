@@ -133,7 +133,7 @@ def groups(model):
     decayed = {"params": list(first.parameters()), "lr": 0.1, "weight_decay": 0.5}
     return [decayed, {"params": [parameter for layer in others for parameter in layer.parameters()]}]
 
-sharded = recover.ShardedOptimizer(groups(models[0]), torch.optim.AdamW, shards=2)
+sharded = recover.ShardedOptimizer(groups(models[0]), torch.optim.AdamW, shards=3)
 plain = torch.optim.AdamW(groups(models[1]))
 assert sharded.defaults == plain.defaults
 with recover.start(1, models[0], sharded, environ={}) as job:

@@ -87,6 +87,7 @@ class Reducing(Calls):
 
         def all_gather(array: Array) -> Array:
             limit = self._longest(self._limit_of(opts))
+            result: Array
             try:
                 result, handle = self._group.all_gather(array, wait=False, timeout=limit)
             except CsaudError as error:

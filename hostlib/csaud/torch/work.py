@@ -217,7 +217,9 @@ class CsaudWork(Work):
 
     def _late(self, limit: float) -> Exception:
         waits = self._context.waits(self._handles) if self._context else ""
-        return DistBackendError(f"csaud: {self._what} has not ended within its timeout of {limit:g} s{waits}")
+        words = f"csaud: {self._what} has not ended within its timeout of {limit:g} s{waits}"
+        error: Exception = DistBackendError(words)
+        return error
 
     def _settle(self, error: Exception | None) -> None:
         with self._lock:

@@ -39,12 +39,27 @@ class ShardedOptimizer(Optimizer):
         shards: int = SHARDS,
         **settings: Any,
     ) -> None:
-        super().__init__(parameters, settings)
         if shards < 1:
             raise ConfigError(f"recover: shards={shards}: expected 1 or more")
-        self._kind, self._settings = kind, settings
+        given = list(parameters)
+        super().__init__(
+            given, kind(given, **settings).defaults
+        )  # schedulers look for what is not given, too
         self._job_update: Callable[[], None] | None = None
         self.parts = Parts(self, kind, settings, shards)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Of those that it is made with; there is none later.
+
+        Raises:
+            ConfigError: it has been made.
+        """
+        if hasattr(self, "parts"):
+            raise ConfigError(
+                "recover: add_param_group: a ShardedOptimizer's parameters are dealt out when it is made: "
+                "give it all groups then"
+            )
+        super().add_param_group(param_group)
 
     def serve(self, update: Callable[[], None]) -> None:
         """Be the optimizer of a job, which updates all shards by `update`."""
