@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
@@ -45,6 +46,39 @@ def test_both_directions_of_an_interface(tmp_path: Path) -> None:
     assert all(0 < now - frame.time_ns < 30_000_000_000 for frame in frames)
     assert source.seen >= 4
     assert source.dropped == 0
+
+
+TAG = b"\x81\x00\x60\x64"
+"""Of VLAN 100, priority 3."""
+
+
+def send_raw(wire: Wire, frames: list[bytes]) -> None:
+    """From the second host."""
+    with wire.host_of(1), socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0) as sender:
+        sender.bind(("eth0", 0))
+        for frame in frames:
+            sender.send(frame)
+
+
+def test_a_vlan_tag_that_the_kernel_keeps_apart_is_in_the_frame(tmp_path: Path) -> None:
+    plain = b"\2\0\0\0\0\2\2\0\0\0\0\1\x88\xb5" + bytes(60)
+    tagged = plain[:12] + TAG + plain[12:]
+    with Wire(1500) as wire:
+        source = InterfaceSource(namespace_of(wire.ends[0]), "eth0", snaplen=20)
+        send_raw(wire, [plain, tagged])
+        frames = [f for f in source.finish() if f.data[:12] == plain[:12]]
+        source.close()
+    assert [(f.data, f.length) for f in frames] == [(plain[:20], 74), (tagged[:20], 78)]
+
+
+def test_the_end_of_a_capture_is_all_that_waits(tmp_path: Path) -> None:
+    frame = b"\2\0\0\0\0\2\2\0\0\0\0\1\x88\xb5" + bytes(60)
+    with Wire(1500) as wire:
+        source = InterfaceSource(namespace_of(wire.ends[0]), "eth0")
+        send_raw(wire, [frame] * 2000)
+        frames = [f for f in source.finish() if f.data == frame]
+        source.close()
+    assert len(frames) + source.dropped == 2000
 
 
 def test_no_such_interface_and_no_permission() -> None:

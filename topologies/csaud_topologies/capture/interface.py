@@ -18,13 +18,19 @@ from csaud_topologies.capture.pcapng import Direction
 
 _ETH_P_ALL = 3
 _SOL_PACKET, _PACKET_STATISTICS, _PACKET_ADD_MEMBERSHIP, _PACKET_MR_PROMISC = 263, 6, 1, 1
+_PACKET_AUXDATA, _TAG_IS_VALID, _TAGS_TYPE_IS_VALID = 8, 0x10, 0x40
+_ETH_P_8021Q = 0x8100
+_MACS = 12
 _PACKET_OUTGOING = 4
 _SO_TIMESTAMPNS, _SO_RCVBUFFORCE = 35, 33
 _SIOCGIFINDEX = 0x8933
 _RECEIVE_BUFFER = 64 << 20
 _MOST_AT_ONCE = 512
 _LONGEST = 1 << 16
+_AUXILIARY = 128
 _TIMESPEC = struct.Struct("qq")
+_AUXDATA = struct.Struct("IIIHHHH")
+_TAG = struct.Struct("!HH")
 _STATISTICS = struct.Struct("II")
 
 
@@ -56,6 +62,7 @@ class InterfaceSource:
         with contextlib.suppress(PermissionError):  # root of another user namespace: the default must do
             self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
+        self._socket.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
         self._socket.bind((ifname, _ETH_P_ALL))
         # The name's number in the socket's namespace, which need not be ours.
         request = fcntl.ioctl(self._socket, _SIOCGIFINDEX, struct.pack("16s24x", ifname.encode()))
@@ -71,7 +78,7 @@ class InterfaceSource:
         frames: list[Frame] = []
         while len(frames) < _MOST_AT_ONCE:
             try:
-                data, extra, _, where = self._socket.recvmsg(_LONGEST, 64)
+                data, extra, _, where = self._socket.recvmsg(_LONGEST, _AUXILIARY)
             except BlockingIOError:
                 break
             except OSError as error:
@@ -79,6 +86,7 @@ class InterfaceSource:
                     continue
                 return None
             way: Direction = "out" if where[2] == _PACKET_OUTGOING else "in"
+            data = _tagged(data, extra)
             frames.append(Frame(_stamp(extra), way, data[: self._snaplen], len(data)))
         self._count()
         return frames
@@ -90,10 +98,27 @@ class InterfaceSource:
         self.dropped += drops
 
     def finish(self) -> list[Frame]:
-        return self.read() or []
+        frames: list[Frame] = []
+        end = time.time_ns()
+        while more := self.read():
+            frames += more
+            if more[-1].time_ns > end:  # what comes meanwhile is after the end
+                break
+        return frames
 
     def close(self) -> None:
         self._socket.close()
+
+
+def _tagged(data: bytes, extra: list[tuple[int, int, bytes]]) -> bytes:
+    """The frame with its VLAN tag, which the kernel takes out and tells of beside it."""
+    for level, kind, said in extra:
+        if level == _SOL_PACKET and kind == _PACKET_AUXDATA:
+            status, _, _, _, _, tag, tag_type = _AUXDATA.unpack(said[: _AUXDATA.size])
+            if status & _TAG_IS_VALID:
+                known = tag_type if status & _TAGS_TYPE_IS_VALID else _ETH_P_8021Q
+                return data[:_MACS] + _TAG.pack(known, tag) + data[_MACS:]
+    return data
 
 
 def _stamp(extra: list[tuple[int, int, bytes]]) -> int:

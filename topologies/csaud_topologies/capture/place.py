@@ -30,11 +30,10 @@ class Place:
     def interface(self) -> Interface:
         """As a capture file describes it."""
         peer = self.fabric.peers[self.end.node][self.end.port]
-        rate = self.fabric.edge_at[self.end].rate
         return Interface(
             interface(*self.end),
             description=f"{self.end} of {self.fabric.name}, to {peer}",
-            speed_bps=self.fabric.link.rate if rate is None else rate,
+            speed_bps=self.fabric.link_of(self.fabric.edge_at[self.end]).rate,
         )
 
     def open(self, snaplen: int = 0) -> Source:
