@@ -77,8 +77,11 @@ def test_the_end_of_a_capture_is_all_that_waits(tmp_path: Path) -> None:
         source = InterfaceSource(namespace_of(wire.ends[0]), "eth0")
         send_raw(wire, [frame] * 2000)
         frames = [f for f in source.finish() if f.data == frame]
+        send_raw(wire, [frame])
+        later = source.read()
         source.close()
     assert len(frames) + source.dropped == 2000
+    assert not later, "it has ended"
 
 
 def test_no_such_interface_and_no_permission() -> None:
