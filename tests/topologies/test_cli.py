@@ -43,12 +43,14 @@ def nothing_starts(monkeypatch):
         (["--rate", "fast"], "200Mbit"),
         (["--set", "steps"], "expected KEY=VALUE"),
         (["--set", "workers.count=99"], "8 hosts"),
+        (["--set", "workload.batch=0"], "workload.batch=0"),
+        (["--set", "policy.limits.x=1"], "policy.limits.x"),
         (["--topo", "leaf-spine-1x0"], "leaf-spine-1x0 has no uplink"),
     ],
 )
 def test_wrong_option_gets_one_line(arguments, words):
     result = run(*arguments)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert words in result.stderr
     assert result.stderr.startswith("csaud: ")
     assert len(result.stderr.strip().splitlines()) == 1
@@ -118,7 +120,7 @@ def test_clean_removes_nothing_but_runs(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("kept")
     result = runner.invoke(cli.app, ["clean", "--run", str(tmp_path)])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert (
         result.stderr.strip() == f"csaud: --run {tmp_path}: not the directory of a run (no pids.json in it)"
     )

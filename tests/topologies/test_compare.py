@@ -122,7 +122,7 @@ def test_runs_alike_are_called_so(runs):
 
 def test_what_is_no_report_is_named(runs, tmp_path):
     result = compare(runs[0], tmp_path)
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert f"{tmp_path}/report.json: No such file" in result.output
     (tmp_path / "report.json").write_text("{}")
     assert f"not a report.json of schema {SCHEMA}" in compare(tmp_path, runs[0]).output

@@ -87,7 +87,7 @@ def test_prompt_has_mininets_habits_and_the_csaud_command(tmp_path, monkeypatch)
         assert "10.0.2.2/16" in subprocess.run(inside, capture_output=True, text=True, check=True).stdout
         wrong = [*CSAUD_NET, "exec", "--run", str(path), "--host", "h9", "--", "true"]
         refused = subprocess.run(wrong, capture_output=True, text=True, check=False)
-        assert refused.returncode == 1
+        assert refused.returncode == 2
         assert "no such node" in refused.stderr
         run.process.stdin.write("\n".join(commands) + "\n")
         run.process.stdin.close()

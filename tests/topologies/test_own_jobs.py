@@ -113,7 +113,7 @@ def test_the_report_has_the_books_and_can_be_printed_again(fabric):
     again = fabric.net("report")
     assert again.returncode == 0
     assert "passed: all" in again.stdout and f"{fabric.out}/report.html" in again.stdout
-    assert fabric.net("report", "--out", "nowhere").returncode == 1
+    assert fabric.net("report", "--out", "nowhere").returncode == 2
 
 
 @pytest.mark.thorough
@@ -183,8 +183,7 @@ def test_ranks_end_with_the_command_that_started_them(fabric):
         (("job", "--time-limit", "soon", "--", "true"), "--time-limit soon: expected a duration such as"),
         (("job", "--time-limit", "0s", "--", "true"), "--time-limit 0s: expected a time of more than 0"),
         (("job", "--", "no-such-program"), "no-such-program: no such program"),
-        (("up", "leaf-spine-2x2", "--out", "out"), "in use by a run of pid"),
-        (("up", "leaf-spine-2x2", "--detach", "--out", "out"), "in use by a run of pid"),
+        (("exec", "--host", "h9", "--", "true"), "--host h9: no such node in this fabric"),
         (("up", "nothing"), "nothing: neither a fabric (such as leaf-spine-2x2, fat-tree-4) nor a scenario"),
         (("up", "leaf-spine-2x2", "--topo", "fat-tree-4"), "--topo fat-tree-4: leaf-spine-2x2 is a fabric"),
         (("up", "first-light", "--topo", "leaf-spine-2x2"), "events[0].at_step: steps are those of built-in"),
@@ -192,9 +191,30 @@ def test_ranks_end_with_the_command_that_started_them(fabric):
 )
 def test_misuse_gets_one_line(fabric, arguments, words):
     done = fabric.net(*arguments)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert words in done.stderr + done.stdout
     assert done.stderr.count("\n") == 1 and done.stderr.startswith("csaud: ")
+
+
+@pytest.mark.parametrize("how", [(), ("--detach",)], ids=["here", "detached"])
+def test_a_folder_in_use_is_no_mistake_and_names_who_has_it(fabric, how):
+    done = fabric.net("up", "leaf-spine-2x2", *how, "--out", "out")
+    assert done.returncode == 1
+    assert done.stderr.startswith("csaud: ") and "in use by a run of pid" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("how", [("run",), ("up",), ("up", "--detach")])
+@pytest.mark.parametrize("kept", ["logs/train.txt", "report.html", "figures/mine.svg"])
+def test_what_no_run_has_made_is_not_replaced(tmp_path, how, kept):
+    file = tmp_path / kept
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("precious")
+    done = WaitingFabric(tmp_path).net(*how, "--out", ".")
+    assert done.returncode == 2
+    assert f"csaud: --out {tmp_path}: has {kept.partition('/')[0]}, which no run has made" in done.stderr
+    assert file.read_text() == "precious"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
 
 
 def test_elsewhere_there_is_no_fabric(fabric, tmp_path):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from csaud_runs.errors import RunError
 from pydantic import ValidationError
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.options import RunOptions, pairs
 
 app = typer.Typer(
@@ -29,9 +29,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="As JSON, for programs.")]
 
 
 def fail(error: Exception) -> typer.Exit:
-    """Say it in one line; raise what this returns."""
+    """Say it in one line; raise what this returns: 2 is mistaken use."""
+    from csaud_controller.base.yamlfile import (  # whoever makes no mistake needs no YAML
+        ConfigError,
+        SourceError,
+    )
+
     typer.echo(f"csaud: {error}", err=True)
-    return typer.Exit(1)
+    mistaken = isinstance(error, UsageError | ConfigError) and not isinstance(error, SourceError)
+    return typer.Exit(2 if mistaken else 1)
 
 
 def command_line(name: str) -> list[str]:
@@ -47,6 +53,6 @@ def make_options(shorthands: dict[str, str], sets: Sequence[str], **values: Any)
         return RunOptions(overrides=overrides, directory=str(Path.cwd()), **values)
     except ValidationError as error:
         detail = error.errors()[0]
-        raise RunError(
+        raise UsageError(
             f"--{detail['loc'][0]} {detail['input']}: {detail['msg'].replace('Input should be', 'expected')}"
         ) from None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from csaud_runs.errors import RunError
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.commands.app import (
     SIGNAL,
     SPRAY,
@@ -75,9 +76,9 @@ def up(
     try:
         named, scenario = topo_or_scenario(what)
         if as_json and not detach:
-            raise RunError("--json says where a fabric is that is left running: it goes with --detach")
+            raise UsageError("--json says where a fabric is that is left running: it goes with --detach")
         if named and topo:
-            raise RunError(f"--topo {topo}: {what} is a fabric already")
+            raise UsageError(f"--topo {topo}: {what} is a fabric already")
         options = make_options(
             shorthands,
             override or [],
@@ -184,7 +185,7 @@ def clean(
     except RunError as error:
         raise fail(error) from None
     if everybodys and run_dir is not None:
-        raise fail(RunError("--all and --run: expected one of them"))
+        raise fail(UsageError("--all and --run: expected one of them"))
     runs = [RunDir(run_dir)] if run_dir is not None else all_runs()
     told: list[dict[str, Any]] = []
     for each in runs:
@@ -194,9 +195,9 @@ def clean(
             told.append({"run": str(each.path), "ran": True, "removed": False, "of": of})
             continue
         if run_dir is not None and not each.path.is_dir():
-            raise fail(RunError(f"--run {each.path}: no such directory"))
+            raise fail(UsageError(f"--run {each.path}: no such directory"))
         if run_dir is not None and not each.was_made():  # it would be removed with all that is in it
-            raise fail(RunError(f"--run {each.path}: not the directory of a run (no pids.json in it)"))
+            raise fail(UsageError(f"--run {each.path}: not the directory of a run (no pids.json in it)"))
         told.append(_end(each))
     _tell(told, as_json)
     if not runs and not as_json:

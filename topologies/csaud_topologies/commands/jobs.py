@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from csaud_runs.errors import RunError
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.commands.app import AsJson, NamedRun, app, command_line, fail
 
 
@@ -42,7 +43,7 @@ def job(
 
     try:
         if not command:
-            raise RunError("no program named: csaud net job -- python train.py")
+            raise UsageError("no program named: csaud net job -- python train.py")
         check_machine()
         check_command(command, with_own_commands(os.environ.get("PATH", os.defpath)))
         run = find_run(run_dir)

@@ -11,6 +11,7 @@ from csaud_runs.directory import ENVIRONMENT, RunDir
 from csaud_runs.errors import RunError
 from csaud_runs.process import Process
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.isolation.supervisor import check_machine
 
 
@@ -44,7 +45,7 @@ def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[
         pids = run.node_pids()
         if node not in pids:
             known = ", ".join(pids) or "none yet, the fabric is still starting"
-            raise RunError(f"--host {node}: no such node in this fabric; expected one of {known}")
+            raise UsageError(f"--host {node}: no such node in this fabric; expected one of {known}")
         inside = ["mnexec", "-a", str(pids[node]), *inside]
     return ["nsenter", f"--target={init.pid}", "--net", "--pid", "--mount", "--", *inside]
 

@@ -31,6 +31,7 @@ from csaud_runs.find import all_runs
 from csaud_runs.process import Process, child_of
 
 from csaud_topologies.base.interrupt import ENDING
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.isolation.privileges import NAMESPACES, check_namespaces, check_privileges
 from csaud_topologies.scenario.options import RunOptions
 
@@ -47,6 +48,9 @@ _TOOLS = {
     "ping": "iputils-ping",
     "sysctl": "procps",
 }
+_LOCK = ".lock"
+_OURS = ("report.json", "report.html", "figures", "logs", "fabric.log")
+"""What runs replace in their output folder."""
 _START_LIMIT_S = 10.0
 _AGAIN_S, _LONG_S = 0.2, 3600.0
 _UNWIND_S = 20.0  # to take down 80 switches on a busy machine; what is left then goes with the namespaces
@@ -64,8 +68,8 @@ def check_machine() -> None:
 
 @contextmanager
 def locked(out: Path) -> Iterator[Callable[[Path], None]]:
-    """Hold the output folder for one run; RunError naming the run that has it. What is given is to be called
-    with the run's directory, so that others can be told of it.
+    """Hold the output folder for one run; RunError naming the run that has it, or what is in it that no run
+    has made. What is given is to be called with the run's directory, so that others can be told of it.
 
     The lock belongs to the open file, so it is free again the moment its holder is gone, however it went.
     """
@@ -74,8 +78,16 @@ def locked(out: Path) -> Iterator[Callable[[Path], None]]:
         return RunError(f"--out {out}: cannot be written: {error.strerror}")
 
     try:
+        foreign = [
+            name for name in _OURS if (out / name).exists()
+        ]  # before the lock: who makes them has that
+        if foreign and not (out / _LOCK).exists():
+            raise UsageError(
+                f"--out {out}: has {', '.join(foreign)}, which no run has made; give this run a folder"
+                " of its own"
+            )
         out.mkdir(parents=True, exist_ok=True)
-        file = (out / ".lock").open("a+b", buffering=0)
+        file = (out / _LOCK).open("a+b", buffering=0)
     except OSError as error:
         raise cannot(error) from None
     with file:

@@ -17,6 +17,7 @@ from csaud_runs.directory import RunDir
 from csaud_runs.errors import RunError
 from pydantic import ValidationError
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.model import Scenario, Workers
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.placement import place
@@ -58,7 +59,7 @@ def only_job(run: RunDir, command: Sequence[str]) -> Iterator[None]:
 def check_command(command: Sequence[str], path: str) -> None:
     """RunError when there is no such program."""
     if shutil.which(command[0], path=path) is None:
-        raise RunError(f"{command[0]}: no such program, neither here nor on PATH")
+        raise UsageError(f"{command[0]}: no such program, neither here nor on PATH")
 
 
 def own_job(
@@ -83,15 +84,15 @@ def _seconds(time_limit: str) -> float | None:
     try:
         nanoseconds = parse_duration(time_limit)
     except ValueError as error:
-        raise RunError(f"--time-limit {time_limit}: {error}") from None
+        raise UsageError(f"--time-limit {time_limit}: {error}") from None
     if nanoseconds <= 0:
-        raise RunError(f"--time-limit {time_limit}: expected a time of more than 0")
+        raise UsageError(f"--time-limit {time_limit}: expected a time of more than 0")
     return nanoseconds / 1e9
 
 
 def _hosts(fabric: Fabric, workers: Workers, ranks: int | None, placement: str) -> list[str]:
     if ranks is not None and ranks > len(fabric.hosts):
-        raise RunError(f"--ranks {ranks}: {fabric.name} has {len(fabric.hosts)} hosts, one for each rank")
+        raise UsageError(f"--ranks {ranks}: {fabric.name} has {len(fabric.hosts)} hosts, one for each rank")
     wanted = workers.placement
     if placement:
         wanted = placement if placement in ("spread", "block") else placement.split(",")  # type: ignore[assignment]
@@ -102,6 +103,6 @@ def _hosts(fabric: Fabric, workers: Workers, ranks: int | None, placement: str) 
         return place(fabric, Workers.model_validate({"count": count, "placement": wanted}))
     except FieldError as error:
         option = "--ranks" if "count" in error.loc else f"--placement {placement}"
-        raise RunError(f"{option}: {error}") from None
+        raise UsageError(f"{option}: {error}") from None
     except ValidationError:
-        raise RunError(f"--placement {placement}: expected spread, block, or hosts as h1,h3") from None
+        raise UsageError(f"--placement {placement}: expected spread, block, or hosts as h1,h3") from None

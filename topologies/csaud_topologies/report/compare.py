@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from csaud_controller.policy.faults import FaultRule
-from csaud_runs.errors import RunError
 from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.record.model import SCHEMA, Report
 
 
@@ -78,11 +78,11 @@ def load_report(place: Path) -> Report:
     try:
         report = Report.model_validate_json(file.read_text())
     except OSError as error:
-        raise RunError(
+        raise UsageError(
             f"{file}: {error.strerror}; expected a run's output folder or its report.json"
         ) from None
     except (ValidationError, UnicodeDecodeError):
-        raise RunError(f"{file}: not a report.json of schema {SCHEMA}") from None
+        raise UsageError(f"{file}: not a report.json of schema {SCHEMA}") from None
     return report
 
 

@@ -17,7 +17,6 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import ports_of
-from csaud_runs.errors import RunError
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -28,6 +27,7 @@ from pydantic import (
     model_validator,
 )
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.overrides import assign, value_of
 from csaud_topologies.workloads.specs import DEFAULT_WORKLOAD, WorkloadSpec
 
@@ -295,7 +295,7 @@ def _override(scenario: Scenario, key: str, text: str) -> Scenario:
     try:
         return Scenario.model_validate(values)
     except ValidationError as error:
-        raise RunError(f"{key}={text}: {mistake(error, ('train_digits', 'allreduce'), key)}") from None
+        raise UsageError(f"{key}={text}: {mistake(error, ('train_digits', 'allreduce'), key)}") from None
 
 
 def _with_loss(rules: list[dict[str, Any]], probability: Any) -> list[dict[str, Any]]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from csaud_runs.errors import RunError
 from pydantic import BaseModel, ConfigDict, Field
+
+from csaud_topologies.base.usage import UsageError
 
 Target = Literal["soft", "bmv2"]
 
@@ -37,6 +38,6 @@ def pairs(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not equals or not key:
-            raise RunError(f"--set {text}: expected KEY=VALUE, such as workload.batch=64")
+            raise UsageError(f"--set {text}: expected KEY=VALUE, such as workload.batch=64")
         found[key] = value
     return found

@@ -6,7 +6,8 @@ from collections.abc import Collection
 from typing import Any
 
 import yaml
-from csaud_runs.errors import RunError
+
+from csaud_topologies.base.usage import UsageError
 
 
 def value_of(text: str) -> Any:
@@ -35,13 +36,13 @@ def assign(
     for part in (*parents, last):
         if isinstance(there, list):
             if not part.isdigit() or int(part) >= len(there):
-                raise RunError(f"{key}: expected an index from 0 to {len(there) - 1}, got {part!r}")
+                raise UsageError(f"{key}: expected an index from 0 to {len(there) - 1}, got {part!r}")
             index: Any = int(part)
         elif isinstance(there, dict) and part in there:
             index = part
         else:
             names = f"; expected one of {', '.join(there)}" if isinstance(there, dict) else ""
-            raise RunError(f"{key}: the scenario has no {part!r} there{names}")
+            raise UsageError(f"{key}: the scenario has no {part!r} there{names}")
         there = there[index]
         if part is last:
             at[index] = new

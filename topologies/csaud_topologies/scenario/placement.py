@@ -6,8 +6,8 @@ from itertools import zip_longest
 
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
-from csaud_runs.errors import RunError
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.model import Incast, Workers
 
 
@@ -24,7 +24,7 @@ def place(fabric: Fabric, workers: Workers) -> list[str]:
         message = f"{fabric.name} has {len(hosts)} hosts, too few for {count} workers"
         raise FieldError(("workers", "count"), message)
     if not hosts:
-        raise RunError(f"{fabric.name} has no hosts: nothing can run on it")
+        raise UsageError(f"{fabric.name} has no hosts: nothing can run on it")
     return hosts[:count]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text, parse_yaml
 from csaud_controller.inventory import Fabric, load_fabric
-from csaud_runs.errors import RunError
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.model import SCENARIOS, Scenario, find_scenario, load_scenario
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.placement import place, sources_of
@@ -38,15 +38,15 @@ def topo_or_scenario(text: str) -> tuple[str, str]:
     path = Path(text)
     if path.suffix in (".yaml", ".yml", ".json"):
         if not path.exists():
-            raise RunError(f"{text}: no such file")
+            raise UsageError(f"{text}: no such file")
         try:
             content, _ = parse_yaml(path.read_text(encoding="utf-8"), text)
         except (OSError, UnicodeDecodeError) as error:
-            raise RunError(f"{text}: cannot be read: {error}") from None
+            raise UsageError(f"{text}: cannot be read: {error}") from None
         return (text, QUIET) if isinstance(content, dict) and "switches" in content else ("", text)
     known = sorted(file.stem for file in SCENARIOS.glob("*.yaml"))
     if text not in known:
-        raise RunError(
+        raise UsageError(
             f"{text}: neither a fabric (such as leaf-spine-2x2, fat-tree-4) nor a scenario"
             f" ({', '.join(known)}) nor a YAML file of one"
         )
@@ -65,7 +65,7 @@ def make_plan(options: RunOptions) -> Plan:
         fabric = fabric.model_copy(update={"link": link})
     if options.target != "soft" and fabric.links_via == "memory":
         if fabric.name != (options.topo or named):
-            raise RunError(
+            raise UsageError(
                 f"{fabric.name}: links_via: memory needs TARGET=soft; {options.target} has veth links only"
             )
         fabric = fabric.model_copy(update={"links_via": "veth"})  # by name, no kind of link was asked for
