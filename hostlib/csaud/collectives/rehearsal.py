@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csaud.collectives import registry
-from csaud.collectives.plan import compiled
+from csaud.collectives.plan import check_operations, compiled
 from csaud.collectives.reductions import reduction
 from csaud.collectives.schedule import Buffer, Recv, Reduce, Region, Schedule, Send
 from csaud.errors import ConfigError
@@ -30,7 +30,10 @@ def check(name: str, size: int, count: int, longest: int = _LONGEST, root: int =
     expected: dict[tuple[int, int, int, int], int] = {}
     for rank, schedule in enumerate(schedules):
         try:
+            check_operations(name, schedule, rank, longest)
             compiled(schedule)
+        except ConfigError:
+            raise
         except ValueError as error:
             raise ConfigError(f"{name}, rank {rank} of {size}: {error}") from None
         for op in schedule.operations:
@@ -38,8 +41,6 @@ def check(name: str, size: int, count: int, longest: int = _LONGEST, root: int =
                 continue
             side = sent if isinstance(op, Send) else expected
             ends = (rank, op.dst) if isinstance(op, Send) else (op.src, rank)
-            if ends == (rank, rank):
-                raise ConfigError(f"{name}: rank {rank} sends itself a message: Region and Reduce do without")
             key = (*ends, op.step, op.chunk)
             if key in side:
                 raise ConfigError(f"{name}: rank {rank} has {_in_words(key)} twice")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from csaud.collectives import registry
+from csaud.collectives.plan import check_operations
 from csaud.collectives.reductions import Reduction, reduction
 from csaud.collectives.schedule import Schedule
 from csaud.errors import ConfigError
@@ -46,7 +47,10 @@ class Custom(Calls):
         place = -1 if root is None else root
 
         def build() -> Schedule:
-            return registry.build(name, self.rank, self.size, asked, self._longest(element), place)
+            longest = self._longest(element)
+            schedule = registry.build(name, self.rank, self.size, asked, longest, place)
+            check_operations(name, schedule, self.rank, longest)
+            return schedule
 
         average = self._average(how, operand) if how is not None else []
         try:
@@ -55,7 +59,8 @@ class Custom(Calls):
                 Wanted(wait, timeout), reduce=how, source=None if given is None else given.flat,
                 epilogues=[*average, *backs(operand)],
             )  # fmt: skip
-        except (ValueError, IndexError) as error:  # of the native executor, before anything is sent
+        except (ValueError, IndexError) as error:
             if isinstance(error, ConfigError):
                 raise
+            self._job.check()  # of the native executor; once something was sent, the job has been ended
             raise ConfigError(f"{name}: {error}") from None

@@ -25,7 +25,9 @@ void Executor::start(Execution& execution, Port& port, Nanos now) {
     }
     if (execution.unfinished_ == 0) return end(execution, now);
     running_.push_back(&execution);
-    for (const std::uint32_t index : execution.plan().begin()) launch(execution, index, port, now);
+    for (const std::uint32_t index : execution.plan().begin()) {
+        if (launch(execution, index, port, now)) finish(execution, index, port, now);
+    }
 }
 
 bool Executor::on_completion(const Completion& completion, Port& port, Nanos now) {
@@ -58,18 +60,21 @@ bool Executor::on_completion(const Completion& completion, Port& port, Nanos now
     return true;
 }
 
-void Executor::launch(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
+// True: it is done already.
+bool Executor::launch(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
     const Operation& op = execution.operation(index);
-    if (op.kind == Kind::send && post_copy(execution, index, port, now))
-        return finish(execution, index, port, now);
-    if (op.kind != Kind::reduce) return post(execution, index, port, now);
+    if (op.kind == Kind::send && post_copy(execution, index, port, now)) return true;
+    if (op.kind != Kind::reduce) {
+        post(execution, index, port, now);
+        return false;
+    }
     const Work work{&execution, index};
     if (op.region.count * execution.collective_->element_bytes > kAtOnce) {
         work_.push_back(work);
-        return;
+        return false;
     }
     if (op.region.count != 0) piece(work, op.region.count).work();
-    finish(execution, index, port, now);
+    return true;
 }
 
 void Executor::post(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
@@ -98,15 +103,25 @@ bool Executor::post_copy(Execution& execution, std::uint32_t index, Port& port, 
     return true;
 }
 
-// `index` is done; goes on with the operations that waited for nothing else, in the order of the schedule.
+// `index` is done; goes on with the operations that waited for nothing else, in the order of the schedule,
+// each with what follows it before the next one.
 void Executor::finish(Execution& execution, std::uint32_t index, Port& port, Nanos now) {
-    const std::size_t mine = ready_.size();  // launching comes back here for reductions
+    ready_.clear();
+    finish_one(execution, index, now);
+    while (!ready_.empty()) {
+        const std::uint32_t next = ready_.back();
+        ready_.pop_back();
+        if (launch(execution, next, port, now)) finish_one(execution, next, now);
+    }
+}
+
+void Executor::finish_one(Execution& execution, std::uint32_t index, Nanos now) {
     if (--execution.unfinished_ == 0) return end(execution, now);
+    const std::size_t known = ready_.size();
     for (const std::uint32_t follower : execution.plan().followers(index)) {
         if (--execution.waiting_[follower] == 0) ready_.push_back(follower);
     }
-    for (std::size_t i = mine; i < ready_.size(); ++i) launch(execution, ready_[i], port, now);
-    ready_.resize(mine);
+    std::ranges::reverse(std::span(ready_).subspan(known));
 }
 
 // Its owner may let it go as soon as it is seen to have settled.

@@ -84,10 +84,11 @@ class Executor {
         std::uint64_t done = 0;  // elements
     };
 
-    void launch(Execution&, std::uint32_t index, Port&, Nanos now);
+    bool launch(Execution&, std::uint32_t index, Port&, Nanos now);
     void post(Execution&, std::uint32_t index, Port&, Nanos now);
     bool post_copy(Execution&, std::uint32_t index, Port&, Nanos now);
     void finish(Execution&, std::uint32_t index, Port&, Nanos now);
+    void finish_one(Execution&, std::uint32_t index, Nanos now);
     void end(Execution&, Nanos now);
     void fail(const Completion&);
     static Piece piece(const Work&, std::uint64_t most);
@@ -97,8 +98,8 @@ class Executor {
     FlatMap<Id, Target> transfers_;
     std::vector<Execution*> running_;
     std::deque<Work> work_;
-    std::uint64_t taken_ = 0;  // elements of the piece that is being worked on
-    std::vector<std::uint32_t> ready_;
+    std::uint64_t taken_ = 0;           // elements of the piece that is being worked on
+    std::vector<std::uint32_t> ready_;  // to be launched, the next one last
     std::optional<Completion> failure_;
     SendBuffers send_buffers_;
     FlowTimes flow_times_;

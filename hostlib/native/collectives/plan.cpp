@@ -1,8 +1,10 @@
 #include "collectives/plan.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace csaud::collectives {
@@ -22,6 +24,7 @@ Plan::Plan(std::vector<Operation> operations, std::uint64_t scratch, std::uint32
         check(i);
         for (const std::uint32_t earlier : operations_[i].after) ++first_[earlier + 1];
     }
+    require_different_messages();
     for (std::size_t i = 0; i < operations_.size(); ++i) first_[i + 1] += first_[i];
     followers_.resize(first_.back());
     std::vector<std::uint32_t> next = first_;
@@ -57,6 +60,24 @@ void Plan::check(std::size_t index) {
         impossible(index, "it writes what is only read");
     ranks_ = std::max(ranks_, std::uint32_t{op.peer} + 1);
     receives_ = receives_ || op.kind == Kind::receive;
+}
+
+// Their names are all that tells them apart.
+void Plan::require_different_messages() const {
+    using Message = std::tuple<Kind, std::uint16_t, std::uint16_t, std::uint16_t, std::size_t>;
+    std::vector<Message> messages;
+    messages.reserve(operations_.size());
+    for (std::size_t i = 0; i < operations_.size(); ++i) {
+        const Operation& op = operations_[i];
+        if (op.kind != Kind::reduce) messages.emplace_back(op.kind, op.peer, op.step, op.chunk, i);
+    }
+    std::ranges::sort(messages);
+    const auto name = [](const Message& m) {
+        return std::tuple(std::get<0>(m), std::get<1>(m), std::get<2>(m), std::get<3>(m));
+    };
+    const auto twice = std::ranges::adjacent_find(messages, {}, name);
+    if (twice != messages.end())
+        impossible(std::get<4>(*std::next(twice)), "a message of the same peer, step and chunk as another");
 }
 
 void Plan::reach(const Region& region, std::size_t index) {

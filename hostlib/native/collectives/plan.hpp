@@ -59,6 +59,7 @@ class Plan {
 
   private:
     void check(std::size_t index);
+    void require_different_messages() const;
     void reach(const Region&, std::size_t index);
 
     std::vector<Operation> operations_;
