@@ -138,6 +138,14 @@ def shapes() -> None:
     same(complex_ones, torch.full((3,), size, dtype=torch.complex64))
 
 
+def split_sizes_of_some_ranks() -> None:
+    """Equal ones, which one rank gives and the others leave out, are the same call."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    sizes = [[1] * size] * 2 if rank == 1 else []
+    dist.all_to_all_single(output := torch.empty(size), torch.full((size,), float(rank)), *sizes)
+    same(output, torch.arange(float(size)))
+
+
 def signs_that_a_view_has() -> None:
     """Tensors whose memory has other signs than they: negated views, into and out of calls."""
     size = dist.get_world_size()

@@ -29,6 +29,7 @@ CASES = [
     "average",
     "reductions_beside_gloo",
     "shapes",
+    "split_sizes_of_some_ranks",
     "signs_that_a_view_has",
     "asynchronous",
     "callbacks_that_wait",

@@ -127,9 +127,8 @@ class Moving(Calls):
         received = _counts("output", output, output_split_sizes, into.size, self.size())
 
         def start(**how: Any) -> Any:
-            if input_split_sizes or output_split_sizes:
-                return self._group.all_to_all_v(source, sent, received, out=into, **how)
-            return self._group.all_to_all(source.reshape(self.size(), -1), out=into, **how)
+            # Also without sizes: others may have given some.
+            return self._group.all_to_all_v(source, sent, received, out=into, **how)
 
         return self._call("all_to_all", start, [output], finish, opts)
 
