@@ -21,7 +21,7 @@ from csaud.groups.group import Group
 from csaud.schedules import Buffer, Recv, Reduce, Region, Schedule, Send
 from csaud.testing import assert_bit_equal
 
-from tests.hostlib.group_ranks import LONGEST, everywhere, values
+from tests.hostlib.group_ranks import everywhere, values
 from tests.hostlib.jobs import Job
 
 COUNT = 500
@@ -197,57 +197,6 @@ def test_reductions_of_which_each_waits_for_the_one_before_may_be_very_many() ->
         return array[0]
 
     assert everywhere(2, work) == [1 + count] * 2
-
-
-WHOLE, COME = Region(Buffer.DATA, 0, 1), Region(Buffer.SCRATCH, 0, 1)
-IMPOSSIBLE = {
-    "a message named twice": (
-        (Send(1, 0, 0, WHOLE), Send(1, 0, 0, WHOLE)),
-        "operation 1 of a schedule: a message of the same peer, step and chunk as another",
-    ),
-    "to itself": ((Send(0, 0, 0, WHOLE),), "rank 0 sends itself a message"),
-    "from itself": ((Recv(0, 0, 0, COME),), "rank 0 sends itself a message"),
-    "a negative start": (
-        (Send(1, 0, 0, Region(Buffer.DATA, -1, 1)),),
-        "operation 0 of a schedule: start=-1: expected 0 to ",
-    ),
-    "a rank that nobody can have": ((Send(70_000, 0, 0, WHOLE),), "operation 0 of a schedule: dst=70000"),
-    "a step that is no number": ((Recv(1, 0.5, 0, COME),), "operation 0 of a schedule: step=0.5: expected"),
-}
-
-
-@pytest.mark.parametrize("what", IMPOSSIBLE)
-def test_an_impossible_schedule_is_named_and_nothing_is_sent(what: str) -> None:
-    """By check, by rehearse and by a run, after which the group goes on as ever."""
-    operations, why = IMPOSSIBLE[what]
-    schedules.register("impossible", lambda rank, **_: Schedule(operations if rank == 0 else (), 1, 1))
-    for call in (
-        lambda: schedules.check("impossible", 2, 1),
-        lambda: schedules.rehearse("impossible", [np.ones(1), np.ones(1)]),
-    ):
-        with pytest.raises(ConfigError, match=why):
-            call()
-
-    def work(group: Group) -> None:
-        if group.rank == 0:
-            with pytest.raises(ConfigError, match=why):
-                group.run("impossible", np.ones(1))
-        group.barrier()
-
-    everywhere(2, work)
-
-
-def test_a_message_longer_than_any_is_refused_before_anything_is_sent() -> None:
-    schedules.register("long", shift)
-    too_long = LONGEST // 8 + 1
-
-    def work(group: Group) -> None:
-        array = np.ones(too_long)
-        with pytest.raises(ConfigError, match=rf"operation 0 of a schedule: {too_long} elements"):
-            group.run("long", array, source=array.copy(), op="sum")
-        group.barrier()
-
-    everywhere(2, work)
 
 
 def test_the_example_adds_up_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from csaud.errors import ConfigError
 
 Array = npt.NDArray[Any]
 _LONGEST = 1 << 20  # elements of a message
+_NAMES = {Buffer.DATA: "array", Buffer.SOURCE: "source", Buffer.SCRATCH: "scratch"}
 
 
 def check(name: str, size: int, count: int, longest: int = _LONGEST, root: int = -1) -> list[Schedule]:
@@ -61,21 +62,35 @@ def rehearse(
     """Run it on the arrays of all ranks (Buffer.DATA), one-dimensional, in place.
 
     Raises:
-        ConfigError: as `check`; or operations wait for each other, so that it would hang.
+        ConfigError: as `check`; or arrays do not fit it or each other; or operations wait for each other, so
+            that it would hang.
     """
     size = len(arrays)
+    _check_arrays(name, arrays, sources)
+    if count is None and len({array.size for array in arrays}) > 1:
+        rank = next(rank for rank, array in enumerate(arrays) if array.size != arrays[0].size)
+        raise ConfigError(
+            f"{name}: the array of rank {rank} has {arrays[rank].size} elements, that of rank 0 "
+            f"{arrays[0].size}: say which `count` the builder is told"
+        )
     schedules = check(name, size, arrays[0].size if count is None else count, longest, root)
     combine = reduction(op, arrays[0].dtype.name).combine if op else None
     scratch = [np.empty(schedule.scratch, arrays[0].dtype) for schedule in schedules]
+    places = {Buffer.DATA: arrays, Buffer.SCRATCH: scratch, Buffer.SOURCE: sources}
     done: list[set[int]] = [set() for _ in schedules]
     on_the_way: dict[tuple[int, int, int, int], Array] = {}
 
     def part(rank: int, region: Region) -> Array:
-        if region.buffer is Buffer.SOURCE and sources is None:
+        place = places[region.buffer]
+        if place is None:
             raise ConfigError(f"{name}: it reads a source, and none is given")
-        places = {Buffer.DATA: arrays, Buffer.SCRATCH: scratch, Buffer.SOURCE: sources or arrays}
-        whole: Array = places[region.buffer][rank]
-        return whole[region.start : region.start + region.count]
+        end = region.start + region.count
+        if end > place[rank].size:
+            what = _NAMES[region.buffer]
+            raise ConfigError(
+                f"{name}: the {what} of rank {rank} has {place[rank].size} elements, its schedule needs {end}"
+            )
+        return place[rank][region.start : end]
 
     def step(rank: int, index: int) -> bool:
         op_ = schedules[rank].operations[index]
@@ -106,6 +121,22 @@ def rehearse(
     if stuck:
         rank, index = stuck[0]
         raise ConfigError(f"{name}: operation {index} of rank {rank} waits for ever")
+
+
+def _check_arrays(name: str, arrays: Sequence[Array], sources: Sequence[Array] | None) -> None:
+    """ConfigError unless they are of as many ranks, one-dimensional, and of one element type."""
+    if not arrays:
+        raise ConfigError(f"{name}: no arrays, of which each rank has one")
+    if sources is not None and len(sources) != len(arrays):
+        raise ConfigError(f"{name}: {len(arrays)} arrays, and {len(sources)} sources")
+    for what, given in (("array", arrays), ("source", sources or [])):
+        for rank, array in enumerate(given):
+            if array.ndim != 1:
+                raise ConfigError(f"{name}: the {what} of rank {rank} has {array.ndim} dimensions, not one")
+            if array.dtype != arrays[0].dtype:
+                raise ConfigError(
+                    f"{name}: the {what} of rank {rank} is {array.dtype}, not {arrays[0].dtype} as others"
+                )
 
 
 def _in_words(key: tuple[int, int, int, int]) -> str:
