@@ -3,7 +3,7 @@
 import pytest
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric, LinkDefaults, fat_tree, leaf_spine
-from csaud_controller.policy.congestion import Ecn, Limits, Thresholds, thresholds
+from csaud_controller.policy.congestion import Ecn, Limits, Thresholds, loss_byte_time, thresholds
 from csaud_controller.policy.model import Policy, ecn_of, limits_of, port_entries, signals_of
 from csaud_controller.policy.places import ports_of
 from csaud_controller.program.entities import Entry, call, entry
@@ -196,3 +196,12 @@ def test_a_rule_at_a_place_that_is_not_there_is_refused(fabric: Fabric) -> None:
     }.items():  # fmt: skip
         with pytest.raises(FieldError, match="expected one of"):
             Policy.model_validate({key: value}).check(fabric)
+
+
+@pytest.mark.parametrize("rate", [10, 25, 100, 200, 400, 800, 1600])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
+def test_loss_has_no_more_than_its_share_of_fast_links(rate: int, share: float) -> None:
+    """Whole units of 2^-16 us a byte, of which few are left there."""
+    taken = loss_byte_time(rate * 10**9, share)
+    assert 8e6 * (1 << 16) / taken <= share * rate * 1e9
+    assert 8e6 * (1 << 16) / (taken - 1 or 1e-9) > share * rate * 1e9, "and nearly so much"

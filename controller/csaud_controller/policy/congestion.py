@@ -5,6 +5,7 @@ All of them are in packets of the port's occupancy shadow, the P4 program's own 
 
 from __future__ import annotations
 
+from math import ceil
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -85,10 +86,11 @@ def thresholds(limits: Limits, link: LinkDefaults) -> Thresholds:
 
 def loss_byte_time(rate: int, share: float) -> int:
     """How long a byte takes in the share of a link (bits per second) that LOSS may have before DATA, in units
-    of 2^-16 microseconds; 0: no bound, or a link without a rate."""
+    of 2^-16 microseconds, rounded up: no more than its share, on fast links less. 0: no bound, or a link
+    without a rate."""
     if not rate or share == 1:
         return 0
-    return min(max(1, round(8e6 * (1 << 16) / (rate * share))), 0xFFFF_FFFF)
+    return min(ceil(8e6 * (1 << 16) / (rate * share)), 0xFFFF_FFFF)
 
 
 class Ecn(_Strict):
