@@ -278,6 +278,19 @@ def subgroups() -> None:
     same(tensor, torch.ones(3))
 
 
+def beside_the_default_group() -> None:
+    """Groups over csaud in a job whose own group is another backend's, and ends with them."""
+    size = dist.get_world_size()
+    first, second = (dist.new_group(backend="csaud") for _ in range(2))
+    for group in (None, first, second):
+        dist.all_reduce(tensor := torch.ones(3), group=group)
+        same(tensor, torch.full((3,), float(size)))
+    assert [dist.get_backend(group) for group in (None, first)] == ["gloo", "csaud"]
+    dist.destroy_process_group(first)
+    dist.all_reduce(torch.ones(3), group=second)
+    dist.destroy_process_group()
+
+
 def barriers() -> None:
     for _ in range(3):
         dist.barrier()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.torch_backend.ranks import Ranks
+
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("torch")]
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -45,6 +47,11 @@ def test_among_four(four, case):
     four.run(case)
 
 
+def test_groups_beside_those_of_another_backend():
+    with Ranks(2, "gloo") as ranks:
+        ranks.run("beside_the_default_group")
+
+
 def test_misuse_is_said_in_one_line(four):
     for said in four.run("refused"):
         assert set(said) == {
@@ -64,4 +71,5 @@ def test_misuse_is_said_in_one_line(four):
         assert "expected a dense one" in said["sparse"]
         assert "name the rank" in said["any source"]
         assert "only tensors of the CPU" in said["device"]
+        assert 'init_process_group("nccl"), and new_group(backend="csaud")' in said["device"]
         assert "float8_e4m3fn are moved, not reduced" in said["bytes"]

@@ -34,8 +34,8 @@ def check_tensor(tensor: torch.Tensor) -> None:
     """RuntimeError unless the library can read it where it lies."""
     if tensor.device.type != "cpu":
         raise RuntimeError(
-            f"csaud: a tensor on device {tensor.device}: only tensors of the CPU are sent; "
-            'use another backend for the others: init_process_group("cpu:csaud,cuda:nccl")'
+            f"csaud: a tensor on device {tensor.device}: only tensors of the CPU are sent; for the others "
+            'init_process_group("nccl"), and new_group(backend="csaud") for those'
         )
     if tensor.layout is not torch.strided:
         raise RuntimeError(f"csaud: a tensor of layout {tensor.layout}: expected a dense one (to_dense())")
