@@ -298,7 +298,7 @@ local function dissect_control(type, range, length, tree)
         branch:add(f.note, range:range(CONTROL_BYTES, length - CONTROL_BYTES))
         words[#words + 1] = "a note"
     elseif bits > 0 then
-        local missing, which = dissect_bitmap(range:range(CONTROL_BYTES), bits, branch)
+        local missing, which = dissect_bitmap(range:range(CONTROL_BYTES, length - CONTROL_BYTES), bits, branch)
         words[#words + 1] = string.format("%d of %d received", bits - missing, bits)
         if missing > 0 then
             words[#words + 1] = "missing " .. which
@@ -379,7 +379,11 @@ local function dissect_csa(tvb, size, pad, on_loss_port, pinfo, root)
     local type_item, name = dissect_header(header, tree)
     local type, flags = header:range(2, 1):uint(), header:range(3, 1):uint()
     local length = size - CSA_BYTES - pad
-    if length < 0 then tree:add_proto_expert_info(e.length, "No room for the pad bytes of BTH's PadCnt") end
+    local padded = pad > 0 and length >= 0
+    if length < 0 then
+        tree:add_proto_expert_info(e.length, "No room for the pad bytes of BTH's PadCnt")
+        length = 0
+    end
     local shown = math.min(length, tvb:len() - CSA_BYTES)
     local body = shown > 0 and tvb:range(CSA_BYTES, shown) or nil
 
@@ -405,7 +409,7 @@ local function dissect_csa(tvb, size, pad, on_loss_port, pinfo, root)
     if (type == LOSS) ~= (bit.band(flags, TRIMMED) ~= 0) or (on_loss_port and type ~= LOSS) then
         type_item:add_proto_expert_info(e.trimmed)
     end
-    if pad > 0 and length >= 0 and shown + pad <= tvb:len() - CSA_BYTES then
+    if padded and shown + pad <= tvb:len() - CSA_BYTES then
         tree:add(f.pad, tvb:range(CSA_BYTES + shown, pad))
     end
     if not on_loss_port and csaud.prefs.verify_icrc then show_icrc(size, tree) end

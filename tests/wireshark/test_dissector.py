@@ -288,6 +288,24 @@ def test_what_is_not_ours_is_left_alone() -> None:
     assert fields([*others, data], ["csaud.type"]) == [{}] * len(others) + [{"csaud.type": "0"}]
 
 
+def test_a_bitmap_ends_before_the_tag_of_a_job_that_authenticates() -> None:
+    bitmap, tag = b"\xff\xf0", b"TAGTAGTA"
+    packet = bytearray(p.control(p.STATE, set(range(12)), 16))
+    packet[-6:-6] = tag  # before two pad bytes and the iCRC
+    for at in (2, 24):  # lengths of IPv4 and UDP
+        packet[at : at + 2] = (int.from_bytes(packet[at : at + 2], "big") + len(tag)).to_bytes(2, "big")
+    shown = dissect(bytes(packet), "csaud.control.bitmap", "csaud.control.tag")
+    assert shown == {"csaud.control.bitmap": bitmap.hex(), "csaud.control.tag": tag.hex()}
+
+
+def test_pad_bytes_without_a_payload_leave_none() -> None:
+    packet = bytearray(p.packet(p.DATA, payload=b""))
+    packet[29] |= 0x30
+    shown = dissect(bytes(packet), "csaud.payload_length", EXPERT)
+    assert shown["csaud.payload_length"] == "0"
+    assert "No room for the pad bytes" in shown[EXPERT]
+
+
 def test_frames_with_a_vlan_tag() -> None:
     tagged = ETHERNET[:12] + bytes.fromhex("81000005") + ETHERNET[12:]
     verify = ("-o", "csaud.verify_icrc:TRUE")
