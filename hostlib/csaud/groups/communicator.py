@@ -20,6 +20,7 @@ from csaud.groups.path_reports import PathReports
 from csaud.groups.transport import Transport
 from csaud.groups.watchdog import Watchdog, write_on_signal
 from csaud.membership.agreement import OPERATIONS, Agreement
+from csaud.membership.limits import seconds, whole
 from csaud.membership.service import Service
 
 log = logging.getLogger(__name__)
@@ -161,6 +162,7 @@ class Communicator(Group):
         Raises:
             Timeout: the network was not quiet in that time, or ranks did not call it.
         """
+        timeout = seconds(timeout, "quiesce")
         with self._lock:
             self._check_open()
             self._quiesced += 1
@@ -222,14 +224,14 @@ class Communicator(Group):
             NoQuorum: too few ranks were met in time. This communicator is closed then, too; whoever wants to
                 go on joins those that have (`csaud.join`), or starts a new job.
             Evicted: the others have gone on without this rank.
-            ConfigError: the communicator is closed.
+            ConfigError: the communicator is closed, or `timeout` is no time.
         """
-        return self._next(True, timeout)
+        return self._next(True, seconds(timeout, "reform"))
 
     def shrink(self, timeout: float = _REFORM_TIMEOUT) -> "Communicator":
         """`reform()` that lets no newcomer in, as MPI's MPIX_Comm_shrink. Where a rank calls this, newcomers
         wait on."""
-        return self._next(False, timeout)
+        return self._next(False, seconds(timeout, "shrink"))
 
     def agree(self, value: int, op: str = "and", timeout: float = _REFORM_TIMEOUT) -> Agreement:
         """Agree on a value and on who has failed, also after a failure, as MPI's MPIX_Comm_agree.
@@ -238,7 +240,7 @@ class Communicator(Group):
         it is. Every rank that returns has the same result; the rule is that of `reform()`.
 
         Args:
-            value: this rank's, a whole number.
+            value: this rank's, a whole number of at most 8,192 bits.
             op: how values are combined: "and", "or" (bits), "min" or "max".
             timeout: as for `reform()`.
 
@@ -248,13 +250,14 @@ class Communicator(Group):
         Raises:
             NoQuorum, Evicted: as `reform()`; the communicator can still be reformed after the first.
             ProtocolError: ranks named different operations.
-            ConfigError: the communicator is closed, or `op` is none.
+            ConfigError: the communicator is closed, or an argument cannot be.
         """
         if op not in OPERATIONS:
             raise ConfigError(f"agree: op {op!r}: expected one of {', '.join(OPERATIONS)}")
+        value, timeout = whole(value, "agree"), seconds(timeout, "agree")
         with self._lock:
             self._check_not_closed()
-        return self._membership.agree(int(value), op, self.failed, timeout)
+        return self._membership.agree(value, op, self.failed, timeout)
 
     def _next(self, admit: bool, timeout: float) -> "Communicator":
         with self._lock:

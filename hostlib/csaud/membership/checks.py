@@ -4,10 +4,9 @@ must not end the others' services."""
 from collections.abc import Mapping
 from typing import Any
 
+from csaud.membership.limits import MOST_BITS
 from csaud.membership.messages import Accept, BadMessage, Body, Decided, Promise
 from csaud.rendezvous.table import card_from_json
-
-_MOST_BITS = 8192  # of a value that ranks agree on; JSON's reader takes 4,300 digits
 
 
 def check_next(body: Body, world: int) -> None:
@@ -46,7 +45,7 @@ def _values(body: Body) -> list[Mapping[str, Any]]:
 
 def _number(fields: Mapping[str, Any]) -> None:
     value = fields.get("value")
-    _is(type(value) is int and value.bit_length() <= _MOST_BITS, "a whole number")
+    _is(type(value) is int and value.bit_length() <= MOST_BITS, "a whole number")
 
 
 def _ranks(value: Mapping[str, Any], name: str, world: int) -> None:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from csaud.errors import ConfigError
 from csaud.groups.communicator import Communicator
+from csaud.membership.limits import seconds
 from csaud.recover.buckets import Buckets
 from csaud.recover.engine import Engine, Watch
 from csaud.recover.job import Job
@@ -92,6 +93,7 @@ def enter(
     Raises:
         ConfigError, RendezvousError: as `start`.
     """
+    timeout = seconds(timeout, "recover")
     doors = _doors(doors or os.environ.get(JOIN, ""))
     comm = join(doors, timeout=timeout, **settings) if doors else init(**settings)
     try:

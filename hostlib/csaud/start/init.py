@@ -22,6 +22,7 @@ from csaud.groups.communicator import Communicator
 from csaud.groups.path_reports import parse_address
 from csaud.groups.transport import Transport
 from csaud.membership.arbiter import Arbiter, open_arbiter
+from csaud.membership.limits import seconds
 from csaud.membership.newcomer import Newcomer, read_doors
 from csaud.membership.service import Service
 from csaud.network import addresses, job_secret
@@ -99,6 +100,7 @@ def join(
         RendezvousError: no member is there, or none called `reform()` in time.
     """
     variables = os.environ if environ is None else environ
+    timeout = seconds(timeout, "join")
     settings = read_settings(overrides, variables)
     with _closed_on_error() as cleanup:
         arbiter = open_arbiter(settings.arbiter, variables)
