@@ -15,6 +15,8 @@ from csaud import _core
 from csaud.cli import command as cli
 from csaud.devices.interfaces import Interface, find_interfaces
 from csaud.doctor import soft as doctor_soft
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Dot1Q, Ether
 from typer.testing import CliRunner
 
 from tests.hostlib.jobs import Job, run
@@ -229,6 +231,23 @@ def test_odd_packets_are_counted(wire: Wire) -> None:
             flood(HERE, ROCE_PORT, datagram(QPN, 8000), 1)
             flood(HERE, ROCE_PORT, b"short", 1)
         until(progress, lambda stats: stats["rx_bad_length"] == 2)
+
+
+@pytest.mark.parametrize(("vlan", "taken"), [(0, True), (5, False)])
+def test_packets_with_a_priority_tag_are_taken_those_of_a_vlan_are_not(
+    wire: Wire, vlan: int, taken: bool
+) -> None:
+    ends = [end.ip("link show eth0").split("link/ether ")[1].split()[0] for end in wire.ends]
+    tagged = Ether(dst=ends[0], src=ends[1]) / Dot1Q(vlan=vlan, prio=3) / IP(src=THERE, dst=HERE, flags="DF")
+    tagged = tagged / UDP(sport=QPN, dport=ROCE_PORT, chksum=0) / datagram(QPN)
+    with waiting_rank(wire) as progress:
+        progress.start()
+        with wire.ends[1].entered(), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as frames:
+            frames.bind(("eth0", 0))
+            frames.send(bytes(tagged))
+            flood(HERE, ROCE_PORT, b"short", 1)  # what came before it was seen, too
+        stats = until(progress, lambda stats: stats["rx_bad_length"] == 1)
+        assert bad(stats) == 1 + taken
 
 
 def test_packets_that_the_interface_refuses_are_counted(wire: Wire) -> None:

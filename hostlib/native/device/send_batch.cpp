@@ -12,6 +12,11 @@ namespace {
 constexpr std::size_t kMostSegments = 64;         // UDP_MAX_SEGMENTS of the kernels that have the fewest
 constexpr std::size_t kLongestDatagram = 65'507;  // UDP payload in one IPv4 packet
 
+// Whether that may be for its being a train; that there is no way at the moment is not.
+bool refuses_trains(int error) {
+    return error == EINVAL || error == EIO || error == EMSGSIZE || error == EOPNOTSUPP;
+}
+
 }  // namespace
 
 iovec piece(const std::byte* data, std::size_t size) {
@@ -32,7 +37,7 @@ Attempt send_messages(const FileDescriptor& fd, std::span<mmsghdr> messages) {
     if (sent > 0) return {static_cast<std::size_t>(sent), SendResult::done};
     if (errno == EAGAIN || errno == EWOULDBLOCK) return {0, SendResult::blocked};
     if (errno == ENOBUFS || errno == ENOMEM) return {0, SendResult::starved};
-    return {};
+    return {0, SendResult::done, errno};
 }
 
 SendBatch::SendBatch(std::size_t count, std::size_t skip, bool segmentation)
@@ -113,13 +118,13 @@ SendResult SendBatch::flush(const FileDescriptor& fd, std::size_t count, std::si
         if (now.result != SendResult::done) return now.result;
         for (std::size_t i = 0; i < now.sent; ++i) taken += trains_[done++].packets;
         if (now.sent > 0) continue;
-        if (trains_[done].packets > 1) {  // packet by packet from now on
+        if (trains_[done].packets > 1 && refuses_trains(now.refusal)) {  // packet by packet from now on
             segmentation_ = false;
             return SendResult::done;
         }
         // No route, no such link, too long: the peer will be missed, and this says why.
-        ++errors;
-        ++taken;
+        errors += trains_[done].packets;
+        taken += trains_[done].packets;
         ++done;
     }
     return SendResult::done;

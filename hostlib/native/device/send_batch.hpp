@@ -26,6 +26,7 @@ std::uint16_t destination_port(const TxPacket& packet);
 struct Attempt {
     std::size_t sent = 0;
     SendResult result = SendResult::done;
+    int refusal = 0;  // errno
 };
 Attempt send_messages(const FileDescriptor& fd, std::span<mmsghdr> messages);
 

@@ -32,6 +32,7 @@ constexpr std::size_t kQpnAt = kIpv4At + kHeaderBytes + 4;
 
 constexpr std::uint16_t kFragment = 0x3fff;  // more fragments, or an offset
 constexpr std::uint8_t kPlainIpv4 = 0x45;
+constexpr std::int32_t kVlan = 0x0fff;
 
 constexpr std::size_t record_bytes(std::size_t packet_bytes) {
     return (sizeof(RecordHeader) + packet_bytes + kAlign - 1) / kAlign * kAlign;
@@ -80,8 +81,9 @@ std::vector<bpf_insn> make_ingress_program(const IngressFilter& filter, int ring
     code.jump_if_not_equal(R2, PACKET_HOST, "pass");  // to another station
     code.load32(R2, R6, offsetof(__sk_buff, protocol));
     code.jump_if_not_equal(R2, htons(ETH_P_IP), "pass");
-    code.load32(R2, R6, offsetof(__sk_buff, vlan_present));
-    code.jump_if_not_equal(R2, 0, "pass");
+    code.load32(R2, R6, offsetof(__sk_buff, vlan_tci));
+    code.mask(R2, kVlan);
+    code.jump_if_not_equal(R2, 0, "pass");  // of a VLAN; a tag without one has a priority alone
 
     code.set(R2, number(kIpv4At));
     code.copy(R3, R10);
