@@ -203,13 +203,15 @@ def reproduce(
 def _exit(work: Callable[[], bool], debug: bool) -> None:
     from csaud_controller.base.yamlfile import ConfigError
 
+    from csaud_sim.errors import RunFailed
+
     try:
         passed = work()
     except (RunError, ConfigError) as error:
         if debug:
             raise
         typer.echo(f"csaud: {error}", err=True)
-        raise typer.Exit(_MISTAKEN) from None
+        raise typer.Exit(1 if isinstance(error, RunFailed) else _MISTAKEN) from None
     except ImportError as error:
         if debug or not {error.name, str(error.name).partition(".")[0]} & {_NATIVE, *_EXTRA}:
             raise

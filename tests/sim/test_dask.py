@@ -148,7 +148,7 @@ def test_an_address_where_nobody_answers_is_named(
         silent.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         done = run(file, "--dask", address, "--out", str(tmp_path))
-    assert done.exit_code == 2 and f"--dask {address}: no scheduler answered within 1 s" in done.output
+    assert done.exit_code == 1 and f"--dask {address}: no scheduler answered within 1 s" in done.output
 
 
 def test_without_the_extra_it_is_named(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from csaud_runs.errors import RunError
 
+from csaud_sim.errors import RunFailed
 from csaud_sim.experiment.baselines import (
     NOT_HELD,
     Baseline,
@@ -126,7 +127,7 @@ def _natural(setting: str) -> list[tuple[float, str]]:
 
 
 def figures_of(setting: str, runs: Sequence[Run], doubts: Doubts = NOT_HELD) -> SettingFigures:
-    """RunError where nothing of a kind that was asked for is over in some run."""
+    """RunFailed where nothing of a kind that was asked for is over in some run."""
     per_seed = {
         measure: np.array([np.percentile(_values(run, measure), SHARES) for run in runs])
         for measure in MEASURES
@@ -197,5 +198,5 @@ def values_of(run: Run, measure: str) -> Floats:
 def _values(run: Run, measure: str) -> Floats:
     values = values_of(run, measure)
     if not len(values):
-        raise RunError(f"{run.path}: nothing of it is over that {MEASURES[measure]} could be of")
+        raise RunFailed(f"{run.path}: nothing of it is over that {MEASURES[measure]} could be of")
     return values
