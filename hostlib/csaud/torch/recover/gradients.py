@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from csaud.errors import ConfigError
 from csaud.recover.buckets import Buckets
@@ -13,6 +14,8 @@ from csaud.torch.views import array_of
 
 Array = npt.NDArray[Any]
 Put = Callable[[int, Array], object]
+
+_hooks = WeakTensorKeyDictionary()  # by parameter: of the job that was started last
 
 
 class Gradients:
@@ -40,9 +43,12 @@ class Gradients:
         self.mean = [array_of(bucket) for bucket in self._means]
         self._put: Put | None = None
         self._missing: list[set[int]] = []  # by bucket, parameters whose gradient has not come yet
-        if overlap:
-            for index, parameter in enumerate(self._parameters):
-                parameter.register_post_accumulate_grad_hook(lambda _, index=index: self._came(index))
+        for index, parameter in enumerate(self._parameters):
+            earlier = _hooks.pop(parameter, None)  # its job may have been left in a microbatch
+            if earlier is not None:
+                earlier.remove()
+            if overlap:
+                _hooks[parameter] = self._hook(index, parameter)
 
     def begin(self, put: Put) -> None:
         """A microbatch begins, with no gradients.
@@ -69,6 +75,9 @@ class Gradients:
         for parameter, place in zip(self._parameters, self.buckets.places, strict=True):
             mean = self._means[place.bucket][place.start : place.start + place.size]
             parameter.grad = mean.view(place.shape)
+
+    def _hook(self, index: int, parameter: torch.Tensor) -> Any:
+        return parameter.register_post_accumulate_grad_hook(lambda _: self._came(index))
 
     def _came(self, index: int) -> None:
         put = self._put
