@@ -104,6 +104,9 @@ def test_places_where_it_cannot_work_are_named(wire: Wire) -> None:
             progress.set_peer(1, int(IPv4Address(HERE)), QPN)
         with pytest.raises(RuntimeError, match=r"there is no route to 10\.9\.0\.1"):
             progress.set_peer(1, int(IPv4Address("10.9.0.1")), QPN)
+        wire.ends[0].ip("route add 10.9.0.2 via inet6 fd00:1::2 dev eth0 onlink")
+        with pytest.raises(RuntimeError, match=r"the route to 10\.9\.0\.2 leads through a gateway of IPv6"):
+            progress.set_peer(1, int(IPv4Address("10.9.0.2")), QPN)
         wire.ends[0].ip("route add 10.9.0.1 dev lo")
         with pytest.raises(RuntimeError, match="leads through lo"):
             progress.set_peer(1, int(IPv4Address("10.9.0.1")), QPN)

@@ -5,6 +5,10 @@
 
 NB_MODULE(_core, m) {
     m.doc() = "Native part of csaud: protocol core, devices, progress thread.";
+#ifdef NDEBUG
+    // A thread that still has something of ours when the process ends is its user's business.
+    nanobind::set_leak_warnings(false);
+#endif
     csaud::bindings::bind_core(m);
     csaud::bindings::bind_arrays(m);
     csaud::bindings::bind_collectives(m);

@@ -1,22 +1,21 @@
 // An owned file descriptor.
+//
+// Its copy in a process that is forked is closed there at once: nobody uses it, but it would keep ports and
+// interfaces when the process that has them is gone (a rank that is killed and started again).
 #pragma once
-
-#include <unistd.h>
-
-#include <utility>
 
 namespace csaud::device {
 
 class FileDescriptor {
   public:
     FileDescriptor() = default;
-    explicit FileDescriptor(int fd) : fd_(fd) {}
+    explicit FileDescriptor(int fd) { hold(fd); }
     ~FileDescriptor() { close(); }
-    FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+    FileDescriptor(FileDescriptor&& other) noexcept { hold(other.release()); }
     FileDescriptor& operator=(FileDescriptor&& other) noexcept {
         if (this != &other) {
             close();
-            fd_ = std::exchange(other.fd_, -1);
+            hold(other.release());
         }
         return *this;
     }
@@ -27,12 +26,15 @@ class FileDescriptor {
     explicit operator bool() const { return fd_ >= 0; }
 
   private:
-    void close() {
-        if (fd_ >= 0) ::close(fd_);
-        fd_ = -1;
-    }
+    struct All;
+
+    void hold(int fd) noexcept;
+    int release() noexcept;
+    void close() noexcept;
 
     int fd_ = -1;
+    FileDescriptor* next_ = nullptr;  // of all that are open
+    FileDescriptor* previous_ = nullptr;
 };
 
 }  // namespace csaud::device

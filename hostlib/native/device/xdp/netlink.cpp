@@ -108,7 +108,7 @@ std::optional<Route> Netlink::route(std::uint32_t source, std::uint32_t destinat
     if (interface == nullptr) return std::nullopt;
     const rtattr* gateway = find<rtmsg>(message, RTA_GATEWAY);
     return Route{static_cast<int>(word(interface)), gateway == nullptr ? destination : ntohl(word(gateway)),
-                 body->rtm_type == RTN_LOCAL};
+                 body->rtm_type == RTN_LOCAL, find<rtmsg>(message, RTA_VIA) != nullptr};
 }
 
 std::optional<Neighbour> Netlink::neighbour(int interface_index, std::uint32_t ipv4) {

@@ -13,6 +13,7 @@ struct Route {
     int interface_index = 0;
     std::uint32_t next_hop = 0;  // host byte order: a gateway, or the destination itself
     bool local = false;          // an address of this machine
+    bool by_ipv6 = false;        // the gateway is known by an IPv6 address
 };
 
 struct Neighbour {

@@ -39,6 +39,9 @@ void NextHops::prepare(std::uint32_t ipv4) {
     if (route->interface_index != interface_.index)
         throw std::runtime_error(through + "the route to " + to_text(ipv4) + " leads through " +
                                  name_of(route->interface_index));
+    if (route->by_ipv6)
+        throw std::runtime_error(through + "the route to " + to_text(ipv4) +
+                                 " leads through a gateway of IPv6");
     Hop& hop = look_up(ipv4);
     for (const Nanos until = monotonic_now() + kArpPatience; !resolve(hop, ipv4);) {
         if (monotonic_now() >= until) return;  // packets to it are refused until it shows up
@@ -51,7 +54,7 @@ void NextHops::prepare(std::uint32_t ipv4) {
 
 bool NextHops::resolve(Hop& hop, std::uint32_t ipv4) {
     const auto route = netlink_.route(source_, ipv4);
-    hop.routed = route && !route->local && route->interface_index == interface_.index;
+    hop.routed = route && !route->local && !route->by_ipv6 && route->interface_index == interface_.index;
     // What was known holds until something else is: a peer that is restarted answers no ARP meanwhile.
     if (!hop.routed) return hop.known = false;
     hop.next_hop = route->next_hop;
