@@ -67,11 +67,8 @@ control Classify(inout headers_t hdr, inout metadata_t meta, in ingress_intrinsi
             to_tm.qid = (QueueId_t)PRIORITY_CONTROL;
         } else if (meta.kind == KIND_LOSS) {
             to_tm.qid = (QueueId_t)PRIORITY_LOSS;
-        } else if (hdr.ipv4.isValid()) {
-            queues.apply();
         } else {
-            to_tm.qid = (QueueId_t)QUEUE_OF_OTHERS;
-            meta.own_queue = (bit<4>)QUEUE_OF_OTHERS;
+            queues.apply();
         }
         ingress_kind.count(port_and_kind.get({ intrinsic.ingress_port[6:0], meta.kind }));
     }

@@ -65,7 +65,6 @@ control CsaudEgress(inout headers_t hdr, inout egress_metadata_t meta, in egress
     Telemetry() telemetry;
     ToCpu() to_cpu;
     Hash<bit<11>>(HashAlgorithm_t.IDENTITY) port_and_path;
-    Hash<bit<11>>(HashAlgorithm_t.IDENTITY) port_alone;
     Hash<bit<9>>(HashAlgorithm_t.IDENTITY) lost_port_and_kind;
     Hash<bit<11>>(HashAlgorithm_t.IDENTITY) lost_port_and_path;
     Hash<bit<10>>(HashAlgorithm_t.IDENTITY) session_of_port;
@@ -74,12 +73,8 @@ control CsaudEgress(inout headers_t hdr, inout egress_metadata_t meta, in egress
     apply {
         if (meta.bridged.isValid()) {
             meta.kind = meta.bridged.kind;
-            if (hdr.csa.isValid()) {
-                meta.path_id = hdr.csa.path_id;
-                meta.by_path = port_and_path.get({ intrinsic.egress_port[6:0], hdr.csa.path_id[3:0] });
-            } else {
-                meta.by_path = port_alone.get({ intrinsic.egress_port[6:0], 4w0 });
-            }
+            meta.path_id = hdr.csa.path_id;
+            meta.by_path = port_and_path.get({ intrinsic.egress_port[6:0], hdr.csa.path_id[3:0] });
             meta.now = parsed.global_tstamp[39:8];
             meta.depth = intrinsic.enq_qdepth[15:0];
             if (intrinsic.deflection_flag == 1 || meta.bridged.lost == 1) {

@@ -80,16 +80,11 @@ control CsaudEgress(inout headers_t hdr, inout egress_metadata_t meta, in egress
     Telemetry() telemetry;
     ToCpu() to_cpu;
     Hash<bit<11>>(HashAlgorithm_t.IDENTITY) port_and_path;
-    Hash<bit<11>>(HashAlgorithm_t.IDENTITY) port_alone;
 
     apply {
         if (meta.bridged.isValid()) {
             meta.kind = meta.bridged.kind;
-            if (hdr.csa.isValid()) {
-                meta.by_path = port_and_path.get({ intrinsic.egress_port[6:0], hdr.csa.path_id[3:0] });
-            } else {
-                meta.by_path = port_alone.get({ intrinsic.egress_port[6:0], 4w0 });
-            }
+            meta.by_path = port_and_path.get({ intrinsic.egress_port[6:0], hdr.csa.path_id[3:0] });
             meta.depth = intrinsic.enq_qdepth[15:0];
             departure.apply(hdr, meta);
             ecn.apply(hdr, meta, intrinsic);
