@@ -1,5 +1,6 @@
 """What a communicator of one refuses, and its life: no peers are needed to see it."""
 
+import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.hostlib.jobs import PATIENCE, loopback_address
+from tests.support.netns import NetworkNamespace
 
 
 @pytest.fixture
@@ -107,6 +109,20 @@ sys.exit(os.waitstatus_to_exitcode(status))
 """
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE)
     assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("settings", [{}, {"address": "127.0.0.78"}], ids=str)
+def test_a_port_that_somebody_happens_to_have_is_named(settings):
+    """49791 is of those that the kernel gives to anybody."""
+    with (
+        NetworkNamespace() as host,
+        host.entered(),
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other,
+    ):
+        other.bind(("", 49791))
+        with pytest.raises(csaud.ConfigError, match=r"port 49791: .*ip_local_reserved_ports=4791,49791"):
+            csaud.init(environ={}, mode="udp", **settings)
 
 
 def test_auto_takes_udp_on_loopback(comm):

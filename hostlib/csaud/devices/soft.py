@@ -97,13 +97,15 @@ def _open_udp(settings: Settings, address: str) -> Opened:
     """
     if not is_loopback(address) or settings.address or is_ipv6(address):
         return _open_form("udp", settings, address)
+    taken: OSError | None = None
     for _ in range(_ATTEMPTS):
         try:
             return _open_form("udp", settings, _random_loopback())
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
-    raise ConfigError(f"no free loopback address found in {_ATTEMPTS} attempts")
+            taken = error
+    raise ConfigError(f"no free loopback address found in {_ATTEMPTS} attempts, the last: {_taken(taken)}")
 
 
 def open_xdp(settings: Settings, address: str) -> Opened:
@@ -174,10 +176,18 @@ def _open_form(mode: str, settings: Settings, address: str) -> Opened:
 def _explained(error: OSError, mode: str, address: str) -> ConfigError:
     if error.errno == errno.EADDRINUSE:
         return ConfigError(
-            f"another process uses {address} for RoCE: mode=udp needs an address of its own for each rank "
-            "(setting address)"
+            f"another process uses {address} for RoCE ({_taken(error)}): mode=udp needs an address of its "
+            "own for each rank (setting address)"
         )
     return ConfigError(f"cannot open the soft device ({mode}) at {address}: {error}")
+
+
+def _taken(error: OSError | None) -> str:
+    """Which port is; that of LOSS is of the kernel's ephemeral ones, so anybody may have been given it."""
+    why = str(error.strerror) if error is not None else ""
+    if "port 49791" not in why:
+        return why
+    return f"{why}; to keep it: sysctl -w net.ipv4.ip_local_reserved_ports=4791,49791"
 
 
 def _random_loopback() -> str:

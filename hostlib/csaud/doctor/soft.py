@@ -12,7 +12,7 @@ from csaud.doctor import trial
 from csaud.doctor.finding import Finding
 from csaud.network import addresses
 
-_ROCE_PORT = 4791
+_PORTS = (4791, 49791)  # of RoCEv2, of LOSS
 _SO_RCVBUFFORCE = 33  # asm-generic/socket.h
 _WHOLE_MTU = 4096 + addresses.PACKET_OVERHEAD
 
@@ -23,7 +23,7 @@ def look(settings: Settings) -> Iterator[Finding]:
     yield _raw(raw)
     yield _receive_buffer(settings)
     if raw:
-        yield _roce_port()
+        yield from map(_port, _PORTS)
     found = find_interfaces()
     yield from _interfaces(found)
     yield from _xdp(found)
@@ -77,19 +77,20 @@ def _receive_buffer(settings: Settings) -> Finding:
     )
 
 
-def _roce_port() -> Finding:
+def _port(port: int) -> Finding:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         try:
-            probe.bind(("", _ROCE_PORT))
+            probe.bind(("", port))
         except OSError as error:
             return Finding(
                 "soft",
                 "note",
-                "UDP port 4791",
+                f"UDP port {port}",
                 f"somebody has it at some address ({error.strerror}): mode=udp needs it at the rank's own",
-                "give each rank an address of its own (setting address), or end who has it: ss -lunp",
+                "give each rank an address of its own (setting address), or end who has it: ss -lunp; that "
+                "the kernel gives it to nobody: sysctl -w net.ipv4.ip_local_reserved_ports=4791,49791",
             )
-    return Finding("soft", "ok", "UDP port 4791", "free")
+    return Finding("soft", "ok", f"UDP port {port}", "free")
 
 
 def _interfaces(found: list[Interface]) -> Iterator[Finding]:
