@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from csaud.collectives.reductions import reduction
 from csaud.errors import ConfigError
 from csaud.groups.communicator import Communicator
 from csaud.perf.plan import Plan
@@ -123,11 +125,18 @@ class _AllReduce(_Kind):
     def wrong(self) -> int:
         array = self.pattern(self.comm.rank)
         self.comm.all_reduce(array, self.plan.op)
-        if self.plan.op not in ("sum", "min", "max"):
-            return 0
-        parts = [self.pattern(rank).astype(np.float64) for rank in range(self.comm.size)]
-        combine = {"sum": np.add, "min": np.minimum, "max": np.maximum}[self.plan.op]
-        return int(np.count_nonzero(array.astype(np.float64) != combine.reduce(parts)))
+        found = reduction(self.plan.op, self.dtype.name)
+        expected = reduce(found.combine, map(self.pattern, range(self.comm.size)))
+        if found.average:
+            expected = expected / self.dtype.type(self.comm.size)
+        return int(np.count_nonzero(array != expected))
+
+    def pattern(self, rank: int) -> Array:
+        if self.plan.op != "product":
+            return super().pattern(rank)
+        # Ones and some twos, at up to eight ranks, of which every type holds the product exactly.
+        places, size = np.arange(self.elements), self.comm.size
+        return np.where((places + rank) % size <= places % min(size, 8), 2, 1).astype(self.dtype)
 
 
 class _ReduceScatter(_Kind):
