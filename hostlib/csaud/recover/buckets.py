@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from csaud.collectives.elements import element_of
 from csaud.errors import ConfigError
 
 Array = npt.NDArray[Any]
@@ -52,6 +53,7 @@ class Buckets:
         found: dict[int, Place] = {}
         for index in reversed(range(len(shapes))):
             dtype = np.dtype(dtypes[index])
+            check_mean(index, dtype)
             full = not self.sizes or self.sizes[-1] * self.dtypes[-1].itemsize >= bucket_bytes
             if full or self.dtypes[-1] != dtype:
                 self.sizes.append(0)
@@ -83,3 +85,12 @@ class Buckets:
     def views(self, buckets: Sequence[Array]) -> list[Array]:
         """All parameters' parts."""
         return [self.view(buckets, parameter) for parameter in range(len(self.places))]
+
+
+def check_mean(parameter: int, dtype: np.dtype[Any], in_order: bool = True) -> None:
+    """ConfigError where there is no mean of gradients of this type; of complex numbers there is one in order
+    alone, where no collective adds them up."""
+    element = element_of(dtype)
+    if element is None or not (element.kind == "float" or (in_order and dtype.kind == "c")):
+        how = "" if in_order else " with in_order=False"
+        raise ConfigError(f"recover: parameter {parameter}: gradients of {dtype} cannot be averaged{how}")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from csaud.groups.group import Group
 from csaud.groups.handle import Handle
+from csaud.recover.sums import type_of_sums
 from csaud.recover.tree import Node, cover, total
 
 Array = npt.NDArray[Any]
@@ -25,7 +26,7 @@ class _Bucket(NamedTuple):
     """One under way.
 
     Attributes:
-        buffers: what must live until it has ended.
+        buffers: what must live until it has ended; of a sum in no order, itself.
     """
 
     number: int
@@ -59,18 +60,20 @@ class Reductions:
         Args:
             sums: this rank's: of its nodes, in order; or one of all that it has, or none.
         """
+        dtype = type_of_sums(out.dtype)
         if not self._in_order:
-            np.copyto(out, sums[0]) if sums else out.fill(0)
-            handle = self._first.all_reduce(out, wait=False)
-            self._wholes.append(_Bucket(number, out, handle, ()))
+            summed = out if dtype == out.dtype else np.empty(out.size, dtype)
+            np.copyto(summed, sums[0]) if sums else summed.fill(0)
+            handle = self._first.all_reduce(summed, wait=False)
+            self._wholes.append(_Bucket(number, out, handle, (summed,)))
             self._watch("reduce")
             return
         group = self._first
         chunks = _chunks(out.size, group.size)
         cut = [part[chunk] for chunk in chunks for part in sums]
-        leaving = sums[0] if len(sums) == 1 else np.concatenate(cut) if cut else out[:0]
+        leaving = sums[0] if len(sums) == 1 else np.concatenate(cut) if cut else np.empty(0, dtype)
         length = _length(chunks[group.rank])
-        came = np.empty(length * sum(map(len, self._nodes)), out.dtype)
+        came = np.empty(length * sum(map(len, self._nodes)), dtype)
         handle = group.all_to_all_v(
             leaving,
             [len(sums) * _length(chunk) for chunk in chunks],
@@ -94,7 +97,7 @@ class Reductions:
             bucket = self._wholes.popleft()
             bucket.handle.wait()
             if not self._in_order:
-                self._divide(bucket.out, bucket.out)
+                self._divide(bucket.buffers[0], bucket.out)
             yield bucket.number
 
     def landed(self) -> Iterator[int]:
@@ -102,7 +105,7 @@ class Reductions:
         for bucket in self._wholes:
             if bucket.handle.done:
                 if not self._in_order:
-                    self._divide(bucket.out, bucket.out)
+                    self._divide(bucket.buffers[0], bucket.out)
                 yield bucket.number
         self._wholes.clear()
 
@@ -118,7 +121,11 @@ class Reductions:
         self._watch("gather")
 
     def _divide(self, summed: Array, out: Array) -> None:
-        np.divide(summed, summed.dtype.type(self._microbatches), out=out)
+        count = summed.dtype.type(self._microbatches)
+        if summed.dtype == out.dtype:
+            np.divide(summed, count, out=out)
+        else:
+            out[...] = summed / count
 
 
 def _chunks(size: int, parts: int) -> list[slice]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from csaud.errors import ConfigError
 from csaud.groups.communicator import Communicator
 from csaud.membership.limits import seconds
-from csaud.recover.buckets import Buckets
+from csaud.recover.buckets import Buckets, check_mean
 from csaud.recover.engine import Engine, Watch
 from csaud.recover.job import Job
 from csaud.recover.state import Arrays
@@ -66,6 +66,8 @@ def start(
     for array in [*parameters, *state]:
         if not isinstance(array, np.ndarray) or not array.flags.writeable:
             raise ConfigError("recover: parameters and state are arrays of numpy that can be written")
+    for index, array in enumerate(parameters):
+        check_mean(index, array.dtype, in_order)
     buckets = Buckets(
         [array.shape for array in parameters], [array.dtype for array in parameters], bucket_bytes
     )

@@ -9,7 +9,14 @@ from csaud.recover.tree import Node, merged
 
 Array = npt.NDArray[Any]
 
+_SHORT = 2  # bytes of an element, of which sums have more
+
 _ANY: Node = (0, 0)  # of a sum in no particular order
+
+
+def type_of_sums(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """In which gradients of this type are added up: many of a short one's may be more than it has."""
+    return np.dtype(np.float32) if dtype.itemsize <= _SHORT else dtype
 
 
 class Sums:
@@ -31,6 +38,7 @@ class Sums:
     def add(self, number: int, bucket: int, gradient: Array) -> None:
         """A bucket of a microbatch's gradient, which is kept (and changed)."""
         sums = self._sums[bucket]
+        gradient = gradient.astype(type_of_sums(gradient.dtype), copy=False)
         if self._in_order:
             sums[number, number + 1] = gradient
             self._sums[bucket] = merged(sums, self._microbatches, _add)
