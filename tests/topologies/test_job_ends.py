@@ -1,17 +1,19 @@
 """How jobs of users' own programs end: with a full disk, with processes that left their rank, with a reader
-that is gone."""
+that is gone; and what ends with a command that a signal ends."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 
 import pytest
 from csaud_runs.find import all_runs
+from csaud_topologies.isolation.supervisor import end_run
 
 from tests.topologies.fabrics import OUTSIDE, waiting_fabric
-from tests.topologies.runs import CSAUD_NET, processes_of
+from tests.topologies.runs import CSAUD_NET, PATIENCE_S, processes_of, wait_for
 
 pytestmark = [pytest.mark.root, pytest.mark.xdist_group("job_ends")]
 
@@ -89,3 +91,82 @@ def test_communicators_with_other_numbers_of_paths_are_in_one_report(fabric):
     assert done.returncode == 0, done.stdout + done.stderr
     report = fabric.report()
     assert report.books.balanced and report.all_reduce.count == 2
+
+
+def test_a_command_inside_ends_with_the_one_that_entered(fabric, run_path):
+    command = [*CSAUD_NET, "exec", "--host", "h1", "--", "sleep", "3332"]
+    entered = subprocess.Popen(command, cwd=fabric.folder, env=OUTSIDE)
+
+    def sleeps() -> bool:
+        return any("sleep 3332" in line and "nsenter" not in line for line in processes_of(run_path).values())
+
+    try:
+        wait_for(sleeps, "the command in the fabric")
+        entered.terminate()
+        assert entered.wait(PATIENCE_S) != 0
+        wait_for(lambda: not sleeps(), "the end of the command in the fabric", within_s=20)
+    finally:
+        entered.kill()
+
+
+@pytest.mark.parametrize("signum", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_a_detached_fabric_comes_up_leaves_nothing(tmp_path, signum):
+    up = subprocess.Popen([*CSAUD_NET, "up", "leaf-spine-2x2", "--detach"], cwd=tmp_path, env=OUTSIDE)
+
+    def run():
+        return [run for run in all_runs() if run.started_in() == tmp_path]
+
+    try:
+        wait_for(run, "the beginning of the run")
+        up.send_signal(signum)
+        assert up.wait(PATIENCE_S) == 128 + signum
+        assert run() == []
+    finally:
+        up.kill()
+        for left in run():
+            end_run(left)
+
+
+def test_of_two_fabrics_in_one_folder_one_comes_up_and_the_other_names_it(tmp_path):
+    command = [*CSAUD_NET, "up", "leaf-spine-2x2", "--detach", "--out", "out"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    ups = [subprocess.Popen(command, cwd=tmp_path, env=OUTSIDE, **pipes) for _ in range(3)]
+    try:
+        ended = [(up.communicate(timeout=PATIENCE_S), up.returncode) for up in ups]
+        assert sorted(status for _, status in ended) == [0, 1, 1]
+        assert all("in use by a run of pid" in said for (_, said), status in ended if status)
+        assert "its end: csaud net down" in (tmp_path / "out" / "fabric.log").read_text()
+    finally:
+        for left in all_runs():
+            if left.started_in() == tmp_path:
+                end_run(left)
+
+
+def test_a_terminal_that_is_closed_takes_its_fabric_down(tmp_path):
+    ours, its = os.openpty()
+    command = [
+        "setsid",
+        "--ctty",
+        "--wait",
+        *CSAUD_NET,
+        "up",
+        "leaf-spine-2x2",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    up = subprocess.Popen(command, cwd=tmp_path, env=OUTSIDE, stdin=its, stdout=its, stderr=its)
+    os.close(its)
+    said = b""
+    try:
+        while b"its end: csaud net down" not in said:
+            said += os.read(ours, 4096)
+        (run,) = [run for run in all_runs() if run.started_in() == tmp_path]
+        supervisor = run.processes()["supervisor"]
+        os.close(ours)
+        assert up.wait(PATIENCE_S) == 0
+        assert not supervisor.is_alive() and not run.path.exists()
+    finally:
+        up.kill()
+        for left in all_runs():
+            if left.started_in() == tmp_path:
+                end_run(left)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import yaml
 from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory import load_fabric
 from csaud_runs.errors import RunError
@@ -141,6 +142,21 @@ def test_mistake_in_a_file_names_file_line_key_and_expectation(tmp_path, text, l
         ("name: x\nfaults: [{probability: 0.1, where: l1-h9}]\n", "faults[0].where", "l1-h9"),
         ("name: x\nbackground: [{to: h99}]\n", "background[0]", "no host h99"),
         ("name: x\nbackground: [{to: h1, sources: 9}]\n", ":2: background[0].sources", "7 other hosts"),
+        ("name: x\nbackground: [{to: h1, sources: 0}]\n", ":2: background[0].sources", "at least 1, got 0"),
+        ("name: x\nbackground: [{to: h1, sources: []}]\n", ":2: background[0].sources", "expected hosts"),
+        (
+            "name: x\nbackground: [{to: h1, sources: [h2, h2]}]\n",
+            ":2: background[0].sources",
+            "h2 is named twice",
+        ),
+        ("name: x\nbackground: [{to: h1, sources: [h1]}]\n", ":2: background[0].sources", "others than h1"),
+        ("name: x\nbackground: [{to: h1}, {to: h1}]\n", ":2: background[1].to", "background[0] goes to h1"),
+        (
+            "name: x\nhost: {widnow: 8}\n",
+            ":2: host.widnow",
+            "there is no setting 'widnow'; did you mean window?",
+        ),
+        ("name: x\nhost: {window: many}\n", ":2: host.window", "window='many': expected"),
         ("name: x\nworkers: {placement: [h1, h99]}\n", ":2: workers.placement[1]", "unknown host 'h99'"),
         ("name: x\nworkers: {placement: [h1, h1]}\n", ":2: workers.placement[1]", "named twice"),
         ("name: x\nworkers: {count: 99}\n", ":2: workers.count", "too few for 99"),
@@ -153,6 +169,15 @@ def test_places_that_the_fabric_lacks_are_named(tmp_path, text, key, words):
         make_plan(RunOptions(scenario=written(tmp_path, text)))
     assert key in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_background_needs_a_link_whose_load_is_known(tmp_path):
+    fabric = yaml.safe_load((ROOT / "topologies/fabrics/leaf-spine-2x2.yaml").read_text())
+    fabric["link"]["rate"] = 0
+    (tmp_path / "endless.yaml").write_text(yaml.safe_dump(fabric))
+    scenario = written(tmp_path, "name: x\nbackground: [{to: h1, sources: 2}]\n")
+    with pytest.raises(ConfigError, match=r":2: background\[0\]\.to: the link of h1 has no rate"):
+        make_plan(RunOptions(scenario=scenario, topo=str(tmp_path / "endless.yaml")))
 
 
 def test_a_file_that_is_no_text_is_told_in_one_line(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 
 
@@ -10,3 +11,14 @@ def say(text: str) -> None:
     """One line on stderr; where nobody reads it any more, nothing."""
     with contextlib.suppress(OSError, ValueError):
         print(f"csaud: {text}", file=sys.stderr, flush=True)
+
+
+def drop_unsaid() -> None:
+    """What cannot be said any more, as on a terminal that is closed, does not change how we end."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)

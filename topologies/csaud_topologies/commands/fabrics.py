@@ -61,6 +61,7 @@ def up(
     """
     from csaud_controller.base.yamlfile import ConfigError
 
+    from csaud_topologies.base.interrupt import Interrupted
     from csaud_topologies.fabric.targets.check import check_target
     from csaud_topologies.isolation.detached import supervise_detached
     from csaud_topologies.isolation.supervisor import supervise
@@ -102,6 +103,8 @@ def up(
         raise fail(error) from None
     except KeyboardInterrupt:
         raise typer.Exit(130) from None
+    except Interrupted as error:
+        raise typer.Exit(error.status) from None
     if as_json:
         typer.echo(json.dumps({"run": str(run.path)}))
         return

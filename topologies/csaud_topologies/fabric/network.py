@@ -7,6 +7,7 @@ off: a switch that reads a veth would see segments that were never cut and check
 from __future__ import annotations
 
 import subprocess
+from ipaddress import ip_network
 from typing import Any
 
 from csaud_controller.inventory import Edge, Fabric, interface
@@ -94,6 +95,7 @@ def build_network(fabric: Fabric, switch_class: type[FabricSwitch], link_class: 
     net.build()
     _set_up_ports(net, fabric)
     _set_further_nics(net, fabric)
+    _set_routes(net, fabric)
     _set_ipv6(net, fabric)
     _set_neighbours(net, fabric)
     net.start()
@@ -130,6 +132,19 @@ def _set_further_nics(net: Any, fabric: Fabric) -> None:
             )
             if output.strip():
                 raise RunError(f"{name}: {device} could not be set up: {output.strip()}")
+
+
+def _set_routes(net: Any, fabric: Fabric) -> None:
+    """Hosts of another /16 are reached by the same device; without one, no other address is."""
+    subnets = {
+        ip_network(f"{nic.ip}/16", strict=False) for host in fabric.hosts.values() for nic in host.all_nics
+    }
+    if len(subnets) < 2:
+        return
+    for name in fabric.hosts:
+        output = net[name].cmd(f"ip route add default dev {interface(name, 0)}")
+        if output.strip():
+            raise RunError(f"{name}: its route could not be set: {output.strip()}")
 
 
 def _set_ipv6(net: Any, fabric: Fabric) -> None:

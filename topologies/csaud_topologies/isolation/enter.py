@@ -47,7 +47,9 @@ def command_line(run: RunDir, node: str | None, command: Sequence[str]) -> list[
             known = ", ".join(pids) or "none yet, the fabric is still starting"
             raise UsageError(f"--host {node}: no such node in this fabric; expected one of {known}")
         inside = ["mnexec", "-a", str(pids[node]), *inside]
-    return ["nsenter", f"--target={init.pid}", "--net", "--pid", "--mount", "--", *inside]
+    # nsenter waits for it in a process of its own, and hands on no signal that ends itself.
+    with_us = ["setpriv", "--pdeathsig", "TERM", "--"]
+    return ["nsenter", f"--target={init.pid}", "--net", "--pid", "--mount", "--", *with_us, *inside]
 
 
 def enter(run: RunDir, node: str | None, command: Sequence[str]) -> None:

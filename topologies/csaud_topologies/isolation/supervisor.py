@@ -21,8 +21,9 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from csaud_runs.children import ends_with_this_process
 from csaud_runs.directory import ENVIRONMENT, RunDir
@@ -36,7 +37,7 @@ from csaud_topologies.isolation.privileges import NAMESPACES, check_namespaces, 
 from csaud_topologies.scenario.options import RunOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 _TOOLS = {
     "unshare": "util-linux",
@@ -66,17 +67,35 @@ def check_machine() -> None:
         raise RunError(f"not on PATH: {', '.join(missing)}; on Debian: apt-get install {packages}")
 
 
+@dataclass(frozen=True)
+class Hold:
+    """The lock on an output folder."""
+
+    out: Path
+    file: IO[bytes]
+
+    def tell(self, run: Path | None) -> None:
+        """Others who want it that we have it, and for which run."""
+        self.file.seek(0)
+        try:
+            self.file.truncate()
+            self.file.write(f"pid {os.getpid()}\n{run or ''}\n".encode())
+        except OSError as error:
+            raise _cannot(self.out, error) from None
+
+
+def _cannot(out: Path, error: OSError) -> RunError:
+    return RunError(f"--out {out}: cannot be written: {error.strerror}")
+
+
 @contextmanager
-def locked(out: Path) -> Iterator[Callable[[Path], None]]:
+def locked(out: Path, inherited: int | None = None) -> Iterator[Hold]:
     """Hold the output folder for one run; RunError naming the run that has it, or what is in it that no run
-    has made. What is given is to be called with the run's directory, so that others can be told of it.
+    has made.
 
-    The lock belongs to the open file, so it is free again the moment its holder is gone, however it went.
+    The lock belongs to the open file, so it is free again the moment its holder is gone, however it went; who
+    has `inherited` that file has the lock with it.
     """
-
-    def cannot(error: OSError) -> RunError:
-        return RunError(f"--out {out}: cannot be written: {error.strerror}")
-
     try:
         foreign = [
             name for name in _OURS if (out / name).exists()
@@ -87,9 +106,9 @@ def locked(out: Path) -> Iterator[Callable[[Path], None]]:
                 " of its own"
             )
         out.mkdir(parents=True, exist_ok=True)
-        file = (out / _LOCK).open("a+b", buffering=0)
+        file = open(inherited or out / _LOCK, "a+b", buffering=0)  # noqa: PTH123, SIM115
     except OSError as error:
-        raise cannot(error) from None
+        raise _cannot(out, error) from None
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -102,15 +121,8 @@ def locked(out: Path) -> Iterator[Callable[[Path], None]]:
                 " run a folder of its own (--out DIR; make mininet OUT=DIR)"
             ) from None
 
-        def hold(run: Path | None) -> None:
-            file.seek(0)
-            try:
-                file.truncate()
-                file.write(f"pid {os.getpid()}\n{run or ''}\n".encode())
-            except OSError as error:
-                raise cannot(error) from None
-
-        hold(None)
+        hold = Hold(out, file)
+        hold.tell(None)
         yield hold
 
 
@@ -144,14 +156,16 @@ def end_run(run: RunDir) -> bool:
     return ended
 
 
-def supervise(options: RunOptions) -> int:
-    """Run in fresh namespaces until it ends; the exit status (128 + n when it died by signal n)."""
+def supervise(options: RunOptions, lock: int | None = None) -> int:
+    """Run in fresh namespaces until it ends; the exit status (128 + n when it died by signal n). `lock` is
+    that of the output folder, where it is inherited.
+    """
     check_machine()
     check_namespaces()
-    with locked(Path(options.out)) as hold:
+    with locked(Path(options.out), lock) as hold:
         sweep()
         run = RunDir.create()
-        hold(run.path)
+        hold.tell(run.path)
         try:
             run.options.write_text(options.model_dump_json(indent=1))
             return _run_isolated(run, ctrl_c_ends=not options.cli)
@@ -226,7 +240,8 @@ def _forward_signals(
     while child.poll() is None:
         info = signal.sigtimedwait(watched, _AGAIN_S if asked else _LONG_S)
         if info is not None and info.si_signo != signal.SIGCHLD and asked is None:
-            by_terminal = info.si_code == _SI_KERNEL
+            # A terminal that is closed tells the session's leader alone.
+            by_terminal = info.si_code == _SI_KERNEL and info.si_signo == signal.SIGINT
             if ctrl_c_ends or not by_terminal:
                 asked, asked_at, told = signal.Signals(info.si_signo), time.monotonic(), by_terminal
         if asked is None or init is None:

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 from pathlib import Path
 
 from csaud_topologies.base.interrupt import Interrupted, end_on_signals, interruption
+from csaud_topologies.base.say import drop_unsaid
 from csaud_topologies.isolation.rootdir import make_root_of_namespace
 
 
@@ -28,12 +30,13 @@ def main() -> int:
         status = run_session(path)
     except (Interrupted, Exception):
         interrupted = interruption()
-        if interrupted is None:
-            traceback.print_exc()
-            status = 1
-        else:
-            print("\ninterrupted; the fabric is gone", flush=True)
-            status = interrupted.status
+        status = 1 if interrupted is None else interrupted.status
+        with contextlib.suppress(OSError):
+            if interrupted is None:
+                traceback.print_exc()
+            else:
+                print("\ninterrupted; the fabric is gone", flush=True)
+    drop_unsaid()
     (path / "ended").write_text(f"{status}\n")
     return status
 

@@ -5,6 +5,7 @@ Its init (`init`) calls `run_session`, which sets the namespaces up before.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import shutil
@@ -94,7 +95,8 @@ class Runner:
             )
             serve(up, self.target)
         except Interrupted:
-            self.console.print("\nthe fabric is taken down")
+            with contextlib.suppress(OSError, SystemExit):  # its terminal may be closed
+                self.console.print("\nthe fabric is taken down")
 
     def _calibrated(self, plan: Plan) -> Plan:
         if self.target.name != "bmv2":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric, LinkDefaults
 from csaud_controller.policy.congestion import thresholds
 from csaud_controller.policy.model import Policy
@@ -14,6 +15,20 @@ from csaud_topologies.scenario.model import ORDERED_MODES
 _FEWEST_PATHS, _MOST_PATHS = 16, 256  # the setting's default; a sender keeps a few bytes of each by peer
 _HOPS = 3  # queues between hosts of different leaves
 _QUEUE_MAX_S = (0.001, 10.0)  # the setting's range
+
+
+def check_settings(own: Mapping[str, Any]) -> None:
+    """FieldError, of the key `host`, for a setting that the host library does not know, or a wrong value."""
+    if not own:
+        return
+    from csaud.config.reading import load  # with the library, for which few scenarios need to wait
+    from csaud.errors import ConfigError
+
+    for name, value in own.items():
+        try:
+            load({name: value}, {})
+        except ConfigError as error:
+            raise FieldError(("host", name), str(error)) from None
 
 
 def host_settings(policy: Policy, own: Mapping[str, Any], fabric: Fabric, host: str) -> dict[str, Any]:

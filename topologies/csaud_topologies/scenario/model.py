@@ -81,6 +81,21 @@ class Incast(_Strict):
     burst: int = Field(default=100, ge=1, description="packets of each source in a burst")
     duty: float = Field(default=0.1, gt=0, le=1, description="share of the time that bursts take")
 
+    @model_validator(mode="after")
+    def _check(self) -> Incast:
+        if isinstance(self.sources, int):
+            if self.sources < 1:
+                raise FieldError(("sources",), f"expected at least 1, got {self.sources}")
+            return self
+        if not self.sources:
+            raise FieldError(("sources",), "expected hosts, or how many, got none")
+        if self.to in self.sources:
+            raise FieldError(("sources",), f"expected others than {self.to}, where they send to")
+        twice = next((host for host in self.sources if self.sources.count(host) > 1), None)
+        if twice is not None:
+            raise FieldError(("sources",), f"{twice} is named twice")
+        return self
+
 
 def _link(value: Any) -> Any:
     """A link as it is printed, l1-s1, or as a list of two nodes, which may have a - in their names; or

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 
 from csaud_controller.base.yamlfile import FieldError
@@ -48,6 +49,23 @@ def _listed(fabric: Fabric, hosts: list[str], count: int | None) -> list[str]:
         message = f"{count} workers, but workers.placement names {len(hosts)} hosts"
         raise FieldError(("workers", "count"), message)
     return hosts
+
+
+def check_background(background: Sequence[Incast], fabric: Fabric) -> None:
+    """FieldError when one of them cannot be: too few hosts, a link of which no share can be told, or a host
+    to which another one sends already, as a host has one sink."""
+    first: dict[str, int] = {}
+    for index, incast in enumerate(background):
+        sources_of(incast, fabric, index)
+        if incast.to in first:
+            message = (
+                f"background[{first[incast.to]}] goes to {incast.to}, too; expected one with more sources"
+            )
+            raise FieldError(("background", index, "to"), message)
+        first[incast.to] = index
+        if not fabric.link_of(fabric.edge_at[fabric.attachment(incast.to)]).rate:
+            message = f"the link of {incast.to} has no rate, of which `load` would be a share"
+            raise FieldError(("background", index, "to"), message)
 
 
 def sources_of(incast: Incast, fabric: Fabric, index: int = 0) -> list[str]:

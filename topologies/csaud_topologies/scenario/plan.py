@@ -10,9 +10,10 @@ from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text, pa
 from csaud_controller.inventory import Fabric, load_fabric
 
 from csaud_topologies.base.usage import UsageError
+from csaud_topologies.scenario.host_settings import check_settings
 from csaud_topologies.scenario.model import SCENARIOS, Scenario, find_scenario, load_scenario
 from csaud_topologies.scenario.options import RunOptions
-from csaud_topologies.scenario.placement import place, sources_of
+from csaud_topologies.scenario.placement import check_background, place
 
 QUIET = "plain"
 """The scenario in which nothing happens."""
@@ -73,8 +74,8 @@ def make_plan(options: RunOptions) -> Plan:
         scenario.check(fabric)
         scenario = scenario.on(fabric)
         hosts = place(fabric, scenario.workers)
-        for index, incast in enumerate(scenario.background):
-            sources_of(incast, fabric, index)
+        check_background(scenario.background, fabric)
+        check_settings(scenario.host)
     except FieldError as error:
         raise in_file(find_scenario(options.scenario), error) from None
     if options.waits:
