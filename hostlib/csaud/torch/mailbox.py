@@ -5,6 +5,8 @@ from collections import deque
 
 import torch
 
+from csaud.errors import ConfigError
+
 
 class _Matched:
     """Over when its counterpart has come."""
@@ -12,15 +14,20 @@ class _Matched:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         self._over = threading.Event()
+        self._error: ConfigError | None = None
 
     @property
     def done(self) -> bool:
-        return self._over.is_set()
+        return self._over.is_set() and self._error is None
 
     def wait(self, timeout: float | None = None) -> bool:
-        return self._over.wait(timeout)
+        over = self._over.wait(timeout)
+        if self._error is not None:
+            raise self._error
+        return over
 
-    def end(self) -> None:
+    def end(self, error: ConfigError | None) -> None:
+        self._error = error
         self._over.set()
 
 
@@ -45,7 +52,15 @@ class Mailbox:
             queue.append(one)
             if self._sent and self._awaited:
                 sent, awaited = self._sent.popleft(), self._awaited.popleft()
-                awaited.tensor.detach().copy_(sent.tensor.detach())
-                sent.end()
-                awaited.end()
+                error = _copy(awaited.tensor.detach(), sent.tensor.detach())
+                sent.end(error)
+                awaited.end(error)
         return one
+
+
+def _copy(into: torch.Tensor, sent: torch.Tensor) -> ConfigError | None:
+    """Why it cannot be; None: it is copied."""
+    if into.numel() != sent.numel():
+        return ConfigError(f"{sent.numel()} elements sent to itself, {into.numel()} received")
+    into.copy_(sent.reshape(into.shape))
+    return None

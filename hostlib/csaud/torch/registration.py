@@ -24,7 +24,13 @@ def _create(options: Any, settings: dict[str, Any] | None) -> CsaudProcessGroup:
 
     Args:
         settings: argument `pg_options`: settings of the library by name (`csaud settings`).
+
+    Raises:
+        ValueError: it is of another kind.
     """
+    if settings is not None and not isinstance(settings, dict):
+        kind = type(settings).__name__
+        raise ValueError(f"csaud: pg_options is a {kind}: expected a dict of settings by name")
     size, rank = options.group_size, options.group_rank
     ranks = list(options.global_ranks_in_group) or list(range(size))
     name = str(options.group_id)
