@@ -67,6 +67,14 @@ def test_half_of_the_workers_die(tmp_path, jobs) -> None:
         assert len(living) == len(set(living)), "what a worker that lives has computed is not computed again"
 
 
+def test_workers_with_other_random_numbers_are_told(tmp_path) -> None:
+    """Their losses would be of no seed: who computes a microbatch would decide."""
+    (found,) = trained(tmp_path, [{**ALONE, "world": 2, "seeds": {"1": 5}}])
+    words = "ConfigError: recover: seed must be the same at every rank: 0 at rank 0, 5 at rank 1"
+    assert not found["ends"]
+    assert [text.splitlines()[-1].rpartition(".")[2] for text in found["errors"].values()] == [words] * 2
+
+
 MISTAKES = """
 import torch
 from csaud.torch import recover

@@ -46,6 +46,7 @@ def train(folder: Path, name: int, job_of: dict[str, Any]) -> dict[str, Any]:
         (folder / f"computed-{name}").open("a") as computed,
         recover.start(
             MICROBATCHES, model, optimizer, [scheduler], overlap=job_of.get("overlap", True),
+            seed=job_of.get("seeds", {}).get(str(name), 0),
             bucket_bytes=64, timeout=30.0 * SLOWER, watch=deaths.at, mode="udp", dead_after=1.0 * SLOWER,
         ) as job,
     ):  # fmt: skip

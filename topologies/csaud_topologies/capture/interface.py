@@ -104,9 +104,7 @@ class InterfaceSource:
     def finish(self) -> list[Frame]:
         nothing = ctypes.create_string_buffer(_RETURN_0)
         program = _FILTER.pack(1, ctypes.addressof(nothing))
-        self._socket.setsockopt(
-            socket.SOL_SOCKET, _SO_ATTACH_FILTER, program
-        )  # what comes now is too late
+        self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)  # what comes now is too late
         frames: list[Frame] = []
         while more := self.read():
             frames += more

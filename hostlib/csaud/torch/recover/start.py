@@ -58,7 +58,7 @@ def start(
         lambda comm, joined, file: Job(
             gradients, seed, comm, joined, microbatches, gradients.buckets, gradients.mean,
             States([model, whole, *state]), in_order=in_order, timeout=timeout, watch=watch, doors=file,
-            shards=None if sharded is None else sharded.parts,
+            shards=None if sharded is None else sharded.parts, terms={"seed": seed},
         ),
         doors, timeout, settings,
     )  # fmt: skip
