@@ -291,6 +291,19 @@ def beside_the_default_group() -> None:
     dist.destroy_process_group()
 
 
+def called_by_numbers() -> None:
+    """Methods of the process group with the root in place of options."""
+    rank, size, group = dist.get_rank(), dist.get_world_size(), dist.group.WORLD
+    group.broadcast(tensor := torch.full((2,), float(rank)), 1).wait()
+    same(tensor, torch.ones(2))
+    group.reduce(tensor, 1).wait()
+    same(tensor, torch.ones(2) * (size if rank == 1 else 1))
+    group.reduce(tensor.fill_(1), 0, dist.ReduceOp.MAX).wait()
+    group.gather(parts := [torch.empty(2) for _ in range(size if rank == 0 else 0)], tensor, 0).wait()
+    group.scatter(one := torch.empty(2), parts, 0).wait()
+    same(one, torch.ones(2))
+
+
 def barriers() -> None:
     for _ in range(3):
         dist.barrier()

@@ -39,6 +39,7 @@ CASES = [
     "objects",
     "subgroups",
     "barriers",
+    "called_by_numbers",
 ]
 
 

@@ -95,6 +95,16 @@ def only(tensors: Any) -> torch.Tensor:
     return tensor
 
 
+def root_of(opts: Any) -> int:
+    """The root in options, or given in place of them."""
+    return opts if isinstance(opts, int) else int(opts.rootRank)
+
+
+def options(opts: Any) -> Any:
+    """None where something else is given in place of them."""
+    return opts if hasattr(opts, "asyncOp") else None
+
+
 def inward(tensor: torch.Tensor) -> Array:
     """What is read of a tensor: its own memory, or a copy where that has its values otherwise."""
     check_tensor(tensor)

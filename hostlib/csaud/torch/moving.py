@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from csaud.torch.calls import Calls, inward, only, outward
+from csaud.torch.calls import Calls, inward, only, options, outward, root_of
 from csaud.torch.views import Array, movable
 from csaud.torch.work import Together
 
@@ -22,9 +22,9 @@ class Moving(Calls):
         array = movable(array)
 
         def start(**how: Any) -> Any:
-            return self._group.broadcast(array, opts.rootRank, **how)
+            return self._group.broadcast(array, root_of(opts), **how)
 
-        return self._call("broadcast", start, [tensor], finish, opts)
+        return self._call("broadcast", start, [tensor], finish, options(opts))
 
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:
         """`output` becomes the tensors of all ranks, one after the other."""
@@ -81,13 +81,13 @@ class Moving(Calls):
         del others
         input = only(inputs)
         source = movable(inward(input))
-        parts = _list(outputs) if self.rank() == opts.rootRank else []
-        if self.rank() == opts.rootRank:
+        parts = _list(outputs) if self.rank() == root_of(opts) else []
+        if self.rank() == root_of(opts):
             _check_parts("gather", parts, input, self.size())
         results: list[Array] = []
 
         def start(**how: Any) -> Any:
-            started = self._group.gather(source, opts.rootRank, **how)
+            started = self._group.gather(source, root_of(opts), **how)
             results.append(started if how["wait"] else started[0])
             return None if how["wait"] else started[1]
 
@@ -95,7 +95,7 @@ class Moving(Calls):
             for part, row in zip(parts, results[0] if parts else (), strict=True):
                 _put(part, row)
 
-        return self._call("gather", start, parts, place, opts)
+        return self._call("gather", start, parts, place, options(opts))
 
     def scatter(self, outputs: Any, inputs: Any, opts: Any = None, *others: Any) -> Any:
         """The tensor of every rank becomes the one that the root has for it."""
@@ -104,15 +104,15 @@ class Moving(Calls):
         into, finish = outward(output)
         into = movable(into)
         blocks = None
-        if self.rank() == opts.rootRank:
+        if self.rank() == root_of(opts):
             given = _list(inputs)
             _check_parts("scatter", given, output, self.size())
             blocks = np.stack([movable(inward(part)) for part in given])
 
         def start(**how: Any) -> Any:
-            return self._group.scatter(blocks, opts.rootRank, out=into, **how)
+            return self._group.scatter(blocks, root_of(opts), out=into, **how)
 
-        return self._call("scatter", start, [output], finish, opts)
+        return self._call("scatter", start, [output], finish, options(opts))
 
     def all_to_all_single(
         self, output: torch.Tensor, input: torch.Tensor, output_split_sizes: Sequence[int],
@@ -162,7 +162,7 @@ class Moving(Calls):
         def start(**how: Any) -> Any:
             return self._group.barrier(**how)
 
-        return self._call("barrier", start, [], None, opts if hasattr(opts, "asyncOp") else None)
+        return self._call("barrier", start, [], None, options(opts))
 
     def _gather_all(self, source: Array, place: Any, tensors: list[torch.Tensor], opts: Any) -> Any:
         source = movable(source)

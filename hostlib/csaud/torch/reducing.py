@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from csaud.errors import CsaudError
-from csaud.torch.calls import Calls, inward, only, outward
+from csaud.torch.calls import Calls, inward, only, options, outward, root_of
 from csaud.torch.operations import name_of
 from csaud.torch.sparse import sum_sparse
 from csaud.torch.views import Array, check_reducible
@@ -24,7 +24,7 @@ class Reducing(Calls):
         tensor = only(tensors)
         op = _op(opts)
         if tensor.layout is torch.sparse_coo:
-            return self._allreduce_sparse(tensor, op, _options(opts))
+            return self._allreduce_sparse(tensor, op, options(opts))
         array, finish = outward(tensor)
         check_reducible(tensor, array)
         name = name_of(op, array.dtype)
@@ -32,7 +32,7 @@ class Reducing(Calls):
         def start(**how: Any) -> Any:
             return self._group.all_reduce(array, name, **how)
 
-        return self._call("all_reduce", start, [tensor], finish, _options(opts))
+        return self._call("all_reduce", start, [tensor], finish, options(opts))
 
     def allreduce_coalesced(self, tensors: Any, opts: Any = None) -> Any:
         """`allreduce` of each."""
@@ -40,18 +40,17 @@ class Reducing(Calls):
 
     def reduce(self, tensors: Any, opts: Any = None, *others: Any) -> Any:
         """Replace the tensor at the root by the reduction of all."""
-        del others
         tensor = only(tensors)
         array, finish = outward(tensor)
         check_reducible(tensor, array)
-        if self.rank() != opts.rootRank:
+        if self.rank() != root_of(opts):
             finish = None
-        name = name_of(opts.reduceOp, array.dtype)
+        name = name_of(others[0] if others else _op(options(opts)), array.dtype)
 
         def start(**how: Any) -> Any:
-            return self._group.reduce(array, name, opts.rootRank, out=array, **how)
+            return self._group.reduce(array, name, root_of(opts), out=array, **how)
 
-        return self._call("reduce", start, [tensor], finish, opts)
+        return self._call("reduce", start, [tensor], finish, options(opts))
 
     def reduce_scatter_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Any:
         """`output` becomes this rank's part of the reduction of all ranks' `input`, of parts of one size."""
@@ -106,13 +105,9 @@ class Reducing(Calls):
         def start(**how: Any) -> Any:
             return self._group.reduce_scatter(source, name, out=into, **how)
 
-        return self._call("reduce_scatter", start, [output], finish, _options(opts))
+        return self._call("reduce_scatter", start, [output], finish, options(opts))
 
 
 def _op(opts: Any) -> Any:
     """The operation in options, or given in place of them."""
     return _SUM if opts is None else getattr(opts, "reduceOp", opts)
-
-
-def _options(opts: Any) -> Any:
-    return opts if hasattr(opts, "asyncOp") else None
