@@ -3,7 +3,6 @@
 import random
 import socket
 import struct
-import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, replace
@@ -305,15 +304,7 @@ def forge_packet_too_big(wire: Wire, mtu: int) -> None:
         sport=ROCE_PORT, dport=ROCE_PORT
     )
     forged = IPv6(src=STRANGER, dst=HERE) / ICMPv6PacketTooBig(mtu=mtu) / quoted
-    with wire.ends[1].entered():
-        stranger = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    with stranger:
-        for _ in range(500):
-            stranger.sendto(bytes(forged), (HERE, 0))
-            if f"mtu {mtu}" in wire.ends[0].ip(f"route get {THERE}"):
-                return
-            threading.Event().wait(0.01)
-    raise AssertionError("the kernel never believed it")
+    wire.forge_until_believed(bytes(forged), socket.AF_INET6, HERE, THERE, mtu)
 
 
 # --- jobs

@@ -1,7 +1,6 @@
 """Which way packets take, and that nobody in between says how long they may be."""
 
 import socket
-import threading
 from collections.abc import Iterator
 
 import numpy as np
@@ -51,15 +50,7 @@ def forge_fragmentation_needed(wire: Wire, mtu: int) -> None:
         / quoted
         / UDP(sport=ROCE_PORT, dport=ROCE_PORT, len=4080)
     )
-    with wire.ends[1].entered():
-        stranger = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-    with stranger:
-        for _ in range(500):
-            stranger.sendto(bytes(forged), (HERE, 0))
-            if f"mtu {mtu}" in wire.ends[0].ip(f"route get {THERE}"):
-                return
-            threading.Event().wait(0.01)
-    raise AssertionError("the kernel never believed it")
+    wire.forge_until_believed(bytes(forged), socket.AF_INET, HERE, THERE, mtu)
 
 
 @pytest.mark.parametrize("mode", ["raw", "udp"])

@@ -1,6 +1,8 @@
 """Two hosts and a wire: network namespaces joined by a veth pair."""
 
 import os
+import socket
+import threading
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Self
@@ -42,6 +44,21 @@ class Wire:
     def close(self) -> None:
         for end in self.ends:
             end.close()
+
+    def forge_until_believed(
+        self, packet: bytes, family: socket.AddressFamily, here: str, there: str, mtu: int
+    ) -> None:
+        """Send what a stranger says of a path's MTU from the second host to the first one, `here`, until its
+        kernel believes that of the way to `there`."""
+        with self.ends[1].entered():
+            stranger = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_RAW)
+        with stranger:
+            for _ in range(500):
+                stranger.sendto(packet, (here, 0))
+                if f"mtu {mtu}" in self.ends[0].ip(f"route get {there}"):
+                    return
+                threading.Event().wait(0.01)
+        raise AssertionError("the kernel never believed it")
 
     def __enter__(self) -> Self:
         return self

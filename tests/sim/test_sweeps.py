@@ -33,24 +33,6 @@ from tests.support.marks import some
 
 FABRIC = Path(__file__).parents[2] / "topologies" / "fabrics" / "leaf-spine-2x2.yaml"
 DOCS = Path(__file__).parents[2] / "docs" / "simulation.md"
-TEXT = """\
-name: two-sprays
-fabric: leaf-spine-2x2
-link_rate: 100Gbit
-link_delay: 500ns
-pipeline: 400ns
-traffic: {sizes: AliStorage2019, load: 0.6, flows: 60}
-sweep:
-  seeds: 3
-  settings: {ecmp: {policy.spray: ecmp}, random: {policy.spray: random}}
-"""
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    path = tmp_path / "two-sprays.yaml"
-    path.write_text(TEXT)
-    return path
 
 
 def test_a_sweep_goes_on_where_it_stopped(file: Path, tmp_path: Path) -> None:
