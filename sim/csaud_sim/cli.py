@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from csaud_runs.errors import RunError
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.options import RunOptions, pairs
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 _EXTRA = {"pyarrow": "sim", "matplotlib": "sim", "jinja2": "sim", "markupsafe": "sim", "distributed": "dask"}
 """What is in which extra."""
-_MISTAKEN = 2
-"""Status of a use that cannot be (docs/commands.md)."""
 _NATIVE = "csaud_sim._core"
 """Every wheel has it; `make build` leaves it out."""
 _ANCHORS = Path("build/sim/anchors")
@@ -102,10 +101,10 @@ def run(
             find_scenario(what)
         except ConfigError as error:
             shipped = ", ".join(sorted(path.stem for path in EXPERIMENTS.glob("*.yaml")))
-            raise RunError(f"{error}; or an experiment: {shipped}, or a YAML file") from None
+            raise UsageError(f"{error}; or an experiment: {shipped}, or a YAML file") from None
         for option, value in (("jobs", jobs), ("dask", dask)):
             if value:
-                raise RunError(f"--{option} {value}: {what} is a scenario, which is one run")
+                raise UsageError(f"--{option} {value}: {what} is a scenario, which is one run")
         options = RunOptions(
             topo=topo or None,
             scenario=what,
@@ -202,16 +201,14 @@ def reproduce(
 
 def _exit(work: Callable[[], bool], debug: bool) -> None:
     from csaud_controller.base.yamlfile import ConfigError
-
-    from csaud_sim.errors import RunFailed
+    from csaud_topologies.commands.app import fail
 
     try:
         passed = work()
     except (RunError, ConfigError) as error:
         if debug:
             raise
-        typer.echo(f"csaud: {error}", err=True)
-        raise typer.Exit(1 if isinstance(error, RunFailed) else _MISTAKEN) from None
+        raise fail(error) from None
     except ImportError as error:
         if debug or not {error.name, str(error.name).partition(".")[0]} & {_NATIVE, *_EXTRA}:
             raise
@@ -229,7 +226,7 @@ def _elsewhere(dask: str, jobs: int) -> AbstractContextManager[Outcomes | None]:
     if not dask:
         return nullcontext()
     if jobs:
-        raise RunError(f"--jobs {jobs} and --dask {dask}: how many run at once is the cluster's matter")
+        raise UsageError(f"--jobs {jobs} and --dask {dask}: how many run at once is the cluster's matter")
     from csaud_sim.experiment.machines import machines_at
 
     return machines_at(dask)
@@ -276,7 +273,7 @@ def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_js
 
     runs = load_runs(folder)
     if against and against not in runs:
-        raise RunError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
+        raise UsageError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
     doubts = _doubts(anchors)
     figures = [figures_of(setting, those, doubts) for setting, those in runs.items()]
     base = next((each for each in figures if each.setting == against), None)

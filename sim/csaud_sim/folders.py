@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from csaud_runs.errors import RunError
+from csaud_topologies.base.usage import UsageError
 
 
 def make_folder(path: Path) -> None:
@@ -12,4 +12,4 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RunError(f"{path}: {error.strerror}; expected a folder, or a place for one") from None
+        raise UsageError(f"{path}: {error.strerror}; expected a folder, or a place for one") from None

@@ -16,6 +16,7 @@ from csaud.errors import CsaudError
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.links.monitor import LinkMonitor
 from csaud_controller.switches.counters import BY_PATH
+from csaud_runs.errors import RunError
 from csaud_topologies.job.telemetry import switch_counts
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected
@@ -25,7 +26,6 @@ from csaud_topologies.scenario.plan import Plan, in_file
 from csaud_topologies.workloads.protocol import Workload
 
 from csaud_sim.background import BackgroundTraffic
-from csaud_sim.errors import RunFailed
 from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.job import Job, Stuck
 from csaud_sim.network import SECOND, Network, Seat
@@ -80,7 +80,7 @@ class ScenarioRun:
         folder: where the workload keeps what it prepares.
 
     Raises:
-        RunFailed: the job is not done when `time_limit` of virtual time has passed, or a rank failed.
+        RunError: the job is not done when `time_limit` of virtual time has passed, or a rank failed.
     """
 
     def __init__(self, plan: Plan, folder: Path) -> None:
@@ -117,7 +117,7 @@ class ScenarioRun:
             self._background.end()
             self._job.settle()
         except (Stuck, CsaudError) as error:
-            raise RunFailed(f"{error}, of virtual time") from error
+            raise RunError(f"{error}, of virtual time") from error
         return self._outcome(virtual_s)
 
     def _rank(self, comm: VirtualCommunicator) -> None:

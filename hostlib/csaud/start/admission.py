@@ -3,8 +3,8 @@ door."""
 
 from csaud.config.settings import Settings
 from csaud.errors import ConfigError
-from csaud.network import addresses
 from csaud.rendezvous.table import Card, Table
+from csaud.start.seat import too_narrow
 
 
 def obstacle(settings: Settings, address: str, table: Table, card: Card) -> str:
@@ -19,15 +19,7 @@ def obstacle(settings: Settings, address: str, table: Table, card: Card) -> str:
         return f"segmentation=on needs mode=udp at every rank; the newcomer uses {card.mode}"
     if settings.auth != "off" and card.mode == "verbs":
         return f"auth={settings.auth} needs device=soft at every rank; the newcomer uses verbs"
-    mtu = min(table.mtu, card.mtu)
-    needed = mtu + addresses.packet_overhead(address)
     try:
-        link = addresses.link_mtu(address, card.address)
+        return too_narrow(address, min(table.mtu, card.mtu), card, "the newcomer")
     except ConfigError as error:
         return f"this job cannot reach the newcomer: {error}"
-    if link < needed:
-        return (
-            f"the route from {address} to the newcomer at {card.address} has an MTU of {link} bytes, "
-            f"mtu={mtu} needs {needed}"
-        )
-    return ""

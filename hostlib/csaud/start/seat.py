@@ -141,11 +141,22 @@ def start_device(opened: Opened, table: Table) -> None:
 def check_routes(table: Table, opened: Opened) -> None:
     """ConfigError where the way to a rank does not carry the packets: else they would vanish without a
     word."""
-    needed = table.mtu + addresses.packet_overhead(opened.address)
     for card in table.cards:
-        link = addresses.link_mtu(opened.address, card.address)
-        if link < needed:
-            raise ConfigError(
-                f"the route from {opened.address} to rank {card.rank} at {card.address} has an MTU of "
-                f"{link} bytes, mtu={table.mtu} needs {needed}"
-            )
+        if narrow := too_narrow(opened.address, table.mtu, card, f"rank {card.rank}"):
+            raise ConfigError(narrow)
+
+
+def too_narrow(address: str, mtu: int, card: Card, whose: str) -> str:
+    """Why the way from `address` to the one on this card does not carry packets of `mtu`; empty: it does.
+
+    Raises:
+        ConfigError: there is no way.
+    """
+    needed = mtu + addresses.packet_overhead(address)
+    link = addresses.link_mtu(address, card.address)
+    if link >= needed:
+        return ""
+    return (
+        f"the route from {address} to {whose} at {card.address} has an MTU of {link} bytes, mtu={mtu} needs "
+        f"{needed}"
+    )

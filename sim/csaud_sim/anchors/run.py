@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from csaud_runs.errors import RunError
+from csaud_topologies.base.usage import UsageError
 from rich.console import Console
 from rich.table import Table
 
@@ -23,9 +23,9 @@ def chosen(everything: bool, only: Sequence[str]) -> list[Anchor]:
     """Anchors that are to be measured; RunError names a baseline that there is not."""
     for name in only:
         if name not in BASELINES:
-            raise RunError(f"{name}: no such baseline; expected one of {', '.join(BASELINES)}")
+            raise UsageError(f"{name}: no such baseline; expected one of {', '.join(BASELINES)}")
         if why := _why_none(name):
-            raise RunError(f"{name}, {BASELINES[name].what}: {why}")
+            raise UsageError(f"{name}, {BASELINES[name].what}: {why}")
     return [
         anchor
         for anchor in ANCHORS

@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from csaud_runs.errors import RunError
 from csaud_runs.whole import write_whole
+from csaud_topologies.base.usage import UsageError
 
 from csaud_sim.anchors.figures import Runs
 from csaud_sim.anchors.published import ANCHORS, Anchor, Published
@@ -87,10 +87,10 @@ def read_standing(path: Path) -> list[Held]:
     try:
         value: Any = json.loads(file.read_text())
         if value["format"] != _FORMAT:
-            raise RunError(f"{file}: format {value['format']}, expected {_FORMAT}")
+            raise UsageError(f"{file}: format {value['format']}, expected {_FORMAT}")
         return [Held(**_with_nan(row)) for row in value["anchors"]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RunError(f"{file}: not written by csaud sim anchors: {error}") from None
+        raise UsageError(f"{file}: not written by csaud sim anchors: {error}") from None
 
 
 def read_doubts(path: Path) -> Doubts:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from csaud_runs.errors import RunError
+from csaud_topologies.base.usage import UsageError
 
 from csaud_sim.experiment.baselines import NOT_HELD, Baseline, Doubts
 from csaud_sim.experiment.comparison import SHARES, SettingFigures, compare, figures_of
@@ -93,12 +93,12 @@ def verdicts(runs: Mapping[str, Sequence[Run]], doubts: Doubts = NOT_HELD) -> li
         mine = [each for each in settings if figures[each].baseline is None]
         where = case or "the experiment"
         if len(mine) != 1:
-            raise RunError(
+            raise UsageError(
                 f"{where}: the claim is about one setting of csa-ud without fixed interval and oracle, "
                 f"here are {len(mine)}{': ' if mine else ''}{', '.join(mine)}"
             )
         if MEASURE not in figures[mine[0]].percentiles:
-            raise RunError(f"{where}: the claim is about flows, and there is no traffic")
+            raise UsageError(f"{where}: the claim is about flows, and there is no traffic")
         variants: dict[Baseline, list[str]] = {}
         for each in settings:
             if (baseline := figures[each].baseline) is not None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from csaud_runs.errors import RunError
+from csaud_topologies.base.usage import UsageError
 
-from csaud_sim.errors import RunFailed
 from csaud_sim.experiment.baselines import (
     NOT_HELD,
     Baseline,
@@ -102,15 +102,15 @@ def load_runs(folder: Path) -> dict[str, list[Run]]:
     inner = folder / RUNS
     files = sorted((inner if inner.is_dir() else folder).glob(f"*{ENDING}"))
     if not files:
-        raise RunError(f"{folder}: no runs in it: expected the folder that csaud sim run wrote (--out)")
+        raise UsageError(f"{folder}: no runs in it: expected the folder that csaud sim run wrote (--out)")
     runs = [read_run(file) for file in files]
     if len(names := {run.experiment for run in runs}) > 1:
-        raise RunError(f"{folder}: runs of several experiments: {', '.join(sorted(names))}")
+        raise UsageError(f"{folder}: runs of several experiments: {', '.join(sorted(names))}")
     found: dict[str, dict[int, Run]] = {}
     for run in runs:
         other = found.setdefault(run.setting, {}).setdefault(run.seed, run)
         if other is not run:
-            raise RunError(
+            raise UsageError(
                 f"{run.path} and {other.path.name} are both of {run.setting}, seed {run.seed}, and differ in "
                 "what was run: remove those that are not meant"
             )
@@ -127,7 +127,7 @@ def _natural(setting: str) -> list[tuple[float, str]]:
 
 
 def figures_of(setting: str, runs: Sequence[Run], doubts: Doubts = NOT_HELD) -> SettingFigures:
-    """RunFailed where nothing of a kind that was asked for is over in some run."""
+    """RunError where nothing of a kind that was asked for is over in some run."""
     per_seed = {
         measure: np.array([np.percentile(_values(run, measure), SHARES) for run in runs])
         for measure in MEASURES
@@ -173,7 +173,7 @@ def compare(ours: SettingFigures, theirs: SettingFigures) -> Reduction:
     """RunError where they have no seed in common. Only those seeds count."""
     common = sorted(set(ours.seeds) & set(theirs.seeds))
     if not common:
-        raise RunError(f"{ours.setting} and {theirs.setting} have no seed in common")
+        raise UsageError(f"{ours.setting} and {theirs.setting} have no seed in common")
 
     def of(measure: str) -> tuple[Estimate, ...]:
         mine = ours.per_seed[measure][[ours.seeds.index(seed) for seed in common]]
@@ -198,5 +198,5 @@ def values_of(run: Run, measure: str) -> Floats:
 def _values(run: Run, measure: str) -> Floats:
     values = values_of(run, measure)
     if not len(values):
-        raise RunFailed(f"{run.path}: nothing of it is over that {MEASURES[measure]} could be of")
+        raise RunError(f"{run.path}: nothing of it is over that {MEASURES[measure]} could be of")
     return values

@@ -9,7 +9,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from csaud_sim.errors import RunFailed
+from csaud_runs.errors import RunError
+
 from csaud_sim.experiment.code import Code, this_code
 from csaud_sim.experiment.results import placed
 from csaud_sim.experiment.sweep import Outcome, Outcomes, Say, Task, run_task
@@ -25,7 +26,7 @@ def machines_at(address: str) -> Iterator[Outcomes]:
     """Where tasks are run: at the scheduler `address`, such as tcp://host:8786.
 
     Raises:
-        RunFailed: it does not answer, or has no worker.
+        RunError: it does not answer, or has no worker.
         ImportError: the extra `dask` is not installed.
     """
     from distributed import Client
@@ -33,12 +34,12 @@ def machines_at(address: str) -> Iterator[Outcomes]:
     try:
         client = Client(address, timeout=_PATIENCE)
     except (OSError, ValueError) as error:
-        raise RunFailed(
+        raise RunError(
             f"--dask {address}: no scheduler answered within {_PATIENCE} s ({error or type(error).__name__})"
         ) from None
     with client:
         if not client.scheduler_info(n_workers=-1)["workers"]:
-            raise RunFailed(f"--dask {address}: the scheduler has no worker: dask worker {address}")
+            raise RunError(f"--dask {address}: the scheduler has no worker: dask worker {address}")
         yield lambda tasks, out, say: _outcomes(client, tasks, out, say)
 
 
@@ -71,7 +72,7 @@ def _outcomes(client: object, tasks: list[Task], out: Path, say: Say) -> Generat
 def _measured(task: Task, ours: Code) -> tuple[str, bytes]:
     """On a worker: a line on the run, and its file."""
     if not (here := this_code()).is_that_of(ours):
-        raise RunFailed(f"a worker has csaud {here}, this is {ours}")
+        raise RunError(f"a worker has csaud {here}, this is {ours}")
     with _ONE_AT_A_TIME, tempfile.TemporaryDirectory(prefix="csaud-sim-") as folder:
         file = task.path(Path(folder))
         file.parent.mkdir(parents=True)

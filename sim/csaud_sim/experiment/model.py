@@ -17,7 +17,7 @@ from csaud_controller.inventory import Fabric
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
-from csaud_runs.errors import RunError
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.model import check_faults
 from csaud_topologies.scenario.overrides import assign, value_of
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -315,5 +315,5 @@ def with_keys(experiment: Experiment, keys: Setting) -> Experiment:
         try:
             experiment = Experiment.model_validate(values)
         except ValidationError as error:
-            raise RunError(f"{key}={value}: {mistake(error, (), key)}") from None
+            raise UsageError(f"{key}={value}: {mistake(error, (), key)}") from None
     return experiment

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from csaud_runs.errors import RunError
+from csaud_topologies.base.usage import UsageError
 
 from csaud_sim.experiment.code import Code, this_code
 from csaud_sim.experiment.columns import FLOWS, NO_COLLECTIVE
@@ -59,7 +60,7 @@ class Run:
         try:
             table = pq.read_table(self.path, columns=[name, "measured", "collective"])
         except (OSError, pa.ArrowException) as error:
-            raise RunError(f"{self.path}: damaged: {str(error).splitlines()[0]}") from None
+            raise UsageError(f"{self.path}: damaged: {str(error).splitlines()[0]}") from None
         values: npt.NDArray[Any] = table[name].to_numpy()
         meant = (table["collective"].to_numpy() != NO_COLLECTIVE) == messages
         chosen: npt.NDArray[Any] = values[table["measured"].to_numpy() & meant]
@@ -121,12 +122,12 @@ def read_run(path: Path) -> Run:
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (OSError, pa.ArrowInvalid) as error:
-        raise RunError(f"{path}: not a Parquet file: {error}") from None
+        raise UsageError(f"{path}: not a Parquet file: {error}") from None
     if _KEY not in metadata:
-        raise RunError(f"{path}: not a run of csaud sim (no metadata of that name)")
+        raise UsageError(f"{path}: not a run of csaud sim (no metadata of that name)")
     about = json.loads(metadata[_KEY])
     if about.get("format") != _FORMAT:
-        raise RunError(f"{path}: format {about.get('format')}, expected {_FORMAT}")
+        raise UsageError(f"{path}: format {about.get('format')}, expected {_FORMAT}")
     return Run(
         path,
         about["experiment"],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from csaud_runs.errors import RunError
+from csaud_topologies.base.usage import UsageError
 
 from csaud_sim.experiment.baselines import NOT_HELD, Doubts
 from csaud_sim.experiment.claim import Verdict, verdicts
@@ -62,7 +62,7 @@ def chosen(names: Sequence[str], quick: bool) -> list[Part]:
     parts = {part.name: part for part in PARTS if not quick or part.quick is not None}
     for name in names:
         if name not in parts:
-            raise RunError(f"--only {name}: no such part; expected one of {', '.join(parts)}")
+            raise UsageError(f"--only {name}: no such part; expected one of {', '.join(parts)}")
     return [part for part in parts.values() if not names or part.name in names]
 
 

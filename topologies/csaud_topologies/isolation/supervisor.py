@@ -97,9 +97,8 @@ def locked(out: Path, inherited: int | None = None) -> Iterator[Hold]:
     has `inherited` that file has the lock with it.
     """
     try:
-        foreign = [
-            name for name in _OURS if (out / name).exists()
-        ]  # before the lock: who makes them has that
+        # Before the lock is looked for: who makes them has it.
+        foreign = [name for name in _OURS if (out / name).exists()]
         if foreign and not (out / _LOCK).exists():
             raise UsageError(
                 f"--out {out}: has {', '.join(foreign)}, which no run has made; give this run a folder"
