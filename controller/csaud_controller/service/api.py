@@ -31,7 +31,7 @@ Patience = Annotated[float, Query(ge=0, le=300, description="Seconds.")]
 Since = Annotated[int, Query(ge=0, description="Those after this number.")]
 
 # FastAPI runs what is not a coroutine in threads: a controller that takes its time keeps nobody else waiting,
-# as long as there are threads (Site.waiting).
+# as long as there are threads (Site.waiting, Site.working).
 
 
 def _site(request: Request) -> Site:
@@ -51,6 +51,16 @@ def _change(
     """Ask for a change, with a note of who did."""
     if match is not None and match != "*":
         arguments["revision"] = _revision(match)
+    with _site(request).working():
+        answer = _noted(request, op, arguments)
+    if answer.get("pending"):
+        response.status_code = HTTPStatus.ACCEPTED
+    if "revision" in answer:
+        response.headers["ETag"] = f'"{answer["revision"]}"'
+    return answer
+
+
+def _noted(request: Request, op: str, arguments: dict[str, Any]) -> Answer:
     audit = _site(request).audit
     client = request.client.host if request.client else "?"
     asked = audit.asked(request.state.who.name, client, op, arguments)
@@ -61,10 +71,6 @@ def _change(
         raise
     pending = answer.get("pending")
     audit.answered(asked, "in force" if not pending else f"pending: {pending}")
-    if pending:
-        response.status_code = HTTPStatus.ACCEPTED
-    if "revision" in answer:
-        response.headers["ETag"] = f'"{answer["revision"]}"'
     return answer
 
 
@@ -110,7 +116,8 @@ def put_fabric(request: Request, response: Response, fabric: Values, if_match: I
 @router.post("/fabric/plan", tags=["fabric"])
 def plan_fabric(request: Request, fabric: Values) -> Answer:
     """What another fabric would change, by switch and table."""
-    return _ask(request, "fabric.plan", fabric=fabric)
+    with _site(request).working():
+        return _ask(request, "fabric.plan", fabric=fabric)
 
 
 @router.get("/intent", tags=["policy"])
@@ -205,7 +212,8 @@ def put_policy(
 @router.post("/policy/plan", tags=["policy"])
 def plan_policy(request: Request, policy: Values) -> Answer:
     """What that would change, by switch and table."""
-    return _ask(request, "policy.plan", policy=policy)
+    with _site(request).working():
+        return _ask(request, "policy.plan", policy=policy)
 
 
 @router.post("/policy/rollback", tags=["policy"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 
 from csaud_controller.control.client import ControlError
@@ -14,6 +14,8 @@ from csaud_controller.service.sampling import Sampler
 
 MOST_WAITING = 16
 """Requests that wait for something to happen; each takes one of the 40 threads that requests have."""
+MOST_WORKING = 16
+"""Requests for which the controller has to work; the threads that are left are of those who look."""
 
 
 @dataclass(frozen=True)
@@ -25,14 +27,23 @@ class Site:
     audit: Audit
     interval_s: float
     """Between two samples for whoever watches."""
-    _places: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_WAITING))
+    _waiting: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_WAITING))
+    _working: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(MOST_WORKING))
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def waiting(self) -> AbstractContextManager[None]:
         """Within it, a request waits; ControlError where too many do."""
-        if not self._places.acquire(blocking=False):
-            raise ControlError(f"{MOST_WAITING} requests wait already: ask later, or without waiting")
-        try:
-            yield
-        finally:
-            self._places.release()
+        return _one_of(self._waiting, f"{MOST_WAITING} requests wait already: ask later, or without waiting")
+
+    def working(self) -> AbstractContextManager[None]:
+        """Within it, a request has the controller change, plan or trace; ControlError where too many do."""
+        return _one_of(self._working, f"{MOST_WORKING} changes, plans and traces are under way: ask later")
+
+
+@contextmanager
+def _one_of(places: threading.Semaphore, none_left: str) -> Iterator[None]:
+    if not places.acquire(blocking=False):
+        raise ControlError(none_left)
+    try:
+        yield
+    finally:
+        places.release()
