@@ -55,6 +55,35 @@ def average() -> None:
     same(ours, total / dist.get_world_size())
 
 
+def average_of_halves() -> None:
+    """Of values whose sum has no float16, and of ones so small that a part of them has none."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    half = torch.float16
+    for value in (30000.0, 65504.0, -65504.0, 2.0**-24):
+        mean = torch.full((2 * size,), value, dtype=half)
+        mean[0] = value * rank / size  # which is not the same everywhere
+        whole = mean.clone()
+        for tensor in (whole, strided := mean.repeat_interleave(2)[::2]):
+            dist.all_reduce(tensor, dist.ReduceOp.AVG)
+        same(strided, whole)
+        same(whole[1:], mean[1:])
+        expected = torch.tensor([value * other / size for other in range(size)], dtype=half).float().mean()
+        same(whole[:1], expected.to(half).reshape(1))
+        later = mean.clone()
+        dist.all_reduce(later, dist.ReduceOp.AVG, async_op=True).wait()
+        same(later, whole)
+        source = mean.clone()
+        dist.reduce(source, 1, dist.ReduceOp.AVG)
+        same(source, whole if rank == 1 else mean)
+        part, given = torch.empty(2, dtype=half), mean.clone()
+        dist.reduce_scatter_tensor(part, given, dist.ReduceOp.AVG)
+        same(part, whole[2 * rank : 2 * rank + 2])
+        same(given, mean)
+    infinite = torch.tensor([torch.inf if rank == 1 else 1.0], dtype=half)
+    dist.all_reduce(infinite, dist.ReduceOp.AVG)
+    assert infinite.isinf().all()
+
+
 def moves_beside_gloo(name: str) -> None:
     """Everything that brings tensors elsewhere unchanged, with each kind of call."""
     dtype, rank, size = getattr(torch, name), dist.get_rank(), dist.get_world_size()

@@ -29,6 +29,7 @@ def test_what_moves_arrives_as_over_gloo(four, dtype):
 
 CASES = [
     "average",
+    "average_of_halves",
     "reductions_beside_gloo",
     "shapes",
     "split_sizes_of_some_ranks",
