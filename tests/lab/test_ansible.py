@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import select
 import shlex
 import signal
@@ -71,6 +72,11 @@ def test_a_deployment_that_is_killed_takes_its_tasks_along(tmp_path: Path, signu
             if not select.select([task], [], [], 0)[0]:
                 signal.pidfd_send_signal(task, signal.SIGKILL)
             os.close(task)
+    playbook(tmp_path, "'true'")
+    with deploying(tmp_path) as process:
+        told, _ = process.communicate()
+    assert process.returncode == 0, told
+    assert list(tmp_path.glob("csaud-*")) == [], "what the one that was killed had for ssh is left"
 
 
 def commands(tasks: Any) -> Iterator[str]:
@@ -97,15 +103,18 @@ def test_programs_may_have_blanks_in_their_paths(tmp_path: Path) -> None:
     )
 
 
-def test_the_controllers_unit_may_have_blanks_in_its_paths(tmp_path: Path) -> None:
-    folder = tmp_path / "a lab"
+def test_the_controllers_unit_may_have_blanks_and_percent_signs_in_its_paths(tmp_path: Path) -> None:
+    """Which begin a word of systemd's own, but where there are two."""
+    folder = tmp_path / "100% lab"
     folder.mkdir()
-    values = inventory(nowhere(folder))["all"]["vars"] | {"csaud_command": "/a b/csaud"}
+    values = inventory(nowhere(folder))["all"]["vars"] | {"csaud_command": "/a %b/csaud"}
     unit = PLAYBOOK.parent / "roles/controller/templates/csaud-controller.service"
-    lines = Environment().from_string(unit.read_text()).render(values).splitlines()
+    text = Environment().from_string(unit.read_text()).render(values)
+    assert set(re.findall("%+", text)) == {"%%"}
+    lines = text.replace("%%", "%").splitlines()
     assert f"WorkingDirectory={folder}" in lines  # all of the line, for systemd
     (start,) = (line.removeprefix("ExecStart=") for line in lines if line.startswith("ExecStart="))
-    assert shlex.split(start) == ["/a b/csaud", "controller", "run", "--run", f"{folder}/control/run"]
+    assert shlex.split(start) == ["/a %b/csaud", "controller", "run", "--run", f"{folder}/control/run"]
 
 
 def test_settings_of_ones_own_do_not_come_in_between(tmp_path: Path) -> None:

@@ -73,27 +73,28 @@ def test_the_inventory_says_how_each_host_is_reached_and_what_it_is_to_be(tmp_pa
     assert made["hosts"]["h2"]["ansible_host"] == "h2"
     assert made["hosts"]["h2"]["ansible_user"] == "admin"
     assert made["vars"]["ansible_become"] is True
-    assert f"-i {tmp_path}/key" in made["vars"]["ansible_ssh_common_args"]
+    assert f'IdentityFile="{tmp_path}/key"' in shlex.split(made["vars"]["ansible_ssh_common_args"])
     assert made["hosts"]["h1"]["csaud_host"]["peers"] == [
         {"name": "h2", "ip": "10.0.1.2", "mac": "02:00:0a:00:01:02"}
     ]
 
 
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="needs ssh")
-def test_files_of_a_lab_may_have_blanks_in_their_paths(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ['a "new" \\ lab', "100%sure %h lab"])
+def test_files_of_a_lab_may_have_any_letters_in_their_paths(tmp_path: Path, name: str) -> None:
     """As ssh itself understands its options."""
-    folder = tmp_path / 'a "new" \\ lab'
+    folder = tmp_path / name
     folder.mkdir()
     for name in ("key", "known"):
         (folder / name).touch()
     site = lab(folder, "ssh: {key: key, known_hosts: known}\n")
     options = inventory(site)["all"]["children"]["csaud_hosts"]["vars"]["ansible_ssh_common_args"]
-    done = subprocess.run(
-        ["ssh", "-G", *shlex.split(options), "h1"], capture_output=True, text=True, check=True
-    )
-    told = done.stdout.splitlines()
-    assert f"userknownhostsfile {folder}/known" in told
-    assert f"identityfile {folder}/key" in told
+    asked = (*shlex.split(options), "-o", "ProxyCommand=true", "h1")  # which answers nothing
+    known = subprocess.run(["ssh", "-G", *asked], capture_output=True, text=True, check=True)
+    assert f"userknownhostsfile {folder}/known" in known.stdout.splitlines()
+    tried = subprocess.run(["ssh", "-v", *asked], capture_output=True, text=True, check=False)
+    told = tried.stderr.replace("\\\\", "\\").splitlines()  # as it prints a backslash
+    assert f"debug1: identity file {folder}/key type -1" in told
 
 
 def _facts(**changes: Any) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def _facts(**changes: Any) -> dict[str, Any]:
         "csaud": "0.1.0",
         "python": "3.11.2",
         "huge_pages": 64,
-        "settings": {},
+        "settings": {"priorities": {"26": 3, "0": 1}},
         "interfaces": {"eth0": own},
         "nics": ["eth0"],
         "rdma": {"mlx5_0/1": {"interface": "eth0", "state": "4: ACTIVE", "gids": {"10.0.1.1": 3}}},
@@ -141,6 +142,7 @@ def test_a_host_that_is_as_it_should_be(tmp_path: Path) -> None:
         ({"driver": "ice"}, "problem", "driver ice: expected mlx5_core"),
         ({"firmware": "28.38.9999"}, "problem", "firmware 28.38.9999: expected 28.39.1002 or newer"),
         ({"priorities": {}}, "due", "DSCP 48 has priority none, of 7"),
+        ({"priorities": {"48": 7, "26": 3}}, "due", "DSCP 26 has priority 3, as it was to have before"),
     ],
 )
 def test_what_a_nic_lacks(tmp_path: Path, change: dict[str, Any], level: str, what: str) -> None:

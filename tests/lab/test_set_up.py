@@ -32,8 +32,29 @@ for family in -4 -6; do
     ip $family route show table all | grep -v -e 'table local' -e 'proto kernel' | sed 's/ linkdown//'
     ip $family neigh; ip $family rule
 done
+for each in eth7 eth8; do echo DSCP $each $(dcb -j app show dev $each); done
 """
 """Without what the kernel adds by itself, and only when it has looked at the link."""
+
+_DCB = """#!/usr/bin/env python3
+import json, pathlib, sys
+
+*_, verb, _dev, name = sys.argv[: sys.argv.index("dev") + 2]
+state = pathlib.Path(__file__).with_name(f"dcb-{name}.json")
+known = json.loads(state.read_text()) if state.exists() else {}
+if verb == "show":
+    print(json.dumps({"dscp_prio": sorted([int(dscp), priority] for dscp, priority in known.items())}))
+    sys.exit()
+dscp, priority = sys.argv[-1].split(":")
+if verb == "replace":
+    known[dscp] = int(priority)
+elif known.get(dscp) == int(priority):
+    del known[dscp]
+else:
+    sys.exit("deleting app: No such file or directory")
+state.write_text(json.dumps(known))
+"""
+"""Of iproute2, for NICs that have no DCB."""
 
 
 def host(folder: Path, number: int = 1, peers: int = 3) -> dict[str, Any]:
@@ -43,7 +64,8 @@ def host(folder: Path, number: int = 1, peers: int = 3) -> dict[str, Any]:
     nic = made["nics"][0] | {"mac": "02:00:0a:00:01:01"}
     second = {"name": "", "mac": "02:00:0a:00:01:81", "ip": f"10.1.1.{number}", "ip6": f"fd01::{number}"}
     others = [{"name": "x", "mac": f"02:00:00:00:00:{n:02x}", "ip": f"10.0.9.{n}"} for n in range(1, peers)]
-    return made | {"nics": [nic, second], "peers": [*made["peers"], *others]}
+    priorities = {"48": 6, "26": 3}
+    return made | {"nics": [nic, second], "peers": [*made["peers"], *others], "priorities": priorities}
 
 
 def set_up(folder: Path, *steps: dict[str, Any], forget: bool = False) -> tuple[list[list[str]], list[str]]:
@@ -53,7 +75,9 @@ def set_up(folder: Path, *steps: dict[str, Any], forget: bool = False) -> tuple[
     (folder / "sets_up.py").write_text(
         Path(sets_up.__file__).read_text().replace("/etc/csaud/host.json", str(file))
     )
-    script = _MACHINE
+    (folder / "dcb").write_text(_DCB)
+    (folder / "dcb").chmod(0o755)
+    script = f"export PATH={folder}:$PATH\n{_MACHINE}"
     for number, step in enumerate(steps):
         (folder / f"{number}.json").write_text(json.dumps(step))
         script += f"cp {folder}/{number}.json {file}; python3 {folder}/sets_up.py\n"
@@ -79,7 +103,10 @@ def exchanged(before: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("change", ["swap", "renumber", "fewer peers", "other NIC first", "no IPv6", "same"])
+@pytest.mark.parametrize(
+    "change",
+    ["swap", "renumber", "fewer peers", "other NIC first", "no IPv6", "one NIC", "priorities", "same"],
+)
 def test_a_host_is_as_if_it_had_never_been_anything_else(tmp_path: Path, change: str) -> None:
     before = host(tmp_path)
     after = {
@@ -88,6 +115,8 @@ def test_a_host_is_as_if_it_had_never_been_anything_else(tmp_path: Path, change:
         "fewer peers": host(tmp_path, peers=1),
         "other NIC first": exchanged(before),
         "no IPv6": before | {"nics": [{k: v for k, v in n.items() if k != "ip6"} for n in before["nics"]]},
+        "one NIC": before | {"nics": before["nics"][:1]},
+        "priorities": before | {"priorities": {"48": 5, "0": 0}},
         "same": before,
     }[change]
     (_, second, third), had_others = set_up(tmp_path / "was", before, after, after)

@@ -62,6 +62,7 @@ def _nic(site: Site, host: str, nic: Nic, facts: Mapping[str, Any], name: str) -
         yield Finding("ok" if is_set else "due", where, what)
     yield from _of_others(site, where, nic, found["addresses"])
     yield from _hardware(site, where, found)
+    yield from _priorities(site, where, found["priorities"], facts["settings"] or {})
     if site.lab.device == "verbs":
         for address, is_set in set_here.items():
             yield _gid(where, name, address, is_set, facts["rdma"])
@@ -97,10 +98,20 @@ def _hardware(site: Site, where: str, found: Mapping[str, Any]) -> Iterator[Find
         )
         mended: Level = "problem" if wanted.firmware_file is None else "due"
         yield Finding("ok" if enough else mended, where, what)
-    for dscp, priority in site.lab.priorities.items():
-        set_to = found["priorities"].get(str(dscp))
+
+
+def _priorities(
+    site: Site, where: str, there: Mapping[str, int], before: Mapping[str, Any]
+) -> Iterator[Finding]:
+    """`before`: what the host was told to be."""
+    wanted = {str(dscp): priority for dscp, priority in site.lab.priorities.items()}
+    for dscp, priority in wanted.items():
+        set_to = there.get(dscp)
         what = f"DSCP {dscp} has priority {'none' if set_to is None else set_to}, of {priority}"
         yield Finding("ok" if set_to == priority else "due", where, what)
+    for dscp, priority in before.get("priorities", {}).items():
+        if dscp not in wanted and there.get(dscp) == priority:
+            yield Finding("due", where, f"DSCP {dscp} has priority {priority}, as it was to have before")
 
 
 def _version(text: str) -> tuple[int, ...]:

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from csaud_runs.whole import write_whole
 
 from csaud_lab.checks.all import before_deploying
 from csaud_lab.deployment.playbook import PLAYBOOK, ends_with_this_process, environment
+from csaud_lab.deployment.sockets import folder_of_sockets
 from csaud_lab.inventory import inventory
 from csaud_lab.inventory.wheels import archive, release_of
 from csaud_lab.site import Site, alone
@@ -54,7 +54,7 @@ def _play(site: Site, say: Callable[[str], None]) -> dict[str, dict[str, int]]:
     listed.write_text(json.dumps(inventory(site), indent=1))
     found: dict[str, dict[str, int]] = {}
     with (
-        tempfile.TemporaryDirectory(prefix="csaud-") as sockets,
+        folder_of_sockets(site) as sockets,
         (site.directory / "deploy.log").open("w") as log,
     ):
         command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(listed), str(PLAYBOOK)]

@@ -51,6 +51,13 @@ def run(*command: str) -> str:
     return done.stdout
 
 
+def succeeds(*command: str) -> bool:
+    try:
+        return subprocess.run(command, stderr=subprocess.DEVNULL).returncode == 0
+    except OSError:
+        return False
+
+
 def listed(*command: str) -> Any:
     return json.loads(run(*command) or "[]")
 
@@ -110,7 +117,28 @@ def objects_of(settings: dict[str, Any]) -> list[tuple[str, ...]]:
 def removed(which: tuple[str, ...]) -> bool:
     """Whether it was there; a machine that has booted has nothing of before."""
     family, kind, *words = which
-    return subprocess.run(["ip", family, kind, "del", *words], stderr=subprocess.DEVNULL).returncode == 0
+    return succeeds("ip", family, kind, "del", *words)
+
+
+def priorities_of(settings: dict[str, Any]) -> Iterator[tuple[str, str, int]]:
+    """Interface, DSCP and priority; nothing where there is no such NIC."""
+    for nic in settings["nics"]:
+        try:
+            name = interface(nic)
+        except Failure:
+            continue
+        yield from ((name, dscp, priority) for dscp, priority in settings["priorities"].items())
+
+
+def undo_priorities(last: dict[str, Any], wanted: dict[str, Any]) -> list[str]:
+    """Those of DSCPs that are to have none any more; others are replaced."""
+    kept = {(name, dscp) for name, dscp, _ in priorities_of(wanted)}
+    return [
+        f"{name}: DSCP {dscp} has not priority {priority}"
+        for name, dscp, priority in priorities_of(last)
+        if (name, dscp) not in kept
+        and succeeds("dcb", "app", "del", "dev", name, "dscp-prio", f"{dscp}:{priority}")
+    ]
 
 
 def undo(wanted: dict[str, Any]) -> list[str]:
@@ -123,12 +151,14 @@ def undo(wanted: dict[str, Any]) -> list[str]:
         return []
     kept = set(objects_of(wanted))
     gone = [each for each in objects_of(last) if each not in kept and removed(each)] if last else []
+    priorities = undo_priorities(last, wanted) if last else []
     draft = Path(f"{LAST}.new")
     draft.write_text(json.dumps(wanted))
     draft.replace(LAST)
     addresses = [f"{name}: not {address}" for _, kind, address, _, name, *_ in gone if kind == "addr"]
     others = len(gone) - len(addresses)
-    return addresses + ([f"{others} neighbours, routes and rules of before removed"] if others else [])
+    removals = [f"{others} neighbours, routes and rules of before removed"] if others else []
+    return [*addresses, *removals, *priorities]
 
 
 def remove_others(name: str, nic: dict[str, str], wanted: dict[str, Any], family: Family) -> list[str]:

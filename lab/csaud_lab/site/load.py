@@ -77,7 +77,7 @@ class Site:
             known = f"UserKnownHostsFile={_one_word(self.known_hosts)}"
             options += ["-o", known, "-o", "GlobalKnownHostsFile=/dev/null"]
         if self.key is not None:
-            options += ["-i", str(self.key), "-o", "IdentitiesOnly=yes"]
+            options += ["-o", f"IdentityFile={_one_word(self.key)}", "-o", "IdentitiesOnly=yes"]
         return options
 
     def port_names(self, end: End) -> set[str]:
@@ -87,8 +87,8 @@ class Site:
 
 
 def _one_word(path: Path) -> str:
-    """As ssh reads it in an option, which may be several words."""
-    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"')
+    """As ssh reads it in an option, which may be several words, and where % begins a word of its own."""
+    escaped = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 
 
