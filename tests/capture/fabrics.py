@@ -100,8 +100,8 @@ def capturing(*arguments: object, **how: Any) -> Iterator[subprocess.Popen[str]]
                 process.kill()
 
 
-def fails(run: Path, *arguments: object) -> str:
-    """The message of the command for the run in folder `run`, which it is started in; one line, status 1."""
+def fails(run: Path, *arguments: object, status: int = 1) -> str:
+    """The message of the command for the run in folder `run`, which it is started in; one line."""
     done = subprocess.run(
         [*COMMAND, *map(str, arguments), "--run", str(run)],
         cwd=run,
@@ -109,6 +109,6 @@ def fails(run: Path, *arguments: object) -> str:
         text=True,
         timeout=PATIENCE_S,
     )
-    assert done.returncode == 1, done
+    assert done.returncode == status, done
     (said,) = done.stderr.splitlines()
     return said

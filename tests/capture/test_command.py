@@ -146,22 +146,26 @@ def test_a_capture_that_is_too_slow_misses_frames_and_counts_them(tmp_path: Path
     assert all(len(frame.data) == size and frame.direction == "in" for frame in found)
 
 
-def test_what_can_be_wrong_is_said_in_one_line(tmp_path: Path) -> None:
+def test_mistaken_use_is_said_in_one_line(tmp_path: Path) -> None:
+    with served(tmp_path):
+        missing = tmp_path / "missing" / "x"
+        for words, said in (
+            (("s1",), "s1: expected SWITCH:PORT, such as l1:3"),
+            (("h1:0",), "h1: no such switch; there are s1, s2"),
+            (("s1:9",), "s1:9: s1 has no port 9; its ports: 1 (to h1), 2 (to s2)"),
+            (("s1:1", "-o", missing), f"{missing}: No such file or directory"),
+            (("s1:1", "-o", tmp_path), f"{tmp_path}: Is a directory"),
+        ):
+            assert fails(tmp_path, *words, status=2) == f"csaud capture: {said}"
+        assert "syntax error" in fails(tmp_path, "s1:1", "--filter", "no filter", status=2)
+    assert list(tmp_path.glob("s1-*")) == []
+
+
+def test_what_fails_is_said_in_one_line(tmp_path: Path) -> None:
     assert "not the directory of a run" in fails(tmp_path, "s1:1")
     (tmp_path / "pids.json").write_text("{}")
     assert "the fabric is not up yet" in fails(tmp_path, "s1:1")
     with served(tmp_path) as fabric:
-        assert fails(tmp_path, "s1") == "csaud capture: s1: expected SWITCH:PORT, such as l1:3"
-        assert fails(tmp_path, "h1:0") == "csaud capture: h1: no such switch; there are s1, s2"
-        assert (
-            fails(tmp_path, "s1:9")
-            == "csaud capture: s1:9: s1 has no port 9; its ports: 1 (to h1), 2 (to s2)"
-        )
-        missing = tmp_path / "missing" / "x"
-        assert (
-            fails(tmp_path, "s1:1", "-o", missing) == f"csaud capture: {missing}: No such file or directory"
-        )
-        assert "syntax error" in fails(tmp_path, "s1:1", "--filter", "no filter")
         fabric.fabric.remove_port("s1", 2)
         earlier = tmp_path / "earlier.pcapng"
         earlier.write_bytes(b"kept")

@@ -91,20 +91,22 @@ def test_a_server_takes_the_clients_plan(binds, mode, tmp_path):
         (["allreduce", "--ranks", "1"], {}, "--ranks 1: expected 2 to 1024"),
         (["latency", "--ranks", "2"], {"RANK": "0"}, "a launcher"),
         (["latency", "--ranks", "3", "--sizes", "8"], {}, "is between two ranks, this job has 3"),
+        (["latency", "--ranks", "2"], {"CSAUD_MODE": "fast"}, "CSAUD_MODE='fast': expected one of"),
+        (["incast", "--sizes", "4X"], {}, "size '4X': expected bytes such as 64"),
         (["allreduce", "--ranks", "2", "--type", "int3"], {}, "type 'int3': expected one of"),
         (["client", "nowhere.invalid"], {}, "HOST='nowhere.invalid': no IP address is known"),
         (["server", "--bind", "nowhere.invalid"], {}, "--bind='nowhere.invalid': no IP address is known"),
         (["client", "127.0.0.1", "--test", "both"], {}, "expected bandwidth or latency"),
     ],
 )
-def test_errors_are_one_line(words, environ, message, monkeypatch, capfd):
+def test_mistaken_use_is_told_in_one_line(words, environ, message, monkeypatch, capfd):
     monkeypatch.setattr(sys, "argv", ["csaud", "perf", *words])
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit) as ended:
         cli.main()
     errors = capfd.readouterr().err
-    assert ended.value.code == 1
+    assert ended.value.code == 2
     assert re.fullmatch(r"csaud: .*\n", errors) and message in errors
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csaud.collectives.reductions import reduction
-from csaud.errors import ConfigError
+from csaud.errors import ConfigError, CsaudError
 from csaud.groups.communicator import Communicator
 from csaud.perf.plan import Plan
 from csaud.perf.row import Row, make_row
@@ -25,7 +25,8 @@ def dtype_of(name: str) -> np.dtype[Any]:
     """The element type of that name.
 
     Raises:
-        ConfigError: there is none, or the package `ml_dtypes` is needed and missing.
+        ConfigError: there is none.
+        CsaudError: the package `ml_dtypes` is needed and missing.
     """
     if name not in _TYPES:
         raise ConfigError(f"type {name!r}: expected one of {', '.join(_TYPES)}")
@@ -33,7 +34,7 @@ def dtype_of(name: str) -> np.dtype[Any]:
         try:
             import ml_dtypes
         except ImportError:
-            raise ConfigError("type bfloat16 needs the package ml_dtypes") from None
+            raise CsaudError("type bfloat16 needs the package ml_dtypes") from None
         name = ml_dtypes.bfloat16
     dtype: np.dtype[Any] = np.dtype(name)
     return dtype

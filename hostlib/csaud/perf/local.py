@@ -16,6 +16,7 @@ from csaud.errors import ConfigError, CsaudError
 
 _MOST = 1024
 _GRACE = 5.0  # s
+_MISTAKEN = 2  # exit status
 _FOLLOWS = re.compile(r"rank \d+ (gave up|is unreachable.*)")
 
 
@@ -24,7 +25,7 @@ def launch(ranks: int, words: Sequence[str]) -> None:
     to this process's output.
 
     Raises:
-        ConfigError: that many ranks cannot be.
+        ConfigError: that many ranks cannot be, or what they were told to do.
         CsaudError: a rank failed; the message is the first one's.
     """
     if not 2 <= ranks <= _MOST:
@@ -48,20 +49,21 @@ def launch(ranks: int, words: Sequence[str]) -> None:
             argv = [sys.executable, "-m", "csaud", *words]
             processes.append(subprocess.Popen(argv, env=environ, stderr=errors[-1]))
         if any([process.wait() for process in processes]):
-            raise CsaudError(_first_cause(processes, errors))
+            raise _first_cause(processes, errors)
     finally:
         _end(processes)
         for file in errors:
             file.close()
 
 
-def _first_cause(processes: Sequence[subprocess.Popen[bytes]], errors: Sequence[IO[bytes]]) -> str:
+def _first_cause(processes: Sequence[subprocess.Popen[bytes]], errors: Sequence[IO[bytes]]) -> CsaudError:
     """What went wrong, in the words of a rank that did not only follow another one."""
     told = {rank: _last_line(errors[rank], process.returncode) for rank, process in enumerate(processes)
             if process.returncode != 0}  # fmt: skip
     causes = {rank: words for rank, words in told.items() if not _FOLLOWS.fullmatch(words)} or told
     rank, words = min(causes.items())
-    return f"rank {rank}: {words}"
+    kind = ConfigError if processes[rank].returncode == _MISTAKEN else CsaudError
+    return kind(f"rank {rank}: {words}")
 
 
 def _last_line(file: IO[bytes], code: int) -> str:

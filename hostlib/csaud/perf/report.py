@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from csaud.errors import ConfigError
+from csaud.errors import CsaudError
 from csaud.perf.plan import Plan, Test
 from csaud.perf.row import Row
 
@@ -74,7 +74,7 @@ def save_csv(rows: Sequence[Row], path: Path) -> None:
             writer.writeheader()
             writer.writerows(dataclasses.asdict(row) for row in rows)
     except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+        raise CsaudError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _write(path: Path, text: str) -> None:
@@ -82,19 +82,19 @@ def _write(path: Path, text: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     except OSError as error:
-        raise ConfigError(f"cannot write {path}: {error.strerror}") from None
+        raise CsaudError(f"cannot write {path}: {error.strerror}") from None
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
     """Time and bandwidth over size, in the format that the file's name asks for.
 
     Raises:
-        ConfigError: matplotlib is missing, or the file cannot be written.
+        CsaudError: matplotlib is missing, or the file cannot be written.
     """
     try:
         import matplotlib
     except ImportError:
-        raise ConfigError("--plot needs matplotlib (pip install matplotlib)") from None
+        raise CsaudError("--plot needs matplotlib (pip install matplotlib)") from None
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -123,6 +123,6 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         figure.savefig(made, format=path.suffix[1:] or "png")
         path.write_bytes(made.getvalue())
     except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot write {path}: {error}") from None
+        raise CsaudError(f"cannot write {path}: {error}") from None
     finally:
         pyplot.close(figure)

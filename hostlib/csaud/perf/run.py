@@ -32,7 +32,7 @@ class Output:
         """Write what was asked for.
 
         Raises:
-            ConfigError: a file cannot be written.
+            CsaudError: a file cannot be written.
         """
         if self.json is not None:
             report.save_json(rows, self.json)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from csaud_runs.errors import RunError
 
+from csaud_topologies.base.usage import UsageError
+
 _LD, _LDX, _ST, _STX, _ALU, _JMP, _RET, _MISC = range(8)
 _SIZES = {0x00: 4, 0x08: 2, 0x10: 1}
 _IMM, _ABS, _IND, _MEM, _LEN, _MSH = 0x00, 0x20, 0x40, 0x60, 0x80, 0xA0
@@ -18,7 +20,7 @@ Instruction = tuple[int, int, int, int]
 
 
 def compile_filter(expression: str) -> Program:
-    """RunError with tcpdump's message when it is not an expression."""
+    """UsageError with tcpdump's message when it is not an expression; RunError: there is no tcpdump."""
     if shutil.which("tcpdump") is None:
         raise RunError("--filter needs tcpdump to compile it; on Debian: apt-get install tcpdump")
     done = subprocess.run(
@@ -26,7 +28,7 @@ def compile_filter(expression: str) -> Program:
     )
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or ["tcpdump does not say why"]
-        raise RunError(f"--filter {expression!r}: {lines[-1].removeprefix('tcpdump: ')}")
+        raise UsageError(f"--filter {expression!r}: {lines[-1].removeprefix('tcpdump: ')}")
     rows = [tuple(int(word) for word in line.split()) for line in done.stdout.splitlines()[1:]]
     return Program([(row[0], row[1], row[2], row[3]) for row in rows])
 

@@ -17,6 +17,7 @@ import typer
 from csaud_runs.errors import RunError
 from csaud_runs.find import find_run
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.capture import bpf
 from csaud_topologies.capture.file import STDOUT, CaptureFile
 from csaud_topologies.capture.frames import Frame, Source
@@ -64,7 +65,7 @@ def capture(
             taken = _capture(place, source, file, Limits(count, seconds), wanted, snaplen, filter_)
     except RunError as error:
         typer.echo(f"csaud capture: {error}", err=True)
-        raise typer.Exit(1) from None
+        raise typer.Exit(2 if isinstance(error, UsageError) else 1) from None
     lost = f", {source.dropped} more were missed" if source.dropped else ""
     where = "standard output" if path == STDOUT else path
     typer.echo(f"{taken} frames to {where}{lost}", err=True)

@@ -11,6 +11,8 @@ from typing import Self
 from csaud_runs.errors import RunError
 from csaud_runs.whole import is_full
 
+from csaud_topologies.base.usage import UsageError
+
 STDOUT = Path("-")
 _FLUSH_AT = 1 << 18  # bytes
 
@@ -21,7 +23,7 @@ class CaptureFile:
     """
 
     def __init__(self, path: Path) -> None:
-        """RunError when the file cannot be made."""
+        """UsageError when there can be no such file; RunError when the disk is full."""
         self.path = path
         self._blocks: list[bytes] = []
         self._waiting = 0
@@ -32,7 +34,8 @@ class CaptureFile:
         try:
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
         except OSError as error:
-            raise RunError(f"{path}: {error.strerror}") from None
+            kind = RunError if is_full(error) else UsageError
+            raise kind(f"{path}: {error.strerror}") from None
 
     def write(self, block: bytes) -> int:
         """Keep one block; RunError or BrokenPipeError as flush()."""

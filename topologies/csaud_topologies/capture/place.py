@@ -12,6 +12,7 @@ from csaud_runs.errors import RunError
 from csaud_runs.process import start_ticks
 from csaud_softswitch.taps import SOCKET
 
+from csaud_topologies.base.usage import UsageError
 from csaud_topologies.capture.frames import Source
 from csaud_topologies.capture.interface import InterfaceSource
 from csaud_topologies.capture.pcapng import Interface
@@ -47,20 +48,20 @@ class Place:
 
 
 def find_place(run: RunDir, text: str) -> Place:
-    """RunError names what is wrong with `text` and what there is instead."""
+    """UsageError names what is wrong with `text` and what there is instead; RunError: there is no fabric."""
     node, colon, port = text.rpartition(":")
     if not colon or not node or not port.isdecimal():
-        raise RunError(f"{text}: expected SWITCH:PORT, such as l1:3")
+        raise UsageError(f"{text}: expected SWITCH:PORT, such as l1:3")
     try:
         fabric = load_fabric(run.fabric_file)
     except (ConfigError, OSError) as error:
         raise RunError(f"{run.path}: the fabric is not up yet: {error}") from None
     if node not in fabric.switches:
-        raise RunError(f"{node}: no such switch; there are {', '.join(fabric.switches)}")
+        raise UsageError(f"{node}: no such switch; there are {', '.join(fabric.switches)}")
     end = End(node, int(port))
     if end.port not in fabric.peers[node]:
         ports = ", ".join(f"{number} (to {peer.node})" for number, peer in fabric.peers[node].items())
-        raise RunError(f"{text}: {node} has no port {port}; its ports: {ports}")
+        raise UsageError(f"{text}: {node} has no port {port}; its ports: {ports}")
     return Place(run, fabric, end)
 
 
