@@ -19,6 +19,7 @@ from csaud.membership.messages import (
     Current,
     Envelope,
     Join,
+    Refused,
     Waiting,
     as_newcomer,
     from_json,
@@ -32,7 +33,7 @@ VALUES = 0xFF
 """What ranks agree on is this without the bit of each that takes part."""
 
 
-STEPS = ("Prepare", "Promise", "Accept", "HasAccepted", "Decided", "Current")
+STEPS = ("Prepare", "Promise", "Accept", "HasAccepted", "Decided", "Current", "Look", "Looked")
 """Kinds of messages, at the sending of which a fault can happen."""
 
 
@@ -90,6 +91,7 @@ class Schedule:
         hints: bits of the ranks that every one begins with as failed.
         dead: bits of the ranks that are dead from the begin.
         newcomers: when each newcomer comes.
+        strange: by newcomer, bits of the processes that cannot go on with it.
         rounds: how often those that went on do so again, after the gaps.
         loss: probability that a message is lost.
         agreements: how often all agree on something before they go on.
@@ -100,6 +102,7 @@ class Schedule:
     hints: int = 0
     dead: int = 0
     newcomers: tuple[float, ...] = ()
+    strange: tuple[int, ...] = ()
     gaps: tuple[float, ...] = ()
     timeout: float = 4.0
     loss: float = 0.0
@@ -170,7 +173,7 @@ class Network:
             elif schedule.dead >> number & 1:
                 process.state = "dead"
             else:
-                process.member = Member(self.first, process.uid, arbiter, {})
+                process.member = self._member(process, self.first)
                 process.tables.append(self.first)
                 self._at(schedule.starts[number], lambda p=process: self._call(p, hints))
 
@@ -180,7 +183,20 @@ class Network:
             self.now, _, event = heapq.heappop(self._events)
             event()
 
+    def strange(self, uid: str, newcomer: str) -> bool:
+        """Whether a process cannot go on with a newcomer."""
+        number = self._bit[newcomer] - len(self.schedule.starts)
+        return 0 <= number < len(self.schedule.strange) and bool(
+            self.schedule.strange[number] >> self._bit[uid] & 1
+        )
+
     # --- processes
+
+    def _member(self, process: Process, table: Table) -> Member:
+        def obstacle(table: Table, card: Card) -> str:
+            return "strange" if self.strange(process.uid, card.uid) else ""
+
+        return Member(table, process.uid, process.arbiter, {}, obstacle)
 
     def _at(self, when: float, event: Callable[[], None]) -> None:
         self._number += 1
@@ -355,13 +371,15 @@ class Network:
     def _to_newcomer(self, process: Process, envelope: Envelope) -> None:
         match envelope.body:
             case Current(table) if any(card.uid == process.uid for card in table.cards):
-                process.member = Member(table, process.uid, process.arbiter, {})
+                process.member = self._member(process, table)
                 self._goes_on(process, table)
                 self._after(process)
                 for card in self.first.cards:  # it waits at nobody's door any more
                     delay = self._random.random() * self.schedule.jitter
                     self._at(self.now + delay, lambda uid=card.uid: self._lost(uid, as_newcomer(process.uid)))
-            case Current() | Waiting():
+            case Refused() if process.state == "waiting":
+                process.state = "ended"
+            case Current() | Waiting() | Refused():
                 pass
             case _:  # it is a member and does not know so far; a connection would wait for its door to open
                 pass

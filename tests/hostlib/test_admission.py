@@ -43,3 +43,20 @@ def test_a_job_goes_on_without_a_newcomer_of_another_mode() -> None:
         assert (end["error"], end["message"]) == ("ConfigError", words)
         job.newcomer("grows", {**arguments, "join": door})
         assert [end["error"] for end in job.ends([0, 1, 3])] == [None] * 3
+
+
+@pytest.mark.root
+def test_a_job_goes_on_without_a_newcomer_that_a_member_at_another_door_cannot_go_on_with() -> None:
+    arguments = {
+        "until": 3,
+        "timeout": 20.0,
+        "settings": {"mode": "udp"},
+        "settings_of": {"1": {"segmentation": "on"}},
+    }
+    with Job(2, "grows", arguments) as job:
+        door = job.workers[0].wait_for("door")["door"]
+        end = job.newcomer("grows", {"join": door, "settings": {"mode": "raw"}}).wait_for("end")
+        words = "at rank 1: segmentation=on needs mode=udp at every rank; the newcomer uses raw"
+        assert (end["error"], end["message"]) == ("ConfigError", words)
+        job.newcomer("grows", {**arguments, "join": door})
+        assert [end["error"] for end in job.ends([0, 1, 3])] == [None] * 3

@@ -14,8 +14,13 @@ from csaud.membership.messages import (
     Current,
     Decided,
     Envelope,
+    HasAccepted,
     Join,
+    Json,
     Later,
+    Look,
+    Looked,
+    Meet,
     Prepare,
     Promise,
     Refused,
@@ -40,7 +45,14 @@ def member(table: Table = FIRST, rank: int = 1) -> Member:
 def answers(one: Member, sender: str, generation: int, body: Body) -> list[tuple[str, Body]]:
     one.outbox.clear()
     one.receive(Envelope("a job", generation, sender, body), 0.0)
-    return [(uid, envelope.body) for uid, envelope in one.outbox]
+    return sent(one)
+
+
+def sent(one: Member) -> list[tuple[str, Body]]:
+    """What it has to send, without what opens a connection to rank 0."""
+    one.flush()
+    said = [(peer, envelope.body) for peer, envelope in one.outbox]
+    return [(peer, body) for peer, body in said if not isinstance(body, Meet)]
 
 
 def test_who_is_behind_is_told_the_table_and_who_is_ahead_that_we_are() -> None:
@@ -61,8 +73,8 @@ def test_a_newcomer_of_another_address_family_is_refused_by_name() -> None:
     one = member()
     card = Card(0, "fd00::9", 7, 4096, "raw", "new", "[fd00::9]:1")
     one.receive(Envelope("", -1, "new", Join(card, {})), 0.0)
-    [(_, envelope)] = one.outbox
-    assert envelope.body == Refused("the newcomer is at fd00::9, this job at 10.0.0.1: all IPv4 or all IPv6")
+    [(_, body)] = sent(one)
+    assert body == Refused("the newcomer is at fd00::9, this job at 10.0.0.1: all IPv4 or all IPv6")
     assert not one.newcomers
 
 
@@ -71,11 +83,100 @@ def test_a_newcomer_that_the_members_could_not_go_on_with_is_refused_by_name() -
         return f"{card.mode} beside {table.cards[0].mode}" if card.mode != "raw" else ""
 
     one = Member(FIRST, "p1", Majority(), {}, obstacle)
-    for uid, mode in (("new", "verbs"), ("other", "raw")):
-        card = Card(0, "10.0.0.9", 7, 4096, mode, uid, "10.0.0.9:1")
-        one.receive(Envelope("", -1, uid, Join(card, {})), 0.0)
-    assert [envelope.body for _, envelope in one.outbox] == [Refused("verbs beside raw"), Waiting()]
-    assert [card.uid for card in one.newcomers.values()] == ["other"]
+    assert knock(one, "new", "verbs") == {"newcomer new": [Refused("verbs beside raw")]}
+    assert knock(one, "other")["newcomer other"] == [Waiting()]
+
+
+def knock(one: Member, uid: str, mode: str = "raw") -> dict[str, list[Body]]:
+    """What is said, and to whom, when a newcomer comes."""
+    one.outbox.clear()
+    card = Card(0, "10.0.0.9", 7, 4096, mode, uid, "10.0.0.9:1")
+    one.receive(Envelope("", -1, uid, Join(card, {})), 0.0)
+    said = sent(one)
+    return {peer: [body for other, body in said if other == peer] for peer, _ in said}
+
+
+def brought(one: Member, failed: tuple[int, ...] = ()) -> Json:
+    """What it contributes to the decision on the next generation."""
+    one.next(failed, True, 0.0, 10.0)
+    [promise] = [body for _, body in answers(one, "p0", 0, ASKS) if isinstance(body, Promise)]
+    return promise.contribution
+
+
+def test_a_newcomer_counts_when_all_members_have_looked_at_it() -> None:
+    one = member()
+    said = knock(one, "new")
+    card = dataclasses.replace(CARDS[0], rank=0, address="10.0.0.9", uid="new", door="10.0.0.9:1")
+    assert said == {"newcomer new": [Waiting()], "p0": [Look(card)], "p2": [Look(card)]}
+    assert answers(one, "p0", 0, Looked("new", "")) == []
+    assert not one.newcomers
+    answers(one, "p2", 1, Looked("new", ""))  # which is in the next generation already
+    assert [card.uid for card in one.newcomers.values()] == ["new"]
+    contribution = brought(one)
+    assert [fields["uid"] for fields in contribution["newcomers"]] == ["new"] and not contribution["unseen"]
+
+
+def test_a_newcomer_that_another_member_could_not_go_on_with_is_refused_by_name() -> None:
+    one = member()
+    knock(one, "new")
+    answers(one, "p0", 0, Looked("new", ""))
+    refused = ("newcomer new", Refused("at rank 2: no route"))
+    assert answers(one, "p2", 0, Looked("new", "no route")) == [refused]
+    assert brought(one) == {"admit": True, "newcomers": [], "unseen": {}}
+
+
+def test_members_tell_each_other_whether_they_could_go_on_with_a_newcomer() -> None:
+    one = Member(FIRST, "p1", Majority(), {}, lambda table, card: "" if card.mode == "raw" else "verbs")
+    for generation in (0, 1):
+        for mode, words in (("raw", ""), ("verbs", "verbs")):
+            card = Card(0, "10.0.0.9", 7, 4096, mode, "new", "10.0.0.9:1")
+            assert answers(one, "p2", generation, Look(card)) == [("p2", Looked("new", words))]
+
+
+def test_who_is_gone_need_not_look_at_newcomers_and_who_comes_back_is_asked_again() -> None:
+    one = member()
+    card = knock(one, "new")["p2"][0]
+    answers(one, "p0", 0, Looked("new", ""))
+    one.absent("p2", 0.0)
+    assert one.newcomers
+    assert brought(one)["unseen"] == {"new": [2]}  # and where it comes, the newcomer waits on
+    assert ("p2", card) in answers(one, "p2", 0, Later(NEXT))
+    assert not one.newcomers
+
+
+def test_who_the_transport_has_given_up_need_not_look_at_newcomers() -> None:
+    one = member()
+    knock(one, "new")
+    answers(one, "p0", 0, Looked("new", ""))
+    assert brought(one, failed=(2,))["unseen"] == {"new": [2]}
+
+
+@pytest.mark.parametrize(("unseen", "admitted"), [({}, ["new"]), ({"new": [2]}, ["new"]), ({"new": [0]}, [])])
+def test_a_newcomer_becomes_a_member_with_those_that_have_looked_at_it(
+    unseen: dict[str, list[int]], admitted: list[str]
+) -> None:
+    one = member(rank=0)
+    one.next((2,), True, 0.0, 10.0)
+    card = Card(0, "10.0.0.9", 7, 4096, "raw", "new", "10.0.0.9:1")
+    contribution = {"admit": True, "newcomers": [dataclasses.asdict(card)], "unseen": unseen}
+    answers(one, "p1", 0, Promise(NEXT, Ballot(1, 0), contribution, None))
+    answers(one, "p1", 0, HasAccepted(NEXT, Ballot(1, 0)))
+    assert [card.uid for card in one.table.cards] == ["p0", "p1", *admitted]
+
+
+def test_members_of_a_new_generation_look_at_newcomers_that_wait() -> None:
+    one = member()
+    for uid in ("joins", "waits"):
+        knock(one, uid)
+    answers(one, "p0", 0, Looked("waits", ""))
+    joins = Card(0, "10.0.0.8", 7, 4096, "raw", "joins", "10.0.0.8:1")
+    one.next((), True, 0.0, 10.0)
+    one.flush()
+    said = answers(one, "p0", 1, Current(next_table(FIRST, [0, 1], [joins])))
+    looks = {peer: body.card.uid for peer, body in said if isinstance(body, Look)}
+    assert looks == {"joins": "waits"}
+    answers(one, "joins", 1, Looked("waits", ""))
+    assert [card.uid for card in one.newcomers.values()] == ["waits"]
 
 
 def test_messages_of_another_job_and_of_nobody_are_refused() -> None:

@@ -90,6 +90,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
         hints=draw(_bits(world)),
         dead=draw(_few(world)),
         newcomers=newcomers,
+        strange=tuple(draw(_few(world)) for _ in newcomers),
         gaps=draw(_newcomers),
         loss=loss,
         jitter=jitter,
@@ -169,6 +170,9 @@ def check_one_group(schedule: Schedule) -> None:
         assert left == sorted(left) and not old.keys() & {card.uid for card in table.cards[table.members :]}
         assert schedule.store or is_quorum(left, len(before.cards)), "too few go on"
         assert table.epoch == before.epoch % 65_535 + 1
+        for newcomer in table.cards[table.members :]:
+            for member in table.cards[: table.members]:
+                assert not network.strange(member.uid, newcomer.uid), "one cannot go on with a newcomer"
 
 
 def check_a_group_goes_on(schedule: Schedule) -> None:

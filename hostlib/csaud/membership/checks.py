@@ -18,6 +18,10 @@ def check_next(body: Body, world: int) -> None:
     if isinstance(body, Promise):
         _is(isinstance(body.contribution.get("admit"), bool), "whether newcomers are admitted")
         _cards(body.contribution)
+        unseen = body.contribution.get("unseen", {})
+        _is(isinstance(unseen, dict), "who has not looked at newcomers")
+        for name in unseen:
+            _ranks(unseen, name, world)
     for value in _values(body):
         _ranks(value, "members", world)
         _cards(value)

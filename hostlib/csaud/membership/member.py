@@ -2,16 +2,16 @@
 
 import dataclasses
 import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from csaud.config.launch import MAX_WORLD
-from csaud.config.settings import differing
 from csaud.membership.agreement import OPERATIONS, Agreement
 from csaud.membership.arbiter import Arbiter, Value
 from csaud.membership.arrivals import Arrivals
 from csaud.membership.checks import check_agreement, check_next
 from csaud.membership.decree import Combine, Decree, Missing
+from csaud.membership.door import Door, Obstacle, let_in
 from csaud.membership.messages import (
     Accept,
     Arrive,
@@ -22,15 +22,13 @@ from csaud.membership.messages import (
     Join,
     Json,
     Later,
+    Look,
+    Looked,
     Meet,
     OfDecree,
     Prepare,
-    Refused,
     Release,
-    Waiting,
-    as_newcomer,
 )
-from csaud.network.addresses import is_ipv6
 from csaud.rendezvous.table import Card, Table, card_from_json, next_table
 
 log = logging.getLogger(__name__)
@@ -52,21 +50,18 @@ class Mixed:
 
 
 Outcome = Table | Agreement | Mixed | Missing | Gone
-Obstacle = Callable[[Table, Card], str]
-"""Why the members of a table could not go on with a newcomer; empty where they can."""
 
 
 class Member:
     """What this rank knows of the job, and its part in decisions.
 
     Args:
-        obstacle: asked about newcomers; those that there is one for are refused.
+        agreed, obstacle: as for `Door`.
 
     Attributes:
         table: the generation that this rank is in.
         rank: its rank there.
         arrivals: where the ranks of this generation meet.
-        newcomers: those that wait at this rank's door, by `as_newcomer`.
         outbox: (uid, or `as_newcomer` of it, message) to be sent, emptied by the caller.
         outcomes: what became of decisions, by name.
     """
@@ -81,9 +76,9 @@ class Member:
     ) -> None:
         self.uid = uid
         self.outbox: list[tuple[str, Envelope]] = []
-        self.newcomers: dict[str, Card] = {}
         self.outcomes: dict[str, Outcome] = {}
-        self._arbiter, self._agreed, self._obstacle = arbiter, agreed, obstacle
+        self._arbiter = arbiter
+        self._door = Door(uid, agreed, obstacle)
         self._decrees: dict[str, Decree] = {}
         # by member, its last question about what we have not begun yet, and of which generation that is
         self._early: dict[str, tuple[int, Prepare]] = {}
@@ -96,6 +91,11 @@ class Member:
         open_ = (decree.wake for name, decree in self._decrees.items() if name not in self.outcomes)
         return min(open_, default=None)
 
+    @property
+    def newcomers(self) -> Mapping[str, Card]:
+        """Those at this rank's door that can be let in."""
+        return self._door.newcomers
+
     # --- what the rank wants
 
     def next(self, failed: Collection[int], admit: bool, now: float, timeout: float) -> str:
@@ -105,8 +105,8 @@ class Member:
             failed: ranks that need not be waited for.
             admit: newcomers become members, too, where all ranks say so.
         """
-        waiting = [dataclasses.asdict(card) for card in self.newcomers.values()]
-        self._begin(NEXT, {"admit": admit, "newcomers": waiting}, self._next_value, failed, now, timeout)
+        contribution = {"admit": admit, **self._door.contribution(failed)}
+        self._begin(NEXT, contribution, self._next_value, failed, now, timeout)
         return NEXT
 
     def agree(self, value: int, op: str, failed: Collection[int], now: float, timeout: float) -> str:
@@ -169,10 +169,13 @@ class Member:
         self.check(envelope)
         body = envelope.body
         if isinstance(body, Join):
-            self._newcomer(envelope.uid, body)
+            self._door.knock(envelope.uid, body)
             return
+        self._door.met(envelope.uid)
         if isinstance(body, Current):
             self._table(body.table, now)
+        elif isinstance(body, Look | Looked):  # of whatever generation: what they say holds in all later ones
+            self._of_newcomer(envelope.uid, body)
         elif envelope.generation < self.table.generation:
             if isinstance(body, Prepare | Accept | Later):
                 self._send(envelope.uid, Current(self.table))
@@ -191,9 +194,9 @@ class Member:
             gone: nobody listens at its address, as a member does until it leaves.
         """
         self._early.pop(peer, None)  # nobody waits for the answer
+        self._door.absent(peer)
         rank = self._ranks.get(peer)
         if rank is None:
-            self.newcomers.pop(peer, None)
             return
         for decree in self._decrees.values():
             decree.absent(rank, now, gone)
@@ -210,6 +213,9 @@ class Member:
         for rank, message in self.arrivals.outbox:
             self._send(self.table.cards[rank].uid, message)
         self.arrivals.outbox.clear()
+        for peer, body in self._door.outbox:
+            self._send(peer, body)
+        self._door.outbox.clear()
 
     # --- inside
 
@@ -224,9 +230,7 @@ class Member:
             for uid, (generation, asked) in self._early.items()
             if uid in self._ranks and generation >= table.generation
         }
-        for uid in self._ranks:
-            if self.newcomers.pop(as_newcomer(uid), None) is not None and uid != self.uid:
-                self._send(as_newcomer(uid), Current(table))
+        self._door.enter(table)
 
     def _begin(
         self,
@@ -255,24 +259,13 @@ class Member:
                 self._decrees[name].receive(self._ranks[uid], asked, now)
         self._collect(now)
 
-    def _newcomer(self, uid: str, body: Join) -> None:
-        peer = as_newcomer(uid)
-        if uid in self._ranks:
-            self._send(peer, Current(self.table))
-            return
-        if reason := differing({"this job": self._agreed, "the newcomer": body.agreed}):
-            self._send(peer, Refused(reason))
-            return
-        own = self.table.cards[self.rank].address
-        if is_ipv6(body.card.address) != is_ipv6(own):
-            text = f"the newcomer is at {body.card.address}, this job at {own}: all IPv4 or all IPv6"
-            self._send(peer, Refused(text))
-            return
-        if reason := self._obstacle(self.table, body.card):
-            self._send(peer, Refused(reason))
-            return
-        self.newcomers[peer] = dataclasses.replace(body.card, uid=uid)
-        self._send(peer, Waiting())
+    def _of_newcomer(self, sender: str, body: Look | Looked) -> None:
+        if sender == self.uid:
+            raise BadMessage("of this rank itself")
+        if isinstance(body, Look):
+            self._door.look(sender, body.card)
+        else:
+            self._door.looked(sender, body)
 
     def _keep(self, envelope: Envelope) -> None:
         """For when this rank begins with what it is asked about: its answer then is as one to a message that
@@ -341,13 +334,11 @@ class Member:
         members = sorted(contributions)
         taken = {(self.table.cards[rank].address, self.table.cards[rank].qpn) for rank in members}
         newcomers: dict[str, Json] = {}
-        if all(contribution["admit"] for contribution in contributions.values()):
-            for contribution in contributions.values():
-                for fields in contribution["newcomers"]:
-                    card = card_from_json(fields)
-                    if (card.address, card.qpn) not in taken and len(members) + len(newcomers) < MAX_WORLD:
-                        newcomers[card.uid] = fields
-                        taken.add((card.address, card.qpn))
+        for uid, fields in let_in(contributions).items():
+            card = card_from_json(fields)
+            if (card.address, card.qpn) not in taken and len(members) + len(newcomers) < MAX_WORLD:
+                newcomers[uid] = fields
+                taken.add((card.address, card.qpn))
         return {"members": members, "newcomers": [newcomers[uid] for uid in sorted(newcomers)]}
 
     def _entered(self, value: Value) -> Outcome:

@@ -131,6 +131,26 @@ class Refused:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Look:
+    """A newcomer waits at the sender's door: can the receiver go on with it?"""
+
+    card: Card
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Looked:
+    """The answer.
+
+    Attributes:
+        newcomer: its uid.
+        reason: why not; empty: it can.
+    """
+
+    newcomer: str
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Meet:
     """To rank 0, at a generation's beginning: the connection over which this rank will tell where it is."""
 
@@ -152,7 +172,7 @@ class Release:
 
 Body = (
     Prepare | Promise | Refuse | Accept | HasAccepted | Decided | Later | Current
-    | Join | Waiting | Refused | Meet | Arrive | Release
+    | Join | Waiting | Refused | Look | Looked | Meet | Arrive | Release
 )  # fmt: skip
 OfDecree = Prepare | Promise | Refuse | Accept | HasAccepted | Decided | Later
 
@@ -187,7 +207,7 @@ def as_newcomer(uid: str) -> str:
 _KINDS: Mapping[str, type[Any]] = {
     kind.__name__.lower(): kind
     for kind in (Prepare, Promise, Refuse, Accept, HasAccepted, Decided, Later, Current,
-                 Join, Waiting, Refused, Meet, Arrive, Release)
+                 Join, Waiting, Refused, Look, Looked, Meet, Arrive, Release)
 }  # fmt: skip
 
 
@@ -274,6 +294,7 @@ _READERS: Mapping[str, Any] = {
     "card": card_from_json,
     "agreed": _object,
     "reason": _text,
+    "newcomer": _text,
     "point": _text,
     "missing": _ranks,
 }

@@ -13,8 +13,9 @@ from csaud.errors import Evicted, NoQuorum, ProtocolError, RendezvousError
 from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import Arbiter, StoreError
 from csaud.membership.decree import Missing
+from csaud.membership.door import Obstacle
 from csaud.membership.links import Link, Links
-from csaud.membership.member import Gone, Member, Mixed, Obstacle, Outcome
+from csaud.membership.member import Gone, Member, Mixed, Outcome
 from csaud.membership.messages import BadMessage, Body, from_json, to_json
 from csaud.network.descriptors import as_much_room
 from csaud.network.frames import Message, encode
@@ -66,7 +67,7 @@ class Service:
 
     @property
     def newcomers(self) -> int:
-        """How many wait at this rank's door."""
+        """How many wait at this rank's door that all members can go on with."""
         return len(self._member.newcomers)
 
     def next(self, failed: Collection[int], admit: bool, timeout: float) -> Table:

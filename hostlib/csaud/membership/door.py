@@ -1,0 +1,150 @@
+"""Newcomers at one rank's door: all members look at each before it counts, or it would end the job at the
+one that cannot go on with it; without I/O."""
+
+import dataclasses
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+from csaud.config.settings import differing
+from csaud.membership.messages import Body, Current, Join, Json, Look, Looked, Refused, Waiting, as_newcomer
+from csaud.network.addresses import is_ipv6
+from csaud.rendezvous.table import Card, Table
+
+Obstacle = Callable[[Table, Card], str]
+"""Why this rank could not go on with a newcomer to a table; empty where it can. Once empty, it stays so: the
+MTU of later tables is the same or smaller."""
+
+
+@dataclasses.dataclass(slots=True)
+class _Visitor:
+    """A newcomer that waits, and the members, by uid, that have not looked at it."""
+
+    card: Card
+    unseen: set[str]
+
+
+class Door:
+    """This rank's.
+
+    Args:
+        uid: of this process.
+        agreed: settings that a newcomer must have, too.
+        obstacle: asked about newcomers at every member; those that there is one for are refused.
+
+    Attributes:
+        outbox: (uid, or `as_newcomer` of it, message) to be sent, emptied by the caller.
+        newcomers: those that can be let in, by `as_newcomer`: whoever of the members is there has looked at
+            them. Never changed, but replaced: other threads read it.
+    """
+
+    def __init__(self, uid: str, agreed: Mapping[str, Any], obstacle: Obstacle) -> None:
+        self.outbox: list[tuple[str, Body]] = []
+        self.newcomers: dict[str, Card] = {}
+        self._uid, self._agreed, self._obstacle = uid, agreed, obstacle
+        self._visitors: dict[str, _Visitor] = {}
+        self._lost: set[str] = set()  # members that there is no connection with
+        self._ranks: dict[str, int] = {}
+
+    def enter(self, table: Table) -> None:
+        """A generation begins."""
+        self._table, before = table, self._ranks.keys()
+        self._ranks = {card.uid: card.rank for card in table.cards}
+        self._lost &= self._ranks.keys()
+        for uid in self._ranks:
+            if self._visitors.pop(as_newcomer(uid), None) is not None and uid != self._uid:
+                self.outbox.append((as_newcomer(uid), Current(table)))
+        for visitor in self._visitors.values():
+            visitor.unseen = visitor.unseen & self._ranks.keys() | self._ranks.keys() - before
+            self._show(visitor, visitor.unseen)
+        self._count()
+
+    def knock(self, uid: str, body: Join) -> None:
+        """A newcomer comes, or asks again."""
+        peer = as_newcomer(uid)
+        if uid in self._ranks:
+            self.outbox.append((peer, Current(self._table)))
+            return
+        if reason := self._refusal(body):
+            self.outbox.append((peer, Refused(reason)))
+            return
+        unseen = self._ranks.keys() - {self._uid}
+        visitor = self._visitors.setdefault(peer, _Visitor(dataclasses.replace(body.card, uid=uid), unseen))
+        self.outbox.append((peer, Waiting()))
+        self._show(visitor, visitor.unseen)
+        self._count()
+
+    def look(self, sender: str, card: Card) -> None:
+        """Another member's visitor."""
+        self.outbox.append((sender, Looked(card.uid, self._obstacle(self._table, card))))
+
+    def looked(self, sender: str, body: Looked) -> None:
+        """Another member has looked at a visitor, and perhaps found something."""
+        peer = as_newcomer(body.newcomer)
+        if sender not in self._ranks or peer not in self._visitors:
+            return
+        if body.reason:
+            del self._visitors[peer]
+            self.outbox.append((peer, Refused(f"at rank {self._ranks[sender]}: {body.reason}")))
+        else:
+            self._visitors[peer].unseen.discard(sender)
+        self._count()
+
+    def met(self, uid: str) -> None:
+        """A member is there; what it was asked may be lost."""
+        if uid in self._lost:
+            self._lost.discard(uid)
+            for visitor in self._visitors.values():
+                if uid in visitor.unseen:
+                    self._show(visitor, [uid])
+            self._count()
+
+    def absent(self, peer: str) -> None:
+        """The connection to a member, or to a newcomer (`as_newcomer`), has ended or could not be made."""
+        if peer in self._ranks:
+            self._lost.add(peer)
+        else:
+            self._visitors.pop(peer, None)
+        self._count()
+
+    def contribution(self, failed: Collection[int]) -> Json:
+        """What a decision on the next generation is to know of newcomers.
+
+        Args:
+            failed: ranks that need not be waited for.
+        """
+        away = self._lost | {uid for uid, rank in self._ranks.items() if rank in failed}
+        ready = [visitor for visitor in self._visitors.values() if visitor.unseen <= away]
+        unseen = {visitor.card.uid: [self._ranks[uid] for uid in visitor.unseen] for visitor in ready}
+        return {
+            "newcomers": [dataclasses.asdict(visitor.card) for visitor in ready],
+            "unseen": {uid: ranks for uid, ranks in unseen.items() if ranks},
+        }
+
+    def _count(self) -> None:
+        ready = (peer for peer, visitor in self._visitors.items() if visitor.unseen <= self._lost)
+        self.newcomers = {peer: self._visitors[peer].card for peer in ready}
+
+    def _show(self, visitor: _Visitor, members: Collection[str]) -> None:
+        look = Look(visitor.card)  # one object: it is encoded once
+        self.outbox += [(uid, look) for uid in members]
+
+    def _refusal(self, body: Join) -> str:
+        if reason := differing({"this job": self._agreed, "the newcomer": body.agreed}):
+            return reason
+        own = self._table.cards[self._ranks[self._uid]].address
+        if is_ipv6(body.card.address) != is_ipv6(own):
+            return f"the newcomer is at {body.card.address}, this job at {own}: all IPv4 or all IPv6"
+        return self._obstacle(self._table, body.card)
+
+
+def let_in(contributions: Mapping[int, Json]) -> dict[str, Json]:
+    """Cards of the newcomers, by uid, that the ranks which brought these contributions can go on with; none
+    where one of them admits none."""
+    if not all(contribution["admit"] for contribution in contributions.values()):
+        return {}
+    return {
+        fields["uid"]: fields
+        for contribution in contributions.values()
+        for fields in contribution["newcomers"]
+        if contributions.keys().isdisjoint(contribution.get("unseen", {}).get(fields["uid"], ()))
+    }
