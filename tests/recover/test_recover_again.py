@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 
 pytestmark = [pytest.mark.torch, pytest.mark.xdist_group("recover-torch")]
 torch = pytest.importorskip("torch")
+
+
+def layers() -> Any:
+    return torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Linear(2, 1))
+
+
+def loss_of(model: Any, number: int) -> Any:
+    return model(torch.full((3, 4), number + 1.0)).sum()
+
+
+def gradients(model: Any) -> list[Any]:
+    return [parameter.grad for parameter in model.parameters()]
 
 
 def train(model: Any, fail: str, overlap: bool = True) -> Any:
@@ -18,7 +31,7 @@ def train(model: Any, fail: str, overlap: bool = True) -> Any:
     with recover.start(2, model, optimizer, overlap=overlap, environ={}) as job:
         for step in job.steps(1):
             for number in step:
-                loss = model(torch.full((3, 4), number + 1.0)).sum()
+                loss = loss_of(model, number)
                 if fail == "forward":
                     raise MemoryError
                 loss.backward()
@@ -29,8 +42,98 @@ def train(model: Any, fail: str, overlap: bool = True) -> Any:
 
 @pytest.mark.parametrize(("fail", "overlap"), [("forward", True), ("backward", True), ("backward", False)])
 def test_after_an_error_in_a_microbatch(fail: str, overlap: bool) -> None:
-    model = torch.nn.Sequential(torch.nn.Linear(4, 2), torch.nn.Linear(2, 1))
+    model = layers()
     expected = train(model, "", overlap)
     with pytest.raises(MemoryError):
         train(model, fail)
     assert torch.equal(train(model, "", overlap), expected)
+
+
+@pytest.mark.parametrize(("fail", "overlap"), [("forward", True), ("backward", True), ("backward", False)])
+def test_gradients_from_before_are_there_again_after_an_error(fail: str, overlap: bool) -> None:
+    model = layers()
+    loss_of(model, 5).backward()
+    before = gradients(model)
+    values = [gradient.clone() for gradient in before]
+    with pytest.raises(MemoryError):
+        train(model, fail, overlap)
+    for now, gradient, value in zip(gradients(model), before, values, strict=True):
+        assert now is gradient and torch.equal(now, value)
+
+
+def test_means_of_the_step_before_are_none_after_an_error() -> None:
+    """The next step's are written where they lie."""
+    from csaud.torch import recover
+
+    model = layers()
+    with recover.start(1, model, torch.optim.SGD(model.parameters(), lr=0.1), environ={}) as job:
+
+        def train() -> None:
+            for step in job.steps(2):
+                for number in step:
+                    loss_of(model, number).backward()
+                    if step.index == 1:
+                        raise MemoryError
+
+        with pytest.raises(MemoryError):
+            train()
+    assert gradients(model) == [None] * 4
+
+
+@pytest.mark.parametrize("left", ["error", "break", "end"])
+def test_a_backward_pass_after_the_loop_is_a_plain_one(left: str) -> None:
+    from csaud.torch import recover
+
+    model, plain = layers(), layers()
+    plain.load_state_dict(model.state_dict())
+    with recover.start(2, model, torch.optim.SGD(model.parameters(), lr=0.1), environ={}) as job:
+
+        def train() -> None:
+            for step in job.steps(1):
+                for number in step:
+                    if left == "error":
+                        raise MemoryError
+                    if left == "break":
+                        return
+                    loss_of(model, number).backward()
+
+        with contextlib.suppress(MemoryError):
+            train()
+        model.zero_grad()
+        for one in (model, plain):
+            for number in (0, 1, 2):
+                loss_of(one, number).backward()
+            assert not any(parameter._post_accumulate_grad_hooks for parameter in one.parameters())
+    for ours, theirs in zip(gradients(model), gradients(plain), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+@pytest.mark.parametrize("fails", [0, 1, 2])
+@pytest.mark.parametrize("again", ["step", "steps"])
+def test_a_microbatch_that_failed_can_be_computed_again(fails: int, in_order: bool, again: str) -> None:
+    """Each counts once, however far it had come."""
+    from csaud.torch import recover
+
+    def train(model: Any, errors: list[int]) -> Any:
+        def compute(step: Any) -> None:
+            for number in step:
+                loss_of(model, number).backward()
+                if number in errors:
+                    errors.remove(number)
+                    raise MemoryError
+
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        with recover.start(3, model, optimizer, in_order=in_order, bucket_bytes=16, environ={}) as job:
+            with contextlib.suppress(MemoryError):
+                for step in job.steps(1):
+                    if again == "step":
+                        with contextlib.suppress(MemoryError):
+                            compute(step)
+                    compute(step)
+            for step in job.steps(1):
+                compute(step)
+        return model[0].weight.grad.clone()
+
+    model = layers()
+    assert torch.equal(train(model, [fails]), train(model, []))

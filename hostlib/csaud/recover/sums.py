@@ -30,13 +30,19 @@ class Sums:
     def __init__(self, microbatches: int, buckets: int, in_order: bool) -> None:
         self._microbatches, self._in_order = microbatches, in_order
         self._sums: list[dict[Node, Array]] = [{} for _ in range(buckets)]
+        self._added: list[set[int]] = [set() for _ in range(buckets)]
 
     def clear(self) -> None:
         """Nothing was computed."""
         self._sums = [{} for _ in self._sums]
+        self._added = [set() for _ in self._added]
 
     def add(self, number: int, bucket: int, gradient: Array) -> None:
-        """A bucket of a microbatch's gradient, which is kept (and changed)."""
+        """A bucket of a microbatch's gradient, which is kept (and changed); once each: it comes again, with
+        the same bits, where the microbatch was left in an error and is computed again."""
+        if number in self._added[bucket]:
+            return
+        self._added[bucket].add(number)
         sums = self._sums[bucket]
         gradient = gradient.astype(type_of_sums(gradient.dtype), copy=False)
         if self._in_order:

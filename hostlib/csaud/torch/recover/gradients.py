@@ -1,6 +1,7 @@
 """Gradients from the backward pass into buckets, each as soon as all of its parameters have theirs."""
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from csaud.torch.views import array_of
 Array = npt.NDArray[Any]
 Put = Callable[[int, Array], object]
 
-_hooks = WeakTensorKeyDictionary()  # by parameter: of the job that was started last
+_hooks = WeakTensorKeyDictionary()  # by parameter: of the loop that was begun last
 
 
 class Gradients:
@@ -41,14 +42,41 @@ class Gradients:
             self._members[place.bucket].append(index)
         self._means = self._make()
         self.mean = [array_of(bucket) for bucket in self._means]
+        self._overlap = overlap
+        self._shown: list[torch.Tensor | None] = [None] * len(self._parameters)
         self._put: Put | None = None
         self._missing: list[set[int]] = []  # by bucket, parameters whose gradient has not come yet
+
+    @contextlib.contextmanager
+    def hooked(self) -> Iterator[None]:
+        """A loop over steps, of whose backward passes this hears."""
+        mine = []
         for index, parameter in enumerate(self._parameters):
-            earlier = _hooks.pop(parameter, None)  # its job may have been left in a microbatch
+            earlier = _hooks.pop(parameter, None)  # an iterator of its loop may be kept
             if earlier is not None:
                 earlier.remove()
-            if overlap:
-                _hooks[parameter] = self._hook(index, parameter)
+            if self._overlap:
+                mine.append(self._hook(index, parameter))
+                _hooks[parameter] = mine[-1]
+        try:
+            yield
+        finally:
+            for hook in mine:
+                hook.remove()
+
+    @contextlib.contextmanager
+    def replaced(self) -> Iterator[None]:
+        """A loop over a step's microbatches. Left before its end, `.grad` is what it was; None where that
+        was a mean, whose memory is written meanwhile."""
+        before = [parameter.grad for parameter in self._parameters]
+        try:
+            yield
+        except BaseException:
+            for parameter, gradient, mean in zip(self._parameters, before, self._shown, strict=True):
+                parameter.grad = None if gradient is mean else gradient
+            raise
+        finally:
+            self._put = None
 
     def begin(self, put: Put) -> None:
         """A microbatch begins, with no gradients.
@@ -72,9 +100,9 @@ class Gradients:
 
     def show(self) -> None:
         """Have the mean over all microbatches in `.grad`."""
-        for parameter, place in zip(self._parameters, self.buckets.places, strict=True):
+        for index, (parameter, place) in enumerate(zip(self._parameters, self.buckets.places, strict=True)):
             mean = self._means[place.bucket][place.start : place.start + place.size]
-            parameter.grad = mean.view(place.shape)
+            self._shown[index] = parameter.grad = mean.view(place.shape)
 
     def _hook(self, index: int, parameter: torch.Tensor) -> Any:
         return parameter.register_post_accumulate_grad_hook(lambda _: self._came(index))

@@ -33,16 +33,18 @@ class Job(Engine):
             RendezvousError: all workers that held a part of the state are gone.
             ConfigError: a step was left before its microbatches, or the sharded optimizer's, were done.
         """
-        for index in self._indices(count):
-            yield Step(self, index)
+        with self._gradients.hooked():
+            for index in self._indices(count):
+                yield Step(self, index)
 
     def _microbatches_of(self, step: int) -> Iterator[int]:
-        for number in self._numbers():
-            self._seed_for(step, number)
-            self._gradients.begin(partial(self._put, number))
-            yield number
-            self._gradients.end()
-            self._computed(number)
+        with self._gradients.replaced():
+            for number in self._numbers():
+                self._seed_for(step, number)
+                self._gradients.begin(partial(self._put, number))
+                yield number
+                self._gradients.end()
+                self._computed(number)
         self._gradients.show()
         self._seed_for(step, self._microbatches)
 
