@@ -239,6 +239,46 @@ def callbacks_that_wait() -> None:
     same(deeper(3), torch.full((4,), 4.0 * size))
 
 
+def left_coalescing() -> None:
+    """Calls after a block that was left by an error are not taken for parts of it."""
+    size = dist.get_world_size()
+
+    def error_of(block: Any) -> str:
+        try:
+            block()
+        except Exception as error:
+            return type(error).__name__
+        return ""
+
+    def interrupted(device: torch.device | None) -> None:
+        with dist._coalescing_manager(device=device):
+            dist.all_reduce(never)
+            raise KeyError
+
+    def mixed() -> None:
+        with dist._coalescing_manager(device=torch.device("cpu")):
+            dist.all_reduce(never)
+            dist.all_gather_into_tensor(torch.empty(size), never)
+
+    def nested() -> None:
+        with dist._coalescing_manager():
+            dist.all_reduce(one)
+            assert error_of(lambda: dist._coalescing_manager().__enter__()) == "ValueError"
+            dist.all_reduce(other)
+
+    for block, name in (
+        (lambda: interrupted(None), "KeyError"),
+        (lambda: interrupted(torch.device("cpu")), "KeyError"),
+        (mixed, "RuntimeError"),
+        (nested, ""),
+    ):
+        never, one, other = torch.ones(1), torch.ones(1), torch.ones(1)
+        assert error_of(block) == name
+        for tensor in () if block is nested else (one, other):
+            dist.all_reduce(tensor)
+        assert (never.item(), one.item(), other.item()) == (1, size, size), name
+
+
 def transfers() -> None:
     """Sends and receives: in order, by tag in another one, to oneself, in batches."""
     rank, size = dist.get_rank(), dist.get_world_size()

@@ -121,6 +121,10 @@ class CsaudProcessGroup(Reducing, Moving, Transfers):
         works, self._together = self._together or [], None
         return Together(works)
 
+    def leave_coalescing(self) -> None:
+        """What was begun since `_start_coalescing` goes on, and is waited for by nobody."""
+        self._together = None
+
     def _work(self, *arguments: Any, **options: Any) -> Any:
         work = Calls._work(self, *arguments, **options)
         if self._together is not None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from torch.distributed import Backend
 
-from csaud.torch import monitored
+from csaud.torch import coalescing, monitored
 from csaud.torch.jobs import open_group
 from csaud.torch.process_group import NAME, CsaudProcessGroup
 
@@ -17,6 +17,7 @@ def register() -> None:
         return
     Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu"])
     monitored.serve()
+    coalescing.serve()
 
 
 def _create(options: Any, settings: dict[str, Any] | None) -> CsaudProcessGroup:
