@@ -455,6 +455,13 @@ def late_for_a_monitored_barrier() -> str:
         dist.barrier()
 
 
+def group_without_a_peer(members: list[int], **settings: Any) -> None:
+    """Those that call it wait for those that do not."""
+    from datetime import timedelta
+
+    dist.new_group(members, timeout=timedelta(seconds=1), pg_options=settings or None)
+
+
 def work_that_takes_too_long() -> str:
     """A wait with a limit: the work is not over for it."""
     from datetime import timedelta

@@ -57,6 +57,23 @@ def test_who_is_late_is_told():
             assert f"csaud: {call} in group {group}{ended}1 s; {words}" in told[0]["message"]
 
 
+@pytest.mark.parametrize("settings", [{}, {"window": 16}], ids=["of the job", "a job of its own"])
+def test_a_group_whose_ranks_do_not_come_names_them(settings):
+    """As torch.distributed counts them, at each rank that came."""
+    with Ranks(4) as ranks:
+        for members, came, missing in (
+            ([0, 1, 2, 3], (0, 2), "ranks 1, 3"),
+            ([1, 3], (1,), "rank 3"),
+            ([1, 2], (2,), "rank 1"),
+        ):
+            name = ranks.start("group_without_a_peer", ranks=came, members=members, **settings)
+            for rank in came:
+                told = ranks.workers[rank].wait_for(name)
+                words = f"csaud: {missing} did not come within 1 s (argument timeout of "
+                assert told["kind"] == "DistBackendError", told["error"]
+                assert told["message"].startswith(words) and "\n" not in told["message"]
+
+
 def test_groups_begin_and_end_again_and_again(tmp_path):
     with Ranks(2) as ranks:
         assert ranks.run("begins_again", folder=str(tmp_path)) == [[]] * 2

@@ -15,7 +15,7 @@ from csaud.groups.handle import Handle
 from csaud.groups.job_state import LAST_NUMBER, waits_in_words
 from csaud.torch.completion import Completion
 from csaud.torch.failures import raised
-from csaud.torch.meeting import communicator, is_limited
+from csaud.torch.meeting import communicator, gathered, is_limited
 
 _lock = threading.Lock()
 _jobs: list["Job"] = []  # open ones, in the order in which they began, the same at all their ranks
@@ -75,9 +75,8 @@ class Job:
         with state.naming:
             self._store.set(f"{prefix}/{rank}", str(state.next_number))
             keys = [f"{prefix}/{other}" for other in range(len(members))]
-            self._store.wait(keys, timeout)
             # Higher than any number that a member has in use, and so new to every pair of them.
-            number = max(int(self._store.get(key)) for key in keys)
+            number = max(map(int, gathered(self._store, keys, members, timeout)))
             state.next_number = number + 1
         return Group(state, number, [self.members.index(member) for member in members], rank)
 
@@ -132,7 +131,7 @@ def open_group(
             else:
                 # A store may outlive a group (that of torchrun's agent does): the next one has its own names.
                 own = PrefixStore(f"csaud/{store.add(f'csaud/times/{rank}', 1)}", store)
-                comm = communicator(own, rank, len(members), timeout, settings)
+                comm = communicator(own, rank, members, timeout, settings)
                 job, group = Job(comm, own, members, is_limited(settings)), comm
                 _jobs.append(job)
         except CsaudError as error:

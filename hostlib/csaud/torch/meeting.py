@@ -11,7 +11,7 @@ import json
 import os
 import random
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -35,12 +35,13 @@ def is_limited(overrides: Mapping[str, Any]) -> bool:
 
 
 def communicator(
-    store: Any, rank: int, size: int, timeout: timedelta, overrides: Mapping[str, Any]
+    store: Any, rank: int, members: Sequence[int], timeout: timedelta, overrides: Mapping[str, Any]
 ) -> Communicator:
-    """A job of `size` ranks; every one of them calls it.
+    """A job; every one of its ranks calls it.
 
     Args:
         store: of this job alone.
+        members: global rank of each rank.
         timeout: of collectives, unless the setting `timeout` was given; and for ranks to come here.
         overrides: settings by name; they win over CSAUD_* variables.
 
@@ -51,12 +52,14 @@ def communicator(
     settings = read_settings(overrides, os.environ)
     if not is_limited(overrides):
         settings = dataclasses.replace(settings, timeout=timeout.total_seconds())
+    size = len(members)
     if size == 1:
         return start(Launch(0, 1, 0, 1, "127.0.0.1", _ANY_PORT, "torch"), settings)
-    store.set(f"place/{rank}", json.dumps({"address": settings.address, "network": _network()}))
+    keys = [f"place/{other}" for other in range(size)]
+    store.set(keys[rank], json.dumps({"address": settings.address, "network": _network()}))
     key = "meeting"
     if rank == 0:
-        places = _places(store, size, timeout)
+        places = [json.loads(told) for told in gathered(store, keys, members, timeout)]
         alone = all(place == {"address": "", "network": places[0]["network"]} for place in places)
         base = _LOOPBACK + (random.SystemRandom().randrange(1, 1 << 16) << 8)
         master = str(ipaddress.IPv4Address(base + 1)) if alone else settings.address or _own_address()
@@ -68,7 +71,7 @@ def communicator(
         if alone:
             settings = dataclasses.replace(settings, address=master)
         return start(Launch(0, size, 0, 1, master, settings.store_port, "torch"), settings, announce=announce)
-    meeting = json.loads(_get(store, key, timeout, "rank 0"))
+    meeting = json.loads(_announced(store, key, keys, members, timeout))
     if meeting["base"]:
         own = str(ipaddress.IPv4Address(meeting["base"] + 1 + rank))
         settings = dataclasses.replace(settings, address=own)
@@ -76,28 +79,44 @@ def communicator(
     return start(place, settings)
 
 
-def _places(store: Any, size: int, timeout: timedelta) -> list[dict[str, str]]:
-    keys = [f"place/{rank}" for rank in range(size)]
+def gathered(store: Any, keys: Sequence[str], members: Sequence[int], timeout: timedelta) -> list[bytes]:
+    """What each rank has left under its key, once all have.
+
+    Args:
+        members: global rank of each.
+
+    Raises:
+        DistBackendError: ranks did not come; it names them.
+    """
     try:
-        store.wait(keys, timeout)
+        store.wait(list(keys), timeout)
     except RuntimeError:  # each kind of store has another one
-        missing = [str(rank) for rank, key in enumerate(keys) if not store.check([key])]
-        raise DistBackendError(
-            f"csaud: {'rank' if len(missing) == 1 else 'ranks'} {', '.join(missing)} did not come within "
-            f"{timeout.total_seconds():g} s (argument timeout of init_process_group)"
-        ) from None
-    return [json.loads(store.get(key)) for key in keys]
+        raise _late(_missing(store, keys, members), timeout) from None
+    return [store.get(key) for key in keys]
 
 
-def _get(store: Any, key: str, timeout: timedelta, whose: str) -> bytes:
+def _announced(
+    store: Any, key: str, keys: Sequence[str], members: Sequence[int], timeout: timedelta
+) -> bytes:
+    """What rank 0 says when all have come."""
     try:
         store.wait([key], timeout)
-    except RuntimeError as error:
-        raise DistBackendError(
-            f"csaud: {whose} did not come within {timeout.total_seconds():g} s: {error}"
-        ) from None
+    except RuntimeError:  # rank 0 waits for those that are missing, too
+        raise _late(_missing(store, keys, members) or [members[0]], timeout) from None
     value: bytes = store.get(key)
     return value
+
+
+def _missing(store: Any, keys: Sequence[str], members: Sequence[int]) -> list[int]:
+    return [member for member, key in zip(members, keys, strict=True) if not store.check([key])]
+
+
+def _late(missing: Sequence[int], timeout: timedelta) -> DistBackendError:
+    names = ", ".join(map(str, missing))
+    return DistBackendError(
+        f"csaud: {'rank' if len(missing) == 1 else 'ranks'} {names} did not come within "
+        f"{timeout.total_seconds():g} s (argument timeout of init_process_group or new_group)"
+    )
 
 
 def _network() -> str:
