@@ -150,6 +150,8 @@ def test_the_launcher_says_what_became_of_workers(tmp_path) -> None:
 
     done = launched("sh", "-c", "test $RANK = 0 || kill -9 $$")
     assert (done.returncode, done.stdout) == (0, "[worker 1] killed by SIGKILL\n")
+    done = launched("sh", "-c", "test $RANK = 0 || kill -35 $$")  # of real time, which has no name
+    assert (done.returncode, done.stdout) == (0, "[worker 1] killed by signal 35\n"), done.stderr
     done = launched("sh", "-c", "exit 3")
     assert (done.returncode, done.stderr) == (1, "csaud recover: no worker came to the end of the job\n")
     assert sorted(done.stdout.splitlines()) == [

@@ -76,8 +76,8 @@ class _Job:
             done = done or status == 0
             if status == 0:
                 continue
-            self._say(name, b"killed by %s" % signal.Signals(-status).name.encode() if status < 0
-                      else b"ended with exit status %d" % status)  # fmt: skip
+            words = f"killed by {_named(-status)}" if status < 0 else f"ended with exit status {status}"
+            self._say(name, words.encode())
             if status < 0 and self._returns and self._processes and self._doors.exists():
                 self._returns -= 1
                 self._start(names, {"CSAUD_RECOVER_JOIN": f"@{self._doors}"})
@@ -130,3 +130,11 @@ class _Job:
             out = to or sys.stdout.buffer
             out.write(b"[worker %d] %s\n" % (name, line))
             out.flush()
+
+
+def _named(number: int) -> str:
+    """A signal, as SIGKILL; those of real time, of which most have no name, by number."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
