@@ -7,7 +7,6 @@ Nobody sends link probes: what the link monitor would find of them is said in it
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
+from csaud_controller.base.garbage import collect_little
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.inventory import Edge, Fabric, load_fabric
 from csaud_controller.links.monitor import Change, Direction, link_name
@@ -91,7 +91,7 @@ async def _running(fabric: Fabric, audit_s: float) -> AsyncIterator[Watched]:
         target_named("soft"),
         probe_interval_s=0.0,
         audit_s=audit_s,
-        in_place=gc.freeze,
+        in_place=collect_little,
     )
     running = asyncio.create_task(made.run())
     try:

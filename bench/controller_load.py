@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import os
 import resource
 import subprocess
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from csaud_controller.base.garbage import collect_little
+from csaud_controller.base.pace import Pace
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.program.artifacts import find_artifacts
 from csaud_controller.program.entities import TableState, call, entry, table_state
@@ -104,14 +105,17 @@ async def sessions(
     # With frozen tables and one schema, as in the controller's process (`csaud_controller.control`).
     hooks = Hooks(
         desired=lambda name: (1, states[name]),
-        ready=lambda _: gc.freeze(), lost=nothing, unheard=nothing, settled=on_settled,
+        ready=lambda _: collect_little(), lost=nothing, unheard=nothing, settled=on_settled,
         probed=nothing, probe=nothing, counted=nothing, alarm=nothing,
     )  # fmt: skip
-    artifacts, target, stretches = find_artifacts(), target_named("soft"), Stretches()
+    artifacts, target, stretches, opening = find_artifacts(), target_named("soft"), Stretches(), Pace()
     tasks = [
-        SwitchTask(name, address, 1, artifacts, target, hooks, audit_s=audit_s, stretches=stretches)
+        SwitchTask(
+            name, address, 1, artifacts, target, hooks,
+            audit_s=audit_s, stretches=stretches, opening=opening,
+        )
         for name, address in zip(states, addresses, strict=True)
-    ]
+    ]  # fmt: skip
     with shared_schema():
         running = [asyncio.create_task(task.run()) for task in tasks]
         try:
@@ -131,6 +135,7 @@ def measure(switches: int, entries: int, watched_s: float, audit_s: float = 3.0)
 async def _measure(addresses: list[str], sink: int, entries: int, watched_s: float, audit_s: float) -> Load:
     before = _resident()
     states = {f"s{number}": state_of(number, entries) for number in range(len(addresses))}
+    collect_little()
     began, of_sink, of_us = time.monotonic(), _computed(sink), time.process_time()
     async with sessions(addresses, states, audit_s) as (tasks, done, counted):
         writing = await _late_until(done, tasks)

@@ -76,9 +76,10 @@ def test_a_second_controller_finds_everything_as_it_should_be_and_writes_nothing
                     await programmed(made)
                 told = list[bool]()
                 async with controller(run, in_place=lambda: told.append(True)) as made:
+                    assert told == [True], "tables are there before any switch"
                     await programmed(made)
                     assert [task.status.updates for task in made.tasks.values()] == [0, 0, 0, 0]
-                    assert told == [True] * 4, "once for each"
+                    assert told == [True] * 5, "once more for each"
 
     asyncio.run(main())
 

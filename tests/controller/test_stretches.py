@@ -183,12 +183,15 @@ class Late(Stretches):
         return made
 
 
-def test_what_is_asked_for_while_a_switch_is_read_is_written_and_not_what_was_before() -> None:
+@pytest.mark.parametrize("computations", [1, 2], ids=["reading", "planning"])
+def test_what_is_asked_for_meanwhile_is_written_and_not_what_was_before(computations: int) -> None:
     async def main() -> None:
-        wanted, settled = [(1, routes(ROUTES))], asyncio.Event()
+        wanted, settled, left = [(1, routes(ROUTES))], asyncio.Event(), computations
 
         def change() -> None:
-            if len(wanted) == 1:
+            nonlocal left
+            left -= 1
+            if left == 0:
                 wanted.append((2, routes(1)))
                 task.wake()
 

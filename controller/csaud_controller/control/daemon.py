@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 import time
@@ -14,6 +13,7 @@ from pathlib import Path
 from csaud_runs.directory import is_served
 from csaud_runs.whole import write_whole
 
+from csaud_controller.base.garbage import collect_little
 from csaud_controller.control.client import ControlError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.server import ControlServer
@@ -87,8 +87,7 @@ async def serve(
             probe_interval_s=probe_interval_s,
             audit_s=audit_s,
             history=history,
-            # Tables last and have no cycles: collections that visit all of 80 switches' take a second each.
-            in_place=gc.freeze,
+            in_place=collect_little,
         )
 
     def save_fabric(changed: Fabric) -> None:

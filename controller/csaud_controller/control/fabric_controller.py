@@ -57,7 +57,8 @@ class FabricController:
     `save` is called with what must outlive this process, whenever that changes, and `save_fabric` in a thread
     with a fabric that replaces this one. `target` and `artifacts` are of switches whose fabric does not say
     what they are. `probe_interval_s`: 0 switches link probes off, and all links are then taken to be up.
-    `in_place` is called when a switch has its tables after a session was opened.
+    `in_place` is called when the first tables were computed, and when a switch has its own after a session
+    was opened.
     `clock`: seconds since the epoch, by which policies end. `place` gives addresses to switches that come
     without.
     """
@@ -122,6 +123,7 @@ class FabricController:
         self.tasks = self._sessions.of(fabric, self._wanted.of)
         self._wanted.check(self.intent, self._live)
         self._recompute()
+        self._in_place()
 
     def _hooks(self) -> Hooks:
         return Hooks(

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from functools import partial
 
+from csaud_controller.base.pace import Pace
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
@@ -23,7 +24,7 @@ class Sessions:
 
     def __init__(self, hooks: Hooks, audit_s: float, election_id: int) -> None:
         self._hooks, self._audit_s, self._election_id = hooks, audit_s, election_id
-        self._stretches = Stretches()
+        self._stretches, self._opening = Stretches(), Pace()
         self._known: dict[SwitchTask, object] = {}
         """What a task was made of."""
         self._running: dict[SwitchTask, asyncio.Task[None]] = {}
@@ -54,6 +55,7 @@ class Sessions:
             audit_s=self._audit_s,
             election_id=self._election_id,
             stretches=self._stretches,
+            opening=self._opening,
         )
         self._known[made] = made_of
         return made

@@ -3,10 +3,11 @@ forwarding."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
+from csaud_controller.base.stretches import at_once
 from csaud_controller.program.entities import Entry, EntryKey, Item, TableState
 from csaud_controller.program.layers import moving_parts
 
@@ -40,9 +41,15 @@ def plan(have: TableState, want: TableState) -> list[Step]:
     other tables, routes. Then out, the other way round. At no moment does a route lead to a missing group, or
     a group to a missing member; and what replaces an entry is there before that entry goes.
     """
+    return at_once(planning(have, want))
+
+
+def planning(have: TableState, want: TableState) -> Generator[None, None, list[Step]]:
+    """`plan` in steps, of some milliseconds where there are 10,000 entries."""
     if have is want:
         return []
     held_entries, wanted_entries = _differing(*moving_parts(have.entries, want.entries))
+    yield
     stages: list[tuple[_Items, _Items]] = [
         _differing(have.clones, want.clones),
         _differing(have.digests, want.digests),
@@ -50,6 +57,7 @@ def plan(have: TableState, want: TableState) -> list[Step]:
         _differing(have.groups, want.groups),
         *zip(_by_stage(held_entries), _by_stage(wanted_entries), strict=True),
     ]
+    yield
     steps: list[Step] = []
     for held, wanted in stages:
         steps.append(Step("insert", tuple(item for key, item in wanted.items() if key not in held)))

@@ -38,6 +38,8 @@ class SetAside:
         """Steps less what was refused already, until it is tried again; what is not asked for any more is
         forgotten."""
         steps = list(steps)
+        if not self._refused:
+            return steps
         asked = {_key(item): (step.verb, item) for step in steps for item in step.items}
         self._refused = {
             key: each for key, each in self._refused.items() if asked.get(key) == (each.verb, each.item)

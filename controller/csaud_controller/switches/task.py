@@ -13,6 +13,7 @@ from typing import Any
 import finsy as fy
 from finsy.p4schema import P4SchemaCache
 
+from csaud_controller.base.pace import Pace
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.desired.store import FIRST_ELECTION_ID
 from csaud_controller.inventory import End
@@ -28,7 +29,7 @@ from csaud_controller.switches.codec import Codec
 from csaud_controller.switches.errors import TlsError
 from csaud_controller.switches.failures import heard_by
 from csaud_controller.switches.reading import Reader
-from csaud_controller.switches.reconcile import Step, plan
+from csaud_controller.switches.reconcile import Step, plan, planning
 from csaud_controller.switches.setting_aside import SetAside
 from csaud_controller.switches.writing import held_after, write
 from csaud_controller.targets import Target
@@ -103,7 +104,8 @@ class SwitchTask:
     opened again after a pause: 0.2 to 2 s where the switch cannot be reached or a certificate cannot be read,
     1 to 60 s after other errors.
     `credentials` are asked for at each session: certificates may have been replaced since the last one.
-    `stretches` are those of all switches of an event loop.
+    `stretches` and `opening`, the pace at which sessions are opened, are those of all switches of an event
+    loop.
     """
 
     def __init__(
@@ -119,11 +121,12 @@ class SwitchTask:
         audit_s: float = 3.0,
         election_id: int = FIRST_ELECTION_ID,
         stretches: Stretches | None = None,
+        opening: Pace | None = None,
     ) -> None:
         self.name, self.address = name, address
         self.status = SwitchStatus()
         self._hooks, self._audit_s = hooks, audit_s
-        self._stretches = stretches or Stretches()
+        self._stretches, self._opening = stretches or Stretches(), opening or Pace()
         self._unreachable, self._broken = Backoff(0.2, 2.0), Backoff(1.0, 60.0)
         self._set_aside = SetAside()
         self.target = target
@@ -190,6 +193,7 @@ class SwitchTask:
             await asyncio.sleep(backoff.pause(time.monotonic() - began))
 
     async def _session(self) -> None:
+        await self._opening.turn()
         options = self._options(channel_credentials=self._credentials())
         switch = fy.Switch(self.name, self.address, options)
         arbitration.use(switch, self._was_primary)
@@ -251,9 +255,7 @@ class SwitchTask:
         """Read what the switch holds and put right what differs; returns what it then holds."""
         _, want = self._hooks.desired(self.name)
         have = await reader.read(want)
-        self._wake.clear()
-        generation, want = self._hooks.desired(self.name)  # reading may have waited for other switches'
-        steps = plan(have, want)
+        generation, want, steps = await self._planned(have)
         if not steps:
             reader.is_as(want)
         steps = self._set_aside.without(steps, time.monotonic())
@@ -263,6 +265,17 @@ class SwitchTask:
             LOG.warning("%s: tables had been changed by somebody else; repairs: %s", self.name, changed[0])
         held = await self._write(switch, codec, have, want, steps)
         return self._settle(generation, held)
+
+    async def _planned(self, have: TableState) -> tuple[int, TableState, list[Step]]:
+        """What is desired by now, its generation, and the steps to it from what the switch holds."""
+        while True:
+            self._wake.clear()
+            generation, want = self._hooks.desired(self.name)  # reading may have waited for other switches'
+            if have is want:
+                return generation, want, []
+            steps = await self._stretches.compute(planning(have, want))
+            if not self._wake.is_set() or self._hooks.desired(self.name)[1] is want:  # so may planning
+                return generation, want, steps
 
     async def _follow(self, switch: fy.Switch, codec: Codec, reader: Reader, held: TableState) -> TableState:
         """Write what a change of the desired state asks for, at once: reading first would double the
