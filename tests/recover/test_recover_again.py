@@ -127,13 +127,77 @@ def test_a_microbatch_that_failed_can_be_computed_again(fails: int, in_order: bo
         with recover.start(3, model, optimizer, in_order=in_order, bucket_bytes=16, environ={}) as job:
             with contextlib.suppress(MemoryError):
                 for step in job.steps(1):
-                    if again == "step":
-                        with contextlib.suppress(MemoryError):
-                            compute(step)
-                    compute(step)
+                    try:
+                        compute(step)
+                    except MemoryError:
+                        if again == "steps":
+                            raise
+                        compute(step)
             for step in job.steps(1):
                 compute(step)
         return model[0].weight.grad.clone()
 
     model = layers()
     assert torch.equal(train(model, [fails]), train(model, []))
+
+
+def test_a_loop_that_was_left_before_the_sharded_optimizers_step_goes_on_with_that() -> None:
+    from csaud.torch import recover
+
+    def train(left: bool) -> list[Any]:
+        torch.manual_seed(1)
+        model = layers()
+        optimizer = recover.ShardedOptimizer(model.parameters(), torch.optim.AdamW, lr=0.1, shards=2)
+        computed = []
+        with recover.start(2, model, optimizer, environ={}) as job:
+
+            def loop(fail: bool) -> None:
+                for step in job.steps(2):
+                    for number in step:
+                        computed.append((step.index, number))
+                        loss_of(model, number).backward()
+                    if fail:
+                        raise MemoryError
+                    optimizer.step()
+
+            if left:
+                with pytest.raises(MemoryError):
+                    loop(True)
+            loop(False)
+        assert computed == [(0, 0), (0, 1), (1, 0), (1, 1)]
+        return [parameter.detach() for parameter in model.parameters()]
+
+    for one, other in zip(train(True), train(False), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_sharded_optimizers_step_that_failed_can_be_made_again() -> None:
+    """Shards that had made theirs do not make another one."""
+    from csaud.torch import recover
+
+    class Failing(torch.optim.SGD):
+        calls, fails = 0, 0
+
+        def step(self, closure: Any = None) -> Any:
+            Failing.calls += 1
+            if Failing.calls == Failing.fails:
+                raise MemoryError
+            return super().step(closure)
+
+    def train(fails: int) -> list[Any]:
+        torch.manual_seed(1)
+        Failing.calls, Failing.fails = 0, fails
+        model = layers()
+        optimizer = recover.ShardedOptimizer(model.parameters(), Failing, lr=0.1, momentum=0.9, shards=3)
+        with recover.start(1, model, optimizer, environ={}) as job:
+            for step in job.steps(2):
+                for number in step:
+                    loss_of(model, number).backward()
+                try:
+                    optimizer.step()
+                except MemoryError:
+                    optimizer.step()
+        return [parameter.detach() for parameter in model.parameters()]
+
+    for one, other in zip(train(2), train(0), strict=True):
+        assert torch.equal(one, other)

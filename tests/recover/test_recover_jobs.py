@@ -123,6 +123,11 @@ def test_mistakes_are_named() -> None:
             "recover: gradients of shapes [(2,)], parameters have [(3,)]",
         ),
         (lambda: add(weights), "recover: microbatch 0 was not added to its step"),
+        (
+            lambda: late(weights),
+            "recover: add() belongs into the loop over a step's microbatches, once in each",
+        ),
+        (lambda: again(weights), "recover: step 0 has had its microbatches"),
     ):
         with pytest.raises(csaud.ConfigError) as raised:
             call()
@@ -133,6 +138,22 @@ def leave(weights: np.ndarray) -> None:
     with start(2, [weights], environ={}) as job:
         for step in job.steps(2):
             next(iter(step))
+
+
+def late(weights: np.ndarray) -> None:
+    with start(2, [weights], environ={}) as job:
+        for step in job.steps(2):
+            for _ in step:
+                break
+            step.add([weights])
+
+
+def again(weights: np.ndarray) -> None:
+    with start(2, [weights], environ={}) as job:
+        for step in job.steps(2):
+            for _ in range(2):
+                for _ in step:
+                    step.add([weights])
 
 
 def add(weights: np.ndarray, gradients: list[np.ndarray] | None = None) -> None:

@@ -56,3 +56,35 @@ def test_sums_beyond_a_short_type_have_a_mean(dtype: str, in_order: bool) -> Non
         return out
 
     everywhere(3, work)
+
+
+class Interrupted:
+    """A group of one, whose collectives are waited for twice, since the first wait is interrupted."""
+
+    rank, size = 0, 1
+
+    def __init__(self) -> None:
+        self.waits = 0
+        self.done = False
+
+    def wait(self) -> None:
+        self.waits += 1
+        if self.waits % 2:
+            raise KeyboardInterrupt
+
+    def all_to_all_v(self, source: Any, sent: Any, received: Any, *, out: Any, wait: bool) -> Any:
+        np.copyto(out, source)
+        return self
+
+    def all_gather_v(self, source: Any, counts: Any, *, out: Any, wait: bool) -> Any:
+        return self
+
+
+def test_a_bucket_whose_wait_was_interrupted_is_waited_for_again() -> None:
+    group: Any = Interrupted()
+    reductions = Reductions(group, group, 1, [frozenset({0})], True, lambda _: None)
+    reductions.start(0, [np.ones(3)], np.zeros(3))
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            list(reductions.finish())
+    assert list(reductions.finish()) == [0]

@@ -121,10 +121,12 @@ class Engine:
                 self._ready()
         self._end()
 
-    def _numbers(self) -> Iterator[int]:
-        """This worker's microbatches, until the stage has ended."""
+    def _numbers(self, step: int) -> Iterator[int]:
+        """This worker's microbatches of a step, until the stage has ended; none where that was before."""
         planner = self._planner
-        while True:
+        if planner.step != step:
+            raise ConfigError(f"recover: step {step} has had its microbatches")
+        while planner.part != _UPDATE:
             while planner.todo:
                 number = planner.todo[0]
                 yield number

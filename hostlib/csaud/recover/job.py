@@ -41,10 +41,12 @@ class Step:
         self._number: int | None = None
 
     def __iter__(self) -> Iterator[int]:
-        for number in self._job._numbers():
-            self._number = number
-            yield number
-        self._number = None
+        try:
+            for number in self._job._numbers(self.index):
+                self._number = number
+                yield number
+        finally:
+            self._number = None
 
     def add(self, gradients: Sequence[Array]) -> None:
         """The gradient of the microbatch under way: an array for each parameter, which are copied.

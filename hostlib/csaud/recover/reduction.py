@@ -94,8 +94,9 @@ class Reductions:
             self._halves[0].handle.wait()
             self._gather(self._halves.popleft())
         while self._wholes:
-            bucket = self._wholes.popleft()
+            bucket = self._wholes[0]
             bucket.handle.wait()
+            self._wholes.popleft()
             if not self._in_order:
                 self._divide(bucket.buffers[0], bucket.out)
             yield bucket.number

@@ -39,7 +39,7 @@ class Job(Engine):
 
     def _microbatches_of(self, step: int) -> Iterator[int]:
         with self._gradients.replaced():
-            for number in self._numbers():
+            for number in self._numbers(step):
                 self._seed_for(step, number)
                 self._gradients.begin(partial(self._put, number))
                 yield number

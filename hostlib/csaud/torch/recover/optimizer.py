@@ -119,6 +119,7 @@ class Parts:
             sizes[least] += parameter.numel()
             self._of[least].append(parameter)
         self._here = {shard: self._make(shard) for shard in range(self.count)}
+        self._updated: set[int] = set()  # in the step under way, which an error may have left
 
     @property
     def held(self) -> set[int]:
@@ -127,10 +128,14 @@ class Parts:
 
     def update(self) -> None:
         """Make their step."""
-        for optimizer, groups in self._here.values():
+        for shard, (optimizer, groups) in self._here.items():
+            if shard in self._updated:
+                continue
             for part, whole in zip(optimizer.param_groups, groups, strict=True):
                 part.update(_settings(whole))
             optimizer.step()
+            self._updated.add(shard)
+        self._updated.clear()
 
     def values(self, shard: int) -> list[Array]:
         """Its parameters."""
