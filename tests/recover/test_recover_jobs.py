@@ -180,3 +180,18 @@ def test_the_launcher_says_what_became_of_workers(tmp_path) -> None:
     ]
     done = launched(str(tmp_path / "nothing"))
     assert done.returncode == 1 and done.stderr.endswith("nothing: No such file or directory\n")
+
+
+def test_a_file_for_doors_that_cannot_be_written_does_not_end_the_job(tmp_path, monkeypatch, caplog) -> None:
+    """It would end the others, too, each in its turn as rank 0."""
+    weights = np.zeros(3, np.float32)
+    monkeypatch.setenv("CSAUD_RECOVER_DOORS", str(tmp_path / "missing" / "doors"))
+    with pytest.raises(csaud.ConfigError) as raised:
+        add(weights, [weights])
+    path = tmp_path / "missing" / "doors"
+    assert str(raised.value) == f"recover: doors: {path}: there is no such folder"
+    monkeypatch.setenv("CSAUD_RECOVER_DOORS", str(tmp_path / "full"))
+    (tmp_path / "full").mkdir()
+    add(weights, [weights])
+    assert f"newcomers will not find this job: {tmp_path / 'full'}: Is a directory" in caplog.text
+    assert [entry.name for entry in tmp_path.iterdir()] == ["full"]

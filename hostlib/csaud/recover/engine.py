@@ -1,5 +1,7 @@
 """A training job that goes on when workers die: its steps, and in each what of it is this worker's."""
 
+import contextlib
+import logging
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +22,8 @@ from csaud.recover.shards import Shards, bits, drop_others, gather, move
 from csaud.recover.state import State
 from csaud.recover.sums import Sums
 from csaud.recover.terms import Terms
+
+log = logging.getLogger(__name__)
 
 Array = npt.NDArray[Any]
 Watch = Callable[[str, int], object]
@@ -50,6 +54,8 @@ class Engine:
     ) -> None:  # fmt: skip
         if microbatches < 1:
             raise ConfigError(f"recover: microbatches={microbatches}: expected 1 or more")
+        if doors and not Path(doors).parent.is_dir():
+            raise ConfigError(f"recover: doors: {doors}: there is no such folder")
         self._watch, self._doors = watch, doors
         self._shards = shards
         if shards is not None and joined:
@@ -245,8 +251,13 @@ class Engine:
         if self._doors and self.rank == 0 and self._left is not self.comm:
             self._left = self.comm
             partial = Path(f"{self._doors}.{os.getpid()}")
-            partial.write_text(",".join(self.comm.doors))
-            partial.replace(self._doors)
+            try:
+                partial.write_text(",".join(self.comm.doors))
+                partial.replace(self._doors)
+            except OSError as error:  # or the job would lose its rank 0, and then the next one
+                log.warning("recover: newcomers will not find this job: %s: %s", self._doors, error.strerror)
+                with contextlib.suppress(OSError):
+                    partial.unlink()
 
     def _end(self) -> None:
         """Nobody leaves while others may need its part in the last step. Where it was settled how the next
