@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from csaud_controller.base.working_folder import GONE, is_gone
 from csaud_controller.base.yamlfile import ConfigError, FieldError, SourceError, mistake
 from csaud_controller.cli.noun import controller_of
 from csaud_controller.control.client import ConflictError, ControlError, RefusedError
@@ -85,6 +86,8 @@ def errors() -> Iterator[None]:
     except ValidationError as error:
         fail(mistake(error), USAGE)
     except _KNOWN_ERRORS as error:
+        if isinstance(error, FileNotFoundError) and is_gone():
+            fail(GONE, USAGE)
         fail(str(error), 1)
 
 

@@ -17,6 +17,7 @@ import typer
 from csaud_runs.errors import RunError
 from csaud_runs.find import find_run
 
+from csaud_topologies.base.folder import needed_folder
 from csaud_topologies.base.usage import UsageError
 from csaud_topologies.capture import bpf
 from csaud_topologies.capture.file import STDOUT, CaptureFile
@@ -57,7 +58,8 @@ def capture(
     Ctrl-C, --count or --seconds. An existing file is replaced.
     """
     try:
-        place = find_place(find_run(run_dir), port)
+        with needed_folder():
+            place = find_place(find_run(run_dir), port)
         wanted = bpf.compile_filter(filter_) if filter_ else None
         path = out or Path(f"{place.interface.name}.pcapng")
         # In this order: where nothing can be captured, no file is made or emptied.

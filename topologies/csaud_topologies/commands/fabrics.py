@@ -87,7 +87,7 @@ def up(
             topo=named or topo or None,
             scenario=scenario,
             waits=True,
-            out=str(out.absolute()),
+            out=out,
             pps=pps or None,
             debug=debug,
             command=command_line("up"),

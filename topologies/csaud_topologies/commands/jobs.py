@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from csaud_runs.errors import RunError
 
+from csaud_topologies.base.folder import check_name
 from csaud_topologies.base.usage import UsageError
 from csaud_topologies.commands.app import AsJson, NamedRun, app, command_line, fail
 
@@ -44,6 +45,7 @@ def job(
     try:
         if not command:
             raise UsageError("no program named: csaud net job -- python train.py")
+        check_name(Path.cwd())
         check_machine()
         check_command(command, with_own_commands(os.environ.get("PATH", os.defpath)))
         run = find_run(run_dir)

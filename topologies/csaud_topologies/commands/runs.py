@@ -61,7 +61,7 @@ def run(
             topo=topo or None,
             scenario=scenario or "first-light",
             cli=cli,
-            out=str(out.absolute()),
+            out=out,
             pps=pps or None,
             debug=debug,
             command=command_line("run"),
