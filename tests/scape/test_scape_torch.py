@@ -143,6 +143,41 @@ def test_weights_that_are_moved_away_and_those_added_are_not_forgotten_without_a
     everywhere(1, work)
 
 
+def test_a_step_that_was_interrupted_is_not_gone_on_with() -> None:
+    """Its second half would meet the first one of the others' next."""
+    from csaud.torch.scape import Scape
+
+    def work(group: Group) -> None:
+        optimizer = Scape(model(1).parameters(), group)
+
+        def interrupted(*_: Any, **__: Any) -> None:
+            raise KeyboardInterrupt
+
+        optimizer._group = type("Slow", (), {"size": 1, "sparse_all_reduce": interrupted})()  # type: ignore[assignment]
+        with pytest.raises(KeyboardInterrupt):
+            optimizer.step()
+        optimizer._group = group
+        with pytest.raises(ConfigError, match=r"a collective failed \(KeyboardInterrupt\): call regroup"):
+            optimizer.step()
+        optimizer.regroup(group)
+        optimizer.step()
+
+    everywhere(1, work)
+
+
+def test_parameters_of_no_elements_are_left_alone() -> None:
+    from csaud.torch.scape import Scape
+
+    def work(group: Group) -> None:
+        module = model(1)
+        module.register_parameter("nothing", torch.nn.Parameter(torch.empty(0, 3)))
+        optimizer = Scape(module.parameters(), group)
+        optimizer.step()
+        optimizer.together()
+
+    everywhere(1, work)
+
+
 def test_newcomers_are_refused_by_name() -> None:
     """They would begin with a broadcast, the others with a sum."""
     from csaud.torch.scape import Scape

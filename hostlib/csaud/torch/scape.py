@@ -19,7 +19,7 @@ import numpy.typing as npt
 import torch
 from torch.optim import Optimizer
 
-from csaud.errors import ConfigError, CsaudError
+from csaud.errors import ConfigError
 from csaud.groups.group import Group
 from csaud.rendezvous.table import name_ranks
 from csaud.scape.exchange import Asking, Traffic, over
@@ -74,7 +74,7 @@ class Exchanging(Optimizer):
         group.broadcast(self._weights)
         self._method = make(self._weights, group.rank, group.size)
         self.traffic = Traffic()
-        self._failed: CsaudError | None = None
+        self._failed = ""  # why the next call cannot go on
 
     @property
     def steps(self) -> int:
@@ -128,7 +128,7 @@ class Exchanging(Optimizer):
                 "with the others: take the communicator of shrink(), or make the optimizer anew at all ranks"
             )
         self._check_in_place()
-        self._group, self._failed = group, None
+        self._group, self._failed = group, ""
         self._do(self._method.restart(group.rank, group.size))
 
     def state_dict(self) -> dict[str, Any]:
@@ -158,14 +158,14 @@ class Exchanging(Optimizer):
             at += parameter.numel() * parameter.element_size()
 
     def _do(self, asking: Asking) -> None:
-        if self._failed is not None:
+        if self._failed:
             raise ConfigError(f"scape: a collective failed ({self._failed}): call regroup(group) first")
         try:
             over(self._group, asking, self.traffic)
         except ConfigError:
             raise
-        except CsaudError as error:
-            self._failed = error
+        except BaseException as error:  # the other ranks may have been asked for what this one leaves out
+            self._failed = str(error) or type(error).__name__
             raise
 
 
@@ -201,7 +201,8 @@ class Scape(Exchanging):
 def _checked(groups: list[dict[str, Any]]) -> list[torch.nn.Parameter]:
     if len(groups) != 1:
         raise ConfigError(f"scape: {len(groups)} groups of parameters: expected one")
-    trained = [parameter for parameter in groups[0]["params"] if parameter.requires_grad]
+    parameters = groups[0]["params"]
+    trained = [parameter for parameter in parameters if parameter.requires_grad and parameter.numel()]
     for parameter in trained:
         if parameter.dtype is not torch.float32 or parameter.device.type != "cpu":
             raise ConfigError(
