@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from typing import Any
 
 import pytest
@@ -171,8 +172,9 @@ def test_a_loop_that_was_left_before_the_sharded_optimizers_step_goes_on_with_th
         assert torch.equal(one, other)
 
 
-def test_a_sharded_optimizers_step_that_failed_can_be_made_again() -> None:
-    """Shards that had made theirs do not make another one."""
+@pytest.mark.parametrize("again", ["step", "job"])
+def test_a_sharded_optimizers_step_that_failed_can_be_made_again(again: str) -> None:
+    """Shards that had made theirs do not make another one; in another job all do."""
     from csaud.torch import recover
 
     class Failing(torch.optim.SGD):
@@ -184,20 +186,31 @@ def test_a_sharded_optimizers_step_that_failed_can_be_made_again() -> None:
                 raise MemoryError
             return super().step(closure)
 
-    def train(fails: int) -> list[Any]:
-        torch.manual_seed(1)
-        Failing.calls, Failing.fails = 0, fails
-        model = layers()
-        optimizer = recover.ShardedOptimizer(model.parameters(), Failing, lr=0.1, momentum=0.9, shards=3)
+    torch.manual_seed(1)
+    model = layers()
+    optimizer = recover.ShardedOptimizer(model.parameters(), Failing, lr=0.1, shards=3)
+
+    def train() -> None:
         with recover.start(1, model, optimizer, environ={}) as job:
-            for step in job.steps(2):
+            for step in job.steps(1):
                 for number in step:
                     loss_of(model, number).backward()
                 try:
                     optimizer.step()
                 except MemoryError:
+                    if again == "job":
+                        raise
                     optimizer.step()
-        return [parameter.detach() for parameter in model.parameters()]
 
-    for one, other in zip(train(2), train(0), strict=True):
+    before = copy.deepcopy(model.state_dict())
+    train()
+    expected = [parameter.detach().clone() for parameter in model.parameters()]
+    model.load_state_dict(before)
+    Failing.calls, Failing.fails = 0, 2
+    if again == "job":
+        with pytest.raises(MemoryError):
+            train()
+        model.load_state_dict(before)
+    train()
+    for one, other in zip(model.parameters(), expected, strict=True):
         assert torch.equal(one, other)

@@ -64,6 +64,7 @@ class ShardedOptimizer(Optimizer):
     def serve(self, update: Callable[[], None]) -> None:
         """Be the optimizer of a job, which updates all shards by `update`."""
         self._job_update = update
+        self.parts.begin()
 
     def step(self, closure: Any = None) -> None:
         """Make the step at the workers that hold each parameter's state; all have all parameters then."""
@@ -119,15 +120,19 @@ class Parts:
             sizes[least] += parameter.numel()
             self._of[least].append(parameter)
         self._here = {shard: self._make(shard) for shard in range(self.count)}
-        self._updated: set[int] = set()  # in the step under way, which an error may have left
+        self._updated: set[int] = set()  # in the step under way
 
     @property
     def held(self) -> set[int]:
         """Shards whose states are here."""
         return set(self._here)
 
+    def begin(self) -> None:
+        """Another job begins: no shard has made its step."""
+        self._updated.clear()
+
     def update(self) -> None:
-        """Make their step."""
+        """Make their step; those that have, where an error ended the call before, make no other one."""
         for shard, (optimizer, groups) in self._here.items():
             if shard in self._updated:
                 continue
