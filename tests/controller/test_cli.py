@@ -15,6 +15,7 @@ import pytest
 from csaud_controller.cli import controller, fabric
 from csaud_controller.control.client import ControlError
 from csaud_controller.control.here import Here
+from csaud_controller.inventory import leaf_spine
 from csaud_controller.policy.spray import MODES
 from csaud_controller.run.directory import RunDir
 from rich.console import Console
@@ -285,7 +286,6 @@ def test_links_are_told_though_the_fabric_has_changed_meanwhile(
         answer = asked(here, op, **arguments)
         if op == "links":
             del answer["links"][0]
-            answer["drains"] = [{"what": "l1-s1", "force": False}]
         return answer
 
     monkeypatch.setattr(Here, "ask", before)
@@ -294,8 +294,25 @@ def test_links_are_told_though_the_fabric_has_changed_meanwhile(
     assert [(link["link"], link["a"], link["b"]) for link in told["links"]] == [
         ("l1-s2", "l1:2", "s2:1"), ("l2-s1", "l2:1", "s1:2"), ("l2-s2", "l2:2", "s2:2"),
     ]  # fmt: skip
-    drains = as_json(run, "drain", "show")
-    assert isinstance(drains, dict) and drains["drains"][0]["down"] == []
+
+
+def test_drains_are_told_though_the_fabric_has_changed_meanwhile(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The links of each are those of the fabric in which it was: others have come and these have gone."""
+    assert csaud(run, "drain", "s1").exit_code == 0
+    try:
+        for other in (leaf_spine(2, 1), leaf_spine(3, 2)):
+            monkeypatch.setattr(Here, "fabric", lambda here, other=other: other)
+            told = as_json(run, "drain", "show")
+            assert told == {
+                "drains": [{"what": "s1", "force": False, "links": ["l1-s1", "l2-s1"], "down": []}]
+            }
+            shown = csaud(run, "drain", "show")
+            assert "l1-s1, l2-s1" in shown.output
+    finally:
+        monkeypatch.undo()
+        assert csaud(run, "undrain", "--all").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from csaud_controller.cli.common import (
     JsonOption,
     RunOption,
     UnknownName,
-    by_ends,
     emit,
     errors,
     finish,
@@ -56,8 +55,7 @@ def drain(
     """
     with errors():
         if what == SHOW:
-            found, answer = request(run, "links")
-            result = {"drains": _described(found.fabric(), answer)}
+            result = {"drains": request(run, "links")[1]["drains"]}
             emit(result, as_json, lambda console: _render(console, result["drains"]))
             return
         try:
@@ -119,23 +117,6 @@ def _come_in(found: Here | Elsewhere, fabric: Fabric, ends: list[End]) -> dict[E
     switches = {end.node for end in ends}
     counted = found.counters(fabric, switches=switches, counters=("ingress_kind",), unit="packets")
     return {end: sum(counted[end.node]["ingress_kind"][end.port].values()) for end in ends}
-
-
-def _described(fabric: Fabric, answer: dict[str, Any]) -> list[dict[str, Any]]:
-    links = by_ends(answer["links"])
-    found = []
-    for rule in answer["drains"]:
-        edges = edges_of(fabric, rule["what"])
-        found.append(
-            {
-                **rule,
-                "links": [f"{edge.a}-{edge.b}" for edge in edges],
-                "down": [
-                    f"{edge.a}-{edge.b}" for edge in edges if not links.get(str(edge), {"up": True})["up"]
-                ],
-            }
-        )
-    return found
 
 
 def _tell(console: Console, what: str, busy: list[str]) -> None:

@@ -47,13 +47,27 @@ class Maintenance:
 
     async def _links(self, request: Request) -> Answer:
         """The links between switches, those to hosts, and all that is drained."""
-        intent = self._controller.intent
+        links = self._controller.links()
         return {
-            "links": self._controller.links(),
+            "links": links,
             "hosts": self._controller.hosts.links(),
-            "drains": intent.drains.model_dump(mode="json")["rules"],
+            "drains": self._drained({f"{link['a']}-{link['b']}" for link in links if not link["up"]}),
             "revision": self._controller.revision,
         }
+
+    def _drained(self, down: set[str]) -> list[dict[str, Any]]:
+        """With the links of each, and those of them that are down."""
+        found = []
+        for rule in self._controller.intent.drains.rules:
+            edges = edges_of(self._controller.fabric, rule.what)
+            found.append(
+                {
+                    **rule.model_dump(mode="json"),
+                    "links": [f"{edge.a}-{edge.b}" for edge in edges],
+                    "down": [f"{edge.a}-{edge.b}" for edge in edges if str(edge) in down],
+                }
+            )
+        return found
 
     async def _history(self, request: Request) -> Answer:
         """What has become of paths, or of those `about` a link, switch or host; newest first."""
