@@ -3,6 +3,7 @@
 import ctypes
 import json
 import re
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ from csaud.cli import command as cli
 from csaud.config import reading
 from csaud.devices import rdma
 from csaud.doctor import examine as doctor
-from csaud.doctor import trial
+from csaud.doctor import soft, trial
 from csaud.doctor.finding import Finding
 from typer.testing import CliRunner
 
@@ -120,6 +121,34 @@ def test_here_the_soft_device_works_and_every_other_line_says_how_to_mend_it() -
         assert (finding["level"] == "ok") == (finding["mend"] == ""), finding
     lines = CliRunner().invoke(cli.app, ["doctor"]).output.splitlines()
     assert sum(bool(re.match(r"(ok|note|missing) ", line)) for line in lines) == len(report["findings"])
+
+
+def udp_socket() -> socket.socket:
+    """With a port that the kernel gave it, as it gives those of CSA to whoever asks for any."""
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    made.bind(("127.0.0.1", 0))
+    return made
+
+
+@pytest.mark.parametrize("raw", [True, False])
+def test_a_port_that_somebody_has_is_told_where_ranks_need_it(
+    raw: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with udp_socket() as somebodys:
+        with udp_socket() as nobodys:
+            taken, free = (each.getsockname()[1] for each in (somebodys, nobodys))
+        monkeypatch.setattr(soft, "_PORTS", (taken, free))
+        monkeypatch.setattr(soft, "raw_refusal", lambda: "" if raw else "Operation not permitted")
+        monkeypatch.setattr(trial, "try_device", lambda *about, **how: "")
+        found = {each.what: each for each in soft.look(reading.load({}, {}))}
+    assert (f"UDP port {taken}" in found, f"UDP port {free}" in found) == (not raw, not raw)
+    if not raw:
+        note = found[f"UDP port {taken}"]
+        assert (note.level, note.kind) == ("note", "soft")
+        assert "somebody has it at some address" in note.text and "mode=udp needs it" in note.text
+        assert "ss -lunp" in note.mend
+        assert "sysctl -w net.ipv4.ip_local_reserved_ports=4791,49791" in note.mend
+        assert (found[f"UDP port {free}"].level, found[f"UDP port {free}"].text) == ("ok", "free")
 
 
 def without_networks() -> None:
