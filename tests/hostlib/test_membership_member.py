@@ -151,6 +151,15 @@ def test_who_the_transport_has_given_up_need_not_look_at_newcomers() -> None:
     assert brought(one, failed=(2,))["unseen"] == {"new": [2]}
 
 
+def test_the_name_of_a_newcomer_is_read_as_text_wherever_it_comes_from() -> None:
+    one = member(rank=0)
+    one.next((2,), True, 0.0, 10.0)
+    card = {**dataclasses.asdict(CARDS[0]), "address": "10.0.0.9", "uid": ["new"]}
+    answers(one, "p1", 0, Promise(NEXT, Ballot(1, 0), {"admit": True, "newcomers": [card]}, None))
+    answers(one, "p1", 0, HasAccepted(NEXT, Ballot(1, 0)))
+    assert [card.uid for card in one.table.cards] == ["p0", "p1", "['new']"]
+
+
 @pytest.mark.parametrize(("unseen", "admitted"), [({}, ["new"]), ({"new": [2]}, ["new"]), ({"new": [0]}, [])])
 def test_a_newcomer_becomes_a_member_with_those_that_have_looked_at_it(
     unseen: dict[str, list[int]], admitted: list[str]
@@ -288,6 +297,9 @@ NO_CONTRIBUTIONS = [
     {},
     {"admit": 1, "newcomers": []},
     {"admit": True, "newcomers": [{**CARD, "address": "x"}]},
+    {"admit": True, "newcomers": [CARD], "unseen": [1]},
+    {"admit": True, "newcomers": [CARD], "unseen": {"new": [3]}},
+    {"admit": True, "newcomers": [CARD], "unseen": {"new": 1}},
 ]
 NO_DECISIONS = [
     {},

@@ -8,7 +8,7 @@ from typing import Any
 from csaud.config.settings import differing
 from csaud.membership.messages import Body, Current, Join, Json, Look, Looked, Refused, Waiting, as_newcomer
 from csaud.network.addresses import is_ipv6
-from csaud.rendezvous.table import Card, Table
+from csaud.rendezvous.table import Card, Table, card_from_json
 
 Obstacle = Callable[[Table, Card], str]
 """Why this rank could not go on with a newcomer to a table; empty where it can. Once empty, it stays so: the
@@ -137,14 +137,15 @@ class Door:
         return self._obstacle(self._table, body.card)
 
 
-def let_in(contributions: Mapping[int, Json]) -> dict[str, Json]:
-    """Cards of the newcomers, by uid, that the ranks which brought these contributions can go on with; none
-    where one of them admits none."""
+def let_in(contributions: Mapping[int, Json]) -> list[Card]:
+    """The newcomers, in the order of their uids, that the ranks which brought these contributions can go on
+    with; none where one of them admits none."""
     if not all(contribution["admit"] for contribution in contributions.values()):
-        return {}
-    return {
-        fields["uid"]: fields
-        for contribution in contributions.values()
-        for fields in contribution["newcomers"]
-        if contributions.keys().isdisjoint(contribution.get("unseen", {}).get(fields["uid"], ()))
-    }
+        return []
+    found: dict[str, Card] = {}
+    for contribution in contributions.values():
+        unseen = contribution.get("unseen", {})
+        for card in map(card_from_json, contribution["newcomers"]):
+            if contributions.keys().isdisjoint(unseen.get(card.uid, ())):
+                found[card.uid] = card
+    return [found[uid] for uid in sorted(found)]

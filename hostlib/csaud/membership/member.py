@@ -333,13 +333,12 @@ class Member:
     def _next_value(self, contributions: Mapping[int, Json]) -> Value:
         members = sorted(contributions)
         taken = {(self.table.cards[rank].address, self.table.cards[rank].qpn) for rank in members}
-        newcomers: dict[str, Json] = {}
-        for uid, fields in let_in(contributions).items():
-            card = card_from_json(fields)
+        newcomers: list[Json] = []
+        for card in let_in(contributions):
             if (card.address, card.qpn) not in taken and len(members) + len(newcomers) < MAX_WORLD:
-                newcomers[uid] = fields
+                newcomers.append(dataclasses.asdict(card))
                 taken.add((card.address, card.qpn))
-        return {"members": members, "newcomers": [newcomers[uid] for uid in sorted(newcomers)]}
+        return {"members": members, "newcomers": newcomers}
 
     def _entered(self, value: Value) -> Outcome:
         newcomers = [card_from_json(fields) for fields in value["newcomers"]]
