@@ -279,6 +279,21 @@ def left_coalescing() -> None:
         assert (never.item(), one.item(), other.item()) == (1, size, size), name
 
 
+def coalesced() -> None:
+    """Several calls as one, waited for or not, recorded by torch or by this backend."""
+    size = dist.get_world_size()
+    for device in (None, torch.device("cpu")):
+        for asynchronous in (False, True):
+            tensors = [torch.full((3,), float(number)) for number in range(3)]
+            with dist._coalescing_manager(device=device, async_ops=asynchronous) as manager:
+                for tensor in tensors:
+                    dist.all_reduce(tensor)
+            if asynchronous:
+                manager.wait()
+            for number, tensor in enumerate(tensors):
+                same(tensor, torch.full((3,), float(number * size)))
+
+
 def transfers() -> None:
     """Sends and receives: in order, by tag in another one, to oneself, in batches."""
     rank, size = dist.get_rank(), dist.get_world_size()

@@ -36,6 +36,7 @@ CASES = [
     "signs_that_a_view_has",
     "asynchronous",
     "callbacks_that_wait",
+    "coalesced",
     "left_coalescing",
     "transfers",
     "objects",
