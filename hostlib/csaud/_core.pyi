@@ -285,6 +285,19 @@ class Ip6Device(Device):
         """The job's addresses, 16 bytes each, and by which 32-bit numbers the endpoint knows them; before the
         progress thread."""
 
+class OnLinkDevice(Device):
+    """Another device, but packets to ranks on its own link go in trains."""
+
+    def __init__(
+        self, under: Device, ipv4: int, packet_bytes: int, batch: int, receive_buffer: int
+    ) -> None: ...
+    @property
+    def port(self) -> int:
+        """Where this rank's trains come to."""
+    def link(self, peers: list[tuple[int, int, int, bool]], path_mtu: int) -> None:
+        """The job's other ranks that may be on the link: rank, address, port of their trains, and whether
+        their devices have UDP sockets. While no progress thread runs."""
+
 class SharedDevice(Device):
     """Another device, but packets to ranks of this host go through shared memory."""
 

@@ -185,8 +185,9 @@ class Settings:
     segmentation: str = _row(
         "auto",
         "name",
-        "udp mode: the kernel cuts and merges trains of packets; not where a switch faces this host; auto: "
-        "on the loopback interface",
+        "trains of packets, which the kernel cuts and merges; auto: on the loopback interface, and in modes "
+        "auto and udp to ranks that are found on this rank's own link; on: mode udp, to all ranks, so not "
+        "where a switch faces this host",
         choices=("auto", "on", "off"),
     )
     shared_memory: str = _row(

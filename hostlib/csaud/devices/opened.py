@@ -21,6 +21,9 @@ class Opened:
         set_names: over IPv6, tells it the job's addresses (16 bytes) and by which numbers the endpoint knows
             them; None over IPv4, where those are the addresses.
         set_segmentation: makes it send trains of packets or not; None where it never does.
+        trains: UDP port where it takes trains of packets from ranks on its own link; 0: nowhere.
+        link: tells it the job's other ranks that do so, too (rank, address, port, whether their devices have
+            UDP sockets), and the job's path MTU; None: it cannot.
         share: tells it its own address and QP number, which ranks it shares memory with (rank, address as the
             endpoint knows it, QP number, address), and whether the job has no others; None: it cannot.
     """
@@ -34,4 +37,12 @@ class Opened:
     start: Callable[[int], None] | None = None
     set_names: Callable[[list[tuple[int, bytes]]], None] | None = None
     set_segmentation: Callable[[bool], None] | None = None
+    trains: int = 0
+    link: Callable[[list[tuple[int, int, int, bool]], int], None] | None = None
     share: Callable[[tuple[int, int], list[tuple[int, int, int, str]], bool], None] | None = None
+
+    def close(self) -> None:
+        """Let go of the device of a job that was never made, also where this is still kept, as by the
+        traceback of the error: it is of no use afterwards."""
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, None)

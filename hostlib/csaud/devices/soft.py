@@ -34,6 +34,8 @@ def open_device(settings: Settings, address: str) -> Opened:
         ConfigError: no privileges for the mode asked for, or the address is taken or not local.
     """
     opened = _open(settings, address)
+    if settings.segmentation == "auto" and settings.mode in ("auto", "udp") and not _has_trains(opened):
+        opened = _with_trains(opened, settings)
     shares = settings.shared_memory == "on" or (settings.shared_memory == "auto" and settings.mode == "auto")
     return _with_memory(opened, settings) if shares else opened
 
@@ -72,6 +74,27 @@ def _open(settings: Settings, address: str) -> Opened:
         return _open_udp(settings, address)
     except OSError as error:
         raise _explained(error, "udp", address) from None
+
+
+def _has_trains(opened: Opened) -> bool:
+    """Whether all its packets go in trains, or none can: IPv6's sockets have none."""
+    return is_ipv6(opened.address) or (opened.mode == "udp" and is_loopback(opened.address))
+
+
+def _with_trains(opened: Opened, settings: Settings) -> Opened:
+    """The same with trains to ranks that are found on its own link."""
+    try:
+        native = _core.OnLinkDevice(
+            opened.native,
+            to_int(opened.address),
+            packet_bytes=(settings.mtu or _LARGEST_MTU) + _PACKET_ROOM,
+            batch=settings.batch,
+            receive_buffer=settings.rx_buffer,
+        )
+    except OSError as error:
+        log.info("no trains of packets at %s: %s", opened.address, error)
+        return opened
+    return dataclasses.replace(opened, native=native, trains=native.port, link=native.link)
 
 
 def _with_memory(opened: Opened, settings: Settings) -> Opened:
@@ -141,6 +164,11 @@ def _why_not_xdp(error: OSError, address: str) -> str:
             "mode=xdp has room for one rank at each queue of an interface, and those of the one that has "
             f"{address} are taken (ethtool -L DEV combined N where it can have more); mode=raw has room for "
             "any number"
+        )
+    if is_loopback(address):
+        return (
+            f"mode=xdp needs an Ethernet interface, and {address} is loopback's: give another address of "
+            "this host (setting address)"
         )
     if error.errno == errno.EAFNOSUPPORT:
         return f"mode=xdp needs a kernel with AF_XDP (CONFIG_XDP_SOCKETS): {error}"

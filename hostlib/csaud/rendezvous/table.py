@@ -13,7 +13,7 @@ from typing import Any
 from csaud.errors import RendezvousError
 from csaud.network.addresses import is_ipv6
 
-PROTOCOL = 4  # of the rendezvous and of the packets; ranks of different versions do not mix
+PROTOCOL = 5  # of the rendezvous and of the packets; ranks of different versions do not mix
 LAST_EPOCH = 65535  # then comes 1 again: 0 is none
 _MTU = 33, 8192  # bytes: what an endpoint can be set to
 _LONGEST_TEXT = 255
@@ -32,6 +32,7 @@ class Card:
         uid: random name of its process: one that is started again at the same address is another one.
         door: "address:port" of its membership service.
         memory: which ranks it can share memory with: those that say the same; empty: none.
+        trains: UDP port where it takes trains of packets from ranks on its own link; 0: nowhere.
     """
 
     rank: int
@@ -42,6 +43,7 @@ class Card:
     uid: str = ""
     door: str = ""
     memory: str = ""
+    trains: int = 0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -169,6 +171,7 @@ def card_from_json(fields: dict[str, Any]) -> Card:
         uid=_text(fields, "uid"),
         door=_text(fields, "door"),
         memory=_text(fields, "memory"),
+        trains=_number(fields, "trains", 0, 65535),
     )
 
 

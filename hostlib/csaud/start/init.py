@@ -30,7 +30,7 @@ from csaud.rendezvous.table import Table
 from csaud.start.admission import obstacle
 from csaud.start.endpoint import check_segmentation, core_addresses, endpoint_config, name_addresses, set_peer
 from csaud.start.seat import Seat, check_routes, make_card, meet, open_door, own_address, start_device
-from csaud.start.sharing import share_memory
+from csaud.start.sharing import link_trains, share_memory
 
 log = logging.getLogger(__name__)
 
@@ -113,6 +113,7 @@ def join(
         local = newcomer.local_address
         listener = open_door(local, settings, cleanup)
         opened = open_device(settings, own_address(settings) or local)
+        cleanup.callback(opened.close)
         uid = secrets.token_hex(8)
         card = make_card(0, settings, opened, local, uid, listener)
         table = newcomer.wait(card, settings_table.agreed(settings))
@@ -148,6 +149,7 @@ def _communicator(
     config = endpoint_config(rank, settings, table, opened)
     name_addresses(opened, table)
     local_ranks = share_memory(opened, table, rank, core_addresses(table))
+    link_trains(opened, table, rank, local_ranks)
     progress = _core.Progress(config, opened.native, settings.batch, settings.spin)
     for card, address in zip(table.cards, core_addresses(table), strict=True):
         if card.rank != rank:

@@ -54,7 +54,7 @@ def meet(
     agreed = settings_table.agreed(settings)
     secret = job_secret.credentials(settings)
     if place.world == 1:
-        opened = open_device(settings, given or "127.0.0.1")
+        opened = _open(settings, given or "127.0.0.1", cleanup)
         listener = open_door(opened.address, settings, cleanup)
         table = make_table([make_card(0, settings, opened, opened.address, uid, listener)], settings.epoch)
         return Seat(opened, table, uid, listener)
@@ -67,17 +67,23 @@ def meet(
                 if given and addresses.is_loopback(master):  # it was a rank of this host
                     master = given
             listener = open_door(master, settings, cleanup)
-            opened = open_device(settings, given or master)
+            opened = _open(settings, given or master, cleanup)
             card = make_card(0, settings, opened, master, uid, listener)
             table = host.gather(card, settings.epoch, settings.store_timeout)
         return Seat(opened, table, uid, listener)
     connection = connect(master, place.master_port, settings.store_timeout)
     with contextlib.closing(Guest(connection, secret)) as guest:
         listener = open_door(guest.local_address, settings, cleanup)
-        opened = open_device(settings, given or guest.local_address)
+        opened = _open(settings, given or guest.local_address, cleanup)
         card = make_card(place.rank, settings, opened, master, uid, listener)
         table = guest.join(card, place.world, settings.store_timeout, agreed)
     return Seat(opened, table, uid, listener)
+
+
+def _open(settings: Settings, address: str, cleanup: contextlib.ExitStack) -> Opened:
+    opened = open_device(settings, address)
+    cleanup.callback(opened.close)
+    return opened
 
 
 def _meeting_point(place: Launch, given: str) -> str:
@@ -126,7 +132,7 @@ def make_card(
         mtu = settings.mtu
     door = addresses.with_port(*listener.getsockname()[:2])
     memory = "" if opened.share is None else memory_place()
-    return Card(rank, opened.address, opened.qpn, mtu, opened.mode, uid, door, memory)
+    return Card(rank, opened.address, opened.qpn, mtu, opened.mode, uid, door, memory, opened.trains)
 
 
 def start_device(opened: Opened, table: Table) -> None:

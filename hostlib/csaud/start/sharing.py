@@ -1,10 +1,12 @@
-"""Which ranks share memory with this one: those of its user on its host."""
+"""Which ranks are near: those of its user on its host share memory with this one, and others that are on its
+link may get trains of packets."""
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from csaud.devices import Opened
+from csaud.network import addresses
 from csaud.network.host import this_host
 from csaud.rendezvous.table import Table
 
@@ -41,3 +43,18 @@ def share_memory(opened: Opened, table: Table, rank: int, known: Sequence[int]) 
         all_share_memory(table),
     )
     return tuple(card.rank for card in others)
+
+
+def link_trains(opened: Opened, table: Table, rank: int, local_ranks: Sequence[int]) -> None:
+    """Tell a device which ranks may be on its link; those that share memory need not be."""
+    if opened.link is None:
+        return
+    near = {rank, *local_ranks}
+    opened.link(
+        [
+            (card.rank, addresses.to_int(card.address), card.trains, card.mode == "udp")
+            for card in table.cards
+            if card.trains != 0 and card.rank not in near
+        ],
+        table.mtu,
+    )

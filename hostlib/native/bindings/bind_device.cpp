@@ -23,6 +23,7 @@
 #include "bindings.hpp"
 #include "ip6/icrc.hpp"
 #include "ip6/ip6_device.hpp"
+#include "onlink_device.hpp"
 #include "own_process.hpp"
 #include "qpn_claim.hpp"
 #include "raw_device.hpp"
@@ -131,6 +132,28 @@ void bind_device(nb::module_& m) {
             return QpnClaim{std::move(*fd)};
         },
         "address"_a, "qpn"_a, "The claim, or None where another process holds the number.");
+
+    using device::onlink::OnLinkDevice;
+    using LinkPeers = std::vector<std::tuple<std::uint16_t, std::uint32_t, std::uint16_t, bool>>;
+    nb::class_<OnLinkDevice, device::Device>(
+        m, "OnLinkDevice", "Another device, but packets to ranks on its own link go in trains.")
+        .def(nb::new_([](std::shared_ptr<device::Device> under, std::uint32_t ipv4, std::size_t packet_bytes,
+                         std::size_t batch, int receive_buffer) {
+                 return device::make_in_own_process<OnLinkDevice>(
+                     std::move(under), make_config(ipv4, 0, packet_bytes, batch, receive_buffer));
+             }),
+             "under"_a, "ipv4"_a, "packet_bytes"_a, "batch"_a, "receive_buffer"_a)
+        .def_prop_ro("port", &OnLinkDevice::port)
+        .def(
+            "link",
+            [](OnLinkDevice& self, const LinkPeers& peers, std::size_t path_mtu) {
+                std::vector<device::onlink::LinkPeer> known;
+                for (const auto& [rank, ipv4, port, udp] : peers) known.push_back({rank, ipv4, port, udp});
+                self.link(known, path_mtu);
+            },
+            "peers"_a, "path_mtu"_a,
+            "The job's other ranks that may be on the link: rank, address, port of their trains, and whether "
+            "their devices have UDP sockets. While no progress thread runs.");
 
     using device::shared::SharedDevice;
     using LocalRanks = std::vector<std::tuple<std::uint16_t, std::uint32_t, std::uint32_t, std::string>>;

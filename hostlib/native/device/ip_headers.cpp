@@ -13,7 +13,7 @@ void write_ip_headers(std::byte* at, const IpHeaders& headers) {
     put8(at, kVersionAndLength);
     put8(at + 1, headers.tos);
     put16(at + 2, static_cast<unsigned>(headers.length));
-    put16(at + 4, 0);
+    put16(at + 4, headers.id);
     put16(at + 6, kDontFragment);
     put8(at + 8, headers.ttl);
     put8(at + 9, IPPROTO_UDP);

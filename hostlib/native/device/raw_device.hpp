@@ -31,6 +31,7 @@ class RawDevice final : public SocketDevice {
     std::uint64_t foreign_drops_;  // while the socket still took every packet of the machine
     std::vector<FileDescriptor> sinks_;
     ReceiveBatch receive_batch_;
+    std::vector<Packet> packets_;  // of the last receive()
 };
 
 }  // namespace csaud::device

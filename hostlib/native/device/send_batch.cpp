@@ -2,15 +2,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "csaud_host/wire/wire.hpp"
 #include "sockets.hpp"
 
 namespace csaud::device {
 namespace {
-
-constexpr std::size_t kMostSegments = 64;         // UDP_MAX_SEGMENTS of the kernels that have the fewest
-constexpr std::size_t kLongestDatagram = 65'507;  // UDP payload in one IPv4 packet
 
 // Whether that may be for its being a train; that there is no way at the moment is not.
 bool refuses_trains(int error) {
@@ -40,9 +38,15 @@ Attempt send_messages(const FileDescriptor& fd, std::span<mmsghdr> messages) {
     return {0, SendResult::done, errno};
 }
 
-SendBatch::SendBatch(std::size_t count, std::size_t skip, bool segmentation)
+sockaddr_in written_destination(const TxPacket& packet) {
+    return make_address(packet.dst_ipv4, destination_port(packet));
+}
+
+SendBatch::SendBatch(std::size_t count, std::size_t skip, bool segmentation,
+                     std::function<sockaddr_in(const TxPacket&)> destination)
     : skip_(skip),
       segmentation_(segmentation),
+      destination_(std::move(destination)),
       pieces_(count),
       trains_(count),
       destinations_(count),
@@ -77,27 +81,28 @@ std::size_t SendBatch::fill(std::span<const TxPacket> packets) {
                       piece(packet.payload.data(), packet.payload.size()),
                       piece(packet.tail.data(), packet.tail_len)};
         const std::size_t length = packet.size() - skip_;
-        if (train.packets != 0 && joins(train, packets, i)) {
+        const sockaddr_in destination = destination_(packet);
+        if (train.packets != 0 && joins(train, packets[train.first], packet, destination)) {
             ++train.packets;
             train.bytes += length;
             continue;
         }
         if (train.packets != 0) finish(messages++, train, packets[train.first]);
-        train = {i, 1, length, length};
+        train = {i, 1, length, length, destination};
     }
     if (train.packets != 0) finish(messages++, train, packets[train.first]);
     return messages;
 }
 
 // A shorter packet ends a train: what comes after it would be cut in the wrong places.
-bool SendBatch::joins(const Train& train, std::span<const TxPacket> packets, std::size_t next) const {
+bool SendBatch::joins(const Train& train, const TxPacket& first, const TxPacket& packet,
+                      const sockaddr_in& destination) const {
     if (!segmentation_ || train.packets == kMostSegments) return false;
-    const TxPacket& first = packets[train.first];
-    const TxPacket& packet = packets[next];
     const std::size_t length = packet.size() - skip_;
     return train.bytes == train.packets * train.length && length <= train.length &&
-           train.bytes + length <= kLongestDatagram && packet.dst_ipv4 == first.dst_ipv4 &&
-           packet.head[1] == first.head[1] && destination_port(packet) == destination_port(first);
+           train.bytes + length <= kLongestDatagram && packet.head[1] == first.head[1] &&
+           destination.sin_addr.s_addr == train.destination.sin_addr.s_addr &&
+           destination.sin_port == train.destination.sin_port;
 }
 
 void SendBatch::finish(std::size_t place, const Train& train, const TxPacket& packet) {
@@ -105,7 +110,7 @@ void SendBatch::finish(std::size_t place, const Train& train, const TxPacket& pa
     msghdr& header = messages_[place].msg_hdr;
     header.msg_iov = pieces_[train.first].data();
     header.msg_iovlen = train.packets * kPieces;
-    destinations_[place] = make_address(packet.dst_ipv4, destination_port(packet));
+    destinations_[place] = train.destination;
     if (skip_ == 0) return;
     const auto segment = static_cast<std::uint16_t>(train.packets > 1 ? train.length : 0);
     put_control(header, control_[place], AF_INET, std::to_integer<std::uint8_t>(packet.head[1]), segment);

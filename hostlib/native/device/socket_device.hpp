@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <vector>
 
 #include "device.hpp"
 #include "file_descriptor.hpp"
@@ -27,8 +26,6 @@ class SocketDevice : public Device {
     // The kernel has refused packets for good.
     virtual void refused() {}
     virtual std::uint64_t receive_drops() const = 0;
-
-    std::vector<Packet> packets_;  // of the last receive()
 
   private:
     FileDescriptor tx_;

@@ -111,6 +111,8 @@ Control get_control(msghdr& header) {
         // The kernel reports IPv4's as one byte, the others as numbers.
         if (message->cmsg_level == IPPROTO_IP && message->cmsg_type == IP_TOS)
             control.tos = *CMSG_DATA(message);
+        if (message->cmsg_level == IPPROTO_IP && message->cmsg_type == IP_TTL)
+            control.ttl = number_in(message);
         if (message->cmsg_level == IPPROTO_IPV6 && message->cmsg_type == IPV6_TCLASS)
             control.tos = static_cast<std::uint8_t>(number_in(message));
         if (message->cmsg_level == IPPROTO_UDP && message->cmsg_type == UDP_GRO)

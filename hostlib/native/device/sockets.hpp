@@ -22,6 +22,11 @@ inline constexpr std::uint16_t kLossPort = 49791;
 // lower.
 inline constexpr int kSendBuffer = 4 << 20;
 
+// Of a train of packets that the kernel cuts (UDP_SEGMENT): packets, where kernels have the lowest bound, and
+// bytes of UDP payload.
+inline constexpr std::size_t kMostSegments = 64;
+inline constexpr std::size_t kLongestDatagram = 65'507;
+
 // Throws std::system_error for errno, with `what` in front of its text.
 [[noreturn]] void throw_errno(const std::string& what);
 
@@ -55,10 +60,10 @@ int grow_receive_buffer(const FileDescriptor& fd, int bytes);
 // Throws away what waits to be received.
 void discard_queued(const FileDescriptor& fd);
 
-// Room for what the kernel of a UDP socket tells, or is told, beside the data: TOS, and where it cuts a train
-// of packets or has merged one.
+// Room for what the kernel of a UDP socket tells, or is told, beside the data: TOS, TTL, and where it cuts a
+// train of packets or has merged one.
 struct alignas(cmsghdr) ControlRoom {
-    std::array<std::byte, 2 * CMSG_SPACE(sizeof(int))> bytes{};
+    std::array<std::byte, 3 * CMSG_SPACE(sizeof(int))> bytes{};
 };
 
 // Asks the kernel to send the message with this TOS (IPv6's traffic class), cut into packets of `segment`
@@ -67,6 +72,7 @@ void put_control(msghdr& header, ControlRoom& room, int family, std::uint8_t tos
 
 struct Control {
     std::uint8_t tos = 0;     // 0: not told
+    int ttl = 0;              // 0: not told
     std::size_t segment = 0;  // bytes of each packet but the last one; 0: it is one packet
 };
 Control get_control(msghdr& header);

@@ -4,21 +4,14 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-
-#include "csaud_host/wire/wire.hpp"
-#include "ip_headers.hpp"
 #include "sockets.hpp"
 
 namespace csaud::device {
 namespace {
 
-constexpr std::size_t kIpv4AndUdp = wire::kIpv4Bytes + wire::kUdpBytes;
 // Where no switch is in between, nothing comes to the LOSS port, and looking costs as much as at the other
 // one.
 constexpr unsigned kLossSeldom = 8;
-constexpr std::size_t kLongestTrain = 65'536;
-constexpr std::size_t kTrains = 8;  // received at once: 120 packets of 4 KB
 
 FileDescriptor open_port(const DeviceConfig& config, std::uint16_t port) {
     FileDescriptor fd = open_socket(SOCK_DGRAM, 0, "open a UDP socket");
@@ -39,28 +32,27 @@ FileDescriptor open_port(const DeviceConfig& config, std::uint16_t port) {
 
 // Bytes of the longest datagram that the socket may deliver.
 std::size_t longest(const DeviceConfig& config) {
-    return config.segmentation ? kLongestTrain : config.packet_bytes;
+    return config.segmentation ? Datagrams::kLongestTrain : config.packet_bytes;
 }
 
 }  // namespace
 
 UdpDevice::UdpDevice(const DeviceConfig& config)
-    : SocketDevice(open_port(config, kRocePort), config.batch, kIpv4AndUdp, config.segmentation),
+    : SocketDevice(open_port(config, kRocePort), config.batch, Datagrams::kHeadroom, config.segmentation),
       ipv4_(config.ipv4),
       loss_(open_port(config, kLossPort)),
       loss_every_(config.segmentation ? kLossSeldom : 1),
-      roce_batch_(config.segmentation ? kTrains : config.batch, longest(config), kIpv4AndUdp),
-      loss_batch_(config.batch, config.packet_bytes, kIpv4AndUdp) {
-    packets_.reserve(2 * config.batch);
+      roce_batch_(config.segmentation ? Datagrams::kTrains : config.batch, longest(config),
+                  Datagrams::kHeadroom),
+      loss_batch_(config.batch, config.packet_bytes, Datagrams::kHeadroom) {
+    received_.reserve(2 * config.batch);
 }
 
 Received UdpDevice::receive() {
-    packets_.clear();
-    followers_.clear();
-    next_follower_ = 0;
+    received_.clear();
     const std::size_t losses = ++looks_ % loss_every_ == 0 ? receive_from(loss_, kLossPort, loss_batch_) : 0;
     const std::size_t others = receive_from(tx(), kRocePort, roce_batch_);
-    return {packets_, losses == loss_batch_.capacity() || others == roce_batch_.capacity()};
+    return {received_.packets(), losses == loss_batch_.capacity() || others == roce_batch_.capacity()};
 }
 
 std::size_t UdpDevice::receive_from(const FileDescriptor& fd, std::uint16_t port, ReceiveBatch& batch) {
@@ -70,41 +62,19 @@ std::size_t UdpDevice::receive_from(const FileDescriptor& fd, std::uint16_t port
         const Control control = batch.control(i);
         // As the sender's kernel wrote them; TOS, TTL and checksums are not in the iCRC. The length is that
         // of the packet as it came; if it was cut to fit, the slot is shorter and the core sees it.
-        add(batch.slot(i),
-            {.length = batch.length(i),
-             .source = ntohl(source.sin_addr.s_addr),
-             .destination = ipv4_,
-             .source_port = ntohs(source.sin_port),
-             .destination_port = port,
-             .tos = control.tos},
-            control.segment);
+        IpHeaders headers{.length = batch.length(i),
+                          .source = ntohl(source.sin_addr.s_addr),
+                          .destination = ipv4_,
+                          .source_port = ntohs(source.sin_port),
+                          .destination_port = port,
+                          .tos = control.tos};
+        const bool train = control.segment != 0;
+        Datagrams::cut(batch.slot(i), control.segment, [&](std::span<std::byte> packet, bool first) {
+            if (train) headers.length = packet.size();
+            received_.add(packet, headers, first);
+        });
     }
     return count;
-}
-
-// One packet, or those of a train: `segment` bytes each, one behind the other.
-void UdpDevice::add(std::span<std::byte> slot, IpHeaders headers, std::size_t segment) {
-    const std::size_t body = slot.size() - kIpv4AndUdp;
-    if (segment == 0 || segment >= body) {
-        write_ip_headers(slot.data(), headers);
-        packets_.push_back(slot);
-        return;
-    }
-    for (std::size_t begin = 0; begin < body; begin += segment) {
-        const std::span<std::byte> one = slot.subspan(begin, kIpv4AndUdp + std::min(segment, body - begin));
-        headers.length = one.size();
-        if (begin == 0)
-            write_ip_headers(one.data(), headers);
-        else
-            followers_.push_back({packets_.size(), one.data(), headers});
-        packets_.push_back(one);
-    }
-}
-
-void UdpDevice::before(std::size_t index) {
-    if (next_follower_ == followers_.size() || followers_[next_follower_].index != index) return;
-    const Follower& follower = followers_[next_follower_++];
-    write_ip_headers(follower.at, follower.headers);
 }
 
 void UdpDevice::watch(std::vector<pollfd>& list, bool writable) const {

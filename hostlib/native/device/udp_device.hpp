@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "datagrams.hpp"
 #include "device.hpp"
 #include "file_descriptor.hpp"
-#include "ip_headers.hpp"
 #include "receive_batch.hpp"
 #include "socket_device.hpp"
 
@@ -25,28 +25,19 @@ class UdpDevice final : public SocketDevice {
     explicit UdpDevice(const DeviceConfig& config);
 
     Received receive() override;
-    void before(std::size_t index) override;
+    void before(std::size_t index) override { received_.before(index); }
     void watch(std::vector<pollfd>& list, bool writable) const override;
 
   private:
-    // A packet of a train: its headers have no room but in the packet before it.
-    struct Follower {
-        std::size_t index = 0;  // in packets_
-        std::byte* at = nullptr;
-        IpHeaders headers;
-    };
-
     std::uint64_t receive_drops() const override;
     std::size_t receive_from(const FileDescriptor& fd, std::uint16_t port, ReceiveBatch& batch);
-    void add(std::span<std::byte> slot, IpHeaders headers, std::size_t segment);
 
     std::uint32_t ipv4_;
     FileDescriptor loss_;
     unsigned loss_every_;  // turns
     ReceiveBatch roce_batch_;
     ReceiveBatch loss_batch_;
-    std::vector<Follower> followers_;  // of the last receive()
-    std::size_t next_follower_ = 0;
+    Datagrams received_;  // of the last receive()
     unsigned looks_ = 0;
 };
 

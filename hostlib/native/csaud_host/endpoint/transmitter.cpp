@@ -32,7 +32,6 @@ wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t p
     out.dst_qpn = to.qpn;
     out.dst_rank = dst;
     out.path = path;
-    if (++ip_id_ == 0) ip_id_ = 1;
     psn_ = (psn_ + 1) & 0xFF'FFFF;
     wire::Route r;
     r.src_ipv4 = c.local.ipv4;
@@ -40,10 +39,9 @@ wire::Route Transmitter::route(TxPacket& out, std::uint16_t dst, std::uint16_t p
     r.src_qpn = c.local.qpn;
     r.dst_qpn = to.qpn;
     r.qkey = c.qkey;
-    r.src_port = c.udp_source_port != 0 ? c.udp_source_port
-                                        : static_cast<std::uint16_t>(0xC000 | (path_id(path) & 0x3FFF));
+    r.src_port = c.udp_source_port != 0 ? c.udp_source_port : wire::source_port(path_id(path));
     r.dst_port = c.roce_port;
-    r.ip_id = c.zero_ip_id ? 0 : ip_id_;
+    r.ip_id = c.zero_ip_id ? std::uint16_t{0} : wire::ip_id(psn_);
     r.tos = c.tos | ecn;
     r.ttl = c.ttl;
     r.psn = psn_;

@@ -31,7 +31,6 @@ class Transmitter {
     Receiver& receiver_;
     Nanos next_data_ = 0;  // pacing
     std::uint32_t psn_ = 0;
-    std::uint16_t ip_id_ = 0;
 };
 
 }  // namespace csaud

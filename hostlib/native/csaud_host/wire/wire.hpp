@@ -173,6 +173,17 @@ struct Route {
     std::uint8_t ecn() const noexcept { return tos & 3; }
 };
 
+// What IPv4 and UDP headers have besides addresses and lengths follows from what lies behind them, so that it
+// need not be sent where a receiver would not see it: plain ECMP spreads by the source port, and an id says
+// nothing in packets that must not be fragmented (RFC 6864), but raw sockets fill in one that is 0.
+constexpr std::uint16_t source_port(std::uint16_t path_id) noexcept {
+    return static_cast<std::uint16_t>(0xC000 | (path_id & 0x3FFF));
+}
+constexpr std::uint16_t ip_id(std::uint32_t psn) noexcept {
+    const auto id = static_cast<std::uint16_t>(psn);
+    return id == 0 ? std::uint16_t{1} : id;
+}
+
 // ECN codepoints.
 inline constexpr std::uint8_t kEct0 = 2;
 inline constexpr std::uint8_t kCongestionExperienced = 3;

@@ -13,11 +13,10 @@
 
 #include "device.hpp"
 #include "file_descriptor.hpp"
+#include "mac_address.hpp"
 #include "mapping.hpp"
 
 namespace csaud::device::xdp {
-
-using MacAddress = std::array<std::byte, 6>;
 
 struct EthernetAddresses {
     MacAddress destination{}, source{};

@@ -10,4 +10,5 @@ NB_MODULE(csaud_testnet, m) {
     csaud::bindings::bind_network(m);
     csaud::bindings::bind_executor(m);
     csaud::bindings::bind_parts(m);
+    csaud::bindings::bind_onlink(m);
 }

@@ -11,7 +11,7 @@
 
 #include "sockets.hpp"
 
-namespace csaud::device::xdp {
+namespace csaud::device {
 namespace {
 
 constexpr int kHasAddress = NUD_REACHABLE | NUD_STALE | NUD_DELAY | NUD_PROBE | NUD_PERMANENT | NUD_NOARP;
@@ -147,4 +147,4 @@ bool Netlink::changed() {
     }
 }
 
-}  // namespace csaud::device::xdp
+}  // namespace csaud::device

@@ -1,13 +1,13 @@
-// What the device asks of the kernel's routes and neighbours (rtnetlink).
+// What devices ask of the kernel's routes and neighbours (rtnetlink).
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
 #include "file_descriptor.hpp"
-#include "send_ring.hpp"
+#include "mac_address.hpp"
 
-namespace csaud::device::xdp {
+namespace csaud::device {
 
 struct Route {
     int interface_index = 0;
@@ -55,4 +55,4 @@ class Netlink {
     std::size_t answer_bytes_ = 0;
 };
 
-}  // namespace csaud::device::xdp
+}  // namespace csaud::device
