@@ -73,6 +73,7 @@ def test_the_counters_have_the_documented_names(comm):
         ({"mtu": 100}, r"mtu=100: expected 0 or 256 to 4096 \(bytes\)"),
         ({"address": "192.0.2.7"}, r"192\.0\.2\.7"),
         ({"address": "no.such.host.invalid"}, "no IP address is known"),
+        ({"mode": "xdp"}, r"mode=xdp needs .*127\.0\.0\.1 is loopback's: give another address"),
         ({"colour": "red"}, "there is no setting 'colour'"),
     ],
 )
@@ -149,6 +150,16 @@ def test_what_is_closed_has_no_socket_left_even_where_it_is_still_kept(mode):
         kept[-1].close()
         assert sockets() == before
         assert "device_reports" in kept[-1].stats()
+
+
+@pytest.mark.parametrize("mode", ["auto", "udp", "raw"])
+def test_a_job_that_could_not_begin_has_no_socket_left_while_its_error_is_kept(mode):
+    address = loopback_address()
+    before = sockets()
+    with pytest.raises(csaud.ConfigError, match="mtu=100") as kept:
+        csaud.init(environ={}, address=address, mode=mode, mtu=100)
+    assert sockets() == before
+    assert kept.value.__traceback__ is not None
 
 
 def test_a_reformed_communicator_lets_the_device_go_when_it_is_closed():

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from ipaddress import IPv4Address
 
+import csaud
 from csaud import _core
 
-from tests.hostlib.jobs import PATIENCE
+from tests.hostlib.jobs import PATIENCE, free_port, loopback_address
 from tests.hostlib.test_device_counters import loopback
 
 
@@ -39,6 +40,16 @@ def test_a_rank_can_be_started_again_while_a_process_that_was_forked_from_it_liv
     with forked():
         del device
         _core.UdpDevice(address, 0x52, 4224, 32, 1 << 20)
+
+
+def test_a_rank_has_its_member_port_again_while_a_process_that_was_forked_from_it_lives() -> None:
+    address = loopback_address()
+    port = free_port(address)
+    former = csaud.init(environ={}, address=address, member_port=port)
+    with forked():
+        former.close()
+        with csaud.init(environ={}, address=address, member_port=port) as again:
+            assert again.door == f"{address}:{port}"
 
 
 def test_a_process_that_ends_while_a_thread_has_the_communicator_says_nothing() -> None:

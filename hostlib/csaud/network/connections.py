@@ -1,14 +1,17 @@
 """TCP connections between ranks: the only place where they are made."""
 
 import errno
+import os
 import socket
 import time
+import weakref
 
 from csaud.errors import ConfigError, RendezvousError
 from csaud.network.addresses import family_of, with_port
 
 _FIRST_RETRY = 0.02  # s; rank 0 is often a moment later than the others
 _LAST_RETRY = 0.5  # s
+_listening: weakref.WeakSet[socket.socket] = weakref.WeakSet()
 _KEEPALIVE = (socket.TCP_KEEPIDLE, 5), (socket.TCP_KEEPINTVL, 2), (socket.TCP_KEEPCNT, 3)  # s, s, times
 
 
@@ -39,7 +42,17 @@ def listen(address: str, port: int, backlog: int, name: str = "MASTER_PORT") -> 
     except OverflowError:
         sock.close()
         raise ConfigError(f"{name}={port}: expected 0 to 65535") from None
+    _listening.add(sock)
     return sock
+
+
+def _leave_ports_to_parent() -> None:
+    """In a forked process, which would keep them from a rank that is started again."""
+    for sock in list(_listening):
+        sock.close()
+
+
+os.register_at_fork(after_in_child=_leave_ports_to_parent)
 
 
 def keep_alive(sock: socket.socket) -> None:
