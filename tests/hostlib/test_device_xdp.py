@@ -97,7 +97,7 @@ def test_a_second_rank_at_the_interface_is_told_why_it_cannot(wire: Wire) -> Non
 
 def test_places_where_it_cannot_work_are_named(wire: Wire) -> None:
     with wire.ends[0].entered():
-        with pytest.raises(csaud.ConfigError, match=r"interface lo of 127\.0\.0\.1 is no Ethernet"):
+        with pytest.raises(csaud.ConfigError, match=r"an Ethernet interface, and 127\.0\.0\.1 is loopback's"):
             csaud.init(environ={}, mode="xdp", address="127.0.0.1")
         progress = _core.Progress(config(), device(), 32)
         with pytest.raises(RuntimeError, match=f"{HERE} is an address of this machine"):
