@@ -26,3 +26,14 @@ def test_a_crc_goes_on_where_one_ended() -> None:
         cut = chance.randrange(LONGEST)
         first = csaud_testnet.crc32_by_all(0, data, 0, cut)[0]
         assert csaud_testnet.crc32_by_all(first, data, cut, LONGEST - cut)[0] == zlib.crc32(data)
+
+
+def test_first_bytes_may_count_as_ones() -> None:
+    chance = random.Random(20261127)
+    data = chance.randbytes(LONGEST + 64)
+    for size in [*range(48, 600), *(chance.randrange(600, LONGEST) for _ in range(200))]:
+        ones = bytes(chance.choice((0, 0, 0xFF, chance.getrandbits(8))) for _ in range(48))
+        begin, seed = chance.randrange(64), chance.getrandbits(32)
+        part = data[begin : begin + size]
+        want = zlib.crc32(bytes(a | b for a, b in zip(part, ones, strict=False)) + part[48:], seed)
+        assert set(csaud_testnet.masked_crc32_by_all(seed, data, begin, size, ones)) == {want}, (size, begin)

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from csaud import _core
 
 from tests.hostlib.core_support import (
     ACK,
@@ -200,6 +201,34 @@ def test_counted_dropped_and_nothing_else(name: str) -> None:
     assert net.received(0, receive) == content(PACKETS * 64)
     assert net.received(1, second) == content(PACKETS * 64, 2)
     assert net.stats(0)["rtx_loss"] == 0
+
+
+def header_bits() -> list[tuple[int, int]]:
+    return [(at, 1 << bit) for at in range(80) for bit in (0, 3, 7)]
+
+
+@pytest.mark.parametrize("sealed", [True, False], ids=["iCRC that fits", "iCRC that does not"])
+def test_what_came_before_decides_nothing(sealed: bool) -> None:
+    """A packet whose headers differ in one bit from those of a message's others is judged as where another one,
+    for another queue pair, came in between."""
+    first, stranger = data(pkt_idx=0), data(pkt_idx=1, dst_qpn=99)
+    for at, bit in header_bits():
+        changed = bytearray(data(pkt_idx=1))
+        changed[at] ^= bit
+        if sealed:
+            changed[-4:] = _core.wire.icrc(bytes(changed[:-4]))
+        found = []
+        for history in ([first, stranger], [stranger, first]):
+            net = network(2)
+            receive = net.post_recv(0, 1, PACKETS * 64, coll_seq=1)
+            for before in history:
+                net.inject(0, before)
+            for _ in range(2):
+                net.inject(0, bytes(changed))
+            for idx in range(1, PACKETS):
+                net.inject(0, data(pkt_idx=idx))
+            found.append((net.stats(0), net.received(0, receive)))
+        assert found[0] == found[1], (at, bit)
 
 
 def test_forged_early_data_is_bounded_and_does_not_stop_the_real_message() -> None:

@@ -1,6 +1,6 @@
 #include "csaud_host/base/crc32.hpp"
 
-#include "csaud_host/base/crc32_fold.hpp"
+#include <vector>
 
 #ifdef CSAUD_HAVE_ISAL
 #include <isa-l/crc.h>
@@ -23,14 +23,21 @@ std::uint32_t of_library(std::uint32_t seed, std::span<const std::byte> data) no
 
 const FoldCrc32 kFold = [] {
     const std::vector<FoldCrc32> all = crc32_folders();
-    return all.empty() ? nullptr : all.front();
+    return all.empty() ? FoldCrc32{} : all.front();
 }();
 
 }  // namespace
 
 std::uint32_t crc32(std::uint32_t seed, std::span<const std::byte> data) noexcept {
-    if (kFold == nullptr || data.size() < kLeastFolded) return of_library(seed, data);
-    return ~kFold(~seed, data);
+    if (kFold.plain == nullptr || data.size() < kLeastFolded) return of_library(seed, data);
+    return ~kFold.plain(~seed, data);
+}
+
+std::uint32_t crc32(std::uint32_t seed, std::span<const std::byte> data, const Ones& ones) noexcept {
+    if (kFold.masked != nullptr) return ~kFold.masked(~seed, data, ones);
+    Ones begin;
+    for (std::size_t i = 0; i < ones.bytes.size(); ++i) begin.bytes[i] = data[i] | ones.bytes[i];
+    return of_library(of_library(seed, begin.bytes), data.subspan(begin.bytes.size()));
 }
 
 }  // namespace csaud

@@ -5,8 +5,12 @@
 #include <cstdint>
 #include <span>
 
+#include "csaud_host/base/crc32_fold.hpp"
+
 namespace csaud {
 
 std::uint32_t crc32(std::uint32_t seed, std::span<const std::byte> data) noexcept;
+// Of at least as many bytes as `ones` has, with these.
+std::uint32_t crc32(std::uint32_t seed, std::span<const std::byte> data, const Ones& ones) noexcept;
 
 }  // namespace csaud

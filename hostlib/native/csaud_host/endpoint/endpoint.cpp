@@ -77,7 +77,7 @@ void Endpoint::set_peer(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qp
     if (rank >= c.world || rank == c.rank) throw std::invalid_argument("set_peer: not the rank of a peer");
     if (qpn <= 1 || qpn >= (1U << 24))
         throw std::invalid_argument("set_peer: a queue pair number has 24 bits");
-    impl_->ctx.peers.set_address(rank, ipv4, qpn);
+    impl_->set_peer(rank, ipv4, qpn);
 }
 
 std::uint64_t Endpoint::post_send(const MessageName& name, std::uint16_t dst,

@@ -28,6 +28,11 @@ void EndpointImpl::check_post(const MessageName& name, const char* what, std::ui
     if (bytes > most) fail(std::to_string(bytes) + " bytes, a message holds at most " + std::to_string(most));
 }
 
+void EndpointImpl::set_peer(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn) {
+    ctx.peers.set_address(rank, ipv4, qpn);
+    gate_.forget();
+}
+
 std::uint64_t EndpointImpl::post_send(const MessageName& name, std::uint16_t dst,
                                       std::span<const std::byte> buffer, const Hints& hints, Nanos now) {
     check_post(name, "post_send", dst, ctx.config.rank, buffer.size());
@@ -45,12 +50,11 @@ std::uint64_t EndpointImpl::post_recv(const MessageName& name, std::uint16_t src
 }
 
 void EndpointImpl::on_packet(std::span<const std::byte> packet, Nanos now) {
-    if (!gate_.admit(packet, packet_)) return;
-    // Which of the paths it took. The rest is for its sender alone (Transmitter::path_id).
-    packet_.csa.path_id %= ctx.config.paths;
+    const wire::Decoded* taken = gate_.admit(packet);
+    if (taken == nullptr) return;
     last_packet_ = now;
     expect_rest(now);
-    inbound_.on_packet(packet_, now);
+    inbound_.on_packet(*taken, now);
 }
 
 void EndpointImpl::arm_rest(Nanos now) {

@@ -18,6 +18,7 @@ class EndpointImpl {
   public:
     explicit EndpointImpl(const EndpointConfig&);
 
+    void set_peer(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn);
     std::uint64_t post_send(const MessageName&, std::uint16_t, std::span<const std::byte>, const Hints&,
                             Nanos);
     std::uint64_t post_recv(const MessageName&, std::uint16_t, std::span<std::byte>, const Hints&, Nanos);
@@ -46,7 +47,6 @@ class EndpointImpl {
 
     Gate gate_;
     Inbound inbound_;
-    wire::Decoded packet_;  // that is being taken; kept, so that nothing of it is cleared in vain
     Nanos last_packet_ = 0;
     bool resting_ = false;  // the timer that lays idle peers to rest is armed
 };

@@ -1,5 +1,7 @@
 #include "csaud_host/endpoint/gate.hpp"
 
+#include <cstring>
+
 namespace csaud {
 
 Gate::Gate(Context& c)
@@ -51,7 +53,15 @@ bool Gate::authentic(const wire::Decoded& d) const noexcept {
     return differs == std::byte{0};
 }
 
-bool Gate::admit(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
+Gate::Flow& Gate::flow_of(std::span<const std::byte> packet) noexcept {
+    // Some bits of coll_seq, source and chunk.
+    std::uint32_t seq, source;
+    std::memcpy(&seq, packet.data() + wire::kCsaOffset + 12, sizeof seq);
+    std::memcpy(&source, packet.data() + wire::kCsaOffset + 16, sizeof source);
+    return flows_[((seq ^ source) * 0x9e3779b1U) >> 28];
+}
+
+bool Gate::examine(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
     Stats& s = ctx_.stats;
     if (const wire::Fault fault = wire::decode(packet, expect_, d); fault != wire::Fault::none) {
         count(fault);
@@ -65,12 +75,41 @@ bool Gate::admit(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
         ++s.rx_bad_source;
         return false;
     }
-    if (ctx_.config.auth.on() && !authentic(d)) {
-        ++s.rx_bad_auth;
-        return false;
-    }
-    s.rx_bytes += packet.size();
     return true;
+}
+
+const wire::Decoded* Gate::admit(std::span<const std::byte> packet) noexcept {
+    Stats& s = ctx_.stats;
+    wire::Decoded* d = &other_;
+    if (packet.size() < wire::kHeaderBytes) {
+        count(wire::Fault::length);
+        return nullptr;
+    }
+    Flow& flow = flow_of(packet);
+    if (flow.headers.matches(packet)) {
+        d = &flow.packet;
+        if (expect_.verify_icrc && !wire::intact(packet.first(flow.headers.length()))) {
+            ++s.rx_bad_icrc;
+            return nullptr;
+        }
+        flow.headers.update(packet, *d);
+    } else {
+        const bool data = wire::type_of(packet) == wire::Type::data;
+        if (data) {
+            flow.headers.forget();
+            d = &flow.packet;
+        }
+        if (!examine(packet, *d)) return nullptr;
+        if (data) flow.headers.learn(packet);
+    }
+    if (ctx_.config.auth.on() && !authentic(*d)) {
+        ++s.rx_bad_auth;
+        return nullptr;
+    }
+    // Which of the paths it took. The rest is for its sender alone (Transmitter::path_id).
+    d->csa.path_id %= ctx_.config.paths;
+    s.rx_bytes += packet.size();
+    return d;
 }
 
 }  // namespace csaud

@@ -18,12 +18,12 @@ constexpr unsigned kDefaultPkey = 0xFFFF;
 constexpr std::uint8_t kLastType = static_cast<std::uint8_t>(Type::parity);
 
 // What switches and routers may change counts as ones in the iCRC: TOS, TTL, both checksums, resv8a of BTH.
-constexpr std::array<std::byte, kHeaderBytes> kInvariantMask = [] {
-    std::array<std::byte, kHeaderBytes> mask{};
+constexpr Ones kVariant = [] {
+    Ones ones;
     for (const std::size_t at : {std::size_t{1}, std::size_t{8}, std::size_t{10}, std::size_t{11},
                                  kUdpOffset + 6, kUdpOffset + 7, kBthOffset + 4})
-        mask[at] = std::byte{0xFF};
-    return mask;
+        ones.bytes[at] = std::byte{0xFF};
+    return ones;
 }();
 // So do the 8 bytes in place of InfiniBand's LRH, with which it begins: crc32 of eight 0xFF.
 constexpr std::uint32_t kCrcOfLrh = 0x2144DF1C;
@@ -155,9 +155,7 @@ Fault decode_with(std::span<const std::byte> packet, const Expect& expect, bool 
         if (total < kHeaderBytes + pad + kIcrcBytes || (total & 3) != 0) return Fault::length;
         end = total - kIcrcBytes - pad;
         if (check && expect.verify_icrc) {
-            const std::span covered = packet.first(total - kIcrcBytes);
-            const auto want = icrc(covered.first(kHeaderBytes), covered.subspan(kHeaderBytes), 0);
-            if (std::memcmp(want.data(), p + total - kIcrcBytes, kIcrcBytes) != 0) return Fault::icrc;
+            if (!intact(packet)) return Fault::icrc;
         }
     }
     if (check && d.route.dst_qpn != expect.qpn) return Fault::qpn;
@@ -166,6 +164,11 @@ Fault decode_with(std::span<const std::byte> packet, const Expect& expect, bool 
 }
 
 }  // namespace
+
+bool intact(std::span<const std::byte> packet) noexcept {
+    const std::size_t covered = packet.size() - kIcrcBytes;
+    return crc32(kCrcOfLrh, packet.first(covered), kVariant) == get32le(packet.data() + covered);
+}
 
 Fault decode(std::span<const std::byte> packet, const Expect& expect, Decoded& d) noexcept {
     return decode_with(packet, expect, true, d);
@@ -241,19 +244,16 @@ std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const s
 std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const std::byte> payload,
                               std::span<const std::byte> tail) noexcept {
     constexpr std::size_t kMostTail = kTagBytes + 3;
-    // Whole blocks are written here and read by the CRC: bytes written one by one would have to reach the
-    // cache before a wide load could have them.
-    std::array<std::byte, kHeaderBytes + kSmallPayload + kMostTail> block;
-    for (std::size_t i = 0; i < kHeaderBytes; ++i) block[i] = head[i] | kInvariantMask[i];
     std::uint32_t crc = kCrcOfLrh;
     if (head.size() == kHeaderBytes && payload.size() <= kSmallPayload) {  // in one go
+        std::array<std::byte, kHeaderBytes + kSmallPayload + kMostTail> block;
         std::byte* end = block.data() + kHeaderBytes;
+        std::memcpy(block.data(), head.data(), kHeaderBytes);
         if (!payload.empty()) std::memcpy(end, payload.data(), payload.size());
         if (!tail.empty()) std::memcpy(end + payload.size(), tail.data(), tail.size());
-        crc = crc32(crc, std::span(block).first(kHeaderBytes + payload.size() + tail.size()));
+        crc = crc32(crc, std::span(block).first(kHeaderBytes + payload.size() + tail.size()), kVariant);
     } else {
-        crc = crc32(crc, std::span(block).first(kHeaderBytes));
-        if (head.size() > kHeaderBytes) crc = crc32(crc, head.subspan(kHeaderBytes));
+        crc = crc32(crc, head, kVariant);
         if (!payload.empty()) crc = crc32(crc, payload);
         if (!tail.empty()) crc = crc32(crc, tail);
     }

@@ -224,6 +224,13 @@ Fault decode(std::span<const std::byte> ipv4_packet, const Expect&, Decoded&) no
 // The same without the checks of queue pair, key and iCRC: for tests and traces.
 Fault decode_any(std::span<const std::byte> ipv4_packet, Decoded&, std::size_t tag_bytes = 0) noexcept;
 
+// Of a packet with room for headers, as it says.
+inline Type type_of(std::span<const std::byte> packet) noexcept {
+    return static_cast<Type>(packet[kCsaOffset + 2]);
+}
+// Does the iCRC behind a whole packet, of kHeaderBytes and an iCRC at least, fit to it?
+bool intact(std::span<const std::byte> packet) noexcept;
+
 // Writes IPv4..CSA (80 bytes) for a packet with `body` bytes after the CSA header (payload or control part,
 // tag); returns the number of pad bytes (0..3; none where no iCRC follows). `out` has room for kHeaderBytes.
 std::size_t encode_headers(std::span<std::byte> out, const Route&, const CsaHeader&,

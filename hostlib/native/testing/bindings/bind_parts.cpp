@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
+#include <stdexcept>
 #include <vector>
 
 #include "csaud_host/base/crc32.hpp"
@@ -68,8 +70,21 @@ std::vector<std::uint32_t> crc32_by_all(std::uint32_t seed, const nb::bytes& byt
     const std::span data(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
     const std::span part = data.subspan(begin, size);
     std::vector<std::uint32_t> found{crc32(seed, part)};
-    for (const FoldCrc32 fold : crc32_folders())
-        if (size >= kLeastFolded) found.push_back(~fold(~seed, part));
+    for (const FoldCrc32& fold : crc32_folders())
+        if (size >= kLeastFolded) found.push_back(~fold.plain(~seed, part));
+    return found;
+}
+
+// The same with the bits of `ones` in its first bytes.
+std::vector<std::uint32_t> masked_crc32_by_all(std::uint32_t seed, const nb::bytes& bytes, std::size_t begin,
+                                               std::size_t size, const nb::bytes& ones) {
+    const std::span data(reinterpret_cast<const std::byte*>(bytes.c_str()), bytes.size());
+    const std::span part = data.subspan(begin, size);
+    Ones mask;
+    if (ones.size() != mask.bytes.size()) throw std::invalid_argument("ones: not as many bytes as there are");
+    std::memcpy(mask.bytes.data(), ones.c_str(), ones.size());
+    std::vector<std::uint32_t> found{crc32(seed, part, mask)};
+    for (const FoldCrc32& fold : crc32_folders()) found.push_back(~fold.masked(~seed, part, mask));
     return found;
 }
 
@@ -77,6 +92,7 @@ std::vector<std::uint32_t> crc32_by_all(std::uint32_t seed, const nb::bytes& byt
 
 void bind_parts(nb::module_& t) {
     t.def("crc32_by_all", &crc32_by_all, "seed"_a, "bytes"_a, "begin"_a, "size"_a);
+    t.def("masked_crc32_by_all", &masked_crc32_by_all, "seed"_a, "bytes"_a, "begin"_a, "size"_a, "ones"_a);
     t.def("parity_of", &parity_of, "message"_a, "payload"_a, "covered"_a, "rows"_a);
     t.def("repaired", &repaired, "message"_a, "payload"_a, "covered"_a, "rows"_a, "missing"_a, "expected"_a);
     nb::class_<Reassembly>(t, "Reassembly", "Arrival state of one message.")

@@ -1,0 +1,90 @@
+// Header prediction (Jacobson's, of TCP): packets of one message have most bytes of their headers in common,
+// so one that has those of a packet that was taken apart and found right needs no more than a comparison, and
+// what packets differ in.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "csaud_host/base/byte_order.hpp"
+#include "csaud_host/wire/wire.hpp"
+
+namespace csaud::wire {
+
+class HeaderPrediction {
+  public:
+    // The headers of a DATA packet that was taken.
+    void learn(std::span<const std::byte> packet) noexcept {
+        length_ = get16(packet.data() + 2);
+        for (std::size_t i = 0; i < kBlocks; ++i)
+            common_[i] = block(packet.data(), i) & block(kSame.data(), i);
+    }
+    void forget() noexcept { length_ = SIZE_MAX; }
+
+    // Is it one more of that message, of the same length? It has room for headers.
+    bool matches(std::span<const std::byte> packet) const noexcept {
+        if (packet.size() < length_) return false;
+        Block differs{};
+        for (std::size_t i = 0; i < kBlocks; ++i)
+            differs |= (block(packet.data(), i) & block(kSame.data(), i)) ^ common_[i];
+        return (differs[0] | differs[1]) == 0;
+    }
+    // Of the IPv4 packet, whatever follows it in its buffer.
+    std::size_t length() const noexcept { return length_; }
+
+    // What a packet that matches differs in from the one that `d` was made of. Of its route that is TOS
+    // alone: IP id, TTL, source port and PSN are nobody's concern and stay as they were.
+    static void update(std::span<const std::byte> packet, Decoded& d) noexcept {
+        const std::byte* p = packet.data();
+        const std::byte* csa = p + kCsaOffset;
+        d.route.tos = get8(p + 1);
+        d.csa.flags = get8(csa + 3);
+        d.csa.attempt = get8(csa + 5);
+        d.csa.pkt_idx = get16(csa + 20);
+        d.csa.path_id = get16(csa + 24);
+        d.csa.path_seq = get16(csa + 26);
+        d.csa.tx_ts = get32(csa + 28);
+        d.payload = {p + kHeaderBytes, d.payload.size()};
+        d.headers = {csa, d.headers.size()};
+        d.tag = {d.payload.data() + d.payload.size(), d.tag.size()};
+    }
+
+  private:
+    using Block [[gnu::vector_size(16)]] = std::uint64_t;
+    static constexpr std::size_t kBlocks = kHeaderBytes / sizeof(Block);
+
+    static Block block(const std::byte* bytes, std::size_t i) noexcept {
+        Block b;
+        std::memcpy(&b, bytes + i * sizeof b, sizeof b);
+        return b;
+    }
+    // Ones where packets of a message have the same.
+    static constexpr std::array<std::byte, kHeaderBytes> kSame = [] {
+        std::array<std::byte, kHeaderBytes> same{};
+        const auto bytes = [&](std::size_t from, std::size_t to) {
+            for (std::size_t i = from; i < to; ++i) same[i] = std::byte{0xFF};
+        };
+        constexpr std::size_t kUdp = kIpv4Bytes, kBth = kUdp + kUdpBytes, kDeth = kBth + kBthBytes;
+        bytes(0, 1);                              // version
+        bytes(2, 4);                              // length
+        bytes(9, 10);                             // protocol
+        bytes(12, kUdp);                          // addresses
+        bytes(kUdp + 2, kUdp + 6);                // destination port, length
+        bytes(kBth, kBth + 2);                    // opcode, pad
+        bytes(kBth + 5, kBth + 8);                // destination QP
+        bytes(kDeth, kCsaOffset);                 // Q_Key, source QP
+        bytes(kCsaOffset, kCsaOffset + 3);        // magic, version, type
+        bytes(kCsaOffset + 4, kCsaOffset + 5);    // spray, class, order
+        bytes(kCsaOffset + 6, kCsaOffset + 20);   // epoch to chunk
+        bytes(kCsaOffset + 22, kCsaOffset + 24);  // pkt_total
+        return same;
+    }();
+
+    Block common_[kBlocks] = {};
+    std::size_t length_ = SIZE_MAX;  // SIZE_MAX: nothing is known
+};
+
+}  // namespace csaud::wire
