@@ -209,8 +209,8 @@ def header_bits() -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("sealed", [True, False], ids=["iCRC that fits", "iCRC that does not"])
 def test_what_came_before_decides_nothing(sealed: bool) -> None:
-    """A packet whose headers differ in one bit from those of a message's others is judged as where another one,
-    for another queue pair, came in between."""
+    """A packet whose headers differ in one bit from those of its message's others is judged as if another,
+    for another queue pair, had come in between."""
     first, stranger = data(pkt_idx=0), data(pkt_idx=1, dst_qpn=99)
     for at, bit in header_bits():
         changed = bytearray(data(pkt_idx=1))

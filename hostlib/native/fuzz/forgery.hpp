@@ -44,7 +44,7 @@ class Forgery {
         CSAUD_EXPECT(wire::decode_any(packet, d_, by.auth.bytes()) == wire::Fault::none);
         body_.assign(d_.payload.begin(), d_.payload.end());
         bitmap_.assign(d_.bitmap.begin(), d_.bitmap.end());
-        tag_.assign(d_.tag.begin(), d_.tag.end());
+        if (d_.tag != nullptr) tag_.assign(d_.tag, d_.tag + by.auth.bytes());
     }
 
     // What rank 0 sent to `other`, as `other` might have sent it to rank 0.

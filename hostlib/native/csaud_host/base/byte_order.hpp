@@ -33,6 +33,9 @@ inline std::uint32_t get24(const std::byte* p) noexcept {
 inline std::uint32_t get32(const std::byte* p) noexcept {
     return (std::uint32_t{get16(p)} << 16) | get16(p + 2);
 }
+inline std::uint64_t get64(const std::byte* p) noexcept {
+    return (std::uint64_t{get32(p)} << 32) | get32(p + 4);
+}
 // A little-endian one.
 inline std::uint32_t get32le(const std::byte* p) noexcept {
     return get8(p) | (std::uint32_t{get8(p + 1)} << 8) | (std::uint32_t{get8(p + 2)} << 16) |

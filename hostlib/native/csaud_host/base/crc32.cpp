@@ -21,6 +21,13 @@ std::uint32_t of_library(std::uint32_t seed, std::span<const std::byte> data) no
 #endif
 }
 
+std::uint32_t masked_of_library(std::uint32_t seed, std::span<const std::byte> data,
+                                const Ones& ones) noexcept {
+    Ones begin;
+    for (std::size_t i = 0; i < ones.bytes.size(); ++i) begin.bytes[i] = data[i] | ones.bytes[i];
+    return of_library(of_library(seed, begin.bytes), data.subspan(begin.bytes.size()));
+}
+
 const FoldCrc32 kFold = [] {
     const std::vector<FoldCrc32> all = crc32_folders();
     return all.empty() ? FoldCrc32{} : all.front();
@@ -33,11 +40,6 @@ std::uint32_t crc32(std::uint32_t seed, std::span<const std::byte> data) noexcep
     return ~kFold.plain(~seed, data);
 }
 
-std::uint32_t crc32(std::uint32_t seed, std::span<const std::byte> data, const Ones& ones) noexcept {
-    if (kFold.masked != nullptr) return ~kFold.masked(~seed, data, ones);
-    Ones begin;
-    for (std::size_t i = 0; i < ones.bytes.size(); ++i) begin.bytes[i] = data[i] | ones.bytes[i];
-    return of_library(of_library(seed, begin.bytes), data.subspan(begin.bytes.size()));
-}
+const MaskedCrc32 masked_crc32 = kFold.masked != nullptr ? kFold.masked : masked_of_library;
 
 }  // namespace csaud

@@ -10,7 +10,7 @@
 namespace csaud {
 
 std::uint32_t crc32(std::uint32_t seed, std::span<const std::byte> data) noexcept;
-// Of at least as many bytes as `ones` has, with these.
-std::uint32_t crc32(std::uint32_t seed, std::span<const std::byte> data, const Ones& ones) noexcept;
+// The same of at least as many bytes as Ones has, with these: the best way here.
+extern const MaskedCrc32 masked_crc32;
 
 }  // namespace csaud

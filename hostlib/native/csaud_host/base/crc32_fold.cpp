@@ -86,11 +86,22 @@ template <std::size_t N, std::size_t... I>
 CSAUD_FOLD void fold_all(Lanes<N>& lanes, const std::byte* at, std::index_sequence<I...>) noexcept {
     ((lanes.x[I] = fold(lanes.x[I], N, load(at + I * kBlock))), ...);
 }
+// The first half onto the second one, and so on.
 template <std::size_t N, std::size_t... I>
-CSAUD_FOLD __m128i together(const Lanes<N>& lanes, std::index_sequence<I...>) noexcept {
-    __m128i x = lanes.x[N - 1];
-    ((x = fold(lanes.x[I], N - 1 - I, x)), ...);
-    return x;
+CSAUD_FOLD void halve(Lanes<N>& lanes, std::size_t half, std::index_sequence<I...>) noexcept {
+    ((lanes.x[N - half + I] = fold(lanes.x[N - 2 * half + I], half, lanes.x[N - half + I])), ...);
+}
+CSAUD_FOLD __m128i together(Lanes<8> lanes) noexcept {
+    halve(lanes, 4, std::make_index_sequence<4>());
+    halve(lanes, 2, std::make_index_sequence<2>());
+    return fold(lanes.x[6], 1, lanes.x[7]);
+}
+CSAUD_FOLD __m128i together(Lanes<4> lanes) noexcept {
+    halve(lanes, 2, std::make_index_sequence<2>());
+    return fold(lanes.x[2], 1, lanes.x[3]);
+}
+CSAUD_FOLD __m128i together(const Lanes<3>& lanes) noexcept {
+    return fold(lanes.x[1], 1, fold(lanes.x[0], 2, lanes.x[2]));
 }
 
 // Takes N blocks at a time, as long as there are as many, and brings them together; the first `had` are
@@ -102,7 +113,7 @@ CSAUD_FOLD __m128i by_lanes(Lanes<N>& lanes, std::size_t had, Rest& rest) noexce
     step(rest, N - had);
 #pragma GCC unroll 2
     for (; rest.blocks >= N; step(rest, N)) fold_all(lanes, rest.at, kAll);
-    return together(lanes, std::make_index_sequence<N - 1>());
+    return together(lanes);
 }
 template <std::size_t N>
 CSAUD_FOLD __m128i by_lanes(__m128i x, Rest& rest) noexcept {
@@ -170,15 +181,15 @@ CSAUD_FOLD std::uint32_t finish(__m128i x, Rest rest) noexcept {
     __m128i x;
     if (rest.blocks >= kLanes) {
         Lanes<kLanes> lanes;
-        masked(lanes, seed, ones, rest);
+        masked(lanes, ~seed, ones, rest);
         x = by_lanes(lanes, kMaskedBlocks, rest);
     } else {
         Lanes<kMaskedBlocks> lanes;
-        masked(lanes, seed, ones, rest);
-        x = together(lanes, std::make_index_sequence<kMaskedBlocks - 1>());
+        masked(lanes, ~seed, ones, rest);
+        x = together(lanes);
     }
     x = by_lanes<4>(x, rest);
-    return finish(x, rest);
+    return ~finish(x, rest);
 }
 
 CSAUD_FOLD_WIDE __m256i fold(__m256i x, std::size_t blocks, __m256i onto) noexcept {
@@ -220,11 +231,11 @@ CSAUD_FOLD_WIDE __m128i by_wide_lanes(__m128i x, Rest& rest) noexcept {
                                                                     const Ones& ones) noexcept {
     Rest rest = all_of(data);
     Lanes<kMaskedBlocks> begin;
-    masked(begin, seed, ones, rest);
-    __m128i x = together(begin, std::make_index_sequence<kMaskedBlocks - 1>());
+    masked(begin, ~seed, ones, rest);
+    __m128i x = together(begin);
     x = by_wide_lanes(x, rest);
     x = by_lanes<4>(x, rest);
-    return finish(x, rest);
+    return ~finish(x, rest);
 }
 
 }  // namespace

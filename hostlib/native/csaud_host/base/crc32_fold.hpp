@@ -17,12 +17,15 @@ struct Ones {
     alignas(16) std::array<std::byte, 48> bytes{};
 };
 
-// As crc32(), without the inversions before and after; `plain` of kLeastFolded bytes at least, `masked` of as
-// many as are in Ones, and with these.
+// As crc32(), without the inversions before and after; of kLeastFolded bytes at least.
+using PlainCrc32 = std::uint32_t (*)(std::uint32_t seed, std::span<const std::byte> data) noexcept;
+// As crc32(), of as many bytes at least as Ones has, with these.
+using MaskedCrc32 = std::uint32_t (*)(std::uint32_t seed, std::span<const std::byte> data,
+                                      const Ones&) noexcept;
+
 struct FoldCrc32 {
-    std::uint32_t (*plain)(std::uint32_t seed, std::span<const std::byte> data) noexcept = nullptr;
-    std::uint32_t (*masked)(std::uint32_t seed, std::span<const std::byte> data,
-                            const Ones&) noexcept = nullptr;
+    PlainCrc32 plain = nullptr;
+    MaskedCrc32 masked = nullptr;
 };
 
 // The ways that this processor knows, the fastest one first.

@@ -23,7 +23,7 @@ class Serial {
         return distance(a, b) >= 0;
     }
     constexpr std::uint32_t later(std::uint32_t a, std::uint32_t b) const noexcept {
-        return distance(a, b) > 0 ? b : a;
+        return static_cast<std::int32_t>((b - a) << shift_) > 0 ? b : a;
     }
 
     // So far a number may move at once that a few who missed it still see it move forward.

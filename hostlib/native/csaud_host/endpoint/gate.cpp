@@ -1,14 +1,12 @@
 #include "csaud_host/endpoint/gate.hpp"
 
-#include <cstring>
-
 namespace csaud {
 
 Gate::Gate(Context& c)
     : ctx_(c), expect_{c.config.local.qpn, c.config.qkey,        c.config.roce_port,
                        c.config.loss_port, c.config.verify_icrc, c.config.auth.bytes()} {}
 
-void Gate::count(wire::Fault fault) noexcept {
+const wire::Decoded* Gate::refuse(wire::Fault fault) noexcept {
     switch (fault) {
         case wire::Fault::none:
             break;
@@ -28,6 +26,7 @@ void Gate::count(wire::Fault fault) noexcept {
             ++ctx_.stats.rx_bad_qpn;
             break;
     }
+    return nullptr;
 }
 
 // Does a packet come from where the rank that it names is? A switch that cuts DATA leaves the sender's
@@ -43,73 +42,34 @@ bool Gate::from_its_rank(const wire::Decoded& d) const noexcept {
 }
 
 // Was it made by a rank of the job? What a switch has cut cannot show it any more.
-bool Gate::authentic(const wire::Decoded& d) const noexcept {
+bool Gate::authentic(const wire::Decoded& d) noexcept {
     if (d.csa.type == wire::Type::loss) return true;
     const LocalAddress& own = ctx_.config.local;
     const auto tag = tag_of(ctx_.config.auth, {d.route.src_ipv4, own.ipv4, d.route.src_qpn, own.qpn},
                             d.headers, d.payload.size());
     std::byte differs{0};  // all bytes are compared, so that the time taken tells nothing
     for (std::size_t i = 0; i < tag.size(); ++i) differs |= tag[i] ^ d.tag[i];
-    return differs == std::byte{0};
+    if (differs == std::byte{0}) return true;
+    ++ctx_.stats.rx_bad_auth;
+    return false;
 }
 
-Gate::Flow& Gate::flow_of(std::span<const std::byte> packet) noexcept {
-    // Some bits of coll_seq, source and chunk.
-    std::uint32_t seq, source;
-    std::memcpy(&seq, packet.data() + wire::kCsaOffset + 12, sizeof seq);
-    std::memcpy(&source, packet.data() + wire::kCsaOffset + 16, sizeof source);
-    return flows_[((seq ^ source) * 0x9e3779b1U) >> 28];
-}
-
-bool Gate::examine(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
-    Stats& s = ctx_.stats;
-    if (const wire::Fault fault = wire::decode(packet, expect_, d); fault != wire::Fault::none) {
-        count(fault);
-        return false;
-    }
+const wire::Decoded* Gate::examine(std::span<const std::byte> packet, Flow& flow) noexcept {
+    const bool data = wire::type_of(packet) == wire::Type::data;
+    wire::Decoded& d = data ? flow.packet : other_;
+    if (data) flow.headers.forget();
+    if (const wire::Fault fault = wire::decode(packet, expect_, d); fault != wire::Fault::none)
+        return refuse(fault);
     if (d.csa.name.epoch != ctx_.config.epoch) {
-        ++s.rx_stale_epoch;
-        return false;
+        ++ctx_.stats.rx_stale_epoch;
+        return nullptr;
     }
     if (!from_its_rank(d)) {
-        ++s.rx_bad_source;
-        return false;
-    }
-    return true;
-}
-
-const wire::Decoded* Gate::admit(std::span<const std::byte> packet) noexcept {
-    Stats& s = ctx_.stats;
-    wire::Decoded* d = &other_;
-    if (packet.size() < wire::kHeaderBytes) {
-        count(wire::Fault::length);
+        ++ctx_.stats.rx_bad_source;
         return nullptr;
     }
-    Flow& flow = flow_of(packet);
-    if (flow.headers.matches(packet)) {
-        d = &flow.packet;
-        if (expect_.verify_icrc && !wire::intact(packet.first(flow.headers.length()))) {
-            ++s.rx_bad_icrc;
-            return nullptr;
-        }
-        flow.headers.update(packet, *d);
-    } else {
-        const bool data = wire::type_of(packet) == wire::Type::data;
-        if (data) {
-            flow.headers.forget();
-            d = &flow.packet;
-        }
-        if (!examine(packet, *d)) return nullptr;
-        if (data) flow.headers.learn(packet);
-    }
-    if (ctx_.config.auth.on() && !authentic(*d)) {
-        ++s.rx_bad_auth;
-        return nullptr;
-    }
-    // Which of the paths it took. The rest is for its sender alone (Transmitter::path_id).
-    d->csa.path_id %= ctx_.config.paths;
-    s.rx_bytes += packet.size();
-    return d;
+    if (data) flow.headers.learn(packet);
+    return take(packet, d);
 }
 
 }  // namespace csaud

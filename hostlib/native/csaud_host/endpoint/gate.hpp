@@ -4,6 +4,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <cstring>
 #include <span>
 
 #include "csaud_host/peers/context.hpp"
@@ -17,7 +19,16 @@ class Gate {
     explicit Gate(Context&);
 
     // Takes a packet apart, until the next one; nullptr: it is none of ours, and counted.
-    const wire::Decoded* admit(std::span<const std::byte> packet) noexcept;
+    const wire::Decoded* admit(std::span<const std::byte> packet) noexcept {
+        if (packet.size() < wire::kHeaderBytes) [[unlikely]]
+            return refuse(wire::Fault::length);
+        Flow& flow = flow_of(packet);
+        if (!flow.headers.matches(packet)) return examine(packet, flow);
+        if (expect_.verify_icrc && !wire::intact(packet.first(flow.headers.length()))) [[unlikely]]
+            return refuse(wire::Fault::icrc);
+        flow.headers.update(packet, flow.packet);
+        return take(packet, flow.packet);
+    }
     // Somebody has another address from now on.
     void forget() noexcept {
         for (Flow& f : flows_) f.headers.forget();
@@ -25,17 +36,33 @@ class Gate {
 
   private:
     // DATA of one message as it came last.
-    struct Flow {
+    struct alignas(64) Flow {
         wire::HeaderPrediction headers;
         wire::Decoded packet;
     };
 
     // The place of a packet that has room for headers. Messages share places.
-    Flow& flow_of(std::span<const std::byte> packet) noexcept;
-    bool examine(std::span<const std::byte> packet, wire::Decoded&) noexcept;
-    void count(wire::Fault) noexcept;
+    Flow& flow_of(std::span<const std::byte> packet) noexcept {
+        // Some bits of coll_seq, source and chunk.
+        std::uint32_t seq, source;
+        std::memcpy(&seq, packet.data() + wire::kCsaOffset + 12, sizeof seq);
+        std::memcpy(&source, packet.data() + wire::kCsaOffset + 16, sizeof source);
+        return flows_[((seq ^ source) * 0x9e3779b1U) >> 28];
+    }
+    // One that was not predicted.
+    const wire::Decoded* examine(std::span<const std::byte> packet, Flow&) noexcept;
+    const wire::Decoded* refuse(wire::Fault) noexcept;
+    // One with right headers.
+    const wire::Decoded* take(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
+        if (ctx_.config.auth.on() && !authentic(d)) return nullptr;
+        // Which of the paths it took. The rest is for its sender alone (Transmitter::path_id).
+        d.csa.path_id %= ctx_.config.paths;
+        ctx_.stats.rx_bytes += packet.size();
+        return &d;
+    }
     bool from_its_rank(const wire::Decoded&) const noexcept;
-    bool authentic(const wire::Decoded&) const noexcept;
+    // If not, it is counted.
+    bool authentic(const wire::Decoded&) noexcept;
 
     Context& ctx_;
     wire::Expect expect_;

@@ -2,7 +2,7 @@
 
 namespace csaud {
 
-void Inbound::on_packet(const wire::Decoded& d, Nanos now) {
+void Inbound::on_other(const wire::Decoded& d, Nanos now) {
     if (end_.come()) return end_.on_packet(d, now);
     switch (d.csa.type) {
         case wire::Type::data:

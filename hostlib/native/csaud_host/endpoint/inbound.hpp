@@ -17,9 +17,13 @@ class Inbound {
     Inbound(Context& c, Liveness& l, Receiver& r, Sender& s, JobEnd& e)
         : ctx_(c), liveness_(l), receiver_(r), sender_(s), end_(e), plausible_(c) {}
 
-    void on_packet(const wire::Decoded&, Nanos now);
+    [[gnu::always_inline]] void on_packet(const wire::Decoded& d, Nanos now) {
+        if (d.csa.type == wire::Type::data && !end_.come() && receiver_.on_next(d, now)) return;
+        on_other(d, now);
+    }
 
   private:
+    void on_other(const wire::Decoded&, Nanos now);
     void on_data(const wire::Decoded&, Nanos now);
     void on_parity(const wire::Decoded&, Nanos now);
     void on_loss(const wire::Decoded&, Nanos now);

@@ -94,6 +94,11 @@ class CreditGrant {
 
     // `n` packets of this peer went into posted buffers; raises the grant as far as window and budget allow.
     void consumed(std::uint32_t n, std::uint32_t window, CreditBudget& budget) noexcept {
+        if (open() == window) {  // and it will be again, from the same budget
+            consumed_ += n;
+            granted_ += n;
+            return;
+        }
         const std::uint64_t before = extra();
         consumed_ += n;
         granted_ = std::max(granted_, consumed_ + initial_);

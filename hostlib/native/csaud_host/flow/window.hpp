@@ -60,15 +60,19 @@ class Turns {
 class ReceiveWindow {
   public:
     explicit ReceiveWindow(std::uint32_t most = 1, std::uint32_t arrived = 0) noexcept
-        : size_(most), arrived_(arrived), told_(arrived), told_size_(most), share_(most) {}
+        : size_(most), whole_(most), arrived_(arrived), told_(arrived), told_size_(most), share_(most) {
+        set_news();
+    }
 
-    // A packet came, or, `cut`, a switch told that it had no room for one. late: what it stood in queues;
-    // target: how long it may; most: the largest window.
-    void sample(bool marked, Nanos late, Nanos target, std::uint32_t most) noexcept {
-        ++seen_;
-        marks_ += marked ? 1 : 0;
+    // The next sample() is of a packet that was marked, or for which a switch had no room.
+    void marked() noexcept { ++marks_; }
+    // A packet came that stood in queues for `late`. True: it is time to judge().
+    bool sample(Nanos late) noexcept {
         late_ += late;
-        if (seen_ < static_cast<std::uint32_t>(size_)) return;
+        return ++seen_ >= whole_;
+    }
+    // target: how long a packet may stand in queues; most: the largest window.
+    void judge(Nanos target, std::uint32_t most) noexcept {
         const Nanos mean = late_ / seen_;
         const bool delayed = mean > target;
         if (marks_ == 0) {
@@ -78,30 +82,42 @@ class ReceiveWindow {
             size_ *= std::max(0.5, 1 - 0.8 * excess);
         }
         size_ = std::clamp(size_, 1.0, static_cast<double>(most));
+        whole_ = static_cast<std::uint32_t>(size_);
         seen_ = marks_ = 0;
         late_ = 0;
+        set_news();
     }
     // So many new packets came, or (negative) were found not to belong here.
     void arrived(std::int32_t packets) noexcept { arrived_ += static_cast<std::uint32_t>(packets); }
-    // This sender's part of what may be under way to us.
-    void set_share(std::uint32_t share) noexcept { share_ = share; }
-
-    std::uint32_t size() const noexcept { return std::min(static_cast<std::uint32_t>(size_), share_); }
-    bool worth_telling() const noexcept {
-        return arrived_ - told_ >= std::max(1U, std::min(told_size_, size()) / 4);
+    // This sender's part of what may be under way to us, which it shares with others.
+    void set_share(const EndpointConfig& c, std::uint32_t senders) noexcept {
+        if (senders == senders_) return;
+        senders_ = senders;
+        share_ = window_share(c, senders);
+        set_news();
     }
+
+    std::uint32_t size() const noexcept { return std::min(whole_, share_); }
+    bool worth_telling() const noexcept { return arrived_ - told_ >= news_; }
     wire::WindowNews tell(const Serial& serial) noexcept {
         told_ = arrived_;
         told_size_ = size();
+        set_news();
         return {static_cast<std::uint16_t>(serial.wrap(arrived_)), static_cast<std::uint16_t>(told_size_)};
     }
 
   private:
-    double size_;  // packets
+    // So many packets are worth telling of.
+    void set_news() noexcept { news_ = std::max(1U, std::min(told_size_, size()) / 4); }
+
+    double size_;          // packets
+    std::uint32_t whole_;  // the same, cut off
     std::uint32_t arrived_;
     std::uint32_t told_;
     std::uint32_t told_size_;
     std::uint32_t share_;
+    std::uint32_t senders_ = UINT32_MAX;  // not known yet
+    std::uint32_t news_ = 1;
     std::uint32_t seen_ = 0;  // since the window was last judged
     std::uint32_t marks_ = 0;
     Nanos late_ = 0;  // sum

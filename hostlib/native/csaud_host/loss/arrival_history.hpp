@@ -66,13 +66,14 @@ class ArrivalHistory {
     // A packet arrived; `high` is the message's height after it, `holes` whether something below is missing.
     void note(const Serial& ts_serial, ArrivalStore& store, Nanos now, std::uint16_t high, std::uint32_t ts,
               bool holes, Nanos spacing) {
-        if (holes || samples_ != nullptr) keep_samples(store, holes);
+        const bool kept = holes || samples_ != nullptr;
+        if (kept) keep_samples(store, holes);
         // Time stamps wrap, so one that came long ago may seem the later one; no packet is under way so long.
         const bool none = high_ == 0 || now - last_ > kUnderWay;
         ts_ = none ? ts : ts_serial.later(ts_, ts);
         last_ = now;
         high_ = std::max(high_, high);
-        if (samples_ != nullptr) samples_->note(newest(), spacing);
+        if (kept && samples_ != nullptr) samples_->note(newest(), spacing);
     }
 
     // The heights as of `cutoff`; nothing had arrived by then where high is 0.

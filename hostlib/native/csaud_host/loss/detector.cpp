@@ -6,7 +6,6 @@
 
 namespace csaud {
 namespace {
-constexpr Nanos kBatchGap = 1;  // packets read in one batch arrive "together"
 constexpr unsigned kMaxRounds = 32;
 constexpr unsigned kNotStarted = 2;  // rounds that such an answer counts for, beside the question's own
 
@@ -40,18 +39,6 @@ Nanos IntervalDetector::interval(const IntervalTerms& t) const noexcept {
     const Nanos t_min = std::max({t.tick, least, 2 * std::min(t.packet_time, mean_gap())});
     const Nanos t_max = std::max(t_min, 2 * (t.rtt_base + t.queue_max));
     return std::clamp(t.delta + (t.hurry ? 2 : 4) * t.sigma, t_min, t_max);
-}
-
-void IntervalDetector::arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,
-                               std::uint32_t tx_ts) {
-    if (history_.any()) {
-        const Nanos gap = std::max(now - history_.last(), kBatchGap);
-        mean_gap_ = narrow(mean_gap() + (gap - mean_gap()) / 8);
-    }
-    rounds_ = 0;
-    asked_idle_ = false;
-    history_.note(serial, store, now, static_cast<std::uint16_t>(r.high()), tx_ts,
-                  r.first_missing() < r.high(), spacing_);
 }
 
 void IntervalDetector::sender_says(Nanos now, const Reassembly& r, std::uint16_t sent, std::uint32_t tx_ts,

@@ -10,6 +10,7 @@
 // message has been idle for T_tail, or when nothing at all came for the time that a first packet needs.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -59,7 +60,19 @@ class IntervalDetector {
     void expect_gap(Nanos gap) noexcept;
 
     // A new packet of the message arrived (already marked in the reassembly).
-    void arrived(const Serial&, ArrivalStore&, Nanos now, const Reassembly&, std::uint32_t tx_ts);
+    void arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,
+                 std::uint32_t tx_ts) {
+        // Gaps and spacings of more than four seconds are four seconds.
+        if (history_.any()) {
+            const Nanos gap = std::max(now - history_.last(), kBatchGap);
+            mean_gap_ =
+                static_cast<std::uint32_t>(std::min<Nanos>(mean_gap() + (gap - mean_gap()) / 8, UINT32_MAX));
+        }
+        rounds_ = 0;
+        asked_idle_ = false;
+        history_.note(serial, store, now, static_cast<std::uint16_t>(r.high()), tx_ts,
+                      r.first_missing() < r.high(), spacing_);
+    }
     // PARITY of the message came, which was sent after all of it.
     void parity_arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,
                         std::uint32_t tx_ts) {
@@ -99,6 +112,8 @@ class IntervalDetector {
     Nanos mean_gap() const noexcept { return mean_gap_; }
 
   private:
+    static constexpr Nanos kBatchGap = 1;  // packets read in one batch arrive "together"
+
     // The sender's word that it has sent so many packets: as if a later packet had arrived at `at`.
     struct Word {
         Nanos at = kNever;  // kNever: none

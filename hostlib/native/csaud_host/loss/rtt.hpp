@@ -42,7 +42,12 @@ class RttEstimator {
 class ClockOffset {
   public:
     // `ours`, `theirs`: ticks that wrap as `serial` says. Returns how many ticks late the packet is.
-    std::uint32_t sample(const Serial& serial, std::uint32_t ours, std::uint32_t theirs, Nanos now) noexcept;
+    std::uint32_t sample(const Serial& serial, std::uint32_t ours, std::uint32_t theirs, Nanos now) noexcept {
+        const std::uint32_t offset = serial.wrap(ours - theirs);
+        // The same as the last one, within the window: nothing changes.
+        if (offset == offset_ && now - window_began_ <= kRttWindow) return late_;
+        return take(serial, offset, now);
+    }
 
     bool known() const noexcept { return known_; }
 
@@ -52,15 +57,17 @@ class ClockOffset {
     }
 
   private:
+    std::uint32_t take(const Serial& serial, std::uint32_t offset, Nanos now) noexcept;
+
+    std::uint32_t offset_ = 0;  // of the last packet
+    std::uint32_t late_ = 0;    // it was
     std::uint32_t least_ = 0;
     std::uint32_t coming_least_ = 0;
-    Nanos window_began_ = 0;
+    Nanos window_began_ = -2 * kRttWindow;  // over before the first packet
     bool known_ = false;
 };
 
-inline std::uint32_t ClockOffset::sample(const Serial& serial, std::uint32_t ours, std::uint32_t theirs,
-                                         Nanos now) noexcept {
-    const std::uint32_t offset = serial.wrap(ours - theirs);
+inline std::uint32_t ClockOffset::take(const Serial& serial, std::uint32_t offset, Nanos now) noexcept {
     if (!known_) {
         known_ = true;
         least_ = coming_least_ = offset;
@@ -74,16 +81,21 @@ inline std::uint32_t ClockOffset::sample(const Serial& serial, std::uint32_t our
         window_began_ = now;
     }
     const std::int32_t late = serial.distance(least_, offset);
-    return late > 0 ? static_cast<std::uint32_t>(late) : 0;
+    offset_ = offset;
+    late_ = late > 0 ? static_cast<std::uint32_t>(late) : 0;
+    return late_;
 }
 
 // How much longer than control packets the DATA of a peer stands in queues.
 class QueueingEstimator {
   public:
     void sample(Nanos late) noexcept {
+        if (late == settled_) return;
+        const Nanos was_mean = mean_, was_deviation = deviation_;
         const Nanos error = late - mean_;
         mean_ += error / 8;
         deviation_ += ((error < 0 ? -error : error) - deviation_) / 4;
+        settled_ = mean_ == was_mean && deviation_ == was_deviation ? late : kNever;
     }
     // What it hardly exceeds.
     Nanos allowance() const noexcept { return mean_ + 4 * deviation_; }
@@ -91,6 +103,7 @@ class QueueingEstimator {
   private:
     Nanos mean_ = 0;
     Nanos deviation_ = 0;
+    Nanos settled_ = kNever;  // one more sample like this changes nothing
 };
 
 }  // namespace csaud

@@ -49,6 +49,16 @@ class Reassembly {
         if (idx == cumulative_) cumulative_ = static_cast<std::uint16_t>(arrived_.first_clear(idx, total_));
         return true;
     }
+    // All below `idx` is here, and nothing else; it is not the last one.
+    bool up_to(std::size_t idx) const noexcept {
+        return idx == high_ && idx == cumulative_ && idx + 1 < total_;
+    }
+    // Marks the packet up to which all is here.
+    void mark_next() noexcept {
+        arrived_.set(high_);
+        ++received_;
+        cumulative_ = ++high_;
+    }
     // Copies a packet to its place. The buffer is attached, the length was checked against the cut.
     void place(const Cut& cut, std::span<std::byte> buffer, std::size_t idx,
                std::span<const std::byte> payload) const noexcept {

@@ -54,6 +54,7 @@ struct Peer {
     std::uint32_t incoming = 0;       // messages that began to arrive and are not complete
     std::uint32_t awaited = 0;        // receives posted and not complete
     std::uint32_t early = 0;          // its packets in the early pool
+    std::uint32_t latest = kNone;     // the record of the message that its last DATA was of, then
     bool credit_queued = false;
     std::uint32_t echo_ts = 0;  // tx_ts of the last packet taken, 0: none
 
@@ -97,9 +98,10 @@ class PeerTable {
         }
     };
 
+    // Of another rank than our own, which is no peer.
     void set_address(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn);
     bool known(std::uint16_t rank) const noexcept {
-        return rank < config_.world && entries_[rank].at.qpn != 0 && rank != config_.rank;
+        return rank < config_.world && entries_[rank].at.qpn != 0;
     }
     const Address& address(std::uint16_t rank) const noexcept { return entries_[rank].at; }
     // Whether packets may take a path, to whatever peer.
@@ -117,6 +119,11 @@ class PeerTable {
     Peer& get(std::uint16_t rank) {
         const std::uint32_t active = entries_[rank].active;
         return active != kNone ? pool_[active] : activate(rank);
+    }
+    // The same where there is one.
+    Peer* active(std::uint16_t rank) noexcept {
+        if (rank >= config_.world || entries_[rank].active == kNone) return nullptr;
+        return &pool_[entries_[rank].active];
     }
     Peer* find(std::uint16_t rank) noexcept {
         return known(rank) && entries_[rank].active != kNone ? &pool_[entries_[rank].active] : nullptr;

@@ -1,6 +1,5 @@
 #include "csaud_host/receiving/allowance.hpp"
 
-#include <algorithm>
 #include <memory>
 
 namespace csaud {
@@ -8,6 +7,7 @@ namespace csaud {
 void Allowance::note_mark(Peer& peer, std::uint16_t path) {
     ++ctx_.stats.rx_ecn;
     ++ctx_.stats.rx_path_ecn[path];
+    peer.arrivals.marked();
     if (peer.ecn == nullptr) peer.ecn = std::make_unique<PeerEcn>();
     peer.ecn->from.marked(path, ctx_.config.paths);
 }
@@ -15,16 +15,8 @@ void Allowance::note_mark(Peer& peer, std::uint16_t path) {
 void Allowance::cut(Peer& peer) {
     if (!ctx_.config.shaping) return;
     const Nanos target = queueing_target(peer);
-    peer.arrivals.sample(true, 2 * target, target, ctx_.config.window);
-}
-
-// Where the schedule says how many send to us at full rate, those of them that we still wait for; otherwise
-// those that are sending.
-void Allowance::share(const Receive& m, Peer& peer) noexcept {
-    if (!ctx_.config.shaping) return;
-    const std::uint32_t senders =
-        m.fan_in != 0 ? std::min<std::uint32_t>(m.fan_in, ctx_.awaited) : ctx_.senders;
-    peer.arrivals.set_share(window_share(ctx_.config, senders));
+    peer.arrivals.marked();
+    if (peer.arrivals.sample(2 * target)) peer.arrivals.judge(target, ctx_.config.window);
 }
 
 void Allowance::tell(Peer& peer) {

@@ -2,6 +2,7 @@
 // bears them. Both are kept with the peer; this decides when they move and when a peer is told.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "csaud_host/base/time.hpp"
@@ -18,9 +19,10 @@ class Allowance {
     void delivered(Peer& peer, std::uint16_t path, bool marked, Nanos late) {
         peer.queueing.sample(late);
         ctx_.queueing.sample(late);
-        if (ctx_.config.shaping)
-            peer.arrivals.sample(marked, late, queueing_target(peer), ctx_.config.window);
-        if (marked) note_mark(peer, path);
+        if (marked) [[unlikely]]
+            note_mark(peer, path);
+        if (ctx_.config.shaping && peer.arrivals.sample(late))
+            peer.arrivals.judge(queueing_target(peer), ctx_.config.window);
     }
     // A switch cut one.
     void cut(Peer&);
@@ -32,12 +34,19 @@ class Allowance {
     // May the peer be ahead of what we have posted by one more packet?
     static bool early(const Peer& peer) noexcept { return peer.early < peer.grant.open(); }
     // This receive's sender gets its share of what may be under way to us.
-    void share(const Receive&, Peer&) noexcept;
+    void share(const Receive& m, Peer& peer) noexcept {
+        if (!ctx_.config.shaping) return;
+        // Where the schedule says how many send to us at full rate, those of them that we still wait for;
+        // otherwise those that are sending.
+        const std::uint32_t senders =
+            m.fan_in != 0 ? std::min<std::uint32_t>(m.fan_in, ctx_.awaited) : ctx_.senders;
+        peer.arrivals.set_share(ctx_.config, senders);
+    }
 
     // Tells the peer if there is news enough; `echo_ts`: tx_ts of what brought it, 0: nothing did.
     void tell_if_due(Peer& peer, std::uint32_t echo_ts) {
         peer.echo_ts = echo_ts;
-        if (peer.grant.worth_telling() || peer.arrivals.worth_telling()) tell(peer);
+        if (!peer.credit_queued && (peer.grant.worth_telling() || peer.arrivals.worth_telling())) tell(peer);
     }
     void tell(Peer&);
 

@@ -60,10 +60,11 @@ void Receiver::disown_early(Receive& m, Peer& peer) {
 
 void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
+    Peer& peer = ctx_.peers.get(h.name.src_rank);
     const std::uint32_t found = receives_.find(h.name);
     const Receive* known = found != kNone ? &receives_[found] : nullptr;
     if (known != nullptr && !belongs(d, found, *known, now)) return;
-    Peer& peer = ctx_.peers.get(h.name.src_rank);
+    ++ctx_.stats.rx_data;
     learn(d, peer, now);
     if (known == nullptr && receives_.finished(h.name)) return duplicate(h, peer, true);
     if (known != nullptr && known->reassembly.has(h.pkt_idx)) return duplicate(h, peer, false);
@@ -79,6 +80,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (first) receives_.begin(m, peer, now);
     judge_order(h, m, peer, now);
     m.reassembly.mark(h.pkt_idx);
+    peer.latest = i;
     peer.arrivals.arrived(1);
     allowance_.share(m, peer);
     if (m.posted) {
@@ -108,6 +110,7 @@ void Receiver::on_parity(const wire::Decoded& d, Nanos now) {
         ++ctx_.stats.rx_bad_index;
         return;
     }
+    ++ctx_.stats.rx_parity;
     learn(d, peer, now);
     peer.parity_rows = std::max(peer.parity_rows, static_cast<std::uint8_t>(h.pkt_idx + 1));
     peer.without_parity = 0;
@@ -138,21 +141,8 @@ void Receiver::disbelieve(std::uint32_t index, bool same_total, Nanos now) {
     if (same_total) contradicted(index, now);
 }
 
-void Receiver::learn(const wire::Decoded& d, Peer& peer, Nanos now) {
+bool Receiver::keep_early(const wire::Decoded& d, std::uint32_t i, Receive& m, Peer& peer) {
     const wire::CsaHeader& h = d.csa;
-    liveness_.heard(peer, now);
-    ++(h.type == wire::Type::parity ? ctx_.stats.rx_parity : ctx_.stats.rx_data);
-    const Nanos late = ctx_.nanos(peer.clock.sample(ctx_.ts_serial, ctx_.ticks(now), h.tx_ts, now));
-    allowance_.delivered(peer, h.path_id, d.route.ecn() == wire::kCongestionExperienced, late);
-    losses_.delivered(h, peer, now);
-}
-
-bool Receiver::place(const wire::Decoded& d, std::uint32_t i, Receive& m, Peer& peer) {
-    const wire::CsaHeader& h = d.csa;
-    if (m.posted) {
-        m.reassembly.place(m.cut(ctx_.payload_bytes), m.buffer, h.pkt_idx, d.payload);
-        return true;
-    }
     // No sender may be further ahead than it was granted, whoever sends in its name.
     if (Allowance::early(peer) && receives_.keep_early(m, peer, h.pkt_idx, d.payload)) {
         ++ctx_.stats.rx_early;
@@ -165,16 +155,14 @@ bool Receiver::place(const wire::Decoded& d, std::uint32_t i, Receive& m, Peer& 
     return false;
 }
 
-void Receiver::judge_order(const wire::CsaHeader& h, const Receive& m, Peer& peer, Nanos now) {
-    peer.reorder.arrived(now, peer.rtt.base());
-    if (h.attempt != 0) {
-        // What a switch told of the interval did not have to find.
-        const auto before = static_cast<std::uint8_t>(h.attempt - 1);
-        const bool told = ctx_.config.detectors.loss && losses_.told({h.name, peer.rank, h.pkt_idx, before});
-        if (!told) ctx_.loss_memory.repaired();
-        return;
-    }
-    if (h.pkt_idx + 1U >= m.reassembly.high()) return;
+void Receiver::sent_again(const wire::CsaHeader& h, const Peer& peer) {
+    // What a switch told of the interval did not have to find.
+    const auto before = static_cast<std::uint8_t>(h.attempt - 1);
+    const bool told = ctx_.config.detectors.loss && losses_.told({h.name, peer.rank, h.pkt_idx, before});
+    if (!told) ctx_.loss_memory.repaired();
+}
+
+void Receiver::overtaken(const wire::CsaHeader& h, const Receive& m, Peer& peer, Nanos now) {
     const Nanos behind = m.detector.lateness(now, h.pkt_idx);
     if (behind < 0) return;
     ++ctx_.stats.rx_reordered;

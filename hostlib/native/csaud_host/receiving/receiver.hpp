@@ -33,6 +33,34 @@ class Receiver {
     std::uint64_t post(const MessageName&, std::uint16_t src, std::span<std::byte>, const Hints&, Nanos now);
 
     void on_data(const wire::Decoded&, Nanos now);
+    // The same of what most packets are: of the same message as the peer's last one, posted, and the next of
+    // it. It need not have passed Plausibility. False: it is another one, and nothing was done.
+    [[gnu::always_inline]] bool on_next(const wire::Decoded& d, Nanos now) {
+        const wire::CsaHeader& h = d.csa;
+        Peer* const peer = ctx_.peers.active(h.name.src_rank);
+        if (peer == nullptr) [[unlikely]]
+            return false;
+        Receive* const m = receives_.latest(h.name, *peer);
+        if (m == nullptr) [[unlikely]]
+            return false;
+        if (m->parity != kNone || peer->parity_rows != 0 || h.attempt != 0 ||
+            m->reassembly.total() != h.pkt_total || !m->reassembly.up_to(h.pkt_idx) ||
+            d.payload.size() != ctx_.payload_bytes) [[unlikely]]
+            return false;
+        ++ctx_.stats.rx_data;
+        learn(d, *peer, now);
+        m->reassembly.place({ctx_.payload_bytes, m->buffer.size()}, m->buffer, h.pkt_idx, d.payload);
+        m->reassembly.mark_next();
+        peer->reorder.arrived(now, peer->rtt.base());
+        peer->arrivals.arrived(1);
+        allowance_.share(*m, *peer);
+        allowance_.consumed(*peer, 1);
+        allowance_.tell_if_due(*peer, h.tx_ts);
+        if ((h.flags & wire::kAckReq) != 0) allowance_.tell(*peer);
+        liveness_.measure(*peer, now);
+        receives_.note_arrival(*m, now, h.tx_ts);
+        return true;
+    }
     void on_parity(const wire::Decoded&, Nanos now);
     // A switch trimmed a packet that was for us.
     void on_loss(const wire::Decoded&, Nanos now);
@@ -82,13 +110,30 @@ class Receiver {
     }
     void disbelieve(std::uint32_t index, bool same_total, Nanos now);
     // What any DATA copy or PARITY tells of its peer and path, even if it is of no use any more.
-    void learn(const wire::Decoded&, Peer&, Nanos now);
+    void learn(const wire::Decoded& d, Peer& peer, Nanos now) {
+        const wire::CsaHeader& h = d.csa;
+        liveness_.heard(peer, now);
+        const Nanos late = ctx_.nanos(peer.clock.sample(ctx_.ts_serial, ctx_.ticks(now), h.tx_ts, now));
+        allowance_.delivered(peer, h.path_id, d.route.ecn() == wire::kCongestionExperienced, late);
+        losses_.delivered(h, peer, now);
+    }
     // To its place, in the posted buffer or among what is early; false: there is none.
-    bool place(const wire::Decoded&, std::uint32_t index, Receive&, Peer&);
+    bool place(const wire::Decoded& d, std::uint32_t index, Receive& m, Peer& peer) {
+        if (!m.posted) return keep_early(d, index, m, peer);
+        m.reassembly.place(m.cut(ctx_.payload_bytes), m.buffer, d.csa.pkt_idx, d.payload);
+        return true;
+    }
+    bool keep_early(const wire::Decoded&, std::uint32_t index, Receive&, Peer&);
     // What parity gives back of a message, if it can.
     void repair(Receive&, Peer&);
     // Whether it was overtaken, or had to be sent again.
-    void judge_order(const wire::CsaHeader&, const Receive&, Peer&, Nanos now);
+    void judge_order(const wire::CsaHeader& h, const Receive& m, Peer& peer, Nanos now) {
+        peer.reorder.arrived(now, peer.rtt.base());
+        if (h.attempt != 0) return sent_again(h, peer);
+        if (h.pkt_idx + 1U < m.reassembly.high()) overtaken(h, m, peer, now);
+    }
+    void sent_again(const wire::CsaHeader&, const Peer&);
+    void overtaken(const wire::CsaHeader&, const Receive&, Peer&, Nanos now);
     void duplicate(const wire::CsaHeader&, Peer&, bool finished);
     // What came before the post turned out to be of another message.
     void disown_early(Receive&, Peer&);

@@ -47,6 +47,12 @@ class Receives {
 
     // kNone: nothing is known of it, or it is over.
     std::uint32_t find(const MessageName& name) const noexcept { return by_name_.find(name); }
+    // The one that this peer's last DATA was of, if it has the name, is posted and has begun; or nullptr.
+    Receive* latest(const MessageName& name, const Peer& peer) noexcept {
+        if (peer.latest == kNone) return nullptr;
+        Receive& m = all_[peer.latest];
+        return m.live && m.posted && m.begun && m.name == name ? &m : nullptr;
+    }
     // Ask only for names that are not found.
     bool finished(const MessageName& name) const noexcept { return finished_.contains(name); }
     // Is this packet of it here, or the whole message over?

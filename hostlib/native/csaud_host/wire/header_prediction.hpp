@@ -21,6 +21,7 @@ class HeaderPrediction {
         length_ = get16(packet.data() + 2);
         for (std::size_t i = 0; i < kBlocks; ++i)
             common_[i] = block(packet.data(), i) & block(kSame.data(), i);
+        rest_ = rest(packet.data()) & rest(kSame.data());
     }
     void forget() noexcept { length_ = SIZE_MAX; }
 
@@ -30,7 +31,8 @@ class HeaderPrediction {
         Block differs{};
         for (std::size_t i = 0; i < kBlocks; ++i)
             differs |= (block(packet.data(), i) & block(kSame.data(), i)) ^ common_[i];
-        return (differs[0] | differs[1]) == 0;
+        const std::uint64_t more = (rest(packet.data()) & rest(kSame.data())) ^ rest_;
+        return (differs[0] | differs[1] | more) == 0;
     }
     // Of the IPv4 packet, whatever follows it in its buffer.
     std::size_t length() const noexcept { return length_; }
@@ -44,22 +46,30 @@ class HeaderPrediction {
         d.csa.flags = get8(csa + 3);
         d.csa.attempt = get8(csa + 5);
         d.csa.pkt_idx = get16(csa + 20);
-        d.csa.path_id = get16(csa + 24);
-        d.csa.path_seq = get16(csa + 26);
-        d.csa.tx_ts = get32(csa + 28);
+        const std::uint64_t end = get64(csa + 24);
+        d.csa.tx_ts = static_cast<std::uint32_t>(end);
+        d.csa.path_seq = static_cast<std::uint16_t>(end >> 32);
+        d.csa.path_id = static_cast<std::uint16_t>(end >> 48);
         d.payload = {p + kHeaderBytes, d.payload.size()};
+        if (d.tag == nullptr) return;
         d.headers = {csa, d.headers.size()};
-        d.tag = {d.payload.data() + d.payload.size(), d.tag.size()};
+        d.tag = p + kHeaderBytes + d.payload.size();
     }
 
   private:
     using Block [[gnu::vector_size(16)]] = std::uint64_t;
-    static constexpr std::size_t kBlocks = kHeaderBytes / sizeof(Block);
+    // But for path_id and what follows, which are never the same.
+    static constexpr std::size_t kBlocks = kHeaderBytes / sizeof(Block) - 1;
 
     static Block block(const std::byte* bytes, std::size_t i) noexcept {
         Block b;
         std::memcpy(&b, bytes + i * sizeof b, sizeof b);
         return b;
+    }
+    static std::uint64_t rest(const std::byte* bytes) noexcept {
+        std::uint64_t r;
+        std::memcpy(&r, bytes + kBlocks * sizeof(Block), sizeof r);
+        return r;
     }
     // Ones where packets of a message have the same.
     static constexpr std::array<std::byte, kHeaderBytes> kSame = [] {
@@ -67,15 +77,14 @@ class HeaderPrediction {
         const auto bytes = [&](std::size_t from, std::size_t to) {
             for (std::size_t i = from; i < to; ++i) same[i] = std::byte{0xFF};
         };
-        constexpr std::size_t kUdp = kIpv4Bytes, kBth = kUdp + kUdpBytes, kDeth = kBth + kBthBytes;
         bytes(0, 1);                              // version
         bytes(2, 4);                              // length
         bytes(9, 10);                             // protocol
-        bytes(12, kUdp);                          // addresses
-        bytes(kUdp + 2, kUdp + 6);                // destination port, length
-        bytes(kBth, kBth + 2);                    // opcode, pad
-        bytes(kBth + 5, kBth + 8);                // destination QP
-        bytes(kDeth, kCsaOffset);                 // Q_Key, source QP
+        bytes(12, kUdpOffset);                    // addresses
+        bytes(kUdpOffset + 2, kUdpOffset + 6);    // destination port, length
+        bytes(kBthOffset, kBthOffset + 2);        // opcode, pad
+        bytes(kBthOffset + 5, kBthOffset + 8);    // destination QP
+        bytes(kDethOffset, kCsaOffset);           // Q_Key, source QP
         bytes(kCsaOffset, kCsaOffset + 3);        // magic, version, type
         bytes(kCsaOffset + 4, kCsaOffset + 5);    // spray, class, order
         bytes(kCsaOffset + 6, kCsaOffset + 20);   // epoch to chunk
@@ -84,6 +93,7 @@ class HeaderPrediction {
     }();
 
     Block common_[kBlocks] = {};
+    std::uint64_t rest_ = 0;
     std::size_t length_ = SIZE_MAX;  // SIZE_MAX: nothing is known
 };
 

@@ -9,24 +9,11 @@
 namespace csaud::wire {
 namespace {
 
-constexpr std::size_t kUdpOffset = kIpv4Bytes;
-constexpr std::size_t kBthOffset = kUdpOffset + kUdpBytes;
-constexpr std::size_t kDethOffset = kBthOffset + kBthBytes;
 constexpr unsigned kProtocolUdp = 17;
 constexpr unsigned kDontFragment = 0x4000;
 constexpr unsigned kDefaultPkey = 0xFFFF;
 constexpr std::uint8_t kLastType = static_cast<std::uint8_t>(Type::parity);
 
-// What switches and routers may change counts as ones in the iCRC: TOS, TTL, both checksums, resv8a of BTH.
-constexpr Ones kVariant = [] {
-    Ones ones;
-    for (const std::size_t at : {std::size_t{1}, std::size_t{8}, std::size_t{10}, std::size_t{11},
-                                 kUdpOffset + 6, kUdpOffset + 7, kBthOffset + 4})
-        ones.bytes[at] = std::byte{0xFF};
-    return ones;
-}();
-// So do the 8 bytes in place of InfiniBand's LRH, with which it begins: crc32 of eight 0xFF.
-constexpr std::uint32_t kCrcOfLrh = 0x2144DF1C;
 constexpr std::size_t kSmallPayload = 256;  // bytes that are copied to be read together with the headers
 
 // RFC 1071 over the 20 bytes of an IPv4 header whose checksum field is zero.
@@ -103,12 +90,13 @@ Fault decode_body(std::span<const std::byte> packet, std::size_t end, std::size_
     decode_csa(csa, d.csa);
     if (d.on_loss_port && d.csa.type != Type::loss) return Fault::magic;
     if (d.csa.type == Type::loss) {
-        d.payload = d.bitmap = d.headers = d.tag = {};
+        d.payload = d.bitmap = d.headers = {};
+        d.tag = nullptr;
         return (d.csa.flags & kTrimmed) != 0 ? Fault::none : Fault::magic;
     }
     if (end - kHeaderBytes < tag_bytes) return Fault::length;
     end -= tag_bytes;
-    d.tag = packet.subspan(end, tag_bytes);
+    d.tag = tag_bytes != 0 ? packet.data() + end : nullptr;
     d.headers = packet.subspan(kCsaOffset, kCsaBytes);
     d.payload = packet.subspan(kHeaderBytes, end - kHeaderBytes);
     d.bitmap = {};
@@ -164,11 +152,6 @@ Fault decode_with(std::span<const std::byte> packet, const Expect& expect, bool 
 }
 
 }  // namespace
-
-bool intact(std::span<const std::byte> packet) noexcept {
-    const std::size_t covered = packet.size() - kIcrcBytes;
-    return crc32(kCrcOfLrh, packet.first(covered), kVariant) == get32le(packet.data() + covered);
-}
 
 Fault decode(std::span<const std::byte> packet, const Expect& expect, Decoded& d) noexcept {
     return decode_with(packet, expect, true, d);
@@ -251,9 +234,10 @@ std::array<std::byte, 4> icrc(std::span<const std::byte> head, std::span<const s
         std::memcpy(block.data(), head.data(), kHeaderBytes);
         if (!payload.empty()) std::memcpy(end, payload.data(), payload.size());
         if (!tail.empty()) std::memcpy(end + payload.size(), tail.data(), tail.size());
-        crc = crc32(crc, std::span(block).first(kHeaderBytes + payload.size() + tail.size()), kVariant);
+        crc =
+            masked_crc32(crc, std::span(block).first(kHeaderBytes + payload.size() + tail.size()), kVariant);
     } else {
-        crc = crc32(crc, head, kVariant);
+        crc = masked_crc32(crc, head, kVariant);
         if (!payload.empty()) crc = crc32(crc, payload);
         if (!tail.empty()) crc = crc32(crc, tail);
     }

@@ -38,6 +38,8 @@
 #include <span>
 
 #include "csaud_host/base/bitmap.hpp"
+#include "csaud_host/base/byte_order.hpp"
+#include "csaud_host/base/crc32.hpp"
 #include "csaud_host/wire/message_name.hpp"
 
 namespace csaud::wire {
@@ -50,8 +52,10 @@ inline constexpr std::size_t kCsaBytes = 32;
 inline constexpr std::size_t kIcrcBytes = 4;
 inline constexpr std::size_t kControlBytes = 24;
 inline constexpr std::size_t kTagBytes = 8;
-inline constexpr std::size_t kCsaOffset =
-    kIpv4Bytes + kUdpBytes + kBthBytes + kDethBytes;                 // 48 in the packet
+inline constexpr std::size_t kUdpOffset = kIpv4Bytes;  // in the packet
+inline constexpr std::size_t kBthOffset = kUdpOffset + kUdpBytes;
+inline constexpr std::size_t kDethOffset = kBthOffset + kBthBytes;
+inline constexpr std::size_t kCsaOffset = kDethOffset + kDethBytes;  // 48
 inline constexpr std::size_t kHeaderBytes = kCsaOffset + kCsaBytes;  // 80
 
 inline constexpr std::uint16_t kMagic = 0xC5A;
@@ -127,9 +131,10 @@ struct CsaHeader {
     MessageName name;
     std::uint16_t pkt_idx = 0;
     std::uint16_t pkt_total = 0;
-    std::uint16_t path_id = 0;
-    std::uint16_t path_seq = 0;
+    // As on the wire, read backwards.
     std::uint32_t tx_ts = 0;
+    std::uint16_t path_seq = 0;
+    std::uint16_t path_id = 0;
 };
 
 // path_seq [first, first + count) of a path are missing.
@@ -198,9 +203,8 @@ struct Decoded {
     std::span<const std::byte> payload;  // DATA and PARITY; what is left of it in a LOSS is not shown
     ControlPart control;                 // types with a control part only
     std::span<const std::byte> bitmap;   // its bitmap
-    // Of packets that are authenticated: what the tag covers of it (payload aside), and the tag.
-    std::span<const std::byte> headers;
-    std::span<const std::byte> tag;
+    std::span<const std::byte> headers;  // what a tag covers of it, payload aside
+    const std::byte* tag = nullptr;      // kTagBytes; nullptr: packets are not authenticated
 };
 
 // What a receiver insists on before it looks at the CSA header.
@@ -228,8 +232,23 @@ Fault decode_any(std::span<const std::byte> ipv4_packet, Decoded&, std::size_t t
 inline Type type_of(std::span<const std::byte> packet) noexcept {
     return static_cast<Type>(packet[kCsaOffset + 2]);
 }
+
+// What switches and routers may change counts as ones in the iCRC: TOS, TTL, both checksums, resv8a of BTH.
+inline constexpr Ones kVariant = [] {
+    Ones ones;
+    for (const std::size_t at : {std::size_t{1}, std::size_t{8}, std::size_t{10}, std::size_t{11},
+                                 kUdpOffset + 6, kUdpOffset + 7, kBthOffset + 4})
+        ones.bytes[at] = std::byte{0xFF};
+    return ones;
+}();
+// So do the 8 bytes in place of InfiniBand's LRH, with which it begins: crc32 of eight 0xFF.
+inline constexpr std::uint32_t kCrcOfLrh = 0x2144DF1C;
+
 // Does the iCRC behind a whole packet, of kHeaderBytes and an iCRC at least, fit to it?
-bool intact(std::span<const std::byte> packet) noexcept;
+inline bool intact(std::span<const std::byte> packet) noexcept {
+    const std::size_t covered = packet.size() - kIcrcBytes;
+    return masked_crc32(kCrcOfLrh, packet.first(covered), kVariant) == get32le(packet.data() + covered);
+}
 
 // Writes IPv4..CSA (80 bytes) for a packet with `body` bytes after the CSA header (payload or control part,
 // tag); returns the number of pad bytes (0..3; none where no iCRC follows). `out` has room for kHeaderBytes.

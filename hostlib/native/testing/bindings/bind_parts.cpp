@@ -83,8 +83,8 @@ std::vector<std::uint32_t> masked_crc32_by_all(std::uint32_t seed, const nb::byt
     Ones mask;
     if (ones.size() != mask.bytes.size()) throw std::invalid_argument("ones: not as many bytes as there are");
     std::memcpy(mask.bytes.data(), ones.c_str(), ones.size());
-    std::vector<std::uint32_t> found{crc32(seed, part, mask)};
-    for (const FoldCrc32& fold : crc32_folders()) found.push_back(~fold.masked(~seed, part, mask));
+    std::vector<std::uint32_t> found{masked_crc32(seed, part, mask)};
+    for (const FoldCrc32& fold : crc32_folders()) found.push_back(fold.masked(seed, part, mask));
     return found;
 }
 
