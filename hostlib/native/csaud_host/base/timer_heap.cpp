@@ -5,10 +5,8 @@
 
 namespace csaud {
 
-std::uint32_t& TimerHeap::place(TimerKind kind, std::uint32_t index) {
-    auto& places = places_[static_cast<std::size_t>(kind)];
-    if (index >= places.size()) places.resize(std::max<std::size_t>(index + 1, places.size() * 2), 0);
-    return places[index];
+void TimerHeap::make_room(std::vector<std::uint32_t>& places, std::uint32_t index) {
+    places.resize(std::max<std::size_t>(index + 1, places.size() * 2), 0);
 }
 
 void TimerHeap::put(std::size_t i, const Timer& t) {

@@ -34,7 +34,13 @@ class TimerHeap {
     Timer pop();
 
   private:
-    std::uint32_t& place(TimerKind, std::uint32_t index);
+    std::uint32_t& place(TimerKind kind, std::uint32_t index) {
+        auto& places = places_[static_cast<std::size_t>(kind)];
+        if (index >= places.size()) [[unlikely]]
+            make_room(places, index);
+        return places[index];
+    }
+    static void make_room(std::vector<std::uint32_t>& places, std::uint32_t index);
     void put(std::size_t i, const Timer&);
     void rise(std::size_t i);
     void sink(std::size_t i);

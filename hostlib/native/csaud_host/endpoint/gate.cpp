@@ -43,7 +43,6 @@ bool Gate::from_its_rank(const wire::Decoded& d) const noexcept {
 
 // Was it made by a rank of the job? What a switch has cut cannot show it any more.
 bool Gate::authentic(const wire::Decoded& d) noexcept {
-    if (d.csa.type == wire::Type::loss) return true;
     const LocalAddress& own = ctx_.config.local;
     const auto tag = tag_of(ctx_.config.auth, {d.route.src_ipv4, own.ipv4, d.route.src_qpn, own.qpn},
                             d.headers, d.payload.size());

@@ -27,6 +27,8 @@ class Gate {
         if (expect_.verify_icrc && !wire::intact(packet.first(flow.headers.length()))) [[unlikely]]
             return refuse(wire::Fault::icrc);
         flow.headers.update(packet, flow.packet);
+        if (flow.packet.tag != nullptr) [[unlikely]]
+            flow.headers.update_tag(packet, flow.packet);
         return take(packet, flow.packet);
     }
     // Somebody has another address from now on.
@@ -54,7 +56,7 @@ class Gate {
     const wire::Decoded* refuse(wire::Fault) noexcept;
     // One with right headers.
     const wire::Decoded* take(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
-        if (ctx_.config.auth.on() && !authentic(d)) return nullptr;
+        if (d.tag != nullptr && !authentic(d)) return nullptr;
         // Which of the paths it took. The rest is for its sender alone (Transmitter::path_id).
         d.csa.path_id %= ctx_.config.paths;
         ctx_.stats.rx_bytes += packet.size();

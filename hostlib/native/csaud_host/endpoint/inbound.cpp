@@ -79,6 +79,7 @@ Nanos Inbound::learn(const wire::Decoded& d, Peer& peer, Nanos now) {
         if (trip >= 0 && ctx_.nanos(trip) <= ctx_.config.dead_after) {
             const bool first = !peer.rtt.measured();
             peer.rtt.sample(ctx_.nanos(trip), now);
+            liveness_.measured(peer, now);
             ctx_.round_trips.sample(ctx_.nanos(trip), now);
             if (first) sender_.on_first_round_trip(peer, now);
         }

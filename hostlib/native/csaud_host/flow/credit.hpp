@@ -75,7 +75,7 @@ struct CreditBudget {
 class CreditGrant {
   public:
     explicit CreditGrant(std::uint32_t initial = 0) noexcept
-        : initial_(initial), granted_(initial), told_(initial) {}
+        : initial_(initial), granted_(initial), told_(initial), open_(initial) {}
 
     struct Resting {
         std::uint32_t consumed = 0;
@@ -86,32 +86,32 @@ class CreditGrant {
         : initial_(initial),
           granted_(std::uint64_t{r.consumed} + r.open),
           told_(granted_ - r.untold),
-          consumed_(r.consumed) {}
+          open_(r.open) {}
     Resting resting() const noexcept {
-        return {static_cast<std::uint32_t>(consumed_), static_cast<std::uint16_t>(granted_ - consumed_),
+        return {static_cast<std::uint32_t>(granted_ - open_), static_cast<std::uint16_t>(open_),
                 static_cast<std::uint16_t>(granted_ - told_)};
     }
 
     // `n` packets of this peer went into posted buffers; raises the grant as far as window and budget allow.
     void consumed(std::uint32_t n, std::uint32_t window, CreditBudget& budget) noexcept {
-        if (open() == window) {  // and it will be again, from the same budget
-            consumed_ += n;
+        if (open_ == window) [[likely]] {  // and it will be again, from the same budget
             granted_ += n;
             return;
         }
         const std::uint64_t before = extra();
-        consumed_ += n;
-        granted_ = std::max(granted_, consumed_ + initial_);
+        const std::uint64_t consumed = granted_ - open_ + n;
+        granted_ = std::max(granted_, consumed + initial_);
+        open_ = granted_ - consumed;
         budget.extra_left += before - extra();
-        const std::uint64_t target = consumed_ + window;
-        const std::uint64_t wish = target > granted_ ? target - granted_ : 0;
+        const std::uint64_t wish = window > open_ ? window - open_ : 0;
         const std::uint64_t more = std::min(wish, budget.extra_left);
         granted_ += more;
+        open_ += more;
         budget.extra_left -= more;
     }
 
     // Packets that the peer may be ahead of posted buffers.
-    std::uint64_t open() const noexcept { return granted_ - consumed_; }
+    std::uint64_t open() const noexcept { return open_; }
 
     // The field of the wire; saying it settles what was due.
     std::uint32_t tell(const Serial& serial) noexcept {
@@ -119,18 +119,16 @@ class CreditGrant {
         return serial.wrap(granted_);
     }
     // Is there enough news to be worth a packet of its own? A quarter of what the sender may have open.
-    bool worth_telling() const noexcept {
-        return granted_ - told_ >= std::max<std::uint64_t>(1, (granted_ - consumed_) / 4);
-    }
+    bool worth_telling() const noexcept { return granted_ - told_ >= std::max<std::uint64_t>(1, open_ / 4); }
 
   private:
     // Granted and not consumed, beyond the initial window.
-    std::uint64_t extra() const noexcept { return open() > initial_ ? open() - initial_ : 0; }
+    std::uint64_t extra() const noexcept { return open_ > initial_ ? open_ - initial_ : 0; }
 
     std::uint32_t initial_;
     std::uint64_t granted_;
     std::uint64_t told_;
-    std::uint64_t consumed_ = 0;
+    std::uint64_t open_;  // granted and not consumed
 };
 
 }  // namespace csaud

@@ -66,14 +66,11 @@ class ArrivalHistory {
     // A packet arrived; `high` is the message's height after it, `holes` whether something below is missing.
     void note(const Serial& ts_serial, ArrivalStore& store, Nanos now, std::uint16_t high, std::uint32_t ts,
               bool holes, Nanos spacing) {
-        const bool kept = holes || samples_ != nullptr;
-        if (kept) keep_samples(store, holes);
-        // Time stamps wrap, so one that came long ago may seem the later one; no packet is under way so long.
-        const bool none = high_ == 0 || now - last_ > kUnderWay;
-        ts_ = none ? ts : ts_serial.later(ts_, ts);
-        last_ = now;
-        high_ = std::max(high_, high);
-        if (kept && samples_ != nullptr) samples_->note(newest(), spacing);
+        if (!holes && samples_ == nullptr) [[likely]]
+            return set(ts_serial, now, high, ts);
+        keep_samples(store, holes);
+        set(ts_serial, now, high, ts);
+        if (samples_ != nullptr) samples_->note(newest(), spacing);
     }
 
     // The heights as of `cutoff`; nothing had arrived by then where high is 0.
@@ -92,6 +89,13 @@ class ArrivalHistory {
   private:
     static constexpr Nanos kUnderWay = 60 * kSecond;
 
+    void set(const Serial& ts_serial, Nanos now, std::uint16_t high, std::uint32_t ts) noexcept {
+        // Time stamps wrap, so one that came long ago may seem the later one; no packet is under way so long.
+        const bool none = high_ == 0 || now - last_ > kUnderWay;
+        ts_ = none ? ts : ts_serial.later(ts_, ts);
+        last_ = now;
+        high_ = std::max(high_, high);
+    }
     ArrivalSample newest() const noexcept { return {last_, last_, ts_, high_}; }
     // Takes samples where there are holes, beginning with what was before; gives them back where there are
     // none.

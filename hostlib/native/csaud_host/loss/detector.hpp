@@ -59,19 +59,18 @@ class IntervalDetector {
     // A better guess of g, before anything arrives.
     void expect_gap(Nanos gap) noexcept;
 
-    // A new packet of the message arrived (already marked in the reassembly).
-    void arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,
+    // A new packet of the message arrived, which now reaches up to `high`, with or without holes.
+    void arrived(const Serial& serial, ArrivalStore& store, Nanos now, std::size_t high, bool holes,
                  std::uint32_t tx_ts) {
         // Gaps and spacings of more than four seconds are four seconds.
-        if (history_.any()) {
+        if (history_.any()) [[likely]] {
             const Nanos gap = std::max(now - history_.last(), kBatchGap);
             mean_gap_ =
                 static_cast<std::uint32_t>(std::min<Nanos>(mean_gap() + (gap - mean_gap()) / 8, UINT32_MAX));
         }
         rounds_ = 0;
         asked_idle_ = false;
-        history_.note(serial, store, now, static_cast<std::uint16_t>(r.high()), tx_ts,
-                      r.first_missing() < r.high(), spacing_);
+        history_.note(serial, store, now, static_cast<std::uint16_t>(high), tx_ts, holes, spacing_);
     }
     // PARITY of the message came, which was sent after all of it.
     void parity_arrived(const Serial& serial, ArrivalStore& store, Nanos now, const Reassembly& r,

@@ -45,7 +45,8 @@ class ClockOffset {
     std::uint32_t sample(const Serial& serial, std::uint32_t ours, std::uint32_t theirs, Nanos now) noexcept {
         const std::uint32_t offset = serial.wrap(ours - theirs);
         // The same as the last one, within the window: nothing changes.
-        if (offset == offset_ && now - window_began_ <= kRttWindow) return late_;
+        if (offset == offset_ && now <= window_ends_) [[likely]]
+            return late_;
         return take(serial, offset, now);
     }
 
@@ -63,7 +64,7 @@ class ClockOffset {
     std::uint32_t late_ = 0;    // it was
     std::uint32_t least_ = 0;
     std::uint32_t coming_least_ = 0;
-    Nanos window_began_ = -2 * kRttWindow;  // over before the first packet
+    Nanos window_ends_ = -1;  // over before the first packet
     bool known_ = false;
 };
 
@@ -71,14 +72,14 @@ inline std::uint32_t ClockOffset::take(const Serial& serial, std::uint32_t offse
     if (!known_) {
         known_ = true;
         least_ = coming_least_ = offset;
-        window_began_ = now;
+        window_ends_ = now + kRttWindow;
     }
     if (serial.distance(least_, offset) < 0) least_ = offset;
     if (serial.distance(coming_least_, offset) < 0) coming_least_ = offset;
-    if (now - window_began_ > kRttWindow) {
+    if (now > window_ends_) {
         least_ = coming_least_;
         coming_least_ = offset;
-        window_began_ = now;
+        window_ends_ = now + kRttWindow;
     }
     const std::int32_t late = serial.distance(least_, offset);
     offset_ = offset;

@@ -62,7 +62,8 @@ class Reassembly {
     // Copies a packet to its place. The buffer is attached, the length was checked against the cut.
     void place(const Cut& cut, std::span<std::byte> buffer, std::size_t idx,
                std::span<const std::byte> payload) const noexcept {
-        if (!payload.empty()) std::memcpy(buffer.data() + idx * cut.payload, payload.data(), payload.size());
+        if (!payload.empty()) [[likely]]
+            std::memcpy(buffer.data() + idx * cut.payload, payload.data(), payload.size());
     }
 
     bool has(std::size_t idx) const noexcept { return arrived_.test(idx); }

@@ -33,7 +33,11 @@ class Liveness {
 
     // Queues a ping if the round trip to the peer is unknown or old.
     void measure(Peer& p, Nanos now) {
-        if (!p.rtt.settled() || now - p.rtt.last_sample() >= ctx_.config.rtt_refresh) measure_anew(p, now);
+        if (now >= p.measure_at) measure_anew(p, now);
+    }
+    // It was measured.
+    void measured(Peer& p, Nanos now) noexcept {
+        if (p.rtt.settled()) p.measure_at = now + ctx_.config.rtt_refresh;
     }
 
     // Asks for an answer to a packet that takes this path.

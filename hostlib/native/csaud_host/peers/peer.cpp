@@ -35,8 +35,8 @@ std::int32_t PeerTable::rank_at(std::uint32_t ipv4, std::uint32_t qpn) const noe
 
 Peer& PeerTable::activate(std::uint16_t rank) {
     Entry& e = entries_[rank];
-    e.active = pool_.take();
-    Peer& p = pool_[e.active];
+    Peer& p = pool_[pool_.take()];
+    e.active = &p;
     p = Peer();
     p.rank = rank;
     wake(p, e);
@@ -67,7 +67,7 @@ void PeerTable::rest(const Serial& path_serial, Nanos before) {
     for (std::uint32_t i = 0; i < pool_.capacity(); ++i) {
         Peer& p = pool_[i];
         Entry& e = entries_[p.rank];
-        if (e.active != i || !idle(p, before)) continue;
+        if (e.active != &p || !idle(p, before)) continue;
         std::uint16_t seq = p.tx_seq[0];
         for (const std::uint16_t other : p.tx_seq) {
             if (path_serial.distance(seq, other) > 0) seq = other;
@@ -79,7 +79,7 @@ void PeerTable::rest(const Serial& path_serial, Nanos before) {
             p.ever_heard ? static_cast<std::uint32_t>(std::max(p.last_heard / kSecond, Nanos{1})) : 0, seq};
         if (p.ecn != nullptr) resting_ecn_.emplace(p.rank, std::move(p.ecn));
         p = Peer();  // gives its arrays back
-        e.active = kNone;
+        e.active = nullptr;
         pool_.release(i);
     }
 }

@@ -24,6 +24,8 @@
 
 namespace csaud {
 
+struct Receive;  // receiving/receives.hpp
+
 struct Peer {
     std::uint16_t rank = 0;
 
@@ -54,13 +56,14 @@ struct Peer {
     std::uint32_t incoming = 0;       // messages that began to arrive and are not complete
     std::uint32_t awaited = 0;        // receives posted and not complete
     std::uint32_t early = 0;          // its packets in the early pool
-    std::uint32_t latest = kNone;     // the record of the message that its last DATA was of, then
+    Receive* latest = nullptr;        // where the message that its last DATA was of was kept
     bool credit_queued = false;
     std::uint32_t echo_ts = 0;  // tx_ts of the last packet taken, 0: none
 
     // Both ways
     std::unique_ptr<PeerEcn> ecn;  // nullptr: no mark was ever seen
     RttEstimator rtt;
+    Nanos measure_at = 0;  // when the round trip is unknown or old; not later
     ClockOffset clock;
     QueueingEstimator queueing;
 
@@ -117,17 +120,14 @@ class PeerTable {
 
     // The peer's record; made, or brought back from its rest, when there is none. The rank is known.
     Peer& get(std::uint16_t rank) {
-        const std::uint32_t active = entries_[rank].active;
-        return active != kNone ? pool_[active] : activate(rank);
+        Peer* const active = entries_[rank].active;
+        return active != nullptr ? *active : activate(rank);
     }
     // The same where there is one.
     Peer* active(std::uint16_t rank) noexcept {
-        if (rank >= config_.world || entries_[rank].active == kNone) return nullptr;
-        return &pool_[entries_[rank].active];
+        return rank < config_.world ? entries_[rank].active : nullptr;
     }
-    Peer* find(std::uint16_t rank) noexcept {
-        return known(rank) && entries_[rank].active != kNone ? &pool_[entries_[rank].active] : nullptr;
-    }
+    Peer* find(std::uint16_t rank) noexcept { return known(rank) ? entries_[rank].active : nullptr; }
     const Peer* find(std::uint16_t rank) const noexcept { return const_cast<PeerTable*>(this)->find(rank); }
 
     // What the rank granted us, whether its record is active or not.
@@ -149,9 +149,9 @@ class PeerTable {
   private:
     struct Entry {
         Address at;
-        std::uint32_t active = kNone;  // place among the active peers
-        bool rested = false;           // `resting` holds what was
+        Peer* active = nullptr;
         RestingPeer resting;
+        bool rested = false;  // `resting` holds what was
     };
     struct AddressOf {
         const std::vector<Entry>* entries;

@@ -14,9 +14,12 @@ void Allowance::note_mark(Peer& peer, std::uint16_t path) {
 
 void Allowance::cut(Peer& peer) {
     if (!ctx_.config.shaping) return;
-    const Nanos target = queueing_target(peer);
     peer.arrivals.marked();
-    if (peer.arrivals.sample(2 * target)) peer.arrivals.judge(target, ctx_.config.window);
+    if (peer.arrivals.sample(2 * queueing_target(peer))) judge(peer);
+}
+
+void Allowance::judge(Peer& peer) {
+    peer.arrivals.judge(queueing_target(peer), ctx_.config.window);
 }
 
 void Allowance::tell(Peer& peer) {

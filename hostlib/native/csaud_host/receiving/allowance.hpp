@@ -17,12 +17,12 @@ class Allowance {
 
     // A DATA copy came that stood in queues for `late`, marked or not.
     void delivered(Peer& peer, std::uint16_t path, bool marked, Nanos late) {
-        peer.queueing.sample(late);
-        ctx_.queueing.sample(late);
         if (marked) [[unlikely]]
             note_mark(peer, path);
-        if (ctx_.config.shaping && peer.arrivals.sample(late))
-            peer.arrivals.judge(queueing_target(peer), ctx_.config.window);
+        peer.queueing.sample(late);
+        ctx_.queueing.sample(late);
+        if (ctx_.config.shaping && peer.arrivals.sample(late)) [[unlikely]]
+            judge(peer);
     }
     // A switch cut one.
     void cut(Peer&);
@@ -52,6 +52,8 @@ class Allowance {
 
   private:
     void note_mark(Peer&, std::uint16_t path);
+    // As many packets have come as the window has.
+    void judge(Peer&);
     // Longest time that a peer's packets may stand in queues before marks shrink its window.
     Nanos queueing_target(const Peer& p) const noexcept {
         return std::max(p.rtt.base(), ctx_.config.timer_tick);

@@ -80,7 +80,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (first) receives_.begin(m, peer, now);
     judge_order(h, m, peer, now);
     m.reassembly.mark(h.pkt_idx);
-    peer.latest = i;
+    peer.latest = &m;
     peer.arrivals.arrived(1);
     allowance_.share(m, peer);
     if (m.posted) {
@@ -95,9 +95,10 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
         return;
     }
     liveness_.measure(peer, now);
-    receives_.note_arrival(m, now, h.tx_ts);
+    const bool holes = m.reassembly.first_missing() < m.reassembly.high();
+    receives_.note_arrival(m, now, m.reassembly.high(), holes, h.tx_ts);
     // In order, what is armed only moves later: it is left to fire, and armed anew then.
-    if (first || m.reassembly.first_missing() < m.reassembly.high()) intervals_.arm(i, m, peer);
+    if (first || holes) intervals_.arm(i, m, peer);
 }
 
 void Receiver::on_parity(const wire::Decoded& d, Nanos now) {

@@ -58,7 +58,7 @@ class Receiver {
         allowance_.tell_if_due(*peer, h.tx_ts);
         if ((h.flags & wire::kAckReq) != 0) allowance_.tell(*peer);
         liveness_.measure(*peer, now);
-        receives_.note_arrival(*m, now, h.tx_ts);
+        receives_.note_arrival(*m, now, h.pkt_idx + 1U, false, h.tx_ts);
         return true;
     }
     void on_parity(const wire::Decoded&, Nanos now);

@@ -90,7 +90,7 @@ void Receives::close(std::uint32_t i, Peer& peer) {
         --posted_;
         if (--peer.awaited == 0) --ctx_.awaited;
     }
-    m.live = false;
+    m.live = m.begun = false;
     all_.release(i);
 }
 

@@ -48,10 +48,9 @@ class Receives {
     // kNone: nothing is known of it, or it is over.
     std::uint32_t find(const MessageName& name) const noexcept { return by_name_.find(name); }
     // The one that this peer's last DATA was of, if it has the name, is posted and has begun; or nullptr.
-    Receive* latest(const MessageName& name, const Peer& peer) noexcept {
-        if (peer.latest == kNone) return nullptr;
-        Receive& m = all_[peer.latest];
-        return m.live && m.posted && m.begun && m.name == name ? &m : nullptr;
+    static Receive* latest(const MessageName& name, const Peer& peer) noexcept {
+        Receive* const m = peer.latest;  // records outlive their messages
+        return m != nullptr && m->posted && m->begun && m->name == name ? m : nullptr;
     }
     // Ask only for names that are not found.
     bool finished(const MessageName& name) const noexcept { return finished_.contains(name); }
@@ -79,9 +78,10 @@ class Receives {
     bool early_fits(const Receive&) const noexcept;
     void drop_early(Receive&, Peer&);
 
-    // A new packet of the message arrived, and is marked.
-    void note_arrival(Receive& m, Nanos now, std::uint32_t tx_ts) {
-        m.detector.arrived(ctx_.ts_serial, arrivals_, now, m.reassembly, tx_ts);
+    // A new packet of the message arrived, and is marked: the highest is `high` - 1, and there are `holes`
+    // below.
+    void note_arrival(Receive& m, Nanos now, std::size_t high, bool holes, std::uint32_t tx_ts) {
+        m.detector.arrived(ctx_.ts_serial, arrivals_, now, high, holes, tx_ts);
     }
 
     // Parity of it came, which tells that all of it was sent.

@@ -41,19 +41,20 @@ class HeaderPrediction {
     // alone: IP id, TTL, source port and PSN are nobody's concern and stay as they were.
     static void update(std::span<const std::byte> packet, Decoded& d) noexcept {
         const std::byte* p = packet.data();
-        const std::byte* csa = p + kCsaOffset;
         d.route.tos = get8(p + 1);
-        d.csa.flags = get8(csa + 3);
-        d.csa.attempt = get8(csa + 5);
-        d.csa.pkt_idx = get16(csa + 20);
-        const std::uint64_t end = get64(csa + 24);
+        d.csa.flags = get8(p + kCsaOffset + 3);
+        d.csa.attempt = get8(p + kCsaOffset + 5);
+        d.csa.pkt_idx = get16(p + kCsaOffset + 20);
+        const std::uint64_t end = get64(p + kCsaOffset + 24);
         d.csa.tx_ts = static_cast<std::uint32_t>(end);
         d.csa.path_seq = static_cast<std::uint16_t>(end >> 32);
         d.csa.path_id = static_cast<std::uint16_t>(end >> 48);
         d.payload = {p + kHeaderBytes, d.payload.size()};
-        if (d.tag == nullptr) return;
-        d.headers = {csa, d.headers.size()};
-        d.tag = p + kHeaderBytes + d.payload.size();
+    }
+    // The same of where the tag is, if there is one, and what it covers.
+    static void update_tag(std::span<const std::byte> packet, Decoded& d) noexcept {
+        d.headers = packet.subspan(kCsaOffset, d.headers.size());
+        d.tag = d.payload.data() + d.payload.size();
     }
 
   private:
