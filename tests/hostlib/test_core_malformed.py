@@ -231,6 +231,22 @@ def test_what_came_before_decides_nothing(sealed: bool) -> None:
         assert found[0] == found[1], (at, bit)
 
 
+def test_data_of_a_receive_that_ended_is_early_data() -> None:
+    """Its record may be the next one's by then, but its buffer is its caller's again."""
+    net = network(2)
+    receive = net.post_recv(0, 1, PACKETS * 64, coll_seq=1)
+    for idx in range(3):
+        net.inject(0, data(pkt_idx=idx))
+    for _ in range(8):
+        net.inject(0, data(payload=bytes(63)))
+    assert [c.status for c in net.completions(0)] == [_core.Status.protocol]
+    before = net.received(0, receive)
+    for idx in range(5):
+        net.inject(0, data(pkt_idx=idx, payload=bytes([0xFF]) * 64))
+    assert net.received(0, receive) == before
+    assert net.stats(0)["rx_early"] == 5
+
+
 def test_forged_early_data_is_bounded_and_does_not_stop_the_real_message() -> None:
     """With key and epoch: messages that nobody will post take what their sender was granted."""
     net = network(2, early_pool_packets=16, window=4)
