@@ -367,3 +367,33 @@ def test_a_wait_ends_with_its_time_and_one_without_a_limit_does_not() -> None:
     with pytest.raises(ConfigError, match="out of patience"):
         handle.wait()
     assert runner.waits and min(runner.waits) >= 60, "it looks up now and then, not all the time"
+
+
+def _strided(array: np.ndarray) -> np.ndarray:
+    room = np.zeros(2 * array.size, array.dtype)
+    room[::2] = array
+    return room[::2]
+
+
+AVERAGES = {
+    "all_reduce": lambda g, a: g.all_reduce(a, "average"),
+    "all_reduce, strided": lambda g, a: g.all_reduce(_strided(a), "average"),
+    "all_reduce, out": lambda g, a: g.all_reduce(a, "average", out=np.empty_like(a)),
+    "reduce": lambda g, a: g.reduce(a, "average", root=1),
+    "reduce_scatter": lambda g, a: g.reduce_scatter(a, "average"),
+    "sparse_all_reduce": lambda g, a: g.sparse_all_reduce(a, np.ones(a.shape, bool), "average"),
+    "sparse_reduce_scatter": lambda g, a: g.sparse_reduce_scatter(a, np.ones(a.shape, bool), "average"),
+}
+
+
+@pytest.mark.parametrize("call", AVERAGES)
+def test_an_average_of_float16_is_there_though_the_sum_is_more_than_float16_has(call):
+    values = np.array([30_000, 65_504, 2.0**-24, -1.5] * 5, np.float16)  # its largest and smallest, too
+    results = everywhere(4, lambda g: AVERAGES[call](g, values.copy()))
+    parts = np.array_split(values, 4) if "scatter" in call else [values] * 4
+    for rank, (result, expected) in enumerate(zip(results, parts, strict=True)):
+        if call == "reduce" and rank != 1:
+            assert result is None
+            continue
+        assert result.dtype == np.float16
+        assert_bit_equal(result, expected, f"rank {rank}")

@@ -9,7 +9,7 @@ from csaud.collectives.schedule import Schedule
 from csaud.errors import ConfigError
 from csaud.flight.record import Call
 from csaud.groups.calls import Calls, Wanted, backs
-from csaud.groups.operands import readable, writable
+from csaud.groups.operands import readable, summable, writable
 
 
 class Custom(Calls):
@@ -43,6 +43,9 @@ class Custom(Calls):
         if root is not None:
             root = self._checked_rank(root)
         how: Reduction | None = reduction(op, element.name) if op else None
+        called = element.name
+        operand, given = summable(operand, how), None if given is None else summable(given, how)
+        element = operand.element
         asked = operand.flat.size if count is None else count
         place = -1 if root is None else root
 
@@ -55,7 +58,7 @@ class Custom(Calls):
         average = self._average(how, operand) if how is not None else []
         try:
             return self._run(
-                Call(name, element.name, asked, op, place), build, element, operand.flat, array,
+                Call(name, called, asked, op, place), build, element, operand.flat, array,
                 Wanted(wait, timeout), reduce=how, source=None if given is None else given.flat,
                 epilogues=[*average, *backs(operand)],
             )  # fmt: skip

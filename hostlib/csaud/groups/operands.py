@@ -13,12 +13,14 @@ import numpy.typing as npt
 from csaud import _core
 from csaud.collectives.elements import (
     DTYPES,
+    ELEMENTS,
     Element,
     bits_of,
     dtype_of,
     element_of,
     element_of_dlpack,
 )
+from csaud.collectives.reductions import Reduction
 from csaud.errors import ConfigError
 
 Array = npt.NDArray[Any]
@@ -99,6 +101,14 @@ def fresh(shape: Sequence[int], element: Element, name: str) -> Operand:
         )
     array = np.empty(tuple(shape), dtype)
     return Operand(array.reshape(-1), element, array, False)
+
+
+def summable(operand: Operand, how: Reduction | None) -> Operand:
+    """What is combined in place of an operand: of float16 that is averaged a copy as float32, rounded once
+    when it is copied back, since the sum of values that float16 has may be more than it has."""
+    if how is None or not how.average or operand.element.name != "float16":
+        return operand
+    return Operand(operand.flat.astype(np.float32), ELEMENTS["float32"], operand.view, True)
 
 
 def _view(given: Any) -> tuple[Array, Element]:

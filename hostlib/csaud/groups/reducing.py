@@ -12,7 +12,7 @@ from csaud.collectives.schedule import Schedule, split
 from csaud.errors import ConfigError
 from csaud.flight.record import Call
 from csaud.groups.calls import Calls, Wanted, backs, check_counts
-from csaud.groups.operands import Operand, readable, result, writable
+from csaud.groups.operands import Operand, readable, result, summable, writable
 from csaud.groups.words import counts_in_words
 
 
@@ -39,7 +39,9 @@ class Reducing(Calls):
             PeerUnreachable, Aborted, Timeout, ProtocolError: the collective failed; the array holds garbage.
         """
         operand = writable(array) if out is None else _copied(array, out, "all_reduce")
-        how = reduction(op, operand.element.name)
+        given = operand.element.name
+        how = reduction(op, given)
+        operand = summable(operand, how)
         flat = operand.flat
         name = f"all_reduce.{self._algorithm(algorithm, flat.nbytes)}"
 
@@ -47,7 +49,7 @@ class Reducing(Calls):
             return registry.build(name, self.rank, self.size, flat.size, self._longest(operand.element))
 
         return self._run(
-            Call(name, operand.element.name, flat.size, op), build, operand.element, flat,
+            Call(name, given, flat.size, op), build, operand.element, flat,
             array if out is None else out, Wanted(wait, timeout), reduce=how,
             epilogues=[*self._average(how, operand), *backs(operand)],
         )  # fmt: skip
@@ -68,12 +70,15 @@ class Reducing(Calls):
         """
         root = self._checked_rank(root)
         operand = readable(array)
-        how = reduction(op, operand.element.name)
+        call_element = operand.element.name
+        how = reduction(op, call_element)
+        into = None
+        if self.rank == root:
+            into = summable(result(out, operand.view.shape, operand, "reduce"), how)
+        operand = summable(operand, how)
         source = operand.flat
         asked = "halving_doubling" if algorithm == "tree" else algorithm
         name = f"reduce.{registry.choose_reduce(self._algorithm(asked, source.nbytes))}"
-        here = self.rank == root
-        into = result(out, operand.view.shape, operand, "reduce") if here else None
 
         def build() -> Schedule:
             return registry.build(
@@ -87,7 +92,7 @@ class Reducing(Calls):
             epilogues = [*self._average(how, into), *backs(into)]
         given = (into.view if out is None else out) if into is not None else None
         return self._run(
-            Call(name, operand.element.name, source.size, op, root), build, operand.element,
+            Call(name, call_element, source.size, op, root), build, operand.element,
             source[:0] if into is None else into.flat, given, Wanted(wait, timeout), fresh=out is None,
             reduce=how, source=source, epilogues=epilogues,
         )  # fmt: skip
@@ -130,8 +135,9 @@ class Reducing(Calls):
         self, call: Call, operand: Operand, lengths: Sequence[int], out: Any, wanted: Wanted
     ) -> Any:
         how = reduction(call.op, operand.element.name)
+        into = summable(result(out, (lengths[self.rank],), operand, call.name), how)
+        operand = summable(operand, how)
         source = operand.flat
-        into = result(out, (lengths[self.rank],), operand, call.name)
         if self.size == 1:
             np.copyto(into.flat, source)
         counts = tuple(lengths)

@@ -15,7 +15,7 @@ from csaud.collectives.schedule import Schedule, split
 from csaud.errors import ConfigError
 from csaud.flight.record import Call
 from csaud.groups.calls import BYTE, Array, Calls, Wanted, backs
-from csaud.groups.operands import Operand, readable, result, writable
+from csaud.groups.operands import Operand, readable, result, summable, writable
 
 _BITS = 8  # of a byte
 
@@ -44,11 +44,11 @@ class Sparse(Calls):
         operand = writable(array)
         how = reduction(op, operand.element.name)
         under = _Under("sparse_all_reduce", mask, operand)
-        packed = under.packed(operand)
+        packed = summable(under.packed(operand), how)
         chosen = self._algorithm(algorithm, packed.flat.nbytes)
 
         def build() -> Schedule:
-            longest = self._longest(operand.element)
+            longest = self._longest(packed.element)
             return registry.build(f"all_reduce.{chosen}", self.rank, self.size, under.count, longest)
 
         return self._run_sparse(
@@ -74,13 +74,13 @@ class Sparse(Calls):
         how = reduction(op, operand.element.name)
         under = _Under("sparse_reduce_scatter", mask, operand)
         counts = under.counts(self.size)
-        source = under.packed(operand).flat
-        into = result(out, (counts[self.rank],), operand, "sparse_reduce_scatter")
+        source = summable(under.packed(operand), how).flat
+        into = summable(result(out, (counts[self.rank],), operand, "sparse_reduce_scatter"), how)
         if self.size == 1:
             np.copyto(into.flat, source)
 
         def build() -> Schedule:
-            return ring.reduce_scatter_v(self.rank, self.size, counts, self._longest(operand.element))
+            return ring.reduce_scatter_v(self.rank, self.size, counts, self._longest(into.element))
 
         return self._run_sparse(
             "sparse_reduce_scatter", under, into, into.view if out is None else out, Wanted(wait, timeout),

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from csaud.errors import CsaudError
-from csaud.torch.calls import Calls, Finish, inward, only, options, outward, root_of
+from csaud.torch.calls import Calls, inward, only, options, outward, root_of
 from csaud.torch.operations import name_of
 from csaud.torch.sparse import sum_sparse
 from csaud.torch.views import Array, check_reducible
@@ -28,8 +28,6 @@ class Reducing(Calls):
         array, finish = outward(tensor)
         check_reducible(tensor, array)
         name = name_of(op, array.dtype)
-        if _may_overflow(name, array):
-            array, finish = _widened(array, finish)
 
         def start(**how: Any) -> Any:
             return self._group.all_reduce(array, name, **how)
@@ -45,11 +43,9 @@ class Reducing(Calls):
         tensor = only(tensors)
         array, finish = outward(tensor)
         check_reducible(tensor, array)
-        name = name_of(others[0] if others else _op(options(opts)), array.dtype)
-        if _may_overflow(name, array):
-            array, finish = _widened(array, finish)
         if self.rank() != root_of(opts):
             finish = None
+        name = name_of(others[0] if others else _op(options(opts)), array.dtype)
 
         def start(**how: Any) -> Any:
             return self._group.reduce(array, name, root_of(opts), out=array, **how)
@@ -105,31 +101,11 @@ class Reducing(Calls):
         into, finish = outward(output)
         check_reducible(output, into)
         name = name_of(_op(opts), source.dtype)
-        if _may_overflow(name, source):
-            source = source.astype(np.float32)
-            into, finish = _widened(into, finish)
 
         def start(**how: Any) -> Any:
             return self._group.reduce_scatter(source, name, out=into, **how)
 
         return self._call("reduce_scatter", start, [output], finish, options(opts))
-
-
-def _may_overflow(name: str, array: Array) -> bool:
-    """Whether the sum of an average may have no value of its type, though the average has one."""
-    return name == "average" and array.dtype == np.float16
-
-
-def _widened(array: Array, finish: Finish | None) -> tuple[Array, Finish]:
-    """Its values as float32, and what rounds what becomes of them into it and then does the rest."""
-    room = array.astype(np.float32)
-
-    def back() -> None:
-        np.copyto(array, room, casting="same_kind")
-        if finish is not None:
-            finish()
-
-    return room, back
 
 
 def _op(opts: Any) -> Any:
