@@ -1,6 +1,7 @@
 #include "csaud_sim/engine/event_heap.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 #include <string>
 
@@ -26,16 +27,41 @@ EventId EventHeap::at(Nanos time, Actor& actor, std::uint32_t what) {
     slot.actor = &actor;
     slot.what = what;
     ++slot.use;
-    heap_.emplace_back();
-    rise(heap_.size() - 1, node(time, serial_++, index));
+    ++pending_;
+    slot.in_heap = time >= ring_.end();
+    if (slot.in_heap) {
+        heap_.emplace_back();
+        rise(heap_.size() - 1, node(time, serial_++, index));
+    } else {
+        append(time, index);
+    }
     return EventId{slot.use} << 32 | index;
+}
+
+// To the ring, behind all of this time.
+void EventHeap::append(Nanos time, std::uint32_t slot) {
+    EventRing::List& list = ring_.at(time);
+    slots_[slot].next = EventRing::kNone;
+    if (list.first == EventRing::kNone) {
+        list.first = slot;
+        ring_.mark(time);
+    } else {
+        slots_[list.last].next = slot;
+    }
+    list.last = slot;
+}
+
+void EventHeap::release(std::uint32_t slot) {
+    slots_[slot].actor = nullptr;
+    free_.push_back(slot);
 }
 
 void EventHeap::cancel(EventId id) {
     const auto index = static_cast<std::uint32_t>(id);
     if (index >= slots_.size() || slots_[index].use != id >> 32 || slots_[index].actor == nullptr) return;
     slots_[index].actor = nullptr;
-    if (++cancelled_ * 2 > heap_.size() + kFewCancelled) forget_cancelled();
+    --pending_;
+    if (slots_[index].in_heap && ++cancelled_ * 2 > heap_.size() + kFewCancelled) forget_cancelled();
 }
 
 void EventHeap::forget_cancelled() {
@@ -49,21 +75,46 @@ void EventHeap::forget_cancelled() {
     cancelled_ = 0;
 }
 
+Nanos EventHeap::first() const {
+    if (!ring_.empty()) return ring_.first();
+    return heap_.empty() ? std::numeric_limits<Nanos>::max() : time_of(heap_.front());
+}
+
+// Before anybody can ask for a time that the ring has only now: what was asked for earlier comes first.
+void EventHeap::move_ring(Nanos begin) {
+    ring_.move(begin);
+    while (!heap_.empty() && time_of(heap_.front()) < ring_.end()) {
+        const Node node = heap_.front();
+        pop();
+        Slot& slot = slots_[slot_of(node)];
+        slot.in_heap = false;
+        if (slot.actor == nullptr) {
+            --cancelled_;
+            free_.push_back(slot_of(node));
+        } else {
+            append(time_of(node), slot_of(node));
+        }
+    }
+}
+
 void EventHeap::run(Nanos until) {
     stopped_ = false;
-    while (!heap_.empty() && time_of(heap_.front()) <= until) {
-        const Node first = heap_.front();
-        pop();
-        Slot& slot = slots_[slot_of(first)];
+    while (pending_ > 0) {
+        const Nanos time = first();
+        if (time > until) break;
+        if (time != ring_.begin()) move_ring(time);
+        EventRing::List& list = ring_.at(time);
+        const std::uint32_t index = list.first;
+        if (index == EventRing::kNone) continue;  // what was there was cancelled
+        Slot& slot = slots_[index];
         Actor* const actor = slot.actor;
         const std::uint32_t what = slot.what;
-        slot.actor = nullptr;
-        free_.push_back(slot_of(first));
-        if (actor == nullptr) {
-            --cancelled_;
-            continue;
-        }
-        now_ = time_of(first);
+        list.first = slot.next;
+        if (list.first == EventRing::kNone) ring_.unmark(time);
+        release(index);
+        if (actor == nullptr) continue;
+        --pending_;
+        now_ = time;
         actor->act(what, now_);
         if (stopped_) return;
     }

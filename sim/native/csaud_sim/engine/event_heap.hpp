@@ -1,8 +1,9 @@
-// The engine that needs nothing else: a heap of four children a node, whose events live in slots that are
-// used again. No allocation once it has reached its size.
+// The engine that needs nothing else. What comes soon is in a ring with a list for each nanosecond, the rest
+// in a heap of four children a node, from where it goes to the ring in time. Events live in slots that are
+// used again: no allocation once it has reached its size.
 //
-// What is cancelled stays in the heap, without an actor, until its time comes or it is half of what is there:
-// so nothing has to know where in the heap an event is.
+// What is cancelled stays where it is, without an actor, until its time comes or it is half of the heap: so
+// nothing has to know where an event is.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "csaud_sim/engine/engine.hpp"
+#include "csaud_sim/engine/event_ring.hpp"
 
 namespace csaud::sim {
 
@@ -21,7 +23,7 @@ class EventHeap final : public Engine {
     void run(Nanos until) override;
     void stop() override { stopped_ = true; }
 
-    std::size_t pending() const { return heap_.size() - cancelled_; }
+    std::size_t pending() const { return pending_; }
 
   private:
     static constexpr unsigned kSlotBits = 20;
@@ -42,22 +44,32 @@ class EventHeap final : public Engine {
     struct Slot {
         Actor* actor = nullptr;  // nobody: it was cancelled, or is free
         std::uint32_t what = 0;
-        std::uint32_t use = 0;  // how often it was used: an id is of one use
+        std::uint32_t use = 0;                  // how often it was used: an id is of one use
+        std::uint32_t next = EventRing::kNone;  // of the same time, in the ring
+        bool in_heap = false;
     };
 
     std::uint32_t take_slot();
+    void append(Nanos time, std::uint32_t slot);
+    void release(std::uint32_t slot);
+    // The time of the first event, kNever where there is none.
+    Nanos first() const;
+    // The ring begins at this time from now on: no event is before it.
+    void move_ring(Nanos begin);
     void rise(std::size_t place, Node node);
-    // The first one goes.
+    // The first one of the heap goes.
     void pop();
     // Of the siblings from the first one on.
     std::size_t least_child(std::size_t first, std::size_t size) const;
     void forget_cancelled();
 
-    std::vector<Node> heap_;
+    EventRing ring_;
+    std::vector<Node> heap_;  // at the ring's end or later
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;
     Nanos now_ = 0;
     std::uint64_t serial_ = 0;
+    std::size_t pending_ = 0;
     std::size_t cancelled_ = 0;  // of the heap
     bool stopped_ = false;
 };
