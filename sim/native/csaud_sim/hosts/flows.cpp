@@ -9,6 +9,7 @@ namespace csaud::sim {
 namespace {
 
 constexpr std::size_t kLongest = std::size_t{512} * 8192;  // bytes of a message, whatever the MTU
+constexpr std::size_t kPage = 4096;                        // of memory, for all payloads
 constexpr std::uint32_t kStarts = 0;  // what is to be done; otherwise the flow that is received, plus 1
 constexpr std::uint64_t kMessages = 1U << 16;  // of a flow: they are numbered by the chunk of a name
 
@@ -72,8 +73,8 @@ void Flows::start(std::uint32_t index, Nanos now) {
     const std::uint64_t longest = src.longest_message();
     flow.sending = flow.receiving = static_cast<std::uint32_t>((flow.bytes + longest - 1) / longest);
     if (!sent_) {
-        sent_ = std::make_unique<RepeatedMemory>(kLongest);
-        received_ = std::make_unique<RepeatedMemory>(kLongest);
+        sent_ = std::make_unique<RepeatedMemory>(kLongest, kPage);
+        received_ = std::make_unique<RepeatedMemory>(kLongest, kPage);
     }
     if (flow.receive_delay == 0)
         post(index, false, now);

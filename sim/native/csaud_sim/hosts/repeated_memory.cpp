@@ -12,7 +12,6 @@ namespace csaud::sim {
 
 namespace {
 
-constexpr std::size_t kLeast = std::size_t{64} << 10;
 constexpr std::size_t kMappings = 4096;  // of the 65,530 that Linux gives a process
 
 [[noreturn]] void fail(const char* what) {
@@ -21,8 +20,8 @@ constexpr std::size_t kMappings = 4096;  // of the 65,530 that Linux gives a pro
 
 }  // namespace
 
-RepeatedMemory::RepeatedMemory(std::size_t bytes) : bytes_(bytes) {
-    const std::size_t once = std::max(kLeast, std::bit_ceil(bytes / kMappings + 1));
+RepeatedMemory::RepeatedMemory(std::size_t bytes, std::size_t least) : bytes_(bytes) {
+    const std::size_t once = std::max(least, std::bit_ceil(bytes / kMappings + 1));
     mapped_ = (std::max<std::size_t>(bytes, 1) + once - 1) / once * once;
     const int file = ::memfd_create("csaud-sim-payloads", MFD_CLOEXEC);
     if (file < 0) fail("memory for payloads");

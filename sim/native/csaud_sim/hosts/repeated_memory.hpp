@@ -9,8 +9,9 @@ namespace csaud::sim {
 
 class RepeatedMemory {
   public:
-    // Throws std::system_error.
-    explicit RepeatedMemory(std::size_t bytes);
+    // least: bytes of memory, a power of two of pages; the less, the more mappings, of which a process has
+    // not many. Throws std::system_error.
+    explicit RepeatedMemory(std::size_t bytes, std::size_t least = std::size_t{64} << 10);
     ~RepeatedMemory();
     RepeatedMemory(const RepeatedMemory&) = delete;
     RepeatedMemory& operator=(const RepeatedMemory&) = delete;
