@@ -65,18 +65,19 @@ struct alignas(64) Port {
     std::uint32_t buffer = 1024;       // packets in each priority queue
     std::uint32_t overhead_bytes = 0;  // that a frame costs on the link beside its own: preamble, FCS, gap
     std::uint32_t channel = 0;         // what the wire knows this port by, 0: not at all
+    std::uint32_t epoch = 0;           // one more each time that the link goes down
     std::uint64_t rate_bps = 0;        // 0: unlimited
     Nanos free_at = 0;                 // when the last bit of the packet in transmission has left
     std::uint64_t waiting = 0;         // bit n: queue n is not empty
     Nanos delay = 0;                   // of the link
-    std::uint64_t epoch = 0;           // one more each time that the link goes down
+
+    // The second line of the cache, as far as the figures of every packet.
+    std::vector<Tap*> taps;  // who wants to see what passes
+    PortFigures figures;
 
     // A link: the other end.
     Switch* peer_switch = nullptr;
     Port* peer = nullptr;
-
-    PortFigures figures;
-    std::vector<Tap*> taps;  // who wants to see what passes
 
     // Strict priorities, the greatest number first.
     std::array<PacketQueue, kMaxPriorities> queues;

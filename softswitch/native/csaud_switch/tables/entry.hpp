@@ -20,7 +20,7 @@ struct Binding {
         Member* member = nullptr;
         Group* group;
     };
-    std::uint32_t action = 0;  // in the program
+    std::uint32_t action = UINT32_MAX;  // in the program; kEnd: none
     Kind kind = Kind::kAction;
 };
 

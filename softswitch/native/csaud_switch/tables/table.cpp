@@ -31,13 +31,14 @@ void Table::prepare() {
     if (key_words > kMaxKeyWords)
         throw ProgramError("table '" + name + "': key of more than " + std::to_string(kMaxKeyWords) +
                            " words");
-    kind_ = kind_of(*sources);
+    filled_kind_ = kind_of(*sources);
     sources_ = std::move(sources);
     empty(first_range);
 }
 
 void Table::empty(std::uint32_t first_range) {
     first_range_ = first_range;
+    kind_ = Kind::kEmpty;
     watched_ = watches_hits();
     std::vector<std::uint32_t> all(key_words);
     std::iota(all.begin(), all.end(), 0U);
@@ -66,7 +67,7 @@ std::unique_ptr<Table> Table::copy() const {
     auto made = std::make_unique<Table>();
     static_cast<TableSpec&>(*made) = *this;
     made->default_entry = default_entry;
-    made->kind_ = kind_;
+    made->filled_kind_ = filled_kind_;
     made->sources_ = sources_;
     made->empty(first_range_);
     for (const Entry* entry : entries())
@@ -169,11 +170,11 @@ Entry Table::parse(const std::vector<MatchField>& match, int priority) const {
 }
 
 Entry* Table::find_same(const Entry& wanted) const {
-    if (kind_ == Kind::kDirect) {
+    if (filled_kind_ == Kind::kDirect) {
         const std::size_t at = place_of(wanted);
         return at < direct_.size() ? direct_[at] : nullptr;
     }
-    return kind_ == Kind::kExact ? exact_.find(wanted.key.data()) : tuples_.find_same(wanted);
+    return filled_kind_ == Kind::kExact ? exact_.find(wanted.key.data()) : tuples_.find_same(wanted);
 }
 
 Entry& Table::insert(const std::vector<MatchField>& match, int priority, Binding binding, bool constant) {
@@ -186,6 +187,7 @@ Entry& Table::insert(const std::vector<MatchField>& match, int priority, Binding
     parsed.binding = std::move(binding);
     if (watches_hits()) parsed.watch = std::make_unique<EntryWatch>();
     Entry* entry = entries_.make(std::move(parsed));
+    kind_ = filled_kind_;
     if (kind_ == Kind::kDirect) {
         const std::size_t at = place_of(*entry);
         if (at >= direct_.size()) direct_.resize(at + 1);
@@ -213,6 +215,7 @@ void Table::erase(const Entry& gone) {
     } else {
         tuples_.erase(entry);
     }
+    if (entry_count() == 1) kind_ = Kind::kEmpty;
     entries_.erase(entry);  // the order of insertion is restored from the serial numbers
 }
 

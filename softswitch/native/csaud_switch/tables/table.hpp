@@ -19,10 +19,11 @@
 
 namespace csaud::sw {
 
+// A line of the cache, but for `set`: one that is not has no action.
 struct DefaultEntry {
-    bool set = false;
     Binding binding;
     Count count;
+    bool set = false;
 };
 
 inline constexpr std::uint32_t kEnd = UINT32_MAX;  // no next node
@@ -55,18 +56,16 @@ struct TableSpec {
 
 class Table : public TableSpec {
   public:
-    alignas(64) DefaultEntry default_entry;
-
     // The same table for another switch, with the entries that the program has put into it. No others yet.
     std::unique_ptr<Table> copy() const;
 
     void prepare();  // once the keys are known
-    bool needs_priority() const { return kind_ == Kind::kPriority; }
+    bool needs_priority() const { return filled_kind_ == Kind::kPriority; }
 
     // As watches_hits(), where lookups find it.
     bool watched() const { return watched_; }
     Entry* lookup(const std::uint64_t* slots) {
-        if (entries_.all().empty()) return nullptr;
+        if (kind_ == Kind::kEmpty) return nullptr;
         if (kind_ != Kind::kDirect) return search(slots);
         std::size_t at = 0;
         for (const KeyWord& word : *sources_) at = at << word.width | slots[word.slot];
@@ -85,7 +84,7 @@ class Table : public TableSpec {
     void restart_ages(Nanos now);  // as if all entries had been hit
 
   private:
-    enum class Kind : std::uint8_t { kDirect, kExact, kLpm, kPriority };
+    enum class Kind : std::uint8_t { kEmpty, kDirect, kExact, kLpm, kPriority };
     static constexpr unsigned kDirectBits = 12;  // of all keys together
 
     struct KeyWord {
@@ -103,13 +102,20 @@ class Table : public TableSpec {
     void parse_field(const KeyField& field, const MatchField& match, Entry& entry) const;
     Entry* find_same(const Entry& wanted) const;
 
-    Kind kind_ = Kind::kExact;
+    // What lookups touch, a line of the cache for each way to do so.
+    alignas(64) Kind kind_ = Kind::kEmpty;  // without entries; otherwise as filled_kind_
+    Kind filled_kind_ = Kind::kExact;
     bool watched_ = false;
     std::shared_ptr<const KeyWords> sources_;  // of each word of the key, ranges last; of all copies
     std::vector<Entry*> direct_;               // as far as there are entries
+
+  public:
+    alignas(64) DefaultEntry default_entry;
+
+  private:
+    alignas(64) WordIndex<Entry> exact_;  // of a larger exact table
+    alignas(64) TupleSpace tuples_;       // of any other
     EntryStore entries_;
-    WordIndex<Entry> exact_;  // of a larger exact table
-    TupleSpace tuples_;       // of any other
     std::uint64_t next_serial_ = 0;
     std::uint32_t first_range_ = 0;  // word of the key
 };

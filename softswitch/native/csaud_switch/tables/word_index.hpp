@@ -109,6 +109,8 @@ class WordIndex {
             const Place& place = places_[i];
             if (place.item == nullptr) return nullptr;
             if (place.hash != hash) continue;
+            // A hash of one word is that of no other word: each of its steps can be undone.
+            if (word_count_ <= 1) return place.item;
             const std::uint64_t* key = place.item->key.data();
             bool same = true;
             for (std::uint32_t w = 0; w < word_count_; ++w) same &= key[words_[w]] == key_word(words_[w]);
