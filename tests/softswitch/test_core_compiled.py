@@ -33,6 +33,7 @@ SWITCH = "CSAUD_SWITCH_COMPILE"
 CONFIG = read_config(CSAUD, CSAUD.with_suffix(".p4info.txtpb"))
 PORTS = range(1, 6)
 SEED, FRAMES = 5, 1500
+QUEUEING = 100_000_000  # bit/s; so that some hundred frames wait
 
 
 @pytest.mark.parametrize("name", VECTORS)
@@ -64,13 +65,15 @@ def test_all_of_our_own_program_is_machine_code() -> None:
     assert switch.machine_code == (whole if platform.machine() == "x86_64" else [])
 
 
+@pytest.mark.parametrize("rate_bps", [0, QUEUEING], ids=["at once", "queued"])
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_random_frames_come_out_alike(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_frames_come_out_alike(program: Path, rate_bps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Queued packets keep what egress will need of them, and nothing else."""
     print(f"seed {SEED}")
     outcomes = []
     for compiled in ("1", "0"):
         monkeypatch.setenv(SWITCH, compiled)
-        outcomes.append(run(program.read_text(), examples(program.stem)))
+        outcomes.append(run(program.read_text(), examples(program.stem), rate_bps))
     assert outcomes[0] == outcomes[1]
 
 
@@ -107,7 +110,7 @@ def change_defaults(switch: _core.Switch, randomness: random.Random) -> None:
         switch.table_set_default(table["name"], ("action", action["name"], params))
 
 
-def run(bmv2_json: str, kept: list[bytes]) -> tuple[object, ...]:
+def run(bmv2_json: str, kept: list[bytes], rate_bps: int) -> tuple[object, ...]:
     """What comes of random frames: frames and packet-ins, counts, registers, and what the program logged."""
     document = json.loads(bmv2_json)
     for pipeline in document["pipelines"]:
@@ -117,7 +120,7 @@ def run(bmv2_json: str, kept: list[bytes]) -> tuple[object, ...]:
     switch = fabric.add_switch("s", 1)
     switch.load(json.dumps(document))
     for port in PORTS:
-        fabric.add_memory_port("s", port)
+        fabric.add_memory_port("s", port, rate_bps=rate_bps)
     dirt.add(fabric, bmv2_json)
     randomness = random.Random(SEED)
     for number, frame in enumerate(frames(randomness, kept)):

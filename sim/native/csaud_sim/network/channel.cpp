@@ -25,7 +25,7 @@ void Channel::carry(sw::Packet* packet, Nanos end) {
     // Whoever shortens a link does not turn packets round on it.
     const Nanos soonest = end + port_.delay + (to_ != nullptr ? around_.model.pipeline : 0);
     packet->epoch = port_.epoch;
-    around_.workspaces.take_from(*packet);
+    around_.pool.workspaces().take_from(*packet);
     if (jitter_) return scatter(packet, soonest);
     const Nanos there = std::max(last_, soonest);
     last_ = there;
@@ -90,7 +90,6 @@ void Channel::arrive(Nanos now) {
         }
         ++around_.hops;
         if (!to_port_->taps.empty()) to_port_->tell(packet->frame(), true, now);
-        around_.workspaces.give_to(*packet);
         to_->receive(packet, to_port_->id, now);
     } else if (station_ != nullptr) {
         station_->frame(packet, now);

@@ -13,7 +13,6 @@
 #include "csaud_sim/network/station.hpp"
 #include "csaud_sim/network/trace.hpp"
 #include "csaud_sim/network/watch.hpp"
-#include "csaud_sim/network/workspaces.hpp"
 #include "csaud_switch/fabric/switch.hpp"
 
 namespace csaud::sim {
@@ -23,7 +22,6 @@ struct Surroundings {
     Engine& engine;
     sw::PacketPool& pool;
     LinkModel model;
-    Workspaces workspaces{};
     Trace* trace = nullptr;
     Watch* watch = nullptr;
     std::uint64_t hops = 0;       // packets that switches received
@@ -31,11 +29,11 @@ struct Surroundings {
 };
 
 // What a port sent.
-class Channel final : public Actor {
+class alignas(64) Channel final : public Actor {
   public:
     // From a port of a switch, to whatever is at its other end.
     Channel(Surroundings& around, std::uint32_t number, sw::Switch& from, sw::Port& port)
-        : around_(around), number_(number), from_(&from), port_(port) {
+        : around_(around), number_(number), port_(port), from_(&from) {
         if (port.peer != nullptr) lead_to(*port.peer_switch, *port.peer);
     }
     // From a station to a switch's port.
@@ -93,18 +91,19 @@ class Channel final : public Actor {
         if (around_.trace != nullptr) around_.trace->add({time, number_, packet.length, kind});
     }
 
+    // What every packet needs comes first.
     Surroundings& around_;
     std::uint32_t number_;
-    sw::Switch* from_ = nullptr;  // nobody: a station sends
-    sw::Port& port_;              // of the switch that sends, or else of the one that receives
-    sw::Switch* to_ = nullptr;    // nobody: a station receives
+    bool jitter_ = false;
+    sw::Port& port_;            // of the switch that sends, or else of the one that receives
+    sw::Switch* to_ = nullptr;  // nobody: a station receives
     sw::Port* to_port_ = nullptr;
     Station* station_ = nullptr;
     sw::PacketQueue flying_;  // enqueued_at: when they arrive
     Nanos last_ = 0;          // arrival
-    LinkFigures figures_;
     std::vector<ImpairedLink> impaired_;
-    bool jitter_ = false;
+    sw::Switch* from_ = nullptr;  // nobody: a station sends
+    LinkFigures figures_;
     std::vector<Scattered> scattered_;  // a heap: the next to arrive is the first
     std::uint64_t order_ = 0;
 };

@@ -58,6 +58,7 @@ Packet* PacketPool::take(std::uint32_t frame_bytes) {
 
 void PacketPool::give(Packet* packet) {
     --outstanding_;
+    workspaces_.take_kept_from(*packet);
     packet->next = free_[packet->size_class];
     free_[packet->size_class] = packet;
 }
@@ -99,6 +100,7 @@ Packet* PacketPool::copy(const Packet& original) {
     packet->recirculate = 0;
     packet->digest = 0;
     packet->passes = original.passes;
+    workspaces_.give_to(*packet);
     packet->slots = original.slots;
     packet->headers = original.headers;
     return packet;

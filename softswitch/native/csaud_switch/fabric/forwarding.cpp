@@ -36,6 +36,7 @@ void Forwarding::receive(Packet* packet, PortId port, Nanos now) {
         stop(packet, figures_.dropped_ingress);
         return;
     }
+    wire_->pool().workspaces().give_to(*packet);
     interpreter_->begin(*packet);
     tell_arrival(*packet, target(), microseconds(now));
     busy_ = true;
@@ -167,8 +168,10 @@ void Forwarding::enqueue(Packet* packet, PortId to, Nanos now) {
         return;
     }
     packet->enqueued_at = now;
+    const bool busy = port->wake_scheduled || port->serving;
+    if (busy || port->free_at > now) interpreter_->keep(*packet, wire_->pool().workspaces());
     port->push(packet);
-    if (!port->wake_scheduled && !port->serving) serve(*port, now);
+    if (!busy) serve(*port, now);
 }
 
 // Egress runs for any port, as on the reference; only then it turns out that nothing is there.
@@ -205,6 +208,7 @@ void Forwarding::serve(Port& port, Nanos now) {
 
 Packet* Forwarding::egress(Packet* packet, std::uint32_t depth, Nanos now) {
     const std::uint64_t now_us = microseconds(now);
+    interpreter_->restore(*packet, wire_->pool().workspaces());
     interpreter_->set_time(now, now_us);
     tell_egress(*packet, target(), depth, config_.drop_port + 1, now_us);  // anything but the drop port
     interpreter_->egress(*packet);

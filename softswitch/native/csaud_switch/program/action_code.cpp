@@ -147,7 +147,7 @@ void ActionCode::primitive(const Action& action, std::size_t at, const std::vect
             if (array.width > 64 || p.target.width > 64) break;
             value(p.a, 1);
             out_.jump_unless_below(array.size, places[at + 1]);
-            out_.load_element(p.index);
+            out_.load_element(Places::of_register(p.index));
             assign(p);
             return;
         }
@@ -159,14 +159,14 @@ void ActionCode::primitive(const Action& action, std::size_t at, const std::vect
             out_.store({Assembler::Base::kStack, 0});
             value(p.b, 1);
             out_.alu_constant(Alu::kAnd, mask64(array.width));
-            out_.store_element(p.index, {Assembler::Base::kStack, 0});
+            out_.store_element(Places::of_register(p.index), {Assembler::Base::kStack, 0});
             return;
         }
         case PrimitiveOp::kCount: {
             const CounterArray& counter = program_.counters[p.index];
             value(p.a, 1);
             out_.jump_unless_below(counter.cells.size(), places[at + 1]);
-            out_.count_element(program_.registers.size() + p.index, kLengthAt);
+            out_.count_element(places_.of_counter(p.index), kLengthAt);
             return;
         }
         case PrimitiveOp::kJump:

@@ -8,13 +8,15 @@
 #include "csaud_switch/program/compile.hpp"
 #include "csaud_switch/program/expression_code.hpp"
 #include "csaud_switch/program/machine_code.hpp"
+#include "csaud_switch/program/places.hpp"
 
 namespace csaud::sw {
 
 class ActionCode {
   public:
-    ActionCode(Assembler& out, const Program& program, const CompiledProgram::Hooks& hooks)
-        : out_(out), program_(program), logic_(*program.logic), hooks_(hooks) {}
+    ActionCode(Assembler& out, const Program& program, const CompiledProgram::Hooks& hooks,
+               const Places& places)
+        : out_(out), program_(program), logic_(*program.logic), hooks_(hooks), places_(places) {}
 
     // Whether all jumps of an action lead to places that are known.
     static bool is_plain(const Action& action);
@@ -42,6 +44,7 @@ class ActionCode {
     const Program& program_;
     const Logic& logic_;
     const CompiledProgram::Hooks& hooks_;
+    const Places& places_;
 };
 
 }  // namespace csaud::sw

@@ -7,6 +7,8 @@
 
 #include "csaud_switch/program/action_code.hpp"
 #include "csaud_switch/program/header_code.hpp"
+#include "csaud_switch/program/liveness.hpp"
+#include "csaud_switch/program/places.hpp"
 
 namespace csaud::sw {
 
@@ -14,11 +16,6 @@ namespace {
 
 using If = Assembler::If;
 using Label = Assembler::Label;
-
-// The arrays of a switch, as the code finds them in a list: registers, counters, tables.
-std::size_t place_of_table(const Program& program, std::uint32_t table) {
-    return program.registers.size() + program.counters.size() + table;
-}
 
 // A pipeline: nodes in the order in which packets meet them, so that most of them fall from one to the next.
 class PipelineWriter {
@@ -30,7 +27,8 @@ class PipelineWriter {
           logic_(*program.logic),
           hooks_(hooks),
           pipeline_(pipeline),
-          actions_(out, program, hooks),
+          places_(program),
+          actions_(out, program, hooks, places_),
           written_(pipeline.nodes.size(), false) {}
 
     void write() {
@@ -116,7 +114,7 @@ class PipelineWriter {
     // A function looks the packet up and says which action, with which parameters; the actions follow here.
     std::uint32_t table(std::uint32_t index) {
         const Table& table = *program_.tables[index];
-        out_.call_with_array(std::bit_cast<const void*>(hooks_.resolve), place_of_table(program_, index));
+        out_.call_with_array(std::bit_cast<const void*>(hooks_.resolve), places_.of_table(index));
         const Assembler::Word outcome{Assembler::Base::kStack, words_};
         if (table.by_hit) out_.store(outcome);
         const Label behind = out_.label();
@@ -153,6 +151,7 @@ class PipelineWriter {
     const Logic& logic_;
     const CompiledProgram::Hooks& hooks_;
     const Pipeline& pipeline_;
+    Places places_;
     ActionCode actions_;
     std::uint32_t words_ = 0;
     std::vector<bool> written_;
@@ -168,15 +167,6 @@ constexpr bool kHasAssembler = false;
 #endif
 
 }  // namespace
-
-// See place_of_table.
-std::vector<void*> CompiledProgram::arrays_of(Program& program) {
-    std::vector<void*> arrays;
-    for (RegisterArray& array : program.registers) arrays.push_back(array.words.data());
-    for (CounterArray& counter : program.counters) arrays.push_back(counter.cells.data());
-    for (const auto& table : program.tables) arrays.push_back(table.get());
-    return arrays;
-}
 
 std::unique_ptr<const CompiledProgram> CompiledProgram::make(const Program& program, const Hooks& hooks) {
     const Logic& logic = *program.logic;
@@ -198,6 +188,15 @@ std::unique_ptr<const CompiledProgram> CompiledProgram::make(const Program& prog
         write_beginning(out, program);
         return true;
     });
+    const auto kept = words_to_keep(program);
+    const auto copying = [&](const auto& write) {
+        return begin_of([&] {
+            if (kept) write(out, *kept);
+            return kept.has_value();
+        });
+    };
+    const std::size_t keep = copying(write_keeping);
+    const std::size_t restore = copying(write_restoring);
     const std::size_t parse = begin_of([&] { return write_parser(out, logic); });
     const std::size_t ingress = pipeline(logic.ingress);
     const std::size_t egress = pipeline(logic.egress);
@@ -209,6 +208,9 @@ std::unique_ptr<const CompiledProgram> CompiledProgram::make(const Program& prog
         to = begin == SIZE_MAX ? nullptr : std::bit_cast<F>(made->pages_.at(begin));
     };
     place(start, made->begin_);
+    if (kept) made->kept_words_ = kept->size();
+    place(keep, made->keep_);
+    place(restore, made->restore_);
     place(parse, made->parse_);
     place(ingress, made->ingress_);
     place(egress, made->egress_);

@@ -21,10 +21,13 @@ class Interpreter;
 class CompiledProgram {
   public:
     using Code = void (*)(std::uint64_t* slots, const std::uint64_t* parameters, Packet* packet,
-                          Interpreter* interpreter, HeaderState* headers, void* const* arrays);
+                          Interpreter* interpreter, HeaderState* headers,
+                          void* const* arrays);  // see places.hpp
 
     // See header_code.hpp.
     using Begin = void (*)(std::uint64_t* slots, HeaderState* headers);
+    using Keep = void (*)(const std::uint64_t* slots, std::uint64_t* kept);
+    using Restore = void (*)(std::uint64_t* slots, const std::uint64_t* kept);
     using Parse = std::uint64_t (*)(std::uint64_t* slots, std::uint8_t* bytes, HeaderState* headers,
                                     std::uint32_t count, std::uint32_t place);
     using Deparse = std::uint32_t (*)(std::uint64_t* slots, HeaderState* headers, std::uint8_t* buffer,
@@ -51,10 +54,12 @@ class CompiledProgram {
     // nullptr where code cannot be made. For all copies of the program, whose logic stays as long as the code
     // is used.
     static std::unique_ptr<const CompiledProgram> make(const Program& program, const Hooks& hooks);
-    // The arrays of one of these copies, for its code; they stay where they are.
-    static std::vector<void*> arrays_of(Program& program);
 
     Begin begin() const { return begin_; }
+    // What a queued packet needs of its slots; nullptr where it needs all.
+    std::size_t kept_words() const { return kept_words_; }
+    Keep keep() const { return keep_; }
+    Restore restore() const { return restore_; }
     Code ingress() const { return ingress_; }
     Code egress() const { return egress_; }
     // These are nullptr where the interpreter must do it.
@@ -64,6 +69,9 @@ class CompiledProgram {
   private:
     CodePages pages_;
     Begin begin_ = nullptr;
+    std::size_t kept_words_ = 0;
+    Keep keep_ = nullptr;
+    Restore restore_ = nullptr;
     Parse parse_ = nullptr;
     Code ingress_ = nullptr;
     Code egress_ = nullptr;

@@ -316,6 +316,16 @@ void write_beginning(Assembler& out, const Program& program) {
     out.leave_plain();
 }
 
+void write_keeping(Assembler& out, const std::vector<std::uint32_t>& words) {
+    out.gather_words(words);
+    out.leave_plain();
+}
+
+void write_restoring(Assembler& out, const std::vector<std::uint32_t>& words) {
+    out.scatter_words(words);
+    out.leave_plain();
+}
+
 bool write_parser(Assembler& out, const Logic& logic) {
     ParserWriter writer(out, logic);
     if (!writer.can_write()) return false;

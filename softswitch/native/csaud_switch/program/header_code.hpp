@@ -1,6 +1,9 @@
 // Parser and deparser as machine code: all of a program's, or none.
 #pragma once
 
+#include <cstdint>
+#include <vector>
+
 #include "csaud_switch/program/logic.hpp"
 #include "csaud_switch/program/machine_code.hpp"
 #include "csaud_switch/program/program.hpp"
@@ -10,6 +13,10 @@ namespace csaud::sw {
 // (slots, headers): what a program may read before it writes it becomes 0, metadata valid, all headers not
 // there.
 void write_beginning(Assembler& out, const Program& program);
+
+// (slots, as many words as are given): copies those words there, and another function that copies them back.
+void write_keeping(Assembler& out, const std::vector<std::uint32_t>& words);
+void write_restoring(Assembler& out, const std::vector<std::uint32_t>& words);
 
 // Each writes a function and says true, or writes nothing and says false: where a header or state of the
 // program needs what is only interpreted, such as stacks of headers, fields of variable length and value

@@ -1,6 +1,9 @@
 #include "csaud_switch/program/interpreter.hpp"
 
+#include <cstring>
+
 #include "csaud_switch/program/packet_fields.hpp"
+#include "csaud_switch/program/places.hpp"
 
 namespace csaud::sw {
 
@@ -28,7 +31,7 @@ Interpreter::Interpreter(Program& program, PortId drop_port, std::mt19937_64& ra
         Logic::Compiled& compiled = logic_.compiled;
         std::call_once(compiled.made, [&] { compiled.code = CompiledProgram::make(program, hooks); });
         compiled_ = compiled.code.get();
-        arrays_ = CompiledProgram::arrays_of(program);
+        arrays_ = Places::list(program);
     }
 }
 
@@ -44,6 +47,27 @@ void Interpreter::begin(Packet& packet) const {
     packet.headers.assign(logic_.headers.size(), HeaderState{});
     for (const Header& header : logic_.layout.headers)
         if (header.metadata) packet.slots[header.valid_slot] = 1;
+}
+
+void Interpreter::keep(Packet& packet, Workspaces& spare) const {
+    if (compiled_ == nullptr || compiled_->keep() == nullptr) return;
+    const std::size_t words = compiled_->kept_words();
+    const std::size_t states = packet.headers.size() * sizeof(HeaderState);
+    spare.give_kept_to(packet, words + (states + 7) / 8);
+    compiled_->keep()(packet.slots.data(), packet.kept.data());
+    std::memcpy(packet.kept.data() + words, packet.headers.data(), states);
+    spare.take_from(packet);
+}
+
+void Interpreter::restore(Packet& packet, Workspaces& spare) const {
+    if (packet.kept.empty()) return;
+    spare.give_to(packet);
+    packet.slots.resize(logic_.layout.slot_count);
+    packet.headers.resize(logic_.headers.size());
+    compiled_->restore()(packet.slots.data(), packet.kept.data());
+    std::memcpy(static_cast<void*>(packet.headers.data()), packet.kept.data() + compiled_->kept_words(),
+                packet.headers.size() * sizeof(HeaderState));
+    spare.take_kept_from(packet);
 }
 
 std::vector<std::string> Interpreter::machine_code() const {
@@ -110,7 +134,6 @@ CompiledProgram::Outcome Interpreter::resolve(Table& table, Packet& packet) {
     if (entry == nullptr) {
         DefaultEntry& otherwise = table.default_entry;
         otherwise.count.add(packet.ingress_length);
-        if (!otherwise.set) return {kEnd, nullptr};
         return chosen(otherwise.binding, packet);
     }
     entry->count.add(packet.ingress_length);

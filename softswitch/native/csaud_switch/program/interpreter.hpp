@@ -39,6 +39,10 @@ class Interpreter {
     }
     // Fields all zero, headers all invalid: as far as the program can tell where it is machine code.
     void begin(Packet& packet) const;
+    // A packet that waits for egress gives its slots and headers to others, but for what it needs of them,
+    // and gets some again.
+    void keep(Packet& packet, Workspaces& spare) const;
+    void restore(Packet& packet, Workspaces& spare) const;
     // Sets parser_error and checksum_error; moves the packet's start behind what was parsed.
     void parse(Packet& packet);
     void ingress(Packet& packet) { run(logic_.ingress, compiled_ ? compiled_->ingress() : nullptr, packet); }

@@ -25,10 +25,13 @@ void add_field(WordList& words, const FieldRef& field) {
 //
 // A header that is valid has all fields that the program uses: they were extracted, set to zero, or copied
 // from one that had. So whatever reads fields of valid headers only (the deparser, copies of headers,
-// checksums and hashes) reads their validity, which is always cleared, and nothing else for our purpose.
+// checksums and hashes) reads their validity, which is always cleared, and nothing else for our purpose. What
+// a queued packet has to keep is another matter: there, they read fields as well (whole_headers), and a copy
+// writes all of a header, since nothing of that kind looks at one that it has made invalid.
 class Steps {
   public:
-    explicit Steps(const Program& program) : program_(program), logic_(*program.logic) {
+    Steps(const Program& program, bool whole_headers)
+        : program_(program), logic_(*program.logic), whole_headers_(whole_headers) {
         for (const Header& header : logic_.layout.headers) {
             width_.resize(std::max<std::size_t>(width_.size(), header.first_slot + header.slot_count), 64);
             for (const Field& field : header.fields)
@@ -41,8 +44,12 @@ class Steps {
 
     bool understood() const { return understood_; }
 
-    // What may be read before it is written, from the start on.
-    WordList live() const {
+    // What may be read before it is written, from the start on, or once a packet has left its queue.
+    WordList live_at_start() const { return live({start_}); }
+    WordList live_in_egress() const { return live(steps_[queued_].next); }
+
+  private:
+    WordList live(const WordList& from) const {
         const std::size_t size = (logic_.layout.slot_count + 63) / 64;
         std::vector<std::uint64_t> live(steps_.size() * size, 0);
         for (bool changed = true; changed;) {
@@ -62,11 +69,13 @@ class Steps {
         }
         WordList found;
         for (std::uint32_t word = 0; word < logic_.layout.slot_count; ++word)
-            if ((live[start_ * size + word / 64] >> word % 64 & 1U) != 0) found.push_back(word);
+            if (std::any_of(from.begin(), from.end(), [&](std::uint32_t step) {
+                    return (live[step * size + word / 64] >> word % 64 & 1U) != 0;
+                }))
+                found.push_back(word);
         return found;
     }
 
-  private:
     struct Step {
         WordList reads, writes, next;
     };
@@ -78,9 +87,13 @@ class Steps {
 
     void read(const Expression& expression, WordList& reads) { understood_ &= expression.reads(reads); }
 
+    void add_header(std::uint32_t header, WordList& words) const {
+        add_words(words, logic_.headers[header].first_slot, logic_.headers[header].slot_count);
+    }
+
     void read_calculation(const Calculation& calculation, WordList& reads) const {
         for (const CalculationInput& input : calculation.inputs)
-            if (input.kind == CalculationInput::Kind::kField && input.always)
+            if (input.kind == CalculationInput::Kind::kField && (input.always || whole_headers_))
                 add_words(reads, input.slot, words_for(input.width));
     }
 
@@ -94,7 +107,7 @@ class Steps {
         const std::uint32_t verified = add();
         const std::uint32_t ingress_end = add();
         const std::uint32_t cloned = add();
-        const std::uint32_t queued = add();
+        const std::uint32_t queued = queued_ = add();
         const std::uint32_t egress_end = add();
         write_target(parsed, logic_.target.parser_error);
         steps_[parsed].next = {verified};
@@ -244,6 +257,10 @@ class Steps {
         read_target(at, logic_.target.egress_spec);
         for (const std::uint32_t index : logic_.deparser.checksums)
             read_checksum(logic_.checksums[index], steps_[at].reads);
+        if (!whole_headers_) return;
+        for (const std::uint32_t index : logic_.deparser.order)
+            for (const FieldMove& move : logic_.headers[index].deposit)
+                add_words(steps_[at].reads, move.slot, words_for(move.width));
     }
 
     // --- controls
@@ -344,6 +361,9 @@ class Steps {
                 return;
             case PrimitiveOp::kAssignHeader:
                 step.reads.push_back(logic_.headers[p.other].valid_slot);
+                if (!whole_headers_) return;
+                add_header(p.other, step.reads);
+                add_header(p.index, step.writes);
                 return;
             case PrimitiveOp::kClone:
                 clones_ = true;
@@ -380,9 +400,10 @@ class Steps {
 
     const Program& program_;
     const Logic& logic_;
+    bool whole_headers_;
     std::vector<Step> steps_;
     std::vector<unsigned> width_;  // of the field whose first word it is
-    std::uint32_t start_ = 0;
+    std::uint32_t start_ = 0, queued_ = 0;
     bool understood_ = true;
     bool clones_ = false;
 };
@@ -391,16 +412,28 @@ class Steps {
 
 std::vector<std::uint32_t> words_to_clear(const Program& program) {
     const Logic& logic = *program.logic;
-    const Steps steps(program);
+    const Steps steps(program, false);
     std::set<std::uint32_t> words;
     if (steps.understood()) {
-        const WordList live = steps.live();
+        const WordList live = steps.live_at_start();
         words.insert(live.begin(), live.end());
         for (const HeaderCode& header : logic.headers) words.insert(header.valid_slot);
     } else {
         for (std::uint32_t word = 0; word < logic.layout.slot_count; ++word) words.insert(word);
     }
     return {words.begin(), words.end()};
+}
+
+std::optional<std::vector<std::uint32_t>> words_to_keep(const Program& program) {
+    const Logic& logic = *program.logic;
+    const Steps fields(program, false);
+    const Steps headers(program, true);
+    if (!headers.understood()) return std::nullopt;
+    std::set<std::uint32_t> words;
+    for (const WordList& live : {fields.live_in_egress(), headers.live_in_egress()})
+        words.insert(live.begin(), live.end());
+    for (const HeaderCode& header : logic.headers) words.insert(header.valid_slot);
+    return WordList(words.begin(), words.end());
 }
 
 }  // namespace csaud::sw

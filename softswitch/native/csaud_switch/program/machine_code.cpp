@@ -104,6 +104,21 @@ void Assembler::clear_words(const std::vector<std::uint32_t>& words) {
     }
 }
 
+void Assembler::copy_words(const std::vector<std::uint32_t>& words, bool gather) {
+    // ModRM of xmm0 with [rdi + d] and [rsi + d].
+    const int from = gather ? 0x87 : 0x86;
+    const int to = gather ? 0x86 : 0x87;
+    for (std::size_t i = 0; i < words.size();) {
+        const bool two = i + 1 < words.size() && words[i + 1] == words[i] + 1;
+        const std::uint64_t slot = 8 * std::uint64_t{words[i]};
+        two ? bytes({0x0F, 0x10, from}) : bytes({0xF3, 0x0F, 0x7E, from});  // movups, or movq xmm0, [..]
+        number32(gather ? slot : 8 * i);
+        two ? bytes({0x0F, 0x11, to}) : bytes({0x66, 0x0F, 0xD6, to});  // movups, or movq [..], xmm0
+        number32(gather ? 8 * i : slot);
+        i += two ? 2 : 1;
+    }
+}
+
 void Assembler::set_words(const std::vector<std::uint32_t>& words) {
     for (const std::uint32_t word : words) {
         bytes({0x48, 0xC7, 0x87});  // mov qword [rdi + d], 1

@@ -70,6 +70,10 @@ class Assembler {
     void clear_words(const std::vector<std::uint32_t>& words);
     void set_words(const std::vector<std::uint32_t>& words);  // to 1
     void fill_states(std::size_t count, std::uint32_t state);
+    // Of code that has slots (rdi) and room for as many words as are given, in ascending order (rsi): from
+    // there to here, or back.
+    void gather_words(const std::vector<std::uint32_t>& words) { copy_words(words, true); }
+    void scatter_words(const std::vector<std::uint32_t>& words) { copy_words(words, false); }
     void leave_plain();
 
     // --- machine_code_headers.cpp: parser and deparser. They have slots, bytes of the packet from the
@@ -146,6 +150,7 @@ class Assembler {
     const std::vector<std::uint8_t>& finish();
 
   private:
+    void copy_words(const std::vector<std::uint32_t>& words, bool gather);
     void bytes(std::initializer_list<int> list);
     void number32(std::uint64_t value);
     void number64(std::uint64_t value);
