@@ -25,6 +25,8 @@ const char* to_string(Status s) noexcept {
 
 namespace {
 
+constexpr Nanos kLongestRefresh = 3600 * kSecond;
+
 void require(bool holds, const char* setting, const std::string& need) {
     if (!holds) throw std::invalid_argument(std::string(setting) + ": " + need);
 }
@@ -56,6 +58,7 @@ void check(const EndpointConfig& c) {
             "above 0");
     require(c.dead_after >= 8, "dead_after", "above 0");
     require(c.peer_rest > 0, "peer_rest", "above 0");
+    require(c.rtt_refresh > 0 && c.rtt_refresh <= kLongestRefresh, "rtt_refresh", "above 0, an hour at most");
     require(c.dead_probes >= 1, "dead_probes", "at least 1");
     require(c.abort_repeats >= 1, "abort_repeats", "at least 1");
 }
