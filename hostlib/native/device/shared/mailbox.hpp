@@ -2,6 +2,7 @@
 // number (`qpn_claim.hpp`), whose name says whose it is.
 #pragma once
 
+#include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cstdint>
