@@ -206,6 +206,18 @@ def test_abort_ends_all_and_names_who_gave_up() -> None:
     assert all(net.quiescent(rank) for rank in range(4))
 
 
+def test_every_abort_that_comes_is_counted_also_after_the_first() -> None:
+    """The books of who has given up himself, and hears the others do so, too."""
+    net = network(3)
+    ring(net, 3)
+    net.run_until(120 * US)
+    for rank in range(3):
+        net.abort(rank)
+    net.run_until(3 * S)
+    stats = [net.stats(rank) for rank in range(3)]
+    assert sum(one["rx_abort"] for one in stats) == sum(one["tx_abort"] for one in stats) > 3
+
+
 def test_a_rank_that_missed_every_abort_is_told_when_it_speaks() -> None:
     net = network(2, hook=lambda p: "drop" if p.type == ABORT and p.now < 1 * S else None)
     net.post_recv(0, 1, 10, coll_seq=1)
