@@ -30,7 +30,7 @@ class Ranks:
         self._calls = 0
 
     def start(self, case: str, *, ranks: Sequence[int] | None = None, **arguments: Any) -> str:
-        """Have all ranks, or some, begin `case` of `cases` or `training_cases`; the name of the event that
+        """Have all ranks, or some, begin `case` of the worker's rooms; the name of the event that
         ends it."""
         self._calls += 1
         name = f"end {self._calls}"

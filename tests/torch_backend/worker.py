@@ -14,7 +14,9 @@ import csaud.torch  # noqa: F401, registers the backend
 import torch
 import torch.distributed as dist
 
-from tests.torch_backend import cases, training_cases
+from tests.torch_backend import cases, training_cases, waiting_cases
+
+ROOMS = (cases, training_cases, waiting_cases)
 
 
 def main() -> None:
@@ -24,7 +26,7 @@ def main() -> None:
         request = json.loads(line)
         told = {"event": request["event"], "result": None, "error": None}
         try:
-            room = cases if hasattr(cases, request["case"]) else training_cases
+            room = next(room for room in ROOMS if hasattr(room, request["case"]))
             told["result"] = getattr(room, request["case"])(**request["arguments"])
         except Exception as error:
             told["error"] = traceback.format_exc()
