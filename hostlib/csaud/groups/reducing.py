@@ -39,8 +39,8 @@ class Reducing(Calls):
             PeerUnreachable, Aborted, Timeout, ProtocolError: the collective failed; the array holds garbage.
         """
         operand = writable(array) if out is None else _copied(array, out, "all_reduce")
-        given = operand.element.name
-        how = reduction(op, given)
+        called = operand.element.name
+        how = reduction(op, called)
         operand = summable(operand, how)
         flat = operand.flat
         name = f"all_reduce.{self._algorithm(algorithm, flat.nbytes)}"
@@ -49,7 +49,7 @@ class Reducing(Calls):
             return registry.build(name, self.rank, self.size, flat.size, self._longest(operand.element))
 
         return self._run(
-            Call(name, given, flat.size, op), build, operand.element, flat,
+            Call(name, called, flat.size, op), build, operand.element, flat,
             array if out is None else out, Wanted(wait, timeout), reduce=how,
             epilogues=[*self._average(how, operand), *backs(operand)],
         )  # fmt: skip
@@ -70,8 +70,8 @@ class Reducing(Calls):
         """
         root = self._checked_rank(root)
         operand = readable(array)
-        call_element = operand.element.name
-        how = reduction(op, call_element)
+        called = operand.element.name
+        how = reduction(op, called)
         into = None
         if self.rank == root:
             into = summable(result(out, operand.view.shape, operand, "reduce"), how)
@@ -92,7 +92,7 @@ class Reducing(Calls):
             epilogues = [*self._average(how, into), *backs(into)]
         given = (into.view if out is None else out) if into is not None else None
         return self._run(
-            Call(name, call_element, source.size, op, root), build, operand.element,
+            Call(name, called, source.size, op, root), build, operand.element,
             source[:0] if into is None else into.flat, given, Wanted(wait, timeout), fresh=out is None,
             reduce=how, source=source, epilogues=epilogues,
         )  # fmt: skip
