@@ -301,13 +301,18 @@ class OnLinkDevice(Device):
 class SharedDevice(Device):
     """Another device, but packets to ranks of this host go through shared memory."""
 
-    def __init__(
-        self, under: Device, claim: QpnClaim, packet_bytes: int, packets: int, ring_bytes: int, batch: int
-    ) -> None: ...
-    def share(self, own: tuple[int, int], ranks: list[tuple[int, int, int, str]], all: bool) -> None:
+    def __init__(self, under: Device, claim: QpnClaim, ring_bytes: int, batch: int) -> None: ...
+    def share(
+        self,
+        own: tuple[int, int],
+        ranks: list[tuple[int, int, int, str]],
+        all: bool,
+        packet_bytes: int,
+        packets: int,
+    ) -> None:
         """The job's other ranks of this host: rank, address as the endpoint knows it, QP number, address;
-        `own`: this rank's address and QP number; `all`: the job has no others. While no progress thread
-        runs."""
+        `own`: this rank's address and QP number; `all`: the job has no others; the size of a ring. While no
+        progress thread runs."""
 
 def ip6_icrc(source: builtins.bytes, destination: builtins.bytes, udp: builtins.bytes) -> builtins.bytes:
     """The iCRC over IPv6, as on the wire: addresses of 16 bytes, then from the UDP header up to the iCRC."""

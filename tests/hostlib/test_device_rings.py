@@ -45,10 +45,10 @@ def pair(packets: int = 128, *, looks: bool = True, there: bool = True) -> Itera
             claims.append(claim := _core.claim_qpn(addresses[rank], QPNS[rank]))
             assert claim is not None
         if rank == 0 or (looks and there):
-            shared = _core.SharedDevice(device, claim, 4224, packets, 1 << 22, 32)
+            shared = _core.SharedDevice(device, claim, 1 << 22, 32)
             other = 1 - rank
             place = (other, numbers[other], QPNS[other], addresses[other])
-            shared.share((numbers[rank], QPNS[rank]), [place], False)
+            shared.share((numbers[rank], QPNS[rank]), [place], False, 4224, packets)
             device = shared
         progress = _core.Progress(config, device, 32)
         progress.set_peer(1 - rank, numbers[1 - rank], QPNS[1 - rank])
@@ -193,10 +193,9 @@ def listening() -> Iterator[tuple[_core.Progress, Callable[..., None]]]:
     config.world, config.epoch, config.local_ipv4, config.local_qpn = 3, EPOCH, ipv4, QPNS[0]
     claim = _core.claim_qpn(address, QPNS[0])
     assert claim is not None
-    device = _core.SharedDevice(
-        _core.UdpDevice(ipv4, QPNS[0], 4224, 32, 1 << 20), claim, 4224, 64, 1 << 22, 32
-    )
-    device.share((ipv4, QPNS[0]), [(rank, ipv4 + rank, QPNS[rank], HERE) for rank in (1, 2)], True)
+    device = _core.SharedDevice(_core.UdpDevice(ipv4, QPNS[0], 4224, 32, 1 << 20), claim, 1 << 22, 32)
+    ranks = [(rank, ipv4 + rank, QPNS[rank], HERE) for rank in (1, 2)]
+    device.share((ipv4, QPNS[0]), ranks, True, 4224, 64)
     progress = _core.Progress(config, device, 32)
     for rank in (1, 2):
         progress.set_peer(rank, ipv4 + rank, QPNS[rank])

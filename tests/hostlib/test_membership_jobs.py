@@ -64,13 +64,13 @@ def test_a_newcomer_with_other_settings_is_refused_by_name() -> None:
         door = job.workers[0].wait_for("door")["door"]
         end = job.newcomer("grows", {"join": door, "settings": {"window": 7}}).wait_for("end")
         assert end["error"] == "ConfigError"
-        assert "window must be the same at every rank: 32 at this job, 7 at the newcomer" in end["message"]
+        assert "window must be the same at every rank: 0 at this job, 7 at the newcomer" in end["message"]
 
 
 @pytest.mark.parametrize(
     ("setting", "values"),
     [
-        ("window", (32, 8)),
+        ("window", (0, 8)),
         thorough("shared_window", (128, 64)),
         thorough("paths", (16, 4)),
         thorough("all_reduce", ("auto", "ring")),

@@ -6,6 +6,7 @@ import pytest
 from csaud import _core
 from csaud.config import reading, settings
 from csaud.errors import ConfigError
+from csaud.start.endpoint import apply_settings, window
 
 
 def test_an_argument_wins_over_the_environment_and_that_over_the_default():
@@ -25,7 +26,7 @@ def test_flags_are_read_as_words(text, expected):
     ("overrides", "environ", "message"),
     [
         ({}, {"CSAUD_WINDOW": "many"}, r"CSAUD_WINDOW='many': expected a whole number \(packets\)"),
-        ({}, {"CSAUD_WINDOW": "0"}, r"CSAUD_WINDOW='0': expected 1 to 512 \(packets\)"),
+        ({}, {"CSAUD_WINDOW": "-1"}, r"CSAUD_WINDOW='-1': expected 0 to 512 \(packets\)"),
         ({}, {"CSAUD_DEAD_AFTER": "nan"}, "CSAUD_DEAD_AFTER='nan': expected a number"),
         ({}, {"CSAUD_MODE": "tcp"}, "CSAUD_MODE='tcp': expected one of auto, raw, udp"),
         ({}, {"CSAUD_ORDERED": "maybe"}, "CSAUD_ORDERED='maybe': expected yes or no"),
@@ -52,7 +53,7 @@ def test_a_wrong_value_is_named_with_what_was_expected(overrides, environ, messa
 @pytest.mark.parametrize(
     ("name", "least", "most"),
     [
-        ("window", 1, 512),
+        ("window", 0, 512),
         ("shared_window", 1, 65535),
         ("paths", 1, 16384),
         ("batch", 1, 256),
@@ -90,14 +91,25 @@ def test_every_row_has_a_unit_and_help():
 def test_the_display_names_the_source_of_each_value():
     rows = {row[0]: row for row in reading.sources({"CSAUD_MTU": "1024"})}
     assert rows["mtu"][1:3] == (1024, "CSAUD_MTU")
-    assert rows["window"][1:3] == (32, "default")
+    assert rows["paths"][1:3] == (16, "default")
 
 
 def test_the_core_begins_with_what_a_job_has_that_sets_nothing() -> None:
     """What is measured of the core alone is so that of a job."""
     core, chosen = _core.EndpointConfig(), settings.Settings()
-    same = "window", "shared_window", "paths", "spray", "ordered", "ecn"
+    same = "shared_window", "paths", "spray", "ordered", "ecn"
     assert {name: getattr(core, name) for name in same} == {name: getattr(chosen, name) for name in same}
+    assert core.window == window(chosen, core.path_mtu)
     assert core.detect_loss and core.detect_gap and core.detect_interval and core.detect_probe
     assert core.path_policy == _core.PathPolicy[chosen.path_policy]
     assert (core.queue_max, core.dead_after) == (chosen.queue_max * 1e9, chosen.dead_after * 1e9)
+
+
+@pytest.mark.parametrize(("path_mtu", "packets"), [(4096, 32), (1448, 91), (256, 512)])
+def test_a_window_has_as_many_bytes_whatever_the_path_mtu_unless_it_was_given(path_mtu, packets):
+    config = _core.EndpointConfig()
+    config.path_mtu = path_mtu
+    apply_settings(config, settings.Settings())
+    assert config.window == packets
+    apply_settings(config, settings.Settings(window=7))
+    assert config.window == 7

@@ -92,7 +92,11 @@ class Settings:
         0, "bytes", "RDMA path MTU (CSA header and payload); 0: largest that fits the link", high=4096
     )
     window: int = _row(
-        32, "packets", "what a receiver lets one sender have in flight", low=1, high=512, agreed=True
+        0,
+        "packets",
+        "what a receiver lets one sender have in flight; 0: 128 KB of them, 32 at a path MTU of 4096",
+        high=512,
+        agreed=True,
     )
     shared_window: int = _row(
         128,

@@ -25,7 +25,8 @@ class Opened:
         link: tells it the job's other ranks that do so, too (rank, address, port, whether their devices have
             UDP sockets), and the job's path MTU; None: it cannot.
         share: tells it its own address and QP number, which ranks it shares memory with (rank, address as the
-            endpoint knows it, QP number, address), and whether the job has no others; None: it cannot.
+            endpoint knows it, QP number, address), whether the job has no others, the job's path MTU, and
+            how many packets its window is; None: it cannot.
     """
 
     native: _core.Device
@@ -39,7 +40,7 @@ class Opened:
     set_segmentation: Callable[[bool], None] | None = None
     trains: int = 0
     link: Callable[[list[tuple[int, int, int, bool]], int], None] | None = None
-    share: Callable[[tuple[int, int], list[tuple[int, int, int, str]], bool], None] | None = None
+    share: Callable[[tuple[int, int], list[tuple[int, int, int, str]], bool, int, int], None] | None = None
 
     def close(self) -> None:
         """Let go of the device of a job that was never made, also where this is still kept, as by the

@@ -101,15 +101,16 @@ def _with_memory(opened: Opened, settings: Settings) -> Opened:
     """The same with rings to ranks of this host, of which a receive buffer's bytes are shared out."""
     assert opened.claim is not None  # as each form of this device has one
     shared = _core.SharedDevice(
-        opened.native,
-        opened.claim,
-        packet_bytes=(settings.mtu or _LARGEST_MTU) + _PACKET_ROOM,
-        # What the window lets come, and as much again of reports, repairs and what lies there meanwhile.
-        packets=2 * settings.window + settings.batch,
-        ring_bytes=settings.rx_buffer,
-        batch=settings.batch,
+        opened.native, opened.claim, ring_bytes=settings.rx_buffer, batch=settings.batch
     )
-    return dataclasses.replace(opened, native=shared, share=shared.share)
+
+    def share(
+        own: tuple[int, int], ranks: list[tuple[int, int, int, str]], all: bool, path_mtu: int, window: int
+    ) -> None:
+        # What the window lets come, and as much again of reports, repairs and what lies there meanwhile.
+        shared.share(own, ranks, all, path_mtu + _PACKET_ROOM, 2 * window + settings.batch)
+
+    return dataclasses.replace(opened, native=shared, share=share)
 
 
 def _open_udp(settings: Settings, address: str) -> Opened:

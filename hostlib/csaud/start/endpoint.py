@@ -11,6 +11,7 @@ from csaud.rendezvous.table import Card, Table
 from csaud.start.sharing import all_share_memory
 
 _FIRST_NAME = 0xF0000000  # 240.0.0.0/4 is nobody's
+_WINDOW_BYTES = 128 << 10  # a path holds bytes: shorter packets are more of them
 
 
 def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened) -> _core.EndpointConfig:
@@ -38,8 +39,9 @@ def endpoint_config(rank: int, settings: Settings, table: Table, opened: Opened)
 
 
 def apply_settings(config: _core.EndpointConfig, settings: Settings) -> None:
-    """The settings that are the core's own, in its units, whatever carries its packets."""
-    config.window, config.paths = settings.window, settings.paths
+    """The settings that are the core's own, in its units, whatever carries its packets; `config` has its path
+    MTU already."""
+    config.window, config.paths = window(settings, config.path_mtu), settings.paths
     config.shared_window = settings.shared_window
     config.ecn = settings.ecn
     config.parity = settings.parity
@@ -50,6 +52,11 @@ def apply_settings(config: _core.EndpointConfig, settings: Settings) -> None:
     config.queue_max = round(settings.queue_max * 1e9)
     config.dead_after = round(settings.dead_after * 1e9)
     config.timer_tick = round(settings.timer_tick * 1e9)
+
+
+def window(settings: Settings, path_mtu: int) -> int:
+    """Packets that a receiver lets one sender have in flight."""
+    return settings.window or -(-_WINDOW_BYTES // path_mtu)
 
 
 def authenticate(config: _core.EndpointConfig, settings: Settings, table: Table) -> None:

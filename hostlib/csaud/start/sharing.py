@@ -27,8 +27,14 @@ def all_share_memory(table: Table) -> bool:
     return first != "" and all(card.memory == first for card in table.cards)
 
 
-def share_memory(opened: Opened, table: Table, rank: int, known: Sequence[int]) -> tuple[int, ...]:
-    """Tell a device which ranks it shares memory with; `known`: by which addresses the endpoint knows ranks.
+def share_memory(
+    opened: Opened, table: Table, rank: int, known: Sequence[int], window: int
+) -> tuple[int, ...]:
+    """Tell a device which ranks it shares memory with.
+
+    Args:
+        known: by which addresses the endpoint knows ranks.
+        window: packets that one of them may have in flight.
 
     Returns:
         Those ranks.
@@ -41,6 +47,8 @@ def share_memory(opened: Opened, table: Table, rank: int, known: Sequence[int]) 
         (known[rank], own.qpn),
         [(card.rank, known[card.rank], card.qpn, card.address) for card in others],
         all_share_memory(table),
+        table.mtu,
+        window,
     )
     return tuple(card.rank for card in others)
 

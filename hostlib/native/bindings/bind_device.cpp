@@ -159,29 +159,27 @@ void bind_device(nb::module_& m) {
     using LocalRanks = std::vector<std::tuple<std::uint16_t, std::uint32_t, std::uint32_t, std::string>>;
     nb::class_<SharedDevice, device::Device>(
         m, "SharedDevice", "Another device, but packets to ranks of this host go through shared memory.")
-        .def(nb::new_([](std::shared_ptr<device::Device> under, const QpnClaim& claim,
-                         std::size_t packet_bytes, std::size_t packets, std::size_t ring_bytes,
+        .def(nb::new_([](std::shared_ptr<device::Device> under, const QpnClaim& claim, std::size_t ring_bytes,
                          std::size_t batch) {
                  device::FileDescriptor socket(::fcntl(claim.fd.get(), F_DUPFD_CLOEXEC, 0));
                  if (!socket) device::throw_errno("keep the claim of a QP number");
-                 return device::make_in_own_process<SharedDevice>(
-                     std::move(under), std::move(socket),
-                     device::shared::RingSizes{packet_bytes, packets, ring_bytes, batch});
+                 return device::make_in_own_process<SharedDevice>(std::move(under), std::move(socket),
+                                                                  ring_bytes, batch);
              }),
-             "under"_a, "claim"_a, "packet_bytes"_a, "packets"_a, "ring_bytes"_a, "batch"_a)
+             "under"_a, "claim"_a, "ring_bytes"_a, "batch"_a)
         .def(
             "share",
             [](SharedDevice& self, std::pair<std::uint32_t, std::uint32_t> own, const LocalRanks& ranks,
-               bool all) {
+               bool all, std::size_t packet_bytes, std::size_t packets) {
                 std::vector<device::shared::LocalRank> local;
                 for (const auto& [rank, ipv4, qpn, address] : ranks)
                     local.push_back({rank, {ipv4, qpn}, address});
-                self.share({own.first, own.second}, local, all);
+                self.share({own.first, own.second}, local, all, {packet_bytes, packets});
             },
-            "own"_a, "ranks"_a, "all"_a,
+            "own"_a, "ranks"_a, "all"_a, "packet_bytes"_a, "packets"_a,
             "The job's other ranks of this host: rank, address as the endpoint knows it, QP number, address; "
-            "`own`: this rank's address and QP number; `all`: the job has no others. While no progress "
-            "thread runs.");
+            "`own`: this rank's address and QP number; `all`: the job has no others; the size of a ring. "
+            "While no progress thread runs.");
 }
 
 }  // namespace csaud::bindings

@@ -21,15 +21,17 @@ constexpr std::size_t kMostUnclaimed = 64;
 
 }  // namespace
 
-SharedDevice::SharedDevice(std::shared_ptr<Device> under, FileDescriptor socket, RingSizes sizes)
+SharedDevice::SharedDevice(std::shared_ptr<Device> under, FileDescriptor socket, std::size_t ring_bytes,
+                           std::size_t batch)
     : under_(std::move(under)),
-      sizes_(sizes),
+      ring_bytes_(ring_bytes),
+      batch_(batch),
       mailbox_(std::move(socket)),
       ready_(::eventfd(1, EFD_NONBLOCK | EFD_CLOEXEC)) {
     if (!ready_) throw_errno("open an eventfd");
 }
 
-void SharedDevice::share(QueuePair own, std::span<const LocalRank> ranks, bool all) {
+void SharedDevice::share(QueuePair own, std::span<const LocalRank> ranks, bool all, RingSize size) {
     // Peers read what comes under a name that they know: under another one (IPv6's follow ranks) rings are
     // new.
     if (own != std::exchange(own_, own)) peers_.clear();
@@ -45,6 +47,7 @@ void SharedDevice::share(QueuePair own, std::span<const LocalRank> ranks, bool a
     }
     peers_ = std::move(peers);
     all_ = all;
+    size_ = size;
     const std::lock_guard lock(mutex_);
     for (Source& source : sources_) {
         if (!is_peer(source.from)) retire(source);
@@ -100,7 +103,7 @@ void SharedDevice::hand_over(Peer& peer) {
     peer.tried = now;
     try {
         auto ring =
-            std::make_unique<RingWriter>(sizes_.packet_bytes, sizes_.packets, sizes_.bytes / peers_.size());
+            std::make_unique<RingWriter>(size_.packet_bytes, size_.packets, ring_bytes_ / peers_.size());
         if (!mailbox_.send(peer.mailbox, own_, ring->memory())) return;
         ring->close_memory();
         peer.ring = std::move(ring);
@@ -124,7 +127,7 @@ Received SharedDevice::receive() {
     }
     if (seldom) take_mail();
     Received received;
-    for (const Source& source : sources_) received.more |= source.reader->take(packets_, sizes_.batch);
+    for (const Source& source : sources_) received.more |= source.reader->take(packets_, batch_);
     first_under_ = packets_.size();
     if (!all_ || seldom) {
         const Received under = under_->receive();

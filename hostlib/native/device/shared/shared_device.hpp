@@ -29,21 +29,22 @@ struct LocalRank {
     std::string address;  // of its mailbox
 };
 
-struct RingSizes {
+// Of a ring.
+struct RingSize {
     std::size_t packet_bytes = 0;
-    std::size_t packets = 0;  // of each ring, at most
-    std::size_t bytes = 0;    // of the rings to all ranks together
-    std::size_t batch = 0;    // packets of a ring that one receive() gives at most
+    std::size_t packets = 0;  // at most
 };
 
 class SharedDevice final : public Device {
   public:
-    // `socket` is this rank's mailbox. Throws std::system_error.
-    SharedDevice(std::shared_ptr<Device> under, FileDescriptor socket, RingSizes sizes);
+    // `socket` is this rank's mailbox; its rings to all ranks have `ring_bytes` together, and one receive()
+    // gives at most `batch` packets of a ring. Throws std::system_error.
+    SharedDevice(std::shared_ptr<Device> under, FileDescriptor socket, std::size_t ring_bytes,
+                 std::size_t batch);
 
-    // From now on this rank is `own`, and the job's other ranks of this host are these; `all`: it has no
-    // others. While nobody drives.
-    void share(QueuePair own, std::span<const LocalRank> ranks, bool all);
+    // From now on this rank is `own`, and the job's other ranks of this host are these, to whom it makes
+    // rings of that size; `all`: it has no others. While nobody drives.
+    void share(QueuePair own, std::span<const LocalRank> ranks, bool all, RingSize);
 
     Sent send(std::span<const TxPacket> packets) override;
     Received receive() override;
@@ -78,12 +79,14 @@ class SharedDevice final : public Device {
     void retire(Source&);
 
     const std::shared_ptr<Device> under_;
-    const RingSizes sizes_;
+    const std::size_t ring_bytes_;
+    const std::size_t batch_;
     Mailbox mailbox_;
     FileDescriptor ready_;  // always readable
 
     // The driver's own.
     QueuePair own_;
+    RingSize size_;
     std::vector<Peer> peers_;
     std::vector<std::optional<std::size_t>> peer_of_;  // index of a peer, by rank
     bool all_ = false;
