@@ -19,6 +19,8 @@ from csaud.membership.messages import (
     Current,
     Envelope,
     Join,
+    Look,
+    Looked,
     Refused,
     Waiting,
     as_newcomer,
@@ -92,6 +94,7 @@ class Schedule:
         dead: bits of the ranks that are dead from the begin.
         newcomers: when each newcomer comes.
         strange: by newcomer, bits of the processes that cannot go on with it.
+        unable: by newcomer, bits of the processes that it cannot go on with.
         rounds: how often those that went on do so again, after the gaps.
         loss: probability that a message is lost.
         agreements: how often all agree on something before they go on.
@@ -103,6 +106,7 @@ class Schedule:
     dead: int = 0
     newcomers: tuple[float, ...] = ()
     strange: tuple[int, ...] = ()
+    unable: tuple[int, ...] = ()
     gaps: tuple[float, ...] = ()
     timeout: float = 4.0
     loss: float = 0.0
@@ -185,10 +189,15 @@ class Network:
 
     def strange(self, uid: str, newcomer: str) -> bool:
         """Whether a process cannot go on with a newcomer."""
+        return self._marked(self.schedule.strange, newcomer, uid)
+
+    def unable(self, newcomer: str, uid: str) -> bool:
+        """Whether a newcomer cannot go on with a process."""
+        return self._marked(self.schedule.unable, newcomer, uid)
+
+    def _marked(self, bits: tuple[int, ...], newcomer: str, uid: str) -> bool:
         number = self._bit[newcomer] - len(self.schedule.starts)
-        return 0 <= number < len(self.schedule.strange) and bool(
-            self.schedule.strange[number] >> self._bit[uid] & 1
-        )
+        return 0 <= number < len(bits) and bool(bits[number] >> self._bit[uid] & 1)
 
     # --- processes
 
@@ -352,7 +361,7 @@ class Network:
         if self.schedule.wire:
             envelope = from_json(json.loads(json.dumps(to_json(envelope))))
         if process.member is None:
-            self._to_newcomer(process, envelope)
+            self._to_newcomer(process, sender, envelope)
             return
         process.member.receive(envelope, self.now)
         self._after(process)
@@ -368,7 +377,7 @@ class Network:
             process.member.absent(peer, self.now)
             self._after(process)
 
-    def _to_newcomer(self, process: Process, envelope: Envelope) -> None:
+    def _to_newcomer(self, process: Process, sender: str, envelope: Envelope) -> None:
         match envelope.body:
             case Current(table) if any(card.uid == process.uid for card in table.cards):
                 process.member = self._member(process, table)
@@ -377,6 +386,9 @@ class Network:
                 for card in self.first.cards:  # it waits at nobody's door any more
                     delay = self._random.random() * self.schedule.jitter
                     self._at(self.now + delay, lambda uid=card.uid: self._lost(uid, as_newcomer(process.uid)))
+            case Look(card) if process.state == "waiting":
+                looked = Looked(card.uid, "unable" if self.unable(process.uid, card.uid) else "")
+                self._send(process.uid, sender, Envelope(envelope.job, -1, process.uid, looked))
             case Refused() if process.state == "waiting":
                 process.state = "ended"
             case Current() | Waiting() | Refused():

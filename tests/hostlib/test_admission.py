@@ -1,9 +1,11 @@
 """Newcomers that the members could not go on with are refused at the door, and the job goes on."""
 
+import dataclasses
+
 import pytest
 from csaud.config.settings import Settings
 from csaud.rendezvous.table import Card, Table
-from csaud.start.admission import obstacle
+from csaud.start.admission import newcomers_obstacle, obstacle
 
 from tests.hostlib.jobs import Job
 
@@ -33,6 +35,31 @@ def test_a_way_that_is_too_narrow_is_an_obstacle(monkeypatch) -> None:
     assert obstacle(Settings(), HERE, TABLE, Card(0, "127.0.0.9", 9, 1024, "udp")) == ""
 
 
+@pytest.mark.parametrize(
+    ("settings", "own", "mode", "address", "words"),
+    [
+        ({"segmentation": "on"}, "udp", "udp", "127.0.0.9", ""),
+        ({}, "udp", "raw", "127.0.0.9", ""),
+        ({"segmentation": "on"}, "udp", "raw", "127.0.0.9", "udp at every rank; rank 3 uses raw"),
+        ({"segmentation": "on"}, "raw", "udp", "127.0.0.9", "at every rank; the newcomer uses raw"),
+        ({"auth": "headers"}, "udp", "verbs", "127.0.0.9", "device=soft at every rank; rank 3 uses verbs"),
+        ({}, "udp", "udp", "255.255.255.255", "the newcomer cannot reach rank 3: there is no route from"),
+    ],
+)  # fmt: skip
+def test_what_would_end_a_newcomer_is_one(settings, own: str, mode: str, address: str, words: str) -> None:
+    here, there = Card(0, HERE, 7, 4096, own), Card(3, address, 9, 4096, mode)
+    found = newcomers_obstacle(Settings(**settings), here, there)
+    assert words in found and bool(words) == bool(found)
+
+
+def test_a_way_that_is_too_narrow_for_the_job_is_a_newcomers_obstacle(monkeypatch) -> None:
+    monkeypatch.setattr("csaud.network.addresses.link_mtu", lambda local, remote: 1500)
+    here, there = Card(0, HERE, 7, 4096, "udp"), Card(3, "127.0.0.9", 9, 4096, "udp")
+    found = newcomers_obstacle(Settings(), here, there)
+    assert found.startswith("the route from 127.0.0.1 to rank 3 at 127.0.0.9 has an MTU of 1500 bytes")
+    assert newcomers_obstacle(Settings(), here, dataclasses.replace(there, mtu=1024)) == ""
+
+
 @pytest.mark.root
 def test_a_job_goes_on_without_a_newcomer_of_another_mode() -> None:
     arguments = {"until": 3, "timeout": 20.0, "settings": {"mode": "udp", "segmentation": "on"}}
@@ -59,4 +86,22 @@ def test_a_job_goes_on_without_a_newcomer_that_a_member_at_another_door_cannot_g
         words = "at rank 1: segmentation=on needs mode=udp at every rank; the newcomer uses raw"
         assert (end["error"], end["message"]) == ("ConfigError", words)
         job.newcomer("grows", {**arguments, "join": door})
+        assert [end["error"] for end in job.ends([0, 1, 3])] == [None] * 3
+
+
+@pytest.mark.root
+def test_a_job_goes_on_without_a_newcomer_that_cannot_go_on_with_a_member() -> None:
+    arguments = {
+        "until": 3,
+        "timeout": 20.0,
+        "settings": {"mode": "udp"},
+        "settings_of": {"1": {"mode": "raw"}},
+    }
+    with Job(2, "grows", arguments) as job:
+        door = job.workers[0].wait_for("door")["door"]
+        alone = {"join": door, "settings": {"mode": "udp", "segmentation": "on"}}
+        end = job.newcomer("grows", alone).wait_for("end")
+        words = "segmentation=on needs mode=udp at every rank; rank 1 uses raw"
+        assert (end["error"], end["message"]) == ("ConfigError", words)
+        job.newcomer("grows", {"until": 3, "timeout": 20.0, "join": door, "settings": {"mode": "udp"}})
         assert [end["error"] for end in job.ends([0, 1, 3])] == [None] * 3

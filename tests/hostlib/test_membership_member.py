@@ -84,7 +84,7 @@ def test_a_newcomer_that_the_members_could_not_go_on_with_is_refused_by_name() -
 
     one = Member(FIRST, "p1", Majority(), {}, obstacle)
     assert knock(one, "new", "verbs") == {"newcomer new": [Refused("verbs beside raw")]}
-    assert knock(one, "other")["newcomer other"] == [Waiting()]
+    assert knock(one, "other")["newcomer other"][0] == Waiting()
 
 
 def knock(one: Member, uid: str, mode: str = "raw") -> dict[str, list[Body]]:
@@ -103,11 +103,98 @@ def brought(one: Member, failed: tuple[int, ...] = ()) -> Json:
     return promise.contribution
 
 
+def comes(one: Member, uid: str) -> dict[str, list[Body]]:
+    """What is said when a newcomer comes, which then can go on with all the members."""
+    said = knock(one, uid)
+    for card in CARDS:
+        looks_back(one, uid, card.uid)
+    return said
+
+
+def looks_back(one: Member, uid: str, subject: str, reason: str = "") -> list[tuple[str, Body]]:
+    """A newcomer has looked at a member; what is said then."""
+    one.outbox.clear()
+    one.receive(Envelope("a job", -1, uid, Looked(subject, reason)), 0.0)
+    return sent(one)
+
+
+def seen(one: Member, uid: str) -> None:
+    """The members have looked at a newcomer, and can go on with it."""
+    for other in ("p0", "p2"):
+        answers(one, other, 0, Looked(uid, ""))
+
+
+def test_a_newcomer_counts_when_it_has_looked_at_all_members() -> None:
+    one = member()
+    assert knock(one, "new")["newcomer new"] == [Waiting(), *(Look(card) for card in CARDS)]
+    seen(one, "new")
+    for uid in ("p0", "p1"):
+        assert looks_back(one, "new", uid) == [] and not one.newcomers
+    assert looks_back(one, "new", "p2") == []
+    assert [card.uid for card in one.newcomers.values()] == ["new"]
+    assert not brought(one)["unseen"]
+
+
+@pytest.mark.parametrize("subject", ["p1", "p2"])
+def test_a_newcomer_that_cannot_go_on_with_a_member_is_refused_by_name(subject: str) -> None:
+    one = member()
+    knock(one, "new")
+    comes(one, "other")
+    seen(one, "new")
+    seen(one, "other")
+    refused = [("newcomer new", Refused("no way"))]
+    assert looks_back(one, "new", subject, "no way") == refused
+    assert looks_back(one, "new", "p0", "no way") == []  # nor once more
+    assert [card.uid for card in one.newcomers.values()] == ["other"]
+
+
+def test_a_newcomer_is_refused_for_a_member_when_that_is_known_to_be_there() -> None:
+    one = member()
+    knock(one, "new")
+    assert looks_back(one, "new", "p2", "no way") == []
+    answers(one, "p0", 0, Looked("new", ""))
+    assert answers(one, "p2", 0, Looked("new", "")) == [("newcomer new", Refused("no way"))]
+
+
+def test_a_newcomer_need_not_go_on_with_who_is_gone() -> None:
+    one = member()
+    knock(one, "new")
+    seen(one, "new")
+    one.absent("p2", 0.0)
+    for uid, reason in (("p0", ""), ("p1", ""), ("p2", "no way")):
+        assert looks_back(one, "new", uid, reason) == []
+    assert one.newcomers and brought(one)["unseen"] == {"new": [2]}
+    assert ("newcomer new", Refused("no way")) in answers(one, "p2", 0, Later(NEXT))
+    assert not one.newcomers
+
+
+def test_who_the_transport_has_given_up_need_not_be_reached_by_newcomers() -> None:
+    one = member()
+    knock(one, "new")
+    answers(one, "p0", 0, Looked("new", ""))
+    for uid, reason in (("p0", ""), ("p1", ""), ("p2", "no way")):
+        looks_back(one, "new", uid, reason)
+    assert brought(one, failed=(2,))["unseen"] == {"new": [2]}
+
+
+def test_members_are_shown_to_newcomers_with_the_mtu_of_the_job() -> None:
+    one = Member(dataclasses.replace(FIRST, mtu=1024), "p1", Majority(), {})
+    shown = [body.card for body in knock(one, "new")["newcomer new"] if isinstance(body, Look)]
+    assert [(card.uid, card.mtu) for card in shown] == [("p0", 1024), ("p1", 1024), ("p2", 1024)]
+
+
+@pytest.mark.parametrize(("generation", "body"), [(0, Join(CARDS[0], {})), (-1, ASKS), (-1, Look(CARDS[0]))])
+def test_newcomers_and_members_say_what_is_theirs(generation: int, body: Body) -> None:
+    with pytest.raises(BadMessage, match=f"a {type(body).__name__} in generation {generation}"):
+        member().receive(Envelope("a job", generation, "p0", body), 0.0)
+
+
 def test_a_newcomer_counts_when_all_members_have_looked_at_it() -> None:
     one = member()
-    said = knock(one, "new")
+    said = comes(one, "new")
     card = dataclasses.replace(CARDS[0], rank=0, address="10.0.0.9", uid="new", door="10.0.0.9:1")
-    assert said == {"newcomer new": [Waiting()], "p0": [Look(card)], "p2": [Look(card)]}
+    shown = [Look(card) for card in CARDS]
+    assert said == {"newcomer new": [Waiting(), *shown], "p0": [Look(card)], "p2": [Look(card)]}
     assert answers(one, "p0", 0, Looked("new", "")) == []
     assert not one.newcomers
     answers(one, "p2", 1, Looked("new", ""))  # which is in the next generation already
@@ -118,7 +205,7 @@ def test_a_newcomer_counts_when_all_members_have_looked_at_it() -> None:
 
 def test_a_newcomer_that_another_member_could_not_go_on_with_is_refused_by_name() -> None:
     one = member()
-    knock(one, "new")
+    comes(one, "new")
     answers(one, "p0", 0, Looked("new", ""))
     refused = ("newcomer new", Refused("at rank 2: no route"))
     assert answers(one, "p2", 0, Looked("new", "no route")) == [refused]
@@ -135,7 +222,7 @@ def test_members_tell_each_other_whether_they_could_go_on_with_a_newcomer() -> N
 
 def test_who_is_gone_need_not_look_at_newcomers_and_who_comes_back_is_asked_again() -> None:
     one = member()
-    card = knock(one, "new")["p2"][0]
+    card = comes(one, "new")["p2"][0]
     answers(one, "p0", 0, Looked("new", ""))
     one.absent("p2", 0.0)
     assert one.newcomers
@@ -146,7 +233,7 @@ def test_who_is_gone_need_not_look_at_newcomers_and_who_comes_back_is_asked_agai
 
 def test_who_the_transport_has_given_up_need_not_look_at_newcomers() -> None:
     one = member()
-    knock(one, "new")
+    comes(one, "new")
     answers(one, "p0", 0, Looked("new", ""))
     assert brought(one, failed=(2,))["unseen"] == {"new": [2]}
 
@@ -176,15 +263,17 @@ def test_a_newcomer_becomes_a_member_with_those_that_have_looked_at_it(
 def test_members_of_a_new_generation_look_at_newcomers_that_wait() -> None:
     one = member()
     for uid in ("joins", "waits"):
-        knock(one, uid)
+        comes(one, uid)
     answers(one, "p0", 0, Looked("waits", ""))
     joins = Card(0, "10.0.0.8", 7, 4096, "raw", "joins", "10.0.0.8:1")
     one.next((), True, 0.0, 10.0)
     one.flush()
     said = answers(one, "p0", 1, Current(next_table(FIRST, [0, 1], [joins])))
     looks = {peer: body.card.uid for peer, body in said if isinstance(body, Look)}
-    assert looks == {"joins": "waits"}
+    assert looks == {"joins": "waits", "newcomer waits": "joins"}
     answers(one, "joins", 1, Looked("waits", ""))
+    assert not one.newcomers
+    looks_back(one, "waits", "joins")
     assert [card.uid for card in one.newcomers.values()] == ["waits"]
 
 

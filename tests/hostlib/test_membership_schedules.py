@@ -91,6 +91,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
         dead=draw(_few(world)),
         newcomers=newcomers,
         strange=tuple(draw(_few(world)) for _ in newcomers),
+        unable=tuple(draw(_few(world)) for _ in newcomers),
         gaps=draw(_newcomers),
         loss=loss,
         jitter=jitter,
@@ -173,6 +174,7 @@ def check_one_group(schedule: Schedule) -> None:
         for newcomer in table.cards[table.members :]:
             for member in table.cards[: table.members]:
                 assert not network.strange(member.uid, newcomer.uid), "one cannot go on with a newcomer"
+                assert not network.unable(newcomer.uid, member.uid), "a newcomer cannot go on with one"
 
 
 def check_a_group_goes_on(schedule: Schedule) -> None:

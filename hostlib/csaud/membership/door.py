@@ -1,8 +1,8 @@
-"""Newcomers at one rank's door: all members look at each before it counts, or it would end the job at the
-one that cannot go on with it; without I/O."""
+"""Newcomers at one rank's door: all members look at each, and each at all members, before it counts, or it
+would end the job at the one that cannot go on with the other; without I/O."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Set
 from typing import Any
 
 from csaud.config.settings import differing
@@ -17,10 +17,20 @@ MTU of later tables is the same or smaller."""
 
 @dataclasses.dataclass(slots=True)
 class _Visitor:
-    """A newcomer that waits, and the members, by uid, that have not looked at it."""
+    """A newcomer that waits.
+
+    Attributes:
+        unseen: uids of the members that have not looked at it.
+        unreached: why it could not go on with members, by uid; empty where it has not said that it can.
+    """
 
     card: Card
     unseen: set[str]
+    unreached: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def ready(self, away: Set[str]) -> bool:
+        """Whether it can be let in as long as these members take no part."""
+        return self.unseen <= away and self.unreached.keys() <= away
 
 
 class Door:
@@ -33,8 +43,8 @@ class Door:
 
     Attributes:
         outbox: (uid, or `as_newcomer` of it, message) to be sent, emptied by the caller.
-        newcomers: those that can be let in, by `as_newcomer`: whoever of the members is there has looked at
-            them. Never changed, but replaced: other threads read it.
+        newcomers: those that can be let in, by `as_newcomer`: they and whoever of the members is there have
+            looked at each other. Never changed, but replaced: other threads read it.
     """
 
     def __init__(self, uid: str, agreed: Mapping[str, Any], obstacle: Obstacle) -> None:
@@ -53,9 +63,13 @@ class Door:
         for uid in self._ranks:
             if self._visitors.pop(as_newcomer(uid), None) is not None and uid != self._uid:
                 self.outbox.append((as_newcomer(uid), Current(table)))
+        new = self._ranks.keys() - before
         for visitor in self._visitors.values():
-            visitor.unseen = visitor.unseen & self._ranks.keys() | self._ranks.keys() - before
+            visitor.unseen = visitor.unseen & self._ranks.keys() | new
+            left = {uid: reason for uid, reason in visitor.unreached.items() if uid in self._ranks}
+            visitor.unreached = dict.fromkeys(new, "") | left
             self._show(visitor, visitor.unseen)
+            self._show_members(visitor, new)
         self._count()
 
     def knock(self, uid: str, body: Join) -> None:
@@ -67,35 +81,49 @@ class Door:
         if reason := self._refusal(body):
             self.outbox.append((peer, Refused(reason)))
             return
-        unseen = self._ranks.keys() - {self._uid}
-        visitor = self._visitors.setdefault(peer, _Visitor(dataclasses.replace(body.card, uid=uid), unseen))
+        card, unseen = dataclasses.replace(body.card, uid=uid), self._ranks.keys() - {self._uid}
+        visitor = self._visitors.setdefault(peer, _Visitor(card, unseen, dict.fromkeys(self._ranks, "")))
         self.outbox.append((peer, Waiting()))
         self._show(visitor, visitor.unseen)
+        self._show_members(visitor, visitor.unreached)
         self._count()
 
     def look(self, sender: str, card: Card) -> None:
         """Another member's visitor."""
         self.outbox.append((sender, Looked(card.uid, self._obstacle(self._table, card))))
 
-    def looked(self, sender: str, body: Looked) -> None:
-        """Another member has looked at a visitor, and perhaps found something."""
-        peer = as_newcomer(body.newcomer)
-        if sender not in self._ranks or peer not in self._visitors:
+    def reached(self, newcomer: str, body: Looked) -> None:
+        """A visitor has looked at a member."""
+        visitor = self._visitors.get(as_newcomer(newcomer))
+        if visitor is None or body.subject not in visitor.unreached:
             return
         if body.reason:
-            del self._visitors[peer]
-            self.outbox.append((peer, Refused(f"at rank {self._ranks[sender]}: {body.reason}")))
+            visitor.unreached[body.subject] = body.reason
+            self._refuse_if_there(visitor, body.subject)
         else:
-            self._visitors[peer].unseen.discard(sender)
+            del visitor.unreached[body.subject]
+        self._count()
+
+    def looked(self, sender: str, body: Looked) -> None:
+        """Another member has looked at a visitor, and perhaps found something."""
+        visitor = self._visitors.get(as_newcomer(body.subject))
+        if sender not in self._ranks or visitor is None:
+            return
+        if body.reason:
+            self._refuse(visitor, f"at rank {self._ranks[sender]}: {body.reason}")
+        else:
+            visitor.unseen.discard(sender)
+            self._refuse_if_there(visitor, sender)
         self._count()
 
     def met(self, uid: str) -> None:
         """A member is there; what it was asked may be lost."""
         if uid in self._lost:
             self._lost.discard(uid)
-            for visitor in self._visitors.values():
+            for visitor in list(self._visitors.values()):
                 if uid in visitor.unseen:
                     self._show(visitor, [uid])
+                self._refuse_if_there(visitor, uid)
             self._count()
 
     def absent(self, peer: str) -> None:
@@ -113,20 +141,39 @@ class Door:
             failed: ranks that need not be waited for.
         """
         away = self._lost | {uid for uid, rank in self._ranks.items() if rank in failed}
-        ready = [visitor for visitor in self._visitors.values() if visitor.unseen <= away]
-        unseen = {visitor.card.uid: [self._ranks[uid] for uid in visitor.unseen] for visitor in ready}
+        ready = [visitor for visitor in self._visitors.values() if visitor.ready(away)]
+        unseen = {
+            visitor.card.uid: [self._ranks[uid] for uid in visitor.unseen | visitor.unreached.keys()]
+            for visitor in ready
+        }
         return {
             "newcomers": [dataclasses.asdict(visitor.card) for visitor in ready],
             "unseen": {uid: ranks for uid, ranks in unseen.items() if ranks},
         }
 
     def _count(self) -> None:
-        ready = (peer for peer, visitor in self._visitors.items() if visitor.unseen <= self._lost)
+        ready = (peer for peer, visitor in self._visitors.items() if visitor.ready(self._lost))
         self.newcomers = {peer: self._visitors[peer].card for peer in ready}
 
     def _show(self, visitor: _Visitor, members: Collection[str]) -> None:
         look = Look(visitor.card)  # one object: it is encoded once
-        self.outbox += [(uid, look) for uid in members]
+        self.outbox += [(uid, look) for uid in self._ranks if uid in members]
+
+    def _show_members(self, visitor: _Visitor, members: Collection[str]) -> None:
+        peer, mtu = as_newcomer(visitor.card.uid), self._table.mtu
+        for card in self._table.cards:
+            if card.uid in members:  # with the MTU of the job, which is what their packets have
+                self.outbox.append((peer, Look(dataclasses.replace(card, mtu=mtu))))
+
+    def _refuse(self, visitor: _Visitor, reason: str) -> None:
+        peer = as_newcomer(visitor.card.uid)
+        del self._visitors[peer]
+        self.outbox.append((peer, Refused(reason)))
+
+    def _refuse_if_there(self, visitor: _Visitor, uid: str) -> None:
+        """A newcomer need not go on with a member that is gone: one that has looked at it is there."""
+        if uid not in visitor.unseen and uid not in self._lost and (reason := visitor.unreached.get(uid)):
+            self._refuse(visitor, reason)
 
     def _refusal(self, body: Join) -> str:
         if reason := differing({"this job": self._agreed, "the newcomer": body.agreed}):

@@ -155,10 +155,13 @@ class Member:
         """What can be said of a message before its sender is taken for who it says.
 
         Raises:
-            BadMessage: it is of another job.
+            BadMessage: it is of another job, or not what a member or a newcomer says.
         """
         if not isinstance(envelope.body, Join) and envelope.job != self.table.job:
             raise BadMessage("of another job")
+        newcomer = envelope.generation < 0
+        if newcomer != isinstance(envelope.body, Join) and not isinstance(envelope.body, Looked):
+            raise BadMessage(f"a {type(envelope.body).__name__} in generation {envelope.generation}")
 
     def receive(self, envelope: Envelope, now: float) -> None:
         """A message.
@@ -170,6 +173,10 @@ class Member:
         body = envelope.body
         if isinstance(body, Join):
             self._door.knock(envelope.uid, body)
+            return
+        if envelope.generation < 0:
+            assert isinstance(body, Looked)
+            self._door.reached(envelope.uid, body)
             return
         self._door.met(envelope.uid)
         if isinstance(body, Current):

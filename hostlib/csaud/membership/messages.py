@@ -132,7 +132,8 @@ class Refused:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Look:
-    """A newcomer waits at the sender's door: can the receiver go on with it?"""
+    """Can the receiver go on with the one on this card? To other members, of a newcomer that waits at the
+    sender's door; to that newcomer, of a member."""
 
     card: Card
 
@@ -142,11 +143,11 @@ class Looked:
     """The answer.
 
     Attributes:
-        newcomer: its uid.
+        subject: the uid on the card.
         reason: why not; empty: it can.
     """
 
-    newcomer: str
+    subject: str
     reason: str
 
 
@@ -182,7 +183,7 @@ class Envelope:
     """A message and its sender.
 
     Attributes:
-        job: the job's random name; "" from a newcomer, which does not know it.
+        job: the job's random name; "" from a newcomer that has not been told it.
         generation: the sender's; -1 from a newcomer.
         uid: the sending process's random name.
     """
@@ -195,7 +196,7 @@ class Envelope:
     @property
     def peer(self) -> str:
         """Who is at the other end of the connection that it came over: a member's uid, or `as_newcomer`."""
-        return as_newcomer(self.uid) if isinstance(self.body, Join) else self.uid
+        return as_newcomer(self.uid) if self.generation < 0 else self.uid
 
 
 def as_newcomer(uid: str) -> str:
@@ -294,7 +295,7 @@ _READERS: Mapping[str, Any] = {
     "card": card_from_json,
     "agreed": _object,
     "reason": _text,
-    "newcomer": _text,
+    "subject": _text,
     "point": _text,
     "missing": _ranks,
 }

@@ -12,6 +12,8 @@ from csaud.membership.messages import (
     Current,
     Envelope,
     Join,
+    Look,
+    Looked,
     Refused,
     Waiting,
     from_json,
@@ -53,13 +55,18 @@ class Newcomer:
         """This machine's address on the way to the member."""
         return str(self._sock.getsockname()[0])
 
-    def wait(self, card: Card, agreed: Mapping[str, Any]) -> Table:
+    def wait(self, card: Card, agreed: Mapping[str, Any], obstacle: Callable[[Card], str]) -> Table:
         """The first table that this process is in.
+
+        Args:
+            obstacle: why this process could not go on with a member; empty where it can.
 
         Raises:
             RendezvousError: no epoch of the job began with this process in time, or all doors are shut.
-            ConfigError: settings that must be the same, or the job's secret, are not.
+            ConfigError: settings that must be the same, or the job's secret, are not, or a member and this
+                process cannot go on with each other.
         """
+        self._obstacle = obstacle
         hello = to_json(Envelope("", -1, card.uid, Join(card, dict(agreed))))
         while True:
             try:
@@ -101,20 +108,20 @@ class Newcomer:
         while True:
             self._sock.sendall(channel.outgoing())
             for message in channel.feed(receive(self._sock, self._deadline)):
-                table = self._read(message)
-                if table is not None and any(card.uid == uid for card in table.cards):
-                    return table
-
-    def _read(self, message: Message) -> Table | None:
-        match from_json(message).body:
-            case Refused(reason):
-                raise ConfigError(reason)
-            case Current(table):
-                return table
-            case Waiting():
-                return None
-            case body:
-                raise BadMessage(f"a {type(body).__name__} to a newcomer")
+                envelope = from_json(message)
+                match envelope.body:
+                    case Refused(reason):
+                        raise ConfigError(reason)
+                    case Current(table):
+                        if any(card.uid == uid for card in table.cards):
+                            return table
+                    case Look(card):
+                        looked = Looked(card.uid, self._obstacle(card))
+                        channel.send(to_json(Envelope(envelope.job, -1, uid, looked)))
+                    case Waiting():
+                        pass
+                    case body:
+                        raise BadMessage(f"a {type(body).__name__} to a newcomer")
 
 
 def read_doors(text: str, resolve: Callable[[str], str]) -> list[tuple[str, int]]:

@@ -27,7 +27,7 @@ from csaud.membership.newcomer import Newcomer, read_doors
 from csaud.membership.service import Service
 from csaud.network import addresses, job_secret
 from csaud.rendezvous.table import Table
-from csaud.start.admission import obstacle
+from csaud.start.admission import newcomers_obstacle, obstacle
 from csaud.start.endpoint import check_segmentation, core_addresses, endpoint_config, name_addresses, set_peer
 from csaud.start.seat import Seat, check_routes, make_card, meet, open_door, own_address, start_device
 from csaud.start.sharing import link_trains, share_memory
@@ -116,7 +116,9 @@ def join(
         cleanup.callback(opened.close)
         uid = secrets.token_hex(8)
         card = make_card(0, settings, opened, local, uid, listener)
-        table = newcomer.wait(card, settings_table.agreed(settings))
+        table = newcomer.wait(
+            card, settings_table.agreed(settings), functools.partial(newcomers_obstacle, settings, card)
+        )
         newcomer.close()
         check_routes(table, opened)
         start_device(opened, table)
