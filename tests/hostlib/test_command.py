@@ -58,11 +58,37 @@ def test_an_unknown_command_is_an_error(run):
     assert run("fly").exit_code == 2
 
 
-def test_a_wrong_setting_is_one_line_and_an_exit_status():
-    words = [sys.executable, "-c", "from csaud.cli import main; main()", "settings"]
-    result = subprocess.run(words, env={"CSAUD_WINDOW": "x"}, capture_output=True, text=True, check=False)
-    assert result.returncode == 1
-    assert result.stderr == "csaud: CSAUD_WINDOW='x': expected a whole number (packets)\n"
+def ended(*words, **environ):
+    """Exit status and errors of the command as a process."""
+    command = [sys.executable, "-c", "from csaud.cli import main; main()", *map(str, words)]
+    result = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    return result.returncode, result.stderr
+
+
+@pytest.mark.parametrize("command", ["settings", "doctor"])
+def test_a_wrong_setting_is_one_line_and_mistaken_use(command):
+    text = "csaud: CSAUD_WINDOW='x': expected a whole number (packets)\n"
+    assert ended(command, CSAUD_WINDOW="x") == (2, text)
+
+
+@pytest.mark.parametrize("options", [(), ("--trace", "out.json")])
+def test_a_folder_without_flight_records_is_one_line_and_mistaken_use(tmp_path, options):
+    status, text = ended("flight", tmp_path / "none", *options)
+    assert status == 2 and text.startswith(f"csaud: {tmp_path}/none") and text.count("\n") == 1
+
+
+def test_a_trace_that_cannot_be_written_is_one_line_and_a_failure(tmp_path):
+    (tmp_path / "rank-0.trace.json").write_text('{"traceEvents": []}')
+    out = ended("flight", tmp_path, "--trace", tmp_path)
+    assert out == (1, f"csaud: cannot write {tmp_path}: Is a directory\n")
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [("nowhere/program", "No such file or directory"), (".", "Permission denied")],
+)
+def test_workers_of_a_program_that_cannot_be_run_are_mistaken_use(program, words):
+    assert ended("recover", "--", program) == (2, f"csaud recover: {program}: {words}\n")
 
 
 def test_a_full_disk_is_one_line_and_an_exit_status():

@@ -17,7 +17,7 @@ from csaud.cli import flight as flight_command
 from csaud.cli import help_commands, statuses
 from csaud.cli import workers as workers_command
 from csaud.config import reading
-from csaud.errors import CsaudError
+from csaud.errors import ConfigError, CsaudError
 from csaud.perf.command import app as perf_app
 
 GROUP = "csaud.commands"
@@ -118,12 +118,13 @@ def settings(
 
 
 def main() -> None:
-    """Entry point: the library's own errors, and a full disk, are one line on stderr and exit status 1."""
+    """Entry point: the library's own errors, and a full disk, are one line on stderr and exit status 1, or 2
+    where something was asked for that cannot be."""
     try:
         app()
     except CsaudError as error:
         typer.echo(f"csaud: {error}", err=True)
-        sys.exit(1)
+        sys.exit(2 if isinstance(error, ConfigError) else 1)
     except OSError as error:
         if not is_full(error) or "--debug" in sys.argv:
             raise

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from csaud.errors import CsaudError
+
 
 def flight(
     folder: Annotated[Path, typer.Argument(help="Where the ranks wrote (setting flight_dir).")],
@@ -20,7 +22,11 @@ def flight(
     if trace is not None:
         from csaud.flight.trace import merge_traces
 
-        typer.echo(f"{trace}: traces of {merge_traces(folder, trace)} ranks, for ui.perfetto.dev")
+        try:
+            ranks = merge_traces(folder, trace)
+        except OSError as error:
+            raise CsaudError(f"cannot write {trace}: {error.strerror}") from None
+        typer.echo(f"{trace}: traces of {ranks} ranks, for ui.perfetto.dev")
         return
     from csaud.flight import report as flight_report
 

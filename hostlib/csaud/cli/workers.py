@@ -108,7 +108,8 @@ class _Job:
             )  # fmt: skip
         except OSError as error:
             typer.echo(f"csaud recover: {self._command[0]}: {error.strerror}", err=True)
-            raise typer.Exit(1) from None
+            never = isinstance(error, FileNotFoundError | PermissionError) and name == 0
+            raise typer.Exit(2 if never else 1) from None
         self._processes[name] = process
         for stream, to in ((process.stdout, sys.stdout), (process.stderr, sys.stderr)):
             assert stream is not None

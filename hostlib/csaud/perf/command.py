@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
 from csaud.config.launch import DEFAULT_PORT
 from csaud.errors import ConfigError
 from csaud.perf.plan import Plan, Test, parse_sizes
 
-
-class _Commands(TyperGroup):
-    def invoke(self, ctx: Any) -> Any:
-        """Mistaken use has a status of its own."""
-        try:
-            return super().invoke(ctx)
-        except ConfigError as error:
-            typer.echo(f"csaud: {error}", err=True)
-            raise typer.Exit(2) from None
-
-
 app = typer.Typer(
-    cls=_Commands,
     no_args_is_help=True,
     help="Measure bandwidth, latency and collectives, by message size.",
 )
