@@ -8,8 +8,11 @@ import pytest
 from csaud import _core
 
 from tests.hostlib.core_support import (
+    ACK,
     DATA,
     MS,
+    PROBE,
+    PROBE_RSP,
     US,
     Drop,
     config,
@@ -21,6 +24,7 @@ from tests.hostlib.core_support import (
     total,
     transfer,
 )
+from tests.hostlib.forged import between
 
 MESSAGE = content(200 * 64)
 
@@ -76,6 +80,25 @@ def test_who_sends_again_after_many_numbers_is_heard(numbers: int) -> None:
         with pytest.raises(ValueError, match="posted before"):  # long forgotten by name
             net.post_recv(1, 0, 100, coll_seq=begin & 0xFFFFFFFF)
     assert retransmitted(net) == {}
+
+
+def test_packets_alone_make_no_later_message_a_finished_one() -> None:
+    """Names below those that were forgotten count as finished; what a network repeats and reorders, or
+    somebody makes up, forgets none, of whichever number."""
+    net = network(finished_memory=2)
+    copies = []
+    net.set_hook(lambda p: copies.append(p.number) or ("duplicate", 3 * MS))
+    for i in range(1, 7):
+        transfer(net, MESSAGE[:100], coll_seq=i)
+    made_up = {"src_rank": 0, "pkt_idx": 0, "pkt_total": 1, "from_rank": 0, "credit": 4, "path_id": 0}
+    for coll_seq in range(1_000, 1_020):
+        for kind in (DATA, PROBE, PROBE_RSP):
+            net.inject(1, between(0, 1, type=kind, coll_seq=coll_seq, **made_up))
+        acknowledged = {**made_up, "src_rank": 0, "from_rank": 1}
+        net.inject(0, between(1, 0, type=ACK, coll_seq=coll_seq, **acknowledged))
+    for i in (7, 999, 1_020):
+        transfer(net, MESSAGE[:100], coll_seq=i)
+    assert copies
 
 
 def test_tx_ts_wraps_while_packets_are_under_way() -> None:
