@@ -53,6 +53,21 @@ class Forgery {
         d_.csa.name.src_rank = d_.csa.name.src_rank == 0 ? other : 0;
     }
 
+    // What `peer` might say of a message between it and rank 0, all of which has come.
+    void claim(wire::Type type, const MessageName& name, std::uint16_t peer, std::uint16_t total) {
+        d_.csa.type = type;
+        d_.csa.name = name;
+        d_.csa.pkt_idx = 0;
+        d_.csa.pkt_total = total;
+        loss_form(true);
+        if (!wire::has_control_part(type)) return;
+        d_.control.from_rank = peer;
+        d_.control.cumulative = total;
+        d_.control.bitmap_bits = 0;
+        bitmap_.clear();
+        if (type == wire::Type::abort) d_.control.reason = wire::Reason::user_abort;
+    }
+
     wire::Route& route() noexcept { return d_.route; }
     wire::CsaHeader& csa() noexcept { return d_.csa; }
 

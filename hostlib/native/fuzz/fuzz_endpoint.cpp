@@ -1,9 +1,10 @@
 // A job of three ranks in one process. All of them are endpoints that mean well, on a network that loses,
 // repeats, delays and reorders; and somebody who has the job's key sends rank 0 packets that it has seen
-// before with some of their fields changed. Rank 0 must stay within its memory, keep its books, complete each
-// post once at most, send only packets that a receiver accepts, and never have endless work at one moment.
-// Where nothing was forged, or packets are authenticated and the forger is a stranger without their key, all
-// posts end well, with the right bytes.
+// before with some of their fields changed. Others, who are at no rank's address, name messages that are
+// under way there, and change nothing. Rank 0 must stay within its memory, keep its books, complete each post
+// once at most, send only packets that a receiver accepts, and never have endless work at one moment. Where
+// nothing was forged, or packets are authenticated and the forger is a stranger without their key, all posts
+// end well, with the right bytes.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -181,6 +182,8 @@ class Job {
                 if (r.value[0] != 0) return;
                 honest_ = false;
                 return rank(r.which % kWorld).endpoint.abort(now_, note(r));
+            case Op::intrude:
+                return intrude(r);
         }
     }
 
@@ -294,6 +297,34 @@ class Job {
         packet.change(r.field[1], r.value[1]);
         if (r.more > 16) packet.change(static_cast<std::uint8_t>(r.more), r.more >> 8);
         deliver({0, packet.packet()});
+    }
+
+    // Who does not send from the address and queue pair of the rank that it names is nobody, also where it
+    // guesses a message that rank 0 has under way.
+    void intrude(const Record& r) {
+        const auto& open = rank(0).open;
+        if (seen_.empty() || open.empty()) return;
+        constexpr std::array kSaid{wire::Type::ack,   wire::Type::abort,     wire::Type::state,
+                                   wire::Type::probe, wire::Type::probe_rsp, wire::Type::data};
+        const Post& post =
+            std::next(open.begin(), r.which % static_cast<std::ptrdiff_t>(open.size()))->second;
+        const std::size_t packets = std::max<std::size_t>(1, (post.buffer->size() + kPayload - 1) / kPayload);
+        Forgery packet = seen_by_rank_0(of_type(static_cast<std::uint8_t>(r.more)));
+        packet.claim(kSaid[r.field[0] % kSaid.size()], post.name, post.peer,
+                     static_cast<std::uint16_t>(packets));
+        packet.change(r.field[1], r.value[1]);
+        if (packet.csa().type == wire::Type::loss) return;  // a switch's, as documented
+        packet.route().src_ipv4 = kAddress + post.peer + (r.value[0] % 2 != 0 ? kWorld : 0U);
+        packet.route().src_qpn = kQpn + post.peer + (r.value[0] % 2 != 0 ? 0U : kWorld);
+        const std::uint64_t before = taken();
+        deliver({0, packet.packet()});
+        CSAUD_EXPECT(taken() == before);
+    }
+
+    // Packets that rank 0 did not refuse.
+    std::uint64_t taken() {
+        const csaud::Stats& s = rank(0).endpoint.stats();
+        return s.rx_data + s.rx_parity + s.rx_control;
     }
 
     void storm(const Record& r) {

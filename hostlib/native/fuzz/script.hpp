@@ -32,8 +32,9 @@ enum class Op : std::uint8_t {
     deny,    // the controller takes a path away, or gives it back
     say,     // a note to another rank
     abort,
+    intrude,  // somebody who is at no rank's address names a message that is under way
 };
-inline constexpr unsigned kOps = 15;
+inline constexpr unsigned kOps = 16;
 
 struct Record {
     std::uint8_t op = 0;
@@ -75,7 +76,8 @@ class Script {
     }
 
     static Record drawn(testing::SplitMix& random) {
-        constexpr std::array kLikely{Op::forge, Op::forge, Op::storm, Op::run, Op::run, Op::exchange};
+        constexpr std::array kLikely{Op::forge, Op::forge,    Op::storm,  Op::run,
+                                     Op::run,   Op::exchange, Op::intrude};
         Record r;
         r.op = static_cast<std::uint8_t>(random.below(4) != 0 ? kLikely[random.below(kLikely.size())]
                                                               : static_cast<Op>(random.below(kOps)));
