@@ -31,3 +31,8 @@ class Mutant:
             "\n".join(line[1:].strip() for line in lines if line.startswith(sign)) for sign in ("-", "+")
         )
         return gone, come
+
+    @property
+    def changed(self) -> str:
+        """The lines that differ, as they were and as they are."""
+        return "\n".join(line for line in self.diff.splitlines()[2:] if line.startswith(("-", "+")))

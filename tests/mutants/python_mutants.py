@@ -1,7 +1,7 @@
 """Mutants of a Python file, by mutmut's operators and one that leaves a call out.
 
-Left alone: texts (what a message says is tested where it matters), what is logged, annotations, decorators,
-imports.
+Left alone: texts (what a message says is tested where it matters), what is logged, reprs, annotations, names
+of types, decorators, imports, and whether `zip` looks at lengths, which differ by mistake alone.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import libcst as cst
+from libcst import matchers
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation import mutators
 
@@ -32,6 +33,9 @@ OPERATORS: list[tuple[type, Operator]] = [
 ]
 
 
+TYPES = (cst.Name, cst.Attribute, cst.Subscript, cst.BinaryOperation)
+
+
 class _Finder(cst.CSTVisitor):
     METADATA_DEPENDENCIES = (PositionProvider,)
 
@@ -51,15 +55,18 @@ class _Finder(cst.CSTVisitor):
     def visit_ImportFrom(self, node: cst.ImportFrom) -> bool:
         return False
 
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return node.name.value != "__repr__"
+
     def visit_Raise(self, node: cst.Raise) -> bool:
         return False  # what an error says
 
     def on_visit(self, node: cst.CSTNode) -> bool:
-        if _logs(node):
+        if _logs(node) or _names_type(node) or _is_strict(node):
             return False
         for kind, operator in OPERATORS:
             if isinstance(node, kind):
-                for made in operator(node):
+                for made in filter(_looks_at_lengths(node), operator(node)):
                     line = self.get_metadata(PositionProvider, node).start.line
                     self.found.append((line, operator.__name__.removeprefix("operator_"), node, made))
         return super().on_visit(node)
@@ -71,6 +78,35 @@ def _logs(node: cst.CSTNode) -> bool:
         case cst.Expr(cst.Call(cst.Attribute(cst.Name("log" | "LOG")))):
             return True
     return False
+
+
+def _names_type(node: cst.CSTNode) -> bool:
+    """`Array = npt.NDArray[Any]`, `Someone = TypeVar("Someone")`: for the type checker. An Annotated with
+    calls in it is for the command line."""
+    match node:
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=cst.Call(cst.Name(kind))):
+            return kind in ("TypeVar", "ParamSpec", "NewType")
+        case cst.Assign(targets=[cst.AssignTarget(cst.Name(name))], value=value):
+            calls = matchers.findall(value, matchers.Call())
+            return name[:1].isupper() and not name.isupper() and isinstance(value, TYPES) and not calls
+    return False
+
+
+def _is_strict(node: cst.CSTNode) -> bool:
+    match node:
+        case cst.Arg(keyword=cst.Name("strict")):
+            return True
+    return False
+
+
+def _looks_at_lengths(node: cst.CSTNode) -> Callable[[cst.CSTNode], bool]:
+    """Whether what was made of a call has its `strict=` as it was."""
+
+    def strict(call: cst.CSTNode) -> list[cst.BaseExpression]:
+        args = call.args if isinstance(call, cst.Call) else ()
+        return [arg.value for arg in args if _is_strict(arg)]
+
+    return lambda made: strict(made) == strict(node)
 
 
 class PythonFile:

@@ -1,11 +1,14 @@
 """The mutators: what they change, what they leave alone, and that a sample is a function of its seed."""
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.mutants import sample
 from tests.mutants.cpp_mutants import CppFile
+from tests.mutants.mutant import Mutant
+from tests.mutants.workshop import Answer, Workshop, _complaint
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,8 +20,10 @@ bool Window::admits(std::uint32_t n) const {
     if (n < size_ && !closed_) return true;
     log("n > 5");
     ++refused_;
+    names_.reserve(5);
     return false;
 }
+struct alignas(64) Flow {};
 """
 
 
@@ -35,7 +40,7 @@ def test_a_cpp_file_is_changed_where_it_has_code() -> None:
     assert ('log("n > 5");', ";") in changes
     assert ("++refused_;", ";") in changes
     assert {was for was, _ in changes} == {condition, 'log("n > 5");', "++refused_;", "return false;"}
-    assert {mutant.line for mutant in mutants if mutant is not None} == {5, 6, 7, 8}
+    assert {mutant.line for mutant in mutants if mutant is not None} == {5, 6, 7, 9}
 
 
 def test_what_python_logs_is_left_alone() -> None:
@@ -44,6 +49,66 @@ def test_what_python_logs_is_left_alone() -> None:
     mutants = [file.make(number) for number in range(len(file))]
     changed = {mutant.change[0] for mutant in mutants if mutant is not None}
     assert changed == {"write(3)"}
+
+
+def test_what_is_for_a_type_checker_or_a_debugger_is_left_alone() -> None:
+    made = pytest.importorskip("tests.mutants.python_mutants", reason="mutmut comes with make mutants")
+    file = made.PythonFile(
+        "x.py",
+        "Array = npt.NDArray[Any]\nOne = A | B\nT = TypeVar('T')\nSIZE = other.SIZE\n"
+        "Shown = Annotated[int, Option(min=1)]\nfor a in zip(b, c, strict=True): pass\n"
+        "def __repr__(self): return str(1)\n",
+    )
+    changes = [mutant.change for number in range(len(file)) if (mutant := file.make(number))]
+    assert {was.split()[0] for was, _ in changes} == {"SIZE", "Shown", "for"}
+    assert {now for was, now in changes if was.startswith("for")} == {
+        f"for a in zip({others}strict=True): pass" for others in ("None, c, ", "b, None, ", "c, ", "b, ")
+    }
+
+
+class _Workshop(Workshop):
+    """Whose tests give these answers in turn."""
+
+    def __init__(self, *answers: Answer) -> None:
+        self.tree = ROOT
+        self._answers = list(answers)
+        self._failing: list[str] = []
+        self.written: list[str] = []
+
+    def write(self, path: str, text: str) -> None:
+        self.written.append(text)
+
+    def ask(self, tests: Iterable[str]) -> Answer:
+        return self._answers.pop(0)
+
+
+_FAILED = Answer(False, "FAILED t.py::a", ("t.py::a",))
+_LATE = Answer(False, "not done after 9 s", ("t.py",))
+_PASSED = Answer(True, "")
+
+
+@pytest.mark.parametrize(
+    ("answers", "outcome"),
+    [
+        ((_FAILED, _PASSED), "caught"),
+        ((_LATE, _PASSED), "caught"),
+        ((_PASSED,), "survived"),
+        ((_FAILED, _FAILED, _PASSED), "survived"),
+        ((_LATE, _LATE), "undecided"),
+    ],
+)
+def test_a_test_counts_that_passes_without_the_mutant(answers: tuple[Answer, ...], outcome: str) -> None:
+    mutant = Mutant("hostlib/csaud/config/launch.py", 1, "number", "before", "after")
+    workshop = _Workshop(*answers)
+    assert sample.judge(workshop, mutant, {}, near=True).outcome == outcome
+    assert workshop.written[-1] == "before"
+
+
+def test_a_complaint_names_the_test_that_is_to_be_asked_again() -> None:
+    said = "..F\nFAILED tests/a/test_b.py::test_c[x-1]@torch - AssertionError: no\n"
+    assert _complaint(said, 1, ("tests/a",)).tests == ("tests/a/test_b.py::test_c[x-1]",)
+    assert _complaint("ERROR tests/a/test_b.py - KeyError\n", 2, ()).tests == ("tests/a/test_b.py",)
+    assert _complaint("", 3, ("tests/a",)) == Answer(False, "pytest ended with 3", ("tests/a",))
 
 
 def test_a_sample_is_a_function_of_its_seed() -> None:

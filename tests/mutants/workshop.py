@@ -5,11 +5,13 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
+import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,8 @@ PACKAGES = {"hostlib": "csaud", "softswitch": "csaud_softswitch", "sim": "csaud_
 NATIVE = "hostlib/native"
 TESTNET = "csaud_testnet"
 """Native module of the tests; it has the core in it, too."""
+NONE_CHOSEN = 5
+"""Pytest's status where all tests were skipped, or left to other runs."""
 MEMORY = 16 << 30  # bytes of address space: a mutant may ask for all there is
 PYTEST = (
     "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not thorough and not nightly",
@@ -32,7 +36,8 @@ class Answer:
     """What the tests said of a tree."""
 
     passed: bool
-    words: str  # the first test that failed, or why none was run
+    words: str  # the first test that failed, or that they took too long
+    tests: tuple[str, ...] = ()  # what to ask to hear the same again
 
 
 class Workshop:
@@ -42,6 +47,7 @@ class Workshop:
         self.tree = folder / "tree"
         self._native = folder / "native"
         self._limit_s = limit_s
+        self._failing: list[str] = []
         self._copy(root)
         self._modules()
         self._environ = {**os.environ, **overlay.environment(overlay.sources(self.tree))}
@@ -69,26 +75,30 @@ class Workshop:
         shutil.copy2(testnet, self.tree / "hostlib")
         return None
 
-    def ask(self, tests: list[str], limit_s: float | None = None) -> Answer:
-        """Run these files of tests until one fails or the limit, the usual one unless given, is over."""
-        limit_s = self._limit_s if limit_s is None else limit_s
-        command = [sys.executable, "-m", "pytest", *PYTEST, *tests]
+    def leave_out(self, test: str) -> None:
+        """Never ask this test again: it fails of the tree as it is."""
+        self._failing.append(test)
+
+    def ask(self, tests: Iterable[str]) -> Answer:
+        """Run these files of tests, or single ones, until one fails or the limit is over."""
+        asked = tuple(tests)
+        without = [word for test in self._failing for word in ("--deselect", test)]
+        command = [sys.executable, "-m", "pytest", *PYTEST, *without, *asked]
         process = subprocess.Popen(
             command, cwd=self.tree, env=self._environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=_limited,
         )  # fmt: skip
         try:
-            output, _ = process.communicate(timeout=limit_s)
+            output, _ = process.communicate(timeout=self._limit_s)
         except subprocess.TimeoutExpired:
             output = None
         finally:
             _end(process)
         if output is None:
-            return Answer(False, f"not done after {limit_s:g} s")
-        if process.returncode == 0:
+            return Answer(False, f"not done after {self._limit_s:g} s", asked)
+        if process.returncode in (0, NONE_CHOSEN):
             return Answer(True, "")
-        said = [line for line in output.splitlines() if line.startswith(("FAILED", "ERROR", "Fatal"))]
-        return Answer(False, said[0][:200] if said else f"pytest ended with {process.returncode}")
+        return _complaint(output, process.returncode, asked)
 
     def _copy(self, root: Path) -> None:
         """Only what differs is written, so that what is built need not be built anew."""
@@ -111,6 +121,14 @@ class Workshop:
             module = importlib.import_module(name)
             assert module.__file__ is not None
             shutil.copy2(module.__file__, self.tree / place)
+
+
+def _complaint(output: str, status: int, asked: tuple[str, ...]) -> Answer:
+    for line in output.splitlines():
+        if found := re.match(r"(?:FAILED|ERROR) (\S+?\.py)(::.*?)?(?:@[\w-]+)?(?: - .*)?$", line):
+            return Answer(False, line[:200], (found[1] + (found[2] or ""),))
+    fatal = [line for line in output.splitlines() if line.startswith(("ERROR", "Fatal"))]
+    return Answer(False, fatal[0][:200] if fatal else f"pytest ended with {status}", asked)
 
 
 def _limited() -> None:
