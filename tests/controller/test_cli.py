@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import io
+import itertools
 import json
 import os
 import signal
@@ -312,6 +313,28 @@ def test_drains_are_told_though_the_fabric_has_changed_meanwhile(
             assert "l1-s1, l2-s1" in shown.output
     finally:
         monkeypatch.undo()
+        assert csaud(run, "undrain", "--all").exit_code == 0
+
+
+def test_what_still_comes_over_drained_links_is_told_by_port(
+    run: RunDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    came = itertools.count()
+
+    def counters(here: Here, fabric: Any, *, switches: set[str], **_: object) -> dict[str, Any]:
+        """One more packet each time, at the spine alone."""
+        found = {name: {"ingress_kind": {port: {"data": 7} for port in range(1, 5)}} for name in switches}
+        found["s1"]["ingress_kind"][1]["data"] = next(came)
+        return found
+
+    monkeypatch.setattr(Here, "counters", counters)
+    try:
+        busy = csaud(run, "drain", "l1-s1", "--wait", "0s")
+        assert busy.exit_code == 1
+        assert "l1-s1 is drained, but packets still come in at s1:1: there is no other way" in busy.output
+        busy = csaud(run, "drain", "l1-s1", "--wait", "0s", "--json")
+        assert (busy.exit_code, json.loads(busy.stdout)["still_used"]) == (1, ["s1:1"])
+    finally:
         assert csaud(run, "undrain", "--all").exit_code == 0
 
 

@@ -1,6 +1,7 @@
 """LLDP probes are valid LLDP, read back, and never confused with anything else."""
 
-from csaud_controller.inventory import End
+from csaud_controller.control.announcing import announcements
+from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.links.probes import Probe, decode, encode
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,17 @@ def test_scapy_reads_it_as_lldp() -> None:
     assert frame.haslayer(LLDPDU)
     assert frame[LLDPDUChassisID].id == b"l1"
     assert frame[LLDPDUPortID].id == b"3"
+
+
+def test_each_host_is_told_the_port_that_it_is_wired_to() -> None:
+    told = announcements(leaf_spine(2, 2), ("l1", "l2", "s1"))
+    assert list(told) == ["l1", "l2"], "none at a spine"
+    for shots in told.values():
+        assert len(shots) == 2
+        for out_of, frame in shots:
+            read = Ether(frame)
+            named = read[LLDPDUChassisID].id.decode(), int(read[LLDPDUPortID].id)
+            assert named == (out_of.node, out_of.port)
 
 
 @given(st.binary(max_size=100))

@@ -25,9 +25,12 @@ from csaud_controller.cli import service
 from csaud_controller.control.client import ask, wait_programmed
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.run.directory import RunDir
+from csaud_controller.service import sampling
 from csaud_controller.service.principals import Principal, Role, add_token
-from csaud_controller.service.sampling import PACKETS, Sample
+from csaud_controller.service.sampling import PACKETS, Sample, Sampler
 from csaud_controller.service.view import moment
+from csaud_controller.switches.counters import read_counters
+from csaud_controller.switches.errors import CountersError
 from pydantic import ValidationError
 from typer.testing import CliRunner, Result
 
@@ -261,6 +264,25 @@ def test_what_a_link_carried_is_told_by_its_ends() -> None:
     assert reloaded["trimmed"] == 400 and reloaded["paths"] == [0] * 16
 
 
+def test_a_switch_that_is_lost_between_two_readings_is_told_of(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Packets were read, and bytes cannot be."""
+
+    def read(*given: Any, unit: str = "packets", **named: Any) -> Any:
+        if unit == "bytes":
+            raise CountersError("s1: went away")
+        return read_counters(*given, unit=unit, **named)
+
+    sampler = Sampler(served.run)
+    assert sampler.sample().missing == ()
+    monkeypatch.setattr(sampling, "read_counters", read)
+    shown = moment(*sampler.pair(0.0))
+    assert shown["missing"] == ["s1: went away"]
+    assert {name for name, each in shown["switches"].items() if each["connected"]} == set(shown["switches"])
+    assert {end for link in shown["links"] for end in link["ends"]} == {None}
+
+
 @pytest.mark.parametrize(
     ("header", "value", "status"),
     [("Content-Length", str((1 << 22) + 1), 413), ("Transfer-Encoding", "chunked", 411)],
@@ -286,6 +308,9 @@ def test_a_controller_that_is_away_is_told_of_and_the_service_goes_on() -> None:
         gone = anybody("GET", "/readyz")
         assert gone.status == 503 and "no controller runs" in gone.body["error"]
         assert anybody("GET", "/v1/status").status == 503
+        shown = anybody("GET", "/v1/moment").body
+        assert [why for why in shown["missing"] if "no controller runs" in why]
+        assert {end for link in shown["links"] for end in link["ends"]} == {None}
         assert "csaud_controller_up 0.0" in anybody("GET", "/v1/metrics").body
         assert anybody("GET", "/healthz").status == 200
         assert anybody("PATCH", "/v1/policy", {}).body == {
