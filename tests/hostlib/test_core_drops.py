@@ -119,10 +119,11 @@ def test_acks_lost_in_a_row_each_cost_one_wait() -> None:
     assert max(waits) < 1.5 * min(waits), waits
 
 
-def test_done_is_known_long_after_the_message_is_forgotten() -> None:
+@pytest.mark.parametrize("remembered", [0, 1, 2])
+def test_done_is_known_long_after_the_message_is_forgotten(remembered: int) -> None:
     """The names remembered are few, the sender asks for a message that the watermark alone knows."""
     hold = Drop(lambda p: p.type == ACK and p.coll_seq == 1 and p.now < 300 * MS)
-    net = network(hook=hold, finished_memory=2, dead_after=8_000 * MS)
+    net = network(hook=hold, finished_memory=remembered, dead_after=8_000 * MS)
     net.post_recv(1, 0, 10, coll_seq=1)
     first = net.post_send(0, 1, bytes(10), coll_seq=1)
     for coll_seq in range(2, 12):
@@ -327,7 +328,8 @@ def test_sizes_that_contradict_end_with_protocol(sent: int, expected: int) -> No
 
 
 def test_hooks_see_every_kind_of_packet() -> None:
-    """Guards the other tests here: a kind that never occurred was never lost."""
+    """Guards the other tests here: a kind that never occurred was never lost. The books of both
+    sides have as many of each."""
     seen = set()
     lost = Drop(first_copy(3, PACKETS - 1))
 
@@ -342,6 +344,8 @@ def test_hooks_see_every_kind_of_packet() -> None:
     net.post_recv(1, 0, len(MESSAGE), coll_seq=1)
     net.run_until(400 * MS)
     assert transfer_in_background in [c.id for c in net.completions(0)]
+    for kind in ("ack", "state", "credit", "probe", "probe_rsp", "control"):
+        assert total(net, f"rx_{kind}") == total(net, f"tx_{kind}") > 0, kind
     net.abort(0)
     net.run_until(900 * MS)
     assert seen == {DATA, ACK, STATE, CREDIT, PROBE, PROBE_RSP, ABORT}

@@ -71,6 +71,10 @@ def test_what_an_address_is() -> None:
     assert addresses.resolve("[fd00:1::1]", "x") == addresses.resolve("fd00:1:0::1", "x") == "fd00:1::1"
     assert addresses.split_port(addresses.with_port("fd00::1", 9)) == ("fd00::1", "9")
     assert addresses.split_port("10.0.0.1:9") == ("10.0.0.1", "9")
+    for half in ("[fd00:1::1", "fd00:1::1]"):
+        with pytest.raises(ConfigError, match="no IP address is known for it"):
+            addresses.resolve(half, "address")
+        assert addresses.split_port(f"{half}:9") == (half, "9")
     with pytest.raises(ConfigError, match=r"address='fe80::1': an address of one link"):
         addresses.resolve("fe80::1", "address")
     with pytest.raises(ConfigError, match=r"no IP address is known for it"):
