@@ -23,6 +23,7 @@ OF_THE_CORE = (
     "fault_schedules",
     "device_counters",
     "device_ecn",
+    "device_flight",
     "device_threads",
     "path_reports",
     "threats",
