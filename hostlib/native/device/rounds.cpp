@@ -86,10 +86,7 @@ std::shared_ptr<Device> Rounds::release_device() {
 
 Nanos Rounds::take_arrivals(const Received& arrivals) {
     const Nanos now = monotonic_now();
-    for (std::size_t i = 0; i < arrivals.packets.size(); ++i) {
-        device_->before(i);
-        endpoint_.on_packet(arrivals.packets[i], now);
-    }
+    endpoint_.on_packets(arrivals.packets, now, [this](std::size_t i) { device_->before(i); });
     if (arrivals.more && ++turns_without_timer_ < kTurnsWithoutTimer) return now;
     turns_without_timer_ = 0;
     const Nanos after = arrivals.packets.empty() ? now : monotonic_now();

@@ -35,7 +35,7 @@ constexpr std::uint32_t kLocalIpv4 = 0x0a000001;
 constexpr std::uint32_t kPeerIpv4 = 0x0b000000;
 constexpr std::uint32_t kFirstQpn = 0x100;
 constexpr std::uint32_t kQkey = 0x1234567;
-constexpr std::size_t kAtOnce = 64;  // packets handed over between two looks at the clock
+constexpr std::size_t kAtOnce = 64;  // packets of a batch, as a device gives them
 constexpr Nanos kPacketTime = 100;   // of the virtual clock
 constexpr std::uint16_t kMessagePackets = 64;
 constexpr Nanos kTurn = 2 * kMessagePackets * kPacketTime;  // of a peer's two posted messages
@@ -216,7 +216,7 @@ struct Receiving {
 
 inline void take_all(Receiving& r, const Packets& packets, Nanos now) {
     r.pings.clear();
-    for (const auto& packet : packets.spans()) r.endpoint.on_packet(packet, now);
+    r.endpoint.on_packets(packets.spans(), now, [](std::size_t) {});
     r.endpoint.on_timer(now);
     while (r.endpoint.next_tx(r.out, now)) r.answer();
     Completion done;

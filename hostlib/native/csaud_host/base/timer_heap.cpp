@@ -73,6 +73,25 @@ std::size_t TimerHeap::bytes() const noexcept {
     return n;
 }
 
+std::size_t TimerHeap::due(Nanos now, std::span<Timer> out) const noexcept {
+    // What is due stands above what is not: whoever is not due has nobody due below.
+    constexpr std::size_t kMost = 32;
+    std::array<std::size_t, kMost> places;
+    const std::size_t room = std::min(kMost, out.size());
+    std::size_t found = 0;
+    const auto look = [&](std::size_t i) {
+        if (found == room || i >= heap_.size() || heap_[i].due > now) return;
+        out[found] = heap_[i];
+        places[found++] = i;
+    };
+    look(0);
+    for (std::size_t at = 0; at < found; ++at) {
+        look(2 * places[at] + 1);
+        look(2 * places[at] + 2);
+    }
+    return found;
+}
+
 Timer TimerHeap::pop() {
     const Timer top = heap_.front();
     remove(0);

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "csaud_host/base/time.hpp"
@@ -32,6 +33,8 @@ class TimerHeap {
     std::size_t bytes() const noexcept;
     Nanos next() const noexcept { return heap_.empty() ? kNever : heap_.front().due; }
     Timer pop();
+    // Copies as many of those due by `now` as there is room for, in no order; the earliest is among them.
+    std::size_t due(Nanos now, std::span<Timer> out) const noexcept;
 
   private:
     std::uint32_t& place(TimerKind kind, std::uint32_t index) {

@@ -96,6 +96,12 @@ std::uint64_t Endpoint::post_recv(const MessageName& name, std::uint16_t src, st
 void Endpoint::on_packet(std::span<const std::byte> packet, Nanos now) {
     impl_->on_packet(packet, now);
 }
+bool Endpoint::on_batch(std::size_t packets) {
+    return impl_->on_batch(packets);
+}
+void Endpoint::foresee(std::span<const std::span<const std::byte>> packets, std::size_t i) {
+    impl_->foresee(packets, i);
+}
 bool Endpoint::next_tx(TxPacket& out, Nanos now) {
     return impl_->transmitter.next(out, now);
 }

@@ -67,6 +67,24 @@ class Endpoint {
     // One packet as received, from its IPv4 header on (trailing bytes beyond the IP length are ignored).
     void on_packet(std::span<const std::byte> ipv4_packet, Nanos now);
 
+    // The same of packets that came together, in order; `before(i)` is called right before packet i is taken.
+    // Where they are of many peers, what later ones need of memory is fetched meanwhile.
+    template <class Before>
+    void on_packets(std::span<const std::span<const std::byte>> packets, Nanos now, Before&& before) {
+        const auto take = [&](const std::span<const std::byte>& packet) {
+            before(static_cast<std::size_t>(&packet - packets.data()));
+            on_packet(packet, now);
+        };
+        if (!on_batch(packets.size())) {
+            for (const auto& packet : packets) take(packet);
+            return;
+        }
+        for (std::size_t i = 0; i < packets.size(); ++i) {
+            foresee(packets, i);
+            take(packets[i]);
+        }
+    }
+
     // Fills the next packet to send; false: nothing to send now (window, pacing).
     bool next_tx(TxPacket&, Nanos now);
 
@@ -119,6 +137,9 @@ class Endpoint {
     std::size_t max_message_bytes() const;  // 512 packets
 
   private:
+    bool on_batch(std::size_t packets);
+    void foresee(std::span<const std::span<const std::byte>> packets, std::size_t i);
+
     std::unique_ptr<EndpointImpl> impl_;
 };
 

@@ -14,6 +14,7 @@ EndpointImpl::EndpointImpl(const EndpointConfig& c)
       transmitter(ctx, sender, receiver),
       end(ctx, liveness, receiver, sender),
       gate_(ctx),
+      foresight_(ctx, receiver),
       inbound_(ctx, liveness, receiver, sender, end) {}
 
 void EndpointImpl::check_post(const MessageName& name, const char* what, std::uint16_t peer,
@@ -71,7 +72,12 @@ void EndpointImpl::on_timer(Nanos now) {
     const bool late = lateness > ctx.config.stall_tolerance;
     if (late) ++ctx.stats.stalls;
     if (lateness > ctx.beat() / 2) liveness.stalled(now);
-    while (ctx.timers.next() <= now) on_timer_of(ctx.timers.pop(), late, now);
+    while (ctx.timers.next() <= now) {
+        std::size_t left = ctx.timers.due(now, coming_);
+        foresight_.before(std::span(coming_).first(left));
+        // Each may move or cancel others.
+        for (; left > 0 && ctx.timers.next() <= now; --left) on_timer_of(ctx.timers.pop(), late, now);
+    }
 }
 
 void EndpointImpl::on_timer_of(const Timer& t, bool late, Nanos now) {

@@ -1,8 +1,14 @@
 // The endpoint's parts put together: posts, packets and timers each to the part that they concern.
 #pragma once
 
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
 #include "csaud_host/base/time.hpp"
 #include "csaud_host/endpoint/endpoint.hpp"
+#include "csaud_host/endpoint/foresight.hpp"
 #include "csaud_host/endpoint/gate.hpp"
 #include "csaud_host/endpoint/inbound.hpp"
 #include "csaud_host/endpoint/job_end.hpp"
@@ -23,6 +29,11 @@ class EndpointImpl {
                             Nanos);
     std::uint64_t post_recv(const MessageName&, std::uint16_t, std::span<std::byte>, const Hints&, Nanos);
     void on_packet(std::span<const std::byte>, Nanos);
+    // So many come together now. True: they are likely of many peers, and foresee() is worth its time.
+    bool on_batch(std::size_t packets) noexcept { return gate_.scattered(packets); }
+    void foresee(std::span<const std::span<const std::byte>> packets, std::size_t i) const noexcept {
+        foresight_.before(packets, i);
+    }
     void on_timer(Nanos);
     Nanos next_deadline() const noexcept;
     bool next_completion(Completion&);
@@ -46,7 +57,9 @@ class EndpointImpl {
     void arm_rest(Nanos now);
 
     Gate gate_;
+    Foresight foresight_;
     Inbound inbound_;
+    std::array<Timer, 32> coming_;  // timers that are due
     Nanos last_packet_ = 0;
     bool resting_ = false;  // the timer that lays idle peers to rest is armed
 };

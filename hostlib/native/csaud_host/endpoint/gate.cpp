@@ -56,7 +56,10 @@ bool Gate::authentic(const wire::Decoded& d) noexcept {
 const wire::Decoded* Gate::examine(std::span<const std::byte> packet, Flow& flow) noexcept {
     const bool data = wire::type_of(packet) == wire::Type::data;
     wire::Decoded& d = data ? flow.packet : other_;
-    if (data) flow.headers.forget();
+    if (data) {
+        flow.headers.forget();
+        ++unpredicted_;
+    }
     if (const wire::Fault fault = wire::decode(packet, expect_, d); fault != wire::Fault::none)
         return refuse(fault);
     if (d.csa.name.epoch != ctx_.config.epoch) {

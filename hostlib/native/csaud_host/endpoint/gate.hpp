@@ -31,6 +31,14 @@ class Gate {
             flow.headers.update_tag(packet, flow.packet);
         return take(packet, flow.packet);
     }
+    // `packets` come together from now on. True: among those before it many were not predicted, since they
+    // were of more messages than have a place here.
+    bool scattered(std::size_t packets) noexcept {
+        const bool many = unpredicted_ > batch_ / 4;
+        batch_ = packets;
+        unpredicted_ = 0;
+        return many;
+    }
     // Somebody has another address from now on.
     void forget() noexcept {
         for (Flow& f : flows_) f.headers.forget();
@@ -69,7 +77,9 @@ class Gate {
     Context& ctx_;
     wire::Expect expect_;
     std::array<Flow, 16> flows_;
-    wire::Decoded other_;  // what is no DATA; kept, so that nothing of it is cleared in vain
+    std::size_t batch_ = 0;        // packets that came together
+    std::size_t unpredicted_ = 0;  // DATA of them
+    wire::Decoded other_;          // what is no DATA; kept, so that nothing of it is cleared in vain
 };
 
 }  // namespace csaud

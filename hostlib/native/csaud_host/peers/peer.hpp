@@ -9,6 +9,7 @@
 
 #include "csaud_host/base/index_map.hpp"
 #include "csaud_host/base/pool.hpp"
+#include "csaud_host/base/prefetch.hpp"
 #include "csaud_host/base/ring_queue.hpp"
 #include "csaud_host/base/time.hpp"
 #include "csaud_host/contract/config.hpp"
@@ -26,8 +27,34 @@ namespace csaud {
 
 struct Receive;  // receiving/receives.hpp
 
-struct Peer {
+struct alignas(kCacheLine) Peer {
+    // What each DATA packet from it reads or changes, in few lines of cache
+    CreditGrant grant;
+    ReceiveWindow arrivals;
+    std::vector<PathTracker> rx_paths;
+    Receive* latest = nullptr;  // where the message that its last DATA was of was kept
+    std::uint32_t echo_ts = 0;  // tx_ts of the last packet taken, 0: none
+    bool credit_queued = false;
+    std::uint8_t parity_rows = 0;  // that it sends of a message, of late
     std::uint16_t rank = 0;
+    RttEstimator rtt;
+    Nanos measure_at = 0;  // when the round trip is unknown or old; not later
+    ClockOffset clock;
+    QueueingEstimator queueing;
+    Nanos last_heard = 0;
+    ReorderEstimator reorder;
+    unsigned unanswered = 0;  // pings in a row
+    bool ever_heard = false;
+    std::uint8_t without_parity = 0;  // messages since there were parity_rows
+    std::uint16_t first_lost = 0;     // first copies lost silently so far, modulo 2^16: what it is told
+
+    // From it, by message
+    std::uint32_t incoming = 0;  // messages that began to arrive and are not complete
+    std::uint32_t awaited = 0;   // receives posted and not complete
+    std::uint32_t early = 0;     // its packets in the early pool
+    Nanos mean_gap = 0;          // between packets of the last message, 0: unknown
+    Nanos first_wait_mean = 0;   // from posting a receive to its first packet
+    Nanos first_wait_dev = 0;
 
     // To it
     CreditAccount credit;
@@ -42,41 +69,18 @@ struct Peer {
     Nanos send_gap = 0;                 // between first copies of the last message, 0: unknown
     bool in_ready = false;              // stands in the sender's ring of peers with work
 
-    // From it
-    CreditGrant grant;
-    ReceiveWindow arrivals;
-    std::vector<PathTracker> rx_paths;
-    ReorderEstimator reorder;
-    Nanos mean_gap = 0;         // between packets of the last message, 0: unknown
-    Nanos first_wait_mean = 0;  // from posting a receive to its first packet
-    Nanos first_wait_dev = 0;
-    std::uint16_t first_lost = 0;     // first copies lost silently so far, modulo 2^16: what it is told
-    std::uint8_t parity_rows = 0;     // that it sends of a message, of late
-    std::uint8_t without_parity = 0;  // messages since
-    std::uint32_t incoming = 0;       // messages that began to arrive and are not complete
-    std::uint32_t awaited = 0;        // receives posted and not complete
-    std::uint32_t early = 0;          // its packets in the early pool
-    Receive* latest = nullptr;        // where the message that its last DATA was of was kept
-    bool credit_queued = false;
-    std::uint32_t echo_ts = 0;  // tx_ts of the last packet taken, 0: none
-
     // Both ways
     std::unique_ptr<PeerEcn> ecn;  // nullptr: no mark was ever seen
-    RttEstimator rtt;
-    Nanos measure_at = 0;  // when the round trip is unknown or old; not later
-    ClockOffset clock;
-    QueueingEstimator queueing;
 
     // Liveness
-    Nanos last_heard = 0;
     Nanos silent_since = 0;  // not before we began to wait, nor before our own last long stop
     Nanos last_ping = 0;
     Nanos last_abort_reply = 0;
     Nanos doubted_abort = kNever;  // it seems to have sent an ABORT, and is asked; kNever: no
     unsigned abort_asked = 0;      // how often
     std::uint32_t waits = 0;       // unfinished messages that need this peer
-    unsigned unanswered = 0;       // pings in a row
-    bool ever_heard = false;
+
+    static constexpr std::size_t kOfData = 5 * kCacheLine;  // bytes of the first part
 };
 
 // A peer at rest.
@@ -127,8 +131,16 @@ class PeerTable {
     Peer* active(std::uint16_t rank) noexcept {
         return rank < config_.world ? entries_[rank].active : nullptr;
     }
+    const Peer* active(std::uint16_t rank) const noexcept {
+        return rank < config_.world ? entries_[rank].active : nullptr;
+    }
     Peer* find(std::uint16_t rank) noexcept { return known(rank) ? entries_[rank].active : nullptr; }
     const Peer* find(std::uint16_t rank) const noexcept { return const_cast<PeerTable*>(this)->find(rank); }
+
+    // What active() and address() read of it, whatever the rank is.
+    void prefetch_entry(std::uint16_t rank) const noexcept {
+        if (rank < config_.world) prefetch(&entries_[rank]);
+    }
 
     // What the rank granted us, whether its record is active or not.
     CreditAccount credit(std::uint16_t rank) const noexcept;

@@ -87,6 +87,8 @@ class Receiver {
     View view(const MessageName&) const noexcept;
 
     std::size_t unfinished() const noexcept { return receives_.posted(); }
+    // The record that timers of it name.
+    const Receive& receive(std::uint32_t index) const noexcept { return receives_[index]; }
     void report(MemoryUse& use) const noexcept {
         receives_.report(use);
         losses_.report(use);
