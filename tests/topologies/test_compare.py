@@ -126,3 +126,11 @@ def test_what_is_no_report_is_named(runs, tmp_path):
     assert f"{tmp_path}/report.json: No such file" in result.output
     (tmp_path / "report.json").write_text("{}")
     assert f"not a report.json of schema {SCHEMA}" in compare(tmp_path, runs[0]).output
+
+
+def test_a_report_of_another_schema_is_refused_whatever_else_fits(runs):
+    file = runs[1] / "report.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"schema_version": SCHEMA + 1}))
+    result = compare(*runs, "--json")
+    assert result.exit_code == 2
+    assert f"{file}: not a report.json of schema {SCHEMA}" in result.output

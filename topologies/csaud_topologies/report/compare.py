@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from csaud_controller.policy.faults import FaultRule
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -45,6 +45,10 @@ class Comparison:
     figures: list[Line]
 
 
+class _Versioned(BaseModel):
+    schema_version: int
+
+
 _Figure = Callable[[Report], float | None]
 _FIGURES: list[tuple[str, str, _Figure]] = [
     ("job", "s", lambda r: r.run.job_s),
@@ -76,7 +80,11 @@ def load_report(place: Path) -> Report:
     """
     file = place / "report.json" if place.is_dir() else place
     try:
-        report = Report.model_validate_json(file.read_text())
+        text = file.read_text()
+        # before anything else of it is looked at: a key of another version may mean something else
+        if _Versioned.model_validate_json(text).schema_version != SCHEMA:
+            raise UsageError(f"{file}: not a report.json of schema {SCHEMA}")
+        report = Report.model_validate_json(text)
     except OSError as error:
         raise UsageError(
             f"{file}: {error.strerror}; expected a run's output folder or its report.json"
