@@ -215,3 +215,41 @@ def test_what_a_key_is_made_of_stays_in_the_comment_that_tells_of_it(key: str, t
     comments = [line for line in out.read_text().splitlines() if line.startswith("#")]
     assert sum("evil" in line or "ud800" in line or "u2028" in line for line in comments) == 1
     assert [*load_fabric(out).switches] == ["s1"]
+
+
+@pytest.mark.parametrize("name", ["cables.csv", "cables.json"])
+def test_a_byte_order_mark_as_spreadsheets_write_it_is_no_part_of_the_file(tmp_path: Path, name: str) -> None:
+    plain, _ = imported(tmp_path, "netbox", FILES / name)
+    marked = tmp_path / name
+    marked.write_text((FILES / name).read_text(encoding="utf-8"), encoding="utf-8-sig")
+    fabric, _ = imported(tmp_path, "netbox", marked)
+    assert wires(fabric) == wires(plain)
+
+
+@pytest.mark.parametrize("bandwidth", [-3, 1e-9])
+def test_a_bandwidth_that_a_link_cannot_have_does_not_make_it_unlimited(
+    tmp_path: Path, bandwidth: float
+) -> None:
+    file = tmp_path / "p4app.json"
+    file.write_text(
+        json.dumps(
+            {
+                "topology": {
+                    "switches": {"s1": {}},
+                    "hosts": {"h1": {}},
+                    "links": [["h1", "s1", {"bw": bandwidth}]],
+                }
+            }
+        )
+    )
+    result = csaud("import", "p4-utils", file)
+    assert result.exit_code == 2, result.output
+    assert f"links[0].bw: expected a number of Mbit/s, got {bandwidth}" in result.output
+
+
+@pytest.mark.parametrize("option", ["--out", "--policy"])
+def test_a_place_that_cannot_be_written_is_named_as_it_was_given(tmp_path: Path, option: str) -> None:
+    place = tmp_path / "absent" / "fabric.yaml"
+    result = csaud("import", "sonic", FILES / "config_db.json", option, place)
+    assert result.exit_code == 1
+    assert f"csaud: {place}: cannot be written: No such file or directory" in result.output

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from rich.console import Console
 
 from csaud_controller.base.yamlfile import ConfigError, mistake
-from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors
+from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, fail
 from csaud_controller.cli.noun import read_token
 from csaud_controller.control.elsewhere import Credentials
 from csaud_controller.inventory import Fabric, load_fabric
@@ -131,10 +131,13 @@ def _visible(character: str) -> str:
 
 def _put(path: Path, text: str) -> None:
     """Whole, or not at all; into what is no plain file, such as /dev/stdout, as it comes."""
-    if path.is_symlink() or (path.exists() and not path.is_file()):
-        path.write_text(text, encoding="utf-8")
-    else:
-        write_whole(path, text)
+    try:
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_text(text, encoding="utf-8")
+        else:
+            write_whole(path, text)
+    except OSError as error:  # its own text has the name of the draft, or none
+        fail(f"{path}: cannot be written: {error.strerror}", 1)
 
 
 def document_text(document: dict[str, Any]) -> str:

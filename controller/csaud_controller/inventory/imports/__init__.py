@@ -52,7 +52,7 @@ def read_files(
 
 def _source(path: Path) -> Source:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # spreadsheets begin files with a mark
     except FileNotFoundError:
         raise ConfigError(str(path), None, "", "no such file") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -133,9 +133,12 @@ def _wire(
 
 
 def _rate(source: Source, at: str, value: Any) -> int | None:
-    """Of Mbit/s."""
+    """Of Mbit/s; only 0 itself is no limit."""
     try:
-        return None if value is None else round(float(value) * 1e6)
+        rate = None if value is None else round(float(value) * 1e6)
+        if rate is not None and (rate < 0 or (rate == 0) != (float(value) == 0)):
+            raise ValueError(value)
+        return rate
     except (ValueError, TypeError, OverflowError):
         raise source.fail(f"{at}.bw", f"expected a number of Mbit/s, got {value!r:.60}") from None
 
