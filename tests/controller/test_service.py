@@ -470,3 +470,24 @@ def test_the_page_shows_the_fabric_and_drains_a_link_for_an_operator(served: Ser
         browser.close()
     assert problems == []
     assert ask(served.run.control_socket, "intent")["intent"]["policy"]["spray"] == "flowlet"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/v1/nothing", None, 404),
+        ("POST", "/v1/policy", None, 405),
+        ("PATCH", "/v1/policy", b"[" * 200_000, 400),
+    ],
+    ids=["no such path", "no such method", "nested too deep"],
+)
+def test_every_error_is_told_in_the_same_words(
+    served: Served, method: str, path: str, body: bytes | None, status: int
+) -> None:
+    connection = http.client.HTTPConnection(served.url.removeprefix("http://"), timeout=PATIENCE_S)
+    with contextlib.closing(connection):
+        token = {"Authorization": f"Bearer {served.operators_token}", "Content-Type": "application/json"}
+        connection.request(method, path, body, token)
+        answer = connection.getresponse()
+        assert answer.status == status
+        assert list(json.loads(answer.read())) == ["error"]

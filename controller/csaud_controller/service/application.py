@@ -14,6 +14,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
+from starlette.exceptions import HTTPException
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from csaud_controller.control.client import Answer, ConflictError, ControlError, RefusedError, ask
@@ -62,6 +63,7 @@ def create_app(
     for kind, status in _STATUS.items():
         app.add_exception_handler(kind, _answer_with(status))
     app.add_exception_handler(RequestValidationError, _mistaken)
+    app.add_exception_handler(HTTPException, _refused)
     app.add_middleware(Gate, principals=principals)
     if hosts:
         app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
@@ -110,6 +112,12 @@ def _answer_with(status: HTTPStatus) -> Any:
         return JSONResponse({"error": str(error)}, status)
 
     return handler
+
+
+async def _refused(_request: Request, error: Exception) -> JSONResponse:
+    """What the framework itself refuses: a path, a method, a body that it cannot read."""
+    assert isinstance(error, HTTPException)
+    return JSONResponse({"error": error.detail}, error.status_code, error.headers)
 
 
 async def _mistaken(_request: Request, error: Exception) -> JSONResponse:
