@@ -21,6 +21,7 @@ from csaud_sim.experiment.columns import FLOWS, NO_COLLECTIVE
 from csaud_sim.experiment.measure import Measured, settings_text
 from csaud_sim.experiment.model import Experiment
 
+_END = b"PAR1"
 _KEY = b"csaud"
 _FORMAT = 2
 ENDING = ".parquet"
@@ -93,8 +94,15 @@ def write_run(
 
 
 def is_there(path: Path) -> bool:
-    """Whether it is a file with something in it."""
-    return path.is_file() and path.stat().st_size > 0
+    """Whether it is a file that goes on to a Parquet file's end; of what cannot be read, too."""
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            file.seek(-min(len(_END), path.stat().st_size), os.SEEK_END)
+            return file.read() == _END
+    except OSError:
+        return True
 
 
 def is_of_this_code(path: Path) -> bool:
