@@ -292,9 +292,7 @@ def test_what_is_no_folder_to_write_into_is_told_before_anything_is_run(
     assert taken.read_text() == "of somebody"
 
 
-def test_a_run_that_is_damaged_is_named_and_one_that_is_cut_off_run_again(
-    file: Path, tmp_path: Path
-) -> None:
+def test_a_run_that_is_damaged_is_named_and_one_that_is_cut_off_run_again(file: Path, tmp_path: Path) -> None:
     tasks = tasks_of(load_experiment(file, {"sweep.seeds": "1", "traffic.flows": "400"}))
     run_all(tasks, tmp_path, 1, print)
     empty, damaged = (task.path(tmp_path) for task in tasks)
