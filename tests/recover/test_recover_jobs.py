@@ -179,7 +179,7 @@ def test_the_launcher_says_what_became_of_workers(tmp_path) -> None:
         f"[worker {rank}] ended with exit status 3" for rank in (0, 1)
     ]
     done = launched(str(tmp_path / "nothing"))
-    assert done.returncode == 1 and done.stderr.endswith("nothing: No such file or directory\n")
+    assert done.returncode == 2 and done.stderr.endswith("nothing: No such file or directory\n")
 
 
 def test_a_file_for_doors_that_cannot_be_written_does_not_end_the_job(tmp_path, monkeypatch, caplog) -> None:
