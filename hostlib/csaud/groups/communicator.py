@@ -269,16 +269,15 @@ class Communicator(Group):
             again, self._again = self._again, _over
             self._stop_reports()
             broken = self._transport.failure is not None
-            if broken:
-                self._transport.stop()
+        told = False
         try:
             self._membership.next(failed, admit, timeout)
+            told = True  # those that go on know, while until then this rank told who did not
         except BaseException:
             self._membership.close()
             raise
         finally:
-            if not broken:
-                self._transport.stop()
+            self._transport.stop(told)
             self._leave_counters("failed" if broken else "reformed")
         return again()
 

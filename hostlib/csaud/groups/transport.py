@@ -174,9 +174,10 @@ class Transport:
         messages left out."""
         return [took * _NANO for took in self._progress.flow_times()]
 
-    def stop(self) -> None:
-        """End the progress thread; after a failure, only once the peers were told of it."""
-        if self._failure is not None:
+    def stop(self, told: bool = False) -> None:
+        """End the progress thread; after a failure, only once the peers were told of it, unless they are
+        `told` already."""
+        if self._failure is not None and not told:
             self._drain()
         self._progress.stop()
 
