@@ -30,7 +30,10 @@ class EndpointImpl {
     std::uint64_t post_recv(const MessageName&, std::uint16_t, std::span<std::byte>, const Hints&, Nanos);
     void on_packet(std::span<const std::byte>, Nanos);
     // So many come together now. True: they are likely of many peers, and foresee() is worth its time.
-    bool on_batch(std::size_t packets) noexcept { return gate_.scattered(packets); }
+    bool on_batch(std::size_t packets) noexcept {
+        constexpr std::size_t kCached = 1024;  // peers whose records a processor keeps near itself
+        return gate_.scattered(packets) && ctx.peers.active() > kCached;
+    }
     void foresee(std::span<const std::span<const std::byte>> packets, std::size_t i) const noexcept {
         foresight_.before(packets, i);
     }
