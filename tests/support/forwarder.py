@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from tests.support.netns import NetworkNamespace
 
 ETH_P_ALL = 3  # linux/if_ether.h
+SO_RCVBUFFORCE = 33  # asm-generic/socket.h
 LONGEST = 1 << 17
 STEP_S = 0.1  # to look whether the end has come
+_ROOM = 1 << 22  # bytes: a port holds what ranks send at once
 _ETHERNET, _TTL = 14, 22
 
 
@@ -78,6 +80,7 @@ def forwarder(mtu: int) -> Iterator[Forwarder]:
                 subprocess.run(["ethtool", "-K", "eth0", "tx", "off"], check=True, capture_output=True)
             with middle.entered():
                 port = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+            port.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, _ROOM)
             port.bind((f"p{number}", ETH_P_ALL))
             sockets.append(port)
         made = Forwarder([left, right], sockets)

@@ -17,6 +17,7 @@ IPV4, UDP = b"\x08\x00", 17
 ETH_P_ALL = 3  # linux/if_ether.h; what leaves is shown to such sockets alone
 LONGEST = 1 << 16
 STEP_S = 0.1  # to look whether the end has come
+See = Callable[[bytes, Callable[[bytes], object]], None]
 
 
 def epoch_of(frame: bytes) -> int | None:
@@ -89,8 +90,9 @@ def relay(one: TapNetwork, other: TapNetwork, epoch: int, every: int) -> Iterato
 
 
 @contextmanager
-def watched(network: TapNetwork, see: Callable[[bytes, Callable[[bytes], object]], None]) -> Iterator[None]:
-    """see(frame, send) of each frame that the network's host sends; send() puts one on the wire."""
+def watched(network: TapNetwork, see: See, met: See | None = None) -> Iterator[None]:
+    """see(frame, send) of each frame that the network's host sends, `met` of those that come to it; send()
+    puts one on the wire."""
     ended = threading.Event()
 
     def work() -> None:
@@ -100,6 +102,8 @@ def watched(network: TapNetwork, see: Callable[[bytes, Callable[[bytes], object]
             frame, source = wire.recvfrom(LONGEST)
             if source[2] == socket.PACKET_OUTGOING:
                 see(frame, wire.send)
+            elif met is not None:
+                met(frame, wire.send)
 
     with network.entered():
         wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
@@ -117,14 +121,17 @@ def watched(network: TapNetwork, see: Callable[[bytes, Callable[[bytes], object]
 @contextmanager
 def repeated(network: TapNetwork, epoch: int, every: int, most: int) -> Iterator[HeldBack]:
     """Each `every`-th packet of `epoch`, `most` at most, that the network's host sends comes a second time,
-    when the first one of another epoch has been sent."""
+    when the first one of another epoch has come: whoever sent that is in it by then."""
     held = HeldBack(epoch, every)
 
     def see(frame: bytes, send: Callable[[bytes], object]) -> None:
-        if held.count < most or held.released:
+        if held.count < most and epoch_of(frame) == epoch:
             held.keeps(frame)
+
+    def met(frame: bytes, send: Callable[[bytes], object]) -> None:
+        held.released |= epoch_of(frame) not in (None, epoch)
         for late in held.take():
             send(late)
 
-    with watched(network, see):
+    with watched(network, see, met):
         yield held
