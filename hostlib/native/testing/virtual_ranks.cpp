@@ -15,7 +15,9 @@ void VirtualNetwork::resume(std::uint16_t rank) {
     r.stopped = false;
     std::vector<std::shared_ptr<Bytes>> inbox;
     inbox.swap(r.inbox);
-    for (const auto& packet : inbox) r.endpoint->on_packet(*packet, now_);
+    std::vector<std::span<const std::byte>> packets;
+    for (const auto& packet : inbox) packets.emplace_back(*packet);
+    r.endpoint->on_packets(packets, now_, [](std::size_t) {});
     r.timer_at = kNever;
     service(rank);
 }
