@@ -60,48 +60,26 @@ def test_a_way_that_is_too_narrow_for_the_job_is_a_newcomers_obstacle(monkeypatc
     assert newcomers_obstacle(Settings(), here, dataclasses.replace(there, mtu=1024)) == ""
 
 
+UDP, RAW = {"mode": "udp"}, {"mode": "raw"}
+WHOLE = {"segmentation": "on"}
+
+
 @pytest.mark.root
-def test_a_job_goes_on_without_a_newcomer_of_another_mode() -> None:
-    arguments = {"until": 3, "timeout": 20.0, "settings": {"mode": "udp", "segmentation": "on"}}
-    with Job(2, "grows", arguments) as job:
+@pytest.mark.parametrize(
+    ("members", "second", "newcomer", "words"),
+    [
+        (UDP | WHOLE, {}, RAW, "segmentation=on needs mode=udp at every rank; the newcomer uses raw"),
+        (UDP, WHOLE, RAW, "at rank 1: segmentation=on needs mode=udp at every rank; the newcomer uses raw"),
+        (UDP, RAW, UDP | WHOLE, "segmentation=on needs mode=udp at every rank; rank 1 uses raw"),
+    ],
+    ids=["the member at the door", "another member", "the newcomer"],
+)  # fmt: skip
+def test_a_job_goes_on_without_a_newcomer_where_one_cannot_go_on(members, second, newcomer, words) -> None:
+    """`second`: what rank 1 has otherwise than the members."""
+    arguments = {"until": 3, "timeout": 20.0, "settings": members}
+    with Job(2, "grows", {**arguments, "settings_of": {"1": second}}) as job:
         door = job.workers[0].wait_for("door")["door"]
-        end = job.newcomer("grows", {"join": door, "settings": {"mode": "raw"}}).wait_for("end")
-        words = "segmentation=on needs mode=udp at every rank; the newcomer uses raw"
+        end = job.newcomer("grows", {"join": door, "settings": newcomer}).wait_for("end")
         assert (end["error"], end["message"]) == ("ConfigError", words)
         job.newcomer("grows", {**arguments, "join": door})
-        assert [end["error"] for end in job.ends([0, 1, 3])] == [None] * 3
-
-
-@pytest.mark.root
-def test_a_job_goes_on_without_a_newcomer_that_a_member_at_another_door_cannot_go_on_with() -> None:
-    arguments = {
-        "until": 3,
-        "timeout": 20.0,
-        "settings": {"mode": "udp"},
-        "settings_of": {"1": {"segmentation": "on"}},
-    }
-    with Job(2, "grows", arguments) as job:
-        door = job.workers[0].wait_for("door")["door"]
-        end = job.newcomer("grows", {"join": door, "settings": {"mode": "raw"}}).wait_for("end")
-        words = "at rank 1: segmentation=on needs mode=udp at every rank; the newcomer uses raw"
-        assert (end["error"], end["message"]) == ("ConfigError", words)
-        job.newcomer("grows", {**arguments, "join": door})
-        assert [end["error"] for end in job.ends([0, 1, 3])] == [None] * 3
-
-
-@pytest.mark.root
-def test_a_job_goes_on_without_a_newcomer_that_cannot_go_on_with_a_member() -> None:
-    arguments = {
-        "until": 3,
-        "timeout": 20.0,
-        "settings": {"mode": "udp"},
-        "settings_of": {"1": {"mode": "raw"}},
-    }
-    with Job(2, "grows", arguments) as job:
-        door = job.workers[0].wait_for("door")["door"]
-        alone = {"join": door, "settings": {"mode": "udp", "segmentation": "on"}}
-        end = job.newcomer("grows", alone).wait_for("end")
-        words = "segmentation=on needs mode=udp at every rank; rank 1 uses raw"
-        assert (end["error"], end["message"]) == ("ConfigError", words)
-        job.newcomer("grows", {"until": 3, "timeout": 20.0, "join": door, "settings": {"mode": "udp"}})
         assert [end["error"] for end in job.ends([0, 1, 3])] == [None] * 3

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "cache_line.hpp"
+#include "csaud_host/base/cache_line.hpp"
 #include "sockets.hpp"
 
 namespace csaud::device {

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 
-namespace csaud {
+#include "csaud_host/base/cache_line.hpp"
 
-inline constexpr std::size_t kCacheLine = 64;
+namespace csaud {
 
 inline void prefetch(const void* at) noexcept {
     __builtin_prefetch(at);

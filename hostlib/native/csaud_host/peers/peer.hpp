@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "csaud_host/base/cache_line.hpp"
 #include "csaud_host/base/index_map.hpp"
 #include "csaud_host/base/pool.hpp"
 #include "csaud_host/base/prefetch.hpp"

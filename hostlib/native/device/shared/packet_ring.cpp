@@ -10,7 +10,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "cache_line.hpp"
+#include "csaud_host/base/cache_line.hpp"
 #include "sockets.hpp"
 
 namespace csaud::device::shared {

@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "cache_line.hpp"
+#include "csaud_host/base/cache_line.hpp"
 #include "device.hpp"
 #include "file_descriptor.hpp"
 #include "mapping.hpp"

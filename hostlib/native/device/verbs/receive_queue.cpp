@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "cache_line.hpp"
 #include "csaud_host/base/byte_order.hpp"
+#include "csaud_host/base/cache_line.hpp"
 #include "csaud_host/wire/wire.hpp"
 #include "ip_headers.hpp"
 

@@ -4,7 +4,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "cache_line.hpp"
+#include "csaud_host/base/cache_line.hpp"
 #include "csaud_host/wire/wire.hpp"
 
 namespace csaud::device::verbs {
