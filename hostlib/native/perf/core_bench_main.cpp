@@ -236,8 +236,10 @@ int receive(std::size_t bytes, std::uint16_t peers, std::uint64_t wanted, std::s
     Nanos now = 1'000'000;
     std::chrono::nanoseconds time{0};
     std::vector<double> rounds;
-    // Until each peer's record is made and its round trip is known well does not count.
-    const std::uint64_t known = std::max<std::uint64_t>(peers * std::max<std::size_t>(2 * burst, 16), 4096);
+    // Until each peer's record is made, and its round trip and how far apart its packets come are known, does
+    // not count: that is its first message, and the second one's beginning.
+    const std::uint64_t known =
+        std::max<std::uint64_t>(peers * (kMessagePackets + std::max<std::size_t>(burst, 16)), 4096);
     const std::uint64_t warm = std::max<std::uint64_t>(count / 10, known + kAtOnce) / kAtOnce * kAtOnce;
     for (std::uint64_t n = 0; n < warm + count; n += kAtOnce) {
         packets.make(receiving.pings, now);

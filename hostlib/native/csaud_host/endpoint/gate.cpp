@@ -3,8 +3,10 @@
 namespace csaud {
 
 Gate::Gate(Context& c)
-    : ctx_(c), expect_{c.config.local.qpn, c.config.qkey,        c.config.roce_port,
-                       c.config.loss_port, c.config.verify_icrc, c.config.auth.bytes()} {}
+    : ctx_(c),
+      expect_{c.config.local.qpn, c.config.qkey,        c.config.roce_port,
+              c.config.loss_port, c.config.verify_icrc, c.config.auth.bytes()},
+      data_(expect_, c.config.epoch) {}
 
 const wire::Decoded* Gate::refuse(wire::Fault fault) noexcept {
     switch (fault) {
@@ -31,14 +33,13 @@ const wire::Decoded* Gate::refuse(wire::Fault fault) noexcept {
 
 // Does a packet come from where the rank that it names is? A switch that cuts DATA leaves the sender's
 // address and queue pair, one that sends it back swaps them with the receiver's, whom the packet does not
-// name: so it may come from any peer. Ranks that cannot be are counted where they are used.
+// name: so it may come from any peer.
 bool Gate::from_its_rank(const wire::Decoded& d) const noexcept {
-    const PeerTable::Address source{d.route.src_ipv4, d.route.src_qpn};
     const bool control = wire::has_control_part(d.csa.type);
     const std::uint16_t rank = control ? d.control.from_rank : d.csa.name.src_rank;
     if (d.csa.type == wire::Type::loss && rank == ctx_.config.rank)
-        return ctx_.peers.rank_at(source.ipv4, source.qpn) >= 0;
-    return !ctx_.peers.known(rank) || ctx_.peers.address(rank) == source;
+        return ctx_.peers.rank_at(d.route.src_ipv4, d.route.src_qpn) >= 0;
+    return from(d.route, rank);
 }
 
 // Was it made by a rank of the job? What a switch has cut cannot show it any more.
@@ -53,25 +54,38 @@ bool Gate::authentic(const wire::Decoded& d) noexcept {
     return false;
 }
 
-const wire::Decoded* Gate::examine(std::span<const std::byte> packet, Flow& flow) noexcept {
-    const bool data = wire::type_of(packet) == wire::Type::data;
-    wire::Decoded& d = data ? flow.packet : other_;
-    if (data) {
-        flow.headers.forget();
-        ++unpredicted_;
-    }
-    if (const wire::Fault fault = wire::decode(packet, expect_, d); fault != wire::Fault::none)
-        return refuse(fault);
-    if (d.csa.name.epoch != ctx_.config.epoch) {
-        ++ctx_.stats.rx_stale_epoch;
-        return nullptr;
-    }
-    if (!from_its_rank(d)) {
+const wire::Decoded* Gate::unpredicted(std::span<const std::byte> packet, Flow& flow) noexcept {
+    const std::size_t length = data_.length_of(packet);
+    if (length == 0) return examine(packet);
+    ++unpredicted_;
+    if (expect_.verify_icrc && !wire::intact(packet.first(length))) return refuse(wire::Fault::icrc);
+    data_.read(packet.first(length), unknown_);
+    if (!from(unknown_.route, unknown_.csa.name.src_rank)) {
         ++ctx_.stats.rx_bad_source;
         return nullptr;
     }
-    if (data) flow.headers.learn(packet);
-    return take(packet, d);
+    // A message's first packet or its second one in a row promises more of them.
+    const std::uint32_t message = message_of(packet);
+    if (unknown_.csa.pkt_idx == 0 || flow.newcomer == message) {
+        flow.headers.learn(packet);
+        flow.packet = unknown_;
+    }
+    flow.newcomer = message;
+    return take(packet, unknown_);
+}
+
+const wire::Decoded* Gate::examine(std::span<const std::byte> packet) noexcept {
+    if (const wire::Fault fault = wire::decode(packet, expect_, other_); fault != wire::Fault::none)
+        return refuse(fault);
+    if (other_.csa.name.epoch != ctx_.config.epoch) {
+        ++ctx_.stats.rx_stale_epoch;
+        return nullptr;
+    }
+    if (!from_its_rank(other_)) {
+        ++ctx_.stats.rx_bad_source;
+        return nullptr;
+    }
+    return take(packet, other_);
 }
 
 }  // namespace csaud

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "csaud_host/peers/context.hpp"
+#include "csaud_host/wire/data_headers.hpp"
 #include "csaud_host/wire/header_prediction.hpp"
 #include "csaud_host/wire/wire.hpp"
 
@@ -23,7 +24,7 @@ class Gate {
         if (packet.size() < wire::kHeaderBytes) [[unlikely]]
             return refuse(wire::Fault::length);
         Flow& flow = flow_of(packet);
-        if (!flow.headers.matches(packet)) return examine(packet, flow);
+        if (!flow.headers.matches(packet)) return unpredicted(packet, flow);
         if (expect_.verify_icrc && !wire::intact(packet.first(flow.headers.length()))) [[unlikely]]
             return refuse(wire::Fault::icrc);
         flow.headers.update(packet, flow.packet);
@@ -48,19 +49,23 @@ class Gate {
     // DATA of one message as it came last.
     struct alignas(64) Flow {
         wire::HeaderPrediction headers;
+        std::uint32_t newcomer = 0;  // message whose packet came last without being predicted
         wire::Decoded packet;
     };
 
-    // The place of a packet that has room for headers. Messages share places.
-    Flow& flow_of(std::span<const std::byte> packet) noexcept {
-        // Some bits of coll_seq, source and chunk.
+    // Some bits of coll_seq, source and chunk of a packet that has room for headers.
+    static std::uint32_t message_of(std::span<const std::byte> packet) noexcept {
         std::uint32_t seq, source;
         std::memcpy(&seq, packet.data() + wire::kCsaOffset + 12, sizeof seq);
         std::memcpy(&source, packet.data() + wire::kCsaOffset + 16, sizeof source);
-        return flows_[((seq ^ source) * 0x9e3779b1U) >> 28];
+        return (seq ^ source) * 0x9e3779b1U;
     }
+    // Its place, which messages share.
+    Flow& flow_of(std::span<const std::byte> packet) noexcept { return flows_[message_of(packet) >> 28]; }
     // One that was not predicted.
-    const wire::Decoded* examine(std::span<const std::byte> packet, Flow&) noexcept;
+    const wire::Decoded* unpredicted(std::span<const std::byte> packet, Flow&) noexcept;
+    // One that is no DATA of ours at all.
+    const wire::Decoded* examine(std::span<const std::byte> packet) noexcept;
     const wire::Decoded* refuse(wire::Fault) noexcept;
     // One with right headers.
     const wire::Decoded* take(std::span<const std::byte> packet, wire::Decoded& d) noexcept {
@@ -71,15 +76,23 @@ class Gate {
         return &d;
     }
     bool from_its_rank(const wire::Decoded&) const noexcept;
+    // Ranks that cannot be are counted where they are used.
+    bool from(const wire::Route& route, std::uint16_t rank) const noexcept {
+        const PeerTable::Address source{route.src_ipv4, route.src_qpn};
+        return !ctx_.peers.known(rank) || ctx_.peers.address(rank) == source;
+    }
     // If not, it is counted.
     bool authentic(const wire::Decoded&) noexcept;
 
     Context& ctx_;
     wire::Expect expect_;
+    wire::DataHeaders data_;
     std::array<Flow, 16> flows_;
     std::size_t batch_ = 0;        // packets that came together
     std::size_t unpredicted_ = 0;  // DATA of them
-    wire::Decoded other_;          // what is no DATA; kept, so that nothing of it is cleared in vain
+    // Kept, so that nothing of them is cleared in vain.
+    wire::Decoded unknown_;  // DATA that was not predicted
+    wire::Decoded other_;    // what is no DATA
 };
 
 }  // namespace csaud

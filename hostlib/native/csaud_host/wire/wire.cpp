@@ -29,16 +29,11 @@ void decode_csa(const std::byte* p, CsaHeader& h) noexcept {
     h.type = static_cast<Type>(get8(p + 2));
     h.flags = get8(p + 3);
     const std::uint8_t mode = get8(p + 4);
-    h.spray = mode >> 4;
-    h.cls = (mode >> 1) & 7;
-    h.ordered = (mode & 1) != 0;
+    h.spray = spray_of(mode);
+    h.cls = class_of(mode);
+    h.ordered = ordered_of(mode);
     h.attempt = get8(p + 5);
-    h.name = {.comm = get16(p + 8),
-              .epoch = get16(p + 6),
-              .coll_seq = get32(p + 12),
-              .step = get16(p + 10),
-              .src_rank = get16(p + 16),
-              .chunk = get16(p + 18)};
+    decode_name(p, h.name);
     h.pkt_idx = get16(p + 20);
     h.pkt_total = get16(p + 22);
     h.path_id = get16(p + 24);
@@ -135,7 +130,7 @@ Fault decode_with(std::span<const std::byte> packet, const Expect& expect, bool 
     d.on_loss_port = d.route.dst_port == expect.loss_port;
     d.route.icrc = !d.on_loss_port;
 
-    const std::size_t pad = (get8(p + kBthOffset + 1) >> 4) & 3;
+    const std::size_t pad = pad_of(p);
     std::size_t end = total;
     if (d.on_loss_port) {
         if (pad != 0) return Fault::length;

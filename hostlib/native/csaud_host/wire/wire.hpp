@@ -228,6 +228,29 @@ Fault decode(std::span<const std::byte> ipv4_packet, const Expect&, Decoded&) no
 // The same without the checks of queue pair, key and iCRC: for tests and traces.
 Fault decode_any(std::span<const std::byte> ipv4_packet, Decoded&, std::size_t tag_bytes = 0) noexcept;
 
+// Parts of headers, whatever they say: of the byte at 4 of the CSA header, of that header, of the packet.
+inline std::uint8_t spray_of(std::uint8_t mode) noexcept {
+    return mode >> 4;
+}
+inline std::uint8_t class_of(std::uint8_t mode) noexcept {
+    return (mode >> 1) & 7;
+}
+inline bool ordered_of(std::uint8_t mode) noexcept {
+    return (mode & 1) != 0;
+}
+inline void decode_name(const std::byte* csa, MessageName& name) noexcept {
+    name.epoch = get16(csa + 6);
+    const std::uint64_t first = get64(csa + 8);
+    name.comm = static_cast<std::uint16_t>(first >> 48);
+    name.step = static_cast<std::uint16_t>(first >> 32);
+    name.coll_seq = static_cast<std::uint32_t>(first);
+    name.src_rank = get16(csa + 16);
+    name.chunk = get16(csa + 18);
+}
+inline std::size_t pad_of(const std::byte* packet) noexcept {
+    return (get8(packet + kBthOffset + 1) >> 4) & 3;
+}
+
 // Of a packet with room for headers, as it says.
 inline Type type_of(std::span<const std::byte> packet) noexcept {
     return static_cast<Type>(packet[kCsaOffset + 2]);
