@@ -10,19 +10,14 @@ SocketDevice::SocketDevice(FileDescriptor tx, std::size_t batch, std::size_t ski
 Sent SocketDevice::send(std::span<const TxPacket> packets) {
     std::uint64_t errors = 0;
     const Sent sent = send_batch_.send(tx_, packets, errors);
-    if (errors != 0) {
-        tx_errors_ += errors;
-        refused();
-    }
-    if (sent.result != SendResult::done) ++tx_blocked_;
-    return sent;
+    if (errors != 0) refused();
+    return tally_.note(sent, errors);
 }
 
 DeviceCounters SocketDevice::counters() const {
     DeviceCounters counters;
     counters.rx_queue_drops = receive_drops();
-    counters.tx_errors = tx_errors_.load();
-    counters.tx_blocked = tx_blocked_.load();
+    tally_.add_to(counters);
     return counters;
 }
 

@@ -1,12 +1,12 @@
 // What the two forms of the soft device have in common: sending, and counting what became of it.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 
 #include "device.hpp"
 #include "file_descriptor.hpp"
 #include "send_batch.hpp"
+#include "send_tally.hpp"
 
 namespace csaud::device {
 
@@ -30,8 +30,7 @@ class SocketDevice : public Device {
   private:
     FileDescriptor tx_;
     SendBatch send_batch_;
-    std::atomic<std::uint64_t> tx_errors_ = 0;
-    std::atomic<std::uint64_t> tx_blocked_ = 0;
+    SendTally tally_;
 };
 
 }  // namespace csaud::device

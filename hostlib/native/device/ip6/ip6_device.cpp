@@ -44,9 +44,7 @@ void Ip6Device::set_names(Names names) {
 Sent Ip6Device::send(std::span<const TxPacket> packets) {
     std::uint64_t errors = 0;
     const Sent sent = send_batch_.send(tx(), address_, names_, packets, errors);
-    tx_errors_ += errors;
-    if (sent.result != SendResult::done) ++tx_blocked_;
-    return sent;
+    return tally_.note(sent, errors);
 }
 
 Received Ip6Device::receive() {
@@ -90,8 +88,7 @@ void Ip6Device::watch(std::vector<pollfd>& list, bool writable) const {
 DeviceCounters Ip6Device::counters() const {
     DeviceCounters counters;
     for (const Inlet& inlet : inlets_) counters.rx_queue_drops += inlet.drops();
-    counters.tx_errors = tx_errors_.load();
-    counters.tx_blocked = tx_blocked_.load();
+    tally_.add_to(counters);
     counters.rx_bad_icrc = rx_bad_icrc_.load();
     return counters;
 }

@@ -14,6 +14,7 @@
 
 #include "../device.hpp"
 #include "../file_descriptor.hpp"
+#include "../send_tally.hpp"
 #include "inlet.hpp"
 #include "names.hpp"
 #include "sockets.hpp"
@@ -48,8 +49,7 @@ class Ip6Device final : public Device {
     std::vector<Inlet> inlets_;  // in form udp the first one sends, too
     SendBatch send_batch_;
     std::vector<Packet> packets_;  // of the last receive()
-    std::atomic<std::uint64_t> tx_errors_ = 0;
-    std::atomic<std::uint64_t> tx_blocked_ = 0;
+    SendTally tally_;
     std::atomic<std::uint64_t> rx_bad_icrc_ = 0;
 };
 

@@ -122,9 +122,7 @@ Sent OnLinkDevice::send(std::span<const TxPacket> packets) {
 Sent OnLinkDevice::send_trains(std::span<const TxPacket> packets) {
     std::uint64_t errors = 0;
     const Sent sent = send_batch_.send(socket_, packets, errors);
-    tx_errors_ += errors;
-    if (sent.result != SendResult::done) ++tx_blocked_;
-    return sent;
+    return tally_.note(sent, errors);
 }
 
 void OnLinkDevice::ask(const Peer& peer, Question question) {
@@ -245,8 +243,7 @@ void OnLinkDevice::watch(std::vector<pollfd>& list, bool writable) const {
 DeviceCounters OnLinkDevice::counters() const {
     DeviceCounters counters = under_->counters();
     counters.rx_queue_drops += receive_queue_drops(socket_);
-    counters.tx_errors += tx_errors_;
-    counters.tx_blocked += tx_blocked_;
+    tally_.add_to(counters);
     return counters;
 }
 

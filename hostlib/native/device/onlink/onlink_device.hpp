@@ -21,6 +21,7 @@
 #include "link_trial.hpp"
 #include "receive_batch.hpp"
 #include "send_batch.hpp"
+#include "send_tally.hpp"
 
 namespace csaud::device::onlink {
 
@@ -101,8 +102,7 @@ class OnLinkDevice final : public Device {
 
     mutable std::atomic<bool> slept_ = false;  // somebody waited since the last look
     std::atomic<bool> blocked_ = false;        // it was this socket that had no room
-    std::atomic<std::uint64_t> tx_errors_ = 0;
-    std::atomic<std::uint64_t> tx_blocked_ = 0;
+    SendTally tally_;                          // of trains
 };
 
 }  // namespace csaud::device::onlink

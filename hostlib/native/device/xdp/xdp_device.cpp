@@ -34,10 +34,10 @@ Sent XdpDevice::send(std::span<const TxPacket> packets) {
         const EthernetAddresses* addresses = hops_.find(packet.dst_ipv4, now);
         if (addresses == nullptr || packet.size() > interface_.mtu) {
             // No way, or too long: the peer will be missed, and this says why.
-            ++tx_errors_;
+            tally_.refused(1);
         } else if (!send_ring_.room()) {
             sent.result = SendResult::starved;
-            ++tx_blocked_;
+            tally_.blocked();
             break;
         } else {
             send_ring_.put(packet, *addresses);
@@ -52,9 +52,9 @@ Sent XdpDevice::send(std::span<const TxPacket> packets) {
 void XdpDevice::flush() {
     std::uint64_t errors = 0;
     const bool taken = send_ring_.flush(errors);
-    if (!taken) ++tx_blocked_;
+    if (!taken) tally_.blocked();
     if (pending_ == taken) pending_ = !taken;
-    if (errors != 0) tx_errors_ += errors;
+    tally_.refused(errors);
 }
 
 Received XdpDevice::receive() {
@@ -76,8 +76,7 @@ void XdpDevice::watch(std::vector<pollfd>& list, bool /*writable*/) const {
 DeviceCounters XdpDevice::counters() const {
     DeviceCounters counters;
     counters.rx_queue_drops = receive_ring_.dropped();
-    counters.tx_errors = tx_errors_.load();
-    counters.tx_blocked = tx_blocked_.load();
+    tally_.add_to(counters);
     return counters;
 }
 

@@ -17,6 +17,7 @@
 #include "next_hops.hpp"
 #include "receive_ring.hpp"
 #include "send_ring.hpp"
+#include "send_tally.hpp"
 
 namespace csaud::device::xdp {
 
@@ -43,8 +44,7 @@ class XdpDevice final : public Device {
     unsigned looks_ = 0;
     mutable std::atomic<bool> slept_ = false;  // somebody waited since the last look
     std::atomic<bool> pending_ = false;        // the kernel has not taken all that was put
-    std::atomic<std::uint64_t> tx_errors_ = 0;
-    std::atomic<std::uint64_t> tx_blocked_ = 0;
+    SendTally tally_;
 };
 
 }  // namespace csaud::device::xdp
