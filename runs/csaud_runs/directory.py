@@ -43,11 +43,6 @@ class RunDir:
         return self.path / "controller.sock"
 
     @property
-    def link_socket(self) -> Path:
-        """Where the process of all embedded switches takes links down and up."""
-        return self.path / "softswitch.control.sock"
-
-    @property
     def desired_file(self) -> Path:
         """What of the desired state outlives the controller."""
         return self.path / "desired.json"

@@ -212,7 +212,6 @@ class Switch:
     def table_set_idle_timeout(self, table: str, match: Match, priority: int, timeout_ns: int) -> None:
         """0 means never. Time counts from now, from each hit, and from each table_modify, which keeps it."""
 
-    def table_idle_timeout(self, table: str, match: Match, priority: int) -> int: ...
     def table_idle_age(self, table: str, match: Match, priority: int) -> int:
         """Time since the entry was hit, inserted or modified last."""
 
@@ -271,10 +270,6 @@ class Switch:
     def clone_session_set(self, session: int, ports: Sequence[tuple[int, int]], truncate: int = 0) -> None:
         """ports: (egress port, rid), one copy each. truncate: bytes kept of each copy, 0 for all."""
 
-    def clone_sessions(self) -> list[tuple[int, list[tuple[int, int]], int]]:
-        """(session, ports, truncate)."""
-
-    def multicast_groups(self) -> list[tuple[int, list[tuple[int, int]]]]: ...
     def clone_session_delete(self, session: int) -> None: ...
     def multicast_group_set(self, group: int, ports: Sequence[tuple[int, int]]) -> None: ...
     def multicast_group_delete(self, group: int) -> None: ...

@@ -21,8 +21,6 @@ log = logging.getLogger(__name__)
 
 Array = npt.NDArray[Any]
 _NANO = 1e-9
-NOTE_BYTES = 200
-"""Longest text that one rank tells another one."""
 _CLOSED = "the transport is closed"  # what native/device/drivers.cpp says of itself
 _ABORT_LINGER = 0.5  # s; the core repeats an ABORT a few times within it
 
@@ -65,7 +63,7 @@ class Transport:
         return {message.id: (message.arrived, message.packets) for message in self._progress.pending()}
 
     def tell(self, rank: int, note: bytes) -> None:
-        """Send a note of up to NOTE_BYTES to another rank; it may get lost."""
+        """Send a note to another rank, at most 200 bytes of it; it may get lost."""
         self._progress.tell(rank, note)
 
     def take_notes(self) -> dict[int, bytes]:

@@ -31,11 +31,6 @@ class Ballot(NamedTuple):
     round: int
     precedence: int
 
-    @property
-    def leader(self) -> int:
-        """The rank whose attempt it is."""
-        return -self.precedence
-
 
 class Accepted(NamedTuple):
     """What a member has accepted last."""

@@ -347,13 +347,6 @@ void bind_progress(nb::module_& m) {
         .def("tell", &PyProgress::tell, "rank"_a, "note"_a, "Sends a note to a rank; it may get lost.")
         .def("take_notes", &PyProgress::take_notes, "The latest note of each rank that told one, by rank.")
         .def(
-            "abort_peer",
-            [](PyProgress& self, std::uint16_t rank) {
-                const nb::gil_scoped_release release;
-                self.native().abort_peer(rank);
-            },
-            "rank"_a)
-        .def(
             "deny_path",
             [](PyProgress& self, std::uint16_t path, bool denied) {
                 const nb::gil_scoped_release release;

@@ -141,12 +141,6 @@ void Progress::abort(std::string_view note) {
     drivers_.after_post(lock, true);
 }
 
-void Progress::abort_peer(std::uint16_t rank) {
-    Lock lock(mutex_);
-    rounds_.endpoint().abort_peer(rank, monotonic_now());
-    drivers_.after_post(lock, true);
-}
-
 void Progress::deny_path(std::uint16_t path, bool denied) {
     const std::lock_guard lock(mutex_);
     rounds_.endpoint().deny_path(path, denied);

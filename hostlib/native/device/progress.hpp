@@ -71,7 +71,6 @@ class Progress {
     void tell(std::uint16_t rank, std::string_view note);
     std::map<std::uint16_t, std::string> take_notes();
     std::vector<PendingMessage> pending() const;
-    void abort_peer(std::uint16_t rank);
     // Of std::invalid_argument: not one of the paths.
     void deny_path(std::uint16_t path, bool denied);
 

@@ -45,7 +45,6 @@ class Guest:
 
     def __init__(self, packages: Packages, boot: Boot, nics: Sequence[Nic], settings: Settings) -> None:
         self.settings = settings
-        self.boot_s = 0.0
         self.ready: dict[str, Any] = {}
         self._nics = nics
         self._packages = packages
@@ -57,14 +56,12 @@ class Guest:
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Guest:
-        started = time.monotonic()
         self.start()
         try:
             self.ready = self._answer(0, self.settings.boot_timeout_s)
         except BaseException:
             self.stop()
             raise
-        self.boot_s = time.monotonic() - started
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -24,10 +24,6 @@ class Notifications:
         self._arbitration = arbitration
         self._pipelines = pipelines
         self._next_scan = 0
-        self.undelivered_digests = 0
-        """Messages of digest lists that no primary controller was there to take, or that it was too slow
-        for.
-        """
 
     def pump(self, switch: Switch, now: int, epoch_ns: int) -> None:
         """Send what is due; `epoch_ns` is the time that messages carry."""
@@ -56,12 +52,9 @@ class Notifications:
         return min((time for time in times if time is not None), default=None)
 
     def _send_digests(self, digests: p4r.DigestList) -> None:
-        sent = False
         for session, limits in self._arbitration.primaries():
             if limits is None or digests.digest_id in limits.ids:
-                sent |= session.send(p4r.StreamMessageResponse(digest=digests))
-        if not sent:
-            self.undelivered_digests += len(digests.data)
+                session.send(p4r.StreamMessageResponse(digest=digests))
 
     def _send_idle(self, entries: list[p4r.TableEntry], epoch_ns: int) -> None:
         for session, limits in self._arbitration.primaries():

@@ -52,12 +52,6 @@ std::vector<Replica> to_replicas(const std::vector<std::pair<PortId, std::uint32
     return replicas;
 }
 
-nb::list from_replicas(const std::vector<Replica>& replicas) {
-    nb::list out;
-    for (const Replica& replica : replicas) out.append(nb::make_tuple(replica.port, replica.rid));
-    return out;
-}
-
 void bind_tables(nb::class_<SwitchHandle>& cls) {
     cls.def(
         "table_insert",
@@ -220,19 +214,6 @@ void bind_replication(nb::class_<SwitchHandle>& cls) {
             });
         },
         "session"_a, "ports"_a, "truncate"_a = 0);
-    cls.def("clone_sessions", [](const SwitchHandle& self) {
-        const auto sessions = self.locked([&] { return self.target->replication.clone_sessions; });
-        nb::list out;
-        for (const auto& [id, session] : sessions)
-            out.append(nb::make_tuple(id, from_replicas(session.replicas), session.truncate));
-        return out;
-    });
-    cls.def("multicast_groups", [](const SwitchHandle& self) {
-        const auto groups = self.locked([&] { return self.target->replication.multicast_groups; });
-        nb::list out;
-        for (const auto& [id, replicas] : groups) out.append(nb::make_tuple(id, from_replicas(replicas)));
-        return out;
-    });
     cls.def(
         "clone_session_delete",
         [](const SwitchHandle& self, std::uint32_t session) {

@@ -157,14 +157,6 @@ void bind_idle(nb::class_<SwitchHandle>& cls) {
         },
         "table"_a, "match"_a, "priority"_a, "timeout_ns"_a);
     cls.def(
-        "table_idle_timeout",
-        [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority) {
-            const std::vector<MatchField> fields = to_match(match);
-            return self.locked(
-                [&] { return Control(*self.target).idle_watch(table, fields, priority).idle_timeout; });
-        },
-        "table"_a, "match"_a, "priority"_a);
-    cls.def(
         "table_idle_age",
         [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority) {
             const std::vector<MatchField> fields = to_match(match);

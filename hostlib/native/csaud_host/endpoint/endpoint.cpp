@@ -128,9 +128,6 @@ void Endpoint::abort(Nanos now, std::string_view note) {
     if (!aborted()) impl_->ctx.abort_note = note.substr(0, wire::kMaxNoteBytes);
     impl_->end.fail(Status::aborted, config().rank, true, now);
 }
-void Endpoint::abort_peer(std::uint16_t rank, Nanos now) {
-    impl_->end.fail(Status::peer_unreachable, rank, true, now);
-}
 void Endpoint::tell(std::uint16_t rank, std::string_view note) {
     Context& ctx = impl_->ctx;
     if (!ctx.peers.known(rank)) throw std::invalid_argument("tell: the rank has no address");

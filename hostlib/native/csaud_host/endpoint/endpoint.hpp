@@ -107,8 +107,6 @@ class Endpoint {
     // Ends everything unfinished with Status::aborted, here and at every peer. `note` says why, to people: at
     // most wire::kMaxNoteBytes of it are sent.
     void abort(Nanos now, std::string_view note = {});
-    // Ends everything unfinished with Status::peer_unreachable(failed_rank), here and at every peer.
-    void abort_peer(std::uint16_t failed_rank, Nanos now);
     // Tells another rank a note, with a PROBE of the peer; a lost one is not repeated. At most
     // wire::kMaxNoteBytes of it are sent.
     void tell(std::uint16_t rank, std::string_view note);

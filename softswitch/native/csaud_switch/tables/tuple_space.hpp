@@ -31,7 +31,6 @@ class TupleSpace {
     void insert(Entry* entry);
     void erase(Entry* entry);
     void clear();
-    std::size_t tuple_count() const { return tuples_.size(); }
 
   private:
     struct alignas(64) Tuple {
