@@ -19,7 +19,7 @@ from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.work import WorkNetwork
 
 if TYPE_CHECKING:
-    from csaud_sim._core import Figures, LinkColumns, MessageColumns
+    from csaud_sim.told import Figures, LinkColumns, MessageColumns
 
 SECOND = 1_000_000_000  # ns
 _QKEY = 0x1234567

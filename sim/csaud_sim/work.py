@@ -11,7 +11,8 @@ from csaud._core import Collective, Execution
 from csaud_sim._core import length_only, without_reduction
 
 if TYPE_CHECKING:
-    from csaud_sim._core import FlowColumns, _Work
+    from csaud_sim._core import _Work
+    from csaud_sim.told import FlowColumns
 
 
 class WorkNetwork:

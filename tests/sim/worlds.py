@@ -17,7 +17,7 @@ from csaud_softswitch._core import Fabric
 from tests.fabric.virtual import intent
 
 if TYPE_CHECKING:
-    from csaud_sim._core import FlowColumns
+    from csaud_sim.told import FlowColumns
 
 RATE = 100_000_000_000  # bit/s
 DELAY = 500  # ns

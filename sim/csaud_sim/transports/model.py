@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, model_ser
 from csaud_sim._core import transports
 
 if TYPE_CHECKING:
-    from csaud_sim._core import Parameter
+    from csaud_sim.told import Parameter
 
 CSA_UD = "csa-ud"
 """This project's: the host core, on switches that run the P4 program. It has no parameters here; its
