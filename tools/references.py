@@ -3,7 +3,8 @@
 - a link in Markdown to a file, or to a heading of a document, leads somewhere;
 - a document in docs/ that code or another document names is there;
 - a section that is quoted after it (a comma, and its title in quotation marks) is a heading of it, or what a
-  paragraph of it begins with in bold.
+  paragraph of it begins with in bold;
+- what a document quotes as code, of files, modules and targets, is there (tools/quoted.py).
 """
 
 from __future__ import annotations
@@ -11,14 +12,18 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
+
+from tools.quoted import not_there, quoted
 
 ROOT = Path(__file__).resolve().parents[1]
 _SUFFIXES = {".md", ".py", ".pyi", ".cpp", ".hpp", ".p4", ".lua", ".toml", ".txt", ".yaml", ".j2"}
 _LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _NAMED = re.compile(r'\b(docs/[\w./-]+\.md)(?:, "([^"]{1,80})")?')
+# The dissector's fields are named as modules are; tests/wireshark holds their manual to it.
+_MANUALS = re.compile(r"README\.md|docs/(?!dissector)[\w/-]+\.md")
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 _LEAD = re.compile(r"^\*\*(.+?)[.:]?\*\*", re.MULTILINE)
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
@@ -59,6 +64,13 @@ def stale(file: Path, text: str, root: Path = ROOT) -> Iterator[str]:
             yield f'{_at(text, match.start())}: {match[1]} has no section "{_joined(match[2])}"'
 
 
+def missing(text: str, root: Path, files: Sequence[str]) -> Iterator[str]:
+    """What of a document's code is not among the repository's files, in words, with the line."""
+    for offset, span in quoted(text):
+        if fault := not_there(span, root, files):
+            yield f"{_at(text, offset)}: {fault}"
+
+
 def _joined(quoted: str) -> str:
     """A section that is quoted over two lines of a comment."""
     return _LINE_OF_A_COMMENT.sub(" ", quoted)
@@ -75,16 +87,21 @@ def _at(text: str, offset: int) -> int:
 
 def main() -> int:
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = listed.stdout.splitlines()
     found = 0
-    for name in listed.stdout.splitlines():
+    for name in files:
         file = ROOT / name
         if name.startswith("tests/tools/"):  # about what is wrong
             continue
         if not file.is_file() or (file.suffix not in _SUFFIXES and file.name != "Makefile"):
             continue
-        for fault in stale(file, file.read_text(errors="replace")):
+        text = file.read_text(errors="replace")
+        faults = list(stale(file, text))
+        if _MANUALS.fullmatch(name):
+            faults += missing(text, ROOT, files)
+        for fault in faults:
             print(f"{name}:{fault}")
-            found += 1
+        found += len(faults)
     return 1 if found else 0
 
 

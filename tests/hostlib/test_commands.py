@@ -1,7 +1,9 @@
 """All commands alike: they complete, they have manual pages, and print JSON where they print data."""
 
+import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,7 +16,8 @@ from csaud.cli.statuses import STATUSES
 from csaud.cli.tree import tree, walk
 from typer.testing import CliRunner
 
-DOCS = Path(__file__).parents[2] / "docs" / "commands.md"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs" / "commands.md"
 
 PRINT_NO_DATA = {
     "capture": "writes a capture",
@@ -67,6 +70,42 @@ def test_every_command_has_a_manual_page_that_man_takes(entries, tmp_path):
         assert made.returncode == 0
         # long lists of choices cannot be broken
         assert [line for line in made.stderr.splitlines() if "cannot" not in line] == []
+
+
+def calls_in(text):
+    """The commands that a document quotes, in spans and in blocks, as words without values."""
+    lines = re.findall(r"^(?: {4,}|> )(.*)$", text, re.MULTILINE)
+    for block in re.findall(r"^```.*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+        lines += block.splitlines()
+    for call in [*re.findall(r"`([^`\n]+)`", text), *lines]:
+        if found := re.match(r"(?:\$ )?(?:sudo )?(?:[A-Z_]+=\S+ )*(?:[\w./]*/)?csaud( .*)", call):
+            yield re.split(r" (?:--|\||#|>|&&?|2>|\.\.\.)(?: |$)|;", found[1])[0].split()
+
+
+def wrong_in(words, commands):
+    """What of a call no command takes; None: nothing."""
+    at, known = ("csaud",), {"--help"}
+    while True:
+        known.update(*(option.opts + option.secondary_opts for option in commands[at].options))
+        if not words or (*at, words[0]) not in commands:
+            break
+        at, words = (*at, words[0]), words[1:]
+    if words and re.fullmatch(r"[a-z][a-z-]*", words[0]) and any(more[:-1] == at for more in commands):
+        return words[0]
+    if any(each.nargs == -1 for each in commands[at].arguments):  # the rest may be a program's
+        words = itertools.takewhile(lambda word: word.startswith("-"), words)
+    options = [re.match(r"--\w[\w-]*", word) for word in words]
+    return next((found[0] for found in options if found and found[0] not in known), None)
+
+
+def test_commands_that_documents_quote_are_there(entries):
+    commands = {each.words: each for each in entries}
+    documents = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    calls = [(path.name, words) for path in documents for words in calls_in(path.read_text())]
+    assert len(calls) > 200
+    assert not [(*call, found) for call in calls if (found := wrong_in(call[1], commands))]
+    assert wrong_in(["policy", "set", "--spray", "random", "--sprays"], commands) == "--sprays"
+    assert wrong_in(["policy", "sets"], commands) == "sets"
 
 
 def test_exit_statuses_are_in_the_manual_and_in_help(entries):
