@@ -118,7 +118,7 @@ def test_switches_links_and_hosts_come_and_go() -> None:
                     assert "delete" not in plan["tables"]["l1"], "nothing that was there is in the way"
                     await made.change_fabric(whole)
                     assert kept == [made.fabric]
-                    reached = lambda: not made.live.doubted and not made._pending(made.generation)  # noqa: E731
+                    reached = lambda: not made.live.doubted and not made.pending(made.generation)  # noqa: E731
                     assert await made.wait_until(reached, PATIENCE_S), made.status()
                     assert await held(run) == desired_states(made.fabric, Intent())
                     await made.change_fabric(small)
@@ -145,7 +145,7 @@ def test_spines_and_leaves_come_and_go_under_traffic_and_no_packet_is_lost() -> 
                         for fabric in (unlimited.with_addresses(addressed), other, small):
                             await made.change_fabric(fabric)
                             settled = lambda: (  # noqa: E731
-                                not made.live.doubted and not made._pending(made.generation)
+                                not made.live.doubted and not made.pending(made.generation)
                             )
                             assert await made.wait_until(settled, PATIENCE_S), made.status()
                             await sent_more(sender)

@@ -108,7 +108,7 @@ def test_a_policy_ends_by_the_clock() -> None:
                 async with controller(run, stored=stored, clock=lambda: now[0]) as made:
                     await programmed(made)
                     now[0] = 2000.0
-                    ended = lambda: made.intent.ending is None and not made._pending(made.generation)  # noqa: E731
+                    ended = lambda: made.intent.ending is None and not made.pending(made.generation)  # noqa: E731
                     assert await made.wait_until(ended, PATIENCE_S)
                     assert (made.intent.policy, made.revision) == (ECMP, 5)
                     (row,) = await made.history.newest(9)

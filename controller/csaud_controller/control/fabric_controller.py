@@ -21,7 +21,8 @@ from csaud_controller.control.examiner import Examiner
 from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.control.host_watch import HostWatch
-from csaud_controller.control.sessions import Sessions, wake
+from csaud_controller.control.probe_times import ProbeTimes
+from csaud_controller.control.sessions import Sessions, holds, pending, wake
 from csaud_controller.control.wanted import Wanted
 from csaud_controller.desired.changes import Changes, differences
 from csaud_controller.desired.history import History, HistoryError, Record, Revisions
@@ -46,7 +47,6 @@ LOG = logging.getLogger("csaud.controller")
 
 
 _EVENTS_KEPT = 1000
-_PROBE_TIMES = 32
 _LOOK_AT_CLOCK_S = 0.5
 _TRY_AGAIN_S = 5.0
 
@@ -104,10 +104,7 @@ class FabricController:
         self._health.damping.settings = self.intent.policy.damped
         self.hosts = HostWatch(fabric, self.tell)
         self.hosts.follow(fabric, self.intent.policy.damped)
-        self._probes_sent_at: dict[str, tuple[int, int]] = {}
-        """By switch: the last round in which it sent probes, and when, ns."""
-        self._probe_times: dict[End, deque[int]] = {}
-        """By the port that they left: what the last probes took from the controller to the controller, ns."""
+        self.probe_times = ProbeTimes()
         self._examined: frozenset[End] = frozenset()
         self.examiner = Examiner(self, self._health, lambda: self.intent.policy.looks_for_grey)
         self._live = self._view(self.intent)
@@ -284,14 +281,14 @@ class FabricController:
     async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
         """Wait until every switch holds this generation, but for updates that it refuses; returns those that
         do not hold it all, with the reason."""
-        await self.wait_until(lambda: self._is_applied(generation), timeout_s)
-        return self._pending(generation)
+        await self.wait_until(lambda: holds(self.tasks, generation), timeout_s)
+        return self.pending(generation)
 
     async def wait_in_sync(self, timeout_s: float) -> dict[str, str]:
         """Like wait_applied, for whatever is desired when the wait ends: links and switches may change
         meanwhile."""
-        await self.wait_until(lambda: self._is_applied(self.generation), timeout_s)
-        return self._pending(self.generation)
+        await self.wait_until(lambda: holds(self.tasks, self.generation), timeout_s)
+        return self.pending(self.generation)
 
     async def wait_until(self, reached: Callable[[], bool], timeout_s: float) -> bool:
         """Wait until `reached()`, asked again whenever a switch or link changed; False if it never is."""
@@ -356,20 +353,9 @@ class FabricController:
         """What can carry packets at present."""
         return self._live
 
-    def _is_applied(self, generation: int) -> bool:
-        return all(task.status.applied >= generation for task in self.tasks.values())
-
-    def _pending(self, generation: int) -> dict[str, str]:
-        found = {}
-        for name, task in self.tasks.items():
-            status = task.status
-            if status.applied < generation:
-                waits = "still being written" if status.connected else "not connected"
-                found[name] = status.error or waits
-            elif status.refused:
-                more = f", and {status.refused_total - 1} more" if status.refused_total > 1 else ""
-                found[name] = f"refuses to {status.refused[0]}{more}"
-        return found
+    def pending(self, generation: int) -> dict[str, str]:
+        """The switches that do not hold all of it yet, with the reason."""
+        return pending(self.tasks, generation)
 
     async def _probe_links(self) -> None:
         probed = None
@@ -392,21 +378,13 @@ class FabricController:
 
     def _on_probe(self, at: End, probe: Probe) -> None:
         if probe.instance == self._instance and probe.round > self._rewired_in:
-            round_, sent_at = self._probes_sent_at.get(probe.origin.node, (0, 0))
-            if round_ == probe.round:
-                times = self._probe_times.setdefault(probe.origin, deque(maxlen=_PROBE_TIMES))
-                times.append(time.monotonic_ns() - sent_at)
+            self.probe_times.came(probe, time.monotonic_ns())
             self._changed(self._monitor.received(at, probe.origin, probe.round))
 
     def _on_probed(self, name: str, round_: int) -> None:
         if name in self.tasks:
             self._monitor.sent(name, round_)
-            self._probes_sent_at[name] = round_, time.monotonic_ns()
-
-    def probe_time_us(self, origin: End) -> int | None:
-        """The shortest that one of the last link probes out of this port took from the controller to the
-        controller: no packet takes longer from end to end of the link, where no queue holds it."""
-        return min(times) // 1000 if (times := self._probe_times.get(origin)) else None
+            self.probe_times.sent(name, round_, time.monotonic_ns())
 
     def _on_counted(self, at: End, packets: int) -> None:
         if at.port in self.fabric.peers.get(at.node, ()):  # else it has left the fabric
@@ -418,7 +396,7 @@ class FabricController:
         self._settled.set()
 
     def _on_settled(self, _name: str) -> None:
-        self.changes.settle(lambda generation: not self._pending(generation))
+        self.changes.settle(lambda generation: not self.pending(generation))
         self._settled.set()
 
     def _on_ready(self, name: str) -> None:

@@ -101,7 +101,7 @@ class Maintenance:
                     "sent": each.came,
                     "arrived": each.arrived,
                     "loss": round(each.loss, 4),
-                    "delay_us": controller.probe_time_us(end),
+                    "delay_us": controller.probe_times.shortest_us(end),
                 }
                 for end, each in found.items()
                 if end in ends and each.came

@@ -81,6 +81,25 @@ async def _after(ending: asyncio.Task[None] | None, task: SwitchTask) -> None:
     await task.run()
 
 
+def holds(tasks: Tasks, generation: int) -> bool:
+    """Whether every switch has been written this generation, but for updates that it refuses."""
+    return all(task.status.applied >= generation for task in tasks.values())
+
+
+def pending(tasks: Tasks, generation: int) -> dict[str, str]:
+    """The switches that do not hold all of this generation, with the reason."""
+    found = {}
+    for name, task in tasks.items():
+        status = task.status
+        if status.applied < generation:
+            waits = "still being written" if status.connected else "not connected"
+            found[name] = status.error or waits
+        elif status.refused:
+            more = f", and {status.refused_total - 1} more" if status.refused_total > 1 else ""
+            found[name] = f"refuses to {status.refused[0]}{more}"
+    return found
+
+
 def wake(tasks: list[SwitchTask]) -> None:
     """A few in each round of the event loop: each computes what it has to write as soon as it wakes."""
     for task in tasks[:_WOKEN_AT_ONCE]:
