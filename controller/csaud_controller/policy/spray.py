@@ -1,6 +1,6 @@
 """Which of the equal paths a packet takes: the spray modes, and which packets they are for.
 
-A new mode of the P4 program gets one row here.
+A new mode of the P4 program gets a name and a row here.
 """
 
 from __future__ import annotations
@@ -31,16 +31,18 @@ class _Mode:
     """Value of the CSA header's spray field by which a host asks for it."""
     is_seeded: bool = False
     has_gap: bool = False
+    keeps_order: bool = False
+    """Packets of one path_id stay in order, so that hosts may take a gap for a loss."""
 
 
 MODES: dict[SprayMode, _Mode] = {
-    "ecmp": _Mode("spray.ecmp", 1, is_seeded=True),
-    "entropy": _Mode("spray.entropy", 2, is_seeded=True),
+    "ecmp": _Mode("spray.ecmp", 1, is_seeded=True, keeps_order=True),
+    "entropy": _Mode("spray.entropy", 2, is_seeded=True, keeps_order=True),
     "random": _Mode("spray.random", 3, is_seeded=True),
     "round-robin": _Mode("spray.round_robin", 4),
     "weighted": _Mode("spray.weighted", 5),
     "least-queue": _Mode("spray.least_queue", 6, is_seeded=True),
-    "host": _Mode("spray.host_directed", 7),
+    "host": _Mode("spray.host_directed", 7, keeps_order=True),
     "flowlet": _Mode("spray.flowlet", 8, is_seeded=True, has_gap=True),
 }
 

@@ -9,8 +9,7 @@ from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric, LinkDefaults
 from csaud_controller.policy.congestion import thresholds
 from csaud_controller.policy.model import Policy
-
-from csaud_topologies.scenario.model import ORDERED_MODES
+from csaud_controller.policy.spray import MODES
 
 _FEWEST_PATHS, _MOST_PATHS = 16, 256  # the setting's default; a sender keeps a few bytes of each by peer
 _HOPS = 3  # queues between hosts of different leaves
@@ -37,7 +36,7 @@ def host_settings(policy: Policy, own: Mapping[str, Any], fabric: Fabric, host: 
     return {
         "rate_bps": link.rate,
         "queue_max": _queue_max_s(policy, fabric, link),
-        "ordered": policy.spray in ORDERED_MODES,
+        "ordered": MODES[policy.spray].keeps_order,
         "paths": _paths(fabric),
         **own,
     }

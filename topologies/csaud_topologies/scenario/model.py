@@ -38,9 +38,6 @@ SCENARIOS = _PACKAGED if _PACKAGED.is_dir() else _PACKAGED.parents[1] / "scenari
 LOSS = "loss"
 """Override that is no key: the probability of every fault rule."""
 
-ORDERED_MODES: frozenset[str] = frozenset({"ecmp", "entropy", "host"})
-"""Modes in which packets of one path_id stay in order, so that hosts may take a gap for a loss."""
-
 _NAME = f"^{NAME}$"
 NodeName = Annotated[str, Field(pattern=_NAME)]
 
