@@ -3,7 +3,8 @@
 - source that is quoted by its name or the end of its path (`policy/spray.py`, `tests/hostlib/test_*.py`) is
   one of the repository's files; whatever is quoted from the top (`tests/ptf`) is a file or a folder of it;
 - a module that is quoted by its whole name (`csaud_runs.etcd`) is a file, which has the name behind it;
-- what is quoted after `make` is a target.
+- what is quoted after `make` is a target;
+- a test that is named, quoted or not, is a file or a function of tests.
 
 Whether commands and their options are there says tests/hostlib/test_commands.py, which asks the commands.
 """
@@ -30,6 +31,7 @@ _SPAN = re.compile(r"`([^`\n]+)`")
 _FILE = re.compile(rf"[\w.*-]+(?:/[\w.*-]+)*\.(?:{'|'.join(_SOURCES)})")
 _FOLDER = re.compile(r"[\w.-]+(?:/[\w.-]+)+/?")
 _MODULE = re.compile(r"(csaud(?:_\w+)?)((?:\.\w+)+)(?:\(.*\))?")
+_TEST = re.compile(r"\btest_\w*[a-z0-9]\b")
 _MAKE = re.compile(r"(?:^|[;&] *|\w=\S+ )make((?: +[\w-]*\w(?:=\S*)?)+)$")
 
 
@@ -37,6 +39,13 @@ def quoted(text: str) -> Iterator[tuple[int, str]]:
     """The spans of code of a Markdown text, outside of blocks, and where each begins."""
     blanked = _BLOCK.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
     return ((match.start(), match[1]) for match in _SPAN.finditer(blanked))
+
+
+def tests_not_there(text: str, root: Path, files: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """Tests that a text names and that there are not, in words, and where."""
+    for match in _TEST.finditer(text):
+        if match[0] not in _tests(root, tuple(files)):
+            yield match.start(), f"there is no {match[0]}"
 
 
 def not_there(span: str, root: Path, files: Sequence[str]) -> str | None:
@@ -62,6 +71,13 @@ def not_there(span: str, root: Path, files: Sequence[str]) -> str | None:
 @cache
 def _folders(files: tuple[str, ...]) -> set[str]:
     return {str(parent) for file in files for parent in Path(file).parents}
+
+
+@cache
+def _tests(root: Path, files: tuple[str, ...]) -> set[str]:
+    found = [root / file for file in files if file.startswith("tests/") and file.endswith(".py")]
+    functions = (name for file in found for name in re.findall(r"\bdef (test_\w+)", file.read_text()))
+    return {*(file.stem for file in found), *functions}
 
 
 @cache

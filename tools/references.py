@@ -4,7 +4,8 @@
 - a document in docs/ that code or another document names is there;
 - a section that is quoted after it (a comma, and its title in quotation marks) is a heading of it, or what a
   paragraph of it begins with in bold;
-- what a document quotes as code, of files, modules and targets, is there (tools/quoted.py).
+- what a document quotes as code, of files, modules and targets, and tests that it names, are there
+  (tools/quoted.py).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
-from tools.quoted import not_there, quoted
+from tools.quoted import not_there, quoted, tests_not_there
 
 ROOT = Path(__file__).resolve().parents[1]
 _SUFFIXES = {".md", ".py", ".pyi", ".cpp", ".hpp", ".p4", ".lua", ".toml", ".txt", ".yaml", ".j2"}
@@ -69,6 +70,8 @@ def missing(text: str, root: Path, files: Sequence[str]) -> Iterator[str]:
     for offset, span in quoted(text):
         if fault := not_there(span, root, files):
             yield f"{_at(text, offset)}: {fault}"
+    for offset, fault in tests_not_there(text, root, files):
+        yield f"{_at(text, offset)}: {fault}"
 
 
 def _joined(quoted: str) -> str:

@@ -13,7 +13,7 @@ FILES = {
     "controller/csaud_controller/policy/spray.py": "",
     "hostlib/csaud/groups/__init__.py": "from csaud.groups.group import Group\n",
     "hostlib/csaud/groups/group.py": "class Group: ...\n",
-    "tests/p4/test_spray.py": "",
+    "tests/p4/test_spray.py": "def test_every_path_is_taken(): ...\n",
 }
 
 
@@ -57,3 +57,8 @@ def test_what_is_not(root: Path, span: str, fault: str) -> None:
 def test_the_line_is_told_and_blocks_are_passed_over(root: Path) -> None:
     text = "# Spray\n\n```\n`policy/none.py`\n```\n\nSee `policy/spray.py` and `policy/none.py`.\n"
     assert list(missing(text, root, list(FILES))) == ["7: there is no file policy/none.py"]
+
+
+def test_a_test_that_is_named_is_a_file_or_a_function(root: Path) -> None:
+    text = "Paths: `test_spray`, *test_every_path_is_taken*, `test_*.py`,\n*test_no_path_is_taken*\n"
+    assert list(missing(text, root, list(FILES))) == ["2: there is no test_no_path_is_taken"]
