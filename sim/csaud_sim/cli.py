@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
-import platform
 import sys
-import tempfile
-import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from datetime import UTC, datetime
-from importlib.metadata import version
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,7 +13,7 @@ from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.options import RunOptions, pairs
 
 if TYPE_CHECKING:
-    from csaud_sim.experiment.sweep import Outcomes
+    from csaud_sim.experiment.baselines import Doubts
 
 _EXTRA = {"pyarrow": "sim", "matplotlib": "sim", "jinja2": "sim", "markupsafe": "sim", "distributed": "dask"}
 """What is in which extra."""
@@ -96,7 +88,9 @@ def run(
         overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
         if (file := find_experiment(what)) is not None:
             overrides = ({"fabric": topo} if topo else {}) | overrides
-            return _experiment(file, overrides, jobs, dask, out, as_json)
+            from csaud_sim.experiment_commands import run_experiment
+
+            return run_experiment(file, overrides, jobs, dask, out, as_json)
         try:
             find_scenario(what)
         except ConfigError as error:
@@ -112,7 +106,9 @@ def run(
             out=str((out or Path("build/sim")).absolute()),
             command=["csaud", "sim", *sys.argv[sys.argv.index("run") :]] if "run" in sys.argv else [],
         )
-        return _scenario(options, as_json)
+        from csaud_sim.scenario_command import simulate
+
+        return simulate(options, as_json)
 
     _exit(work, debug)
 
@@ -132,7 +128,14 @@ def report(
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
     """Tables with intervals, distributions, and a page: report.html, figures.csv and figures/ in FOLDER."""
-    _exit(lambda: _report(folder, against, claim, anchors, as_json), debug)
+
+    def work() -> bool:
+        from csaud_sim.experiment_commands import report_experiment
+
+        report_experiment(folder, against, claim, _doubts(anchors), as_json)
+        return True
+
+    _exit(work, debug)
 
 
 @app.command()
@@ -152,26 +155,9 @@ def anchors(
     within bounds. What is in the folder already is not run again."""
 
     def work() -> bool:
-        from rich.console import Console
+        from csaud_sim.experiment_commands import hold_to_anchors
 
-        from csaud_sim.anchors.run import chosen, measure_all, print_table
-        from csaud_sim.anchors.standing import write_standing
-
-        console = Console(highlight=False, stderr=as_json)
-        held, failed = measure_all(
-            chosen(everything, baselines or []),
-            out,
-            jobs or os.cpu_count() or 1,
-            lambda text: console.print(text, markup=False),
-        )
-        print_table(held, console)
-        for text in failed:
-            typer.echo(f"csaud: {text}", err=True)
-        written = write_standing(out, held, everything)
-        console.print(f"written: {written}", markup=False)
-        if as_json:
-            typer.echo(written.read_text())
-        return not failed and all(each.within for each in held)
+        return hold_to_anchors(everything, baselines or [], jobs, out, as_json)
 
     _exit(work, debug)
 
@@ -196,7 +182,13 @@ def reproduce(
 ) -> None:
     """The claim: CSA-UD beside every baseline, what its parts are worth, one page with verdicts. Runs that
     are there are not done again. Exit status 0 when all runs are there, whatever the verdict."""
-    _exit(lambda: _reproduce(quick, only or [], jobs, dask, out, anchors, as_json), debug)
+
+    def work() -> bool:
+        from csaud_sim.experiment_commands import reproduce_claim
+
+        return reproduce_claim(quick, only or [], jobs, dask, out, _doubts(anchors), as_json)
+
+    _exit(work, debug)
 
 
 def _exit(work: Callable[[], bool], debug: bool) -> None:
@@ -221,158 +213,9 @@ def _exit(work: Callable[[], bool], debug: bool) -> None:
     raise typer.Exit(0 if passed else 1)
 
 
-def _elsewhere(dask: str, jobs: int) -> AbstractContextManager[Outcomes | None]:
-    """Where tasks are run, if not in processes of this machine."""
-    if not dask:
-        return nullcontext()
-    if jobs:
-        raise UsageError(f"--jobs {jobs} and --dask {dask}: how many run at once is the cluster's matter")
-    from csaud_sim.experiment.machines import machines_at
-
-    return machines_at(dask)
-
-
-def _experiment(
-    file: Path, overrides: Mapping[str, str], jobs: int, dask: str, out: Path | None, as_json: bool
-) -> bool:
-    from csaud_controller.base.yamlfile import FieldError
-    from csaud_topologies.scenario.plan import in_file
-    from rich.console import Console
-
-    from csaud_sim.experiment.model import load_experiment
-    from csaud_sim.experiment.sweep import run_all, tasks_of
-
-    experiment = load_experiment(file, overrides)
-    try:
-        tasks = tasks_of(experiment)
-    except FieldError as error:
-        raise in_file(file, error) from None
-    console = Console(highlight=False, stderr=as_json)
-    target = out or Path("build/sim") / experiment.name
-
-    def say(text: str) -> None:
-        console.print(text, markup=False)
-
-    with _elsewhere(dask, jobs) as elsewhere:
-        failed = run_all(tasks, target, jobs or os.cpu_count() or 1, say, elsewhere)
-    for text in failed:
-        typer.echo(f"csaud: {text}", err=True)
-    if not failed:
-        console.print(f"all {len(tasks)} runs are in {target}: csaud sim report {target}", markup=False)
-    if as_json:
-        typer.echo(json.dumps({"folder": str(target), "runs": len(tasks), "failed": failed}, indent=1))
-    return not failed
-
-
-def _report(folder: Path, against: str, claim: bool, anchors: Path | None, as_json: bool) -> bool:
-    from rich.console import Console
-
-    from csaud_sim.experiment.claim import verdicts
-    from csaud_sim.experiment.comparison import compare, figures_of, load_runs, notes_of, told
-    from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
-
-    runs = load_runs(folder)
-    if against and against not in runs:
-        raise UsageError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
-    doubts = _doubts(anchors)
-    figures = [figures_of(setting, those, doubts) for setting, those in runs.items()]
-    base = next((each for each in figures if each.setting == against), None)
-    reductions = [compare(each, base) for each in figures if base is not None and each is not base]
-    found = verdicts(runs, doubts) if claim else []
-    notes = notes_of(runs, figures)
-    console = Console(highlight=False, stderr=as_json)
-    print_tables(figures, reductions, console)
-    for note in notes:
-        console.print(note, style="dim", markup=False)
-    if found:
-        print_verdicts(found, console)
-    page = write_sweep_report(folder, runs, figures, reductions, found)
-    console.print(f"report: {page}, figures.csv and figures/ beside it", markup=False)
-    if as_json:
-        values: dict[str, Sequence[object]] = {"settings": figures, "reductions": reductions, "claim": found}
-        typer.echo(
-            json.dumps({name: [told(each) for each in those] for name, those in values.items()}, indent=1)
-        )
-    return True
-
-
-def _doubts(anchors: Path | None) -> Mapping[str, str]:
+def _doubts(anchors: Path | None) -> Doubts:
     """Of each baseline that was held to its anchors, before hours are spent on runs beside it."""
     from csaud_sim.anchors.standing import read_doubts
     from csaud_sim.experiment.baselines import NOT_HELD
 
     return read_doubts(anchors or _ANCHORS) if anchors or _ANCHORS.exists() else NOT_HELD
-
-
-def _reproduce(
-    quick: bool, only: list[str], jobs: int, dask: str, out: Path | None, anchors: Path | None, as_json: bool
-) -> bool:
-    from rich.console import Console
-
-    from csaud_sim.experiment.sweep_report import print_verdicts
-    from csaud_sim.reproduction.run import Reproduction, chosen
-
-    doubts = _doubts(anchors)
-    folder = out or Path("build/reproduce", "quick" if quick else "full")
-    reproduction = Reproduction(chosen(only, quick), quick, folder)
-    console = Console(highlight=False, stderr=as_json)
-    with _elsewhere(dask, jobs) as elsewhere:
-        failed = reproduction.run(
-            jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False), elsewhere
-        )
-    for text in failed:
-        typer.echo(f"csaud: {text}", err=True)
-    if failed:
-        return False
-    page, found = reproduction.write(doubts)
-    if found:
-        print_verdicts(found, console)
-    console.print(f"report: {page}", markup=False)
-    if as_json:
-        typer.echo(json.dumps({"page": str(page), "verdicts": [each.told() for each in found]}, indent=1))
-    return True
-
-
-def _scenario(options: RunOptions, as_json: bool) -> bool:
-    from csaud_topologies.record.assemble import build_report
-    from csaud_topologies.record.describe import describe_run
-    from csaud_topologies.report.terminal import print_checks
-    from csaud_topologies.report.write import clear_report, write_report
-    from csaud_topologies.scenario.plan import make_plan
-    from rich.console import Console
-
-    from csaud_sim.folders import make_folder
-    from csaud_sim.scenario_run import ScenarioRun, refuse_what_cannot_be_simulated
-    from csaud_sim.summary import print_outcome
-
-    begun, started = time.monotonic(), datetime.now(UTC)
-    plan = make_plan(options)
-    refuse_what_cannot_be_simulated(plan)
-    make_folder(target := Path(options.out))
-    console = Console(highlight=False, stderr=as_json)
-    scenario, fabric = plan.scenario, plan.fabric
-    console.print(
-        f"{scenario.name} on {fabric.name}: {len(fabric.switches)} switches, {len(fabric.hosts)} hosts, "
-        f"seed {scenario.seed}, virtual time"
-    )
-    with tempfile.TemporaryDirectory(prefix="csaud-sim-") as folder:
-        outcome = ScenarioRun(plan, Path(folder)).run()
-    run_part = describe_run(
-        scenario,
-        fabric,
-        plan.hosts,
-        options.command,
-        target="sim",
-        started=started.isoformat(timespec="seconds"),
-        duration_s=time.monotonic() - begun,
-        job_s=outcome.virtual_s,
-        versions={"csaud": version("csaud"), "python": platform.python_version()},
-    )
-    report = build_report(outcome.collected, run_part)
-    clear_report(target)
-    page = write_report(report, target, [each["seconds"] for each in outcome.took])
-    print_outcome(outcome, report, console)
-    print_checks(report, page, console)
-    if as_json:
-        typer.echo(report.model_dump_json(indent=1))
-    return report.passed

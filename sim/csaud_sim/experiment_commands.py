@@ -1,0 +1,132 @@
+"""What the commands of `csaud sim` do with experiments: run them, report them, hold baselines to what was
+published, reproduce the claim."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import typer
+from csaud_controller.base.yamlfile import FieldError
+from csaud_topologies.base.usage import UsageError
+from csaud_topologies.scenario.plan import in_file
+from rich.console import Console
+
+from csaud_sim.anchors.run import chosen as chosen_anchors
+from csaud_sim.anchors.run import measure_all, print_table
+from csaud_sim.anchors.standing import write_standing
+from csaud_sim.experiment.baselines import Doubts
+from csaud_sim.experiment.claim import verdicts
+from csaud_sim.experiment.comparison import compare, figures_of, load_runs, notes_of, told
+from csaud_sim.experiment.model import load_experiment
+from csaud_sim.experiment.sweep import Outcomes, run_all, tasks_of
+from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
+from csaud_sim.reproduction.run import Reproduction, chosen
+
+
+def run_experiment(
+    file: Path, overrides: Mapping[str, str], jobs: int, dask: str, out: Path | None, as_json: bool
+) -> bool:
+    """True: all runs are there."""
+    experiment = load_experiment(file, overrides)
+    try:
+        tasks = tasks_of(experiment)
+    except FieldError as error:
+        raise in_file(file, error) from None
+    console = Console(highlight=False, stderr=as_json)
+    target = out or Path("build/sim") / experiment.name
+
+    def say(text: str) -> None:
+        console.print(text, markup=False)
+
+    with _elsewhere(dask, jobs) as elsewhere:
+        failed = run_all(tasks, target, jobs or os.cpu_count() or 1, say, elsewhere)
+    for text in failed:
+        typer.echo(f"csaud: {text}", err=True)
+    if not failed:
+        console.print(f"all {len(tasks)} runs are in {target}: csaud sim report {target}", markup=False)
+    if as_json:
+        typer.echo(json.dumps({"folder": str(target), "runs": len(tasks), "failed": failed}, indent=1))
+    return not failed
+
+
+def report_experiment(folder: Path, against: str, claim: bool, doubts: Doubts, as_json: bool) -> None:
+    """Tables and a page of the runs in a folder."""
+    runs = load_runs(folder)
+    if against and against not in runs:
+        raise UsageError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
+    figures = [figures_of(setting, those, doubts) for setting, those in runs.items()]
+    base = next((each for each in figures if each.setting == against), None)
+    reductions = [compare(each, base) for each in figures if base is not None and each is not base]
+    found = verdicts(runs, doubts) if claim else []
+    notes = notes_of(runs, figures)
+    console = Console(highlight=False, stderr=as_json)
+    print_tables(figures, reductions, console)
+    for note in notes:
+        console.print(note, style="dim", markup=False)
+    if found:
+        print_verdicts(found, console)
+    page = write_sweep_report(folder, runs, figures, reductions, found)
+    console.print(f"report: {page}, figures.csv and figures/ beside it", markup=False)
+    if as_json:
+        values: dict[str, Sequence[object]] = {"settings": figures, "reductions": reductions, "claim": found}
+        typer.echo(
+            json.dumps({name: [told(each) for each in those] for name, those in values.items()}, indent=1)
+        )
+
+
+def hold_to_anchors(everything: bool, baselines: list[str], jobs: int, out: Path, as_json: bool) -> bool:
+    """True: all figures are within bounds."""
+    console = Console(highlight=False, stderr=as_json)
+    held, failed = measure_all(
+        chosen_anchors(everything, baselines),
+        out,
+        jobs or os.cpu_count() or 1,
+        lambda text: console.print(text, markup=False),
+    )
+    print_table(held, console)
+    for text in failed:
+        typer.echo(f"csaud: {text}", err=True)
+    written = write_standing(out, held, everything)
+    console.print(f"written: {written}", markup=False)
+    if as_json:
+        typer.echo(written.read_text())
+    return not failed and all(each.within for each in held)
+
+
+def reproduce_claim(
+    quick: bool, only: list[str], jobs: int, dask: str, out: Path | None, doubts: Doubts, as_json: bool
+) -> bool:
+    """True: all runs are there."""
+    folder = out or Path("build/reproduce", "quick" if quick else "full")
+    reproduction = Reproduction(chosen(only, quick), quick, folder)
+    console = Console(highlight=False, stderr=as_json)
+    with _elsewhere(dask, jobs) as elsewhere:
+        failed = reproduction.run(
+            jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False), elsewhere
+        )
+    for text in failed:
+        typer.echo(f"csaud: {text}", err=True)
+    if failed:
+        return False
+    page, found = reproduction.write(doubts)
+    if found:
+        print_verdicts(found, console)
+    console.print(f"report: {page}", markup=False)
+    if as_json:
+        typer.echo(json.dumps({"page": str(page), "verdicts": [each.told() for each in found]}, indent=1))
+    return True
+
+
+def _elsewhere(dask: str, jobs: int) -> AbstractContextManager[Outcomes | None]:
+    """Where tasks are run, if not in processes of this machine."""
+    if not dask:
+        return nullcontext()
+    if jobs:
+        raise UsageError(f"--jobs {jobs} and --dask {dask}: how many run at once is the cluster's matter")
+    from csaud_sim.experiment.machines import machines_at  # with the extra `dask` alone
+
+    return machines_at(dask)
