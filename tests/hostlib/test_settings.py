@@ -102,6 +102,7 @@ def test_the_core_begins_with_what_a_job_has_that_sets_nothing() -> None:
     assert core.window == window(chosen, core.path_mtu)
     assert core.detect_loss and core.detect_gap and core.detect_interval and core.detect_probe
     assert core.path_policy == _core.PathPolicy[chosen.path_policy]
+    assert settings.FIELDS["path_policy"].metadata["choices"] == tuple(_core.PathPolicy.__members__)
     assert (core.queue_max, core.dead_after) == (chosen.queue_max * 1e9, chosen.dead_after * 1e9)
 
 

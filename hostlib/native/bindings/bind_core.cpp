@@ -207,12 +207,8 @@ void bind_wire(nb::module_& m) {
 }  // namespace
 
 void bind_core(nb::module_& m) {
-    nb::enum_<PathPolicyName>(m, "PathPolicy", "Which path the next packet to a peer takes.")
-        .value("oblivious", PathPolicyName::oblivious, "round robin over all paths")
-        .value("ecmp", PathPolicyName::ecmp, "one path, another one when a packet timed out")
-        .value("bitmap", PathPolicyName::bitmap, "round robin that passes over penalised paths")
-        .value("reps", PathPolicyName::reps, "paths on which packets arrived unmarked are used again")
-        .value("mixed", PathPolicyName::mixed, "reps, and bitmap where no path is there to be used again");
+    nb::enum_<PathPolicyName> policies(m, "PathPolicy", "Which path the next packet to a peer takes.");
+    for (const PathPolicyKind& each : kPathPolicies) policies.value(each.word, each.name, each.about);
     using C = EndpointConfig;
     nb::class_<C>(m, "EndpointConfig", "Settings of an endpoint; times in nanoseconds, rates in bit/s.")
         .def(nb::init<>())

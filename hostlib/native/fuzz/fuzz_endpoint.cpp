@@ -79,7 +79,7 @@ csaud::EndpointConfig configuration(const Record& r, std::uint16_t rank) {
     config.path_mtu = kMtu;
     config.auth = forger(r).auth;
     config.paths = kPaths;
-    config.path_policy = static_cast<csaud::PathPolicyName>(r.op % csaud::kPathPolicies);
+    config.path_policy = static_cast<csaud::PathPolicyName>(r.op % csaud::kPathPolicies.size());
     config.window = std::array{8U, 1U, 2U, 32U}[r.which % 4];
     config.early_pool_packets = std::array{16U, 64U, 2U, 5U}[r.which / 4 % 4];
     config.shared_window = std::array{128U, 1U, 4U, 8U}[r.which / 16 % 4];

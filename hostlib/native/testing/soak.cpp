@@ -39,7 +39,7 @@ Plan plan_of(SplitMix& random, std::uint64_t seed) {
     p.config.rtt_initial = kMillisecond;
     p.config.linger = 700 * kMillisecond;  // longer than the slowest probe of a peer
     if (random.chance(0.3)) p.config.peer_rest = kMillisecond * static_cast<Nanos>(1 + random.below(60));
-    p.config.path_policy = static_cast<PathPolicyName>(random.below(kPathPolicies));
+    p.config.path_policy = static_cast<PathPolicyName>(random.below(kPathPolicies.size()));
     p.config.ordered = random.chance(0.5);
     if (random.chance(0.3)) p.config.bits = {.path_seq = 8, .tx_ts = 24, .credit = 8, .ecn = 6};
     if (random.chance(0.3)) p.config.pace_bps = 200'000'000;

@@ -3,6 +3,7 @@
 // (path_states.hpp).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -17,14 +18,22 @@ enum class PathFeedback : std::uint8_t {
     timeout,  // it was lost, and nobody told
 };
 
-enum class PathPolicyName : std::uint8_t {
-    oblivious,  // round robin over all paths
-    ecmp,       // one path, another one when a packet timed out
-    bitmap,     // round robin that passes over a path once for each penalty point
-    reps,       // paths on which packets arrived unmarked are used again
-    mixed,      // all in turn while they are alike; else reps, and bitmap where none is to be used again
+enum class PathPolicyName : std::uint8_t { oblivious, ecmp, bitmap, reps, mixed };
+
+struct PathPolicyKind {
+    PathPolicyName name;
+    const char* word;  // by which users choose it
+    const char* about;
 };
-inline constexpr unsigned kPathPolicies = 5;
+inline constexpr std::array kPathPolicies{
+    PathPolicyKind{PathPolicyName::oblivious, "oblivious", "round robin over all paths"},
+    PathPolicyKind{PathPolicyName::ecmp, "ecmp", "one path, another one when a packet timed out"},
+    PathPolicyKind{PathPolicyName::bitmap, "bitmap",
+                   "round robin that passes over a path once for each penalty point"},
+    PathPolicyKind{PathPolicyName::reps, "reps", "paths on which packets arrived unmarked are used again"},
+    PathPolicyKind{PathPolicyName::mixed, "mixed",
+                   "all in turn while they are alike; else reps, and bitmap where none is to be used again"},
+};
 
 class PathPolicy {
   public:
