@@ -7,7 +7,7 @@ import pytest
 from csaud_controller.inventory import fat_tree, leaf_spine
 
 from tests.fabric.virtual import intent
-from tests.sim.worlds import World
+from tests.sim.worlds import SECOND, World
 
 SEED = 7
 DETECTORS = ("rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe")
@@ -41,6 +41,16 @@ def test_clocks_that_drift_cause_no_retransmission() -> None:
     straight = World(fat_tree(4), payloads=False)
     straight.add_random(300, 40 * 4064, 2_000, SEED)
     assert (straight.run()["finished_ns"] != flows["finished_ns"]).any(), "nobody's clock was off"
+
+
+def test_clocks_that_were_set_apart_change_nothing() -> None:
+    """By hours: whoever compares times of two hosts would wait that long, or not at all."""
+    finished = []
+    for apart in (0, 3600 * SECOND):
+        world = World(fat_tree(4), clock_offset_ns=apart, payloads=False)
+        world.add_random(300, 40 * 4064, 2_000, SEED)
+        finished.append(world.run()["finished_ns"])
+    assert (finished[0] == finished[1]).all()
 
 
 def test_a_flow_may_be_longer_than_a_message() -> None:

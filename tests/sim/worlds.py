@@ -36,6 +36,7 @@ class World:
         seed: int = 1,
         rate: int = RATE,
         drift_ppm: float = 0.0,
+        clock_offset_ns: int = 0,
         settings: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
@@ -63,9 +64,11 @@ class World:
             config.rate_bps = rate
             for setting, value in (settings or {}).items():
                 setattr(config, setting, value)
-            # Every other clock is fast, the others slow.
-            drift = drift_ppm * (1 if rank % 2 else -1)
-            self.simulation.add_host(config, *place, nic_rate_bps=rate, delay_ns=DELAY, drift_ppm=drift)
+            clock = {
+                "drift_ppm": drift_ppm * (1 if rank % 2 else -1),  # every other is fast, the others slow
+                "clock_offset_ns": clock_offset_ns * rank,
+            }
+            self.simulation.add_host(config, *place, nic_rate_bps=rate, delay_ns=DELAY, **clock)
         self.simulation.connect()
 
     def add(self, *rows: tuple[int, int, int, int]) -> None:
