@@ -9,7 +9,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -21,100 +20,21 @@
 #include "csaud_host/wire/wire.hpp"
 #include "expect.hpp"
 #include "forgery.hpp"
+#include "ranks.hpp"
 #include "script.hpp"
+#include "seen.hpp"
 
 namespace {
 
 namespace wire = csaud::wire;
 using csaud::MessageName;
 using csaud::Nanos;
-using csaud::fuzz::Forger;
-using csaud::fuzz::Forgery;
-using csaud::fuzz::Op;
-using csaud::fuzz::Record;
-using csaud::fuzz::Script;
-using Bytes = std::vector<std::byte>;
+using namespace csaud::fuzz;
 
-constexpr std::uint16_t kWorld = 3;
-constexpr std::uint16_t kEpoch = 7;
-constexpr std::uint32_t kQkey = 0x1234567;
-constexpr std::uint16_t kMtu = 128;  // 96 bytes of payload: messages of many packets from few bytes
-constexpr std::size_t kPayload = kMtu - wire::kCsaBytes;
-constexpr std::uint16_t kPaths = 4;
-constexpr std::uint32_t kAddress = 0x0a000100;  // plus the rank
-constexpr std::uint32_t kQpn = 0x40;            // plus the rank
-constexpr int kEnough = 20'000;                 // packets or timers at one moment: more is a loop without end
-constexpr std::size_t kTos = 1;                 // its place in a packet
+constexpr int kEnough = 20'000;  // packets or timers at one moment: more is a loop without end
+constexpr std::size_t kTos = 1;  // its place in a packet
 constexpr std::byte kEct0{wire::kEct0};
-constexpr std::size_t kSeen = 32;        // packets that a forger remembers
 constexpr std::size_t kUnderWay = 1024;  // more are lost
-
-// Takes names below those of a few finished messages for finished, too, as documented.
-bool forgetful(const Record& settings) {
-    return (settings.which & 64U) != 0;
-}
-
-// FNV-1a: who forges has the key or does not try to guess tags.
-int tag(unsigned char* out, const unsigned char* in, unsigned long long length, const unsigned char* key) {
-    std::uint64_t hash = 0xcbf29ce484222325;
-    const auto add = [&hash](unsigned char byte) { hash = (hash ^ byte) * 0x100000001b3; };
-    std::for_each(key, key + 16, add);
-    std::for_each(in, in + length, add);
-    std::memcpy(out, &hash, sizeof(hash));
-    return 0;
-}
-
-Forger forger(const Record& r) {
-    if ((r.field[0] & 16U) == 0) return {};
-    return {.auth = {.make = tag, .key = {1}}, .stranger = (r.field[0] & 32U) != 0};
-}
-
-csaud::EndpointConfig configuration(const Record& r, std::uint16_t rank) {
-    csaud::EndpointConfig config;
-    config.rank = rank;
-    config.world = kWorld;
-    config.epoch = kEpoch;
-    config.qkey = kQkey;
-    config.local = {kAddress + rank, kQpn + rank};
-    config.path_mtu = kMtu;
-    config.auth = forger(r).auth;
-    config.paths = kPaths;
-    config.path_policy = static_cast<csaud::PathPolicyName>(r.op % csaud::kPathPolicies.size());
-    config.window = std::array{8U, 1U, 2U, 32U}[r.which % 4];
-    config.early_pool_packets = std::array{16U, 64U, 2U, 5U}[r.which / 4 % 4];
-    config.shared_window = std::array{128U, 1U, 4U, 8U}[r.which / 16 % 4];
-    config.finished_memory = forgetful(r) ? 2 : 256;
-    config.shaping = (r.which & 128U) == 0;
-    config.ordered = (r.field[0] & 1U) != 0;
-    config.parity = (r.field[0] & 8U) == 0;
-    config.parity_rows = r.field[1] % 9;
-    if ((r.field[0] & 2U) != 0) config.bits = {.path_seq = 8, .tx_ts = 16, .credit = 8, .ecn = 4};
-    if ((r.field[0] & 4U) != 0) config.peer_rest = csaud::kMillisecond;
-    return config;
-}
-
-struct Post {
-    bool send = false;
-    std::uint16_t peer = 0;
-    MessageName name;
-    Bytes* buffer = nullptr;
-};
-
-struct Rank {
-    explicit Rank(const csaud::EndpointConfig& config) : endpoint(config) {}
-    csaud::Endpoint endpoint;
-    std::map<std::uint64_t, Post> open;  // by the id of its completion, which has not come yet
-};
-
-struct UnderWay {
-    std::uint16_t to = 0;
-    Bytes packet;
-};
-
-// What a rank sends under a name; the same whatever its size.
-std::byte content(const MessageName& name, std::size_t i) {
-    return static_cast<std::byte>(i * 7 + name.coll_seq * 31 + name.src_rank * 101 + name.step * 3);
-}
 
 class Job {
   public:
@@ -159,10 +79,11 @@ class Job {
             case Op::arrive:
                 return arrive(r.which);
             case Op::lose:
-                if (!under_way_.empty()) under_way_.erase(under_way_.begin() + pick(r, under_way_));
+                if (!under_way_.empty())
+                    under_way_.erase(under_way_.begin() + r.which % std::ssize(under_way_));
                 return;
             case Op::repeat:
-                if (!seen_.empty()) deliver(seen_[pick(r, seen_)]);
+                if (!seen_.empty()) deliver(seen_[r.which]);
                 return;
             case Op::cut:
                 return cut(r);
@@ -189,10 +110,6 @@ class Job {
 
     Rank& rank(std::size_t i) { return *ranks_[i]; }
     static std::string note(const Record& r) { return std::string(r.value[1] % 300, 'n'); }
-    template <class Queue>
-    static std::ptrdiff_t pick(const Record& r, const Queue& of) {
-        return static_cast<std::ptrdiff_t>(r.which % of.size());
-    }
 
     // Name, size and ends of a message are in the same places of every record.
     void post(const Record& r, bool send) {
@@ -260,7 +177,7 @@ class Job {
     // As a switch would: to the receiver, or back to the sender.
     void cut(const Record& r) {
         if (seen_.empty()) return;
-        const UnderWay& old = seen_[static_cast<std::size_t>(pick(r, seen_))];
+        const UnderWay& old = seen_[r.which];
         Forgery loss(old.packet, forger_);
         if (loss.csa().type != wire::Type::data) return;
         UnderWay packet{old.to, {}};
@@ -292,7 +209,7 @@ class Job {
     void forge(const Record& r) {
         if (seen_.empty()) return;
         honest_ &= forger_.stranger;
-        Forgery packet = seen_by_rank_0(of_type(r.which));
+        Forgery packet = seen_by_rank_0(seen_.of_type(r.which));
         packet.change(r.field[0], r.value[0]);
         packet.change(r.field[1], r.value[1]);
         if (r.more > 16) packet.change(static_cast<std::uint8_t>(r.more), r.more >> 8);
@@ -309,7 +226,7 @@ class Job {
         const Post& post =
             std::next(open.begin(), r.which % static_cast<std::ptrdiff_t>(open.size()))->second;
         const std::size_t packets = std::max<std::size_t>(1, (post.buffer->size() + kPayload - 1) / kPayload);
-        Forgery packet = seen_by_rank_0(of_type(static_cast<std::uint8_t>(r.more)));
+        Forgery packet = seen_by_rank_0(seen_.of_type(static_cast<std::uint8_t>(r.more)));
         packet.claim(kSaid[r.field[0] % kSaid.size()], post.name, post.peer,
                      static_cast<std::uint16_t>(packets));
         packet.change(r.field[1], r.value[1]);
@@ -335,16 +252,10 @@ class Job {
         }
     }
 
-    // One of a type, so that those of which there are few are forged as often as DATA; or any.
-    const UnderWay& of_type(std::uint8_t which) const {
-        const auto& same = by_type_[which % by_type_.size()];
-        return same.empty() ? seen_[which % seen_.size()] : same[which / by_type_.size() % same.size()];
-    }
-
     void damage(const Record& r) {
         if (seen_.empty()) return;
         honest_ = false;
-        Bytes packet = seen_by_rank_0(seen_[static_cast<std::size_t>(pick(r, seen_))]).packet();
+        Bytes packet = seen_by_rank_0(seen_[r.which]).packet();
         for (std::size_t i = 0; i < r.value.size(); ++i)
             packet[r.value[i] % packet.size()] ^= static_cast<std::byte>(r.field[i]);
         if (r.more > 16) packet.resize(r.more % (packet.size() + 1));
@@ -427,16 +338,9 @@ class Job {
             (read.csa.flags & wire::kEcnEcho) != 0 || (read.control.flags & wire::kOfPath) != 0;
         CSAUD_EXPECT(!of_path || read.control.echoed_path < kPaths);
         const UnderWay sent{static_cast<std::uint16_t>(to), std::move(packet)};
-        if (to == 0 || tx.head[wire::kIpv4Bytes - 5] == std::byte{0}) {  // from or to rank 0
-            remember(seen_, sent);
-            remember(by_type_[static_cast<std::size_t>(read.csa.type)], sent);
-        }
+        if (to == 0 || tx.head[wire::kIpv4Bytes - 5] == std::byte{0})  // from or to rank 0
+            seen_.remember(read.csa.type, sent);
         if (under_way_.size() < kUnderWay) under_way_.push_back(sent);
-    }
-
-    static void remember(std::deque<UnderWay>& packets, const UnderWay& packet) {
-        if (packets.size() == kSeen) packets.pop_front();
-        packets.push_back(packet);
     }
 
     // Nobody lied: what was posted at one end only is posted at the other, in whatever order, and ends.
@@ -468,8 +372,7 @@ class Job {
     std::deque<Bytes> buffers_;  // outlive the endpoints
     std::vector<std::unique_ptr<Rank>> ranks_;
     std::deque<UnderWay> under_way_;
-    std::deque<UnderWay> seen_;  // what came to rank 0, or left it
-    std::array<std::deque<UnderWay>, csaud::fuzz::kTypes> by_type_;
+    Seen seen_;  // what came to rank 0, or left it
     Sizes sent_, awaited_;
     Nanos now_ = csaud::kSecond;
     unsigned mark_one_in_ = 0;  // of the DATA that arrives; 0: none
