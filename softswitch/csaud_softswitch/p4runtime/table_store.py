@@ -4,15 +4,19 @@ and meters as entities of their own (p4.v1.DirectCounterEntry, p4.v1.DirectMeter
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from csaud_softswitch._core import Switch
 from csaud_softswitch.p4runtime.action_profile import ActionProfileStore
+from csaud_softswitch.p4runtime.direct import DirectResources
 from csaud_softswitch.p4runtime.errors import Code, P4RuntimeError, invalid, not_found, unimplemented
 from csaud_softswitch.p4runtime.meter import refuse_color_counters
 from csaud_softswitch.p4runtime.p4info_specs import P4InfoIndex
 from csaud_softswitch.p4runtime.proto import UpdateKind, p4r
 from csaud_softswitch.p4runtime.table import EntryId, Table
+
+Data = TypeVar("Data")
 
 
 class TableStore:
@@ -63,18 +67,11 @@ class TableStore:
 
     def read_counts(self, wanted: p4r.DirectCounterEntry) -> Iterator[p4r.DirectCounterEntry]:
         """table_id 0: the direct counters of every table."""
-        for table in self._select(wanted.table_entry):
-            if not table.spec.direct_counter_id:
-                if wanted.table_entry.table_id:
-                    table.direct.need_counter()
-                continue
-            for owner in table.read_ids(wanted.table_entry):
-                try:
-                    data = table.direct.count(owner)
-                except P4RuntimeError as error:
-                    _pass_if_gone(error)
-                    continue
-                yield p4r.DirectCounterEntry(table_entry=table.encode_owner(owner), data=data)
+        found = self._of_entries(
+            wanted.table_entry, lambda table: table.spec.direct_counter_id, DirectResources.need_counter,
+            DirectResources.count,
+        )  # fmt: skip
+        return (p4r.DirectCounterEntry(table_entry=entry, data=data) for entry, data in found)
 
     # --- direct meters
 
@@ -90,18 +87,33 @@ class TableStore:
     def read_meters(self, wanted: p4r.DirectMeterEntry) -> Iterator[p4r.DirectMeterEntry]:
         """table_id 0: the direct meters of every table."""
         refuse_color_counters(wanted)
-        for table in self._select(wanted.table_entry):
-            if not table.spec.direct_meter_id:
-                if wanted.table_entry.table_id:
-                    table.direct.need_meter()
+        found = self._of_entries(
+            wanted.table_entry, lambda table: table.spec.direct_meter_id, DirectResources.need_meter,
+            DirectResources.config,
+        )  # fmt: skip
+        return (p4r.DirectMeterEntry(table_entry=entry, config=config) for entry, config in found)
+
+    def _of_entries(
+        self,
+        wanted: p4r.TableEntry,
+        has: Callable[[Table], int],
+        need: Callable[[DirectResources], None],
+        read: Callable[[DirectResources, EntryId | None], Data],
+    ) -> Iterator[tuple[p4r.TableEntry, Data]]:
+        """What `read` says of each entry; of all tables those that have such a resource, of one that has none
+        what `need` raises."""
+        for table in self._select(wanted):
+            if not has(table):
+                if wanted.table_id:
+                    need(table.direct)
                 continue
-            for owner in table.read_ids(wanted.table_entry):
+            for owner in table.read_ids(wanted):
                 try:
-                    config = table.direct.config(owner)
+                    data = read(table.direct, owner)
                 except P4RuntimeError as error:
                     _pass_if_gone(error)
                     continue
-                yield p4r.DirectMeterEntry(table_entry=table.encode_owner(owner), config=config)
+                yield table.encode_owner(owner), data
 
     def _select(self, wanted: p4r.TableEntry) -> list[Table]:
         if wanted.table_id:
