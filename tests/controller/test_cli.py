@@ -82,7 +82,7 @@ def test_exceptions_to_the_spray_mode(run: RunDir) -> None:
     assert isinstance(shown, dict)
     assert len(shown["policy"]["overrides"]) == 2
     result = csaud(run, "policy", "clear", "--cls", "5")
-    assert result.exit_code == 2
+    assert result.exit_code == 0
     assert "those set: kind=data asked=entropy; to=l2 cls=1 comm=7" in " ".join(result.output.split())
     assert csaud(run, "policy", "clear").exit_code == 0
     shown = as_json(run, "policy", "show")
@@ -185,10 +185,12 @@ def test_fault_set_show_and_clear(run: RunDir) -> None:
         run, "fault", "set", "0.01", "--where", "l1-s2", "--signalled", "--kinds", "data", "--seed", "3"
     )
     rule = {"where": "l1-s2", "probability": 0.01, "kinds": ["data"], "signalled": True, "seed": 3}
-    assert changed == {"faults": [rule], "pending": {}}
+    assert changed == {"faults": [rule], "pending": {}, "changed": True}
     assert as_json(run, "fault", "show") == [rule]
     assert "l1-s2" in csaud(run, "fault", "show").output
-    assert as_json(run, "fault", "clear", "--where", "l1-s2") == {"faults": [], "pending": {}}
+    assert as_json(run, "fault", "clear", "--where", "l1-s2") == {
+        "faults": [], "pending": {}, "changed": True,
+    }  # fmt: skip
     assert "no faults" in csaud(run, "fault", "show").output
 
 
@@ -241,11 +243,12 @@ def test_controller_status_and_wait(run: RunDir) -> None:
         (("signal", "set", "drop", "--at", "core"), 2, "unknown place 'core'; expected one of uplinks, all"),
         (("signal", "set"), 2, "nothing to set"),
         (("signal", "set", "shout"), 2, "shout"),
-        (("signal", "clear", "--at", "l1:1"), 2, "there is no such exception; those set: none"),
+        (("signal", "clear", "--at", "l1:9"), 2, "switch l1 has no port 9"),
         (("limit", "set", "--trim-at", "20", "--drop-at", "10"), 2, "expected at most drop_at (10), got 20"),
         (("limit", "set", "--trim-at", "250"), 2, "in a buffer of 256 packets, at l1:1"),
         (("limit", "set"), 2, "nothing to set"),
-        (("limit", "clear", "--at", "l1"), 2, "no limits are set at l1; there are: none"),
+        (("limit", "clear", "--at", "l9"), 2, "unknown place 'l9'"),
+        (("ecn", "clear", "--at", "l9"), 2, "unknown place 'l9'"),
         (("ecn", "set", "4"), 2, "expected LOW and HIGH, or --off"),
         (("ecn", "set", "9", "4"), 2, "expected at most high (4), got 9"),
         (("ecn", "show", "l9"), 2, "unknown switch 'l9'"),
@@ -261,10 +264,15 @@ def test_controller_status_and_wait(run: RunDir) -> None:
         (("policy", "weights", "l1", "l9", "1=1"), 2, "unknown destination 'l9'"),
         (("link", "show", "zz"), 2, "unknown link, switch or host 'zz'; expected a link such as l1-s1"),
         (("fabric", "plan", "/nonexistent/fabric.yaml"), 2, "no such file"),
+        (("fabric", "plan", "leaf-spine-2x2"), 2, "leaf-spine-2x2: no such file"),
         (("fault", "set", "0.1", "--where", "s1-s2"), 2, "unknown link 's1-s2'; expected one of l1-s1"),
         (("fault", "set", "0.1", "--kinds", "date"), 2, "unknown kind date; expected some of other, data"),
         (("fault", "set", "1.5"), 2, "Invalid value for"),
-        (("fault", "clear", "--where", "l1:1"), 2, "no fault is set for l1:1"),
+        (("fault", "clear", "--where", "l1:9"), 2, "switch l1 has no port 9"),
+        (("policy", "clear", "--to", "l9"), 2, "unknown switch 'l9'"),
+        (("policy", "hosts", "--clear", "--at", "l9"), 2, "unknown place 'l9'"),
+        (("policy", "weights", "l1", "l9", "--derived"), 2, "unknown destination 'l9'"),
+        (("undrain", "l9"), 2, "unknown link, switch or host 'l9'"),
         (("counter", "show", "s9"), 2, "unknown switch 's9'; expected one of l1, l2, s1, s2"),
         (("controller", "run", "--target", "hardware"), 2, "unknown target 'hardware'; expected one of soft"),
         (("controller", "run"), 1, "a controller already runs"),
@@ -275,6 +283,92 @@ def test_mistakes(run: RunDir, words: tuple[str, ...], status: int, message: str
     assert result.exit_code == status, result.output
     assert message in " ".join(result.output.split())
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("path", "allow", "5"), "5 was not denied"),
+        (("path", "allow", "5", "7"), "5, 7 were not denied"),
+        (("path", "allow", "--all"), "it was so already"),
+        (("undrain", "l1-s1"), "l1-s1 was not drained"),
+        (("undrain", "--all"), "nothing was drained"),
+        (("fault", "clear"), "no fault is set"),
+        (("fault", "clear", "--where", "l1:1"), "no fault is set for l1:1; there is: none"),
+        (("limit", "clear"), "it was so already"),
+        (("limit", "clear", "--at", "l1"), "no limits are set at l1; there are: none"),
+        (("ecn", "clear", "--at", "l1"), "nothing is set at l1; there is: none"),
+        (("signal", "clear", "--at", "l1:1"), "there is no such exception; those set: none"),
+        (("policy", "clear", "--cls", "5"), "there is no such exception; those set: none"),
+        (("policy", "hosts", "--clear", "--at", "l1:3"), "no classes are set at l1:3; there are: none"),
+        (("policy", "weights", "l1", "--derived"), "it was so already"),
+        (("policy", "queues", "--clear"), "it was so already"),
+        (("link", "damping", "--default"), "it was so already"),
+    ],
+)
+def test_what_holds_already_is_no_failure_and_no_revision(
+    run: RunDir, words: tuple[str, ...], said: str
+) -> None:
+    before = Here(run).ask("intent")
+    result = csaud(run, *words)
+    assert result.exit_code == 0, result.output
+    assert "nothing changed" in result.output
+    assert said in result.output
+    assert as_json(run, *words)["changed"] is False
+    assert Here(run).ask("intent") == before
+
+
+@pytest.mark.parametrize(
+    ("words", "back", "said"),
+    [
+        (("path", "deny", "3"), ("path", "allow", "3"), "3 was denied already"),
+        (("limit", "set", "--trim-at", "9"), ("limit", "clear"), "it was so already"),
+        (("drain", "l1-s1"), ("undrain", "l1-s1"), "it was so already"),
+        (("fault", "set", "0.5"), ("fault", "clear"), "it was so already"),
+        (("ecn", "set", "3", "5"), ("ecn", "clear"), "it was so already"),
+        (("signal", "set", "drop"), ("signal", "set", "trim"), "it was so already"),
+    ],
+)
+def test_the_same_twice_is_told(
+    run: RunDir, words: tuple[str, ...], back: tuple[str, ...], said: str
+) -> None:
+    try:
+        assert as_json(run, *words)["changed"] is True
+        again = csaud(run, *words)
+        assert again.exit_code == 0
+        assert "nothing changed" in again.output
+        assert said in again.output
+    finally:
+        assert csaud(run, *back).exit_code == 0
+
+
+def test_a_link_is_undrained_by_any_of_its_names_and_not_said_to_be_used_while_its_switch_is_drained(
+    run: RunDir,
+) -> None:
+    try:
+        for words in (("drain", "l1:1"), ("drain", "l1-s1"), ("drain", "s1")):
+            assert csaud(run, *words).exit_code == 0
+        still = csaud(run, "undrain", "s1-l1")
+        assert still.exit_code == 0
+        assert "s1-l1 is still not used: s1 is drained; drained: s1" in still.output
+        refused = csaud(run, "undrain", "l1-s1")
+        assert refused.exit_code == 2
+        assert "l1-s1 is drained with s1: undrain that" in refused.output
+        assert "s1 is used again; drained: nothing" in csaud(run, "undrain", "s1").output
+    finally:
+        csaud(run, "undrain", "--all")
+
+
+def test_a_revision_that_is_not_in_force_any_more_is_a_failure_and_no_misuse(run: RunDir) -> None:
+    file = run.path / "late.yaml"
+    file.write_text("spray: random\n")
+    wanted = run.path / "wanted.json"
+    wanted.write_bytes((run.path / "fabric.json").read_bytes())
+    revision = str(Here(run).ask("intent")["revision"] + 1)
+    for words in (("policy", "apply", str(file)), ("fabric", "apply", str(wanted))):
+        late = csaud(run, *words, "--revision", revision)
+        assert late.exit_code == 1, late.output
+        assert "it was changed meanwhile" in late.output
 
 
 def test_links_are_told_though_the_fabric_has_changed_meanwhile(

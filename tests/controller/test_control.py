@@ -116,6 +116,7 @@ WORSE = FaultRule(probability=0.2, signalled=True)
         ),
         ("drain.clear", {"what": "l1-s1"}, BEFORE.model_copy(update={"drains": Drains()})),
         ("drain.clear", {}, BEFORE.model_copy(update={"drains": Drains()})),
+        ("drain.clear", {"what": "s1:1"}, BEFORE.model_copy(update={"drains": Drains()})),
     ],
 )
 def test_a_request_changes_what_it_names_and_nothing_else(op: str, arguments: dict, after: Intent) -> None:
@@ -138,12 +139,12 @@ def test_a_request_changes_what_it_names_and_nothing_else(op: str, arguments: di
         ("policy.set", {}),
         ("fault.set", {"rule": {"probability": 0.5, "where": "l1-l2"}}),
         ("fault.set", {"rule": {"where": "l1"}}),
-        ("fault.clear", {"where": "l2-s2"}),
+        ("fault.clear", {"where": "l2-s9"}),
         ("fault.clear", {"where": ["uplinks"]}),
         ("drain.set", {"what": "l1-s2"}),
         ("drain.set", {"what": "l1-l2"}),
         ("drain.set", {}),
-        ("drain.clear", {"what": "s2"}),
+        ("drain.clear", {"what": "s9"}),
         ("changes", {"since": "yesterday"}),
         ("alarms", {"since": None}),
         ("paths.report", {"host": "10.0.1.1", "rank": 0, "tx": [1], "lost": [0]}),

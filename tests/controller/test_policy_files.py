@@ -160,7 +160,10 @@ def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
     assert as_json(run, "rollback")["policy"] == before
     assert as_json(run, "rollback", str(newest["revision"]))["policy"]["spray"] == "random"
     assert as_json(run, "show", "--revision", "0") == before
-    assert csaud(run, "rollback", "0").exit_code == 0
+    assert as_json(run, "rollback", "0")["changed"] is True
+    again = csaud(run, "rollback", "0")
+    assert again.exit_code == 0
+    assert "nothing changed: the policy of revision 0 is in force" in again.output
     assert as_json(run, "show") == before
     with pytest.raises(ConflictError):
         ask(run.control_socket, "policy.apply", policy={}, revision=0)

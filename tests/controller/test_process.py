@@ -160,7 +160,7 @@ def test_a_mistake_in_a_policy_file_is_told_with_file_and_line() -> None:
             "probability: expected less than or equal to 1",
         ),
         ({"op": "fault.set", "rule": {"probability": 0.1, "where": "l1-l2"}}, "unknown link 'l1-l2'"),
-        ({"op": "fault.clear", "where": "all"}, "no fault is set for all; there is no fault at all"),
+        ({"op": "fault.clear", "where": "l9"}, "unknown place 'l9'"),
     ],
 )
 def test_bad_requests_are_refused(lonely: RunDir, request_: dict, expected: str) -> None:

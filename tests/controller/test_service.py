@@ -213,7 +213,10 @@ def test_a_link_is_drained_and_used_again(served: Served) -> None:
     links = {(each["a"], each["b"]): each for each in served.viewer("GET", "/v1/links").body["links"]}
     assert [ends for ends, each in links.items() if each["drained"]] == [("l1:1", "s1:1")]
     assert served.operator("PUT", "/v1/drains/l9").status == 422
-    assert served.operator("DELETE", "/v1/drains/l1-s1").status == 200
+    assert served.operator("DELETE", "/v1/drains/l1-s1").body["changed"] is True
+    again = served.operator("DELETE", "/v1/drains/l1-s1")
+    assert (again.status, again.body["changed"]) == (200, False)
+    assert served.operator("DELETE", "/v1/drains/l9").status == 422
     assert served.viewer("GET", "/v1/links").body["drains"] == []
 
 

@@ -28,7 +28,7 @@ from csaud_controller.control.here import Here
 from csaud_controller.desired.history import HistoryError
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.model import Policy
-from csaud_controller.policy.places import GRAMMAR
+from csaud_controller.policy.places import GRAMMAR, ports_of
 from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.targets import TARGETS, Target, target_named
@@ -72,6 +72,10 @@ USAGE = 2
 
 class UnknownName(Exception):
     """An argument names a host, switch, link or port that the fabric does not have."""
+
+
+class NothingToDo(Exception):
+    """What was asked for holds already; says so."""
 
 
 @contextmanager
@@ -151,14 +155,17 @@ def change_policy(
     render: Callable[[Console, Policy], None],
 ) -> None:
     """Change some keys of the policy, to values that may depend on the present ones: if somebody else changes
-    them at the same time, both changes are made. Tells the outcome, and exits with 1 when it is not in force
-    everywhere."""
+    them at the same time, both changes are made; NothingToDo of the function: none is. Tells the outcome, and
+    exits with 1 when it is not in force everywhere."""
     for _ in range(_ATTEMPTS):
         try:
             answer = _change_policy(run, patch)
             break
         except ConflictError:
             continue
+        except NothingToDo as said:
+            nothing_to_do({"policy": policy_of(run)[1].model_dump(mode="json")}, str(said), as_json)
+            return
     else:
         raise ControlError(f"others changed the policy {_ATTEMPTS} times meanwhile: try again")
     policy = answer["intent"]["policy"]
@@ -175,22 +182,45 @@ def _change_policy(run: Path | None, patch: Patch | Callable[[Policy], Patch]) -
     return request(run, "policy.set", policy=made, revision=before["revision"])[1]
 
 
+def nothing_to_do(result: dict[str, Any], said: str, as_json: bool) -> None:
+    """Print that a change was none."""
+    text = f"nothing changed: {said}"
+    emit(
+        {**result, "pending": {}, "changed": False},
+        as_json,
+        lambda console: console.print(text, markup=False, soft_wrap=True),
+    )
+
+
 def finish(
-    result: dict[str, Any], answer: dict[str, Any], as_json: bool, render: Callable[[Console], None]
+    result: dict[str, Any],
+    answer: dict[str, Any],
+    as_json: bool,
+    render: Callable[[Console], None],
+    already: str = "it was so already",
 ) -> None:
-    """Print what a change led to, and which switches do not hold it yet; exit status 1 when there are any."""
+    """Print what a change led to, or that it was none (`already` says why), and which switches do not hold it
+    yet; exit status 1 when there are any."""
     pending: dict[str, str] = answer["pending"]
+    changed: bool = answer.get("changed", True)
 
     def show(console: Console) -> None:
         render(console)
         for name, reason in pending.items():
             console.print(f"[red]{name}[/red]: not applied yet: {escape(reason)}")
         if not pending:
-            console.print("applied on all switches")
+            text = "applied on all switches" if changed else f"nothing changed: {already}"
+            console.print(text, markup=False, soft_wrap=True)
 
-    emit({**result, "pending": pending}, as_json, show)
+    emit({**result, "pending": pending, "changed": changed}, as_json, show)
     if pending:
         raise typer.Exit(1)
+
+
+def check_place(run: Path | None, at: str | None) -> None:
+    """FieldError where the fabric has no such place."""
+    if at is not None:
+        ports_of(controller_of(run).fabric(), at, ("--at",))
 
 
 def known_switches(fabric: Fabric, names: Iterable[str] | None) -> list[str]:

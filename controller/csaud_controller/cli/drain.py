@@ -24,7 +24,7 @@ from csaud_controller.cli.noun import Noun
 from csaud_controller.control.elsewhere import Elsewhere
 from csaud_controller.control.here import Here
 from csaud_controller.inventory import End, Fabric
-from csaud_controller.policy.drains import edges_of
+from csaud_controller.policy.drains import Drains, edges_of
 
 app = Noun(add_completion=False)
 undrain_app = Noun(add_completion=False)
@@ -83,17 +83,21 @@ def undrain(
     with errors():
         if everything == (what is not None):
             raise UnknownName("expected LINK, SWITCH or HOST, or --all")
-        _, answer = request(run, "drain.clear", what=what)
-        left = [rule["what"] for rule in answer["intent"]["drains"]["rules"]]
+        found, answer = request(run, "drain.clear", what=what)
+        drains = Drains.model_validate(answer["intent"]["drains"])
+        left = [rule.what for rule in drains.rules]
+        over = drains.over(found.fabric(), what) if what is not None and left else []
+        text = f"{what or 'everything'} is used again"
+        if over:
+            text = f"{what} is still not used: {', '.join(over)} is drained"
         finish(
             {"undrained": what or "all", "drained": left},
             answer,
             as_json,
             lambda console: console.print(
-                f"{what or 'everything'} is used again; drained: {', '.join(left) or 'nothing'}",
-                markup=False,
-                soft_wrap=True,
+                f"{text}; drained: {', '.join(left) or 'nothing'}", markup=False, soft_wrap=True
             ),
+            f"{what or 'nothing'} was {'not ' if what else ''}drained",
         )
 
 

@@ -11,12 +11,14 @@ from rich.console import Console
 from csaud_controller.cli.common import (
     AtOption,
     JsonOption,
+    NothingToDo,
     Patch,
     RunOption,
     SwitchesArgument,
     UnknownName,
     by_port,
     change_policy,
+    check_place,
     emit,
     errors,
     policy_of,
@@ -82,12 +84,13 @@ def set_(
 def clear(at: AtOption = None, run: RunOption = None, as_json: JsonOption = False) -> None:
     """Back to marks that follow from the limits, or drop what was set at one place."""
     with errors():
+        check_place(run, at)
 
         def cleared(policy: Policy) -> Patch:
             if at is None:
                 return {"ecn": True, "ecn_at": {}}
             if at not in policy.ecn_at:
-                raise UnknownName(f"nothing is set at {at}; there is: {', '.join(policy.ecn_at) or 'none'}")
+                raise NothingToDo(f"nothing is set at {at}; there is: {', '.join(policy.ecn_at) or 'none'}")
             return {"ecn_at": _places(policy, but=at)}
 
         change_policy(run, cleared, as_json, _render)

@@ -88,12 +88,16 @@ def clear(
     """Lose no more packets on purpose."""
     with errors():
         _, answer = request(run, "fault.clear", where=where)
-        _finish(answer, as_json)
+        already = "no fault is set"
+        if where is not None:
+            others = ", ".join(rule["where"] for rule in answer["intent"]["faults"]["rules"])
+            already += f" for {where}; there is: {others or 'none'}"
+        _finish(answer, as_json, already)
 
 
-def _finish(answer: dict[str, Any], as_json: bool) -> None:
+def _finish(answer: dict[str, Any], as_json: bool, already: str = "it was so already") -> None:
     rules = answer["intent"]["faults"]["rules"]
-    finish({"faults": rules}, answer, as_json, lambda console: _render(console, rules))
+    finish({"faults": rules}, answer, as_json, lambda console: _render(console, rules), already)
 
 
 def _render(console: Console, rules: list[dict[str, Any]]) -> None:

@@ -12,12 +12,14 @@ from csaud_controller.base.units import format_duration
 from csaud_controller.cli.common import (
     AtOption,
     JsonOption,
+    NothingToDo,
     Patch,
     RunOption,
     SwitchesArgument,
     UnknownName,
     by_port,
     change_policy,
+    check_place,
     emit,
     errors,
     given,
@@ -108,6 +110,7 @@ def clear(at: AtOption = None, run: RunOption = None, as_json: JsonOption = Fals
         if at is None:
             change_policy(run, {"limits": {}, "limits_at": {}}, as_json, _render)
         else:
+            check_place(run, at)
             change_policy(run, partial(_cleared, at), as_json, _render)
 
 
@@ -125,7 +128,7 @@ def _told(policy: Policy, told: dict[str, int], at: str | None) -> Patch:
 def _cleared(at: str, policy: Policy) -> Patch:
     places = _places(policy)
     if at not in places:
-        raise UnknownName(f"no limits are set at {at}; there are: {', '.join(places) or 'none'}")
+        raise NothingToDo(f"no limits are set at {at}; there are: {', '.join(places) or 'none'}")
     del places[at]
     return {"limits_at": places}
 

@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from csaud_controller.cli.common import (
     JsonOption,
+    Patch,
     RunOption,
     UnknownName,
     change_policy,
@@ -133,12 +134,19 @@ def _change_denied(paths: list[int] | None, deny: bool, run: Path | None, as_jso
     with errors():
         if deny and not paths:
             raise UnknownName("expected PATH..., such as 3 7")
-        change_policy(
-            run,
-            lambda policy: {"denied_paths": change_denied(policy.denied_paths, paths or (), deny)},
-            as_json,
-            _render_denied,
-        )
+        idle: list[int] = []
+
+        def changed(policy: Policy) -> Patch:
+            idle[:] = sorted({path for path in paths or () if (path in policy.denied_paths) == deny})
+            return {"denied_paths": change_denied(policy.denied_paths, paths or (), deny)}
+
+        def render(console: Console, policy: Policy) -> None:
+            if idle:
+                were = f"{'was' if len(idle) == 1 else 'were'} {'denied already' if deny else 'not denied'}"
+                console.print(f"{', '.join(map(str, idle))} {were}")
+            _render_denied(console, policy)
+
+        change_policy(run, changed, as_json, render)
 
 
 def _render_denied(console: Console, policy: Policy) -> None:

@@ -11,6 +11,7 @@ from rich.console import Console
 from csaud_controller.cli import policy_edge, policy_files, policy_weights
 from csaud_controller.cli.common import (
     JsonOption,
+    NothingToDo,
     Patch,
     RunOption,
     SeedOption,
@@ -22,7 +23,7 @@ from csaud_controller.cli.common import (
     known_at,
     request,
 )
-from csaud_controller.cli.noun import Noun
+from csaud_controller.cli.noun import Noun, controller_of
 from csaud_controller.cli.policy_table import packets, render
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
@@ -154,7 +155,10 @@ def clear(
             kept = _without(policy, narrowed) if narrowed else []
             if narrowed and len(kept) == len(policy.overrides):
                 known = "; ".join(map(packets, policy.overrides)) or "none"
-                raise UnknownName(f"there is no such exception; those set: {known}")
+                Policy(overrides=(SprayOverride(spray="ecmp", **narrowed),)).check(
+                    controller_of(run).fabric()
+                )
+                raise NothingToDo(f"there is no such exception; those set: {known}")
             return {"overrides": kept}
 
         change_policy(run, cleared, as_json, render)

@@ -10,10 +10,12 @@ from rich.console import Console
 from csaud_controller.cli.common import (
     AtOption,
     JsonOption,
+    NothingToDo,
     Patch,
     RunOption,
     UnknownName,
     change_policy,
+    check_place,
     emit,
     errors,
     policy_of,
@@ -96,13 +98,16 @@ def hosts(
             emit(_shown(policy), as_json, lambda console: _render_hosts(console, policy))
             return
         granted = None if classes is None else _classes(classes)
+        check_place(run, at)
 
         def patch(policy: Policy) -> Patch:
             made: Patch = {} if check is None else {"check_hosts": check}
             places = {where: list(those) for where, those in policy.host_classes_at.items()}
             if clear:
                 if at is not None and places.pop(at, None) is None:
-                    raise UnknownName(f"no classes are set at {at}; there are: {', '.join(places) or 'none'}")
+                    if check is not None:
+                        return made
+                    raise NothingToDo(f"no classes are set at {at}; there are: {', '.join(places) or 'none'}")
                 return {**made, "host_classes_at": places if at is not None else {}}
             if granted is None:
                 return made

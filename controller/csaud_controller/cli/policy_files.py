@@ -138,7 +138,8 @@ def rollback(
             "to": answer["to"],
         }
         text = f"revision {answer['revision']}: the policy of revision {answer['to']}"
-        finish(result, answer, as_json, lambda console: console.print(text))
+        already = f"the policy of revision {answer['to']} is in force"
+        finish(result, answer, as_json, lambda console: console.print(text), already)
 
 
 def schema() -> None:

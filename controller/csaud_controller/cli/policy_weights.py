@@ -24,7 +24,7 @@ from csaud_controller.inventory import Fabric
 from csaud_controller.paths.equal_cost import prefixes
 from csaud_controller.paths.live import LiveView, live_view
 from csaud_controller.policy.model import Policy
-from csaud_controller.policy.weights import effective_weights
+from csaud_controller.policy.weights import EVERYWHERE, effective_weights
 
 
 def weights(
@@ -53,6 +53,8 @@ def weights(
             if switch is None or (destination is None and not derived):
                 raise UnknownName("expected SWITCH DST PORT=W..., such as l1 l3 1=3 2=1")
             name, by_port = switch, dict(map(_port_weight, ports or []))
+            if destination not in (None, EVERYWHERE):
+                _check_destination(fabric, destination)
             change_policy(
                 run,
                 lambda policy: {"weights": _changed_weights(policy, name, destination, by_port)},
@@ -87,12 +89,18 @@ def _port_weight(text: str) -> tuple[int, int]:
     return int(port), int(weight)
 
 
+def _check_destination(fabric: Fabric, name: str) -> None:
+    destinations = list(prefixes(fabric))
+    if name not in destinations:
+        raise UnknownName(f"unknown destination {name!r}; expected one of {', '.join(destinations)}")
+
+
 def _weights_in_force(
     fabric: Fabric, policy: Policy, live: LiveView, switch: str | None, destination: str | None
 ) -> dict[str, dict[str, dict[int, int]]]:
     destinations = list(prefixes(fabric))
-    if destination is not None and destination not in destinations:
-        raise UnknownName(f"unknown destination {destination!r}; expected one of {', '.join(destinations)}")
+    if destination is not None:
+        _check_destination(fabric, destination)
     return {
         name: {
             to: dict(effective_weights(fabric, policy.weights, name, to, live))

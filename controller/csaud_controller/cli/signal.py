@@ -11,12 +11,14 @@ from rich.console import Console
 from csaud_controller.cli.common import (
     AtOption,
     JsonOption,
+    NothingToDo,
     Patch,
     RunOption,
     SwitchesArgument,
     UnknownName,
     by_port,
     change_policy,
+    check_place,
     emit,
     errors,
     given,
@@ -115,12 +117,13 @@ def clear(
 ) -> None:
     """Drop the exception of exactly this place and class, or all exceptions."""
     with errors():
+        check_place(run, at)
 
         def cleared(policy: Policy) -> Patch:
             kept = [] if at is None and cls is None else _without(policy, at, cls)
             if (at is not None or cls is not None) and len(kept) == len(policy.signals):
                 known = "; ".join(map(_about, policy.signals)) or "none"
-                raise UnknownName(f"there is no such exception; those set: {known}")
+                raise NothingToDo(f"there is no such exception; those set: {known}")
             return {"signals": kept}
 
         change_policy(run, cleared, as_json, _render)

@@ -26,8 +26,9 @@ class RefusedError(ControlError):
     """The controller refused a request: it names something unknown, or a value that cannot be."""
 
 
-class ConflictError(RefusedError):
-    """What the request changes was changed by somebody else since its revision was read."""
+class ConflictError(ControlError):
+    """What the request changes was changed by somebody else since its revision was read:
+    nothing is wrong with it."""
 
 
 class StandsByError(ControlError):

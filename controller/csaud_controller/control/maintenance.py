@@ -130,12 +130,9 @@ class Maintenance:
         what = request.get("what")
 
         def cleared(intent: Intent) -> Intent:
-            known = [drain.what for drain in intent.drains.rules]
-            if what is None:
-                return intent.model_copy(update={"drains": Drains()})
-            if what not in known:
-                raise ValueError(f"{what} is not drained; drained: {', '.join(known) or 'nothing'}")
-            return intent.model_copy(update={"drains": intent.drains.without(what)})
+            fabric = self._controller.fabric
+            left = Drains() if what is None else intent.drains.used_again(fabric, str(what))
+            return intent.model_copy(update={"drains": left})
 
         return await self._change(cleared, request)
 

@@ -41,6 +41,7 @@ from csaud_controller.paths.host_reports import PathReport, as_json
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
+from csaud_controller.policy.places import ports_of
 from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.switches.errors import CountersError, TlsError
 
@@ -268,11 +269,13 @@ class ControlServer:
         where = request.get("where")
 
         def cleared(intent: Intent) -> Intent:
+            if where is None:
+                return intent.model_copy(update={"faults": Faults()})
             try:
-                faults = Faults() if where is None else intent.faults.without(where)
+                faults = intent.faults.without(where)
             except KeyError:
-                known = ", ".join(rule.where for rule in intent.faults.rules) or "no fault at all"
-                raise ValueError(f"no fault is set for {where}; there is {known}") from None
+                ports_of(self._controller.fabric, where, ("where",))
+                return intent
             return intent.model_copy(update={"faults": faults})
 
         return await self._change(cleared, request)
@@ -308,7 +311,16 @@ class ControlServer:
         return {"hosts": found, "denied": list(self._controller.intent.policy.denied_paths)}
 
     async def _change(self, change: Callable[[Intent], Intent], request: Request) -> Answer:
-        return await self._applied(await self._controller.change(change, _revision(request)), request)
+        changed = False
+
+        def noting(intent: Intent) -> Intent:
+            nonlocal changed
+            made = change(intent)
+            changed = made != intent
+            return made
+
+        generation = await self._controller.change(noting, _revision(request))
+        return {**await self._applied(generation, request), "changed": changed}
 
     async def _applied(self, generation: int, request: Request) -> Answer:
         timeout_s = float(request.get("timeout_s", APPLY_TIMEOUT_S))

@@ -28,7 +28,7 @@ def load_fabric(source: str | Path) -> Fabric:
         except ValueError as error:
             raise ConfigError(source, None, "", str(error)) from None
     path = Path(source)
-    if not path.exists() and path.suffix not in (".yaml", ".yml", ".json"):
+    if isinstance(source, str) and not path.exists() and path.suffix not in (".yaml", ".yml", ".json"):
         raise ConfigError(
             str(source),
             None,

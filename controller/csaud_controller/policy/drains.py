@@ -104,6 +104,20 @@ class Drains(BaseModel):
             raise CutOffError(f"draining {what} would cut off {_names(fabric, lost)}: --force does it")
         return Drains(rules=(*rest, Drain(what=what, force=True)))
 
+    def used_again(self, fabric: Fabric, what: str) -> Drains:
+        """These less that one, by whatever name it was drained: a link has four. FieldError: there is no such
+        thing, or it is a part of what else is drained."""
+        links = _ends(fabric, what)
+        left = tuple(drain for drain in self.rules if _ends(fabric, drain.what) != links)
+        if left == self.rules and (others := self.over(fabric, what)):
+            raise FieldError(("what",), f"{what} is drained with {', '.join(others)}: undrain that")
+        return Drains(rules=left)
+
+    def over(self, fabric: Fabric, what: str) -> list[str]:
+        """What is drained that all links of `what` are a part of."""
+        links = _ends(fabric, what)
+        return [drain.what for drain in self.rules if links <= _ends(fabric, drain.what)]
+
     def without(self, what: str) -> Drains:
         """These less that one."""
         return Drains(rules=tuple(drain for drain in self.rules if drain.what != what))
@@ -117,6 +131,10 @@ class Drains(BaseModel):
         most = max(needy.values(), default=0)  # others only need them on the way to these
         worst = [leaf for leaf, count in needy.items() if count and count == most]
         return {fabric.peers[leaf][port].node for leaf in worst for port in fabric.host_ports(leaf)}
+
+
+def _ends(fabric: Fabric, what: str) -> set[End]:
+    return {edge.ends[0] for edge in edges_of(fabric, what)}
 
 
 def _names(fabric: Fabric, hosts: Iterable[str]) -> str:
