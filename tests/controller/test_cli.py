@@ -104,6 +104,24 @@ def test_weights(run: RunDir) -> None:
     assert "by the rates of links" in csaud(run, "policy", "show").output
 
 
+def test_weights_that_no_packet_is_sprayed_by_are_told_of(run: RunDir) -> None:
+    told = "weights are set, and have no effect but where a host asks for it: only `weighted` takes them"
+    words = ("policy", "weights", "l1", "l2", "1=3", "2=1")
+    try:
+        csaud(run, "policy", "set", "--spray", "host")
+        assert f"{told}, and the policy sprays by `host`" in csaud(run, *words).stderr
+        for mode in sorted(MODES.keys() - {"weighted"}):
+            assert f"the policy sprays by `{mode}`" in csaud(run, "policy", "set", "--spray", mode).stderr
+        assert told not in csaud(run, "limit", "set", "--alarm-interval", "2s").stderr
+        assert told in csaud(run, "policy", "show").stderr
+        assert told in csaud(run, "policy", "weights", "l1", "--json").stderr
+        assert csaud(run, "policy", "set", "--spray", "weighted").stderr == ""
+        assert csaud(run, "policy", "show").stderr == ""
+    finally:
+        csaud(run, "limit", "set", "--alarm-interval", "1s")
+        csaud(run, "policy", "weights", "l1", "--derived")
+
+
 def test_signal_set_show_and_clear(run: RunDir) -> None:
     shown = as_json(run, "signal", "set", "bounce", "--size", "200", "--dscp", "9", "--priority", "5")
     assert isinstance(shown, dict)
@@ -128,6 +146,7 @@ def test_signal_set_show_and_clear(run: RunDir) -> None:
     assert "l1:3" in csaud(run, "signal", "show", "l1").output
     assert csaud(run, "signal", "clear", "--at", "spine").exit_code == 0
     assert csaud(run, "signal", "clear").exit_code == 0
+    assert csaud(run, "signal", "set", "--size", "4214").exit_code == 0
     csaud(run, "signal", "set", "trim", "--no-icrc", "--size", "94", "--dscp", "8", "--priority", "7")
 
 
@@ -242,6 +261,8 @@ def test_controller_status_and_wait(run: RunDir) -> None:
         (("signal", "set", "drop", "--at", "l1:9"), 2, "switch l1 has no port 9"),
         (("signal", "set", "drop", "--at", "core"), 2, "unknown place 'core'; expected one of uplinks, all"),
         (("signal", "set"), 2, "nothing to set"),
+        (("signal", "set", "--size", "4215"), 2, "expected a size of at most 4214 bytes, a frame at"),
+        (("signal", "set", "--size", "9000", "--at", "l1"), 2, "expected a size of at most 4214 bytes"),
         (("signal", "set", "shout"), 2, "shout"),
         (("signal", "clear", "--at", "l1:9"), 2, "switch l1 has no port 9"),
         (("limit", "set", "--trim-at", "20", "--drop-at", "10"), 2, "expected at most drop_at (10), got 20"),

@@ -163,6 +163,17 @@ def test_every_signal_has_its_form(fabric: Fabric, signal: str) -> None:
     assert dict(first.action.args)["icrc"] == 1  # type: ignore[union-attr]
 
 
+@pytest.mark.parametrize(
+    ("said", "at"), [({"trim_size": 600}, "trim_size"), ({"signals": [{"cls": 1, "size": 600}]}, "signals")]
+)
+def test_a_loss_is_never_as_long_as_the_longest_frame(fabric: Fabric, said: dict, at: str) -> None:
+    policy = Policy.model_validate(said)
+    policy.check(fabric.model_copy(update={"mtu": 586}))
+    with pytest.raises(FieldError, match="at most 599 bytes, a frame at the MTU of 585") as caught:
+        policy.check(fabric.model_copy(update={"mtu": 585}))
+    assert caught.value.loc[0] == at
+
+
 def test_a_drop_needs_no_entry(fabric: Fabric) -> None:
     assert of_table(fabric, "loss_signal.signal", loss_signal="drop") == []
 

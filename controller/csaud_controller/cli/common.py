@@ -111,6 +111,13 @@ def fail(message: str, status: int) -> None:
     raise typer.Exit(status)
 
 
+def warn(sentences: Iterable[str]) -> None:
+    """Print each on stderr: what was asked for is done, and not all that somebody may expect."""
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    for sentence in sentences:
+        console.print(f"csaud: {sentence}", style="yellow", markup=False)
+
+
 def emit(value: object, as_json: bool, render: Callable[[Console], None]) -> None:
     """Print a result for a program or for a person."""
     if as_json:
@@ -212,6 +219,7 @@ def finish(
             text = "applied on all switches" if changed else f"nothing changed: {already}"
             console.print(text, markup=False, soft_wrap=True)
 
+    warn(answer.get("warnings", ()))
     emit({**result, "pending": pending, "changed": changed}, as_json, show)
     if pending:
         raise typer.Exit(1)

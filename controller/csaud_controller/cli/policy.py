@@ -22,6 +22,7 @@ from csaud_controller.cli.common import (
     given,
     known_at,
     request,
+    warn,
 )
 from csaud_controller.cli.noun import Noun, controller_of
 from csaud_controller.cli.policy_table import packets, render
@@ -85,6 +86,7 @@ def show(
         else:
             answer = request(run, "policy.history", revision=revision)[1]["record"]
         intent = Intent.model_validate(answer["intent"])
+        warn(intent.policy.warnings)
         emit(intent.policy.model_dump(mode="json"), as_json, lambda console: _render_intent(console, intent))
 
 

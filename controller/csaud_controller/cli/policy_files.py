@@ -24,6 +24,7 @@ from csaud_controller.cli.common import (
     known_at,
     request,
     table,
+    warn,
 )
 from csaud_controller.cli.fabric_change import EntriesOption, RevisionOption, render_plan
 from csaud_controller.cli.noun import controller_of
@@ -88,6 +89,7 @@ def diff(
         else:
             _, answer = request(run, "policy.history", revision=revision)
             other = Intent(policy=Intent.model_validate(answer["record"]["intent"]).policy)
+        warn(other.policy.warnings)
         what = differences(Intent(policy=present.policy), other)
         _, planned = request(run, "policy.plan", policy=other.policy.model_dump(mode="json"))
         result = {"differences": what, "revision": now["revision"], **planned["plan"]}

@@ -18,6 +18,7 @@ from csaud_controller.cli.common import (
     policy_of,
     request,
     table,
+    warn,
 )
 from csaud_controller.cli.policy_table import render
 from csaud_controller.inventory import Fabric
@@ -41,7 +42,8 @@ def weights(
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show or set the weights of `weighted` spraying: `csaud policy weights l1 l3 1=3 2=1`.
+    """Show or set the weights of `weighted` spraying: `csaud policy weights l1 l3 1=3 2=1`. Other modes take
+    none.
 
     Shares are rounded to 1/64 of the packets; a port with 0 carries none of them.
     """
@@ -63,6 +65,7 @@ def weights(
             )
             return
         _, answer = request(run, "status")
+        warn(policy.warnings)
         found = _weights_in_force(fabric, policy, live_view(fabric, answer["status"]), switch, destination)
         emit(found, as_json, lambda console: _render_weights(console, fabric, found))
 

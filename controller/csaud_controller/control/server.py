@@ -311,16 +311,18 @@ class ControlServer:
         return {"hosts": found, "denied": list(self._controller.intent.policy.denied_paths)}
 
     async def _change(self, change: Callable[[Intent], Intent], request: Request) -> Answer:
-        changed = False
+        changed, warnings = False, list[str]()
 
         def noting(intent: Intent) -> Intent:
-            nonlocal changed
+            nonlocal changed, warnings
             made = change(intent)
             changed = made != intent
+            if not changed or _about_spraying(made) != _about_spraying(intent):
+                warnings = made.policy.warnings
             return made
 
         generation = await self._controller.change(noting, _revision(request))
-        return {**await self._applied(generation, request), "changed": changed}
+        return {**await self._applied(generation, request), "changed": changed, "warnings": warnings}
 
     async def _applied(self, generation: int, request: Request) -> Answer:
         timeout_s = float(request.get("timeout_s", APPLY_TIMEOUT_S))
@@ -334,6 +336,10 @@ class ControlServer:
     async def _stop(self, request: Request) -> Answer:
         self.stopped.set()
         return {"pid": os.getpid()}
+
+
+def _about_spraying(intent: Intent) -> object:
+    return intent.policy.spraying, intent.policy.weights
 
 
 def _revision(request: Request) -> int | None:

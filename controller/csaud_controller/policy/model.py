@@ -32,9 +32,10 @@ from csaud_controller.policy.edge import (
     edge_entries,
     queue_entries,
 )
-from csaud_controller.policy.places import Where, at_port, check_switch, ports_of
+from csaud_controller.policy.places import Location, Where, at_port, check_switch, ports_of
 from csaud_controller.policy.prefixes import check_sources, switches_in
 from csaud_controller.policy.signals import (
+    ETHERNET,
     HEADERS_ONLY,
     LossSignal,
     Signal,
@@ -113,9 +114,12 @@ class Policy(BaseModel):
                 switches_in(fabric, override.dst, ("overrides", index, "dst"))
             if override.src is not None:
                 check_sources(fabric, override.src, ("overrides", index, "src"))
+        _check_size(fabric, self.trim_size, ("trim_size",))
         for index, rule in enumerate(self.signals):
             if rule.where is not None:
                 ports_of(fabric, rule.where, ("signals", index, "where"))
+            if rule.size is not None:
+                _check_size(fabric, rule.size, ("signals", index, "size"))
         dscps: dict[tuple[str | int, ...], int] = {("trim_dscp",): self.trim_dscp}
         dscps |= {("signals", n, "dscp"): s.dscp for n, s in enumerate(self.signals) if s.dscp is not None}
         check_queues(self.queues, dscps)
@@ -126,6 +130,18 @@ class Policy(BaseModel):
             if switch in fabric.switches:
                 for port in ports:
                     _check_limits(fabric, self, switch, port)
+
+    @property
+    def warnings(self) -> list[str]:
+        """What it asks for without any effect, a sentence each."""
+        modes = self.spray, *(override.spray for override in self.overrides)
+        if not self.weights or "weighted" in modes:
+            return []
+        but = " but where a host asks for it" if self.honour_hosts else ""
+        return [
+            f"weights are set, and have no effect{but}: only `weighted` takes them, and the policy sprays by"
+            f" {', '.join(f'`{mode}`' for mode in dict.fromkeys(modes))}"
+        ]
 
     @property
     def spraying(self) -> Spraying:
@@ -188,6 +204,16 @@ def port_entries(fabric: Fabric, policy: Policy, switch: str) -> list[Entry]:
         entries += ecn_entries(switch, port, ecn_of(fabric, policy, switch, port), policy.seed)
         entries += signal_entries(port, signals_of(fabric, policy, switch, port))
     return entries
+
+
+def _check_size(fabric: Fabric, size: int, loc: Location) -> None:
+    longest = ETHERNET + fabric.mtu
+    if size > longest:
+        raise FieldError(
+            loc,
+            f"expected a size of at most {longest} bytes, a frame at the MTU of {fabric.mtu}: nothing would be cut, and"
+            f" LOSS would take as much room as DATA; got {size}",
+        )
 
 
 def _check_limits(fabric: Fabric, policy: Policy, switch: str, port: int) -> None:

@@ -17,6 +17,8 @@ from csaud_controller.program.entities import Call, CloneSession, Entry, MatchVa
 LossSignal = Literal["trim", "bounce", "both", "drop"]
 SIGNALS: tuple[LossSignal, ...] = get_args(LossSignal)
 
+ETHERNET = 14
+"""Bytes of a frame before its IP packet."""
 HEADERS_ONLY = 94
 """Bytes of the frame of a LOSS that has only headers: Ethernet 14, IPv4 20, UDP 8, BTH 12, DETH 8, CSA 32."""
 WITH_ICRC = HEADERS_ONLY + 4
