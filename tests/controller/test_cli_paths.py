@@ -1,5 +1,6 @@
 """The commands of paths: which there are and why, what each hop loses, what hosts say, what links carry."""
 
+import io
 import json
 import re
 import socket
@@ -11,6 +12,7 @@ from csaud_controller.control.client import RefusedError, ask, wait_served
 from csaud_controller.control.here import Here
 from csaud_controller.inventory import End, leaf_spine
 from csaud_controller.run.directory import RunDir
+from rich.console import Console
 
 from tests.controller.commands import as_json, csaud
 from tests.controller.soft import PATIENCE_S, controller_process, programmed_run, run_directory
@@ -79,6 +81,26 @@ def test_rates_are_a_second_and_the_fullest_link_comes_first() -> None:
     first = top.rates(wired, before, after, 2.0)[0]
     assert (first["from"], first["to"], first["load"], first["imbalance"]) == ("l1:2", "s2:1", 0.5, 1.0)
     assert (first["packets"], first["cut"]) == (3000, 10)
+
+
+@pytest.mark.parametrize("width", [25, 40, 60, 90, 120])
+def test_top_leaves_columns_out_where_they_have_no_room_and_cuts_no_figure(width: int) -> None:
+    row = {
+        "from": "leaf-01:12", "to": "s1:1", "bits": 98_765_400_000, "load": 0.9877, "packets": 2_962_962.0,
+        "marked": 51_234.0, "cut": 7_341.0, "dropped": 8_123.0, "imbalance": 0.123,
+    }  # fmt: skip
+    told = io.StringIO()
+    Console(file=told, width=width).print(top._table([row, row], None))
+    *note, head, first, _ = told.getvalue().splitlines()
+    assert {"from", "load"} <= set(head.split())
+    left_out = " ".join(" ".join(note).split()).removeprefix("no room for ").split(", ")
+    shown = dict(zip(head.split(), first.split(), strict=True))
+    everything = {
+        "from": "leaf-01:12", "to": "s1:1", "Mbit/s": "98,765.4", "load": "99%", "packets/s": "2,962,962",
+        "ECN/s": "51,234", "cut/s": "7,341", "dropped/s": "8,123", "imbalance": "+12%",
+    }  # fmt: skip
+    assert shown == {key: text for key, text in everything.items() if key not in left_out}
+    assert (width >= 90) == (left_out == [""])
 
 
 def report(run: RunDir, **fields: object) -> dict:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
 from rich.table import Table
+from rich.text import Text
 
 from csaud_controller.cli.common import table
 
@@ -74,3 +75,35 @@ class Fitted:
             *row[: len(self._keys)],
             *(c for group in groups for c in row[starts[group] : starts[group + 1]]),
         ]
+
+
+class Narrowed:
+    """One table, without its columns of least importance where there is no room for all; a line above it
+    names them.
+
+    Args:
+        columns: a # at a column's end aligns it to the right.
+        rows: cells of all columns, and the style of each row.
+        least: columns by name, those that are left out first before others; the rest stay, be they cut.
+    """
+
+    def __init__(self, columns: Columns, rows: Sequence[tuple[Sequence[str], str]], least: Columns) -> None:
+        self._columns, self._rows, self._least = columns, rows, least
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        unlimited = console.options.update(width=1 << 16)
+        for count in range(len(self._least) + 1):
+            left_out = self._least[:count]
+            made = self._table(left_out)
+            if Measurement.get(console, unlimited, made).maximum <= options.max_width:
+                break
+        if left_out:
+            yield Text(f"no room for {', '.join(name.rstrip('#') for name in left_out)}", style="dim")
+        yield made
+
+    def _table(self, left_out: Columns) -> Table:
+        kept = [n for n, name in enumerate(self._columns) if name not in left_out]
+        made = table("", *(self._columns[n] for n in kept))
+        for cells, style in self._rows:
+            made.add_row(*(cells[n] for n in kept), style=style)
+        return made

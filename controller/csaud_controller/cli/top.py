@@ -12,9 +12,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
 
-from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, table
+from csaud_controller.cli.common import JsonOption, RunOption, emit, errors
+from csaud_controller.cli.fitting import Narrowed
 from csaud_controller.cli.noun import Noun, controller_of
 from csaud_controller.control.elsewhere import Elsewhere
 from csaud_controller.control.here import Here
@@ -111,20 +111,23 @@ def rates(
     return sorted(rows, key=lambda row: (-(row["load"] or 0), -row["bits"]))
 
 
-def _table(rows: list[dict[str, Any]], height: int | None) -> Table:
-    shown = table(
-        "", "from", "to", "Mbit/s#", "load#", "packets/s#", "ECN/s#", "cut/s#", "dropped/s#", "imbalance#"
-    )
+_COLUMNS = (
+    "from", "to", "Mbit/s#", "load#", "packets/s#", "ECN/s#", "cut/s#", "dropped/s#", "imbalance#",
+)  # fmt: skip
+_LEAST = ("imbalance#", "packets/s#", "ECN/s#", "Mbit/s#", "cut/s#", "to", "dropped/s#")
+
+
+def _table(rows: list[dict[str, Any]], height: int | None) -> Narrowed:
+    shown = []
     for row in rows if height is None else rows[: max(1, height)]:
         load = row["load"]
-        style = "" if load is None or load < 0.8 else "yellow" if load < 0.95 else "red"
-        shown.add_row(
+        cells = (
             row["from"],
             row["to"],
             f"{row['bits'] / 1e6:,.1f}",
             "-" if load is None else f"{load:.0%}",
             *(f"{row[key]:,.0f}" for key in ("packets", "marked", "cut", "dropped")),
             f"{row['imbalance']:+.0%}",
-            style=style,
         )
-    return shown
+        shown.append((cells, "" if load is None or load < 0.8 else "yellow" if load < 0.95 else "red"))
+    return Narrowed(_COLUMNS, shown, _LEAST)

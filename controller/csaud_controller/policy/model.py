@@ -211,8 +211,8 @@ def _check_size(fabric: Fabric, size: int, loc: Location) -> None:
     if size > longest:
         raise FieldError(
             loc,
-            f"expected a size of at most {longest} bytes, a frame at the MTU of {fabric.mtu}: nothing would be cut, and"
-            f" LOSS would take as much room as DATA; got {size}",
+            f"expected a size of at most {longest} bytes, a frame at the MTU of {fabric.mtu}: nothing would"
+            f" be cut, and LOSS would take as much room as DATA; got {size}",
         )
 
 
