@@ -125,7 +125,7 @@ def test_an_operator_changes_what_they_would_beside_it(served: Served, tmp_path:
         ("viewer", ("policy", "set", "--spray", "ecmp"), 1, "ann is a viewer and may change nothing"),
         ("operator", ("policy", "set", "--to", "l9", "--spray", "ecmp"), 2, "l9"),
         ("operator", ("counter", "show", "l9"), 2, "unknown switch 'l9'"),
-        ("stranger", ("link", "show"), 1, "a token is needed"),
+        ("stranger", ("link", "show"), 1, "this token is nobody's"),
         ("tokens.yaml", ("link", "show"), 2, "expected a token, which is one word"),
         ("nobody", ("link", "show"), 2, "--token-file "),
     ],

@@ -7,6 +7,7 @@ import contextlib
 import http.client
 import json
 import re
+import resource
 import shutil
 import ssl
 import subprocess
@@ -26,6 +27,7 @@ from csaud_controller.control.client import ask, wait_programmed
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.run.directory import RunDir
 from csaud_controller.service import sampling
+from csaud_controller.service.audit import Audit
 from csaud_controller.service.principals import Principal, Role, add_token
 from csaud_controller.service.sampling import PACKETS, Sample, Sampler
 from csaud_controller.service.view import moment
@@ -137,7 +139,8 @@ def test_without_a_token_there_is_the_page_and_nothing_of_the_fabric(served: Ser
         if path.startswith("/v1"):
             assert stranger("GET", path).status == 401, path
     wrong = Asking(served.url, served.operators_token[:-1] + "x")
-    assert wrong("GET", "/v1/status").body == {"error": "a token is needed: Authorization: Bearer TOKEN"}
+    assert wrong("GET", "/v1/status").body["error"].startswith("this token is nobody's")
+    assert stranger("GET", "/v1/status").body == {"error": "a token is needed: Authorization: Bearer TOKEN"}
 
 
 def test_a_viewer_sees_everything_and_changes_nothing(served: Served) -> None:
@@ -199,6 +202,21 @@ def test_every_change_is_in_the_audit_log_before_it_is_made(served: Served) -> N
     assert bad.startswith("failed: ") and "nowhere" in bad
 
 
+def test_a_line_of_the_audit_is_whole_or_not_there(tmp_path: Path) -> None:
+    audit = Audit(tmp_path / "audit.jsonl")
+    asked = audit.asked("ann", "::1", "drain.set", {"what": "l1-s1"})
+    noted = (tmp_path / "audit.jsonl").read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(noted) + 20, limits[1]))  # as if the disk were full
+    try:
+        with pytest.raises(OSError, match=re.escape(str(tmp_path / "audit.jsonl"))):
+            audit.asked("ann", "::1", "drain.clear", {"what": "l1-s1"})
+        audit.answered(asked, "in force")  # it is, whether that can be noted or not
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (tmp_path / "audit.jsonl").read_bytes() == noted
+
+
 def test_a_change_that_cannot_be_noted_is_not_made(served: Served, tmp_path: Path) -> None:
     before = revision(served)
     tokens = served.run.path / "tokens.yaml"
@@ -206,6 +224,11 @@ def test_a_change_that_cannot_be_noted_is_not_made(served: Served, tmp_path: Pat
         refused = Asking(url, served.operators_token)("PATCH", "/v1/policy", {"spray": "flowlet"})
     assert refused.status == 503 and str(tmp_path) in refused.body["error"]
     assert revision(served) == before
+
+
+def test_counters_that_there_are_not_are_named(served: Served) -> None:
+    refused = served.viewer("GET", "/v1/counters?counters=marked,egress_knd")
+    assert refused.status == 422 and "unknown counter 'egress_knd'; expected one of " in refused.body["error"]
 
 
 def test_a_link_is_drained_and_used_again(served: Served) -> None:
@@ -319,7 +342,8 @@ def test_a_controller_that_is_away_is_told_of_and_the_service_goes_on() -> None:
         assert anybody("PATCH", "/v1/policy", {}).body == {
             "error": "anybody is a viewer and may change nothing"
         }
-        assert Asking(url, headers={"Host": "elsewhere.example"})("GET", "/v1/status").status == 400
+        by_another = Asking(url, headers={"Host": "elsewhere.example:80"})("GET", "/v1/status")
+        assert by_another.status == 400 and "'elsewhere.example'" in by_another.body["error"]
         process._child.terminate()
         assert process.wait() == 0
 

@@ -20,7 +20,7 @@ from csaud_controller.control.client import Answer, ControlError, RefusedError, 
 from csaud_controller.service.metrics import exposition
 from csaud_controller.service.site import Site
 from csaud_controller.service.view import moment, topology
-from csaud_controller.switches.counters import read_counters
+from csaud_controller.switches.counters import KNOWN, read_counters
 from csaud_controller.targets.assigned import programs
 
 router = APIRouter(prefix="/v1")
@@ -149,6 +149,9 @@ def counters(
         if name not in fabric.switches:
             raise RefusedError(f"unknown switch {name[:64]!r}; expected one of {', '.join(fabric.switches)}")
     wanted = _listed(counters)
+    for name in wanted or ():
+        if name not in KNOWN:
+            raise RefusedError(f"unknown counter {name[:64]!r}; expected one of {', '.join(KNOWN)}")
     return {"switches": read_counters(fabric, programs(fabric), switches=names, counters=wanted, unit=unit)}
 
 

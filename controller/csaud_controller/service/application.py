@@ -15,11 +15,10 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from csaud_controller.control.client import Answer, ConflictError, ControlError, RefusedError, ask
 from csaud_controller.service.api import router
-from csaud_controller.service.gate import Gate
+from csaud_controller.service.gate import Gate, KnownNames
 from csaud_controller.service.principals import Principals
 from csaud_controller.service.site import Site
 from csaud_controller.switches.errors import CountersError
@@ -66,7 +65,7 @@ def create_app(
     app.add_exception_handler(HTTPException, _refused)
     app.add_middleware(Gate, principals=principals)
     if hosts:
-        app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(hosts))
+        app.add_middleware(KnownNames, names=hosts)
     return app
 
 

@@ -3,11 +3,16 @@ the change is made."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
+import os
 import threading
 import time
 from pathlib import Path
 from typing import Any
+
+LOG = logging.getLogger("csaud.service")
 
 
 class Audit:
@@ -24,9 +29,22 @@ class Audit:
         return now
 
     def answered(self, asked: float, outcome: str) -> None:
-        """Note what became of it; OSError."""
-        self._write({"time": round(time.time(), 6), "asked": asked, "outcome": outcome})
+        """Note what became of it. Whoever asked has to hear of that, whether it can be noted or not."""
+        try:
+            self._write({"time": round(time.time(), 6), "asked": asked, "outcome": outcome})
+        except OSError as error:
+            LOG.warning(
+                "what became of the change asked for at %s is not noted (%s): %s", asked, error, outcome
+            )
 
     def _write(self, line: dict[str, Any]) -> None:
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+        """The whole line, or nothing: what comes next would be a part of half a line."""
+        with self._lock, self._path.open("ab", buffering=0) as file:
+            before, rest = file.tell(), memoryview(json.dumps(line).encode() + b"\n")
+            try:
+                while rest:
+                    rest = rest[file.write(rest) :]
+            except OSError as error:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(file.fileno(), before)
+                raise OSError(error.errno, error.strerror, str(self._path)) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from http import HTTPStatus
+from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
@@ -44,7 +45,7 @@ class Gate:
             return None
         who = self._who(headers, scope.get(CERTIFICATE, ""))
         if who is None:
-            return _no(HTTPStatus.UNAUTHORIZED, "a token is needed: Authorization: Bearer TOKEN")
+            return _no(HTTPStatus.UNAUTHORIZED, _who_is_nobody(headers, scope.get(CERTIFICATE, "")))
         scope.setdefault("state", {})["who"] = who
         if scope["method"] in _READING:
             return None
@@ -64,6 +65,38 @@ class Gate:
         if not kind and common_name:
             return self._principals.of_certificate(common_name)
         return self._principals.of(token.strip()) if kind.lower() == "bearer" else None
+
+
+class KnownNames:
+    """Middleware that answers requests for these names alone."""
+
+    def __init__(self, app: ASGIApp, names: tuple[str, ...]) -> None:
+        self._app, self._names = app, frozenset(name.strip("[]").lower() for name in names)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        if scope["type"] != "http" or (asked := _name_asked_for(scope)) in self._names:
+            await self._app(scope, receive, send)
+            return
+        why = f"this service does not go by the name of {asked[:64]!r}: `csaud service run --name` says which"
+        await _no(HTTPStatus.BAD_REQUEST, why)(scope, receive, send)
+
+
+def _name_asked_for(scope: Scope) -> str:
+    said = Headers(scope=scope).get("host", "")
+    try:
+        return urlsplit(f"//{said}").hostname or ""
+    except ValueError:
+        return said
+
+
+def _who_is_nobody(headers: Headers, common_name: str) -> str:
+    """Why nobody is known by what a request brought."""
+    if headers.get("authorization", "").lower().startswith("bearer "):
+        return "this token is nobody's: it was taken away, or made since this service was started"
+    if common_name:
+        return f"{common_name!r}, as the certificate says, is nobody whom the file of tokens knows"
+    return "a token is needed: Authorization: Bearer TOKEN"
 
 
 def _no(status: HTTPStatus, why: str) -> JSONResponse:

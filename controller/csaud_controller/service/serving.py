@@ -137,7 +137,8 @@ class _Server(uvicorn.Server):
         for each in self.servers:
             for sock in each.sockets:
                 host, port = sock.getsockname()[:2]
-                LOG.info("listening at %s://%s:%d", "https" if self.config.ssl else "http", host, port)
+                name = f"[{host}]" if ":" in host else host
+            LOG.info("listening at %s://%s:%d", "https" if self.config.ssl else "http", name, port)
 
 
 async def _renew(context: ssl.SSLContext, tls: Tls) -> None:

@@ -53,7 +53,7 @@ DISCARDED = ("bad_checksum", "ttl_expired", "no_route", "cut_short", "answer", "
 controller watches answer it (`links.host_ports`), which knows how many, by host."""
 WHOLE = {"no_path": 4, "discarded": len(DISCARDED), "discarded_kind": 4}
 """Cells of the counters that know no port."""
-_KNOWN = (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE, "refused", HELD_BACK)
+KNOWN = (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE, "refused", HELD_BACK)
 
 SAI_NAMES = {
     "trimmed": "SAI_PORT_STAT_TRIM_PACKETS",
@@ -91,7 +91,7 @@ def read_counters(
     """
     asked = [*(fabric.switches if switches is None else switches)]
     artifacts = artifacts or dict.fromkeys(asked, find_artifacts())
-    chosen = {*(counters or ())} & {*_KNOWN} or {*_KNOWN}
+    chosen = {*(counters or ())} & {*KNOWN} or {*KNOWN}
     names = {switch: _names(artifacts[switch], chosen) for switch in asked}
     counted = {name for each in names.values() for name in each.values()}
     if counters and (lacking := sorted(chosen - counted)):
@@ -118,7 +118,7 @@ def read_counters(
 def _names(artifacts: Artifacts, chosen: set[str]) -> dict[int, str]:
     """Of those counters that the program has, by their numbers in it."""
     ids = {counter.name.rsplit(".", 1)[-1]: counter.id for counter in artifacts.schema.counters}
-    return {ids[name]: name for name in _KNOWN if name in ids and name in chosen}
+    return {ids[name]: name for name in KNOWN if name in ids and name in chosen}
 
 
 def _cells(counter: str, ports: Iterable[int]) -> Iterable[int]:
