@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from csaud_controller.cli.controller import app
-from csaud_controller.control.client import ControlError, StandsByError, ask
+from csaud_controller.control.client import ControlError, StandsByError, ask, wait_served
 from csaud_controller.control.server import ControlServer
 from csaud_controller.control.turns import Turns
 from csaud_controller.desired.shared import Held, SharedStore
@@ -24,10 +24,13 @@ from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import Fabric, leaf_spine
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
+from csaud_controller.service.metrics import exposition
+from csaud_controller.service.sampling import Sampler
 from csaud_runs.etcd import Etcd, StoreError, parse_place
 from csaud_softswitch.hosting import SwitchHost
 from typer.testing import CliRunner
 
+from tests.controller.commands import csaud
 from tests.controller.soft import PATIENCE_S, Process, controller_process, desired, run_directory, switches
 from tests.controller.test_controller import held
 from tests.controller.test_traffic import arrived, sent_more, traffic
@@ -197,6 +200,45 @@ class OwnStore(SharedStore):
         self.kept.append(what)
         if self.deaf:
             raise StoreError("the answer is lost")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("fabric", "show"), ("path", "show", "h1", "h3"), ("policy", "weights"), ("path", "trace", "h1", "h3")],
+)
+def test_a_command_that_asks_one_that_stands_by_is_told_who_is_primary(words: tuple[str, ...]) -> None:
+    def body(run: RunDir) -> None:
+        found = csaud(run, *words)
+        assert (found.exit_code, found.stdout) == (1, "")
+        assert "csaud: this controller stands by; a is primary\n" in found.stderr
+
+    standing_by(body)
+
+
+def test_one_that_stands_by_has_metrics_that_say_so() -> None:
+    def body(run: RunDir) -> None:
+        sample = Sampler(run).sample()
+        assert sample.missing == ("this controller stands by; a is primary",)
+        shown = [line for line in exposition(sample).decode().splitlines() if not line.startswith("#")]
+        assert shown == ["csaud_controller_up 1.0", "csaud_controller_primary 0.0"]
+
+    standing_by(body)
+
+
+def standing_by(body: Callable[[RunDir], None]) -> None:
+    async def main() -> None:
+        with run_directory() as run:
+            server = ControlServer(None, run.control_socket)
+            server.primary = "a"
+            serving = asyncio.create_task(server.serve())
+            await asyncio.to_thread(wait_served, run.control_socket, PATIENCE_S)
+            try:
+                await asyncio.to_thread(body, run)
+            finally:
+                server.stopped.set()
+                await serving
+
+    asyncio.run(main())
 
 
 class Enough(Exception):

@@ -22,7 +22,13 @@ from rich.table import Table
 from csaud_controller.base.working_folder import GONE, is_gone
 from csaud_controller.base.yamlfile import ConfigError, FieldError, SourceError, mistake
 from csaud_controller.cli.noun import controller_of
-from csaud_controller.control.client import ConflictError, ControlError, RefusedError
+from csaud_controller.control.client import (
+    ConflictError,
+    ControlError,
+    RefusedError,
+    StandsByError,
+    standing_by,
+)
 from csaud_controller.control.elsewhere import Elsewhere
 from csaud_controller.control.here import Here
 from csaud_controller.desired.history import HistoryError
@@ -142,6 +148,14 @@ def request(run: Path | None, op: str, **arguments: Any) -> tuple[Here | Elsewhe
     refuses."""
     found = controller_of(run)
     return found, found.ask(op, **arguments)
+
+
+def status_of(run: Path | None) -> tuple[Here | Elsewhere, dict[str, Any]]:
+    """What its controller says of the fabric; StandsByError: another one has it."""
+    found, answer = request(run, "status")
+    if "status" not in answer:
+        raise StandsByError(standing_by(answer))
+    return found, answer
 
 
 def policy_of(run: Path | None) -> tuple[Fabric, Policy]:

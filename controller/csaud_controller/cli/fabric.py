@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from csaud_controller.cli import fabric_change, fabric_files, fabric_import
-from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, request, table
+from csaud_controller.cli.common import JsonOption, RunOption, emit, errors, status_of, table
 from csaud_controller.cli.noun import Noun
 
 app = Noun(
@@ -29,7 +29,7 @@ def show(run: RunOption = None, as_json: JsonOption = False) -> None:
     """Switches, the pipeline they run, whether their tables are as they should be, and the state of every
     link."""
     with errors():
-        _, answer = request(run, "status")
+        _, answer = status_of(run)
         status = answer["status"]
         emit(status, as_json, lambda console: _render(console, status))
 

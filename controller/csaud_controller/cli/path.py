@@ -18,6 +18,7 @@ from csaud_controller.cli.common import (
     emit,
     errors,
     request,
+    status_of,
     table,
 )
 from csaud_controller.cli.noun import Noun
@@ -43,7 +44,7 @@ def show(
 ) -> None:
     """All equal-cost paths between two hosts over live links, with the port that each switch sends out of."""
     with errors():
-        found, answer = request(run, "status")
+        found, answer = status_of(run)
         fabric = found.fabric()
         for host in (src, dst):
             if host not in fabric.hosts:
@@ -66,7 +67,7 @@ def trace(
     bound of its delay: what a link probe took from the controller to the controller. Exits with 1 where
     packets were lost."""
     with errors():
-        found, status = request(run, "status")
+        found, status = status_of(run)
         fabric = found.fabric()
         _, answer = request(run, "path.trace", src=src, dst=dst, packets=packets, timeout_s=60.0)
         paths = host_paths(fabric, src, dst, live_view(fabric, status["status"]))

@@ -16,7 +16,7 @@ from csaud_controller.cli.common import (
     errors,
     known_switches,
     policy_of,
-    request,
+    status_of,
     table,
     warn,
 )
@@ -64,7 +64,7 @@ def weights(
                 render,
             )
             return
-        _, answer = request(run, "status")
+        _, answer = status_of(run)
         warn(policy.warnings)
         found = _weights_in_force(fabric, policy, live_view(fabric, answer["status"]), switch, destination)
         emit(found, as_json, lambda console: _render_weights(console, fabric, found))

@@ -39,6 +39,11 @@ _ERRORS = {"conflict": ConflictError, "failed": ControlError, "standby": StandsB
 """By `kind` of an answer; others are refusals."""
 
 
+def standing_by(answer: Answer) -> str:
+    """What a controller that has no fabric says of itself, from its answer to `status`."""
+    return f"this controller stands by; {answer.get('primary') or 'none'} is primary"
+
+
 def ask(path: Path, op: str, *, timeout_s: float = APPLY_TIMEOUT_S, **arguments: Any) -> Answer:
     """One request to the controller at `path`, which may take `timeout_s` for it.
 

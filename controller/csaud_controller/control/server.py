@@ -29,6 +29,7 @@ from csaud_controller.control.client import (
     ConflictError,
     ControlError,
     StandsByError,
+    standing_by,
 )
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.maintenance import Maintenance
@@ -92,7 +93,7 @@ class ControlServer:
 
     def _check_leads(self) -> FabricController:
         if self._leading is None:
-            raise StandsByError(f"this controller stands by; {self.primary or 'none'} is primary")
+            raise StandsByError(standing_by({"primary": self.primary}))
         return self._leading
 
     @property

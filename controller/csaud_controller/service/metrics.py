@@ -38,6 +38,12 @@ class _Fabric(Collector):
         yield up
         if not answer:
             return
+        leads = "status" in answer
+        yield GaugeMetricFamily(
+            "csaud_controller_primary", "Whether the fabric is the controller's, or it stands by", value=leads
+        )
+        if not leads:
+            return
         status = answer["status"]
         for name, words, value in (
             ("csaud_controller_revision", "How often what is asked for has changed", answer["revision"]),

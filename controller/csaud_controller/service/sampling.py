@@ -7,7 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from csaud_controller.control.client import Answer, ControlError, ask
+from csaud_controller.control.client import Answer, ControlError, ask, standing_by
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.artifacts import ArtifactsError
 from csaud_controller.run.directory import RunDir
@@ -81,6 +81,8 @@ class Sampler:
         missing = []
         try:
             status = ask(self.run.control_socket, "status", timeout_s=_ANSWER_S)
+            if "status" not in status:
+                missing.append(standing_by(status))
         except ControlError as error:
             missing.append(str(error))
         connected = [
