@@ -3,6 +3,7 @@ to, metrics, and the page in a real browser."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -27,6 +28,7 @@ from csaud_controller.control.client import ask, wait_programmed
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.run.directory import RunDir
 from csaud_controller.service import sampling
+from csaud_controller.service import serving as serving_module
 from csaud_controller.service.audit import Audit
 from csaud_controller.service.principals import Principal, Role, add_token
 from csaud_controller.service.sampling import PACKETS, Sample, Sampler
@@ -378,6 +380,32 @@ def certificate(folder: Path, common_name: str) -> tuple[str, str]:
 
 
 @pytest.mark.thorough
+def test_a_certificate_that_does_not_fit_is_told_of_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Enough(Exception):
+        pass
+
+    versions = iter([(1,), (2,), (2,), (2,), (3,), (3,)])
+
+    class Broken(serving_module.Tls):
+        def version(self) -> Any:
+            if (found := next(versions, None)) is None:
+                raise Enough
+            return found
+
+        def context(self) -> ssl.SSLContext:
+            raise serving_module.ListenError("cert.pem, key.pem: key values mismatch")
+
+    monkeypatch.setattr(serving_module, "_LOOK_S", 0)
+    files = Broken(Path("cert.pem"), Path("key.pem"))
+    with pytest.raises(Enough):
+        asyncio.run(serving_module._renew(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), files))
+    assert caplog.messages == [
+        "the certificate stays as it was: cert.pem, key.pem: key values mismatch"
+    ] * 2  # fmt: skip
+
+
 def test_certificates_may_be_replaced_and_clients_may_need_one(served: Served, tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()

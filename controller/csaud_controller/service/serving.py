@@ -143,7 +143,7 @@ class _Server(uvicorn.Server):
 
 async def _renew(context: ssl.SSLContext, tls: Tls) -> None:
     """Take new files as they come; connections that are open keep what they have."""
-    taken = tls.version()
+    taken = told = tls.version()
     while True:
         await asyncio.sleep(_LOOK_S)
         if (there := tls.version()) != taken:
@@ -151,7 +151,9 @@ async def _renew(context: ssl.SSLContext, tls: Tls) -> None:
                 tls.context()  # what does not fit must not reach the one in use
                 tls.load_into(context)
             except ListenError as error:
-                LOG.warning("the certificate stays as it was: %s", error)  # until both files fit
+                if there != told:
+                    LOG.warning("the certificate stays as it was: %s", error)  # until both files fit
+                told = there
                 continue
             taken = there
             LOG.info("%s: taken", tls.cert)
