@@ -188,6 +188,17 @@ def test_plan_and_apply_from_a_file(tmp_path: Path) -> None:
         all_in_use(run)
         again = csaud(run, "plan", str(file))
         assert "nothing would change" in again.output, again.output
+        kept = ask(run.control_socket, "policy.history")
+        same = csaud(run, "apply", str(file))
+        assert same.exit_code == 0
+        assert "nothing changed" in same.output
+        assert ask(run.control_socket, "policy.history") == kept
+        whole = file.read_text()
+        file.write_text(whole.replace("mtu: 4200", "mtu: 1500"))
+        assert "settings changed: mtu (4200 -> 1500)" in csaud(run, "apply", str(file)).output
+        newest = ask(run.control_socket, "policy.history")["revisions"][0]
+        assert newest["what"] == ["fabric: settings changed: mtu (4200 -> 1500)"]
+        file.write_text(whole)
         file.write_text(file.read_text().replace("device_id: 3", "device_id: 2"))
         refused = csaud(run, "apply", str(file))
         assert refused.exit_code == 2

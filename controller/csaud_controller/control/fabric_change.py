@@ -43,7 +43,7 @@ def addressed(old: Fabric, new: Fabric) -> Fabric:
 
 
 def wiring_changes(old: Fabric, new: Fabric) -> dict[str, list[str]]:
-    """Switches, hosts and links that come, go or become others, by name."""
+    """Switches, hosts and links that come, go or become others, by name, and what holds for all of them."""
     changes: dict[str, list[str]] = {}
     for key in ("switches", "hosts"):
         before, after = getattr(old, key), getattr(new, key)
@@ -57,6 +57,11 @@ def wiring_changes(old: Fabric, new: Fabric) -> dict[str, list[str]]:
         str(edge)
         for ends, edge in others.items()
         if ends in links and new.link_of(edge) != old.link_of(links[ends])
+    ]
+    changes["settings_changed"] = [
+        key if key.startswith("tls") else f"{key} ({getattr(old, key)} -> {getattr(new, key)})"
+        for key in ("name", "links_via", "mtu", "tls", "tls_client")
+        if getattr(new, key) != getattr(old, key)
     ]
     return changes
 

@@ -198,12 +198,14 @@ class FabricController:
             self._follow()
             return self.generation
 
-    async def change_fabric(self, fabric: Fabric, revision: int | None = None) -> int:
+    async def change_fabric(self, fabric: Fabric, revision: int | None = None) -> tuple[int, bool]:
         """Take another fabric while switches forward; the rest as `change`. Nothing changes, either, with
-        TlsError or ArtifactsError."""
+        TlsError or ArtifactsError. Also returns whether it is another one."""
         async with self._keeper.lock:
             self._is_at(revision)
             wanted, _ = await self._computed(self._wanted_of(fabric), self.intent)
+            if wanted.fabric == self.fabric:
+                return self.generation, False
             tasks = self._sessions.of(wanted.fabric, wanted.of, self.tasks)
             stored = self._current().model_copy(update={"revision": self.revision + 1})
             what = in_words(wiring_changes(self.fabric, wanted.fabric))
@@ -227,7 +229,7 @@ class FabricController:
                 self.changes.note(what, self.intent, self.generation)
             self._follow()
             self._sessions.follow(self._group, tasks)
-            return self.generation
+            return self.generation, True
 
     def keep(self) -> None:
         """Save what is current, should it not be."""

@@ -258,7 +258,8 @@ class ControlServer:
 
     async def _fabric_apply(self, request: Request) -> Answer:
         fabric = Fabric.model_validate(request["fabric"])
-        return await self._applied(await self._controller.change_fabric(fabric, _revision(request)), request)
+        generation, changed = await self._controller.change_fabric(fabric, _revision(request))
+        return {**await self._applied(generation, request), "changed": changed}
 
     async def _fault_set(self, request: Request) -> Answer:
         rule = FaultRule.model_validate(request["rule"])
