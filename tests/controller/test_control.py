@@ -2,9 +2,14 @@
 
 import asyncio
 import json
+import os
+import socket
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +58,23 @@ def with_controller(body: Callable[[Any, Ask], Awaitable[None]]) -> None:
                 await body(made, request)
 
     asyncio.run(main())
+
+
+def test_the_pid_of_a_controller_is_that_by_which_whoever_asks_knows_it() -> None:
+    with socket.socket(socket.AF_UNIX) as listening, tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "controller.sock"
+        listening.bind(str(path))
+        listening.listen()
+
+        def answer() -> None:
+            connection, _ = listening.accept()
+            with connection:
+                connection.makefile("rb").readline()
+                connection.sendall(b'{"ok": true, "pid": 123456789}\n')  # in a namespace of its own
+
+        with ThreadPoolExecutor() as pool:
+            pool.submit(answer)
+            assert ask(path, "status")["pid"] == os.getpid()
 
 
 def test_a_client_that_says_no_more_is_let_go() -> None:

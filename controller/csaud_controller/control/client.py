@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import time
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ def ask(path: Path, op: str, *, timeout_s: float = APPLY_TIMEOUT_S, **arguments:
             connection.connect(str(path))
             connection.sendall(json.dumps(arguments, default=plain).encode() + b"\n")
             line = connection.makefile("rb").readline()
+            pid = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
         except FileNotFoundError:
             raise ControlError(f"no controller runs: {path} does not exist") from None
         except ConnectionRefusedError:
@@ -70,6 +72,8 @@ def ask(path: Path, op: str, *, timeout_s: float = APPLY_TIMEOUT_S, **arguments:
     if not line:
         raise ControlError(f"the controller at {path} ended without an answer")
     answer: Answer = json.loads(line)
+    if "pid" in answer and pid:
+        answer["pid"] = pid  # as it is here: the controller of `csaud net up` has another in its namespace
     if not answer["ok"]:
         raise _ERRORS.get(answer.get("kind", ""), RefusedError)(answer["error"])
     return answer
