@@ -98,7 +98,14 @@ def errors() -> Iterator[None]:
     except _KNOWN_ERRORS as error:
         if isinstance(error, FileNotFoundError) and is_gone():
             fail(GONE, USAGE)
-        fail(str(error), 1)
+        fail(_told(error), 1)
+
+
+def _told(error: Exception) -> str:
+    """Without the number that the system has for it."""
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return str(error)
 
 
 def named_target(name: str) -> Target:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from csaud_controller.base.units import parse_duration
-from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, fail
+from csaud_controller.cli.common import USAGE, JsonOption, RunOption, UnknownName, emit, errors, fail
 from csaud_controller.cli.logs import LogFormat, LogOption, start_log
 from csaud_controller.run.directory import find_run
 
@@ -78,6 +78,11 @@ def run(
         try:
             tls = _tls(tls_cert, tls_key, tls_client_ca)
             _may_listen(host, tls, tokens)
+            if tls is not None:
+                tls.context()  # files that do not do are a mistake of whoever names them
+        except ListenError as error:
+            fail(str(error), USAGE)
+        try:
             site = Site(found, Sampler(found), Audit(audit or found.path / "audit.jsonl"), seconds)
             principals = None if tokens is None else load_principals(tokens)
             application = create_app(site, principals, _names(host, name or []))

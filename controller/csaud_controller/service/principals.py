@@ -104,4 +104,7 @@ def _digest(token: str) -> str:
 def _write(path: Path, principals: Principals) -> None:
     """In one step, readable by its owner alone."""
     text = yaml.safe_dump(principals.model_dump(mode="json"), sort_keys=False)
-    write_whole(path, text, mode=0o600)
+    try:
+        write_whole(path, text, mode=0o600)
+    except OSError as error:  # which names a file beside it
+        raise OSError(error.errno, error.strerror, str(path)) from None
