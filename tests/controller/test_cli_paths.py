@@ -60,6 +60,18 @@ def test_path_show_says_why_and_trace_what_each_hop_loses(run: RunDir) -> None:
         csaud(run, "undrain", "--all")
 
 
+def test_only_exceptions_that_are_about_packets_between_both_hosts_are_told(run: RunDir) -> None:
+    try:
+        for mode, where in (("ecmp", ("--dst", "10.0.1.0/24")), ("random", ("--src", "10.0.2.0/24"))):
+            assert csaud(run, "policy", "set", "--spray", mode, *where).exit_code == 0
+        assert "but " not in csaud(run, "path", "show", "h1", "h3", "--why").output
+        back = csaud(run, "path", "show", "h3", "h1", "--why").output
+        assert "but random: src 10.0.2.0/24" in back
+        assert "but ecmp: dst 10.0.1.0/24" in back
+    finally:
+        csaud(run, "policy", "clear")
+
+
 def test_top_shows_each_direction_of_each_link_once(run: RunDir) -> None:
     rows = as_json(run, "top", "--once", "--interval", "0.1")["links"]
     assert sorted(row["from"] for row in rows) == sorted(

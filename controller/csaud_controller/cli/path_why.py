@@ -11,6 +11,7 @@ from csaud_controller.inventory import End, Fabric
 from csaud_controller.paths.equal_cost import host_paths
 from csaud_controller.paths.live import live_view
 from csaud_controller.policy.model import Policy
+from csaud_controller.policy.prefixes import switches_in
 from csaud_controller.policy.weights import effective_weights
 
 
@@ -34,7 +35,8 @@ def why(fabric: Fabric, answer: dict[str, Any], src: str, dst: str) -> dict[str,
     overrides = [
         override.model_dump(mode="json", exclude_none=True)
         for override in policy.overrides
-        if override.to in (None, last)
+        if last in (override.destinations(fabric) or (last,))
+        and (override.src is None or first in switches_in(fabric, override.src))
     ]
     weights = effective_weights(fabric, policy.weights, first, last, live) if first != last else {}
     is_weighted = policy.spraying.uses("weighted")
