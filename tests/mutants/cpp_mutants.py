@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import Mutant, by_kind
 
 BETWEEN_SPACES = {
     "<": ["<=", ">"], "<=": ["<"], ">": [">=", "<"], ">=": [">"], "==": ["!="], "!=": ["=="],
@@ -80,6 +80,9 @@ class CppFile:
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def kinds(self) -> dict[str, list[int]]:
+        return by_kind(operator for *_, operator in self._found)
 
     def make(self, number: int) -> Mutant | None:
         start, end, other, operator = self._found[number]

@@ -3,7 +3,23 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+
+def by_kind(operators: Iterable[str]) -> dict[str, list[int]]:
+    """Kind -> the numbers of the operators that are of it; `+ to -` is of the kind of `+`."""
+    found: dict[str, list[int]] = {}
+    for number, operator in enumerate(operators):
+        was, to, _ = operator.partition(" to ")
+        found.setdefault(_FAMILIES.get(was, "arithmetic") if to else operator, []).append(number)
+    return found
+
+
+_FAMILIES = {
+    **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), "comparison"),
+    **dict.fromkeys(("&&", "||"), "logic"),
+}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from libcst import matchers
 from libcst.metadata import MetadataWrapper, PositionProvider
 from mutmut.mutation import mutators
 
-from tests.mutants.mutant import Mutant
+from tests.mutants.mutant import Mutant, by_kind
 
 Operator = Callable[[Any], Iterable[cst.CSTNode]]
 
@@ -123,6 +123,9 @@ class PythonFile:
 
     def __len__(self) -> int:
         return len(self._found)
+
+    def kinds(self) -> dict[str, list[int]]:
+        return by_kind(operator for _, operator, *_ in self._found)
 
     def make(self, number: int) -> Mutant | None:
         """None where the change is none, or no Python."""

@@ -1,4 +1,8 @@
-"""Drawing mutants and judging them."""
+"""Drawing mutants and judging them.
+
+Of what can be done to a file, arguments left out are most by far in Python and the easiest to notice. A file
+is drawn first, then a kind of change, each as likely as the others, then one of that kind.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ _PATIENCE = 5  # tests that fail of the tree as it is, before a mutant is left u
 class Mutants(Protocol):
     """Of one file, by number; None for one that is not the language."""
 
-    def __len__(self) -> int: ...
+    def kinds(self) -> dict[str, list[int]]: ...
 
     def make(self, number: int) -> Mutant | None: ...
 
@@ -64,7 +68,8 @@ def sources(root: Path, paths: Iterable[str]) -> list[str]:
 
 
 def draw(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
-    """`count` different mutants; a file is as likely as it is long. ValueError where mutmut is missing."""
+    """`count` different mutants; a file is as likely as it is long, a kind in it as any other. ValueError
+    where mutmut is missing."""
     chance = random.Random(seed)
     texts = {file: (root / file).read_text() for file in files}
     weights = [sum(1 for line in text.splitlines() if line.strip()) for text in texts.values()]
@@ -76,10 +81,10 @@ def draw(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
         [file] = chance.choices(files, weights)
         if file not in parsed:
             parsed[file] = _parsed(file, texts[file])
-        mutants = parsed[file]
-        if not len(mutants):
+        kinds = parsed[file].kinds()
+        if not kinds:
             continue
-        mutant = mutants.make(chance.randrange(len(mutants)))
+        mutant = parsed[file].make(chance.choice(kinds[chance.choice(sorted(kinds))]))
         if mutant is not None:
             drawn.setdefault((file, mutant.after), mutant)
     return list(drawn.values())

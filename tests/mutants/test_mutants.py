@@ -1,5 +1,6 @@
 """The mutators: what they change, what they leave alone, and that a sample is a function of its seed."""
 
+import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -117,6 +118,28 @@ def test_a_sample_is_a_function_of_its_seed() -> None:
     assert first == again
     assert len({mutant.after for mutant in first}) == 10
     assert first != other
+
+
+def test_a_kind_of_change_of_which_a_file_has_few_is_drawn_as_often_as_one_of_which_it_has_many(
+    tmp_path: Path,
+) -> None:
+    numbers = "".join(f"int a{i} = {i};\n" for i in range(400))
+    (tmp_path / "file.cpp").write_text(numbers + "".join(f"bool b{i} = !c{i};\n" for i in range(40)))
+    drawn = sample.draw(tmp_path, ["file.cpp"], 40, seed=1)
+    assert 12 <= sum(mutant.operator == "not left out" for mutant in drawn) <= 28
+
+
+def test_a_file_that_left_the_tree_leaves_its_copy(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", tmp_path / "root"], check=True)
+    (tmp_path / "root" / "kept.cpp").write_text("int kept;\n")
+    copy = Workshop.__new__(Workshop)
+    copy.tree = tmp_path / "tree"
+    (copy.tree / "build").mkdir(parents=True)
+    for name in ("gone.cpp", "_core.so", "build/made.cpp"):
+        (copy.tree / name).write_text("")
+    copy._copy(tmp_path / "root")
+    left = sorted(file.relative_to(copy.tree).as_posix() for file in copy.tree.rglob("*") if file.is_file())
+    assert left == ["_core.so", "build/made.cpp", "kept.cpp"]
 
 
 def test_a_path_without_sources_is_named() -> None:

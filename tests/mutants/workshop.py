@@ -24,6 +24,7 @@ TESTNET = "csaud_testnet"
 """Native module of the tests; it has the core in it, too."""
 NONE_CHOSEN = 5
 """Pytest's status where all tests were skipped, or left to other runs."""
+SOURCES = (".py", ".cpp", ".hpp")
 MEMORY = 16 << 30  # bytes of address space: a mutant may ask for all there is
 PYTEST = (
     "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not thorough and not nightly",
@@ -103,10 +104,13 @@ class Workshop:
     def _copy(self, root: Path) -> None:
         """Only what differs is written, so that what is built need not be built anew."""
         listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-        names = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True).stdout.split(
-            "\0"
-        )
-        for name in filter(None, names):
+        done = subprocess.run(listing, cwd=root, capture_output=True, text=True, check=True)
+        names = set(filter(None, done.stdout.split("\0")))
+        for place in list(self.tree.rglob("*")):
+            inside = place.relative_to(self.tree)
+            if place.suffix in SOURCES and inside.as_posix() not in names and inside.parts[0] != "build":
+                place.unlink()  # left the tree since: CMake would find it, and pytest, too
+        for name in sorted(names):
             source, target = root / name, self.tree / name
             if not source.is_file():
                 continue
