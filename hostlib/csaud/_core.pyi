@@ -73,6 +73,7 @@ class EndpointConfig:
     linger: int
     peer_rest: int
     finished_memory: int
+    cached_peers: int
 
 class Hints:
     """What a collective's schedule knows of a message; times as CLOCK_MONOTONIC, ns."""

@@ -1,17 +1,21 @@
 """Packets that come together are taken as they would be one by one, also those of more peers than a cache has
 room for, of which a batch says early what it will need."""
 
+import pytest
 from csaud import _core
 
 from tests.hostlib.core_support import MS, content, network, total
 
-PEERS = 1200  # over 1,024 the core looks ahead in what comes together
 PACKETS = 1  # so that none is predicted by the one before
 
 
-def test_batches_from_more_peers_than_a_cache_has_room_for() -> None:
-    net = network(PEERS + 1)
-    messages = {src: content(64 * PACKETS, src) for src in range(1, PEERS + 1)}
+@pytest.mark.parametrize(
+    ("peers", "settings"),
+    [(1200, {}), (3, {"cached_peers": 2})],  # over 1,024 the core looks ahead in what comes together
+)
+def test_batches_from_more_peers_than_a_cache_has_room_for(peers: int, settings: dict[str, int]) -> None:
+    net = network(peers + 1, **settings)
+    messages = {src: content(64 * PACKETS, src) for src in range(1, peers + 1)}
     for coll_seq in (1, 2, 3):  # the first ones make them known
         posted = {net.post_recv(0, src, len(data), coll_seq=coll_seq): data for src, data in messages.items()}
         net.stop(0)
@@ -22,6 +26,6 @@ def test_batches_from_more_peers_than_a_cache_has_room_for() -> None:
         assert net.settle(net.now + 1000 * MS)
         assert {receive: net.received(0, receive) for receive in posted} == posted
         assert all(c.status == _core.Status.ok for c in net.completions(0))
-    assert net.stats(0)["rx_data"] == 3 * PACKETS * PEERS
-    assert total(net, "rx_duplicates", PEERS + 1) == 0
+    assert net.stats(0)["rx_data"] == 3 * PACKETS * peers
+    assert total(net, "rx_duplicates", peers + 1) == 0
     assert net.unbalanced() == ""

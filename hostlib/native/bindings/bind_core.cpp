@@ -296,7 +296,8 @@ void bind_core(nb::module_& m) {
         .def_rw("abort_spacing", &C::abort_spacing)
         .def_rw("linger", &C::linger)
         .def_rw("peer_rest", &C::peer_rest)
-        .def_rw("finished_memory", &C::finished_memory);
+        .def_rw("finished_memory", &C::finished_memory)
+        .def_rw("cached_peers", &C::cached_peers);
 
     nb::class_<Hints>(m, "Hints",
                       "What a collective's schedule knows of a message; times as CLOCK_MONOTONIC, ns.")

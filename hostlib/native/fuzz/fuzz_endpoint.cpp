@@ -9,9 +9,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -22,19 +25,18 @@
 #include "forgery.hpp"
 #include "ranks.hpp"
 #include "script.hpp"
-#include "seen.hpp"
+#include "traffic.hpp"
 
 namespace {
 
 namespace wire = csaud::wire;
+using namespace csaud::fuzz;
 using csaud::MessageName;
 using csaud::Nanos;
-using namespace csaud::fuzz;
 
 constexpr int kEnough = 20'000;  // packets or timers at one moment: more is a loop without end
 constexpr std::size_t kTos = 1;  // its place in a packet
 constexpr std::byte kEct0{wire::kEct0};
-constexpr std::size_t kUnderWay = 1024;  // more are lost
 
 class Job {
   public:
@@ -70,6 +72,7 @@ class Job {
                 return post(r, false);
             case Op::run:
                 mark_one_in_ = r.which % 4;
+                together_ = std::array{1U, 2U, 8U, 32U}[r.field[0] % 4];
                 for (unsigned left = 1 + r.value[0] % 128; left-- > 0 && go_on();) {
                 }
                 return;
@@ -77,13 +80,11 @@ class Job {
                 now_ += r.value[0] % csaud::kSecond;
                 return;
             case Op::arrive:
-                return arrive(r.which);
+                return arrive(r.which, 1);
             case Op::lose:
-                if (!under_way_.empty())
-                    under_way_.erase(under_way_.begin() + r.which % std::ssize(under_way_));
-                return;
+                return traffic_.lose(r.which);
             case Op::repeat:
-                if (!seen_.empty()) deliver(seen_[r.which]);
+                if (const UnderWay* const old = traffic_.seen(r.which)) deliver(*old);
                 return;
             case Op::cut:
                 return cut(r);
@@ -148,8 +149,8 @@ class Job {
 
     // The next thing that happens by itself.
     bool go_on() {
-        if (!under_way_.empty()) {
-            arrive(0);
+        if (traffic_.under_way()) {
+            arrive(0, together_);
             return true;
         }
         Nanos next = csaud::kNever;
@@ -160,15 +161,14 @@ class Job {
         return true;
     }
 
-    void arrive(std::size_t which) {
-        if (under_way_.empty()) return;
-        const auto at = under_way_.begin() + static_cast<std::ptrdiff_t>(which % under_way_.size());
-        UnderWay next = std::move(*at);
-        under_way_.erase(at);
-        if (mark_one_in_ != 0 && ++arrived_ % mark_one_in_ == 0 && next.packet[kTos] == kEct0)
-            mark(next.packet);
-        deliver(next);
-        settle(next.to);
+    void arrive(std::size_t which, std::size_t most) {
+        std::vector<Bytes> packets;
+        const std::uint16_t to = traffic_.take(which, most, packets);
+        for (Bytes& packet : packets) {
+            if (mark_one_in_ != 0 && ++arrived_ % mark_one_in_ == 0 && packet[kTos] == kEct0) mark(packet);
+        }
+        deliver(to, packets);
+        settle(to);
     }
 
     // Congestion experienced; the iCRC does not cover it.
@@ -176,11 +176,11 @@ class Job {
 
     // As a switch would: to the receiver, or back to the sender.
     void cut(const Record& r) {
-        if (seen_.empty()) return;
-        const UnderWay& old = seen_[r.which];
-        Forgery loss(old.packet, forger_);
+        const UnderWay* const old = traffic_.seen(r.which);
+        if (old == nullptr) return;
+        Forgery loss(old->packet, forger_);
         if (loss.csa().type != wire::Type::data) return;
-        UnderWay packet{old.to, {}};
+        UnderWay packet{old->to, {}};
         if ((r.field[0] & 1U) != 0) {
             packet.to = static_cast<std::uint16_t>(loss.route().src_ipv4 - kAddress);
             std::swap(loss.route().src_ipv4, loss.route().dst_ipv4);
@@ -207,26 +207,32 @@ class Job {
     }
 
     void forge(const Record& r) {
-        if (seen_.empty()) return;
+        if (const std::optional<Bytes> packet = forged(r)) deliver({0, *packet});
+    }
+
+    std::optional<Bytes> forged(const Record& r) {
+        const UnderWay* const old = traffic_.of_type(r.which);
+        if (old == nullptr) return {};
         honest_ &= forger_.stranger;
-        Forgery packet = seen_by_rank_0(seen_.of_type(r.which));
+        Forgery packet = seen_by_rank_0(*old);
         packet.change(r.field[0], r.value[0]);
         packet.change(r.field[1], r.value[1]);
         if (r.more > 16) packet.change(static_cast<std::uint8_t>(r.more), r.more >> 8);
-        deliver({0, packet.packet()});
+        return packet.packet();
     }
 
     // Who does not send from the address and queue pair of the rank that it names is nobody, also where it
     // guesses a message that rank 0 has under way.
     void intrude(const Record& r) {
         const auto& open = rank(0).open;
-        if (seen_.empty() || open.empty()) return;
+        const UnderWay* const old = traffic_.of_type(static_cast<std::uint8_t>(r.more));
+        if (old == nullptr || open.empty()) return;
         constexpr std::array kSaid{wire::Type::ack,   wire::Type::abort,     wire::Type::state,
                                    wire::Type::probe, wire::Type::probe_rsp, wire::Type::data};
         const Post& post =
             std::next(open.begin(), r.which % static_cast<std::ptrdiff_t>(open.size()))->second;
         const std::size_t packets = std::max<std::size_t>(1, (post.buffer->size() + kPayload - 1) / kPayload);
-        Forgery packet = seen_by_rank_0(seen_.of_type(static_cast<std::uint8_t>(r.more)));
+        Forgery packet = seen_by_rank_0(*old);
         packet.claim(kSaid[r.field[0] % kSaid.size()], post.name, post.peer,
                      static_cast<std::uint16_t>(packets));
         packet.change(r.field[1], r.value[1]);
@@ -246,16 +252,23 @@ class Job {
 
     void storm(const Record& r) {
         csaud::testing::SplitMix random((std::uint64_t{r.value[0]} << 32) | r.value[1]);
+        std::vector<Bytes> batch;
+        const std::size_t most = 1 + r.more % 16;
         for (int left = 64; left-- > 0;) {
-            forge(Script::drawn(random));
+            if (std::optional<Bytes> packet = forged(Script::drawn(random)))
+                batch.push_back(std::move(*packet));
+            if (batch.size() < most && left != 0) continue;
+            deliver(0, batch);
+            batch.clear();
             settle(0);
         }
     }
 
     void damage(const Record& r) {
-        if (seen_.empty()) return;
+        const UnderWay* const old = traffic_.seen(r.which);
+        if (old == nullptr) return;
         honest_ = false;
-        Bytes packet = seen_by_rank_0(seen_[r.which]).packet();
+        Bytes packet = seen_by_rank_0(*old).packet();
         for (std::size_t i = 0; i < r.value.size(); ++i)
             packet[r.value[i] % packet.size()] ^= static_cast<std::byte>(r.field[i]);
         if (r.more > 16) packet.resize(r.more % (packet.size() + 1));
@@ -267,6 +280,19 @@ class Job {
         const std::uint64_t before = accounted(to);
         to.on_packet(packet.packet, now_);
         CSAUD_EXPECT(accounted(to) == before + 1);
+    }
+
+    // Together, as devices give them.
+    void deliver(std::uint16_t rank_of, std::span<const Bytes> packets) {
+        const std::vector<std::span<const std::byte>> spans(packets.begin(), packets.end());
+        csaud::Endpoint& to = rank(rank_of).endpoint;
+        const std::uint64_t before = accounted(to);
+        std::size_t taken = 0;
+        to.on_packets(spans, now_, [&](std::size_t i) {
+            CSAUD_EXPECT(i == taken);
+            CSAUD_EXPECT(accounted(to) == before + taken++);
+        });
+        CSAUD_EXPECT(taken == packets.size() && accounted(to) == before + taken);
     }
 
     // Each packet that comes is in exactly one of these.
@@ -337,10 +363,8 @@ class Job {
         const bool of_path =
             (read.csa.flags & wire::kEcnEcho) != 0 || (read.control.flags & wire::kOfPath) != 0;
         CSAUD_EXPECT(!of_path || read.control.echoed_path < kPaths);
-        const UnderWay sent{static_cast<std::uint16_t>(to), std::move(packet)};
-        if (to == 0 || tx.head[wire::kIpv4Bytes - 5] == std::byte{0})  // from or to rank 0
-            seen_.remember(read.csa.type, sent);
-        if (under_way_.size() < kUnderWay) under_way_.push_back(sent);
+        traffic_.add({static_cast<std::uint16_t>(to), std::move(packet)}, read.csa.type,
+                     to == 0 || read.route.src_ipv4 == kAddress);
     }
 
     // Nobody lied: what was posted at one end only is posted at the other, in whatever order, and ends.
@@ -371,15 +395,15 @@ class Job {
     const Forger forger_;
     std::deque<Bytes> buffers_;  // outlive the endpoints
     std::vector<std::unique_ptr<Rank>> ranks_;
-    std::deque<UnderWay> under_way_;
-    Seen seen_;  // what came to rank 0, or left it
+    Traffic traffic_;
     Sizes sent_, awaited_;
     Nanos now_ = csaud::kSecond;
     unsigned mark_one_in_ = 0;  // of the DATA that arrives; 0: none
     unsigned arrived_ = 0;
-    bool honest_;              // nothing was forged, no name used twice, and nobody gave up
-    bool failed_ = false;      // some post did not end well
-    bool mismatched_ = false;  // both ends hold a name for messages of different sizes
+    std::size_t together_ = 1;  // packets that a device gives at once, at most
+    bool honest_;               // nothing was forged, no name used twice, and nobody gave up
+    bool failed_ = false;       // some post did not end well
+    bool mismatched_ = false;   // both ends hold a name for messages of different sizes
 };
 
 }  // namespace

@@ -69,6 +69,7 @@ inline EndpointConfig configuration(const Record& r, std::uint16_t rank) {
     config.parity_rows = r.field[1] % 9;
     if ((r.field[0] & 2U) != 0) config.bits = {.path_seq = 8, .tx_ts = 16, .credit = 8, .ecn = 4};
     if ((r.field[0] & 4U) != 0) config.peer_rest = kMillisecond;
+    if ((r.field[0] & 64U) == 0) config.cached_peers = 0;
     return config;
 }
 

@@ -102,6 +102,9 @@ struct EndpointConfig {
     // communicator) is kept. So a message may finish later than at most so many that come after it in
     // coll_seq.
     std::uint32_t finished_memory = 65'536;
+    // Active peers whose records a processor keeps near itself; what packets of more will need is fetched
+    // ahead. Tests lower it to have that of a few.
+    std::uint32_t cached_peers = 1024;
 };
 
 }  // namespace csaud

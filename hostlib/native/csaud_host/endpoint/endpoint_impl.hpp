@@ -31,8 +31,7 @@ class EndpointImpl {
     void on_packet(std::span<const std::byte>, Nanos);
     // So many come together now. True: they are likely of many peers, and foresee() is worth its time.
     bool on_batch(std::size_t packets) noexcept {
-        constexpr std::size_t kCached = 1024;  // peers whose records a processor keeps near itself
-        return gate_.scattered(packets) && ctx.peers.active() > kCached;
+        return gate_.scattered(packets) && ctx.peers.active() > ctx.config.cached_peers;
     }
     void foresee(std::span<const std::span<const std::byte>> packets, std::size_t i) const noexcept {
         foresight_.before(packets, i);
