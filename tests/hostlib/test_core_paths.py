@@ -209,6 +209,24 @@ def test_a_path_that_loses_again_and_again_is_passed_over(policy: Any) -> None:
     assert sent[3] < 0.5 * sum(sent.values()) / PATHS
 
 
+def test_where_all_paths_lose_the_one_that_lost_more_is_left_for_longer() -> None:
+    """A packet that a switch cut costs its path four turns, also while the other one has to pay, too."""
+    left = {0: 7, 1: 5}
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA or p.attempt or not left[p.path_id]:
+            return None
+        left[p.path_id] -= 1
+        return "trim"
+
+    net = network(paths=2, path_policy=_core.PathPolicy.bitmap, window=16, hook=hook, parity=False)
+    transfer(net, content(16 * 64))
+    assert left == {0: 0, 1: 0}
+    taken = order(net, range(2, 4))
+    assert taken.index(0) in (4 * 7, 4 * 7 + 1)
+    assert taken[40:].count(0) == pytest.approx(taken[40:].count(1), abs=1)
+
+
 @policies([_core.PathPolicy.mixed])
 def test_while_all_paths_are_alike_they_are_taken_in_turn(policy: Any) -> None:
     """Also where what arrived is told out of order, as where a packet of a window is lost."""
