@@ -23,6 +23,7 @@ from tests.hostlib.core_support import (
     S,
     content,
     network,
+    only,
     total,
 )
 from tests.hostlib.forged import between
@@ -228,6 +229,26 @@ def test_forged_loss_notices_are_held_in_bounded_number() -> None:
     net.run_until(net.now + 1000 * S)
     # Those that went at once, and those that were held.
     assert net.stats(0)["tx_state"] == 16 + 8192
+
+
+@pytest.mark.parametrize("detector", ["interval", "probe"])
+def test_forged_loss_notices_keep_no_loss_from_being_found(detector: str) -> None:
+    """As many as are held, and one of the packet that is lost, of a copy that there never was."""
+    net = network(2, link={"latency": MS}, **only("loss", detector))
+
+    def forge(net: Any) -> None:
+        notice = {"type": LOSS, "flags": 0x20, "dst_port": 49791, "src_rank": 0}
+        for number in range(9_000):
+            name = {"coll_seq": 1000 + number // 500, "pkt_total": 512, "pkt_idx": number % 500}
+            net.inject(1, between(0, 1, **notice, **name))
+            if number == 8000:
+                copy = {"coll_seq": 1, "pkt_total": PACKETS, "pkt_idx": 5, "attempt": 9}
+                net.inject(1, between(0, 1, **notice, **copy))
+
+    net.set_hook(lambda p: "drop" if p.type == DATA and p.pkt_idx == 5 and not p.attempt else None)
+    receive = transfer_with(net, forge)
+    net.run_until(net.now + S)
+    assert net.received(1, receive) == MESSAGE
 
 
 def test_a_forged_round_trip_of_an_hour_is_not_believed() -> None:

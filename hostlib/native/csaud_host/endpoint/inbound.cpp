@@ -117,7 +117,7 @@ void Inbound::on_control(const wire::Decoded& d, Nanos now) {
             return;
         case wire::Type::probe:
             ++s.rx_probe;
-            return d.control.reason == wire::Reason::ping ? on_probe(d) : receiver_.on_probe(d);
+            return d.control.reason == wire::Reason::ping ? on_probe(d) : receiver_.on_probe(d, now);
         case wire::Type::probe_rsp:
             ++s.rx_probe_rsp;
             return on_probe_rsp(d, peer, now);

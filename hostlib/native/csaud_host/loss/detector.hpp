@@ -109,6 +109,8 @@ class IntervalDetector {
     Nanos lateness(Nanos now, std::size_t idx) const noexcept;
 
     Nanos mean_gap() const noexcept { return mean_gap_; }
+    // When the last packet of the message arrived; 0: none did.
+    Nanos last_arrival() const noexcept { return history_.last(); }
 
   private:
     static constexpr Nanos kBatchGap = 1;  // packets read in one batch arrive "together"

@@ -17,7 +17,8 @@ std::size_t parity_rows_for(double packets, double rate, double burst, double re
         exactly *= bursts / most;
         within += exactly;
     }
-    return std::min(kMostParityRows, static_cast<std::size_t>(std::ceil(most * burst)));
+    const double rows = std::ceil(most * burst);  // of any size: bursts are made of what peers say
+    return rows < static_cast<double>(kMostParityRows) ? static_cast<std::size_t>(rows) : kMostParityRows;
 }
 
 unsigned copies_for(double rate, double residue) noexcept {

@@ -62,8 +62,8 @@ void IntervalReports::on_timer(std::uint32_t i, Receive& m, Peer& peer, Nanos no
         t.answer_ts =
             ctx_.ts_serial.wrap(peer.clock.sent_at(ctx_.ts_serial, ctx_.ticks(now)) + std::uint64_t{trip});
         const bool due = m.detector.deadline(ctx_.ts_serial, m.reassembly, t) <= now;
-        if (due && m.held_notices > 0) {
-            m.detector.defer(now + t.rtt_patience);  // its holes are known, and wait for their turn
+        if (due && noticed(m, now)) {
+            m.detector.defer(now + t.rtt_patience);
         } else if (due && !(late && m.detector.postpone(now, t))) {
             if (const auto report = m.detector.poll(ctx_.ts_serial, now, m.reassembly, t))
                 ask(m, peer, *report, now);

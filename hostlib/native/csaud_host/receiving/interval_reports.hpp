@@ -26,6 +26,13 @@ class IntervalReports {
     void sender_says(std::uint32_t index, Receive&, Peer&, std::uint16_t sent, std::uint32_t tx_ts,
                      Nanos now);
 
+    // Are its holes known, by notices that wait for their turn? Anybody can make a LOSS, and have as many
+    // wait as are held: where nothing of the message has come for long, they count no more.
+    bool noticed(const Receive& m, Nanos now) const noexcept {
+        return m.held_notices > 0 &&
+               now - std::max(m.started, m.detector.last_arrival()) < ctx_.longest_wait();
+    }
+
   private:
     IntervalTerms terms(const Receive&, const Peer&) const noexcept;
     // What DATA of the peer hardly exceeds in queues, which it shares with that of other peers.

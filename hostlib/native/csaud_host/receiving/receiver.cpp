@@ -273,7 +273,7 @@ bool Receiver::fits(const wire::Decoded& d, Nanos now) {
     return false;
 }
 
-void Receiver::on_probe(const wire::Decoded& d) {
+void Receiver::on_probe(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
     ControlItem item =
         control_item(wire::Type::state, wire::Reason::probed, d.control.from_rank, h.name, h.pkt_total);
@@ -284,7 +284,7 @@ void Receiver::on_probe(const wire::Decoded& d) {
         item.reason = done ? wire::Reason::done : wire::Reason::not_ready;
     }
     // What a switch reported and we hold back is not to be resent for the probe's sake.
-    const bool held = found != kNone && receives_[found].held_notices > 0;
+    const bool held = found != kNone && intervals_.noticed(receives_[found], now);
     item.flags = held ? 0 : wire::kEcho | wire::kSeen;
     item.newest_ts = h.tx_ts;
     ctx_.control.push(item);

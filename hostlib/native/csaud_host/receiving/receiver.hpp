@@ -69,7 +69,7 @@ class Receiver {
     // Do a PROBE or a PROBE_RSP and what is known of its message fit together? False: it is counted as bad.
     bool fits(const wire::Decoded&, Nanos now);
     // A sender asks for a message of its own.
-    void on_probe(const wire::Decoded&);
+    void on_probe(const wire::Decoded&, Nanos now);
     // A sender's answer to our STATE.
     void on_probe_rsp(const wire::Decoded&, Nanos now);
 
