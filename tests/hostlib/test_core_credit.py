@@ -7,7 +7,7 @@ from typing import Any
 import csaud_testnet
 import pytest
 
-from tests.hostlib.core_support import S, content, network, retransmitted, total
+from tests.hostlib.core_support import S, content, network, retransmitted, total, transfer
 
 
 def check_books(net: Any, world: int, pool: int) -> None:
@@ -66,3 +66,13 @@ def test_any_order_of_posting(seed: int) -> None:
         assert all(net.received(*key) == content(size, coll_seq) for key, coll_seq in posted.items())
     assert net.settle(net.now + 20 * S)
     check_books(net, world, pool)
+
+
+@pytest.mark.parametrize("shaping", [False, True])
+def test_a_few_packets_are_not_worth_a_packet_of_news(shaping: bool) -> None:
+    """From a quarter of the window on they are, also of a peer that was never heard before."""
+    net = network(window=32, shaping=shaping)
+    transfer(net, content(3 * 64))
+    assert net.stats(1)["tx_credit"] == 0
+    transfer(net, content(40 * 64), coll_seq=2)
+    assert 1 <= net.stats(1)["tx_credit"] <= 40 // 8
