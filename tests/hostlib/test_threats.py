@@ -251,6 +251,21 @@ def test_forged_loss_notices_keep_no_loss_from_being_found(detector: str) -> Non
     assert net.received(1, receive) == MESSAGE
 
 
+def test_a_forged_loss_notice_now_and_then_keeps_no_loss_from_being_found() -> None:
+    """Often enough that one of the packet that is lost is always held."""
+    net = network(2, link={"latency": MS}, **only("loss", "interval"))
+    net.set_hook(lambda p: "drop" if p.type == DATA and p.pkt_idx == 5 and not p.attempt else None)
+    receive = transfer_with(net, lambda net: None)
+    copies = [(idx, attempt) for attempt in range(9, 200) for idx in (5, 6, 7, 8, 9)]
+    for idx, attempt in copies:
+        name = {**OUTGOING, "pkt_idx": 5, "attempt": attempt} if idx == 5 else {"coll_seq": 1000 + idx}
+        name = {"src_rank": 0, "pkt_total": PACKETS, "attempt": attempt, **name}
+        net.inject(1, between(0, 1, type=LOSS, flags=0x20, dst_port=49791, **name))
+        net.run_until(net.now + MS)
+    assert net.now < S
+    assert net.received(1, receive) == MESSAGE
+
+
 def test_a_forged_round_trip_of_an_hour_is_not_believed() -> None:
     """Else a lost packet would be waited for that long."""
     net = network(2, rtt_initial=MS, window=4)

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "csaud_host/base/ring_queue.hpp"
+#include "csaud_host/base/time.hpp"
 #include "csaud_host/loss/loss_notices.hpp"
 
 namespace csaud {
@@ -24,11 +25,16 @@ class LossPacer {
         return true;
     }
     // False: it holds as many as are worth holding. What such a notice tells of, the interval will find.
-    bool hold(const Notice& n) {
+    // Notices that are held less than `pause` apart are one flood.
+    bool hold(const Notice& n, Nanos now, Nanos pause) {
+        if (now - held_at_ >= pause) busy_since_ = now;
+        held_at_ = now;
         if (held_.size() == kMostHeld) return false;
         held_.push(n);
         return true;
     }
+    // When the last flood of them began.
+    Nanos busy_since() const noexcept { return busy_since_; }
 
     // DATA arrived; true: one held notice may go.
     bool data_arrived() noexcept {
@@ -48,6 +54,8 @@ class LossPacer {
 
     RingQueue<Notice> held_;
     unsigned tokens_ = kBurst;
+    Nanos held_at_ = 0;
+    Nanos busy_since_ = 0;
 };
 
 }  // namespace csaud

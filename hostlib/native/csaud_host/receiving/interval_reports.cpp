@@ -55,14 +55,14 @@ void IntervalReports::arm(std::uint32_t i, Receive& m, Peer& peer) {
     if (due != kNever) ctx_.timers.arm_earlier(TimerKind::recv, i, due);
 }
 
-void IntervalReports::on_timer(std::uint32_t i, Receive& m, Peer& peer, Nanos now, bool late) {
+void IntervalReports::on_timer(std::uint32_t i, Receive& m, Peer& peer, Nanos now, bool noticed, bool late) {
     if (ctx_.config.detectors.interval && !m.reassembly.complete()) {
         IntervalTerms t = terms(m, peer);
         const auto trip = static_cast<std::uint32_t>(t.rtt_smoothed / ctx_.config.tx_ts_unit_ns);
         t.answer_ts =
             ctx_.ts_serial.wrap(peer.clock.sent_at(ctx_.ts_serial, ctx_.ticks(now)) + std::uint64_t{trip});
         const bool due = m.detector.deadline(ctx_.ts_serial, m.reassembly, t) <= now;
-        if (due && noticed(m, now)) {
+        if (due && noticed) {
             m.detector.defer(now + t.rtt_patience);
         } else if (due && !(late && m.detector.postpone(now, t))) {
             if (const auto report = m.detector.poll(ctx_.ts_serial, now, m.reassembly, t))

@@ -20,18 +20,12 @@ class IntervalReports {
 
     // Sets the timer of a receive for its next report.
     void arm(std::uint32_t index, Receive&, Peer&);
-    // Its timer fired: asks, if that is due. `late`: our own process was stopped.
-    void on_timer(std::uint32_t index, Receive&, Peer&, Nanos now, bool late);
+    // Its timer fired: asks, if that is due. `noticed`: its holes are known, and wait for their turn. `late`:
+    // our own process was stopped.
+    void on_timer(std::uint32_t index, Receive&, Peer&, Nanos now, bool noticed, bool late);
     // Its sender has sent the first `sent` packets by its time `tx_ts`.
     void sender_says(std::uint32_t index, Receive&, Peer&, std::uint16_t sent, std::uint32_t tx_ts,
                      Nanos now);
-
-    // Are its holes known, by notices that wait for their turn? Anybody can make a LOSS, and have as many
-    // wait as are held: where nothing of the message has come for long, they count no more.
-    bool noticed(const Receive& m, Nanos now) const noexcept {
-        return m.held_notices > 0 &&
-               now - std::max(m.started, m.detector.last_arrival()) < ctx_.longest_wait();
-    }
 
   private:
     IntervalTerms terms(const Receive&, const Peer&) const noexcept;

@@ -8,7 +8,7 @@ void LossReports::lost(const CopyName& copy, std::uint16_t total, const Peer& pe
     if (pacer_.pass()) return pass_on(notice);
     if (pacer_.empty()) ctx_.timers.arm(TimerKind::notices, 0, now + peer.rtt.patience());
     const std::uint32_t found = receives_.find(copy.message);
-    if (pacer_.hold(notice) && found != kNone) ++receives_[found].held_notices;
+    if (pacer_.hold(notice, now, ctx_.longest_wait()) && found != kNone) ++receives_[found].held_notices;
 }
 
 void LossReports::track_path(const wire::CsaHeader& h, Peer& peer) {

@@ -2,6 +2,7 @@
 // senders.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "csaud_host/base/time.hpp"
@@ -22,6 +23,14 @@ class LossReports {
     bool first_notice(const CopyName& copy) { return notices_.add(copy); }
     // A switch has told of it.
     bool told(const CopyName& copy) const noexcept { return notices_.contains(copy); }
+
+    // Are holes of it known, by notices that wait for their turn? Anybody can make a LOSS, and have as many
+    // wait as are held: where some have waited for long, and nothing of the message has come, they count no
+    // more.
+    bool noticed(const Receive& m, Nanos now) const noexcept {
+        return m.held_notices > 0 &&
+               now - std::max(pacer_.busy_since(), m.detector.last_arrival()) < ctx_.longest_wait();
+    }
 
     // A copy for us was lost: passed on now or in its turn, if it still matters.
     void lost(const CopyName&, std::uint16_t total, const Peer&, Nanos now);

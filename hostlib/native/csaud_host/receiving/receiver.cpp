@@ -284,7 +284,7 @@ void Receiver::on_probe(const wire::Decoded& d, Nanos now) {
         item.reason = done ? wire::Reason::done : wire::Reason::not_ready;
     }
     // What a switch reported and we hold back is not to be resent for the probe's sake.
-    const bool held = found != kNone && intervals_.noticed(receives_[found], now);
+    const bool held = found != kNone && losses_.noticed(receives_[found], now);
     item.flags = held ? 0 : wire::kEcho | wire::kSeen;
     item.newest_ts = h.tx_ts;
     ctx_.control.push(item);
@@ -304,7 +304,7 @@ void Receiver::on_probe_rsp(const wire::Decoded& d, Nanos now) {
 void Receiver::on_timer(std::uint32_t i, Nanos now, bool late) {
     Receive& m = receives_[i];
     if (!m.live) return;
-    intervals_.on_timer(i, m, ctx_.peers.get(m.name.src_rank), now, late);
+    intervals_.on_timer(i, m, ctx_.peers.get(m.name.src_rank), now, losses_.noticed(m, now), late);
 }
 
 }  // namespace csaud
