@@ -115,6 +115,7 @@ def test_what_a_congested_path_gets(policy: Any) -> None:
     net.set_hook(lambda p: "mark" if p.path_id == 2 else None)
     run(net, range(1, 4))
     sent = run(net, range(4, 24))
+    assert [net.path_state(0, 1, path) for path in (1, 2, 3)] == ["good", "skip", "good"]
     fair = sum(sent.values()) / PATHS
     if policy == _core.PathPolicy.oblivious:
         assert sent[2] == pytest.approx(fair, rel=0.1)

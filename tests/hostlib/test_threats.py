@@ -25,6 +25,7 @@ from tests.hostlib.core_support import (
     network,
     only,
     total,
+    transfer,
 )
 from tests.hostlib.forged import between
 
@@ -193,6 +194,20 @@ def test_a_forged_ack_is_found_out_and_ends_in_an_error_that_names_the_rank() ->
     transfer_with(net, forge)
     net.run_until(10 * S)
     assert [(c.status, c.rank) for c in net.completions(1)] == [(Status.protocol, 0)]
+
+
+def test_a_count_of_losses_that_cannot_be_is_not_believed() -> None:
+    """Else what goes there next would bring parity that nobody needs."""
+    net = network(2)
+
+    def forge(net: Any) -> None:
+        ack = {**OUTGOING, "type": ACK, "from_rank": 1, "credit": 10, "cumulative": 30_000}
+        net.inject(0, between(1, 0, **ack))
+        assert net.stats(0)["messages_sent"] == 1
+
+    assert_well(net, transfer_with(net, forge))
+    transfer(net, MESSAGE, coll_seq=2, fan_in=1)
+    assert total(net, "tx_parity") == 0
 
 
 def test_a_word_that_all_was_acknowledged_ends_nothing_by_itself() -> None:
