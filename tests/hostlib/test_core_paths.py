@@ -253,6 +253,20 @@ def test_a_retransmission_takes_another_path(policy: Any) -> None:
     assert all(a != b for paths in repeated for a, b in itertools.pairwise(paths))
 
 
+@policies([_core.PathPolicy.oblivious, _core.PathPolicy.mixed])
+def test_a_retransmission_takes_a_path_on_which_nothing_was_lost(policy: Any) -> None:
+    """Three paths side by side are dead and not yet assumed to be."""
+    copies: Counter[int] = Counter()
+
+    def hook(p: Any) -> str | None:
+        copies[p.pkt_idx] += p.type == DATA
+        return "drop" if p.type == DATA and p.path_id in (2, 3, 4) else None
+
+    net = network(paths=PATHS, path_policy=policy, hook=hook, parity=False)
+    transfer(net, content(16 * 64))
+    assert Counter(copies.values()) == {1: 10, 2: 6}
+
+
 @policies(POLICIES)
 def test_one_path_alone(policy: Any) -> None:
     net = network(paths=1, path_policy=policy)
