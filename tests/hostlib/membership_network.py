@@ -94,7 +94,7 @@ class Schedule:
         dead: bits of the ranks that are dead from the begin.
         newcomers: when each newcomer comes.
         strange: by newcomer, bits of the processes that cannot go on with it.
-        unable: by newcomer, bits of the processes that it cannot go on with.
+        unable: by newcomer, bits of the processes, newcomers too, that it cannot go on with.
         rounds: how often those that went on do so again, after the gaps.
         loss: probability that a message is lost.
         agreements: how often all agree on something before they go on.
@@ -137,6 +137,8 @@ class Process:
     agreements: dict[tuple[int, str], Agreement] = field(default_factory=dict)
     """by generation and name"""
     asked: set[str] = field(default_factory=set)
+    refused: bool = False
+    """as a newcomer"""
     wakes: float = math.inf
     """when it looks next at what is due"""
     tables: list[Table] = field(default_factory=list)
@@ -203,7 +205,8 @@ class Network:
 
     def _member(self, process: Process, table: Table) -> Member:
         def obstacle(table: Table, card: Card) -> str:
-            return "strange" if self.strange(process.uid, card.uid) else ""
+            apart = self.strange(process.uid, card.uid) or self.unable(process.uid, card.uid)
+            return "strange" if apart else ""
 
         return Member(table, process.uid, process.arbiter, {}, obstacle)
 
@@ -390,7 +393,7 @@ class Network:
                 looked = Looked(card.uid, "unable" if self.unable(process.uid, card.uid) else "")
                 self._send(process.uid, sender, Envelope(envelope.job, -1, process.uid, looked))
             case Refused() if process.state == "waiting":
-                process.state = "ended"
+                process.state, process.refused = "ended", True
             case Current() | Waiting() | Refused():
                 pass
             case _:  # it is a member and does not know so far; a connection would wait for its door to open

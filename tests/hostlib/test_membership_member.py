@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 from csaud.membership.arbiter import Majority
+from csaud.membership.door import let_in
 from csaud.membership.member import NEXT, Gone, Member
 from csaud.membership.messages import (
     Accept,
@@ -103,11 +104,15 @@ def brought(one: Member, failed: tuple[int, ...] = ()) -> Json:
     return promise.contribution
 
 
-def comes(one: Member, uid: str) -> dict[str, list[Body]]:
-    """What is said when a newcomer comes, which then can go on with all the members."""
+def comes(one: Member, uid: str, *others: str) -> dict[str, list[Body]]:
+    """What is said when a newcomer comes, which then can go on with all the members, and with others that
+    wait."""
     said = knock(one, uid)
     for card in CARDS:
         looks_back(one, uid, card.uid)
+    for other in others:
+        looks_back(one, uid, other)
+        looks_back(one, other, uid)
     return said
 
 
@@ -139,7 +144,7 @@ def test_a_newcomer_counts_when_it_has_looked_at_all_members() -> None:
 def test_a_newcomer_that_cannot_go_on_with_a_member_is_refused_by_name(subject: str) -> None:
     one = member()
     knock(one, "new")
-    comes(one, "other")
+    comes(one, "other", "new")
     seen(one, "new")
     seen(one, "other")
     refused = [("newcomer new", Refused("no way"))]
@@ -209,7 +214,7 @@ def test_a_newcomer_that_another_member_could_not_go_on_with_is_refused_by_name(
     answers(one, "p0", 0, Looked("new", ""))
     refused = ("newcomer new", Refused("at rank 2: no route"))
     assert answers(one, "p2", 0, Looked("new", "no route")) == [refused]
-    assert brought(one) == {"admit": True, "newcomers": [], "unseen": {}}
+    assert brought(one) == {"admit": True, "newcomers": [], "unseen": {}, "met": {}}
 
 
 def test_members_tell_each_other_whether_they_could_go_on_with_a_newcomer() -> None:
@@ -262,8 +267,8 @@ def test_a_newcomer_becomes_a_member_with_those_that_have_looked_at_it(
 
 def test_members_of_a_new_generation_look_at_newcomers_that_wait() -> None:
     one = member()
-    for uid in ("joins", "waits"):
-        comes(one, uid)
+    comes(one, "joins")
+    comes(one, "waits", "joins")
     answers(one, "p0", 0, Looked("waits", ""))
     joins = Card(0, "10.0.0.8", 7, 4096, "raw", "joins", "10.0.0.8:1")
     one.next((), True, 0.0, 10.0)
@@ -275,6 +280,106 @@ def test_members_of_a_new_generation_look_at_newcomers_that_wait() -> None:
     assert not one.newcomers
     looks_back(one, "waits", "joins")
     assert [card.uid for card in one.newcomers.values()] == ["waits"]
+
+
+def uids(contribution: Json) -> list[str]:
+    return [fields["uid"] for fields in contribution["newcomers"]]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "admitted"), [(("", ""), ["b", "a"]), (("", "no way"), ["b"]), (("no way", ""), ["b"])]
+)
+def test_of_two_newcomers_that_cannot_go_on_together_the_first_is_let_in(
+    reasons: tuple[str, str], admitted: list[str]
+) -> None:
+    one = member()
+    comes(one, "b")
+    seen(one, "b")
+    assert len(one.newcomers) == 1
+    said = knock(one, "a")
+    assert [body.card.uid for body in said["newcomer b"] if isinstance(body, Look)] == ["a"]
+    assert "b" in [body.card.uid for body in said["newcomer a"] if isinstance(body, Look)]
+    seen(one, "a")
+    for card in CARDS:
+        looks_back(one, "a", card.uid)
+    assert not one.newcomers  # they have not looked at each other
+    looks_back(one, "a", "b", reasons[0])
+    looks_back(one, "b", "a", reasons[1])
+    assert len(one.newcomers) == 2
+    assert uids(brought(one)) == admitted
+
+
+def test_the_newcomer_that_the_first_one_goes_before_is_refused_by_a_sentence_that_names_it() -> None:
+    one = member()
+    comes(one, "b")
+    comes(one, "a")
+    looks_back(one, "b", "a")
+    looks_back(one, "a", "b", "cannot reach rank 0")  # as a newcomer it has no rank
+    one.next((), True, 0.0, 10.0)
+    first = Card(0, "10.0.0.9", 7, 4096, "raw", "b", "10.0.0.9:1")
+    said = answers(one, "p0", 1, Current(next_table(FIRST, [0, 1, 2], [first])))
+    assert [body.card.rank for peer, body in said if peer == "newcomer a" and isinstance(body, Look)] == [3]
+    answers(one, "b", 1, Looked("a", ""))
+    refused = [("newcomer a", Refused("cannot reach rank 3"))]
+    assert looks_back(one, "a", "b", "cannot reach rank 3") == refused
+
+
+def test_newcomers_at_two_doors_look_at_each_other() -> None:
+    one = member()
+    comes(one, "here")
+    seen(one, "here")
+    there = Card(0, "10.0.0.8", 7, 4096, "raw", "there", "10.0.0.8:1")
+    said = answers(one, "p2", 0, Look(there))
+    assert [(peer, body.card.uid) for peer, body in said if isinstance(body, Look)] == [
+        ("newcomer here", "there"),
+        ("p2", "here"),
+    ]
+    assert not one.newcomers
+    assert answers(one, "p2", 0, Look(there)) == [("p2", Looked("there", ""))]  # it is no news
+    looks_back(one, "here", "there")
+    assert len(one.newcomers) == 1 and brought(one)["met"] == {"here": ["there"]}
+
+
+def test_a_newcomer_that_comes_from_another_door_looks_at_those_who_know_it() -> None:
+    one = member()
+    comes(one, "here")
+    answers(one, "p2", 0, Look(Card(0, "10.0.0.9", 7, 4096, "raw", "there", "10.0.0.9:1")))
+    looks_back(one, "here", "there")
+    said = knock(one, "there")["newcomer there"]
+    assert "here" in [body.card.uid for body in said if isinstance(body, Look)]
+
+
+@pytest.mark.parametrize(
+    ("met", "admitted"),
+    [
+        ({"new": ["own"]}, ["own"]),
+        ({}, ["own"]),
+        ({"new": ["own"], "own": ["new"]}, ["own", "new"]),
+    ],
+)
+def test_newcomers_of_two_doors_are_let_in_together_where_both_have_looked(
+    met: dict[str, list[str]], admitted: list[str]
+) -> None:
+    own, new = (
+        dataclasses.replace(CARDS[0], uid=uid, address=address)
+        for uid, address in (("own", "10.0.0.8"), ("new", "10.0.0.9"))
+    )
+    brings = [
+        {"admit": True, "newcomers": [dataclasses.asdict(card)], "met": {card.uid: met.get(card.uid, [])}}
+        for card in (own, new)
+    ]
+    assert [card.uid for card in let_in({0: brings[0], 2: brings[1]})] == admitted
+
+
+def test_other_newcomers_that_one_has_looked_at_are_forgotten_some_time() -> None:
+    one = member()
+    comes(one, "stays")
+    for number in range(1100):
+        card = Card(0, "10.0.0.8", 7, 4096, "raw", f"goes {number}", "10.0.0.8:1")
+        one.receive(Envelope("a job", 0, "p2", Look(card)), 0.0)
+        looks_back(one, "stays", card.uid)
+    seen(one, "stays")
+    assert len(brought(one)["met"]["stays"]) == 1024
 
 
 def test_messages_of_another_job_and_of_nobody_are_refused() -> None:
@@ -389,6 +494,9 @@ NO_CONTRIBUTIONS = [
     {"admit": True, "newcomers": [CARD], "unseen": [1]},
     {"admit": True, "newcomers": [CARD], "unseen": {"new": [3]}},
     {"admit": True, "newcomers": [CARD], "unseen": {"new": 1}},
+    {"admit": True, "newcomers": [CARD], "met": ["new"]},
+    {"admit": True, "newcomers": [CARD], "met": {"new": 1}},
+    {"admit": True, "newcomers": [CARD], "met": {"new": [["old"]]}},
 ]
 NO_DECISIONS = [
     {},

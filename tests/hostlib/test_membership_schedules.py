@@ -7,6 +7,7 @@ drawn in all; the number of a batch is its seed.
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
 import os
@@ -91,7 +92,7 @@ def schedules(draw: st.DrawFn) -> Schedule:
         dead=draw(_few(world)),
         newcomers=newcomers,
         strange=tuple(draw(_few(world)) for _ in newcomers),
-        unable=tuple(draw(_few(world)) for _ in newcomers),
+        unable=tuple(draw(_few(world + len(newcomers))) for _ in newcomers),
         gaps=draw(_newcomers),
         loss=loss,
         jitter=jitter,
@@ -140,6 +141,15 @@ def newcomers_of_a_healthy_job(draw: st.DrawFn) -> Schedule:
     )
 
 
+@st.composite
+def newcomers_apart(draw: st.DrawFn) -> Schedule:
+    """As before, but some of them cannot go on with others."""
+    schedule = draw(newcomers_of_a_healthy_job())
+    world, count = len(schedule.starts), len(schedule.newcomers)
+    unable = tuple(draw(_bits(count)) << world for _ in range(count))
+    return dataclasses.replace(schedule, unable=unable)
+
+
 def _without(dead: int, world: int) -> set[int]:
     return {rank for rank in range(world) if not dead >> rank & 1}
 
@@ -175,6 +185,8 @@ def check_one_group(schedule: Schedule) -> None:
             for member in table.cards[: table.members]:
                 assert not network.strange(member.uid, newcomer.uid), "one cannot go on with a newcomer"
                 assert not network.unable(newcomer.uid, member.uid), "a newcomer cannot go on with one"
+            for other in set(table.cards[table.members :]) - {newcomer}:
+                assert not network.unable(newcomer.uid, other.uid), "two newcomers cannot go on together"
 
 
 def check_a_group_goes_on(schedule: Schedule) -> None:
@@ -198,6 +210,18 @@ def check_newcomers_take_part(schedule: Schedule) -> None:
             assert agreement.failed == (), f"{process.uid} did not wait for a newcomer"
 
 
+def check_only_those_apart_are_refused(schedule: Schedule) -> None:
+    network = Network(schedule)
+    network.play()
+    tables = [process.tables[-1] for process in network.processes.values() if process.tables]
+    last = max(tables, key=lambda table: table.generation)
+    for process in network.processes.values():
+        assert not any(isinstance(end, Missing | Gone) for end in process.ends), process.uid
+        others = {card.uid for card in last.cards} - {process.uid}
+        apart = any(network.unable(process.uid, uid) or network.unable(uid, process.uid) for uid in others)
+        assert process.refused == apart, process.uid
+
+
 @batches(SCHEDULES - LIVELY, A_BATCH)
 def test_at_most_one_group_goes_on(batch: int) -> None:
     drawn(batch, min(A_BATCH, SCHEDULES), schedules(), check_one_group)
@@ -211,3 +235,8 @@ def test_a_quorum_that_is_left_in_peace_goes_on(batch: int) -> None:
 @batches(LIVELY, A_BATCH)
 def test_newcomers_take_part_in_what_their_first_epoch_agrees_on(batch: int) -> None:
     drawn(batch, min(A_BATCH, SCHEDULES), newcomers_of_a_healthy_job(), check_newcomers_take_part)
+
+
+@batches(LIVELY, A_BATCH)
+def test_newcomers_apart_from_each_other_disturb_nobody(batch: int) -> None:
+    drawn(batch, min(A_BATCH, SCHEDULES), newcomers_apart(), check_only_those_apart_are_refused)

@@ -22,6 +22,12 @@ def check_next(body: Body, world: int) -> None:
         _is(isinstance(unseen, dict), "who has not looked at newcomers")
         for name in unseen:
             _ranks(unseen, name, world)
+        met = body.contribution.get("met", {})
+        names = met.values() if isinstance(met, dict) else [None]
+        _is(
+            all(isinstance(uids, list) and all(isinstance(uid, str) for uid in uids) for uids in names),
+            "who has looked at newcomers",
+        )
     for value in _values(body):
         _ranks(value, "members", world)
         _cards(value)

@@ -1,8 +1,8 @@
-"""Newcomers at one rank's door: all members look at each, and each at all members, before it counts, or it
-would end the job at the one that cannot go on with the other; without I/O."""
+"""Newcomers at one rank's door: all members look at each, and each at all members and at the other newcomers,
+before it counts, or it would end the job at the one that cannot go on with the other; without I/O."""
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Set
+from collections.abc import Callable, Collection, Iterable, Mapping, Set
 from typing import Any
 
 from csaud.config.settings import differing
@@ -14,6 +14,8 @@ Obstacle = Callable[[Table, Card], str]
 """Why this rank could not go on with a newcomer to a table; empty where it can. Once empty, it stays so: the
 MTU of later tables is the same or smaller."""
 
+_MOST_MET = 1024  # newcomers that one is remembered to have looked at: they come and go while it waits
+
 
 @dataclasses.dataclass(slots=True)
 class _Visitor:
@@ -22,15 +24,23 @@ class _Visitor:
     Attributes:
         unseen: uids of the members that have not looked at it.
         unreached: why it could not go on with members, by uid; empty where it has not said that it can.
+        asked: newcomers that it was shown and has said nothing about, by uid.
+        met: why it could not go on with those that it has looked at, by uid; empty where it can.
     """
 
     card: Card
     unseen: set[str]
     unreached: dict[str, str] = dataclasses.field(default_factory=dict)
+    asked: dict[str, Card] = dataclasses.field(default_factory=dict)
+    met: dict[str, str] = dataclasses.field(default_factory=dict)
 
     def ready(self, away: Set[str]) -> bool:
         """Whether it can be let in as long as these members take no part."""
-        return self.unseen <= away and self.unreached.keys() <= away
+        return self.unseen <= away and self.unreached.keys() <= away and not self.asked
+
+    def goes_with(self, other: "_Visitor") -> bool:
+        """Whether both have looked at each other, and can go on together."""
+        return self.met.get(other.card.uid) == other.met.get(self.card.uid) == ""
 
 
 class Door:
@@ -68,6 +78,7 @@ class Door:
             visitor.unseen = visitor.unseen & self._ranks.keys() | new
             left = {uid: reason for uid, reason in visitor.unreached.items() if uid in self._ranks}
             visitor.unreached = dict.fromkeys(new, "") | left
+            visitor.met = {uid: reason for uid, reason in visitor.met.items() if uid not in self._ranks}
             self._show(visitor, visitor.unseen)
             self._show_members(visitor, new)
         self._count()
@@ -86,18 +97,31 @@ class Door:
         self.outbox.append((peer, Waiting()))
         self._show(visitor, visitor.unseen)
         self._show_members(visitor, visitor.unreached)
+        self._introduce(card)
+        others = (other.card for other in self._visitors.values() if other is not visitor)
+        visitor.asked |= {other.uid: other for other in others if other.uid not in visitor.met}
+        self._show_newcomers(visitor, visitor.asked.values())
         self._count()
 
     def look(self, sender: str, card: Card) -> None:
-        """Another member's visitor."""
+        """Another member's visitor: ours look at it, and it at those of them that did not know it."""
         self.outbox.append((sender, Looked(card.uid, self._obstacle(self._table, card))))
+        if card.uid not in self._ranks:
+            self.outbox += [(sender, Look(visitor.card)) for visitor in self._introduce(card)]
+            self._count()
 
     def reached(self, newcomer: str, body: Looked) -> None:
-        """A visitor has looked at a member."""
+        """A visitor has looked at a member, or at another newcomer."""
         visitor = self._visitors.get(as_newcomer(newcomer))
-        if visitor is None or body.subject not in visitor.unreached:
+        if visitor is None:
             return
-        if body.reason:
+        if visitor.asked.pop(body.subject, None):  # before it was a member, if it is one now
+            visitor.met[body.subject] = body.reason
+            if len(visitor.met) > _MOST_MET:
+                del visitor.met[next(iter(visitor.met))]
+        elif body.subject not in visitor.unreached:
+            return
+        elif body.reason:
             visitor.unreached[body.subject] = body.reason
             self._refuse_if_there(visitor, body.subject)
         else:
@@ -141,7 +165,10 @@ class Door:
             failed: ranks that need not be waited for.
         """
         away = self._lost | {uid for uid, rank in self._ranks.items() if rank in failed}
-        ready = [visitor for visitor in self._visitors.values() if visitor.ready(away)]
+        ready: list[_Visitor] = []
+        for visitor in self._visitors.values():  # in the order in which they came
+            if visitor.ready(away) and all(visitor.goes_with(other) for other in ready):
+                ready.append(visitor)
         unseen = {
             visitor.card.uid: [self._ranks[uid] for uid in visitor.unseen | visitor.unreached.keys()]
             for visitor in ready
@@ -149,6 +176,14 @@ class Door:
         return {
             "newcomers": [dataclasses.asdict(visitor.card) for visitor in ready],
             "unseen": {uid: ranks for uid, ranks in unseen.items() if ranks},
+            "met": {
+                visitor.card.uid: [
+                    uid
+                    for uid, reason in visitor.met.items()
+                    if not reason and as_newcomer(uid) not in self._visitors
+                ]
+                for visitor in ready
+            },
         }
 
     def _count(self) -> None:
@@ -164,6 +199,23 @@ class Door:
         for card in self._table.cards:
             if card.uid in members:  # with the MTU of the job, which is what their packets have
                 self.outbox.append((peer, Look(dataclasses.replace(card, mtu=mtu))))
+
+    def _introduce(self, card: Card) -> list[_Visitor]:
+        """Show a newcomer to the others that are here; those that it is news to."""
+        others = [
+            visitor
+            for visitor in self._visitors.values()
+            if card.uid != visitor.card.uid and card.uid not in {**visitor.met, **visitor.asked}
+        ]
+        for visitor in others:
+            visitor.asked[card.uid] = card
+            self._show_newcomers(visitor, [card])
+        return others
+
+    def _show_newcomers(self, visitor: _Visitor, cards: Iterable[Card]) -> None:
+        peer, mtu = as_newcomer(visitor.card.uid), self._table.mtu
+        for card in cards:
+            self.outbox.append((peer, Look(dataclasses.replace(card, mtu=min(card.mtu, mtu)))))
 
     def _refuse(self, visitor: _Visitor, reason: str) -> None:
         peer = as_newcomer(visitor.card.uid)
@@ -185,14 +237,22 @@ class Door:
 
 
 def let_in(contributions: Mapping[int, Json]) -> list[Card]:
-    """The newcomers, in the order of their uids, that the ranks which brought these contributions can go on
-    with; none where one of them admits none."""
+    """The newcomers that the ranks which brought these contributions, and those before them, can go on with:
+    at a lower rank's door before others, at one door in the order in which they came. None where one of the
+    ranks admits none."""
     if not all(contribution["admit"] for contribution in contributions.values()):
         return []
-    found: dict[str, Card] = {}
+    met: dict[str, set[str]] = {}  # by newcomer, those at other doors that it can go on with
     for contribution in contributions.values():
+        for uid, others in contribution.get("met", {}).items():
+            met.setdefault(uid, set()).update(others)
+    found: dict[str, Card] = {}
+    for _, contribution in sorted(contributions.items()):
         unseen = contribution.get("unseen", {})
-        for card in map(card_from_json, contribution["newcomers"]):
-            if contributions.keys().isdisjoint(unseen.get(card.uid, ())):
+        cards = [card_from_json(fields) for fields in contribution["newcomers"]]
+        before = found.keys() - {card.uid for card in cards}  # those at one door have met
+        for card in cards:
+            known = {uid for uid in met.get(card.uid, ()) if card.uid in met.get(uid, ())}
+            if contributions.keys().isdisjoint(unseen.get(card.uid, ())) and before <= known:
                 found[card.uid] = card
-    return [found[uid] for uid in sorted(found)]
+    return list(found.values())
