@@ -131,9 +131,15 @@ def reductions_beside_gloo() -> None:
             dist.reduce(tensor, 1, group=group)
             part = torch.empty(3, dtype=dtype)
             dist.reduce_scatter(part, list(source.clone().chunk(size)), group=group)
+            sizes = list(range(1, size + 1))
+            uneven = values(torch.int64, sum(sizes)).to(dtype).split(sizes)
+            own = torch.empty_like(uneven[rank])
+            work = dist.reduce_scatter(own, list(uneven), group=group, async_op=True)
+            work.wait()
+            assert group is not None or work.result() == [own]
             if rank == 1:
                 found.append(tensor)
-            found.append(part)
+            found += [part, own]
             if group is None:
                 assert rank == 1 or torch.equal(tensor, source), (
                     "a rank that is not the root keeps its values"

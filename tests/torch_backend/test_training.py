@@ -20,6 +20,10 @@ def test_bits_of_gloo_between_two(two, case):
     two.run(case)
 
 
+def test_a_compiled_model(two):
+    two.run("ddp_compiled")
+
+
 def test_buckets_are_reduced_while_the_backward_pass_goes_on(two):
     assert min(two.run("ddp_overlaps")) >= 1
 

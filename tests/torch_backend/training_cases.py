@@ -54,6 +54,13 @@ def ddp_beside_gloo() -> None:
         same(mine, other)
 
 
+def ddp_compiled() -> None:
+    """By dynamo, which sees the calls of the process group that are made under a frame of the model."""
+    model = torch.nn.parallel.DistributedDataParallel(_model())
+    plain = torch.nn.parallel.DistributedDataParallel(_model())
+    assert _trained(torch.compile(model, backend="aot_eager")) == _trained(plain)
+
+
 def ddp_of_half_precision_gradients() -> None:
     from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 

@@ -66,9 +66,13 @@ class Reducing(Calls):
         del others
         output = only(outputs)
         parts = inputs[0] if isinstance(inputs[0], list | tuple) else inputs
-        if any(part.numel() != output.numel() for part in parts) or len(parts) != self.size():
-            raise ValueError(f"csaud: reduce_scatter: expected {self.size()} tensors as large as the output")
-        return self._reduce_scatter(output, np.concatenate([inward(part) for part in parts]), opts)
+        if len(parts) != self.size() or parts[self.rank()].numel() != output.numel():
+            expected = f"{self.size()} tensors, one a rank, and this rank's as large as the output"
+            raise ValueError(f"csaud: reduce_scatter: expected {expected}")
+        arrays = [inward(part) for part in parts]
+        if any(array.size != arrays[0].size for array in arrays):
+            return self._reduce_scatter_uneven(output, arrays, opts)
+        return self._reduce_scatter(output, np.concatenate(arrays), opts)
 
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """`reduce_scatter_single` of each."""
@@ -106,6 +110,21 @@ class Reducing(Calls):
             return self._group.reduce_scatter(source, name, out=into, **how)
 
         return self._call("reduce_scatter", start, [output], finish, options(opts))
+
+    def _reduce_scatter_uneven(self, output: torch.Tensor, sources: list[Array], opts: Any) -> Any:
+        """The same of parts of several sizes, one after the other."""
+        what, limit = "reduce_scatter", self._longest(self._limit_of(options(opts)))
+        into, finish = outward(output)
+        check_reducible(output, into)
+        name = name_of(_op(opts), into.dtype)
+        try:
+            handles = [
+                self._group.reduce(source, name, root, out=into, wait=False, timeout=limit)
+                for root, source in enumerate(sources)
+            ]
+        except CsaudError as error:
+            raise self._error(what, error) from error
+        return self._work(what, handles, [output], finish, options(opts))
 
 
 def _op(opts: Any) -> Any:

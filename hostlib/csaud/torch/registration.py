@@ -4,9 +4,10 @@ from typing import Any
 
 from torch.distributed import Backend
 
-from csaud.torch import coalescing, monitored
+from csaud.torch import coalescing, compiling, monitored
 from csaud.torch.jobs import open_group
 from csaud.torch.process_group import NAME, CsaudProcessGroup
+from csaud.torch.work import CsaudWork, Finished, Together
 
 BACKEND = NAME
 
@@ -18,6 +19,8 @@ def register() -> None:
     Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu"])
     monitored.serve()
     coalescing.serve()
+    ours = [kind for kind in CsaudProcessGroup.__mro__ if kind.__module__.startswith("csaud.")]
+    compiling.leave_alone(*ours, CsaudWork, Finished, Together)
 
 
 def _create(options: Any, settings: dict[str, Any] | None) -> CsaudProcessGroup:
