@@ -178,6 +178,19 @@ def test_parameters_of_no_elements_are_left_alone() -> None:
     everywhere(1, work)
 
 
+def test_sparse_gradients_are_refused_by_name() -> None:
+    from csaud.torch.scape import Scape
+
+    def work(group: Group) -> None:
+        module = torch.nn.Embedding(5, 3, sparse=True)
+        optimizer = Scape(module.parameters(), group)
+        module(torch.tensor([1])).sum().backward()
+        with pytest.raises(ConfigError, match="a gradient of layout"):
+            optimizer.step()
+
+    everywhere(2, work)
+
+
 def test_newcomers_are_refused_by_name() -> None:
     """They would begin with a broadcast, the others with a sum."""
     from csaud.torch.scape import Scape

@@ -90,7 +90,7 @@ class Exchanging(Optimizer):
 
         Raises:
             CsaudError: a collective failed. What goes on then begins with `regroup`.
-            ConfigError: a parameter was moved elsewhere, or added, since this was made.
+            ConfigError: a parameter was moved elsewhere, or added, since this was made; a gradient is sparse.
         """
         self._check_in_place()
         loss = None
@@ -102,6 +102,10 @@ class Exchanging(Optimizer):
             own = self._gradient[at : at + parameter.numel()]
             if parameter.grad is None:
                 own.zero_()
+            elif parameter.grad.layout is not torch.strided:
+                raise ConfigError(
+                    f"scape: a gradient of layout {parameter.grad.layout}: expected dense ones (sparse=False)"
+                )
             else:
                 own.copy_(parameter.grad.reshape(-1))
             at += parameter.numel()
