@@ -7,7 +7,12 @@ from torch._C._dynamo import eval_frame  # not torch._dynamo, which takes second
 
 
 def leave_alone(*classes: type) -> None:
-    """Run these classes' functions, and whatever they call, as they are."""
+    """Run these classes' functions, and whatever they call, as they are.
+
+    Torch's own business: a torch that does it otherwise goes on without, and compiled models fail there.
+    """
+    if not hasattr(eval_frame, "set_code_exec_strategy"):
+        return
     skip = eval_frame._FrameAction.SKIP
     strategy = eval_frame._FrameExecStrategy(skip, skip)
     for function in (each for kind in classes for each in vars(kind).values()):
