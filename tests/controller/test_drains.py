@@ -121,6 +121,16 @@ def test_unknown_things_are_named() -> None:
         Drains().with_drain(leaf_spine(2, 2), "l9-s1", ALL_UP)
 
 
+def test_a_link_is_drained_by_the_name_of_an_interface() -> None:
+    plain = leaf_spine(2, 2)
+    l1 = plain.switches["l1"].model_copy(update={"interfaces": {1: "Ethernet8"}})
+    fabric = plain.model_copy(update={"switches": {**plain.switches, "l1": l1}})
+    assert drained(fabric, "l1:Ethernet8") == drained(fabric, "l1:1")
+    assert not Drains().with_drain(fabric, "l1:1", ALL_UP).used_again(fabric, "l1:Ethernet8").rules
+    with pytest.raises(FieldError, match="switch l1 has no port Ethernet9; expected one of 1, 2"):
+        Drains().with_drain(fabric, "l1:Ethernet9", ALL_UP)
+
+
 def test_the_same_drain_again_changes_nothing() -> None:
     fabric = leaf_spine(3, 3)
     drains = Drains()

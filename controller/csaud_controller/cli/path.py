@@ -22,7 +22,7 @@ from csaud_controller.cli.common import (
     table,
 )
 from csaud_controller.cli.noun import Noun
-from csaud_controller.cli.path_why import measured_hops, render_trace, render_why, why
+from csaud_controller.cli.path_why import measured_hops, paths_of, render_trace, render_why, why
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.paths.equal_cost import host_paths
 from csaud_controller.paths.host_reports import MAX_PATHS, change_denied
@@ -199,8 +199,9 @@ def _hop(fabric: Fabric, end: End) -> dict[str, Any]:
 
 def _render(console: Console, result: dict[str, Any]) -> None:
     count = len(result["paths"])
-    paths = "1 path" if count == 1 else f"{count} paths"
-    console.print(f"[bold]{result['src']} -> {result['dst']}[/bold]: {paths}, spray {result['spray']}")
+    console.print(
+        f"[bold]{result['src']} -> {result['dst']}[/bold]: {paths_of(count)}, spray {result['spray']}"
+    )
     for hops in result["paths"]:
         console.print(
             "  " + "  ".join(f"{hop['switch']}:{hop['port']} ->" for hop in hops) + f"  {result['dst']}"

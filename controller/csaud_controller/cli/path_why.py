@@ -83,9 +83,14 @@ def measured_hops(
     ]
 
 
+def paths_of(count: int) -> str:
+    """How many, in words."""
+    return "1 path" if count == 1 else f"{count} paths"
+
+
 def render_trace(console: Console, result: dict[str, Any]) -> None:
     """For people."""
-    console.print(f"[bold]{result['src']} -> {result['dst']}[/bold]: {len(result['paths'])} paths")
+    console.print(f"[bold]{result['src']} -> {result['dst']}[/bold]: {paths_of(len(result['paths']))}")
     for number, path in enumerate(result["paths"], 1):
         console.print(f"path {number}")
         for hop in path:

@@ -11,6 +11,7 @@ from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Edge, End, Fabric
 from csaud_controller.paths.equal_cost import in_need
 from csaud_controller.paths.live import LiveView
+from csaud_controller.policy.places import check_port
 
 _MOST_NAMED = 6
 
@@ -34,6 +35,8 @@ def edges_of(fabric: Fabric, what: str, loc: tuple[str | int, ...] = ("what",)) 
         return [edge for edge in fabric.edges if what in (edge.a, edge.b)]
     found = [edge for edge in fabric.edges if what in (f"{edge.a}-{edge.b}", f"{edge.b}-{edge.a}")]
     found = found or [edge for edge in fabric.edges if what in map(str, edge.ends)]
+    if not found and what.partition(":")[0] in fabric.switches:  # a port, by the name of its interface
+        found = [edge for edge in fabric.edges if check_port(fabric, what, loc) in edge.ends]
     if not found:
         links = ", ".join(f"{edge.a}-{edge.b}" for edge in fabric.switch_edges()[:_MOST_NAMED])
         raise FieldError(

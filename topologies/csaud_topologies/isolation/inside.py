@@ -97,6 +97,8 @@ def _wait(child: int, init: Process) -> int:
     code = os.waitstatus_to_exitcode(status)
     if code == -signal.SIGKILL:  # as all in there when their init ends, which is gone last
         if init.wait_gone(_UNTIL_KNOWN_S):
-            raise RunError("the fabric has ended while the job ran; its log says why")
+            raise RunError(
+                "the fabric has ended while the job ran; its terminal, or fabric.log in its folder, says why"
+            )
         print("csaud: the job was killed", file=sys.stderr)
     return 128 - code if code < 0 else code
