@@ -105,6 +105,17 @@ def test_a_damaged_desired_json_is_told_with_file_and_line() -> None:
             assert "desired.json:2: intent.policy.spray: expected 'ecmp', 'entropy'" in broken.log
 
 
+def test_a_desired_json_that_holds_no_more_is_told_with_file_and_key() -> None:
+    with run_directory() as run:
+        run.desired_file.write_text(
+            json.dumps({"intent": {"policy": {"denied_paths": [], "trim_size": 16000}}})
+        )
+        with controller_process(run) as broken:
+            assert broken.wait() == 2
+            assert "desired.json: trim_size: kept by an earlier controller" in broken.log
+            assert "Traceback" not in broken.log
+
+
 def test_a_directory_without_a_fabric_gets_the_one_that_is_named() -> None:
     with run_directory() as run, switch_process(run):
         file = run.path / "with-addresses.json"

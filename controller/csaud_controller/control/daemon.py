@@ -14,6 +14,7 @@ from csaud_runs.directory import is_served
 from csaud_runs.whole import write_whole
 
 from csaud_controller.base.garbage import collect_little
+from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text
 from csaud_controller.control.client import ControlError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.control.server import ControlServer
@@ -52,7 +53,8 @@ async def serve(
     `report_networks`. `socket_group`: id of the group whose members may use the control socket, beside root
     and the controller's own user.
 
-    ControlError: one already runs; nothing of it is changed.
+    ControlError: one already runs; nothing of it is changed. ConfigError: desired.json asks for what the
+    fabric does not have or hold.
 
     The desired state is that of desired.json, if an earlier controller of this run left one; `intent`
     replaces it. `take_over`: take switches that another run directory's controller had, too. With
@@ -64,6 +66,8 @@ async def serve(
     stored = before = store.load(run.desired_file) or store.Stored()
     now = time.time()
     asked = (stored.intent if intent is None else intent).at(now)
+    if intent is None:
+        _check_kept(asked, fabric, run.desired_file)
     if intent is not None or asked != stored.intent:
         stored = stored.model_copy(update={"intent": asked, "revision": stored.revision + 1})
     election_id = max(stored.election_id + 1, int(time.time()) if take_over else 0)
@@ -124,6 +128,14 @@ async def serve(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
     LOG.info("stopped; the switches keep their tables")
+
+
+def _check_kept(kept: Intent, fabric: Fabric, file: Path) -> None:
+    try:
+        kept.check(fabric)
+    except FieldError as error:
+        told = f"kept by an earlier controller, and does not hold any more: {error}"
+        raise ConfigError(str(file), None, key_text(error.loc), told) from None
 
 
 async def _control(controller: FabricController) -> None:
