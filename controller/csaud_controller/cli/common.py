@@ -252,6 +252,14 @@ def check_place(run: Path | None, at: str | None) -> None:
         ports_of(controller_of(run).fabric(), at, ("--at",))
 
 
+def number_pair(text: str, expected: str, example: str) -> tuple[int, int]:
+    """Of an argument `expected`, such as PORT=WEIGHT; UnknownName: it is not two whole numbers."""
+    first, equals, second = text.partition("=")
+    if not equals or not first.isdigit() or not second.isdigit():
+        raise UnknownName(f"expected {expected} with whole numbers, such as {example}, got {text!r}")
+    return int(first), int(second)
+
+
 def known_switches(fabric: Fabric, names: Iterable[str] | None) -> list[str]:
     """These switches, or all where none is named, in the fabric's order; UnknownName lists what there is."""
     named = list(names or ())

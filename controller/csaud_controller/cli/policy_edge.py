@@ -18,6 +18,7 @@ from csaud_controller.cli.common import (
     check_place,
     emit,
     errors,
+    number_pair,
     policy_of,
     table,
 )
@@ -43,7 +44,7 @@ def queues(
             _, policy = policy_of(run)
             emit(_queues(policy), as_json, lambda console: _render_queues(console, policy))
             return
-        chosen = dict(map(_dscp_queue, given or []))
+        chosen = dict(number_pair(each, "DSCP=QUEUE", "26=3") for each in given or [])
 
         def patch(policy: Policy) -> Patch:
             kept = {} if clear else dict(policy.queues)
@@ -54,13 +55,6 @@ def queues(
 
 def _queues(policy: Policy) -> dict[str, int]:
     return {str(dscp): queue for dscp, queue in policy.queues.items()}
-
-
-def _dscp_queue(text: str) -> tuple[int, int]:
-    dscp, equals, queue = text.partition("=")
-    if not equals or not dscp.isdigit() or not queue.isdigit():
-        raise UnknownName(f"expected DSCP=QUEUE with whole numbers, such as 26=3, got {text!r}")
-    return int(dscp), int(queue)
 
 
 def _render_queues(console: Console, policy: Policy) -> None:

@@ -15,6 +15,7 @@ from csaud_controller.cli.common import (
     emit,
     errors,
     known_switches,
+    number_pair,
     policy_of,
     status_of,
     table,
@@ -54,7 +55,7 @@ def weights(
         if ports or derived:
             if switch is None or (destination is None and not derived):
                 raise UnknownName("expected SWITCH DST PORT=W..., such as l1 l3 1=3 2=1")
-            name, by_port = switch, dict(map(_port_weight, ports or []))
+            name, by_port = switch, dict(number_pair(each, "PORT=WEIGHT", "1=3") for each in ports or [])
             if destination not in (None, EVERYWHERE):
                 _check_destination(fabric, destination)
             change_policy(
@@ -83,13 +84,6 @@ def _changed_weights(
         if ports:
             here[destination] = ports
     return {name: by_destination for name, by_destination in changed.items() if by_destination}
-
-
-def _port_weight(text: str) -> tuple[int, int]:
-    port, equals, weight = text.partition("=")
-    if not equals or not port.isdigit() or not weight.isdigit():
-        raise UnknownName(f"expected PORT=WEIGHT with whole numbers, such as 1=3, got {text!r}")
-    return int(port), int(weight)
 
 
 def _check_destination(fabric: Fabric, name: str) -> None:
