@@ -54,7 +54,7 @@ bool Gate::authentic(const wire::Decoded& d) noexcept {
     return false;
 }
 
-const wire::Decoded* Gate::unpredicted(std::span<const std::byte> packet, Flow& flow) noexcept {
+const wire::Decoded* Gate::unpredicted(std::span<const std::byte> packet, std::uint32_t message) noexcept {
     const std::size_t length = data_.length_of(packet);
     if (length == 0) return examine(packet);
     ++unpredicted_;
@@ -65,7 +65,7 @@ const wire::Decoded* Gate::unpredicted(std::span<const std::byte> packet, Flow& 
         return nullptr;
     }
     // A message's first packet or its second one in a row promises more of them.
-    const std::uint32_t message = message_of(packet);
+    Flow& flow = place_of(message);
     if (unknown_.csa.pkt_idx == 0 || flow.newcomer == message) {
         flow.headers.learn(packet);
         flow.packet = unknown_;

@@ -23,8 +23,9 @@ class Gate {
     const wire::Decoded* admit(std::span<const std::byte> packet) noexcept {
         if (packet.size() < wire::kHeaderBytes) [[unlikely]]
             return refuse(wire::Fault::length);
-        Flow& flow = flow_of(packet);
-        if (!flow.headers.matches(packet)) return unpredicted(packet, flow);
+        const std::uint32_t message = message_of(packet);
+        Flow& flow = place_of(message);
+        if (!flow.headers.matches(packet)) return unpredicted(packet, message);
         if (expect_.verify_icrc && !wire::intact(packet.first(flow.headers.length()))) [[unlikely]]
             return refuse(wire::Fault::icrc);
         flow.headers.update(packet, flow.packet);
@@ -60,11 +61,11 @@ class Gate {
         std::memcpy(&source, packet.data() + wire::kCsaOffset + 16, sizeof source);
         return (seq ^ source) * 0x9e3779b1U;
     }
-    // Its place, which messages share.
-    Flow& flow_of(std::span<const std::byte> packet) noexcept { return flows_[message_of(packet) >> 28]; }
+    // Messages share places.
+    Flow& place_of(std::uint32_t message) noexcept { return flows_[message >> 28]; }
     // One that was not predicted.
-    const wire::Decoded* unpredicted(std::span<const std::byte> packet, Flow&) noexcept;
-    // One that is no DATA of ours at all.
+    const wire::Decoded* unpredicted(std::span<const std::byte> packet, std::uint32_t message) noexcept;
+    // One that is not plainly DATA for us.
     const wire::Decoded* examine(std::span<const std::byte> packet) noexcept;
     const wire::Decoded* refuse(wire::Fault) noexcept;
     // One with right headers.
@@ -92,7 +93,7 @@ class Gate {
     std::size_t unpredicted_ = 0;  // DATA of them
     // Kept, so that nothing of them is cleared in vain.
     wire::Decoded unknown_;  // DATA that was not predicted
-    wire::Decoded other_;    // what is no DATA
+    wire::Decoded other_;    // what is not plainly DATA for us
 };
 
 }  // namespace csaud
