@@ -88,7 +88,7 @@ def run(
         overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
         if (file := find_experiment(what)) is not None:
             overrides = ({"fabric": topo} if topo else {}) | overrides
-            from csaud_sim.experiment_commands import run_experiment
+            from csaud_sim.experiment_run import run_experiment
 
             return run_experiment(file, overrides, jobs, dask, out, as_json)
         try:

@@ -1,18 +1,15 @@
-"""What the commands of `csaud sim` do with experiments: run them, report them, hold baselines to what was
+"""What the commands of `csaud sim` do with runs of experiments: report them, hold baselines to what was
 published, reproduce the claim."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from pathlib import Path
 
 import typer
-from csaud_controller.base.yamlfile import FieldError
 from csaud_topologies.base.usage import UsageError
-from csaud_topologies.scenario.plan import in_file
 from rich.console import Console
 
 from csaud_sim.anchors.run import chosen as chosen_anchors
@@ -21,36 +18,9 @@ from csaud_sim.anchors.standing import write_standing
 from csaud_sim.experiment.baselines import Doubts
 from csaud_sim.experiment.claim import verdicts
 from csaud_sim.experiment.comparison import compare, figures_of, load_runs, notes_of, told
-from csaud_sim.experiment.model import load_experiment
-from csaud_sim.experiment.sweep import Outcomes, run_all, tasks_of
 from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
+from csaud_sim.experiment_run import elsewhere
 from csaud_sim.reproduction.run import Reproduction, chosen
-
-
-def run_experiment(
-    file: Path, overrides: Mapping[str, str], jobs: int, dask: str, out: Path | None, as_json: bool
-) -> bool:
-    """True: all runs are there."""
-    experiment = load_experiment(file, overrides)
-    try:
-        tasks = tasks_of(experiment)
-    except FieldError as error:
-        raise in_file(file, error) from None
-    console = Console(highlight=False, stderr=as_json)
-    target = out or Path("build/sim") / experiment.name
-
-    def say(text: str) -> None:
-        console.print(text, markup=False)
-
-    with _elsewhere(dask, jobs) as elsewhere:
-        failed = run_all(tasks, target, jobs or os.cpu_count() or 1, say, elsewhere)
-    for text in failed:
-        typer.echo(f"csaud: {text}", err=True)
-    if not failed:
-        console.print(f"all {len(tasks)} runs are in {target}: csaud sim report {target}", markup=False)
-    if as_json:
-        typer.echo(json.dumps({"folder": str(target), "runs": len(tasks), "failed": failed}, indent=1))
-    return not failed
 
 
 def report_experiment(folder: Path, against: str, claim: bool, doubts: Doubts, as_json: bool) -> None:
@@ -104,9 +74,9 @@ def reproduce_claim(
     folder = out or Path("build/reproduce", "quick" if quick else "full")
     reproduction = Reproduction(chosen(only, quick), quick, folder)
     console = Console(highlight=False, stderr=as_json)
-    with _elsewhere(dask, jobs) as elsewhere:
+    with elsewhere(dask, jobs) as machines:
         failed = reproduction.run(
-            jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False), elsewhere
+            jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False), machines
         )
     for text in failed:
         typer.echo(f"csaud: {text}", err=True)
@@ -119,14 +89,3 @@ def reproduce_claim(
     if as_json:
         typer.echo(json.dumps({"page": str(page), "verdicts": [each.told() for each in found]}, indent=1))
     return True
-
-
-def _elsewhere(dask: str, jobs: int) -> AbstractContextManager[Outcomes | None]:
-    """Where tasks are run, if not in processes of this machine."""
-    if not dask:
-        return nullcontext()
-    if jobs:
-        raise UsageError(f"--jobs {jobs} and --dask {dask}: how many run at once is the cluster's matter")
-    from csaud_sim.experiment.machines import machines_at  # with the extra `dask` alone
-
-    return machines_at(dask)

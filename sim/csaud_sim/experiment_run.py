@@ -1,0 +1,55 @@
+"""An experiment for `csaud sim run`. What reports its runs takes longer to import, and is not wanted here."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import typer
+from csaud_controller.base.yamlfile import FieldError
+from csaud_topologies.base.usage import UsageError
+from csaud_topologies.scenario.plan import in_file
+from rich.console import Console
+
+from csaud_sim.experiment.model import load_experiment
+from csaud_sim.experiment.sweep import Outcomes, run_all, tasks_of
+
+
+def run_experiment(
+    file: Path, overrides: Mapping[str, str], jobs: int, dask: str, out: Path | None, as_json: bool
+) -> bool:
+    """True: all runs are there."""
+    experiment = load_experiment(file, overrides)
+    try:
+        tasks = tasks_of(experiment)
+    except FieldError as error:
+        raise in_file(file, error) from None
+    console = Console(highlight=False, stderr=as_json)
+    target = out or Path("build/sim") / experiment.name
+
+    def say(text: str) -> None:
+        console.print(text, markup=False)
+
+    with elsewhere(dask, jobs) as machines:
+        failed = run_all(tasks, target, jobs or os.cpu_count() or 1, say, machines)
+    for text in failed:
+        typer.echo(f"csaud: {text}", err=True)
+    if not failed:
+        console.print(f"all {len(tasks)} runs are in {target}: csaud sim report {target}", markup=False)
+    if as_json:
+        typer.echo(json.dumps({"folder": str(target), "runs": len(tasks), "failed": failed}, indent=1))
+    return not failed
+
+
+def elsewhere(dask: str, jobs: int) -> AbstractContextManager[Outcomes | None]:
+    """Where tasks are run, if not in processes of this machine."""
+    if not dask:
+        return nullcontext()
+    if jobs:
+        raise UsageError(f"--jobs {jobs} and --dask {dask}: how many run at once is the cluster's matter")
+    from csaud_sim.experiment.machines import machines_at  # with the extra `dask` alone
+
+    return machines_at(dask)
