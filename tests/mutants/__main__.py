@@ -48,7 +48,10 @@ def main() -> int:
         for mutant in mutants:
             print(f"\n{mutant.path}:{mutant.line}: {mutant.operator}\n{mutant.diff}")
         return 0
-    workshop = Workshop(ROOT, given.out.resolve() / "work", limit_s=given.limit)
+    try:
+        workshop = Workshop(ROOT, given.out.resolve() / "work", limit_s=given.limit)
+    except BlockingIOError:
+        command.error(f"--out {given.out}: another run works there")
     if any(not mutant.path.endswith(".py") for mutant in mutants) and (complaint := workshop.build()):
         print(f"the tree does not compile:\n{complaint}", file=sys.stderr)
         return 2

@@ -1,12 +1,15 @@
 """The mutators: what they change, what they leave alone, and that a sample is a function of its seed."""
 
+import fcntl
 import subprocess
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from tests.mutants import sample
+from tests.mutants.__main__ import main
 from tests.mutants.cpp_mutants import CppFile
 from tests.mutants.mutant import Mutant
 from tests.mutants.workshop import Answer, Workshop, _complaint
@@ -140,6 +143,21 @@ def test_a_file_that_left_the_tree_leaves_its_copy(tmp_path: Path) -> None:
     copy._copy(tmp_path / "root")
     left = sorted(file.relative_to(copy.tree).as_posix() for file in copy.tree.rglob("*") if file.is_file())
     assert left == ["_core.so", "build/made.cpp", "kept.cpp"]
+
+
+def test_a_second_run_in_one_folder_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.setattr(
+        sys, "argv", ["mutants", "--paths", "hostlib/native/csaud_host", "--out", str(tmp_path)]
+    )
+    with (tmp_path / "work" / "lock").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(SystemExit, match="2"):
+            main()
+    assert f"--out {tmp_path}: another run works there" in capsys.readouterr().err
+    assert not (tmp_path / "work" / "tree").exists()
 
 
 def test_a_path_without_sources_is_named() -> None:

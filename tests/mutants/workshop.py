@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import importlib
 import os
 import re
@@ -42,9 +43,15 @@ class Answer:
 
 
 class Workshop:
-    """`folder` holds the copy and its native build; both are kept for the next time."""
+    """`folder` holds the copy and its native build; both are kept for the next time.
+
+    Raises `BlockingIOError` while another run has the folder: each would judge the other's mutants.
+    """
 
     def __init__(self, root: Path, folder: Path, *, limit_s: float) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / "lock").open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self.tree = folder / "tree"
         self._native = folder / "native"
         self._limit_s = limit_s
