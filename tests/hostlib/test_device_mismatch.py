@@ -29,6 +29,7 @@ UNLIKE = {
 }
 
 
+PATIENT = {"timeout": 50, "dead_after": 60.0}  # a rank that a busy machine keeps waiting is no dead one
 IN_MAKE_TEST = ("op", "dtype of the same bytes", "size", "order")
 
 
@@ -38,7 +39,7 @@ def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: 
     """The last rank is unlike the others. None of them gets a result, of which part could be wrong."""
     most, last = UNLIKE[what]
     then = [["barrier", 0, "int8", ""]]  # who had no part in what failed hears of it in the next one
-    arguments = {"ranks": [most + then] * (world - 1) + [last + then], "settings": {"timeout": 50}}
+    arguments = {"ranks": [most + then] * (world - 1) + [last + then], "settings": PATIENT}
     with Job(world, "calls", arguments) as job:
         ends = job.ends()
     assert {end["error"] for end in ends} == {"MismatchError"}, ends
@@ -57,7 +58,7 @@ def test_every_rank_ends_with_an_error_that_says_what_differs(what: str, world: 
 def test_what_differs_is_told_whole_to_ranks_that_authenticate_it() -> None:
     """The note is longer than any bitmap."""
     most, last = UNLIKE["op"]
-    settings = {"timeout": 50, "secret": "correct horse battery staple", "auth": "headers"}
+    settings = {**PATIENT, "secret": "correct horse battery staple", "auth": "headers"}
     with Job(2, "calls", {"ranks": [most, last], "settings": settings}) as job:
         ends = job.ends()
     assert {end["error"] for end in ends} == {"MismatchError"}, ends

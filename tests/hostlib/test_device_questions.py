@@ -84,6 +84,8 @@ def test_a_train_is_asked_after_a_single_packet_was_answered_and_sent_after_that
         assert padding == (65_507 - 16) // LONGEST, "as long as a train can be"
         peer.sendto(encode_question(QuestionKind.answer, padding, nonce), rank)
         packet = peer.recv(1 << 16)
+        while decode_question(packet) is not None:  # asked again before that answer was there
+            packet = peer.recv(1 << 16)
         assert packet[0] == 0x64 and len(packet) <= LONGEST, "from BTH on"
 
 
