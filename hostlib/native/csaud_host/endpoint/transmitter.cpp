@@ -156,7 +156,7 @@ bool Transmitter::build_control(const ControlItem& item, TxPacket& out, Nanos no
         c.cumulative = static_cast<std::uint16_t>(arrived->first_missing());
         c.bitmap_bits = static_cast<std::uint16_t>(arrived->total());
     }
-    if (h.type == wire::Type::ack) c.cumulative = peer.first_lost;
+    if (h.type == wire::Type::ack) c.cumulative = peer.lost.told();
     std::string_view note;
     if (item.type == wire::Type::abort) note = ctx_.abort_note;
     if (item.noted) note = ctx_.notes_to[item.peer];

@@ -45,7 +45,33 @@ class SilentLoss {
     double squares_ = 0;  // of the losses of each message
 };
 
-// The sender's view of what a receiver counts modulo 2^16.
+// The receiver's count of them, of one sender. What was found to be lost of the message that ended last is
+// not told yet: some of it may be only late, and whoever was told would send parity, which overtakes what is
+// late.
+class LossTally {
+  public:
+    // A message is over; so many of its first copies are taken for lost.
+    void ended(std::int16_t lost) noexcept {
+        told_ = static_cast<std::uint16_t>(told_ + recent_);
+        recent_ = lost;
+    }
+    // A first copy of a message that is over came, or a switch tells of it.
+    void not_silent() noexcept {
+        if (recent_ > 0) {
+            --recent_;
+        } else {
+            --told_;
+        }
+    }
+    // Modulo 2^16.
+    std::uint16_t told() const noexcept { return told_; }
+
+  private:
+    std::uint16_t told_ = 0;
+    std::int16_t recent_ = 0;  // of the message that ended last
+};
+
+// The sender's view of that count.
 class LossCount {
   public:
     // What came on top since it was last told; none where it was counted anew.

@@ -47,7 +47,7 @@ struct alignas(kCacheLine) Peer {
     unsigned unanswered = 0;  // pings in a row
     bool ever_heard = false;
     std::uint8_t without_parity = 0;  // messages since there were parity_rows
-    std::uint16_t first_lost = 0;     // first copies lost silently so far, modulo 2^16: what it is told
+    LossTally lost;                   // its first copies, silently
 
     // From it, by message
     std::uint32_t incoming = 0;  // messages that began to arrive and are not complete

@@ -55,6 +55,7 @@ void Receiver::disown_early(Receive& m, Peer& peer) {
     ctx_.stats.rx_data -= bad;
     peer.arrivals.arrived(-static_cast<std::int32_t>(bad));
     receives_.drop_early(m, peer);
+    m.lost = 0;
     m.reassembly.reset(m.cut(ctx_.payload_bytes).packets());
 }
 
@@ -62,20 +63,17 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     const wire::CsaHeader& h = d.csa;
     Peer& peer = ctx_.peers.get(h.name.src_rank);
     const std::uint32_t found = receives_.find(h.name);
-    const Receive* known = found != kNone ? &receives_[found] : nullptr;
+    Receive* known = found != kNone ? &receives_[found] : nullptr;
     if (known != nullptr && !belongs(d, found, *known, now)) return;
     ++ctx_.stats.rx_data;
     learn(d, peer, now);
-    if (known == nullptr && receives_.finished(h.name)) return duplicate(h, peer, true);
-    if (known != nullptr && known->reassembly.has(h.pkt_idx)) return duplicate(h, peer, false);
+    if (known == nullptr && receives_.finished(h.name)) return duplicate(h, nullptr, peer);
+    if (known != nullptr && known->reassembly.has(h.pkt_idx)) return duplicate(h, known, peer);
     const std::uint32_t i =
         known != nullptr ? found : receives_.open(h.name, h.pkt_total, now, ctx_.longest_wait());
     Receive& m = receives_[i];
-    if (h.attempt != 0) ++peer.first_lost;
-    if (!place(d, i, m, peer)) {
-        if (h.attempt == 0) --peer.first_lost;  // it came, and will be sent again
-        return;
-    }
+    if (!place(d, i, m, peer)) return;
+    if (h.attempt != 0) ++m.lost;
     const bool first = !m.begun;
     if (first) receives_.begin(m, peer, now);
     judge_order(h, m, peer, now);
@@ -131,7 +129,7 @@ void Receiver::repair(Receive& m, Peer& peer) {
     for (const std::uint16_t idx : given) m.reassembly.mark(idx);
     const auto packets = static_cast<std::uint32_t>(given.size());
     ctx_.stats.rx_by_parity += packets;
-    peer.first_lost = static_cast<std::uint16_t>(peer.first_lost + packets);
+    m.lost = static_cast<std::int16_t>(m.lost + packets);
     peer.arrivals.arrived(static_cast<std::int32_t>(packets));
     allowance_.consumed(peer, packets);
     ctx_.loss_memory.repaired();
@@ -150,6 +148,7 @@ bool Receiver::keep_early(const wire::Decoded& d, std::uint32_t i, Receive& m, P
         return true;
     }
     ++ctx_.stats.rx_early_dropped;
+    if (h.attempt == 0) not_silent(&m, peer);  // it came, and will be sent again
     if (m.early == kNone) close(i, peer, false);
     ctx_.control.push(
         control_item(wire::Type::probe_rsp, wire::Reason::not_ready, peer.rank, h.name, h.pkt_total));
@@ -171,11 +170,11 @@ void Receiver::overtaken(const wire::CsaHeader& h, const Receive& m, Peer& peer,
     if (!common && behind > std::max(peer.rtt.base(), ctx_.queueing.allowance())) ctx_.loss_memory.repaired();
 }
 
-void Receiver::duplicate(const wire::CsaHeader& h, Peer& peer, bool finished) {
+void Receiver::duplicate(const wire::CsaHeader& h, Receive* m, Peer& peer) {
     ++ctx_.stats.rx_duplicates;
-    if (h.attempt == 0) --peer.first_lost;  // it was only late
+    if (h.attempt == 0) not_silent(m, peer);  // it was only late
     // A retransmission of a finished message: its sender may have lost our ACK.
-    if (finished && (h.flags & wire::kRtx) != 0) {
+    if (m == nullptr && (h.flags & wire::kRtx) != 0) {
         ctx_.control.push(control_item(wire::Type::ack, wire::Reason::done, peer.rank, h.name, h.pkt_total));
     }
 }
@@ -195,6 +194,7 @@ void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nano
 }
 
 void Receiver::close(std::uint32_t i, Peer& peer, bool complete) {
+    peer.lost.ended(receives_[i].lost);
     parity_.close(receives_[i], peer, complete);
     receives_.close(i, peer);
 }
@@ -259,7 +259,7 @@ void Receiver::on_loss(const wire::Decoded& d, Nanos now) {
     ++ctx_.stats.rx_loss_trimmed;
     Peer& peer = ctx_.peers.get(src);
     peer.rx_paths[h.path_id].on_loss(ctx_.path_serial, h.path_seq);
-    if (h.attempt == 0) --peer.first_lost;  // not silently
+    if (h.attempt == 0) not_silent(found != kNone ? &receives_[found] : nullptr, peer);
     allowance_.cut(peer);
     if (ctx_.config.detectors.loss) losses_.lost(copy, h.pkt_total, peer, now);
 }

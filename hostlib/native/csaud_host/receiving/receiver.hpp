@@ -136,7 +136,16 @@ class Receiver {
     }
     void sent_again(const wire::CsaHeader&, const Peer&);
     void overtaken(const wire::CsaHeader&, const Receive&, Peer&, Nanos now);
-    void duplicate(const wire::CsaHeader&, Peer&, bool finished);
+    // A copy of what is there, of `m` or of a message that is over (nullptr).
+    void duplicate(const wire::CsaHeader&, Receive* m, Peer&);
+    // A first copy is not lost without a word, whatever it seemed.
+    static void not_silent(Receive* m, Peer& peer) noexcept {
+        if (m != nullptr) {
+            --m->lost;
+        } else {
+            peer.lost.not_silent();
+        }
+    }
     // What came before the post turned out to be of another message.
     void disown_early(Receive&, Peer&);
     void complete(std::uint32_t index, Peer&, std::uint32_t echo_ts, Nanos now);
