@@ -35,8 +35,10 @@ VALUES = 0xFF
 """What ranks agree on is this without the bit of each that takes part."""
 
 
-STEPS = ("Prepare", "Promise", "Accept", "HasAccepted", "Decided", "Current", "Look", "Looked")
-"""Kinds of messages, at the sending of which a fault can happen."""
+_OF_DECREES = ("Prepare", "Promise", "Refuse", "Accept", "HasAccepted", "Decided", "Later")
+_OF_DOORS = ("Current", "Join", "Waiting", "Refused", "Look", "Looked")
+STEPS = (*_OF_DECREES, *_OF_DOORS, STORE)
+"""Kinds of messages, at the sending of which a fault can happen; to the store and from it, too."""
 
 
 @dataclass(frozen=True)
@@ -331,12 +333,15 @@ class Network:
             else:
                 process.resumes = max(process.resumes, self.now + fault.for_s)
 
-    def _send(self, sender: str, peer: str, envelope: Envelope) -> None:
-        receiver = self._uid_of[peer]
-        step = type(envelope.body).__name__
+    def _count(self, step: str) -> None:
         self._sent[step] += 1
         if self._triggers:
             self._strike()
+
+    def _send(self, sender: str, peer: str, envelope: Envelope) -> None:
+        receiver = self._uid_of[peer]
+        step = type(envelope.body).__name__
+        self._count(step)
         struck = self._strikes and [
             strike
             for strike in self._strikes
@@ -412,6 +417,7 @@ class Network:
                 self._at(self.now + 0.2, lambda: self._poke(process))
                 return
             held = self.put_if_absent(key, value)
+            self._count(STORE)
             self._at(self.now + delay, lambda: answer(held))
 
         def answer(held: str) -> None:
@@ -424,6 +430,7 @@ class Network:
                 self._after(process)
 
         delay = 0.0001 + self._random.random() * self.schedule.jitter
+        self._count(STORE)
         self._at(self.now + delay, arrive)
 
     def _poke(self, process: Process) -> None:

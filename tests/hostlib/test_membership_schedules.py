@@ -11,16 +11,19 @@ import dataclasses
 import functools
 import itertools
 import os
+from typing import get_args
 
 from csaud.membership.agreement import Agreement
 from csaud.membership.arbiter import is_quorum
 from csaud.membership.decree import Missing
 from csaud.membership.member import Gone
+from csaud.membership.messages import Arrive, Body, Meet, Release
 from csaud.rendezvous.table import Table
 from hypothesis import strategies as st
 
 from tests.hostlib.membership_network import (
     STEPS,
+    STORE,
     VALUES,
     Fault,
     Kill,
@@ -220,6 +223,12 @@ def check_only_those_apart_are_refused(schedule: Schedule) -> None:
         others = {card.uid for card in last.cards} - {process.uid}
         apart = any(network.unable(process.uid, uid) or network.unable(uid, process.uid) for uid in others)
         assert process.refused == apart, process.uid
+
+
+def test_a_fault_can_happen_at_every_message() -> None:
+    """But at those by which ranks that are in a generation meet, which decide nothing."""
+    meetings = {Meet, Arrive, Release}
+    assert {kind.__name__ for kind in set(get_args(Body)) - meetings} | {STORE} == set(STEPS)
 
 
 @batches(SCHEDULES - LIVELY, A_BATCH)
