@@ -12,22 +12,34 @@ from pathlib import Path
 
 PARTS = {
     "hostlib/native/csaud_host": ("tests/hostlib",),
+    "hostlib/native/collectives": ("tests/hostlib",),
     "hostlib/csaud": ("tests/hostlib", "tests/recover", "tests/scape", "tests/torch_backend"),
     "controller/csaud_controller": ("tests/controller", "tests/topologies"),
 }
 """Folder of sources -> folders of its tests."""
 
-# What the C++ core is tested through besides test_core_*: sockets, damaged packets, schedules of faults.
-OF_THE_CORE = (
-    "malformed_packets",
-    "fault_schedules",
-    "device_counters",
-    "device_ecn",
-    "device_flight",
-    "device_threads",
-    "path_reports",
-    "threats",
-)
+# How the names of those begin that see native code, the nearest first. The core is tested through sockets,
+# damaged packets and schedules of faults, too, and what runs collectives by jobs of processes.
+OF_NATIVE = {
+    "hostlib/native/csaud_host": (
+        "core_",
+        "malformed_packets",
+        "fault_schedules",
+        "device_counters",
+        "device_ecn",
+        "device_flight",
+        "device_threads",
+        "path_reports",
+        "threats",
+    ),
+    "hostlib/native/collectives": (
+        "collectives_",
+        "device_communicator",
+        "device_flight",
+        "device_mismatch",
+        "device_threads",
+    ),
+}
 WHOLE_RUNS = ("test_net_", "test_workloads", "test_bmv2")
 
 
@@ -44,8 +56,8 @@ def stages(root: Path, path: str, near: bool = False) -> list[list[str]]:
     folder = part(path)
     nearness = {file: _nearness(root / file, path) for file in sorted(_candidates(root, folder))}
     files = sorted(nearness, key=lambda file: -nearness[file])
-    if folder.startswith("hostlib/native"):
-        first = [file for file in files if "/test_core_" in file]
+    if folder in OF_NATIVE:
+        first = [file for file in files if f"/test_{OF_NATIVE[folder][0]}" in file]
     else:
         first = [file for file in files if nearness[file]]
     found = [stage for stage in (first, [file for file in files if file not in first]) if stage]
@@ -56,8 +68,7 @@ def _candidates(root: Path, folder: str) -> Iterator[str]:
     for tests in PARTS[folder]:
         for file in (root / tests).rglob("test_*.py"):
             name = file.stem.removeprefix("test_")
-            native = name.startswith("core_") or name in OF_THE_CORE
-            if file.name.startswith(WHOLE_RUNS) or (folder.startswith("hostlib/native") and not native):
+            if file.name.startswith(WHOLE_RUNS) or not name.startswith(OF_NATIVE.get(folder, "")):
                 continue
             if folder == "hostlib/csaud" and (
                 name.startswith("core_") or name in ("fault_schedules", "fuzz")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants import sample
+from tests.mutants import nearest, sample
 from tests.mutants.__main__ import main
 from tests.mutants.cpp_mutants import CppFile
 from tests.mutants.mutant import Mutant
@@ -158,6 +158,14 @@ def test_a_second_run_in_one_folder_is_refused(
             main()
     assert f"--out {tmp_path}: another run works there" in capsys.readouterr().err
     assert not (tmp_path / "work" / "tree").exists()
+
+
+def test_what_runs_collectives_is_asked_about_in_their_tests() -> None:
+    path = "hostlib/native/collectives/executor.cpp"
+    assert path in sample.sources(ROOT, ["hostlib/native/collectives"])
+    first, then = nearest.stages(ROOT, path)
+    assert all(file.startswith("tests/hostlib/test_collectives_") for file in first)
+    assert "tests/hostlib/test_device_mismatch.py" in then
 
 
 def test_a_path_without_sources_is_named() -> None:
