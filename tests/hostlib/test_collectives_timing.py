@@ -2,6 +2,7 @@
 
 import csaud_testnet
 import numpy as np
+import pytest
 from csaud import _core
 from csaud.collectives.executor import Collective, Execution, Prepared
 from csaud.collectives.reductions import REDUCTIONS
@@ -106,7 +107,8 @@ def test_a_transfer_that_fails_fails_all_that_is_in_flight_and_what_comes_after(
     posts = executor.take()
     for post in posts:
         assert not runs[1].native.release()  # it has transfers under way
-        executor.complete(post.id, post.is_send, _core.Status.peer_unreachable, 1, 5)
+        assert executor.complete(post.id, post.is_send, _core.Status.peer_unreachable, 1, 5)  # its own
+    assert not executor.complete(posts[0].id, posts[0].is_send, _core.Status.ok, 1, 5)  # and over
     for run in runs[:2]:
         assert not run.ended
         assert run.native.failure.status == _core.Status.peer_unreachable
@@ -195,3 +197,9 @@ def test_a_long_reduction_is_cut_and_others_go_on_between_its_pieces() -> None:
         pass
     assert int((array == 3).sum()) == count // 2
     assert [post.step for post in executor.take()] == [1]
+
+
+@pytest.mark.parametrize("messages", [3, 100_000, 100_001, 200_000, 250_001])
+def test_the_latest_times_of_messages_are_kept_in_the_order_in_which_they_ended(messages: int) -> None:
+    oldest = max(1, messages - 100_000 + 1)
+    assert csaud_testnet.kept_flow_times(messages) == list(range(oldest, messages + 1))

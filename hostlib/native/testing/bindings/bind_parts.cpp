@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "collectives/flow_times.hpp"
 #include "csaud_host/base/crc32.hpp"
 #include "csaud_host/base/crc32_fold.hpp"
 #include "csaud_host/loss/path_gap.hpp"
@@ -25,6 +26,13 @@ using namespace nb::literals;
 
 namespace csaud::bindings {
 namespace {
+
+// What is kept of messages that took 1, 2, 3 ... `messages`.
+std::vector<Nanos> kept_flow_times(Nanos messages) {
+    collectives::FlowTimes times;
+    for (Nanos took = 1; took <= messages; ++took) times.add(took);
+    return times.all();
+}
 
 // Rows of parity over the last packets of a message.
 std::vector<nb::bytes> parity_of(const nb::bytes& message, std::size_t payload, std::size_t covered,
@@ -93,6 +101,7 @@ std::vector<std::uint32_t> masked_crc32_by_all(std::uint32_t seed, const nb::byt
 void bind_parts(nb::module_& t) {
     t.def("crc32_by_all", &crc32_by_all, "seed"_a, "bytes"_a, "begin"_a, "size"_a);
     t.def("masked_crc32_by_all", &masked_crc32_by_all, "seed"_a, "bytes"_a, "begin"_a, "size"_a, "ones"_a);
+    t.def("kept_flow_times", &kept_flow_times, "messages"_a);
     t.def("parity_of", &parity_of, "message"_a, "payload"_a, "covered"_a, "rows"_a);
     t.def("repaired", &repaired, "message"_a, "payload"_a, "covered"_a, "rows"_a, "missing"_a, "expected"_a);
     nb::class_<Reassembly>(t, "Reassembly", "Arrival state of one message.")
