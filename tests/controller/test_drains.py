@@ -93,6 +93,14 @@ def test_what_would_cut_hosts_off_is_refused_by_name_and_done_by_force() -> None
     assert groups[FIRST_LOCAL_GROUP + 3] == ()
 
 
+@pytest.mark.parametrize(("hosts", "said"), [(6, ""), (40, " and 34 more hosts")])
+def test_of_many_hosts_that_would_be_cut_off_the_first_are_named_and_the_others_counted(
+    hosts: int, said: str
+) -> None:
+    with pytest.raises(CutOffError, match=f"cut off h1, h2, h3, h4, h5, h6{said}: --force"):
+        Drains().with_drain(leaf_spine(2, 2, hosts), "l1", ALL_UP)
+
+
 def test_force_that_was_not_needed_loses_nothing() -> None:
     fabric = leaf_spine(2, 2)
     assert Drains().with_drain(fabric, "s1", ALL_UP, force=True).rules == (Drain(what="s1"),)
