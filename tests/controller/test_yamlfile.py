@@ -73,6 +73,15 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
     assert (told.line, told.key) == (3, "switches.l1.device_id")
 
 
+def test_what_is_wrong_about_good_fields_is_told_in_the_order_of_the_file_too() -> None:
+    """Below it is a field of the wrong kind, without which the whole would not be looked at."""
+    text = GOOD.replace("device_id: 2", "device_id: 1").replace("10us", "ten")
+    assert [line.split(": ")[0] for line in str(mistake(text)).splitlines()] == [
+        "fabric.yaml:4",
+        "fabric.yaml:8",
+    ]
+
+
 def test_all_mistakes_of_a_value_that_is_in_no_file_are_told() -> None:
     with pytest.raises(ValidationError) as caught:
         Policy.model_validate({"spray": "sideways", "trim_dscp": 99, "ecn": "perhaps"})

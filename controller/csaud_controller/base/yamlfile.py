@@ -192,7 +192,8 @@ def load_model_text(text: str, model: type[Model], file: str = "<text>") -> Mode
 
 
 def _all_of(mistakes: Sequence[ConfigError]) -> ConfigError:
-    """One error that tells them all, in the order of the file; those of what is missing last."""
+    """One error that tells them all, in the order of the file; those of what is missing last: a misspelt key
+    comes before the missing one that it was meant to be."""
     first, *others = sorted(mistakes, key=lambda each: (each.message == "missing", each.line or 0))
     return ConfigError(first.file, first.line, first.key, first.message, others)
 
@@ -258,17 +259,15 @@ def _explain(
 ) -> list[ConfigError]:
     """All mistakes, and those that the model finds in what is left when fields are wrong."""
     found = [
-        (_loc_in_file(detail, at, reader), said or _message(detail, model), detail["type"] == "missing")
+        (_loc_in_file(detail, at, reader), said or _message(detail, model))
         for detail in error.errors()
         for at, said in _blamed(detail)
     ]
     further = getattr(model, "further_mistakes", None)
     if further is not None and not any(d["loc"] == () and d["type"] == "value_error" for d in error.errors()):
-        found += [(each.loc, str(each), False) for each in further(value)]
-    # a misspelt key comes before the missing key that it was meant to be
-    found.sort(key=lambda item: (item[2], reader.line_of(item[0]) or 0))
-    told = _one_a_place((loc, message) for loc, message, _ in found)
-    return [ConfigError(reader.file, reader.line_of(at), key_text(at), text) for at, text in told.items()]
+        found += [(each.loc, str(each)) for each in further(value)]
+    told = _one_a_place(found).items()
+    return [ConfigError(reader.file, reader.line_of(at), key_text(at), text) for at, text in told]
 
 
 def _loc_in_file(detail: ErrorDetails, blamed: Loc, reader: _Reader) -> Loc:
