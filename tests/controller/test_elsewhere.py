@@ -14,24 +14,19 @@ from csaud_controller.control.client import ConflictError, ControlError, Refused
 from csaud_controller.control.elsewhere import Credentials, Elsewhere
 from csaud_controller.control.rest import all_routes
 from csaud_controller.inventory import leaf_spine
-from csaud_controller.service.principals import Role, add_token
 from typer.testing import CliRunner, Result
 
-from tests.controller.soft import programmed_run
-from tests.controller.test_cli import APPS
-from tests.controller.test_service import Asking, Served, certificate, serving
+from tests.controller.commands import APPS
+from tests.controller.service_process import Asking, Served, certificate, served_run, serving
 
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    with programmed_run() as run:
-        tokens = run.path / "tokens.yaml"
-        viewers, operators = add_token(tokens, "ann", Role.VIEWER), add_token(tokens, "bob", Role.OPERATOR)
-        (run.path / "viewer").write_text(viewers + "\n")
-        (run.path / "stranger").write_text("no-token-of-anybody")
-        (run.path / "operator").write_text(operators + "\n")
-        with serving(run, "--tokens", str(tokens)) as (_, url):
-            yield Served(run, url, Asking(url, viewers), Asking(url, operators), operators)
+    with served_run() as made:
+        for name, who in (("viewer", made.viewer), ("operator", made.operator)):
+            (made.run.path / name).write_text(who.token + "\n")
+        (made.run.path / "stranger").write_text("no-token-of-anybody")
+        yield made
 
 
 def here(served: Served, *words: str) -> Result:

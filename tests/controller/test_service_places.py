@@ -14,8 +14,8 @@ from csaud_controller.inventory import leaf_spine
 from csaud_controller.run.directory import RunDir
 from csaud_controller.service.principals import Role, add_token
 
+from tests.controller.service_process import Answer, Asking, serving
 from tests.controller.soft import run_directory
-from tests.controller.test_service import Answer, Asking, serving
 
 _THREADS = 40
 """That requests have."""
