@@ -84,7 +84,6 @@ def test_whoever_waits_keeps_nobody_else_from_an_answer(served: Served) -> None:
         }
 
 
-@pytest.mark.thorough
 def test_a_certificate_that_does_not_fit_is_told_of_once(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
