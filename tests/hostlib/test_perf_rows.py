@@ -1,5 +1,7 @@
 """Sizes as users write them, and what follows from times: percentiles, and bandwidths as in nccl-tests."""
 
+import re
+
 import pytest
 from csaud.errors import ConfigError
 from csaud.perf import report
@@ -57,3 +59,13 @@ def test_every_value_stands_below_its_name(test):
     names = report.heading(Plan(test, (64,)), 2, "raw").splitlines()[1]
     values = report.line(make_row(test, 2, 64, [1.0], 1.0))
     assert len(names) == len(values)
+
+
+@pytest.mark.parametrize(("test", "curves"), [("allreduce", ["algbw", "busbw"]), ("incast", ["algbw"])])
+def test_a_plot_has_the_bus_bandwidth_where_it_is_another(test, curves, tmp_path):
+    pytest.importorskip("matplotlib")
+    rows = [make_row(test, 4, size, [float(size)] * 100, 4000.0) for size in (64, 4096)]
+    report.draw(rows, tmp_path / "plot.svg")
+    words = re.findall(r"<!-- (\S+) -->", (tmp_path / "plot.svg").read_text())
+    assert [word for word in words if word in ("algbw", "busbw")] == curves
+    assert "mean" in words and "p50" in words and "p99.9" not in words, "of 100 there is no such percentile"
