@@ -4,9 +4,11 @@ import contextlib
 import socket
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from csaud_controller.control.client import ControlError, ask, wait_programmed
+from csaud_controller.desired import shared
 from csaud_controller.desired.shared import SharedStore
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import leaf_spine
@@ -39,6 +41,20 @@ def test_a_fabric_that_could_not_be_loaded_again_does_not_get_into_the_store(tmp
         with pytest.raises(StoreError, match=r"could not be loaded again: .*p4runtime"):
             store.save_fabric(good.with_addresses({"l1": "unix:run/l1.sock"}))
         assert store.fabric() == good
+
+
+@pytest.mark.etcd
+def test_a_term_is_above_those_before_it_whatever_the_clock_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Switches obey the controller of the highest one, and the next to be primary may have a slow clock."""
+    with etcd_server(tmp_path / "etcd") as server:
+        place = parse_place(server.url, "csaud/x")
+        stores = [SharedStore(Etcd(place), place.prefix, name) for name in ("a", "b", "a")]
+        until_there(stores[0].held)
+        monkeypatch.setattr(shared, "time", SimpleNamespace(time=lambda: 7.0))
+        terms = [store.take(store.held()) for store in stores]
+    assert terms == [7, 8, 9]
 
 
 @pytest.mark.etcd
