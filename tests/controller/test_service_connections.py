@@ -66,6 +66,7 @@ def test_a_controller_that_is_away_is_told_of_and_the_service_goes_on() -> None:
         assert by_another.status == 400 and "'elsewhere.example'" in by_another.body["error"]
         process._child.terminate()
         assert process.wait() == 0
+        assert "/healthz" not in process.log, "of requests nothing is told there"
 
 
 def test_whoever_waits_keeps_nobody_else_from_an_answer(served: Served) -> None:

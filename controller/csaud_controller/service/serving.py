@@ -86,7 +86,6 @@ async def serve(app: ASGIApp, host: str, port: int, tls: Tls | None) -> None:
         host=host,
         port=port,
         log_config=None,
-        access_log=False,
         server_header=False,
         timeout_graceful_shutdown=_LAST_ANSWERS_S,
         http=_Connection,
