@@ -55,7 +55,7 @@ class Members:
         self._timeout, self._watch, self._hand_over = timeout, watch, hand_over
         self._shards = shards
 
-    def settle(self, planner: Planner, again: bool, admit: bool = False) -> Plan | None:
+    def settle(self, planner: Planner, again: bool, admit: bool) -> Plan | None:
         """Agree with the others on how to go on; after deaths meanwhile with those that are left.
 
         Args:
