@@ -93,6 +93,14 @@ def test_p4_utils_in_its_three_forms(tmp_path: Path) -> None:
     assert fabric.hosts["h2"].mac == "00:00:0a:00:02:02"
 
 
+def test_an_address_of_p4_utils_may_have_no_network(tmp_path: Path) -> None:
+    text = (FILES / "pod-topo.json").read_text()
+    assert "10.0.4.4/24" in text
+    (tmp_path / "plain.json").write_text(text.replace("10.0.4.4/24", "10.0.4.4"))
+    fabric, _ = imported(tmp_path, "p4-utils", tmp_path / "plain.json")
+    assert str(fabric.hosts["h4"].ip) == "10.0.4.4"
+
+
 def test_sonic(tmp_path: Path) -> None:
     policy = tmp_path / "policy.yaml"
     fabric, left = imported(tmp_path, "sonic", FILES / "config_db.json", "--policy", policy)
