@@ -134,6 +134,26 @@ def test_lines_of_keys_and_items_are_known() -> None:
     assert lines[("a", 1, "b")] == 3
 
 
+def test_a_file_is_read_whatever_its_name_ends_with(tmp_path: Path) -> None:
+    (tmp_path / "fabric").write_text(GOOD)
+    assert load_fabric(str(tmp_path / "fabric")).name == "pair"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("leaf-spin-2x2", "no such fabric: expected a name like leaf-spine-2x3"), ("no.yaml", "no such file")],
+)
+def test_what_is_no_file_is_taken_for_one_if_it_is_called_like_one(name: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        load_fabric(name)
+
+
+def test_a_mac_is_that_of_one_host_however_it_is_spelled_and_named_as_all_are() -> None:
+    text = GOOD.replace("hosts:\n", 'hosts:\n  h2: {ip: 10.0.1.2, mac: "02:00:0A:00:01:01"}\n')
+    text += "  - {a: l1, a_port: 3, b: h2, b_port: 0}\n"
+    assert str(mistake(text)).startswith("fabric.yaml:7: hosts.h1.mac: 02:00:0a:00:01:01 is also that of h2")
+
+
 @pytest.mark.parametrize(
     "name", ["leaf-spine-0x2", "leaf-spine-2x0", "leaf-spine-2x200", "leaf-spin-2x2", "no.yaml"]
 )
