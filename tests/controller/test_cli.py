@@ -15,6 +15,7 @@ import pytest
 from csaud_controller.cli import fabric
 from csaud_controller.control.here import Here
 from csaud_controller.inventory import leaf_spine
+from csaud_controller.links.grey import GreySettings
 from csaud_controller.policy.spray import MODES
 from csaud_controller.run.directory import RunDir
 from rich.console import Console
@@ -190,6 +191,22 @@ def test_ecn_set_show_and_clear(run: RunDir) -> None:
     assert csaud(run, "ecn", "clear").exit_code == 0
     assert as_json(run, "ecn", "show") == {"ecn": True, "ecn_at": {}}
     assert "half of trim-at" in csaud(run, "ecn", "show").output
+
+
+def test_what_holds_of_grey_links_is_shown_and_set(run: RunDir) -> None:
+    def shown() -> object:
+        return as_json(run, "link", "grey")
+
+    try:
+        assert shown() == {"grey": GreySettings().model_dump(mode="json")}
+        assert csaud(run, "link", "grey", "--hosts", "5", "--every", "20s").exit_code == 0
+        assert shown() == {"grey": GreySettings(hosts=5, every=20 * 10**9).model_dump(mode="json")}
+        assert "where 5 hosts complain" in csaud(run, "link", "grey").output
+        assert csaud(run, "link", "grey", "--off").exit_code == 0
+        assert shown() == {"grey": None}
+        assert "links that lose packets are not looked for" in csaud(run, "link", "grey").output
+    finally:
+        assert csaud(run, "link", "grey", "--default").exit_code == 0
 
 
 def test_alarm_show(run: RunDir) -> None:
