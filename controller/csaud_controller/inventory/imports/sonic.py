@@ -125,7 +125,7 @@ def _neighbours(draft: Draft, tables: Mapping[str, Tables]) -> None:
             local, peer = (
                 (str(row["local_port"]), key) if "local_port" in row else (key, str(row.get("name", "")))
             )
-            local = local.partition("|")[0] if local not in found["PORT"] else local
+            local = local.partition("|")[0]
             if local not in found["PORT"] or not peer:
                 draft.leave(f"{name}: DEVICE_NEIGHBOR.{key}: no port of PORT, or no neighbour")
                 continue
