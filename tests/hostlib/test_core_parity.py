@@ -90,14 +90,14 @@ def test_parity_tells_of_a_lost_tail() -> None:
     assert took[1] < took[0]
 
 
-def run(rate: float, messages: int, fan_in: int = 1, **settings: Any) -> Any:
+def run(rate: float, messages: int, fan_in: int = 1, message: bytes = MESSAGE, **settings: Any) -> Any:
     """Messages in turn, of a rank to which nobody else sends, as it knows."""
     net = network(window=64, parity=True, **settings)
     chance = csaud_testnet.Chance()
     chance.drop_data, chance.seed = rate, 7
     net.set_chance(chance)
     for number in range(messages):
-        transfer(net, MESSAGE, coll_seq=number + 1, fan_in=fan_in)
+        transfer(net, message, coll_seq=number + 1, fan_in=fan_in)
     assert net.unbalanced() == ""
     return net
 
@@ -112,6 +112,13 @@ def test_silent_losses_bring_as_much_parity_as_they_need() -> None:
     assert lost > 30
     assert total(net, "rx_by_parity") > lost / 2
     assert 150 < total(net, "tx_parity") < 150 * 5
+
+
+def test_many_losses_of_one_long_message_are_no_burst() -> None:
+    """Four of 400 packets are lost, each by itself: rows are for those that may be at the message's end."""
+    net = run(0.01, 60, message=content(400 * 64))
+    assert total(net, "tx_data") - total(net, "rx_data") > 200
+    assert 60 < total(net, "tx_parity") < 60 * 6
 
 
 @pytest.mark.parametrize("fan_in", [0, 2])
