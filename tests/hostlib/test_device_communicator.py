@@ -52,10 +52,12 @@ def test_the_sum_of_one_rank_is_its_own_array_of_any_shape(comm, shape):
     comm.barrier()
 
 
-def test_a_closed_communicator_says_so():
+@pytest.mark.parametrize("end", ["close", "stop_at_exit"])
+def test_a_closed_communicator_says_so(end):
+    """So does one whose program ends without having closed it, to what comes still later."""
     comm = csaud.init(environ={})
     comm.quiesce()
-    comm.close()
+    getattr(comm, end)()
     comm.close()
     for call in (comm.barrier, comm.quiesce, lambda: comm.all_reduce(np.zeros(1, np.float32))):
         with pytest.raises(csaud.ConfigError, match="closed"):
