@@ -110,6 +110,17 @@ def test_messages_with_holes_share_what_they_need_beyond_their_records() -> None
     assert 0 < used(net, 1, "arrivals") <= 64 * 256
 
 
+def test_a_record_that_was_another_messages_tells_nothing_of_that() -> None:
+    """Else a hole would seem to be there since long before its message began, and be asked for at once."""
+    store = csaud_testnet.ArrivalStore()
+    for began in (0, S):
+        arrivals = csaud_testnet.ArrivalHistory()
+        arrivals.note(store, now=began + 1 * MS, high=1, holes=False)
+        arrivals.note(store, now=began + 2 * MS, high=9, holes=True)
+        assert arrivals.passed(5) == began + 2 * MS
+        arrivals.reset(store)
+
+
 def test_sends_that_wait_hold_no_timers() -> None:
     """4,000 sends to one rank, of which the window lets one begin: the others are woken by it alone."""
     net = network(2, window=1)

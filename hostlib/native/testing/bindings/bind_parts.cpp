@@ -10,11 +10,13 @@
 #include <cstring>
 #include <map>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include "collectives/flow_times.hpp"
 #include "csaud_host/base/crc32.hpp"
 #include "csaud_host/base/crc32_fold.hpp"
+#include "csaud_host/loss/arrival_history.hpp"
 #include "csaud_host/loss/path_gap.hpp"
 #include "csaud_host/loss/reorder.hpp"
 #include "csaud_host/messages/reassembly.hpp"
@@ -23,6 +25,10 @@
 
 namespace nb = nanobind;
 using namespace nb::literals;
+
+// A vector of what cannot be copied says that it can.
+template <>
+struct nanobind::detail::is_copy_constructible<csaud::ArrivalStore> : std::false_type {};
 
 namespace csaud::bindings {
 namespace {
@@ -142,6 +148,17 @@ void bind_parts(nb::module_& t) {
                 return to_bytes(out);
             },
             "bits"_a);
+    nb::class_<ArrivalStore>(t, "ArrivalStore").def(nb::init<>());
+    nb::class_<ArrivalHistory>(t, "ArrivalHistory", "When what of one message arrived.")
+        .def(nb::init<>())
+        .def(
+            "note",
+            [](ArrivalHistory& a, ArrivalStore& store, Nanos now, std::uint16_t high, bool holes) {
+                a.note(Serial(32), store, now, high, static_cast<std::uint32_t>(now), holes, 0);
+            },
+            "store"_a, "now"_a, "high"_a, "holes"_a)
+        .def("passed", &ArrivalHistory::passed, "idx"_a)
+        .def("reset", &ArrivalHistory::reset, "store"_a);
     nb::class_<PathTracker>(t, "PathTracker", "Holes in path_seq of one path.")
         .def(nb::init<bool>(), "known"_a = true)
         .def(
