@@ -213,14 +213,14 @@ def test_changes_and_alarms_after_a_number_are_those_after_it() -> None:
     changes, alarms = Changes(), AlarmLog()
     for number in range(1, KEPT + 4):
         before, after = (Intent(policy=Policy(seed=seed)) for seed in (number, number + 1))
-        changes.add(before, after, number)
+        changes.add(before, after, number, number)
         alarms.add("l1", {"port": 1, "kind": 1, "depth": 9, "path_id": 0, "at_us": 0})
     for log in (changes, alarms):
         assert log.total == KEPT + 3
         assert [entry["number"] for entry in log.since(KEPT + 1)] == [KEPT + 2, KEPT + 3]
         assert log.since(KEPT + 3) == []
         assert len(log.since(0)) == KEPT  # older ones are only counted
-    assert changes.add(BEFORE, BEFORE, 9) is None
+    assert changes.add(BEFORE, BEFORE, 9, 9) is None
 
 
 def test_a_request_for_alarms_waits_until_there_is_one_after_the_number() -> None:

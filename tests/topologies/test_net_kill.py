@@ -44,7 +44,6 @@ def nothing_is_left(path) -> None:
     ("words", "says"),
     [
         thorough("csaud_softswitch", "softswitch was killed by SIGKILL"),
-        thorough("csaud_controller", "controller was killed by SIGKILL"),
         thorough("unshare --net", "the run was killed; its processes and namespaces are gone"),
         ("csaud_topologies.run.init", "the run was killed; its processes and namespaces are gone"),
     ],

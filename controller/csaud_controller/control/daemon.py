@@ -103,7 +103,7 @@ async def serve(
         save: Save = lambda changed: store.save(run.desired_file, changed)  # noqa: E731
         alone = made(fabric, stored, save, save_fabric, history)
         what = differences(before.intent, asked) or ["as it was when the controller started"]
-        await history.begin(Record(stored.revision, now, "controller", what, "", asked))
+        await alone.begin(Record(stored.revision, now, "controller", what, "", asked))
         store.save(run.desired_file, stored)
     server = ControlServer(
         alone,

@@ -49,6 +49,8 @@ LOG = logging.getLogger("csaud.controller")
 _EVENTS_KEPT = 1000
 _LOOK_AT_CLOCK_S = 0.5
 _TRY_AGAIN_S = 5.0
+_RECALLED = 100
+"""Changes of earlier controllers that are told of with our own: what happened while a job ran, say."""
 
 
 class FabricController:
@@ -90,7 +92,7 @@ class FabricController:
         self.events: deque[dict[str, Any]] = deque(maxlen=_EVENTS_KEPT)
         """Changes of links and switches, oldest first: seconds since the epoch, what, up, why."""
         self.alarms = AlarmLog()
-        self.changes = Changes()
+        self.changes = Changes(stored.revision)
         self.host_paths = HostPaths()
         self._election_id = stored.election_id
         self._keeper = Keeper(save, self._current)
@@ -134,6 +136,15 @@ class FabricController:
             counted=self._on_counted,
             alarm=self._on_alarm,
         )
+
+    async def begin(self, now: Record) -> None:
+        """Go on with the history: `now` is what is asked for at the start. HistoryError."""
+        await self.history.begin(now)
+        earlier = list[Record]()
+        for row in reversed(await self.history.newest(_RECALLED)):
+            with contextlib.suppress(ValueError):  # of a version that knew other policies
+                earlier.append(await self.history.at(row["revision"]))
+        self.changes.recall(earlier, self.generation)
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -193,7 +204,7 @@ class FabricController:
             self.hosts.follow(self.fabric, intent.policy.damped)
             self._live = self._view(intent)
             self.generation += 1
-            if (noted := self.changes.add(before, intent, self.generation)) is not None:
+            if (noted := self.changes.add(before, intent, self.generation, following)) is not None:
                 LOG.info("asked for: %s", "; ".join(noted.what))
             self._follow()
             return self.generation
@@ -226,7 +237,7 @@ class FabricController:
             self._live, self._rewired_in = self._view(self.intent), self._round
             if what:
                 LOG.info("asked for: %s", "; ".join(what))
-                self.changes.note(what, self.intent, self.generation)
+                self.changes.note(what, self.intent, self.generation, self.revision)
             self._follow()
             self._sessions.follow(self._group, tasks)
             return self.generation, True

@@ -137,7 +137,7 @@ class Turns:
         history = SharedHistory(self._store)
         controller = self._make(fabric, stored, self._save, self._save_fabric, history)
         what = differences(before.intent, asked) or [f"as it was when {self._store.name} became primary"]
-        await history.begin(Record(revision, now, "controller", what, "", asked))
+        await controller.begin(Record(revision, now, "controller", what, "", asked))
         await asyncio.to_thread(self._store.save_fabric, fabric)
         await asyncio.to_thread(self._store.save, stored)
         self._fabric_is_kept = True

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from csaud_controller.desired.history import Record
 from csaud_controller.policy.intent import Intent
 
 KEPT = 1000
@@ -21,7 +22,7 @@ class Change:
     """A change of policy or faults."""
 
     number: int
-    """From 1, in the order in which they were asked for."""
+    """The revision that it made: they grow in the order in which they were asked for."""
     time: float
     """Seconds since the epoch, when it was asked for."""
     in_force: float | None
@@ -43,21 +44,29 @@ class Change:
 
 
 class Changes:
-    """Those of a fabric since the controller started."""
+    """Those of a fabric after revision `begun`, and what of earlier controllers' is recalled."""
 
-    def __init__(self) -> None:
-        self.total = 0
+    def __init__(self, begun: int = 0) -> None:
+        self.total = begun
+        """Number of the newest."""
         self._kept: deque[Change] = deque(maxlen=KEPT)
 
-    def add(self, before: Intent, after: Intent, generation: int) -> Change | None:
+    def recall(self, earlier: Iterable[Record], generation: int) -> None:
+        """Begin with these, oldest first. When they were in force an earlier controller knew: for this one
+        that is when every switch holds its first `generation`."""
+        self._kept.extend(
+            Change(each.revision, each.time, None, generation, each.what, each.intent) for each in earlier
+        )
+
+    def add(self, before: Intent, after: Intent, generation: int, number: int) -> Change | None:
         """Note a change; None where nothing differs."""
         what = differences(before, after)
-        return self.note(what, after, generation) if what else None
+        return self.note(what, after, generation, number) if what else None
 
-    def note(self, what: list[str], intent: Intent, generation: int) -> Change:
+    def note(self, what: list[str], intent: Intent, generation: int, number: int) -> Change:
         """Note what was changed, in words; `intent` is asked for from then on."""
-        self.total += 1
-        change = Change(self.total, time.time(), None, generation, what, intent)
+        self.total = number
+        change = Change(number, time.time(), None, generation, what, intent)
         self._kept.append(change)
         return change
 

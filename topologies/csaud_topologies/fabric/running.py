@@ -7,22 +7,28 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from csaud_controller.control.client import ControlError, ask
+from csaud_controller.control.client import ConflictError, ControlError, RefusedError, StandsByError, ask
 from csaud_controller.desired.store import Stored, save
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.intent import Intent
+from csaud_runs.directory import is_served
 from csaud_runs.errors import RunError
 from csaud_runs.whole import write_json
 from csaud_softswitch.links import set_link
 
 from csaud_topologies.base.interrupt import raise_if_interrupted
+from csaud_topologies.base.say import say
 from csaud_topologies.fabric.network import build_network, set_cables
+from csaud_topologies.fabric.restarting import RestartedService
 from csaud_topologies.fabric.services import Service
 from csaud_topologies.fabric.targets.base import P4Target, Place, p4runtime_addresses
 
 _IN_SYNC_WITHIN_S = 60.0
+_AGAIN_WITHIN_S = 30.0
+"""A controller that has ended is started again, and answers after so long at most."""
 
 
 @dataclass
@@ -38,7 +44,7 @@ class RunningFabric:
     """Pairs of nodes whose links `set_link` has taken down and not up again."""
 
     def check(self) -> None:
-        """RunError when a switch process or the controller has ended."""
+        """RunError when a switch process has ended, or the controller and all that were started after it."""
         self.place.services.check()
 
     def set_link(self, a: str, b: str, up: bool) -> None:
@@ -57,11 +63,19 @@ class RunningFabric:
             self.links_down.add(frozenset((a, b)))
 
     def control(self, op: str, **arguments: Any) -> dict[str, Any]:
-        """Ask the controller; RunError when it does not answer."""
-        try:
-            return ask(self.place.run.control_socket, op, **arguments)
-        except ControlError as error:
-            raise RunError(str(error)) from None
+        """Ask the controller; RunError when it does not answer, nor one that is started in its place."""
+        deadline = time.monotonic() + _AGAIN_WITHIN_S
+        while True:
+            try:
+                return ask(self.place.run.control_socket, op, **arguments)
+            except (RefusedError, ConflictError, StandsByError) as error:
+                raise RunError(str(error)) from None
+            except ControlError as error:
+                raise_if_interrupted()
+                self.check()
+                if time.monotonic() > deadline:
+                    raise RunError(str(error)) from None
+                time.sleep(0.1)
 
 
 @contextmanager
@@ -85,8 +99,9 @@ def _start_controller(target: P4Target, intent: Intent, place: Place) -> float:
     place.run.desired_file.unlink(missing_ok=True)
     save(place.run.desired_file, Stored(intent=intent))
     command = [sys.executable, "-m", "csaud_controller", "run", "--run", str(place.run.path)]
+    start = partial(Service.start, "controller", [*command, "--target", target.name], place.logs)
     begun = time.monotonic()
-    place.services.add(Service.start("controller", [*command, "--target", target.name], place.logs))
+    controller = place.services.add(start())
     pending = "it does not answer"
     while time.monotonic() - begun < _IN_SYNC_WITHIN_S:
         raise_if_interrupted()
@@ -102,7 +117,10 @@ def _start_controller(target: P4Target, intent: Intent, place: Place) -> float:
             if switch["applied"] < status["generation"]
         }
         if not late:
-            return time.monotonic() - begun
+            in_sync_s = time.monotonic() - begun
+            again, serves = partial(start, again=True), partial(is_served, place.run.control_socket)
+            place.services.replace(controller, RestartedService(controller, again, serves, say))
+            return in_sync_s
         pending = ", ".join(f"{name} ({why})" for name, why in late.items())
         time.sleep(0.1)
     log = place.logs / "controller.log"

@@ -24,7 +24,7 @@ _ANSWER_WITHIN_S = 30.0  # reading what switches dropped waits for their process
 
 
 def serve(up: RunningFabric, target: P4Target) -> None:
-    """Answer until a signal ends the run; RunError when a switch or the controller has ended."""
+    """Answer until a signal ends the run; RunError when a switch has ended, or the controller for good."""
     path = up.place.run.jobs_socket
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
         listener.bind(str(path))

@@ -51,21 +51,26 @@ class Service:
     log: Path
 
     @classmethod
-    def start(cls, name: str, command: Sequence[str], logs: Path, node: Any = None) -> Service:
-        """Start it with stdout and stderr in `logs`/NAME.log, and ahead of workers for the processor."""
+    def start(
+        cls, name: str, command: Sequence[str], logs: Path, node: Any = None, *, again: bool = False
+    ) -> Service:
+        """Start it with stdout and stderr in `logs`/NAME.log, and ahead of workers for the processor.
+        `again`: the log goes on."""
         log = logs / f"{name}.log"
-        with log.open("wb") as file:
+        with log.open("ab" if again else "wb") as file:
             process = start_on(node, command, stdin=subprocess.DEVNULL, stdout=file, stderr=subprocess.STDOUT)
         _prefer(process.pid)
         return cls(name, process, log)
 
     def check(self) -> None:
         """RunError, with the last lines of its log, when it has ended."""
-        status = self.process.poll()
-        if status is None:
-            return
-        how = f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
-        raise RunError(f"{self.name} {how}{tail(self.log)}")
+        if self.process.poll() is not None:
+            raise RunError(f"{self.name} {self.ending()}{tail(self.log)}")
+
+    def ending(self) -> str:
+        """How its process has ended, in words."""
+        status = self.process.returncode
+        return f"was killed by {signal_name(-status)}" if status < 0 else f"ended with status {status}"
 
     def stop(self, patience_s: float = 5.0) -> None:
         """End it: asked first, then killed."""
@@ -91,6 +96,10 @@ class Services:
         """Watch it from now on."""
         self.running.append(service)
         return service
+
+    def replace(self, service: Service, by: Service) -> None:
+        """From now on it is watched as another one watches."""
+        self.running[self.running.index(service)] = by
 
     def check(self) -> None:
         """RunError when one of them has ended."""

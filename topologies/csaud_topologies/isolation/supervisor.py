@@ -7,6 +7,7 @@ killed, nothing is left:
 
 - the supervisor dies: the kernel kills `unshare` (parent death signal), which kills the init (--kill-child);
 - the init dies: PID namespace, network namespaces and their veth pairs are gone, and the supervisor says so;
+- the controller dies: the runner starts it again;
 - any other process of the run dies: the runner notices and ends the run;
 - a signal asks for the end: the init takes down what it built, and is killed when that takes too long.
 """
