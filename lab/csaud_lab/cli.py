@@ -116,7 +116,7 @@ def report(out: OutOption = _OUT, as_json: JsonOption = False) -> None:
 
 def _tell_acceptance(found: Acceptance, out: Path, as_json: bool) -> None:
     def show(console: Console) -> None:
-        shown = table("", "part", "sent#", "lost#", "sent again#", "all-reduce#", "checks")
+        shown = table("", "", "part", "sent#", "lost#", "sent again#", "all-reduce#", "checks")
         for part in found.parts:
             of = part.figures
             mark = "[green]ok[/green]" if part.passed else "[bold red]FAILED[/bold red]"

@@ -11,6 +11,7 @@ from csaud_controller.inventory import leaf_spine
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
 from csaud_lab.acceptance import Acceptance, accept, write
+from csaud_lab.acceptance.model import PartResult
 from csaud_lab.acceptance.parts import PARTS, judged, scenario
 from csaud_lab.acceptance.run import _as_it_was, _demand
 from csaud_lab.checks.finding import Finding
@@ -93,6 +94,19 @@ def accepted() -> Acceptance:
         looked_at=[],
         parts=[],
     )
+
+
+def test_figures_of_each_part_are_below_what_they_are_figures_of(tmp_path: Path) -> None:
+    figures = {"sent": 1044, "lost": 18, "retransmitted": 19, "all_reduce_p50_s": 0.134}
+    part = PartResult(
+        name="trim", about="", passed=True, checks=19, failed=[], figures=figures, report="trim/report.html"
+    )
+    write(accepted().model_copy(update={"parts": [part]}), tmp_path)
+    told = CliRunner().invoke(app, ["report", "--out", str(tmp_path)]).stdout.splitlines()
+    assert told[:2] == [
+        "    part   sent  lost  sent again  all-reduce  checks     ",
+        "ok  trim  1,044    18          19    134.0 ms  all 19 held",
+    ]
 
 
 def test_a_lab_whose_acceptance_breaks_off_is_accepted_no_more(tmp_path: Path) -> None:
