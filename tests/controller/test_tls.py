@@ -1,11 +1,17 @@
 """Switches that speak TLS, and know their controller by its certificate."""
 
 import asyncio
+import re
 import shutil
 import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
 from csaud_controller.inventory import ClientTls, Fabric, ServerTls, leaf_spine
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.backoff import Backoff
@@ -25,6 +31,22 @@ def _named(name: str) -> tuple[str, ...]:
     return "-keyout", f"{name}.key", "-out", f"{name}.pem", "-subj", f"/CN={name}"
 
 
+def reissue(folder: Path, name: str, named: str, ca: str, days: int) -> None:
+    """A certificate like another one, by this authority, from three days ago until so many days from now."""
+    like = x509.load_pem_x509_certificate((folder / f"{name}.pem").read_bytes())
+    key = load_pem_private_key((folder / f"{ca}.key").read_bytes(), None)
+    issuer = x509.load_pem_x509_certificate((folder / f"{ca}.pem").read_bytes()).subject
+    now = datetime.now(UTC)
+    made = (
+        x509.CertificateBuilder(issuer, like.subject, like.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=3))
+        .not_valid_after(now + timedelta(days=days))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .sign(key, SHA256())
+    )
+    (folder / f"{named}.pem").write_bytes(made.public_bytes(Encoding.PEM))
+
+
 def certificates(folder: Path) -> Path:
     """A CA, and certificates that it signed for the switches and for the controller; another CA beside it."""
     key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2")
@@ -37,6 +59,10 @@ def certificates(folder: Path) -> Path:
             folder, "req", "-x509", *key, *_named(name),
             "-addext", f"subjectAltName=DNS:{name}", "-CA", "ca.pem", "-CAkey", "ca.key",
         )  # fmt: skip
+        reissue(folder, name, f"old-{name}", "ca", days=-1)
+    reissue(folder, "controller", "strange", "stranger", days=2)
+    (folder / "empty.pem").touch()
+    (folder / "words.pem").write_text("to be had from the authority\n")
     return folder
 
 
@@ -90,6 +116,120 @@ def test_strangers_are_refused_on_both_sides(pki: Path, wrong: dict[str, str | N
                 assert not made.tasks["l1"].status.connected
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "says"),
+    [
+        ({"cert": "old-controller.pem"}, {},
+         "it closed the connection, and tls_client.cert: PKI/old-controller.pem has expired (20.* UTC)"),
+        ({"cert": "strange.pem"}, {},
+         "it closed the connection, as one does that does not trust who signed tls_client.cert:"
+         " PKI/strange.pem"),
+        ({"cert": None, "key": None}, {},
+         "it closed the connection, as one does that asks for a certificate: there is no tls_client.cert"),
+        ({"cacert": "stranger.pem"}, {},
+         "its certificate (PKI/localhost.pem) is not signed by tls_client.cacert: PKI/stranger.pem:"
+         " unable to get local issuer certificate"),
+        ({}, {"cert": "old-localhost.pem"},
+         "its certificate (PKI/old-localhost.pem) is out of date: certificate has expired"),
+        ({}, {"cert": "controller.pem", "key": "controller.key"},
+         "its certificate (PKI/controller.pem) is not that of localhost (tls_client.server_name)"),
+    ],
+)  # fmt: skip
+def test_of_a_handshake_that_fails_the_switch_and_the_certificate_are_named_once(
+    pki: Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    client: dict[str, str | None],
+    server: dict[str, str],
+    says: str,
+) -> None:
+    """However often it is tried, and from then on the session is opened once it is mended."""
+    pauses: list[float] = []
+    monkeypatch.setattr(Backoff, "pause", lambda self, lasted_s: pauses.append(self.first_s) or 0.01)
+
+    async def main() -> None:
+        with run_directory(leaf_spine(1, 0, 1)) as run:
+            fabric = inventory(run, pki, **{key: name and pki / name for key, name in client.items()})
+            served = fabric.tls.model_copy(update={key: pki / name for key, name in server.items()})
+            fabric = fabric.model_copy(update={"tls": served})
+            run.fabric_file.write_text(fabric.to_json())
+            async with switches(run), controller(run, fabric=fabric) as made:
+                assert await made.wait_until(lambda: len(pauses) > 5, PATIENCE_S) or len(pauses) > 5
+                with pytest.raises(CountersError, match=f"^l1: counters cannot be read: {expected}$"):
+                    await asyncio.to_thread(read_counters, fabric, timeout_s=PATIENCE_S)
+
+    expected = re.escape(says.replace("PKI", str(pki))).replace(r"\.\*", ".*")
+    asyncio.run(main())
+    assert set(pauses) == {0.2}
+    (said,) = [record.getMessage() for record in caplog.records if record.name == "csaud.controller"][:1]
+    assert re.fullmatch(f"l1: cannot be reached: {expected}", said)
+    assert len([r for r in caplog.records if "cannot be reached" in r.getMessage()]) == 1
+
+
+def test_what_a_command_says_of_a_handshake_that_fails_is_one_line(pki: Path) -> None:
+    command = [sys.executable, "-c", "from csaud.cli import main; main()", "counter", "show", "--run"]
+
+    async def main() -> None:
+        with run_directory(leaf_spine(1, 0, 1)) as run:
+            inventory(run, pki, cacert=pki / "stranger.pem")
+            async with switches(run):
+                words = [*command, str(run.path)]
+                done = await asyncio.to_thread(subprocess.run, words, capture_output=True, text=True)
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert line.startswith(f"csaud: l1: counters cannot be read: its certificate ({pki}/localhost.pem)")
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("client", "says"),
+    [
+        ({"cert": "empty.pem"}, "tls_client.cert: PKI/empty.pem is empty"),
+        ({"cacert": "empty.pem"}, "tls_client.cacert: PKI/empty.pem is empty"),
+        ({"key": "empty.pem"}, "tls_client.key: PKI/empty.pem is empty"),
+        ({"cert": "words.pem"}, "tls_client.cert: PKI/words.pem is no certificate in PEM format"),
+        ({"cacert": "words.pem"}, "tls_client.cacert: PKI/words.pem is no certificate in PEM format"),
+        ({"key": "words.pem"}, "tls_client.key: PKI/words.pem is no private key in PEM format"),
+        ({"key": "localhost.key"},
+         "tls_client.key: PKI/localhost.key is the key of another certificate than that in"
+         " PKI/controller.pem"),
+    ],
+)  # fmt: skip
+def test_a_file_of_no_use_is_named_and_what_is_open_stays(
+    pki: Path, tmp_path: Path, client: dict[str, str], says: str
+) -> None:
+    """An empty certificate, as there is while one is copied, ended the process."""
+    for file in pki.iterdir():
+        shutil.copy(file, tmp_path)
+    shutil.copy(pki / "ca.pem", good(tmp_path, "cacert"))  # not that of the switch
+    ((key, name),) = client.items()
+    right = "ca.pem" if key == "cacert" else good(pki, key).name
+    expected = says.replace(f"PKI/{name}", str(good(tmp_path, key))).replace("PKI", str(tmp_path))
+
+    async def main() -> None:
+        with run_directory(leaf_spine(1, 0, 1)) as run:
+            fabric = inventory(run, tmp_path, cacert=good(tmp_path, "cacert"))
+            async with controller(run, fabric=fabric, probe_interval_s=0.05) as made:
+                async with switches(run):
+                    assert not await programmed(made)
+                    shutil.copy(pki / name, good(tmp_path, key))
+                    with pytest.raises(TlsError, match=f"^{re.escape(expected)}$"):
+                        await asyncio.to_thread(read_counters, fabric)
+                    assert made.tasks["l1"].status.connected, "what is open stays"
+                found = await made.wait_until(lambda: made.tasks["l1"].status.error == expected, PATIENCE_S)
+                assert found, made.tasks["l1"].status.error
+                async with switches(run):
+                    shutil.copy(pki / right, good(tmp_path, key))
+                    assert not await programmed(made)
+
+    asyncio.run(main())
+
+
+def good(folder: Path, key: str) -> Path:
+    return folder / {"cacert": "trusted.pem", "cert": "controller.pem", "key": "controller.key"}[key]
 
 
 def test_files_that_are_not_there_are_named(pki: Path) -> None:

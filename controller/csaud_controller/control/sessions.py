@@ -11,7 +11,7 @@ from csaud_controller.base.stretches import Stretches
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
 from csaud_controller.switches.task import Hooks, SwitchTask
-from csaud_controller.switches.tls import credentials
+from csaud_controller.switches.tls import credentials, in_words
 from csaud_controller.targets.assigned import Assigned
 
 Tasks = dict[str, SwitchTask]
@@ -52,6 +52,7 @@ class Sessions:
             of.target,
             self._hooks,
             credentials=files,
+            unreachable=partial(in_words, fabric, name),
             audit_s=self._audit_s,
             election_id=self._election_id,
             stretches=self._stretches,

@@ -17,6 +17,7 @@ from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.program.packets import KINDS, KindName
 from csaud_controller.switches.errors import CountersError
 from csaud_controller.switches.readings import Readings
+from csaud_controller.switches.tls import in_words
 
 BY_KIND = (
     "ingress_kind",
@@ -140,7 +141,7 @@ def _switch_counters(
                 count = entry.data.packet_count if unit == "packets" else entry.data.byte_count
                 cells[names[entry.counter_id]][entry.index.index] = count
     except grpc.RpcError as error:
-        reason = cast(Any, error).details()
+        reason = in_words(fabric, switch, cast(Any, error).details())
         raise CountersError(f"{switch}: counters cannot be read: {reason}") from None
     return arranged(cells, fabric.peers[switch])
 

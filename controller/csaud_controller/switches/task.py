@@ -104,6 +104,7 @@ class SwitchTask:
     opened again after a pause: 0.2 to 2 s where the switch cannot be reached or a certificate cannot be read,
     1 to 60 s after other errors.
     `credentials` are asked for at each session: certificates may have been replaced since the last one.
+    `unreachable` says in words what gRPC says of a switch that cannot be reached.
     `stretches` and `opening`, the pace at which sessions are opened, are those of all switches of an event
     loop.
     """
@@ -118,6 +119,7 @@ class SwitchTask:
         hooks: Hooks,
         *,
         credentials: Callable[[], fy.GRPCCredentialsTLS | None] = lambda: None,
+        unreachable: Callable[[str], str] = str,
         audit_s: float = 3.0,
         election_id: int = FIRST_ELECTION_ID,
         stretches: Stretches | None = None,
@@ -137,7 +139,7 @@ class SwitchTask:
             initial_election_id=election_id,
             ready_handler=self._ready,
         )
-        self._credentials = credentials
+        self._credentials, self._unreachable_for = credentials, unreachable
         self._was_primary = False
         self._wake = asyncio.Event()
         self._probes: list[Probe] = []
@@ -177,14 +179,14 @@ class SwitchTask:
             try:
                 await self._session()
             except (fy.P4ClientError, TimeoutError, OSError, RuntimeError) as error:
-                self._fail(_reason(error))
+                self._fail(self._reason(error))
                 # a certificate that is missing may be about to be replaced
                 if isinstance(error, TimeoutError | OSError | TlsError) or _is_unreachable(error):
                     backoff = self._unreachable
             except Exception as error:
                 # finsy raises anything at a peer that breaks the protocol; other switches must not suffer
                 LOG.exception("%s: the session was given up", self.name)
-                self._fail(_reason(error))
+                self._fail(self._reason(error))
             finally:
                 self.status.connected = self.status.primary = self.status.in_sync = False
                 self.status.applied = 0
@@ -215,7 +217,7 @@ class SwitchTask:
     def _failed(self, error: BaseException) -> None:
         """A task of the session has failed: the session is ending."""
         if getattr(error, "code", None) != fy.GRPCStatusCode.UNAVAILABLE:  # it is gone, which shows anyway
-            self._fail(_reason(error))
+            self._fail(self._reason(error))
 
     async def _ready(self, switch: fy.Switch) -> None:
         """finsy's ready handler: session and pipeline are there; called again when primacy changes."""
@@ -356,6 +358,16 @@ class SwitchTask:
             async with self._writing:
                 await switch.write([digests.ack()])
 
+    def _reason(self, error: BaseException) -> str:
+        if isinstance(error, fy.P4ClientError):
+            if _is_unreachable(error):
+                said = error.message.rsplit("error: ", 1)[-1]
+                return f"cannot be reached: {self._unreachable_for(said)}"
+            return f"{error.code.name.lower()}: {error.message or error}"
+        if isinstance(error, TimeoutError):
+            return f"no answer within {_HANDSHAKE_S:g} s"
+        return str(error) or type(error).__name__
+
     def _fail(self, reason: str) -> None:
         if reason != self.status.error:
             LOG.warning("%s: %s", self.name, reason)
@@ -395,13 +407,3 @@ class _Blob:
 
 def _is_unreachable(error: BaseException) -> bool:
     return isinstance(error, fy.P4ClientError) and error.code == fy.GRPCStatusCode.UNAVAILABLE
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, fy.P4ClientError):
-        if _is_unreachable(error):
-            return f"cannot be reached: {error.message.rsplit('error: ', 1)[-1]}"
-        return f"{error.code.name.lower()}: {error.message or error}"
-    if isinstance(error, TimeoutError):
-        return f"no answer within {_HANDSHAKE_S:g} s"
-    return str(error) or type(error).__name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +19,24 @@ _LOCAL = "localhost"
 def credentials(fabric: Fabric, switch: str) -> fy.GRPCCredentialsTLS | None:
     """How to reach a switch over TLS: with the fabric's `tls_client`; None for a switch without `tls`.
 
-    TlsError when a file cannot be read.
+    TlsError when a file cannot be read, or is of no use.
     """
     spec = fabric.switches[switch]
     if spec.tls is None and fabric.tls is None and fabric.tls_client is None:
         return None
     client = fabric.tls_client or ClientTls()
-    is_unix = (spec.p4runtime or "").startswith("unix:")
+    cacert, cert, key = (_read(each, getattr(client, each)) for each in ("cacert", "cert", "key"))
+    _check(client, cacert, cert, key)
     return fy.GRPCCredentialsTLS(
-        cacert=_read("cacert", client.cacert),
-        cert=_read("cert", client.cert),
-        private_key=_read("key", client.key),
-        target_name_override=client.server_name or (_LOCAL if is_unix else ""),
+        cacert=cacert,
+        cert=cert,
+        private_key=key,
+        target_name_override=client.server_name or (_LOCAL if _is_unix(fabric, switch) else ""),
     )
+
+
+def _is_unix(fabric: Fabric, switch: str) -> bool:
+    return (fabric.switches[switch].p4runtime or "").startswith("unix:")
 
 
 def open_channel(fabric: Fabric, switch: str, address: str) -> Any:
@@ -45,6 +51,58 @@ def open_channel(fabric: Fabric, switch: str, address: str) -> Any:
         found.to_client_credentials(),
         options=options if found.target_name_override else None,
     )
+
+
+def in_words(fabric: Fabric, switch: str, said: str) -> str:
+    """What gRPC says of a switch that cannot be reached; where that is for a certificate, which one."""
+    spec = fabric.switches[switch]
+    server, client = spec.tls or fabric.tls, fabric.tls_client or ClientTls()
+    if server is None and fabric.tls_client is None:
+        return said
+    its = f"its certificate ({server.cert})" if server is not None else "its certificate"
+    if found := _UNVERIFIED.search(said):
+        if "expired" in found[1] or "not yet valid" in found[1]:
+            return f"{its} is out of date: {found[1]}"
+        by = f"tls_client.cacert: {client.cacert}" if client.cacert else "an authority that is known here"
+        return f"{its} is not signed by {by}: {found[1]}"
+    if "Hostname Verification" in said:
+        name = client.server_name or (_LOCAL if _is_unix(fabric, switch) else "the host of its address")
+        return f"{its} is not that of {name} (tls_client.server_name)"
+    if "WRONG_VERSION_NUMBER" in said:
+        return "it does not speak TLS, as the fabric says that it does"
+    if _CLOSED.search(said):
+        return f"it closed the connection, {_likely(client)}"
+    return said
+
+
+def _likely(client: ClientTls) -> str:
+    """Why a switch did not go on with a client: it tells nobody."""
+    from csaud_controller.switches.certificates import certificate_mistake, out_of_date
+
+    if client.cert is None:
+        return "as one does that asks for a certificate: there is no tls_client.cert"
+    shown = f"tls_client.cert: {client.cert}"
+    try:
+        pem = _read("cert", client.cert) or b""
+    except TlsError as error:
+        return f"and {error}"
+    old = "" if certificate_mistake(pem) else out_of_date(pem)
+    return f"and {shown} {old}" if old else f"as one does that does not trust who signed {shown}"
+
+
+_UNVERIFIED = re.compile(r"CERTIFICATE_VERIFY_FAILED: (.+?)(?:: OK)?\s*$")
+_CLOSED = re.compile(r"Socket closed|Broken pipe|Connection reset|CERTIFICATE_REQUIRED|_ALERT_")
+
+
+def _check(client: ClientTls, cacert: bytes | None, cert: bytes | None, key: bytes | None) -> None:
+    from csaud_controller.switches.certificates import certificate_mistake, key_mistake
+
+    for name, pem in (("cacert", cacert), ("cert", cert)):
+        if pem is not None and (mistake := certificate_mistake(pem)):
+            raise TlsError(f"tls_client.{name}: {getattr(client, name)} {mistake}")
+    if cert is not None and key is not None and (mistake := key_mistake(key, cert)):
+        of = f" than that in {client.cert}" if "another" in mistake else ""
+        raise TlsError(f"tls_client.key: {client.key} {mistake}{of}")
 
 
 def _read(key: str, path: Path | None) -> bytes | None:

@@ -10,7 +10,7 @@ import grpc
 from csaud_controller.control.client import ControlError, ask
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.errors import TlsError
-from csaud_controller.switches.tls import open_channel
+from csaud_controller.switches.tls import in_words, open_channel
 from csaud_runs.directory import is_served
 from finsy.proto import p4r, p4r_grpc
 
@@ -36,7 +36,8 @@ def _answering(site: Site, name: str) -> Finding:
     except TlsError as error:
         return Finding("problem", name, str(error))
     except untyped.RpcError as error:
-        return Finding("problem", name, f"P4Runtime at {address}: {_reason(error)}")
+        why = in_words(site.fabric, name, _reason(error))
+        return Finding("problem", name, f"P4Runtime at {address}: {why}")
     return Finding("ok", name, f"P4Runtime {told.p4runtime_api_version} at {address}")
 
 
