@@ -10,7 +10,8 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,13 +54,31 @@ def parse_place(text: str, prefix: str) -> Place:
 
 def tls_context(cacert: Path, cert: Path | None, key: Path | None) -> ssl.SSLContext:
     """For servers that `cacert` has signed, with a certificate of our own where there is one. StoreError."""
-    try:
+    with _named(f"{cacert}: not a certificate in PEM format"):
+        cacert.open().close()  # what is missing has a name here
         made = ssl.create_default_context(cafile=str(cacert))
-        if cert is not None:
-            made.load_cert_chain(cert, key)
-    except (OSError, ssl.SSLError) as error:
-        raise StoreError(f"TLS of the store: {error}") from None
+    if cert is not None and key is not None:
+        with _named(f"{cert}, {key}: not a certificate and its key in PEM format"):
+            for file in (cert, key):
+                file.open().close()
+            made.load_cert_chain(cert, key, password=_no_password)
     return made
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Errors of TLS, which know no files, as this, and others by their file."""
+    try:
+        yield
+    except (ssl.SSLError, ValueError) as error:
+        raise StoreError(f"TLS of the store: {what}: {error}") from None
+    except OSError as error:
+        raise StoreError(f"TLS of the store: {error.filename}: {error.strerror}") from None
+
+
+def _no_password() -> str:
+    """Rather an error than a prompt that nobody answers."""
+    raise ValueError("the key has a password")
 
 
 class Etcd:

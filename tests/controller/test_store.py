@@ -79,8 +79,18 @@ def test_terms_are_kept_over_mutual_tls(tmp_path: Path) -> None:
         ):
             with pytest.raises(StoreError, match=said):
                 SharedStore(Etcd(place, context), place.prefix, "b").held()
-    with pytest.raises(StoreError, match="TLS of the store: "):
-        tls_context(pki / "nowhere.pem", None, None)
+    nowhere, no_pem = pki / "nowhere.pem", "not a certificate( and its key)? in PEM format: "
+    for files, says in (
+        ((nowhere, None, None), f"{nowhere}: No such file or directory"),
+        ((pki / "empty.pem", None, None), f"{pki}/empty.pem: {no_pem}"),
+        ((pki / "ca.pem", pki / "controller.pem", nowhere), f"{nowhere}: No such file or directory"),
+        (
+            (pki / "ca.pem", pki / "controller.pem", pki / "localhost.key"),
+            f"{pki}/controller.pem, {pki}/localhost.key: {no_pem}",
+        ),
+    ):
+        with pytest.raises(StoreError, match=f"^TLS of the store: {says}"):
+            tls_context(*files)
 
 
 @pytest.mark.etcd
