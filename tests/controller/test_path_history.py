@@ -40,10 +40,25 @@ def times(about: str | None) -> list[float]:
 
 def test_all_that_concerns_paths_newest_first() -> None:
     assert times(None) == [7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0]
-    drained = path_history(FABRIC, REVISIONS, EVENTS)[3]
+    drained = path_history(FABRIC, REVISIONS[::-1], EVENTS)[3]
     assert (drained["what"], drained["who"], drained["bad"]) == ("drain l1-s1: none -> yes", "ann", False)
-    (down,) = [each for each in path_history(FABRIC, REVISIONS, EVENTS) if each["time"] == 2.0]
+    (down,) = [each for each in path_history(FABRIC, REVISIONS[::-1], EVENTS) if each["time"] == 2.0]
     assert (down["what"], down["why"], down["bad"]) == ("l1-s1 down", "3 probes lost", True)
+
+
+def test_what_came_later_stays_later_when_the_clock_was_set_back() -> None:
+    """By an hour, between the link's failure and its return."""
+    events = [
+        {"time": 9000.0, "what": "l1-s1", "up": False, "why": "3 probes lost"},
+        {"time": 5401.0, "what": "l1-s1", "up": True, "why": "probes pass again"},
+    ]
+    asked = [revision(8999.0, "drain s2: none -> yes"), revision(5402.0, "drain s2: yes -> none")]
+    told = path_history(FABRIC, reversed(asked), events)
+    for name, what in (
+        ("l1-s1", ["l1-s1 up", "l1-s1 down"]),
+        ("s2", ["drain s2: yes -> none", "drain s2: none -> yes"]),
+    ):
+        assert [each["what"] for each in told if name in each["what"]] == what
 
 
 @pytest.mark.parametrize(

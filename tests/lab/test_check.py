@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import shlex
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from csaud_controller.base.yamlfile import ConfigError
@@ -205,6 +208,25 @@ def test_old_firmware_is_due_where_there_is_a_file_with_a_newer_one(tmp_path: Pa
     facts["interfaces"]["eth0"]["firmware"] = "28.38.9999"
     site = lab(tmp_path, 'nic: {firmware: "28.39.1002", firmware_file: fw.bin}\n')
     assert [each.level for each in hosts.look(site, "h1", Told(facts)) if each.level != "ok"] == ["due"]
+
+
+def test_hosts_listen_no_longer_when_their_clock_is_set_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks, waits = itertools.count(100.0), list[float]()
+    clock = itertools.chain([5000.0], itertools.count(1400.0))
+    times = SimpleNamespace(monotonic=lambda: next(ticks), time=lambda: next(clock))
+    monkeypatch.setattr(tells, "time", times)
+    monkeypatch.setattr(tells.socket, "socket", lambda *_: MagicMock())
+
+    def select(
+        _sockets: list[object], _out: object, _odd: object, timeout_s: float
+    ) -> tuple[list[object], ...]:
+        waits.append(timeout_s)
+        assert timeout_s <= 3
+        return [], [], []
+
+    monkeypatch.setattr(tells.select, "select", select)
+    assert tells.listen(["lo"], 3) == {"lo": []}
+    assert waits
 
 
 def test_hosts_hear_what_switches_announce(tmp_path: Path) -> None:

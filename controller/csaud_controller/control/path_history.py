@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import merge
 from itertools import islice
+from math import inf
 from typing import Any
 
 from csaud_controller.desired.history import KEPT
@@ -33,7 +35,8 @@ def path_history(
 ) -> list[dict[str, Any]]:
     """Newest first, at most `limit`, as JSON values: `time`, `what`, `why` or `who`; `bad`: something went.
     `about` a link, a switch or a host: what concerns it, and what concerns all. FieldError: the fabric has no
-    such thing. Of `revisions`, newest first, no more are looked at than it takes."""
+    such thing. `events` come oldest first. Of `revisions`, newest first, no more are looked at than it
+    takes."""
     names = None if about is None else _names(fabric, about)
     concerns = _anything if names is None else _concerning(fabric, names)
     found = [
@@ -42,8 +45,18 @@ def path_history(
         for event in events
         if names is None or event["what"] in names
     ]  # fmt: skip
-    found += islice(_asked_for(revisions, concerns), limit)
-    return sorted(found, key=lambda row: -row["time"])[:limit]
+    asked = islice(_asked_for(revisions, concerns), limit)
+    both = merge(_placed(reversed(found)), _placed(asked), key=lambda placed: -placed[0])
+    return [row for _, row in islice(both, limit)]
+
+
+def _placed(newest_first: Iterable[dict[str, Any]]) -> Iterator[tuple[float, dict[str, Any]]]:
+    """With where each belongs among others: by its time, but never after what came later, which may have an
+    earlier time: the clock was set back in between."""
+    latest = inf
+    for row in newest_first:
+        latest = min(latest, row["time"])
+        yield latest, row
 
 
 def _asked_for(

@@ -145,9 +145,9 @@ def listen(names: list[str], seconds: float) -> dict[str, Any] | None:
         return None
     except OSError:
         pass  # an interface that is down hears nothing
-    deadline = time.time() + seconds
-    while not all(heard.values()) and time.time() < deadline:
-        for ready in select.select(list(sockets), [], [], max(0, deadline - time.time()))[0]:
+    deadline = time.monotonic() + seconds
+    while not all(heard.values()) and time.monotonic() < deadline:
+        for ready in select.select(list(sockets), [], [], max(0, deadline - time.monotonic()))[0]:
             try:
                 frame, source = ready.recvfrom(2048)
             except OSError:
