@@ -70,6 +70,7 @@ async def controller(
     save: Save = lambda stored: None,
     in_place: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = time.time,
+    steady: Callable[[], float] = time.monotonic,
 ) -> AsyncIterator[FabricController]:
     """A controller of the run's switches in this process, without its control socket."""
     made = FabricController(
@@ -82,6 +83,7 @@ async def controller(
         audit_s=audit_s,
         in_place=in_place,
         clock=clock,
+        steady=steady,
     )
     running = asyncio.create_task(made.run())
     try:

@@ -121,6 +121,37 @@ def test_a_policy_ends_by_the_clock() -> None:
     asyncio.run(main())
 
 
+@pytest.mark.parametrize("by_s", [3600.0, -3600.0])
+def test_a_policy_lasts_as_long_as_it_should_when_the_clock_is_set(by_s: float) -> None:
+    """One that ends at a time ends at that time by the new clock."""
+    now, since_boot = [10_000.0], [50.0]
+
+    def passes(seconds: float) -> None:
+        now[0] += seconds
+        since_boot[0] += seconds
+
+    async def main() -> None:
+        with run_directory() as run:
+            async with switches(run):
+                then = Ending(at=30_000, before=Policy(seed=2))
+                ending = Ending(at=10_600, lasts=True, before=ECMP, then=then)
+                stored = Stored(intent=Intent(policy=RANDOM, ending=ending))
+                clocks = {"clock": lambda: now[0], "steady": lambda: since_boot[0]}
+                async with controller(run, stored=stored, **clocks) as made:
+                    await programmed(made)
+                    passes(300)
+                    now[0] += by_s
+                    assert await made.wait_until(lambda: made.revision == 1, PATIENCE_S)
+                    assert made.intent == Intent(
+                        policy=RANDOM, ending=ending.model_copy(update={"at": 10_600 + by_s})
+                    )
+                    passes(300)
+                    assert await made.wait_until(lambda: made.revision == 2, PATIENCE_S)
+                    assert made.intent == Intent(policy=ECMP, ending=then)
+
+    asyncio.run(main())
+
+
 @pytest.fixture(scope="module")
 def run() -> Iterator[RunDir]:
     with programmed_run() as made:
@@ -150,6 +181,8 @@ def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
     applied = as_json(run, "apply", str(file), "--for", "1min")
     assert applied["policy"]["limits"]["trim_at"] == 40
     assert time.time() < applied["until"] < time.time() + 61
+    shown = ask(run.control_socket, "intent")["intent"]["ending"]
+    assert (shown["at"], shown["lasts"]) == (applied["until"], True)
     assert "no difference" not in csaud(run, "diff", str(file)).output
     assert "nothing would change" in csaud(run, "diff", str(file)).output
     assert "until 20" in csaud(run, "show").output

@@ -273,7 +273,7 @@ def _intent(policy: Path | None, spray: str | None, loss: float | None, seed: in
         faults = faults.with_rule(FaultRule(probability=loss, seed=chosen.seed if seed is None else seed))
     made = Policy.model_validate({**chosen.model_dump(), **changes})
     try:
-        ending = None if until is None else begun(Policy(), None, until, now)
+        ending = None if until is None else begun(Policy(), None, until, now, lasts=file.lasts is not None)
     except ValueError as error:
         raise UnknownName(f"{policy}: {error}") from None
     return Intent(policy=made, faults=faults, ending=ending)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any
@@ -55,10 +54,11 @@ def apply(
     """
     with errors():
         wanted = _read(file, run)
-        ends = _end(wanted, until, lasts)
+        end = _end(wanted, until, lasts)
         policy = wanted.policy.model_dump(mode="json")
         note = wanted.description or file.name
-        _, answer = request(run, "policy.apply", policy=policy, until=ends, note=note, revision=revision)
+        _, answer = request(run, "policy.apply", policy=policy, **end, note=note, revision=revision)
+        ends = (answer["intent"]["ending"] or {}).get("at")
         result = {"policy": answer["intent"]["policy"], "revision": answer["revision"], "until": ends}
 
         def render(console: Console) -> None:
@@ -161,19 +161,21 @@ def _read(file: Path, run: Path | None) -> PolicyFile:
     return found
 
 
-def _end(wanted: PolicyFile, until: str | None, lasts: str | None) -> float | None:
+def _end(wanted: PolicyFile, until: str | None, lasts: str | None) -> dict[str, float]:
+    """As the request has it."""
     if until is not None and lasts is not None:
         raise UnknownName("expected --until or --for, not both")
-    now = time.time()
     if lasts is not None:
         try:
-            return now + parse_duration(lasts) / 1e9
+            return {"lasts_s": parse_duration(lasts) / 1e9}
         except ValueError as error:
             raise UnknownName(f"--for: {error}") from None
+    if until is None and wanted.lasts is not None:
+        return {"lasts_s": wanted.lasts / 1e9}
     if until is None:
-        return wanted.ends_at(now)
+        return {} if wanted.until is None else {"until": wanted.until.timestamp()}
     try:
         given = datetime.fromisoformat(until)
     except ValueError:
         raise UnknownName(f"--until: expected a time such as 2026-12-24T18:00+01:00, got {until!r}") from None
-    return given.astimezone().timestamp()
+    return {"until": given.astimezone().timestamp()}

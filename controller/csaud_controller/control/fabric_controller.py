@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from csaud_controller.base.stretches import Stretches
@@ -48,9 +49,16 @@ LOG = logging.getLogger("csaud.controller")
 
 _EVENTS_KEPT = 1000
 _LOOK_AT_CLOCK_S = 0.5
+_CLOCK_IS_SET_S = 2.0
+"""A jump of the clock, by at least so much, is no mere correction."""
 _TRY_AGAIN_S = 5.0
 _RECALLED = 100
 """Changes of earlier controllers that are told of with our own: what happened while a job ran, say."""
+
+
+def _since_boot() -> float:
+    """Seconds, those asleep included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class FabricController:
@@ -61,8 +69,8 @@ class FabricController:
     what they are. `probe_interval_s`: 0 switches link probes off, and all links are then taken to be up.
     `in_place` is called when the first tables were computed, and when a switch has its own after a session
     was opened.
-    `clock`: seconds since the epoch, by which policies end. `place` gives addresses to switches that come
-    without.
+    `clock`: seconds since the epoch, by which policies end, and `steady`: seconds that nobody sets. `place`
+    gives addresses to switches that come without.
     """
 
     def __init__(
@@ -80,10 +88,11 @@ class FabricController:
         history: Revisions | None = None,
         in_place: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
+        steady: Callable[[], float] = _since_boot,
     ) -> None:
         stored = stored or Stored()
         self.history: Revisions = history or History()
-        self._clock, self._in_place = clock, in_place
+        self._clock, self._steady, self._in_place = clock, steady, in_place
         self.fabric, self.artifacts, self.target = fabric, artifacts, target
         self.intent = stored.intent
         self.generation = 1
@@ -167,15 +176,26 @@ class FabricController:
                 group.create_task(self.examiner.watch(), name="grey links")
 
     async def _end_policies(self) -> None:
-        """The clock may be set at any time, so that nobody waits for an end that is far away."""
+        """The clock may be set at any time, so that nobody waits for an end that is far away; one after so
+        much time is moved with it."""
+        ahead = self._clock() - self._steady()
         while True:
             await asyncio.sleep(_LOOK_AT_CLOCK_S)
-            if self.intent.at(self._clock()) is not self.intent:
+            set_by = self._clock() - self._steady() - ahead
+            if abs(set_by) < _CLOCK_IS_SET_S:
+                set_by = 0.0
+            if self._as_of_now(set_by, self.intent) is not self.intent:
                 try:
-                    await self.change(lambda intent: intent.at(self._clock()))
+                    await self.change(partial(self._as_of_now, set_by))
                 except (FieldError, NotKeptError, HistoryError) as error:
                     LOG.error("a policy has ended, and what was before it cannot be in force: %s", error)
                     await asyncio.sleep(_TRY_AGAIN_S)
+                    continue
+            ahead += set_by
+
+    def _as_of_now(self, set_by_s: float, intent: Intent) -> Intent:
+        """By a clock that was set by so many seconds."""
+        return intent.moved(set_by_s).at(self._clock())
 
     async def change(self, change: Intent | Callable[[Intent], Intent], revision: int | None = None) -> int:
         """Take a new intent, or what a function makes of the present one; returns the generation that

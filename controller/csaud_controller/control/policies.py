@@ -66,6 +66,14 @@ class Policies:
 
 
 def _replaced(intent: Intent, request: Request) -> Intent:
-    policy, until = Policy.model_validate(request["policy"]), request.get("until")
-    ending = None if until is None else begun(intent.policy, intent.ending, float(until), time.time())
+    """`lasts_s` counts from now on, by the controller's clock: whoever asks may have another."""
+    policy, now = Policy.model_validate(request["policy"]), time.time()
+    until, lasts_s = request.get("until"), request.get("lasts_s")
+    if until is not None and lasts_s is not None:
+        raise ValueError("expected until or lasts_s, not both")
+    ending = None
+    if until is not None:
+        ending = begun(intent.policy, intent.ending, float(until), now)
+    elif lasts_s is not None:
+        ending = begun(intent.policy, intent.ending, now + float(lasts_s), now, lasts=True)
     return intent.model_copy(update={"policy": policy, "ending": ending})

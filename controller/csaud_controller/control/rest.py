@@ -36,7 +36,7 @@ ROUTES = {
     "fabric.plan": Route("POST", "/v1/fabric/plan", "fabric"),
     "fabric.apply": Route("PUT", "/v1/fabric", "fabric"),
     "policy.set": Route("PATCH", "/v1/policy", "policy"),
-    "policy.apply": Route("PUT", "/v1/policy", "policy", ("until", "note")),
+    "policy.apply": Route("PUT", "/v1/policy", "policy", ("until", "lasts_s", "note")),
     "policy.plan": Route("POST", "/v1/policy/plan", "policy"),
     "policy.history": Route("GET", "/v1/history", query=("limit",)),
     "policy.rollback": Route("POST", "/v1/policy/rollback", query=("to",)),

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.drains import Drains
-from csaud_controller.policy.ending import Ending, in_force
+from csaud_controller.policy.ending import Ending, in_force, moved
 from csaud_controller.policy.faults import Faults
 from csaud_controller.policy.model import Policy
 
@@ -39,3 +39,9 @@ class Intent(BaseModel):
         """The same when policies have ended by `now`, seconds since the epoch."""
         policy, ending = in_force(self.policy, self.ending, now)
         return self if ending is self.ending else self.model_copy(update={"policy": policy, "ending": ending})
+
+    def moved(self, by_s: float) -> Intent:
+        """The same when the clock has been set by so many seconds."""
+        if not by_s or self.ending is None or not self.ending.is_of_time:
+            return self
+        return self.model_copy(update={"ending": moved(self.ending, by_s)})

@@ -205,11 +205,13 @@ def put_policy(
     response: Response,
     policy: Values,
     until: Annotated[float | None, Query(description="When it ends, in seconds since the epoch.")] = None,
+    lasts_s: Annotated[float | None, Query(description="Instead: how many seconds from now on.")] = None,
     note: Annotated[str, Query(max_length=1000, description="Kept in the history.")] = "",
     if_match: IfMatch = None,
 ) -> Answer:
     """The whole policy anew, as `csaud policy apply`: keys that are not there get their defaults."""
-    return _change(request, response, "policy.apply", if_match, policy=policy, until=until, note=note)
+    asked = {"policy": policy, "until": until, "lasts_s": lasts_s, "note": note}
+    return _change(request, response, "policy.apply", if_match, **asked)
 
 
 @router.post("/policy/plan", tags=["policy"])
