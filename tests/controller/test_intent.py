@@ -8,7 +8,14 @@ import pytest
 import typer
 from csaud_controller.cli import path
 from csaud_controller.cli.common import change_policy
-from csaud_controller.control.client import ConflictError, ControlError, RefusedError, ask, wait_served
+from csaud_controller.control.client import (
+    ConflictError,
+    ControlError,
+    RefusedError,
+    ask,
+    wait_programmed,
+    wait_served,
+)
 from csaud_controller.control.server import ControlServer
 from csaud_controller.desired import store
 from csaud_controller.desired.keeper import Keeper, NotKeptError
@@ -25,6 +32,7 @@ from tests.controller.soft import (
     desired,
     programmed,
     run_directory,
+    switch_process,
     switches,
 )
 from tests.controller.test_control import served
@@ -201,6 +209,19 @@ def test_a_controller_that_comes_back_does_not_take_over_with_what_it_was_asked_
                     assert await held(run) == desired(run, new)
 
     asyncio.run(main())
+
+
+def test_a_controller_takes_over_from_one_whose_clock_was_ahead() -> None:
+    ahead = 1 << 40
+    with run_directory() as run, switch_process(run):
+        store.save(run.desired_file, Stored(election_id=ahead))
+        with controller_process(run):
+            wait_programmed(run.control_socket, PATIENCE_S)
+        run.desired_file.unlink()  # as in a run directory of its own
+        with controller_process(run, "--take-over"):
+            wait_programmed(run.control_socket, PATIENCE_S)
+            kept = store.load(run.desired_file)
+            assert kept is not None and kept.election_id == ahead + 2
 
 
 def test_election_ids_grow_from_start_to_start() -> None:

@@ -27,7 +27,11 @@ from csaud_controller.desired.shared import SharedStore
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
+from csaud_controller.switches.primacy import Primacy
 from csaud_controller.targets import Target
+
+_HIGHEST = 1 << 63
+"""Election ids from here on leave no room for those that are to come: nobody gets above them."""
 
 LOG = logging.getLogger("csaud.controller")
 
@@ -70,7 +74,9 @@ async def serve(
         _check_kept(asked, fabric, run.desired_file)
     if intent is not None or asked != stored.intent:
         stored = stored.model_copy(update={"intent": asked, "revision": stored.revision + 1})
-    election_id = max(stored.election_id + 1, int(time.time()) if take_over else 0)
+    election_id = stored.election_id + 1
+    if take_over:  # by a clock that may be behind that of whoever took over before
+        election_id = max(election_id, int(time.time()), await _above_all(fabric))
     stored = stored.model_copy(update={"election_id": election_id})
 
     def made(
@@ -128,6 +134,12 @@ async def serve(
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.remove_signal_handler(number)
     LOG.info("stopped; the switches keep their tables")
+
+
+async def _above_all(fabric: Fabric) -> int:
+    """An election id above those that the switches have seen."""
+    seen = await Primacy(fabric, lambda: None).highest()
+    return seen + 1 if seen < _HIGHEST else 0
 
 
 def _check_kept(kept: Intent, fabric: Fabric, file: Path) -> None:

@@ -19,6 +19,7 @@ from csaud_controller.switches.tls import credentials
 LOG = logging.getLogger("csaud.controller")
 
 _AGAIN_S = 1.0
+_ANSWER_S = 5.0
 _OPTIONS = [("grpc.keepalive_time_ms", 600_000), ("grpc.keepalive_timeout_ms", 700)]
 
 
@@ -49,6 +50,18 @@ class Primacy:
         had = [name for name, id_ in self._had.items() if id_ == term and name in self._ids]
         return bool(had) and all(id_ is None for id_ in self._ids.values())
 
+    async def highest(self) -> int:
+        """The highest election id that a switch has seen, of those that say so; 0: none does."""
+        return max(await asyncio.gather(*map(self._highest_at, self._fabric.switches)), default=0)
+
+    async def _highest_at(self, name: str) -> int:
+        with contextlib.suppress(grpc.RpcError, TlsError, TimeoutError):
+            async with asyncio.timeout(_ANSWER_S), self._channel(name) as channel:
+                answer = await (await self._hello(name, channel)).read()
+                if answer is not grpc.aio.EOF and answer.WhichOneof("update") == "arbitration":
+                    return U128.decode(answer.arbitration.election_id)
+        return 0
+
     async def _follow(self, name: str) -> None:
         told = ""
         while True:
@@ -66,12 +79,17 @@ class Primacy:
 
     async def _listen(self, name: str) -> None:
         async with self._channel(name) as channel:
-            stream = p4r_grpc.P4RuntimeStub(channel).StreamChannel()
-            hello = p4r.MasterArbitrationUpdate(device_id=self._fabric.switches[name].device_id)
-            await stream.write(p4r.StreamMessageRequest(arbitration=hello))
+            stream = await self._hello(name, channel)
             while (answer := await stream.read()) is not grpc.aio.EOF:
                 if answer.WhichOneof("update") == "arbitration":
                     self._told(name, answer.arbitration)
+
+    async def _hello(self, name: str, channel: Any) -> Any:
+        """A stream that will be answered."""
+        stream = p4r_grpc.P4RuntimeStub(channel).StreamChannel()
+        hello = p4r.MasterArbitrationUpdate(device_id=self._fabric.switches[name].device_id)
+        await stream.write(p4r.StreamMessageRequest(arbitration=hello))
+        return stream
 
     def _told(self, name: str, update: Any) -> None:
         if update.status.code == grpc.StatusCode.ALREADY_EXISTS.value[0]:
