@@ -10,8 +10,8 @@ import http.client
 import json
 import ssl
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,33 @@ def tls_context(cacert: Path, cert: Path | None, key: Path | None) -> ssl.SSLCon
     return made
 
 
+class TlsFiles:
+    """Contexts of what is in these files by now: they may be replaced. While they do not fit together, as
+    when one of two files is new, that of what was there before. StoreError: they never did."""
+
+    def __init__(self, cacert: Path, cert: Path | None, key: Path | None) -> None:
+        self._files = cacert, cert, key
+        self._version = self._found()
+        self._context = tls_context(*self._files)
+
+    def context(self) -> ssl.SSLContext:
+        """For the next connection."""
+        if (found := self._found()) != self._version:
+            with suppress(StoreError):
+                self._context = tls_context(*self._files)
+            self._version = found
+        return self._context
+
+    def _found(self) -> list[tuple[int, int, int]]:
+        """Differs when a file was replaced."""
+        found = []
+        for file in filter(None, self._files):
+            with suppress(OSError):
+                status = file.stat()
+                found.append((status.st_mtime_ns, status.st_size, status.st_ino))
+        return found
+
+
 @contextmanager
 def _named(what: str) -> Iterator[None]:
     """Errors of TLS, which know no files, as this, and others by their file."""
@@ -82,11 +109,11 @@ def _no_password() -> str:
 
 
 class Etcd:
-    """One cluster. Each request opens a connection of its own, to the endpoint that answered last; each
-    endpoint may take `timeout_s` to answer."""
+    """One cluster. Each request opens a connection of its own, over TLS by the context that `tls` gives, to
+    the endpoint that answered last; each endpoint may take `timeout_s` to answer."""
 
     def __init__(
-        self, place: Place, tls: ssl.SSLContext | None = None, timeout_s: float = _TIMEOUT_S
+        self, place: Place, tls: Callable[[], ssl.SSLContext] | None = None, timeout_s: float = _TIMEOUT_S
     ) -> None:
         self._place, self._tls, self._timeout_s = place, tls, timeout_s
         self._first = 0
@@ -155,7 +182,7 @@ class Etcd:
         connection = (
             http.client.HTTPConnection(host, port, timeout=timeout_s)
             if self._tls is None
-            else http.client.HTTPSConnection(host, port, timeout=timeout_s, context=self._tls)
+            else http.client.HTTPSConnection(host, port, timeout=timeout_s, context=self._tls())
         )
         try:
             connection.request("POST", path, body, {"Content-Type": "application/json"})

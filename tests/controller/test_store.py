@@ -1,6 +1,7 @@
 """The store that controllers share: over TLS, and while it is away."""
 
 import contextlib
+import shutil
 import socket
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from csaud_controller.desired import shared
 from csaud_controller.desired.shared import SharedStore
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import leaf_spine
-from csaud_runs.etcd import Etcd, Place, StoreError, parse_place, tls_context
+from csaud_runs.etcd import Etcd, Place, StoreError, TlsFiles, parse_place, tls_context
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
 from tests.controller.test_tls import certificates
@@ -63,7 +64,7 @@ def test_terms_are_kept_over_mutual_tls(tmp_path: Path) -> None:
     pki = certificates(folder)
     with etcd_server(tmp_path / "etcd", tls=pki) as server:
         place = parse_place(server.url.replace(HOST, "localhost"), "csaud/x")
-        ours = tls_context(pki / "ca.pem", pki / "controller.pem", pki / "controller.key")
+        ours = TlsFiles(pki / "ca.pem", pki / "controller.pem", pki / "controller.key").context
         store = SharedStore(Etcd(place, ours), place.prefix, "a")
         until_there(store.held)
         term = store.take(store.held())
@@ -78,7 +79,11 @@ def test_terms_are_kept_over_mutual_tls(tmp_path: Path) -> None:
             (None, "400|Remote end closed|Connection reset"),
         ):
             with pytest.raises(StoreError, match=said):
-                SharedStore(Etcd(place, context), place.prefix, "b").held()
+                SharedStore(Etcd(place, context and (lambda made=context: made)), place.prefix, "b").held()
+
+
+def test_certificates_of_the_store_are_named_where_they_are_of_no_use(tmp_path: Path) -> None:
+    pki = certificates(tmp_path)
     nowhere, no_pem = pki / "nowhere.pem", "not a certificate( and its key)? in PEM format: "
     for files, says in (
         ((nowhere, None, None), f"{nowhere}: No such file or directory"),
@@ -122,3 +127,18 @@ def test_while_the_store_is_away_nothing_is_changed_and_afterwards_it_goes_on(tm
             except ControlError:
                 assert time.monotonic() < deadline, process.log
         assert done["revision"] == before["revision"] + 1 and not done["pending"]
+
+
+def test_certificates_of_the_store_may_be_replaced(tmp_path: Path) -> None:
+    pki, new = certificates(tmp_path), tmp_path / "new"
+    new.mkdir()
+    certificates(new)
+    files = TlsFiles(pki / "ca.pem", pki / "controller.pem", pki / "controller.key")
+    first = files.context()
+    shutil.copy(new / "controller.pem", pki)  # its key is to follow
+    assert files.context() is first
+    for name in ("controller.key", "ca.pem"):
+        shutil.copy(new / name, pki)
+    last = files.context()
+    assert last.get_ca_certs() != first.get_ca_certs()
+    assert files.context() is last

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 from csaud_runs.directory import is_served
-from csaud_runs.etcd import Etcd, parse_place, tls_context
+from csaud_runs.etcd import Etcd, TlsFiles, parse_place
 from pydantic import ValidationError
 from typer.core import TyperCommand
 
@@ -179,7 +179,7 @@ def _store(
         found = parse_place(place, f"csaud/{fabric.name}")
     except ValueError as error:
         raise UnknownName(f"--store: {error}") from None
-    etcd = Etcd(found, None if cacert is None else tls_context(cacert, cert, key))
+    etcd = Etcd(found, None if cacert is None else TlsFiles(cacert, cert, key).context)
     return SharedStore(etcd, found.prefix, name or f"{socket.gethostname()}:{run.path}")
 
 
