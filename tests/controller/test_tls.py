@@ -15,6 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from csaud_controller.inventory import ClientTls, Fabric, ServerTls, leaf_spine
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.backoff import Backoff
+from csaud_controller.switches.certificates import out_of_date
 from csaud_controller.switches.counters import read_counters
 from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.switches.primacy import Primacy
@@ -166,6 +167,13 @@ def test_of_a_handshake_that_fails_the_switch_and_the_certificate_are_named_once
     (said,) = [record.getMessage() for record in caplog.records if record.name == "csaud.controller"][:1]
     assert re.fullmatch(f"l1: cannot be reached: {expected}", said)
     assert len([r for r in caplog.records if "cannot be reached" in r.getMessage()]) == 1
+
+
+def test_a_certificate_is_out_of_date_before_and_after_its_time(pki: Path) -> None:
+    pem, now = (pki / "controller.pem").read_bytes(), datetime.now(UTC)
+    assert out_of_date(pem, now) == ""
+    assert re.fullmatch(r"has expired \(.* UTC\)", out_of_date(pem, now + timedelta(days=3)))
+    assert re.fullmatch(r"is not valid before .* UTC", out_of_date(pem, now - timedelta(days=1)))
 
 
 def test_what_a_command_says_of_a_handshake_that_fails_is_one_line(pki: Path) -> None:

@@ -106,7 +106,7 @@ def test_a_killed_controller_is_started_again_under_traffic_with_all_that_was_as
     assert not run.path.exists() and processes_of(run.path) == {}
 
 
-@pytest.mark.parametrize("signum", [signal.SIGKILL, thorough(signal.SIGTERM)])
+@pytest.mark.parametrize("signum", [thorough(signal.SIGKILL), signal.SIGTERM])
 def test_a_job_of_a_scenario_goes_on_without_its_controller(tmp_path: Path, signum: signal.Signals) -> None:
     scenario = small_scenario(tmp_path, sizes=(262_144,), repeats=30, loss=0.01)
     with net_run(tmp_path / "out", "--scenario", str(scenario)) as run:
@@ -118,6 +118,7 @@ def test_a_job_of_a_scenario_goes_on_without_its_controller(tmp_path: Path, sign
         assert run.report()["books"]["balanced"]
 
 
+@pytest.mark.thorough
 def test_one_that_cannot_be_started_again_ends_the_run_by_name(tmp_path: Path) -> None:
     scenario = small_scenario(tmp_path, sizes=(262_144,), repeats=100_000)
     with net_run(tmp_path / "out", "--scenario", str(scenario)) as run:
