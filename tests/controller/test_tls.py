@@ -1,6 +1,7 @@
 """Switches that speak TLS, and know their controller by its certificate."""
 
 import asyncio
+import json
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from csaud_controller.cli import fabric as fabric_command
 from csaud_controller.inventory import ClientTls, Fabric, ServerTls, leaf_spine
 from csaud_controller.run.directory import RunDir
 from csaud_controller.switches.backoff import Backoff
@@ -20,6 +22,7 @@ from csaud_controller.switches.counters import read_counters
 from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.switches.primacy import Primacy
 from csaud_controller.switches.tls import credentials
+from typer.testing import CliRunner
 
 from tests.controller.soft import PATIENCE_S, controller, programmed, run_directory, switches
 
@@ -176,6 +179,27 @@ def test_a_certificate_is_out_of_date_before_and_after_its_time(pki: Path) -> No
     assert re.fullmatch(r"is not valid before .* UTC", out_of_date(pem, now - timedelta(days=1)))
 
 
+def test_a_check_of_the_fabric_file_finds_certificates_of_no_use_by_line_and_key(
+    pki: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "fabric.yaml"
+    file.write_text(
+        "name: one\nswitches: {l1: {device_id: 1}}\nhosts: {h1: {ip: 10.0.1.1, mac: '02:00:00:00:00:01'}}\n"
+        "edges: [{a: l1, a_port: 1, b: h1, b_port: 0}]\n"
+        f"tls:\n  cert: {pki}/old-localhost.pem\n  key: {pki}/localhost.key\n  cacert: {pki}/words.pem\n"
+        f"tls_client:\n  cert: {pki}/controller.pem\n  key: {pki}/localhost.key\n  cacert: {pki}/ca.pem\n"
+    )
+    found = CliRunner().invoke(fabric_command.app, ["check", str(file), "--json"])
+    assert found.exit_code == 1
+    told = [(each["line"], each["key"], each["message"]) for each in json.loads(found.stdout)["mistakes"]]
+    assert [each[:2] for each in told] == [(6, "tls.cert"), (8, "tls.cacert"), (11, "tls_client.key")]
+    assert told[0][2].startswith(f"{pki}/old-localhost.pem has expired")
+    assert [each[2] for each in told[1:]] == [
+        f"{pki}/words.pem is no certificate in PEM format",
+        f"{pki}/localhost.key is not the key of the certificate",
+    ]
+
+
 def test_what_a_command_says_of_a_handshake_that_fails_is_one_line(pki: Path) -> None:
     command = [sys.executable, "-c", "from csaud.cli import main; main()", "counter", "show", "--run"]
 
@@ -202,8 +226,7 @@ def test_what_a_command_says_of_a_handshake_that_fails_is_one_line(pki: Path) ->
         ({"cacert": "words.pem"}, "tls_client.cacert: PKI/words.pem is no certificate in PEM format"),
         ({"key": "words.pem"}, "tls_client.key: PKI/words.pem is no private key in PEM format"),
         ({"key": "localhost.key"},
-         "tls_client.key: PKI/localhost.key is the key of another certificate than that in"
-         " PKI/controller.pem"),
+         "tls_client.key: PKI/localhost.key is not the key of the certificate PKI/controller.pem"),
     ],
 )  # fmt: skip
 def test_a_file_of_no_use_is_named_and_what_is_open_stays(

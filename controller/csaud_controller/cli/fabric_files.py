@@ -80,10 +80,10 @@ def check(file: FileArgument, target: TargetOption = "soft", as_json: JsonOption
 
 
 def _beyond_the_file(fabric: Fabric, default: Assigned) -> Iterator[FieldError]:
-    yield from _missing_files(fabric.tls, ("tls",))
-    yield from _missing_files(fabric.tls_client, ("tls_client",))
+    yield from _mistaken_files(fabric.tls, ("tls",))
+    yield from _mistaken_files(fabric.tls_client, ("tls_client",))
     for name, spec in fabric.switches.items():
-        yield from _missing_files(spec.tls, ("switches", name, "tls"))
+        yield from _mistaken_files(spec.tls, ("switches", name, "tls"))
     try:
         of = assigned(fabric, default)
     except ArtifactsError as error:
@@ -98,9 +98,22 @@ def _beyond_the_file(fabric: Fabric, default: Assigned) -> Iterator[FieldError]:
             break
 
 
-def _missing_files(tls: ServerTls | ClientTls | None, loc: tuple[str, ...]) -> Iterator[FieldError]:
+def _mistaken_files(tls: ServerTls | ClientTls | None, loc: tuple[str, ...]) -> Iterator[FieldError]:
     if tls is None:
         return
+    from csaud_controller.switches.certificates import certificate_mistake, mistakes, out_of_date
+
+    found: dict[str, bytes] = {}
     for key, value in tls:
-        if isinstance(value, Path) and not value.is_file():
-            yield FieldError((*loc, key), f"no such file: {value}")
+        if isinstance(value, Path):
+            try:
+                found[key] = value.read_bytes()
+            except FileNotFoundError:
+                yield FieldError((*loc, key), f"no such file: {value}")
+            except OSError as error:
+                yield FieldError((*loc, key), f"{value}: {error.strerror}")
+    for key, mistake in mistakes(found.get("cacert"), found.get("cert"), found.get("key")):
+        yield FieldError((*loc, key), f"{getattr(tls, key)} {mistake}")
+    cert = found.get("cert")
+    if cert is not None and not certificate_mistake(cert) and (old := out_of_date(cert)):
+        yield FieldError((*loc, "cert"), f"{tls.cert} {old}")

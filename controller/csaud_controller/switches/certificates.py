@@ -4,6 +4,7 @@ there was no handshake, and one that is empty, as a file is while it is copied, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from cryptography import x509
@@ -34,7 +35,18 @@ def key_mistake(pem: bytes, certificate: bytes) -> str:
         return "is no private key in PEM format"
     own = x509.load_pem_x509_certificates(certificate)[0].public_key()
     is_its = key.public_key().public_bytes(*_SPKI) == own.public_bytes(*_SPKI)
-    return "" if is_its else "is the key of another certificate"
+    return "" if is_its else "is not the key of the certificate"
+
+
+def mistakes(cacert: bytes | None, cert: bytes | None, key: bytes | None) -> Iterator[tuple[str, str]]:
+    """Which of these is of no use, and why; None: there is none."""
+    for name, pem in (("cacert", cacert), ("cert", cert)):
+        if pem is not None and (mistake := certificate_mistake(pem)):
+            yield name, mistake
+    if cert is None or key is None or certificate_mistake(cert):
+        return
+    if mistake := key_mistake(key, cert):
+        yield "key", mistake
 
 
 def out_of_date(pem: bytes, now: datetime | None = None) -> str:

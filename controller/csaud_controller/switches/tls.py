@@ -95,14 +95,11 @@ _CLOSED = re.compile(r"Socket closed|Broken pipe|Connection reset|CERTIFICATE_RE
 
 
 def _check(client: ClientTls, cacert: bytes | None, cert: bytes | None, key: bytes | None) -> None:
-    from csaud_controller.switches.certificates import certificate_mistake, key_mistake
+    from csaud_controller.switches.certificates import mistakes
 
-    for name, pem in (("cacert", cacert), ("cert", cert)):
-        if pem is not None and (mistake := certificate_mistake(pem)):
-            raise TlsError(f"tls_client.{name}: {getattr(client, name)} {mistake}")
-    if cert is not None and key is not None and (mistake := key_mistake(key, cert)):
-        of = f" than that in {client.cert}" if "another" in mistake else ""
-        raise TlsError(f"tls_client.key: {client.key} {mistake}{of}")
+    for name, mistake in mistakes(cacert, cert, key):
+        of = f" {client.cert}" if mistake.endswith("of the certificate") else ""
+        raise TlsError(f"tls_client.{name}: {getattr(client, name)} {mistake}{of}")
 
 
 def _read(key: str, path: Path | None) -> bytes | None:
