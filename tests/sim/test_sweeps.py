@@ -268,6 +268,46 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
             "traffic: {}\nsweep: {cases: {a: {sweep.seeds: 2}}}",
             "sweep.cases.a.sweep.seeds: expected a key",
         ),
+        ("traffic: {sizes: 10000000000000}", "traffic.sizes: expected 1 to 1099511627776 bytes"),
+        ("traffic: {sizes: [[0, 0], [9, .nan], [20, 100]]}", "traffic.sizes: expected growing bytes"),
+        (
+            "traffic: {sizes: [[-5, 0], [20, 100]]}",
+            "traffic.sizes: expected 0 to 1099511627776 bytes, got -5",
+        ),
+        ("traffic: {load: 1.0e-300}", "traffic.load: 10000 flows would take"),
+        ("link_rate: null\ntraffic: {to: h1}", "traffic.to: of the pattern incast alone, here it is random"),
+        ("traffic: {senders: 3, pattern: matching}", "traffic.senders: of the pattern incast alone"),
+        ("traffic: {matching: 3}", "traffic.matching: of the pattern matching alone"),
+        ("traffic: {}\ntime_limit: 10000000000s", "time_limit: expected at most 1000000s"),
+        ("traffic: {}\nlinks: [{where: s1, delay: 10000000s}]", "links[0].delay: expected at most 1000000s"),
+        ("traffic: {}\nimpairments: [{jitter: 10000000s}]", "impairments[0].jitter: expected at most"),
+        ("traffic: {}\nbuffer: 100000000000", "buffer: expected less than or equal to 2147483647"),
+        ("collectives: {bytes: 100000000000000000}", "collectives.bytes: expected less than or equal to"),
+        (
+            "collectives: {bytes: 4, repeats: 100000000000}",
+            "collectives.repeats: expected less than or equal",
+        ),
+        ("traffic: {}\ncore: {fixed_interval: -5}", "core.fixed_interval: expected 0 or more, got -5"),
+        ("traffic: {}\ncore: {detect_gap: 3}", "core.detect_gap: expected true or false, got 3"),
+        ("traffic: {}\ncore: {rank: 7}", "core.rank: each host has its own"),
+        ("traffic: {}\ntransport: {name: rc, window: .inf}", "transport.window: expected a number of bytes"),
+        ("traffic: {}\ntransport: {name: uec, paths: 100}", "transport.paths: expected a power of two"),
+        (
+            "traffic: {}\ntransport: {name: dcqcn, kmax: 50000}",
+            "transport.kmin: expected at most kmax, 50,000 bytes, got 100,000",
+        ),
+        ("traffic: {}\nsweep: {seeds: [3, 1, 3]}", "sweep.seeds: expected each seed once, got 3 twice"),
+        ("traffic: {}\nsweep: {seeds: 100000000000}", "sweep.seeds: expected less than or equal to 100000"),
+        ("seed: 4294967295\ntraffic: {}\nsweep: {seeds: 2}", "sweep.seeds: expected at most 1 seeds from"),
+        (
+            "traffic: {}\nsweep: {vary: {traffic.load: [0.5, 0.5]}}",
+            "sweep.vary: expected every combination once, got load=0.5 twice",
+        ),
+        (
+            "traffic: {}\nsweep: {settings: {'a!': {}, 'a?': {}}}",
+            "sweep: a! and a? are the same, by names too much alike",
+        ),
+        ("traffic: {}\nsweep: {settings: {'a: b': {}}}", "sweep.settings.a: b: expected a name without ': '"),
     ],
 )
 def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: str) -> None:
@@ -276,6 +316,14 @@ def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: st
     done = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert f"wrong.yaml:{2 + len(line.splitlines())}: {told}" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_fabric_that_is_none_is_told_with_line_and_key(file: Path, tmp_path: Path) -> None:
+    file.write_text(file.read_text().replace("leaf-spine-2x2", "leaf-spine-2"))
+    done = CliRunner().invoke(app, ["run", str(file), "--out", str(tmp_path / "out")])
+    assert done.exit_code == 2
+    assert done.output.startswith(f"csaud: {file}:2: fabric: leaf-spine-2: no such fabric: expected a name")
     assert not (tmp_path / "out").exists()
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from csaud_controller.base.seeds import derive
-from csaud_controller.base.units import Duration, Rate
+from csaud_controller.base.units import Rate
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.policy.places import Where, ports_of
 from csaud_controller.program.packets import KINDS, KindName
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from csaud_sim.experiment.limits import LONGEST_QUEUE, Span
 from csaud_sim.network import Network
 
 CLASSES = 5
@@ -27,8 +28,8 @@ class LinkRule(_Strict):
 
     where: Where
     rate: Rate | None = Field(default=None, ge=1_000_000)
-    delay: Duration | None = None
-    buffer: int | None = Field(default=None, ge=1, description="packets per priority queue")
+    delay: Span | None = None
+    buffer: int | None = Field(default=None, ge=1, le=LONGEST_QUEUE, description="packets per priority queue")
     one_way: bool = Field(default=False, description="the rate is of what leaves those ports alone")
 
     @model_validator(mode="after")
@@ -54,7 +55,7 @@ class Impairment(_Strict):
     classes: tuple[int, ...] | None = Field(
         default=None, min_length=1, description="of CSA frames that are lost; default: every class"
     )
-    jitter: Duration = Field(default=0, description="every frame takes up to so much longer: they overtake")
+    jitter: Span = Field(default=0, description="every frame takes up to so much longer: they overtake")
     seed: int | None = Field(default=None, ge=0, lt=2**32, description="default: the experiment's")
 
     @model_validator(mode="after")

@@ -9,9 +9,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from csaud._core import EndpointConfig
 from csaud.collectives.registry import names
-from csaud_controller.base.units import Duration, Rate, at_least
+from csaud_controller.base.units import Duration, Rate, between
 from csaud_controller.base.yamlfile import FieldError, load_model, mistake, parse_yaml
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.faults import FaultRule, Faults
@@ -22,13 +21,23 @@ from csaud_topologies.scenario.model import check_faults
 from csaud_topologies.scenario.overrides import assign, value_of
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from csaud_sim.experiment.fitting import check_core, check_traffic, check_transport
+from csaud_sim.experiment.limits import (
+    LONGEST_FLOW,
+    LONGEST_QUEUE,
+    LONGEST_TIME,
+    MOST_COLLECTIVES,
+    MOST_SEEDS,
+    SEEDS,
+    Span,
+)
 from csaud_sim.experiment.links import CLASSES, Impairment, LinkRule, check_impairments, relinked
-from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points
+from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points, mean_of
 from csaud_sim.simulated_settings import check_host
 from csaud_sim.transports.flow_control import check_flow_control
 from csaud_sim.transports.model import Transport
 
-_Seed = Annotated[int, Field(ge=0, lt=2**32)]
+_Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
 
@@ -72,8 +81,8 @@ class Traffic(_Strict):
     matching: int | None = Field(
         default=None, ge=0, description="matching: its seed; default: the experiment's"
     )
-    warmup: Duration = Field(default=0, description="flows that start before are in no figure")
-    receive_delay: Duration = Field(
+    warmup: Span = Field(default=0, description="flows that start before are in no figure")
+    receive_delay: Span = Field(
         default=0,
         description="from a flow's start until its receiver expects it: 0 is knowledge of a schedule, which "
         "applications without one have not; of csa-ud, others need not be told",
@@ -84,11 +93,20 @@ class Traffic(_Strict):
     def _known(cls, value: str | int | Points) -> str | int | Points:
         if isinstance(value, str) and value not in PUBLISHED:
             raise ValueError(f"expected one of {', '.join(PUBLISHED)}, bytes or pairs, got {value!r}")
-        if isinstance(value, int) and value < 1:
-            raise ValueError(f"expected at least 1 byte, got {value}")
+        if isinstance(value, int) and not 1 <= value <= LONGEST_FLOW:
+            raise ValueError(f"expected 1 to {LONGEST_FLOW} bytes, got {value}")
         if isinstance(value, tuple):
             check_points(value)
         return value
+
+    def group(self, hosts: int) -> int:
+        """Flows that start at one moment."""
+        return {"incast": self.senders, "matching": hosts}.get(self.pattern, 1)
+
+    def gap_ns(self, hosts: int, capacity: float) -> float:
+        """Mean time between the moments at which flows start, which gives the load; `capacity`: of the links
+        that it is a share of, bit/s."""
+        return 8e9 * mean_of(self.sizes) * self.group(hosts) / (self.load * capacity)
 
 
 class Collectives(_Strict):
@@ -98,17 +116,17 @@ class Collectives(_Strict):
         default="all_reduce.ring",
         description="a schedule of the host library, all_to_all.pairwise or gather.direct",
     )
-    bytes: int = Field(ge=4, description="array of a rank, of float32")
-    repeats: int = Field(default=10, ge=1)
+    bytes: int = Field(ge=4, le=LONGEST_FLOW, description="array of a rank, of float32")
+    repeats: int = Field(default=10, ge=1, le=MOST_COLLECTIVES)
     warmup: int = Field(default=0, ge=0, description="of them, the first, which are in no figure")
     criticality: int | None = Field(
         default=None, ge=0, lt=CLASSES, description="class of its messages; default: as of the host library"
     )
     ranks: int | None = Field(default=None, ge=2, description="default: every host")
     placement: Literal["spread", "block"] = Field(default="spread", description="as of a scenario's workers")
-    compute: Duration = Field(default=0, description="mean time that a rank computes before each")
-    deviation: Duration = Field(default=0, description="of that time")
-    straggler: Duration = Field(default=0, description="what one rank, another one each time, takes longer")
+    compute: Span = Field(default=0, description="mean time that a rank computes before each")
+    deviation: Span = Field(default=0, description="of that time")
+    straggler: Span = Field(default=0, description="what one rank, another one each time, takes longer")
 
     @field_validator("operation")
     @classmethod
@@ -134,7 +152,7 @@ class Collectives(_Strict):
 class Sweep(_Strict):
     """What is run: every setting with every seed."""
 
-    seeds: Annotated[int, Field(ge=1)] | Annotated[list[_Seed], Field(min_length=1)] = Field(
+    seeds: Annotated[int, Field(ge=1, le=MOST_SEEDS)] | Annotated[list[_Seed], Field(min_length=1)] = Field(
         default=1, description="so many from the experiment's on, or these"
     )
     vary: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
@@ -146,6 +164,14 @@ class Sweep(_Strict):
     settings: dict[str, Setting] = Field(
         default_factory=dict, description="named sets of keys, each with every combination of `vary`"
     )
+
+    @field_validator("seeds")
+    @classmethod
+    def _each_once(cls, value: int | list[int]) -> int | list[int]:
+        given = value if isinstance(value, list) else []
+        if again := next((seed for number, seed in enumerate(given) if seed in given[:number]), None):
+            raise ValueError(f"expected each seed once, got {again} twice: one run counts once")
+        return value
 
     @model_validator(mode="after")
     def _check(self) -> Sweep:
@@ -169,13 +195,15 @@ class Experiment(_Strict):
     seed: _Seed = 1
     fabric: str = Field(default="leaf-spine-4x4", description="name or YAML file")
     link_rate: Rate | None = Field(default=None, ge=1_000_000, description="of every link without its own")
-    link_delay: Duration | None = Field(default=None, description="the same")
-    buffer: int | None = Field(default=None, ge=1, description="packets per priority queue, the same")
+    link_delay: Span | None = Field(default=None, description="the same")
+    buffer: int | None = Field(
+        default=None, ge=1, le=LONGEST_QUEUE, description="packets per priority queue, the same"
+    )
     links: list[LinkRule] = Field(default_factory=list, description="links that are unlike the others")
     impairments: list[Impairment] = Field(
         default_factory=list, description="what links do to frames, unseen by switches"
     )
-    pipeline: Duration = Field(default=0, description="of every switch")
+    pipeline: Span = Field(default=0, description="of every switch")
     traffic: Traffic | None = Field(default=None, description="open loop; or beside the collectives")
     collectives: Collectives | None = None
     transport: Transport = Field(
@@ -194,7 +222,7 @@ class Experiment(_Strict):
         description="senders learn of every lost copy of DATA half an idle round trip after its loss, and "
         "nobody looks for losses",
     )
-    time_limit: Annotated[Duration, at_least(1000)] = Field(
+    time_limit: Annotated[Duration, between(1000, LONGEST_TIME)] = Field(
         default=10_000_000_000, description="of virtual time; what is not over then counts as unfinished"
     )
     sweep: Sweep = Sweep()
@@ -203,6 +231,11 @@ class Experiment(_Strict):
     def _check(self) -> Experiment:
         if self.traffic is None and self.collectives is None:
             raise ValueError("expected traffic, collectives or both")
+        if isinstance(asked := self.sweep.seeds, int) and self.seed + asked > SEEDS:
+            raise FieldError(
+                ("sweep", "seeds"),
+                f"expected at most {SEEDS - self.seed} seeds from {self.seed} on, got {asked}",
+            )
         check_host(self.host)
         if not self.transport.is_csa_ud:
             if self.traffic is not None and self.traffic.receive_delay:
@@ -217,14 +250,7 @@ class Experiment(_Strict):
                 ("oracle",),
                 "switches that signal losses would tell of them, too: expected policy.loss_signal drop",
             )
-        for name, value in self.core.items():
-            known = [each for each in dir(EndpointConfig) if not each.startswith("_")]
-            if name not in known:
-                raise FieldError(("core", name), f"no such attribute; expected one of {', '.join(known)}")
-            try:
-                setattr(EndpointConfig(), name, value)
-            except (TypeError, ValueError) as error:
-                raise FieldError(("core", name), f"{value!r}: {str(error).splitlines()[0]}") from None
+        check_core(self.core)
         return self
 
     def intent(self) -> Intent:
@@ -251,6 +277,7 @@ class Experiment(_Strict):
         fabric = relinked(fabric.model_copy(update={"link": link}), self.links)
         check_faults(self.faults, fabric)
         check_impairments(fabric, self.impairments)
+        check_transport(self.transport)
         check_flow_control(self.transport, fabric, self.pipeline)
         try:
             self.policy.check(fabric)
@@ -259,7 +286,7 @@ class Experiment(_Strict):
         if len(fabric.hosts) < 2:
             raise FieldError(("fabric",), f"{fabric.name} has {len(fabric.hosts)} hosts; expected 2 or more")
         if self.traffic is not None:
-            _check_traffic(self.traffic, fabric)
+            check_traffic(self.traffic, fabric)
         if self.collectives is not None and (self.collectives.ranks or 0) > len(fabric.hosts):
             raise FieldError(("collectives", "ranks"), f"expected at most its {len(fabric.hosts)} hosts")
         return fabric
@@ -277,13 +304,6 @@ def said_by(source: str, fabric: Fabric) -> str:
     if _BY_NAME.fullmatch(source):
         return ""
     return hashlib.sha256(fabric.model_dump_json().encode()).hexdigest()
-
-
-def _check_traffic(traffic: Traffic, fabric: Fabric) -> None:
-    if traffic.to is not None and traffic.to not in fabric.hosts:
-        raise FieldError(("traffic", "to"), f"{fabric.name} has no host {traffic.to}")
-    if traffic.pattern == "incast" and traffic.senders >= len(fabric.hosts):
-        raise FieldError(("traffic", "senders"), f"expected less than its {len(fabric.hosts)} hosts")
 
 
 def find_experiment(source: str) -> Path | None:

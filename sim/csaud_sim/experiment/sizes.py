@@ -21,6 +21,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from csaud_sim.experiment.limits import LONGEST_FLOW
+
 Points = tuple[tuple[int, float], ...]
 
 PUBLISHED: dict[str, Points] = {
@@ -56,8 +58,11 @@ def check_points(points: Points) -> None:
     """ValueError where they are no distribution."""
     if len(points) < 2 or points[0][1] != 0 or points[-1][1] != 100:
         raise ValueError("expected pairs [bytes, percent], the first with 0 percent, the last with 100")
+    for end in (points[0][0], points[-1][0]):
+        if not 0 <= end <= LONGEST_FLOW:
+            raise ValueError(f"expected 0 to {LONGEST_FLOW} bytes, got {end}")
     for (shorter, fewer), (longer, more) in pairwise(points):
-        if longer <= shorter or more < fewer:
+        if not (longer > shorter and more >= fewer):  # nan is neither
             raise ValueError(
                 f"expected growing bytes and percent, got {[longer, more]} after {[shorter, fewer]}"
             )
@@ -68,6 +73,13 @@ def mean_bytes(points: Points) -> float:
     return sum(
         (more - fewer) / 100 * (shorter + longer) / 2 for (shorter, fewer), (longer, more) in pairwise(points)
     )
+
+
+def mean_of(sizes: str | int | Points) -> float:
+    """Mean size of flows: of a published distribution, of flows of so many bytes, or by points."""
+    if isinstance(sizes, int):
+        return sizes
+    return mean_bytes(PUBLISHED[sizes] if isinstance(sizes, str) else sizes)
 
 
 def draw(points: Points, count: int, random: np.random.Generator) -> npt.NDArray[np.uint64]:

@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ from csaud_sim.experiment.code import this_code
 from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.large_pages import large_pages
 from csaud_sim.experiment.measure import Measured, measure
-from csaud_sim.experiment.model import Experiment, Setting, said_by, with_keys
+from csaud_sim.experiment.model import Experiment, Setting, Sweep, said_by, with_keys
 from csaud_sim.experiment.results import DRAFT, ENDING, is_of_this_code, is_there, write_run
 from csaud_sim.experiment.traffic import packets_of
 from csaud_sim.folders import make_folder
@@ -80,14 +80,33 @@ def tasks_of(experiment: Experiment) -> list[Task]:
     """
     loaded = cache(load_fabric)
     settings = [(name, _with(experiment, keys, loaded)) for name, keys in _settings(experiment)]
+    _check_names(experiment.sweep, [name for name, _ in settings])
     said = {source: said_by(source, loaded(source)) for source in {each.fabric for _, each in settings}}
     asked = experiment.sweep.seeds
     seeds = asked if isinstance(asked, list) else range(experiment.seed, experiment.seed + asked)
-    return [
+    tasks = [
         Task(name, setting.with_seed(seed), position, fabric=said[setting.fabric])
         for seed in seeds
         for position, (name, setting) in enumerate(settings)
     ]
+    files: dict[Path, str] = {}
+    for task in tasks[: len(settings)]:
+        if (other := files.setdefault(task.path(Path()), task.setting)) != task.setting:
+            raise FieldError(("sweep",), f"{other} and {task.setting} are the same, by names too much alike")
+    return tasks
+
+
+def _check_names(sweep: Sweep, names: Sequence[str]) -> None:
+    """FieldError where a report could not tell settings apart, or a case from a setting."""
+    key = "cases" if sweep.cases else "settings"
+    for name in sweep.cases or sweep.settings:
+        if CASE_MARK in name:
+            raise FieldError(
+                ("sweep", key, name),
+                f"expected a name without {CASE_MARK!r}: it ends that of a case",
+            )
+    if again := next((name for number, name in enumerate(names) if name in names[:number]), None):
+        raise FieldError(("sweep", "vary"), f"expected every combination once, got {again} twice")
 
 
 Outcome = str | BaseException
@@ -261,9 +280,7 @@ def _with(experiment: Experiment, keys: _Placed, loaded: Callable[[str], Fabric]
     except FieldError as error:
         raise _where_given(error, keys) from None
     except ConfigError as error:
-        if "fabric" not in keys:
-            raise
-        raise FieldError(keys["fabric"][1], str(error)) from None
+        raise FieldError(keys["fabric"][1] if "fabric" in keys else ("fabric",), str(error)) from None
     return experiment
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from csaud_sim.experiment.model import Experiment, Traffic
-from csaud_sim.experiment.sizes import PUBLISHED, Points, draw, mean_bytes
+from csaud_sim.experiment.sizes import PUBLISHED, Points, draw, mean_of
 
 Hosts = npt.NDArray[np.uint16]
 
@@ -34,10 +34,9 @@ def make_flows(traffic: Traffic, rates: npt.NDArray[np.int64], to: int | None, s
     """
     random = np.random.default_rng([seed, 0x0F10])
     hosts, count = len(rates), traffic.flows
-    group = {"incast": traffic.senders, "matching": hosts}.get(traffic.pattern, 1)
-    capacity = float(rates.sum() if to is None else rates[to])
-    rate_per_ns = traffic.load * capacity / 8e9 / (_mean(traffic.sizes) * group)
-    moments = np.cumsum(random.exponential(1 / rate_per_ns, -(-count // group)))
+    group = traffic.group(hosts)
+    gap = traffic.gap_ns(hosts, float(rates.sum() if to is None else rates[to]))
+    moments = np.cumsum(random.exponential(gap, -(-count // group)))
     start = np.repeat(moments, group)[:count].astype(np.int64)
     if traffic.pattern == "matching":
         src, dst = _matching(hosts, count, seed if traffic.matching is None else traffic.matching)
@@ -55,16 +54,10 @@ def packets_of(experiment: Experiment) -> float:
     traffic, collectives = experiment.traffic, experiment.collectives
     packets = 0.0
     if traffic is not None:
-        packets += traffic.flows * max(1.0, _mean(traffic.sizes) / _PAYLOAD)
+        packets += traffic.flows * max(1.0, mean_of(traffic.sizes) / _PAYLOAD)
     if collectives is not None:
         packets += collectives.repeats * (collectives.ranks or _RANKS) * 2 * collectives.bytes / _PAYLOAD
     return packets
-
-
-def _mean(sizes: str | int | Points) -> float:
-    if isinstance(sizes, int):
-        return sizes
-    return mean_bytes(PUBLISHED[sizes] if isinstance(sizes, str) else sizes)
 
 
 def _sizes(sizes: str | int | Points, count: int, random: np.random.Generator) -> npt.NDArray[np.uint64]:

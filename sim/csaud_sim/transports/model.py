@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -96,7 +97,7 @@ def _number(parameter: Parameter, value: Any) -> float:
         return float(value)
     if unit in ("time", "rate"):
         number = float(parse_duration(value) if unit == "time" else parse_rate(value))
-    elif isinstance(value, bool) or not isinstance(value, int | float):
+    elif isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"expected {_expected(unit)}, got {value!r}")
     elif unit in ("bytes", "packets") and value != int(value):
         raise ValueError(f"expected whole {unit}, got {value!r}")
