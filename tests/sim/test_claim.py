@@ -13,6 +13,7 @@ from csaud_sim.experiment.baselines import MARK, baseline_of, doubt_of
 from csaud_sim.experiment.claim import over_all, verdicts, why_not
 from csaud_sim.experiment.comparison import load_runs
 from csaud_sim.experiment.model import Experiment, load_experiment
+from csaud_sim.experiment.page import in_words
 from csaud_sim.experiment.statistics import Estimate
 from csaud_sim.experiment.sweep import run_all, tasks_of
 from typer.testing import CliRunner
@@ -132,3 +133,21 @@ def test_what_is_no_claim_is_told(out: Path) -> None:
     runs = load_runs(out)
     with pytest.raises(RunError, match=r"calm: .* here are 0"):
         verdicts({name: those for name, those in runs.items() if "ours" not in name})
+
+
+def test_nothing_is_reproduced_where_runs_are_missing(out: Path, tmp_path: Path) -> None:
+    """Among them may be the strongest setting, or another case."""
+    for run in (out / "runs").iterdir():
+        (tmp_path / run.name).symlink_to(run)
+    assert any(each.reproduced for each in verdicts(load_runs(tmp_path)))
+    next(tmp_path.glob("lossy_hasty*")).unlink()
+    found = verdicts(load_runs(tmp_path))
+    assert {each.why_not for each in found} == {"1 runs are missing"}
+    assert in_words(found)[-1] == "The claim is not reproduced: not against B1, B3."
+
+
+def test_a_baseline_that_some_case_lacks_is_not_reproduced(out: Path) -> None:
+    found = [replace(each, why_not="") for each in verdicts(load_runs(out))]
+    assert in_words(found)[-1] == "The claim is not decided: reproduced against B1, B3, not run: B4, B5."
+    assert [b.number for b, reproduced in over_all(found[1:]).items() if reproduced] == ["B3"]
+    assert in_words(found[1:])[-1] == "The claim is not reproduced: not against B1."

@@ -1,6 +1,7 @@
 """Sweeps of an experiment: runs, what is there already, reports, and what is refused."""
 
 import csv
+import errno
 import os
 import re
 import signal
@@ -52,6 +53,61 @@ def test_a_sweep_goes_on_where_it_stopped(file: Path, tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_a_report_of_a_part_says_what_is_missing(file: Path, tmp_path: Path) -> None:
+    tasks = tasks_of(load_experiment(file, {"traffic.flows": "20"}))
+    run_all(tasks, tmp_path, 1, print)
+    tasks[3].path(tmp_path).unlink()
+    done = CliRunner().invoke(app, ["report", str(tmp_path)], env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
+    said = "1 (random, seed 2) of 6 runs are missing"
+    assert said in done.output and said in (tmp_path / "report.html").read_text()
+    run_all(tasks, tmp_path, 1, print)
+    assert notes_of(load_runs(tmp_path), []) == []
+    other = tasks_of(load_experiment(file, {"traffic.flows": "20", "sweep.settings": "{new: {}}"}))
+    run_all(other, tmp_path, 1, print)
+    (note,) = notes_of(load_runs(tmp_path), [])
+    assert note.startswith("6 (ecmp-seed1-") and note.endswith("are not of the experiment as it was run last")
+
+
+def test_a_full_disk_ends_a_sweep_before_the_next_run(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of the others would be simulated for nothing."""
+    written: list[Path] = []
+
+    def full(path: Path, *_: object) -> None:
+        written.append(path)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("csaud_sim.experiment.sweep.write_run", full)
+    done = CliRunner().invoke(app, ["run", str(file), "--jobs", "1", "--out", str(tmp_path / "out")])
+    assert done.exit_code == 1 and len(written) == 1
+    said = f"csaud: {tmp_path / 'out'}: no space left: 0 of 6 runs are there; the same command does the rest"
+    assert done.output == said + "\n"
+
+
+def test_a_process_that_is_killed_ends_a_sweep_in_one_sentence(file: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "csaud", "sim", "run", str(file), "--jobs", "2", "--out", str(tmp_path)]
+    with subprocess.Popen(
+        [*command, "--set", "sweep.seeds=500"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as sweep:
+        assert sweep.stdout is not None and sweep.stderr is not None
+        assert sweep.stdout.readline().startswith("1 of 1000 · ")
+        children = Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children").read_text().split()
+        workers = [pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        os.kill(int(workers[0]), signal.SIGKILL)
+        done, told = sweep.stdout.read(), sweep.stderr.read()
+    assert sweep.returncode == 1 and "FAILED" not in done
+    assert told.startswith("csaud: a process was ended from outside, perhaps for want of memory: ")
+    assert (
+        told.endswith(" of 1000 runs are there; the same command does the rest\n") and told.count("\n") == 1
+    )
+
+
 def test_runs_of_other_code_are_run_again(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,13 +131,17 @@ def write_run_of(task: Task, out: Path) -> None:
     run_all([task], out, 1, print)
 
 
-def test_collectives_that_are_not_over_are_told(file: Path, tmp_path: Path) -> None:
-    """Their times are in no figure, which is lower for it."""
-    keys = {"collectives": "{bytes: 400000, repeats: 6}", "traffic": "null", "time_limit": "200us"}
-    keys |= {"sweep.seeds": "1", "sweep.cases": "{calm: {}}"}
+@pytest.mark.parametrize("what", ["collectives", "flows"])
+def test_what_is_not_over_is_told(file: Path, tmp_path: Path, what: str) -> None:
+    """Its times are in no figure, which is lower for it."""
+    keys = {"time_limit": "200us", "sweep.seeds": "1", "sweep.cases": "{calm: {}}"}
+    if what == "collectives":
+        keys |= {"collectives": "{bytes: 400000, repeats: 6}", "traffic": "null"}
+    else:
+        keys |= {"traffic.sizes": "1000000"}
     said: list[str] = []
     assert run_all(tasks_of(load_experiment(file, keys)), tmp_path, 1, said.append) == []
-    assert all("collectives unfinished" in line for line in said)
+    assert all(f"{what} unfinished" in line for line in said)
     done = CliRunner().invoke(app, ["report", str(tmp_path)])
     assert done.exit_code == 0, done.output
     assert "a run not over)" in (tmp_path / "cases.md").read_text()

@@ -38,7 +38,8 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
         if last not in found[case, setting].percentiles:
             return "-"
         values = np.concatenate([values_of(run, last) for run in runs[_whole(case, setting)]])
-        unfinished = found[case, setting].totals.get("collectives_unfinished", 0)
+        total = "collectives_unfinished" if last == "completion_us" else "unfinished"
+        unfinished = found[case, setting].totals.get(total, 0)
         beside = f" ({unfinished:.1f} a run not over)" if unfinished else ""
         return _number(float(np.mean(values))) + beside
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from csaud_topologies.base.usage import UsageError
 
+from csaud_sim.experiment.asked import not_there
 from csaud_sim.experiment.baselines import NOT_HELD, Baseline, Doubts
 from csaud_sim.experiment.comparison import SHARES, SettingFigures, compare, figures_of
 from csaud_sim.experiment.results import Run
@@ -88,6 +89,7 @@ def verdicts(runs: Mapping[str, Sequence[Run]], doubts: Doubts = NOT_HELD) -> li
     """One for each case and baseline. RunError where a case has not exactly one setting that is CSA-UD as it
     is, or no seed is common."""
     found = []
+    missing = len(not_there(run.path for those in runs.values() for run in those))
     for case, settings in by_case(runs).items():
         figures = {each: figures_of(each, runs[each], doubts) for each in settings}
         mine = [each for each in settings if figures[each].baseline is None]
@@ -104,12 +106,13 @@ def verdicts(runs: Mapping[str, Sequence[Run]], doubts: Doubts = NOT_HELD) -> li
             if (baseline := figures[each].baseline) is not None:
                 variants.setdefault(baseline, []).append(each)
         for baseline, those in variants.items():
-            found.append(_against(case, figures[mine[0]], baseline, [figures[each] for each in those]))
+            theirs = [figures[each] for each in those]
+            found.append(_against(case, figures[mine[0]], baseline, theirs, missing))
     return found
 
 
 def _against(
-    case: str, ours: SettingFigures, baseline: Baseline, variants: Sequence[SettingFigures]
+    case: str, ours: SettingFigures, baseline: Baseline, variants: Sequence[SettingFigures], missing: int
 ) -> Verdict:
     reductions = [compare(ours, each).percentiles[MEASURE][_COLUMN] for each in variants]
     hardest = min(range(len(variants)), key=lambda n: _low(reductions[n]))
@@ -125,12 +128,17 @@ def _against(
         reduction,
         len(set(ours.seeds) & set(theirs.seeds)),
         theirs.doubt,
-        why_not(reduction, ours.totals["unfinished"], theirs.totals["unfinished"]),
+        why_not(reduction, ours.totals["unfinished"], theirs.totals["unfinished"], missing),
     )
 
 
-def why_not(reduction: Estimate, unfinished: float = 0, theirs_unfinished: float = 0) -> str:
-    """The rule: in words what is not as it should be, or nothing."""
+def why_not(
+    reduction: Estimate, unfinished: float = 0, theirs_unfinished: float = 0, missing: int = 0
+) -> str:
+    """The rule: in words what is not as it should be, or nothing. `missing`: runs of the experiment, of
+    whatever setting: among them may be a stronger one, or another case."""
+    if missing:
+        return f"{missing:,} runs are missing"
     if unfinished or theirs_unfinished:  # percentiles are of those that are over: of others than they seem
         whose = "ours" if unfinished else "theirs"
         return f"{max(unfinished, theirs_unfinished):,.0f} flows a run were not over ({whose})"
@@ -144,11 +152,13 @@ def why_not(reduction: Estimate, unfinished: float = 0, theirs_unfinished: float
 
 
 def over_all(found: Sequence[Verdict]) -> dict[Baseline, bool]:
-    """Whether the claim is reproduced against each baseline: in every case."""
-    answer: dict[Baseline, bool] = {}
+    """Whether the claim is reproduced against each baseline: in every case, of those of others, too."""
+    cases = {each.case for each in found}
+    held = {baseline: set[str]() for baseline in dict.fromkeys(each.baseline for each in found)}
     for each in found:
-        answer[each.baseline] = answer.get(each.baseline, True) and each.reproduced
-    return answer
+        if each.reproduced:
+            held[each.baseline].add(each.case)
+    return {baseline: those == cases for baseline, those in held.items()}
 
 
 def _low(reduction: Estimate) -> float:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from csaud_runs.errors import RunError
 from csaud_topologies.base.usage import UsageError
 
+from csaud_sim.experiment.asked import not_asked, not_there
 from csaud_sim.experiment.baselines import (
     NOT_HELD,
     Baseline,
@@ -35,6 +36,7 @@ MEASURES = {
     "completion_us": "completion time of collectives, us",
 }
 _NS_IN_US = 1e3
+_NAMED = 5
 
 Floats = npt.NDArray[np.float64]
 
@@ -154,7 +156,18 @@ def notes_of(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures
     notes = footnotes(figures)
     if len(codes) > 1:
         notes.append(f"runs of {len(codes)} versions of the code: {', '.join(sorted(codes))}")
+    files = [run.path for those in runs.values() for run in those]
+    if missing := not_there(files):
+        notes.append(f"{_some(missing)} of {len(missing) + len(files)} runs are missing")
+    if others := not_asked(files):
+        notes.append(f"{_some(others)} are not of the experiment as it was run last")
     return notes
+
+
+def _some(words: Sequence[str]) -> str:
+    """How many, and the first of them."""
+    more = ", ..." if len(words) > _NAMED else ""
+    return f"{len(words)} ({'; '.join(words[:_NAMED])}{more})"
 
 
 def measures_of(run: Run) -> tuple[str, ...]:

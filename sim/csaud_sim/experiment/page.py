@@ -14,7 +14,7 @@ from csaud_topologies.report.html import page_environment
 from csaud_topologies.report.names import FORMATS
 from markupsafe import Markup
 
-from csaud_sim.experiment.baselines import marked
+from csaud_sim.experiment.baselines import BASELINES, marked
 from csaud_sim.experiment.cases import has_cases
 from csaud_sim.experiment.claim import LEAST, Verdict, by_case, over_all
 from csaud_sim.experiment.comparison import (
@@ -183,7 +183,13 @@ def in_words(found: Sequence[Verdict]) -> list[str]:
     if failing := [baseline.number for baseline, reproduced in needed.items() if not reproduced]:
         lines.append(f"The claim is not reproduced: not against {', '.join(failing)}.")
     elif needed:
-        lines.append(f"The claim is reproduced against {', '.join(each.number for each in needed)}.")
+        against = ", ".join(each.number for each in needed)
+        absent = [each.number for each in BASELINES.values() if each.needed and each not in needed]
+        lines.append(
+            f"The claim is not decided: reproduced against {against}, not run: {', '.join(absent)}."
+            if absent
+            else f"The claim is reproduced against {against}."
+        )
     return lines
 
 

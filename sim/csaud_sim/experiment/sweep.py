@@ -10,7 +10,7 @@ import re
 import signal
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, as_completed
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -23,8 +23,10 @@ from csaud_controller.base.yamlfile import ConfigError, FieldError, Loc, key_tex
 from csaud_controller.inventory import Fabric, load_fabric
 from csaud_runs.children import end_with_parent
 from csaud_runs.errors import RunError
+from csaud_runs.whole import is_full
 from csaud_runs.words import duration
 
+from csaud_sim.experiment.asked import write_asked
 from csaud_sim.experiment.code import this_code
 from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.large_pages import large_pages
@@ -122,9 +124,13 @@ def run_all(
 ) -> list[str]:
     """Run those that have no file yet, or one of other code, in `jobs` processes or `elsewhere`; returns what
     failed, in words."""
-    for folder in {task.path(out).parent for task in tasks}:
+    by_folder: dict[Path, list[Task]] = {}
+    for task in tasks:
+        by_folder.setdefault(task.path(out).parent, []).append(task)
+    for folder, those in by_folder.items():
         make_folder(folder)
         _remove_drafts(folder)
+        write_asked(folder, {task.path(out).name: str(task) for task in those})
     missing = [task for task in tasks if not is_there(task.path(out))]
     absent = len(missing)
     missing += [task for task in tasks if is_there(path := task.path(out)) and not is_of_this_code(path)]
@@ -135,11 +141,17 @@ def run_all(
     failed: list[str] = []
     began = time.monotonic()
     over = done
+
+    def there() -> str:
+        return f"{over - len(failed)} of {len(tasks)} runs are there; the same command does the rest"
+
     spent, rest = 0.0, sum(task.cost for task in missing)
     try:
         outcomes = _outcomes(missing, out, jobs) if elsewhere is None else elsewhere(missing, out, say)
         with closing(outcomes):  # on Ctrl-C, before what they are done by
             for task, outcome in outcomes:
+                if isinstance(outcome, BaseException):
+                    _stop_where_none_can_follow(outcome, out, there())
                 over += 1
                 spent, rest = spent + task.cost, rest - task.cost
                 left = 0.0 if over == len(tasks) else (time.monotonic() - began) / spent * rest
@@ -148,10 +160,20 @@ def run_all(
                     outcome = "FAILED"
                 say(f"{over} of {len(tasks)} · {task}: {outcome} · {duration(left)} left")
     except KeyboardInterrupt:
-        there = over - len(failed)
-        say(f"interrupted: {there} of {len(tasks)} runs are there; the same command does the rest")
+        say(f"interrupted: {there()}")
+        raise
+    except OSError as error:  # of a file that came from elsewhere
+        _stop_where_none_can_follow(error, out, there())
         raise
     return failed
+
+
+def _stop_where_none_can_follow(error: BaseException, out: Path, there: str) -> None:
+    """RunError where all other runs would fail alike, of a sweep that may have hours to go."""
+    if isinstance(error, OSError) and is_full(error):
+        raise RunError(f"{out}: no space left: {there}") from None
+    if isinstance(error, BrokenExecutor):
+        raise RunError(f"a process was ended from outside, perhaps for want of memory: {there}") from None
 
 
 def _remove_drafts(folder: Path) -> None:
@@ -227,11 +249,10 @@ def _in_words(measured: Measured) -> str:
     words = []
     of_traffic = measured.flows["collective"] == NO_COLLECTIVE
     if of_traffic.any():
-        slowdown = measured.flows["slowdown"][measured.flows["measured"] & of_traffic]
-        slowdown = slowdown[~np.isnan(slowdown)]
-        words.append(
-            f"p99 slowdown {np.percentile(slowdown, 99):.2f}" if len(slowdown) else "no flow is over"
-        )
+        asked = measured.flows["slowdown"][measured.flows["measured"] & of_traffic]
+        slowdown = asked[~np.isnan(asked)]
+        none = "no flow is over" if len(asked) else "no flow starts after the warm-up"
+        words.append(f"p99 slowdown {np.percentile(slowdown, 99):.2f}" if len(slowdown) else none)
     for name, what in (("unfinished", "flows"), ("collectives_unfinished", "collectives")):
         if unfinished := measured.totals[name]:
             words.append(f"{unfinished:,.0f} {what} unfinished")
