@@ -176,6 +176,45 @@ def test_collectives_beside_traffic(operation: str) -> None:
     assert (np.diff(found.collectives["started_ns"]) > 0).all()
 
 
+LOSSES: dict[str, dict[str, object]] = {
+    "silently": {"faults": [{"where": "uplinks", "probability": 0.02}]},
+    "told of": {"faults": [{"where": "uplinks", "probability": 0.02, "signalled": True}]},
+    "on links": {"impairments": [{"loss": 0.02, "burst": 4}]},
+}
+SENDERS: dict[str, dict[str, object]] = {
+    **{signal: {"policy": {"loss_signal": signal}} for signal in ("trim", "bounce", "both", "drop")},
+    **{name: {"transport": name} for name in ("rc", "irn", "dcqcn", "ndp", "uec", "dcp")},
+}
+
+
+LOSERS = [
+    (sender, losses)
+    for sender, keys in SENDERS.items()
+    for losses in LOSSES
+    if "transport" not in keys or losses != "on links"
+]
+
+
+@pytest.mark.parametrize(("sender", "losses"), LOSERS)
+def test_what_did_not_arrive_is_lost_by_a_cause_that_is_counted(sender: str, losses: str) -> None:
+    """But for what is on its way when the last flow is over."""
+    limits = {"limits": {"trim_at": 8}}
+    policy = {**limits, **SENDERS[sender].get("policy", {})}  # type: ignore[dict-item]
+    keys = {**SENDERS[sender], **LOSSES[losses], "policy": policy}
+    asked = {"pattern": "incast", "senders": 3, "sizes": 60_000, "load": 0.8, "flows": 150}
+    beside = {"collectives": {"bytes": 400_000, "repeats": 2}} if "transport" not in keys else {}
+    totals = measure(experiment(traffic=asked, link_delay="1us", **keys, **beside)).totals
+    sent, arrived = (
+        sum(np.nan_to_num(totals[f"{way}_{kind}"]) for kind in ("data", "parity")) for way in ("tx", "rx")
+    )
+    causes = ("injected", "trimmed", "congestion_dropped", "link_lost", "hidden_drops")
+    lost = sum(np.nan_to_num(totals[cause]) for cause in causes)
+    if sender == "bounce":
+        lost += totals["bounced"]
+    assert totals["unfinished"] == totals["collectives_unfinished"] == 0
+    assert lost > 0 and 0 <= sent - arrived - lost <= 32
+
+
 @pytest.mark.parametrize("name", [*FLOWS, *COLLECTIVES, *LINKS, *TOTALS])
 def test_every_column_and_total_is_documented(name: str) -> None:
     assert f"`{name}`" in DOCS.read_text()
