@@ -2,6 +2,7 @@
 
 import csv
 import errno
+import inspect
 import os
 import re
 import signal
@@ -12,10 +13,14 @@ from pathlib import Path
 import csaud_sim
 import numpy as np
 import pytest
+from csaud.collectives import schedule
+from csaud.config import reading
+from csaud.network import addresses
 from csaud_controller.base.yamlfile import ConfigError, FieldError
+from csaud_controller.policy import faults
 from csaud_runs.errors import RunError
 from csaud_sim.cli import app
-from csaud_sim.experiment.code import this_code
+from csaud_sim.experiment.code import PYTHON, this_code
 from csaud_sim.experiment.columns import LINKS
 from csaud_sim.experiment.comparison import compare, figures_of, load_runs, notes_of
 from csaud_sim.experiment.measure import measure
@@ -29,6 +34,7 @@ from csaud_sim.experiment.model import (
 from csaud_sim.experiment.results import read_run
 from csaud_sim.experiment.statistics import reduction
 from csaud_sim.experiment.sweep import CASE_MARK, Task, run_all, tasks_of
+from csaud_topologies.scenario import host_settings
 from typer.testing import CliRunner
 
 from tests.support.marks import some
@@ -124,6 +130,15 @@ def test_runs_of_other_code_are_run_again(
     assert said[0].startswith("1 of 2 runs are of other code than this") and said[1].startswith("1 of 2 runs")
     assert {read_run(task.path(tmp_path)).code for task in tasks} == {this_code()}
     assert notes_of(load_runs(tmp_path), []) == []
+
+
+@pytest.mark.parametrize(
+    "module", [tasks_of, schedule, reading, addresses, host_settings, faults], ids=lambda of: of.__name__
+)
+def test_code_is_all_that_decides_what_hosts_send(module: object) -> None:
+    """After a change of a schedule, too, runs are done again."""
+    file = inspect.getfile(module)  # type: ignore[arg-type]
+    assert any(Path(file).is_relative_to(folder) for folder in PYTHON)
 
 
 def write_run_of(task: Task, out: Path) -> None:

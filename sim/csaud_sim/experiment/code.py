@@ -9,11 +9,19 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
+import csaud
 import csaud_controller
+import csaud_topologies
 from csaud_controller.program.artifacts import find_artifacts
 
 _SIM = Path(__file__).parents[1]
-_PYTHON = (_SIM, Path(csaud_controller.__file__).parent)
+PYTHON = (
+    _SIM,
+    Path(csaud_controller.__file__).parent,
+    *(Path(csaud.__file__).with_name(part) for part in ("collectives", "config", "network")),
+    Path(csaud_topologies.__file__).with_name("scenario"),
+)
+"""Folders of what decides it: of the host library its schedules and settings."""
 _NATIVE = [_SIM.resolve().parents[1] / part / "native" for part in ("sim", "hostlib", "softswitch")]
 """In a checkout."""
 
@@ -40,7 +48,7 @@ class Code(NamedTuple):
 @cache
 def this_code() -> Code:
     """That of this process, as its files were when it was first asked for."""
-    return Code(version("csaud"), _digest(_PYTHON, ".py"), find_artifacts().digest, _digest(_NATIVE, ""))
+    return Code(version("csaud"), _digest(PYTHON, ".py"), find_artifacts().digest, _digest(_NATIVE, ""))
 
 
 def _digest(folders: Iterable[Path], ending: str) -> str:
