@@ -33,7 +33,7 @@ def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     said: list[str] = []
     assert Reproduction(SMALL_PARTS, True, folder).run(1, said.append) == []
     of_claim = [line for line in said if "claim: " in line]
-    assert len(of_claim) == 25 * 3 and "0 s left" in said[-1]
+    assert len(of_claim) == 29 * 3 and "0 s left" in said[-1]
     assert said.index(next(line for line in said if "claim-coll" in line)) < 30, (
         "something of every part comes first"
     )
