@@ -79,5 +79,5 @@ def test_collectives_run_over_it(transport: str) -> None:
 
 
 def test_a_number_of_paths_that_is_no_power_of_two_is_refused() -> None:
-    with pytest.raises(ValueError, match="paths: expected a power of two, got 100"):
+    with pytest.raises(ValueError, match="expected a power of two, got 100"):
         run(transport=uec(paths=100), traffic=incast(1, 1000))

@@ -277,8 +277,8 @@ class Experiment(_Strict):
         fabric = relinked(fabric.model_copy(update={"link": link}), self.links)
         check_faults(self.faults, fabric)
         check_impairments(fabric, self.impairments)
-        check_transport(self.transport)
         check_flow_control(self.transport, fabric, self.pipeline)
+        check_transport(self.transport)
         try:
             self.policy.check(fabric)
         except FieldError as error:
