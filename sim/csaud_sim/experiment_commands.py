@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import typer
+from csaud_runs.errors import RunError
 from csaud_topologies.base.usage import UsageError
 from rich.console import Console
 
@@ -17,7 +18,7 @@ from csaud_sim.anchors.run import measure_all, print_table
 from csaud_sim.anchors.standing import write_standing
 from csaud_sim.experiment.baselines import Doubts
 from csaud_sim.experiment.claim import verdicts
-from csaud_sim.experiment.comparison import compare, figures_of, load_runs, notes_of, told
+from csaud_sim.experiment.comparison import compare, figures_of, load_runs, measures_in, notes_of, told
 from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
 from csaud_sim.experiment_run import elsewhere
 from csaud_sim.reproduction.run import Reproduction, chosen
@@ -29,6 +30,8 @@ def report_experiment(folder: Path, against: str, claim: bool, doubts: Doubts, a
     if against and against not in runs:
         raise UsageError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
     figures = [figures_of(setting, those, doubts) for setting, those in runs.items()]
+    if not measures_in(figures):
+        raise RunError(f"{folder}: nothing is over that was to be measured: see its time limit and warm-up")
     base = next((each for each in figures if each.setting == against), None)
     reductions = [compare(each, base) for each in figures if base is not None and each is not base]
     found = verdicts(runs, doubts) if claim else []

@@ -151,3 +151,20 @@ def test_a_baseline_that_some_case_lacks_is_not_reproduced(out: Path) -> None:
     assert in_words(found)[-1] == "The claim is not decided: reproduced against B1, B3, not run: B4, B5."
     assert [b.number for b, reproduced in over_all(found[1:]).items() if reproduced] == ["B3"]
     assert in_words(found[1:])[-1] == "The claim is not reproduced: not against B1."
+
+
+def test_a_baseline_that_never_ends_is_not_the_strongest(out: Path, tmp_path: Path) -> None:
+    text = TEXT.replace("{transport: irn}", "{transport: irn, time_limit: 1us}")
+    (tmp_path / "small.yaml").write_text(text)
+    tasks = tasks_of(load_experiment(tmp_path / "small.yaml"))
+    run_all([task for task in tasks if task.setting == "calm: irn"], tmp_path, 1, print)
+    (some := tmp_path / "some").mkdir()
+    for run in [*out.glob("runs/calm_[!i]*.parquet"), *tmp_path.glob("runs/*.parquet")]:
+        (some / run.name).symlink_to(run)
+    runs = load_runs(some)
+    never = runs["calm: irn"]
+    _, irn = verdicts(runs)
+    assert irn.why_not == "150 flows a run were not over (theirs)" and irn.told()["theirs_us"] is None
+    of_rc = runs["calm: hasty"][0].settings
+    rc, _ = verdicts({**runs, "calm: hasty": [replace(run, settings=of_rc) for run in never]})
+    assert rc.setting == "calm: patient" and rc.of == 2 and rc.reduction.has_interval

@@ -75,6 +75,29 @@ def test_a_report_of_a_part_says_what_is_missing(file: Path, tmp_path: Path) -> 
     assert note.startswith("6 (ecmp-seed1-") and note.endswith("are not of the experiment as it was run last")
 
 
+def test_a_setting_of_which_nothing_is_over_leaves_the_others_their_report(
+    file: Path, tmp_path: Path
+) -> None:
+    settings = "{fine: {}, none: {time_limit: 1us}}"
+    keys = {"sweep.settings": settings, "sweep.cases": "{calm: {}}", "traffic.flows": "20"}
+    run_all(tasks_of(load_experiment(file, keys)), tmp_path, 1, print)
+    done = CliRunner().invoke(
+        app, ["report", str(tmp_path), "--against", "calm: fine"], env={"COLUMNS": "200"}
+    )
+    assert done.exit_code == 0, done.output
+    assert "calm: none: nothing of some run is over that slowdown of flows could be of" in done.output
+    with (tmp_path / "figures.csv").open(newline="") as opened:
+        rows = {row["setting"]: row for row in csv.DictReader(opened)}
+    assert rows["calm: none"]["fct_us_p99"] == "" and rows["calm: none"]["unfinished"] == "20.0"
+    assert float(rows["calm: fine"]["fct_us_p99"]) > 0
+    assert "| none | - | - | - | - (20.0 a run not over) |" in (tmp_path / "cases.md").read_text()
+    for run in (tmp_path / "runs").glob("*fine*"):
+        run.unlink()
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 1
+    assert done.output.startswith(f"csaud: {tmp_path}: nothing is over that was to be measured")
+
+
 def test_a_full_disk_ends_a_sweep_before_the_next_run(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,12 +35,12 @@ def tables(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures])
     doubt = {_parts(f.setting)[1]: f.doubt for f in figures}
 
     def mean(case: str, setting: str) -> str:
-        if last not in found[case, setting].percentiles:
-            return "-"
-        values = np.concatenate([values_of(run, last) for run in runs[_whole(case, setting)]])
         total = "collectives_unfinished" if last == "completion_us" else "unfinished"
         unfinished = found[case, setting].totals.get(total, 0)
         beside = f" ({unfinished:.1f} a run not over)" if unfinished else ""
+        if last not in found[case, setting].percentiles:
+            return f"-{beside}"
+        values = np.concatenate([values_of(run, last) for run in runs[_whole(case, setting)]])
         return _number(float(np.mean(values))) + beside
 
     lines = [

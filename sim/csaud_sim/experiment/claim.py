@@ -13,11 +13,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from csaud_runs.errors import RunError
 from csaud_topologies.base.usage import UsageError
 
 from csaud_sim.experiment.asked import not_there
 from csaud_sim.experiment.baselines import NOT_HELD, Baseline, Doubts
-from csaud_sim.experiment.comparison import SHARES, SettingFigures, compare, figures_of
+from csaud_sim.experiment.comparison import SHARES, SettingFigures, compare, figures_of, measures_of
 from csaud_sim.experiment.results import Run
 from csaud_sim.experiment.statistics import Estimate
 from csaud_sim.experiment.sweep import CASE_MARK
@@ -25,6 +26,8 @@ from csaud_sim.experiment.sweep import CASE_MARK
 LEAST = 0.30
 MEASURE, SHARE = "fct_us", 99.0
 _COLUMN = SHARES.index(SHARE)
+_NONE = Estimate(math.nan)
+"""Of a baseline no flow of which is over in some run."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +70,8 @@ class Verdict:
             "baseline": self.baseline.number,
             "setting": self.setting,
             "ours_us": self.ours,
-            "theirs_us": self.theirs,
-            "reduction": self.reduction.value,
+            "theirs_us": None if math.isnan(self.theirs) else self.theirs,
+            "reduction": None if math.isnan(self.reduction.value) else self.reduction.value,
             "low": self.reduction.low if known else None,
             "high": self.reduction.high if known else None,
             "reproduced": self.reproduced,
@@ -99,8 +102,10 @@ def verdicts(runs: Mapping[str, Sequence[Run]], doubts: Doubts = NOT_HELD) -> li
                 f"{where}: the claim is about one setting of csa-ud without fixed interval and oracle, "
                 f"here are {len(mine)}{': ' if mine else ''}{', '.join(mine)}"
             )
-        if MEASURE not in figures[mine[0]].percentiles:
+        if MEASURE not in measures_of(runs[mine[0]][0]):
             raise UsageError(f"{where}: the claim is about flows, and there is no traffic")
+        if MEASURE not in figures[mine[0]].percentiles:
+            raise RunError(f"{where}: in some run of {mine[0]} no flow is over")
         variants: dict[Baseline, list[str]] = {}
         for each in settings:
             if (baseline := figures[each].baseline) is not None:
@@ -114,7 +119,11 @@ def verdicts(runs: Mapping[str, Sequence[Run]], doubts: Doubts = NOT_HELD) -> li
 def _against(
     case: str, ours: SettingFigures, baseline: Baseline, variants: Sequence[SettingFigures], missing: int
 ) -> Verdict:
-    reductions = [compare(ours, each).percentiles[MEASURE][_COLUMN] for each in variants]
+    of = len(variants)
+    variants = [each for each in variants if MEASURE in each.percentiles] or variants[:1]
+    reductions = [
+        compare(ours, each).percentiles.get(MEASURE, (_NONE,) * len(SHARES))[_COLUMN] for each in variants
+    ]
     hardest = min(range(len(variants)), key=lambda n: _low(reductions[n]))
     theirs, reduction = variants[hardest], reductions[hardest]
     return Verdict(
@@ -122,9 +131,9 @@ def _against(
         baseline,
         ours.setting,
         theirs.setting,
-        len(variants),
+        of,
         ours.percentiles[MEASURE][_COLUMN].value,
-        theirs.percentiles[MEASURE][_COLUMN].value,
+        theirs.percentiles.get(MEASURE, (_NONE,) * len(SHARES))[_COLUMN].value,
         reduction,
         len(set(ours.seeds) & set(theirs.seeds)),
         theirs.doubt,

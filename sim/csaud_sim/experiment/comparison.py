@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from csaud_runs.errors import RunError
 from csaud_topologies.base.usage import UsageError
 
 from csaud_sim.experiment.asked import not_asked, not_there
@@ -129,11 +128,12 @@ def _natural(setting: str) -> list[tuple[float, str]]:
 
 
 def figures_of(setting: str, runs: Sequence[Run], doubts: Doubts = NOT_HELD) -> SettingFigures:
-    """RunError where nothing of a kind that was asked for is over in some run."""
+    """Without what it was asked to measure, and of which nothing is over in some run."""
+    values = {measure: [values_of(run, measure) for run in runs] for measure in measures_of(runs[0])}
     per_seed = {
-        measure: np.array([np.percentile(_values(run, measure), SHARES) for run in runs])
-        for measure in MEASURES
-        if measure in measures_of(runs[0])
+        measure: np.array([np.percentile(of_run, SHARES) for of_run in of_runs])
+        for measure, of_runs in values.items()
+        if all(len(of_run) for of_run in of_runs)
     }
     baseline = baseline_of(runs[0].settings)
     return SettingFigures(
@@ -152,8 +152,14 @@ def figures_of(setting: str, runs: Sequence[Run], doubts: Doubts = NOT_HELD) -> 
 
 def notes_of(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures]) -> list[str]:
     """What is to be known beside the tables: marks of baselines, and figures that do not go together."""
+    absent = [
+        f"{each.setting}: nothing of some run is over that {MEASURES[measure]} could be of"
+        for each in figures
+        for measure in measures_of(runs[each.setting][0])
+        if measure not in each.percentiles
+    ]
     codes = {str(run.code or "a version that did not say") for those in runs.values() for run in those}
-    notes = footnotes(figures)
+    notes = [*footnotes(figures), *absent]
     if len(codes) > 1:
         notes.append(f"runs of {len(codes)} versions of the code: {', '.join(sorted(codes))}")
     files = [run.path for those in runs.values() for run in those]
@@ -206,10 +212,3 @@ def values_of(run: Run, measure: str) -> Floats:
     else:
         values = run.column("fct_ns", messages=measure == "message_us") / _NS_IN_US
     return np.asarray(values[~np.isnan(values)], np.float64)
-
-
-def _values(run: Run, measure: str) -> Floats:
-    values = values_of(run, measure)
-    if not len(values):
-        raise RunError(f"{run.path}: nothing of it is over that {MEASURES[measure]} could be of")
-    return values

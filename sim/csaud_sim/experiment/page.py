@@ -134,6 +134,8 @@ def text_of(estimate: Estimate, percent: bool = False) -> str:
     """The value and, in brackets, its interval."""
 
     def one(value: float) -> str:
+        if math.isnan(value):
+            return "-"
         return f"{value * 100:.1f} %" if percent else f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
     if not estimate.has_interval:
@@ -161,7 +163,7 @@ def verdict_row(each: Verdict) -> tuple[str, ...]:
         marked(each.baseline.number, each.doubt) + ("" if each.baseline.needed else " (not needed)"),
         setting,
         f"{each.ours:,.1f}",
-        f"{each.theirs:,.1f}",
+        "-" if math.isnan(each.theirs) else f"{each.theirs:,.1f}",
         text_of(each.reduction, percent=True),
         str(each.seeds),
         said,
