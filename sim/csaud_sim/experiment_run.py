@@ -23,6 +23,10 @@ def run_experiment(
 ) -> bool:
     """True: all runs are there."""
     experiment = load_experiment(file, overrides)
+    if "seed" in overrides and isinstance(experiment.sweep.seeds, list):
+        raise UsageError(
+            f"--seed {overrides['seed']}: sweep.seeds names every seed: expected --set sweep.seeds=[...]"
+        )
     try:
         tasks = tasks_of(experiment)
     except FieldError as error:

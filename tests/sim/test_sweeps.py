@@ -366,6 +366,11 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
             "traffic: {}\nsweep: {cases: {a: {sweep.seeds: 2}}}",
             "sweep.cases.a.sweep.seeds: expected a key",
         ),
+        ("traffic: {}\nlink_rate: 9999999Tbit", "link_rate: expected less than or equal to"),
+        (
+            "traffic: {}\nlinks: [{where: s1, rate: 9999999Tbit}]",
+            "links[0].rate: expected less than or equal",
+        ),
         ("traffic: {sizes: 10000000000000}", "traffic.sizes: expected 1 to 1099511627776 bytes"),
         ("traffic: {sizes: [[0, 0], [9, .nan], [20, 100]]}", "traffic.sizes: expected growing bytes"),
         (
@@ -414,6 +419,22 @@ def test_mistakes_are_told_with_line_and_key(tmp_path: Path, line: str, told: st
     done = CliRunner().invoke(app, ["run", str(path), "--out", str(tmp_path / "out")])
     assert done.exit_code == 2
     assert f"wrong.yaml:{2 + len(line.splitlines())}: {told}" in done.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_name_that_leads_elsewhere_is_refused(file: Path) -> None:
+    """Its runs would lie beside build/sim."""
+    file.write_text(file.read_text().replace("two-sprays", ".."))
+    done = CliRunner().invoke(app, ["run", str(file)])
+    assert done.exit_code == 2 and done.output.startswith(f"csaud: {file}:1: name: ")
+
+
+def test_a_seed_beside_a_list_of_seeds_is_refused(file: Path, tmp_path: Path) -> None:
+    """It would be of no run."""
+    asked = ["run", str(file), "--set", "sweep.seeds=[7, 8]", "--out", str(tmp_path / "out")]
+    done = CliRunner().invoke(app, [*asked, "--seed", "5"])
+    assert done.exit_code == 2
+    assert done.output.startswith("csaud: --seed 5: sweep.seeds names every seed: expected --set sweep.seeds")
     assert not (tmp_path / "out").exists()
 
 

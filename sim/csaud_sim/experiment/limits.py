@@ -8,6 +8,8 @@ from csaud_controller.base.units import Duration, between
 
 LONGEST_TIME = 1_000_000 * 10**9
 """ns. Clocks have 63 bits, and add several of them."""
+FASTEST_LINK = 10**15
+"""bit/s. Those of all hosts are added up."""
 LONGEST_QUEUE = 2**31 - 1
 """Packets."""
 LONGEST_FLOW = 2**40

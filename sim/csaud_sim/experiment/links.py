@@ -10,7 +10,7 @@ from csaud_controller.policy.places import Where, ports_of
 from csaud_controller.program.packets import KINDS, KindName
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from csaud_sim.experiment.limits import LONGEST_QUEUE, Span
+from csaud_sim.experiment.limits import FASTEST_LINK, LONGEST_QUEUE, Span
 from csaud_sim.network import Network
 
 CLASSES = 5
@@ -27,7 +27,7 @@ class LinkRule(_Strict):
     """Links at ports of `where` are unlike the others, in both directions or in that of the ports alone."""
 
     where: Where
-    rate: Rate | None = Field(default=None, ge=1_000_000)
+    rate: Rate | None = Field(default=None, ge=1_000_000, le=FASTEST_LINK)
     delay: Span | None = None
     buffer: int | None = Field(default=None, ge=1, le=LONGEST_QUEUE, description="packets per priority queue")
     one_way: bool = Field(default=False, description="the rate is of what leaves those ports alone")

@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from csaud_sim.experiment.fitting import check_core, check_traffic, check_transport
 from csaud_sim.experiment.limits import (
+    FASTEST_LINK,
     LONGEST_FLOW,
     LONGEST_QUEUE,
     LONGEST_TIME,
@@ -190,11 +191,13 @@ class Sweep(_Strict):
 class Experiment(_Strict):
     """Everything that `csaud sim run` can be told about traffic on a fabric."""
 
-    name: str = Field(min_length=1, pattern=r"^[\w.-]+$")
+    name: str = Field(min_length=1, pattern=r"^[\w-][\w.-]*$")
     about: str = ""
     seed: _Seed = 1
     fabric: str = Field(default="leaf-spine-4x4", description="name or YAML file")
-    link_rate: Rate | None = Field(default=None, ge=1_000_000, description="of every link without its own")
+    link_rate: Rate | None = Field(
+        default=None, ge=1_000_000, le=FASTEST_LINK, description="of every link without its own"
+    )
     link_delay: Span | None = Field(default=None, description="the same")
     buffer: int | None = Field(
         default=None, ge=1, le=LONGEST_QUEUE, description="packets per priority queue, the same"
