@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Generator
 from pathlib import Path
 
 import csaud_sim
@@ -33,7 +34,7 @@ from csaud_sim.experiment.model import (
 )
 from csaud_sim.experiment.results import read_run
 from csaud_sim.experiment.statistics import reduction
-from csaud_sim.experiment.sweep import CASE_MARK, Task, run_all, tasks_of
+from csaud_sim.experiment.sweep import CASE_MARK, Outcome, Task, run_all, tasks_of
 from csaud_topologies.scenario import host_settings
 from typer.testing import CliRunner
 
@@ -113,6 +114,17 @@ def test_a_full_disk_ends_a_sweep_before_the_next_run(
     assert done.exit_code == 1 and len(written) == 1
     said = f"csaud: {tmp_path / 'out'}: no space left: 0 of 6 runs are there; the same command does the rest"
     assert done.output == said + "\n"
+
+
+def test_a_disk_that_is_full_of_files_from_elsewhere_ends_a_sweep(file: Path, tmp_path: Path) -> None:
+    def elsewhere(tasks: list[Task], *_: object) -> Generator[tuple[Task, Outcome]]:
+        yield tasks[0], "done"
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(
+        RunError, match="no space left: 1 of 6 runs are there; the same command does the rest"
+    ):
+        run_all(tasks_of(load_experiment(file)), tmp_path, 1, print, elsewhere)
 
 
 def test_a_process_that_is_killed_ends_a_sweep_in_one_sentence(file: Path, tmp_path: Path) -> None:
