@@ -393,6 +393,18 @@ def called_by_numbers() -> None:
     same(one, torch.ones(2))
 
 
+def sparse_sums_beside_gloo() -> None:
+    """As of embeddings: ranks have different elements, some of them twice, and the first one none."""
+    count = 7 * dist.get_rank()
+    for shape in ((50,), (50, 3)):
+        places = values(torch.int64, 1, count).abs() * 9
+        ours = torch.sparse_coo_tensor(places, values(torch.int64, count, *shape[1:]).float(), shape)
+        theirs = ours.to_dense()
+        dist.all_reduce(ours)
+        dist.all_reduce(theirs, group=gloo())
+        same(ours.to_dense(), theirs)
+
+
 def barriers() -> None:
     for _ in range(3):
         dist.barrier()

@@ -41,6 +41,7 @@ CASES = [
     "transfers",
     "objects",
     "subgroups",
+    "sparse_sums_beside_gloo",
     "barriers",
     "called_by_numbers",
 ]
