@@ -9,7 +9,7 @@ from csaud import schedules
 from csaud.collectives import registry
 from csaud.errors import ConfigError
 from csaud.groups.group import Group
-from csaud.schedules import Buffer, Recv, Region, Schedule, Send
+from csaud.schedules import Buffer, Recv, Reduce, Region, Schedule, Send
 
 from tests.hostlib.group_ranks import LONGEST, everywhere
 from tests.hostlib.test_collectives_own import shift
@@ -34,6 +34,22 @@ IMPOSSIBLE = {
         "operation 0 of a schedule: start=-1: expected 0 to ",
     ),
     "a rank that nobody can have": ((Send(70_000, 0, 0, WHOLE),), "operation 0 of a schedule: dst=70000"),
+    "a first operand of another size": (
+        (Reduce(Region(Buffer.SCRATCH, 0, 0), WHOLE, WHOLE, ()),),
+        "operation 0 of a schedule: operands of different sizes",
+    ),
+    "a second operand of another size": (
+        (Reduce(WHOLE, Region(Buffer.SCRATCH, 0, 0), WHOLE, ()),),
+        "operation 0 of a schedule: operands of different sizes",
+    ),
+    "a sum into the source": (
+        (Reduce(WHOLE, WHOLE, Region(Buffer.SOURCE, 0, 1), ()),),
+        "operation 0 of a schedule: it writes what is only read",
+    ),
+    "a receive into the source": (
+        (Recv(1, 0, 0, Region(Buffer.SOURCE, 0, 1)),),
+        "operation 0 of a schedule: it writes what is only read",
+    ),
     "a step that is no number": ((Recv(1, 0.5, 0, COME),), "operation 0 of a schedule: step=0.5: expected"),
 }
 
