@@ -204,3 +204,12 @@ def test_torch_tensors() -> None:
         expected[:, [0, 3]] += rank
         assert whole == expected.tolist()
         assert flags == [True, False]
+
+
+def test_an_array_that_is_only_sent_may_be_read_only() -> None:
+    def work(group: Group) -> np.ndarray:
+        array = np.full(5, group.rank)
+        array.flags.writeable = group.rank != 1
+        return group.broadcast(array, 1)
+
+    assert [list(array) for array in everywhere(3, work)] == 3 * [5 * [1]]
