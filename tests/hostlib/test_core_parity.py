@@ -167,19 +167,6 @@ def test_told_losses_bring_none() -> None:
     assert net.unbalanced() == ""
 
 
-def test_what_is_only_late_brings_none() -> None:
-    """Asked for and sent again for nothing: nothing was lost."""
-    net = network(window=64, parity=True)
-    chance = csaud_testnet.Chance()
-    chance.late, chance.late_by, chance.seed = 0.02, 500 * US, 7
-    net.set_chance(chance)
-    for number in range(100):
-        transfer(net, MESSAGE, coll_seq=number + 1, fan_in=1)
-    assert retransmitted(net)["interval"] > 30
-    assert total(net, "tx_parity") == 0
-    assert net.unbalanced() == ""
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_is_lost_late_or_doubled_the_message_is_whole(seed: int) -> None:
     net = with_rows(1 + seed % 3, link={"jitter": 80 * US, "latency": 50 * US})

@@ -45,19 +45,20 @@ class SilentLoss {
     double squares_ = 0;  // of the losses of each message
 };
 
-// The receiver's count of them, of one sender. What was found to be lost of the message that ended last is
-// not told yet: some of it may be only late, and whoever was told would send parity, which overtakes what is
-// late.
+// The receiver's count of them, of one sender. What may be only late is not told before the message after it
+// is over: whoever was told would send parity, which overtakes what is late.
 class LossTally {
   public:
-    // A message is over; so many of its first copies are taken for lost.
-    void ended(std::int16_t lost) noexcept {
+    // Its first copy would be here, if it came at all.
+    void lost() noexcept { ++told_; }
+    // A message is over; so many of its first copies, not counted yet, are lost or late.
+    void ended(std::uint16_t missing) noexcept {
         told_ = static_cast<std::uint16_t>(told_ + recent_);
-        recent_ = lost;
+        recent_ = missing;
     }
     // A first copy of a message that is over came, or a switch tells of it.
     void not_silent() noexcept {
-        if (recent_ > 0) {
+        if (recent_ != 0) {
             --recent_;
         } else {
             --told_;
@@ -68,7 +69,7 @@ class LossTally {
 
   private:
     std::uint16_t told_ = 0;
-    std::int16_t recent_ = 0;  // of the message that ended last
+    std::uint16_t recent_ = 0;  // of the message that ended last
 };
 
 // The sender's view of that count.

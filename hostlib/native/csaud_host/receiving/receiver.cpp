@@ -55,7 +55,7 @@ void Receiver::disown_early(Receive& m, Peer& peer) {
     ctx_.stats.rx_data -= bad;
     peer.arrivals.arrived(-static_cast<std::int32_t>(bad));
     receives_.drop_early(m, peer);
-    m.lost = 0;
+    m.missing = 0;
     m.reassembly.reset(m.cut(ctx_.payload_bytes).packets());
 }
 
@@ -73,7 +73,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
         known != nullptr ? found : receives_.open(h.name, h.pkt_total, now, ctx_.longest_wait());
     Receive& m = receives_[i];
     if (!place(d, i, m, peer)) return;
-    if (h.attempt != 0) ++m.lost;
+    if (h.attempt != 0) replaced(m, peer, h.pkt_idx, now);
     const bool first = !m.begun;
     if (first) receives_.begin(m, peer, now);
     judge_order(h, m, peer, now);
@@ -84,7 +84,7 @@ void Receiver::on_data(const wire::Decoded& d, Nanos now) {
     if (m.posted) {
         allowance_.consumed(peer, 1);
         parity_.arrived(m, peer, h.pkt_idx);
-        if (m.parity != kNone && !m.reassembly.complete()) repair(m, peer);
+        if (m.parity != kNone && !m.reassembly.complete()) repair(m, peer, now);
     }
     allowance_.tell_if_due(peer, h.tx_ts);
     if ((h.flags & wire::kAckReq) != 0) allowance_.tell(peer);
@@ -116,20 +116,20 @@ void Receiver::on_parity(const wire::Decoded& d, Nanos now) {
     if (!wanted) return;
     Receive& m = receives_[found];
     if (!m.begun) receives_.begin(m, peer, now);
-    repair(m, peer);
+    repair(m, peer, now);
     allowance_.tell_if_due(peer, h.tx_ts);
     if (m.reassembly.complete()) return complete(found, peer, h.tx_ts, now);
     receives_.note_parity(m, now, h.tx_ts);
     intervals_.arm(found, m, peer);
 }
 
-void Receiver::repair(Receive& m, Peer& peer) {
+void Receiver::repair(Receive& m, Peer& peer, Nanos now) {
     const std::span<const std::uint16_t> given = parity_.solve(m);
     if (given.empty()) return;
+    for (const std::uint16_t idx : given) replaced(m, peer, idx, now);
     for (const std::uint16_t idx : given) m.reassembly.mark(idx);
     const auto packets = static_cast<std::uint32_t>(given.size());
     ctx_.stats.rx_by_parity += packets;
-    m.lost = static_cast<std::int16_t>(m.lost + packets);
     peer.arrivals.arrived(static_cast<std::int32_t>(packets));
     allowance_.consumed(peer, packets);
     ctx_.loss_memory.repaired();
@@ -167,7 +167,7 @@ void Receiver::overtaken(const wire::CsaHeader& h, const Receive& m, Peer& peer,
     if (behind < 0) return;
     ++ctx_.stats.rx_reordered;
     const bool common = peer.reorder.filled(behind, h.path_id, ctx_.config.paths);
-    if (!common && behind > std::max(peer.rtt.base(), ctx_.queueing.allowance())) ctx_.loss_memory.repaired();
+    if (!common && behind > beyond_queues(peer)) ctx_.loss_memory.repaired();
 }
 
 void Receiver::duplicate(const wire::CsaHeader& h, Receive* m, Peer& peer) {
@@ -194,7 +194,7 @@ void Receiver::complete(std::uint32_t i, Peer& peer, std::uint32_t echo_ts, Nano
 }
 
 void Receiver::close(std::uint32_t i, Peer& peer, bool complete) {
-    peer.lost.ended(receives_[i].lost);
+    peer.lost.ended(receives_[i].missing);
     parity_.close(receives_[i], peer, complete);
     receives_.close(i, peer);
 }

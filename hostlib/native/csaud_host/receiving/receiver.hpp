@@ -127,7 +127,7 @@ class Receiver {
     }
     bool keep_early(const wire::Decoded&, std::uint32_t index, Receive&, Peer&);
     // What parity gives back of a message, if it can.
-    void repair(Receive&, Peer&);
+    void repair(Receive&, Peer&, Nanos now);
     // Whether it was overtaken, or had to be sent again.
     void judge_order(const wire::CsaHeader& h, const Receive& m, Peer& peer, Nanos now) {
         peer.reorder.arrived(now, peer.rtt.base());
@@ -140,11 +140,23 @@ class Receiver {
     void duplicate(const wire::CsaHeader&, Receive* m, Peer&);
     // A first copy is not lost without a word, whatever it seemed.
     static void not_silent(Receive* m, Peer& peer) noexcept {
-        if (m != nullptr) {
-            --m->lost;
+        if (m != nullptr && m->missing != 0) {
+            --m->missing;
         } else {
             peer.lost.not_silent();
         }
+    }
+    // A first copy was replaced: is it lost, or may it still come?
+    void replaced(Receive& m, Peer& peer, std::size_t idx, Nanos now) const noexcept {
+        if (m.detector.lateness(now, idx) > beyond_queues(peer)) {
+            peer.lost.lost();
+        } else {
+            ++m.missing;
+        }
+    }
+    // How much later than those sent after it a packet hardly comes.
+    Nanos beyond_queues(const Peer& peer) const noexcept {
+        return std::max(peer.rtt.base(), ctx_.queueing.allowance());
     }
     // What came before the post turned out to be of another message.
     void disown_early(Receive&, Peer&);

@@ -31,7 +31,7 @@ struct Receive {
     std::uint32_t parity = kNone;    // sums of its packets with rows of parity
     std::uint16_t held_notices = 0;  // of it, in the pacer
     std::uint16_t fan_in = 0;        // as the schedule knows it
-    std::int16_t lost = 0;           // of its first copies, as it seems, silently
+    std::uint16_t missing = 0;       // first copies that were replaced and may be only late
     std::uint8_t contradictions = 0;
     bool live : 1 = false;
     bool posted : 1 = false;
