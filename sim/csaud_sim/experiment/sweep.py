@@ -214,7 +214,8 @@ def _outcomes(tasks: list[Task], out: Path, jobs: int) -> Generator[tuple[Task, 
                 else:
                     yield futures[future], future.result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
+            # Without them the pool ends by itself. It is waited for: the interpreter's own end would write to
+            # what it is just closing.
             for worker in multiprocessing.active_children():
                 worker.terminate()
             raise
