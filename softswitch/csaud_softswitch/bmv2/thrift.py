@@ -70,6 +70,7 @@ class SimpleSwitchThrift:
         `check` raises when the process has ended. RunError when there is no answer within limit_s.
         """
         deadline = time.monotonic() + limit_s
+        said: Exception | None = None  # by the try before the last one, which has less and less time
         while True:
             check()
             try:
@@ -77,8 +78,10 @@ class SimpleSwitchThrift:
             except (ConnectionError, RunError) as error:
                 if time.monotonic() > deadline:
                     raise RunError(
-                        f"{switch}: BMv2's Thrift service did not come up within {limit_s:.0f} s ({error})"
+                        f"{switch}: BMv2's Thrift service did not come up within {limit_s:.0f} s "
+                        f"({said or error})"
                     ) from None
+                said = error
                 time.sleep(_RETRY_S)
 
     @classmethod
