@@ -8,7 +8,8 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import csaud_sim
@@ -127,17 +128,25 @@ def test_a_disk_that_is_full_of_files_from_elsewhere_ends_a_sweep(file: Path, tm
         run_all(tasks_of(load_experiment(file)), tmp_path, 1, print, elsewhere)
 
 
-def test_a_process_that_is_killed_ends_a_sweep_in_one_sentence(file: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "csaud", "sim", "run", str(file), "--jobs", "2", "--out", str(tmp_path)]
+@contextmanager
+def sweeping(file: Path, out: Path, jobs: int, stderr: int) -> Iterator[subprocess.Popen[str]]:
+    """A sweep of 1,000 runs by the command, of which one is over."""
+    command = [sys.executable, "-m", "csaud", "sim", "run", str(file), "--jobs", str(jobs), "--out", str(out)]
     with subprocess.Popen(
         [*command, "--set", "sweep.seeds=500"],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=stderr,
         text=True,
         start_new_session=True,
     ) as sweep:
-        assert sweep.stdout is not None and sweep.stderr is not None
+        assert sweep.stdout is not None
         assert sweep.stdout.readline().startswith("1 of 1000 · ")
+        yield sweep
+
+
+def test_a_process_that_is_killed_ends_a_sweep_in_one_sentence(file: Path, tmp_path: Path) -> None:
+    with sweeping(file, tmp_path, 2, subprocess.PIPE) as sweep:
+        assert sweep.stdout is not None and sweep.stderr is not None
         children = Path(f"/proc/{sweep.pid}/task/{sweep.pid}/children").read_text().split()
         workers = [pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()]
         os.kill(int(workers[0]), signal.SIGKILL)
@@ -198,16 +207,8 @@ def test_what_is_not_over_is_told(file: Path, tmp_path: Path, what: str) -> None
 
 
 def test_ctrl_c_ends_a_sweep_at_once_and_keeps_what_is_over(file: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "csaud", "sim", "run", str(file), "--jobs", "8", "--out", str(tmp_path)]
-    with subprocess.Popen(
-        [*command, "--set", "sweep.seeds=500"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    ) as sweep:
+    with sweeping(file, tmp_path, 8, subprocess.STDOUT) as sweep:  # of eight processes not all are ready
         assert sweep.stdout is not None
-        assert sweep.stdout.readline().startswith("1 of 1000 · ")  # of eight processes not all are ready
         os.killpg(sweep.pid, signal.SIGINT)
         said = sweep.stdout.read()
     assert sweep.returncode == 130
@@ -412,6 +413,7 @@ def test_the_commands_from_file_to_page(file: Path, tmp_path: Path) -> None:
             "transport.kmin: expected at most kmax, 50,000 bytes, got 100,000",
         ),
         ("traffic: {}\nsweep: {seeds: [3, 1, 3]}", "sweep.seeds: expected each seed once, got 3 twice"),
+        ("traffic: {}\nsweep: {seeds: [0, 0]}", "sweep.seeds: expected each seed once, got 0 twice"),
         ("traffic: {}\nsweep: {seeds: 100000000000}", "sweep.seeds: expected less than or equal to 100000"),
         ("seed: 4294967295\ntraffic: {}\nsweep: {seeds: 2}", "sweep.seeds: expected at most 1 seeds from"),
         (

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from csaud.collectives.registry import names
 from csaud_controller.base.units import Duration, Rate, between
@@ -38,6 +38,7 @@ from csaud_sim.simulated_settings import check_host
 from csaud_sim.transports.flow_control import check_flow_control
 from csaud_sim.transports.model import Transport
 
+_T = TypeVar("_T", bound=Hashable)
 _Seed = Annotated[int, Field(ge=0, lt=SEEDS)]
 
 EXPERIMENTS = Path(__file__).resolve().parents[1] / "experiments"
@@ -150,6 +151,15 @@ class Collectives(_Strict):
         return value
 
 
+def repeated(values: Iterable[_T]) -> Iterator[_T]:
+    """Those that are there before."""
+    seen: set[_T] = set()
+    for value in values:
+        if value in seen:
+            yield value
+        seen.add(value)
+
+
 class Sweep(_Strict):
     """What is run: every setting with every seed."""
 
@@ -169,8 +179,7 @@ class Sweep(_Strict):
     @field_validator("seeds")
     @classmethod
     def _each_once(cls, value: int | list[int]) -> int | list[int]:
-        given = value if isinstance(value, list) else []
-        if again := next((seed for number, seed in enumerate(given) if seed in given[:number]), None):
+        for again in repeated(value if isinstance(value, list) else []):
             raise ValueError(f"expected each seed once, got {again} twice: one run counts once")
         return value
 

@@ -31,7 +31,7 @@ from csaud_sim.experiment.code import this_code
 from csaud_sim.experiment.columns import NO_COLLECTIVE
 from csaud_sim.experiment.large_pages import large_pages
 from csaud_sim.experiment.measure import Measured, measure
-from csaud_sim.experiment.model import Experiment, Setting, Sweep, said_by, with_keys
+from csaud_sim.experiment.model import Experiment, Setting, Sweep, repeated, said_by, with_keys
 from csaud_sim.experiment.results import DRAFT, ENDING, is_of_this_code, is_there, write_run
 from csaud_sim.experiment.traffic import packets_of
 from csaud_sim.folders import make_folder
@@ -107,7 +107,7 @@ def _check_names(sweep: Sweep, names: Sequence[str]) -> None:
                 ("sweep", key, name),
                 f"expected a name without {CASE_MARK!r}: it ends that of a case",
             )
-    if again := next((name for number, name in enumerate(names) if name in names[:number]), None):
+    for again in repeated(names):
         raise FieldError(("sweep", "vary"), f"expected every combination once, got {again} twice")
 
 
