@@ -33,20 +33,15 @@ def _asked(folder: Path) -> dict[str, str]:
         raise UsageError(f"{file}: not written by csaud sim run: {error}") from None
 
 
-def not_there(files: Iterable[Path]) -> list[str]:
-    """In words, those of the folders of these runs that are not among them."""
+def against_asked(files: Iterable[Path]) -> tuple[list[str], list[str]]:
+    """What is missing in the folders of these runs, in words, and the names of those that nobody asked for
+    when their folder was last run into."""
     names: dict[Path, set[str]] = {}
     for file in files:
         names.setdefault(file.parent, set()).add(file.name)
-    return [
-        words
-        for folder, there in names.items()
-        for name, words in _asked(folder).items()
-        if name not in there
-    ]
-
-
-def not_asked(files: Iterable[Path]) -> list[str]:
-    """Names of those that nobody asked for when the folder was last run into."""
-    asked = {folder: _asked(folder) for folder in {file.parent for file in files}}
-    return [file.name for file in files if asked[file.parent] and file.name not in asked[file.parent]]
+    missing, others = list[str](), list[str]()
+    for folder, there in names.items():
+        if asked := _asked(folder):
+            missing += [words for name, words in asked.items() if name not in there]
+            others += sorted(there - asked.keys())
+    return missing, others

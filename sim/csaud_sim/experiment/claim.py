@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from csaud_runs.errors import RunError
 from csaud_topologies.base.usage import UsageError
 
-from csaud_sim.experiment.asked import not_there
+from csaud_sim.experiment.asked import against_asked
 from csaud_sim.experiment.baselines import NOT_HELD, Baseline, Doubts
 from csaud_sim.experiment.comparison import SHARES, SettingFigures, compare, figures_of, measures_of
 from csaud_sim.experiment.results import Run
@@ -92,7 +92,7 @@ def verdicts(runs: Mapping[str, Sequence[Run]], doubts: Doubts = NOT_HELD) -> li
     """One for each case and baseline. RunError where a case has not exactly one setting that is CSA-UD as it
     is, or no seed is common."""
     found = []
-    missing = len(not_there(run.path for those in runs.values() for run in those))
+    missing = len(against_asked(run.path for those in runs.values() for run in those)[0])
     for case, settings in by_case(runs).items():
         figures = {each: figures_of(each, runs[each], doubts) for each in settings}
         mine = [each for each in settings if figures[each].baseline is None]
@@ -121,9 +121,7 @@ def _against(
 ) -> Verdict:
     of = len(variants)
     variants = [each for each in variants if MEASURE in each.percentiles] or variants[:1]
-    reductions = [
-        compare(ours, each).percentiles.get(MEASURE, (_NONE,) * len(SHARES))[_COLUMN] for each in variants
-    ]
+    reductions = [_p99(compare(ours, each).percentiles) for each in variants]
     hardest = min(range(len(variants)), key=lambda n: _low(reductions[n]))
     theirs, reduction = variants[hardest], reductions[hardest]
     return Verdict(
@@ -132,13 +130,17 @@ def _against(
         ours.setting,
         theirs.setting,
         of,
-        ours.percentiles[MEASURE][_COLUMN].value,
-        theirs.percentiles.get(MEASURE, (_NONE,) * len(SHARES))[_COLUMN].value,
+        _p99(ours.percentiles).value,
+        _p99(theirs.percentiles).value,
         reduction,
         len(set(ours.seeds) & set(theirs.seeds)),
         theirs.doubt,
         why_not(reduction, ours.totals["unfinished"], theirs.totals["unfinished"], missing),
     )
+
+
+def _p99(percentiles: Mapping[str, Sequence[Estimate]]) -> Estimate:
+    return percentiles[MEASURE][_COLUMN] if MEASURE in percentiles else _NONE
 
 
 def why_not(

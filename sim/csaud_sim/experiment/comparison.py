@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from csaud_topologies.base.usage import UsageError
 
-from csaud_sim.experiment.asked import not_asked, not_there
+from csaud_sim.experiment.asked import against_asked
 from csaud_sim.experiment.baselines import (
     NOT_HELD,
     Baseline,
@@ -163,9 +163,10 @@ def notes_of(runs: Mapping[str, Sequence[Run]], figures: Sequence[SettingFigures
     if len(codes) > 1:
         notes.append(f"runs of {len(codes)} versions of the code: {', '.join(sorted(codes))}")
     files = [run.path for those in runs.values() for run in those]
-    if missing := not_there(files):
+    missing, others = against_asked(files)
+    if missing:
         notes.append(f"{_some(missing)} of {len(missing) + len(files)} runs are missing")
-    if others := not_asked(files):
+    if others:
         notes.append(f"{_some(others)} are not of the experiment as it was run last")
     return notes
 

@@ -126,8 +126,10 @@ void Receiver::on_parity(const wire::Decoded& d, Nanos now) {
 void Receiver::repair(Receive& m, Peer& peer, Nanos now) {
     const std::span<const std::uint16_t> given = parity_.solve(m);
     if (given.empty()) return;
-    for (const std::uint16_t idx : given) replaced(m, peer, idx, now);
-    for (const std::uint16_t idx : given) m.reassembly.mark(idx);
+    for (const std::uint16_t idx : given) {
+        replaced(m, peer, idx, now);
+        m.reassembly.mark(idx);
+    }
     const auto packets = static_cast<std::uint32_t>(given.size());
     ctx_.stats.rx_by_parity += packets;
     peer.arrivals.arrived(static_cast<std::int32_t>(packets));
