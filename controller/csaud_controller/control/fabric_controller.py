@@ -10,11 +10,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 from csaud_controller.base.stretches import Stretches
-from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.alarms import AlarmLog
 from csaud_controller.control.asker import ASKER, NOTE
 from csaud_controller.control.client import ConflictError
@@ -22,11 +20,12 @@ from csaud_controller.control.examiner import Examiner
 from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.control.host_watch import HostWatch
+from csaud_controller.control.policy_ends import end_policies, since_boot
 from csaud_controller.control.probe_times import ProbeTimes
 from csaud_controller.control.sessions import Sessions, holds, pending, wake
 from csaud_controller.control.wanted import Wanted
 from csaud_controller.desired.changes import Changes, differences
-from csaud_controller.desired.history import History, HistoryError, Record, Revisions
+from csaud_controller.desired.history import History, Record, Revisions
 from csaud_controller.desired.keeper import Keeper, NotKeptError, Save
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
@@ -48,17 +47,8 @@ LOG = logging.getLogger("csaud.controller")
 
 
 _EVENTS_KEPT = 1000
-_LOOK_AT_CLOCK_S = 0.5
-_CLOCK_IS_SET_S = 2.0
-"""A jump of the clock, by at least so much, is no mere correction."""
-_TRY_AGAIN_S = 5.0
 _RECALLED = 100
 """Changes of earlier controllers that are told of with our own: what happened while a job ran, say."""
-
-
-def _since_boot() -> float:
-    """Seconds, those asleep included."""
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class FabricController:
@@ -88,7 +78,7 @@ class FabricController:
         history: Revisions | None = None,
         in_place: Callable[[], None] = lambda: None,
         clock: Callable[[], float] = time.time,
-        steady: Callable[[], float] = _since_boot,
+        steady: Callable[[], float] = since_boot,
     ) -> None:
         stored = stored or Stored()
         self.history: Revisions = history or History()
@@ -170,32 +160,11 @@ class FabricController:
         async with asyncio.TaskGroup() as group:
             self._group = group
             self._sessions.follow(group, self.tasks)
-            group.create_task(self._end_policies(), name="ends of policies")
+            ends = end_policies(lambda: self.intent, self.change, self._clock, self._steady)
+            group.create_task(ends, name="ends of policies")
             if self._probe_interval_s:
                 group.create_task(self._probe_links(), name="link probes")
                 group.create_task(self.examiner.watch(), name="grey links")
-
-    async def _end_policies(self) -> None:
-        """The clock may be set at any time, so that nobody waits for an end that is far away; one after so
-        much time is moved with it."""
-        ahead = self._clock() - self._steady()
-        while True:
-            await asyncio.sleep(_LOOK_AT_CLOCK_S)
-            set_by = self._clock() - self._steady() - ahead
-            if abs(set_by) < _CLOCK_IS_SET_S:
-                set_by = 0.0
-            if self._as_of_now(set_by, self.intent) is not self.intent:
-                try:
-                    await self.change(partial(self._as_of_now, set_by))
-                except (FieldError, NotKeptError, HistoryError) as error:
-                    LOG.error("a policy has ended, and what was before it cannot be in force: %s", error)
-                    await asyncio.sleep(_TRY_AGAIN_S)
-                    continue
-            ahead += set_by
-
-    def _as_of_now(self, set_by_s: float, intent: Intent) -> Intent:
-        """By a clock that was set by so many seconds."""
-        return intent.moved(set_by_s).at(self._clock())
 
     async def change(self, change: Intent | Callable[[Intent], Intent], revision: int | None = None) -> int:
         """Take a new intent, or what a function makes of the present one; returns the generation that
