@@ -1,11 +1,13 @@
-"""One percent of the packets lost by the guest's netem: a stream of ours, and of RC by perftest beside it.
+"""One percent of the packets lost by the guest's netem: a stream of ours, and of RC by perftest beside it;
+and all-reduces, whose losses parity gives back.
 
-Both must complete; how fast they were is written to build/verbs, and asserted nowhere.
+All must complete; how fast they were is written to build/verbs, and asserted nowhere.
 """
 
 from collections.abc import Callable, Iterator
 
 import pytest
+from csaud.collectives.reference import reference_sum
 
 from tests.support import rxe
 from tests.support.ranks import InGuest, Rank, run_job
@@ -15,6 +17,7 @@ from tests.verbs.guest.runner import digest, part_of
 pytestmark = [pytest.mark.qemu, pytest.mark.root, pytest.mark.thorough]
 
 LOSS = "1%"
+RETRANSMISSIONS = ("rtx_loss", "rtx_gap", "rtx_interval", "rtx_probe")
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +44,34 @@ def test_our_stream_completes_under_loss(
     figures["lost"] = lost
     figures["resent"] = resent
     figures["goodput_MBps"] = round(stream["goodput_MBps"], 2)
+
+
+@pytest.mark.parametrize("loss", ["1%", "gemodel 1% 30%"])
+def test_parity_gives_back_what_is_lost_by_itself_and_in_bursts(
+    rxe_guest: rxe.RxeGuest, lossy: Callable[[], int], figures: dict[str, object], loss: str
+) -> None:
+    for end in (0, 1):
+        rxe.shell(rxe_guest.guest, f"tc qdisc change dev v{end} root netem loss {loss} limit 10000")
+    lengths = [200_000] * 12
+    place = InGuest(rxe_guest.guest)
+    for parity in (True, False):
+        before = lossy()
+        settings = {"device": "verbs", "parity": parity}
+        ranks = [
+            Rank(place, address, {**settings, "verbs_device": name}) for name, address in (SENDER, RECEIVER)
+        ]
+        results = run_job(ranks, "127.0.0.1", "all_reduce", {"seed": SEED, "lengths": lengths})
+        for index, length in enumerate(lengths):
+            expected = digest(reference_sum([part_of(rank, SEED + index, length) for rank in range(2)]))
+            assert [result["digests"][index] for result in results] == [expected] * 2
+        stats = {
+            name: sum(result["stats"][name] for result in results)
+            for name in ("tx_data", "tx_parity", "rx_by_parity", *RETRANSMISSIONS)
+        }
+        assert lossy() > before
+        assert (stats["rx_by_parity"] > 0) == (stats["tx_parity"] > 0) == parity, stats
+        seconds = max(result["seconds"] for result in results)
+        figures["with" if parity else "without"] = {**stats, "seconds": round(seconds, 3)}
 
 
 def test_a_link_that_goes_down_and_up_only_costs_packets(
