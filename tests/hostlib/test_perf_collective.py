@@ -1,4 +1,5 @@
-"""What `csaud perf` compares the results of collectives with, beside a communicator that reduces by numpy."""
+"""The collectives of `csaud perf`: what it compares their results with, beside a communicator that reduces by
+numpy, and all of them over a network in memory."""
 
 from functools import reduce
 
@@ -6,8 +7,10 @@ import ml_dtypes
 import numpy as np
 import pytest
 from csaud.collectives.reductions import REDUCTIONS
-from csaud.perf.collective import _AllReduce
+from csaud.perf.collective import _KINDS, _AllReduce, measure
 from csaud.perf.plan import Plan
+
+from tests.hostlib.group_ranks import everywhere
 
 SIZE, ELEMENTS = 3, 40
 WHOLE = [("int32", op) for op in ("product", "and", "or", "xor", "min", "sum")]
@@ -37,3 +40,13 @@ def test_wrong_elements_of_all_reductions_are_counted(name: str, op: str, wrong:
     dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
     comm.kind = _AllReduce(comm, Plan("allreduce", (160,), 1, 1, name, op), dtype, ELEMENTS)
     assert comm.kind.wrong() == wrong
+
+
+@pytest.mark.parametrize("test", _KINDS)
+def test_each_collective_is_measured_in_sizes_that_the_ranks_can_share(test: str) -> None:
+    plan = Plan(test, (1, 100, 1000), 2, 1, "int32")
+    rows, *others = everywhere(SIZE, lambda group: measure(group, plan, lambda row: None))
+    # where each of the three ranks has a part, all parts are alike
+    sizes = [12, 96, 996] if test in ("alltoall", "reducescatter", "allgather") else [4, 100, 1000]
+    assert [(row.size, row.iterations, row.wrong) for row in rows] == [(size, 2, 0) for size in sizes]
+    assert others == [[], []]  # the first rank tells it
