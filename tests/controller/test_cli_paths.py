@@ -35,6 +35,16 @@ def test_path_show(run: RunDir) -> None:
     assert "h1 -> h2: 1 path, spray" in result.output
 
 
+def test_hosts_that_were_cut_off_and_no_others_are_told_to_be_unreachable(run: RunDir) -> None:
+    assert "unreachable" not in csaud(run, "path", "show", "h1", "h3").output
+    assert csaud(run, "drain", "l1", "--force").exit_code == 0
+    try:
+        cut_off = csaud(run, "path", "show", "h1", "h3").output
+        assert re.search(r"h1 -> h3: 0 paths.*\n +unreachable\n", cut_off)
+    finally:
+        csaud(run, "undrain", "--all")
+
+
 def test_path_show_says_why_and_trace_what_each_hop_loses(run: RunDir) -> None:
     assert csaud(run, "drain", "l1-s1").exit_code == 0
     assert csaud(run, "fault", "set", "1.0", "--where", "s2:2", "--kinds", "other").exit_code == 0
