@@ -171,6 +171,9 @@ def test_limit_set_show_and_clear(run: RunDir) -> None:
     assert ports["l1:3"] == {
         "trim_at": 5, "no_trim_at": 122, "other_at": 32, "drop_at": 240, "alarm_at": 11,
     }  # fmt: skip
+    rows = [line.split() for line in csaud(run, "limit", "show", "l1").output.splitlines()]
+    assert ["l1:1", "10", "12", "7", "20", "19"] in rows
+    assert ["l1:3", "5", "122", "32", "240", "11"] in rows
     assert csaud(run, "limit", "clear", "--at", "l1:3").exit_code == 0
     assert csaud(run, "limit", "clear").exit_code == 0
     ports = as_json(run, "limit", "show", "l1")
