@@ -70,6 +70,13 @@ def test_path_show_says_why_and_trace_what_each_hop_loses(run: RunDir) -> None:
         csaud(run, "undrain", "--all")
 
 
+def test_a_trace_tells_of_the_directions_on_the_ways_and_of_no_others(run: RunDir) -> None:
+    traced = ask(run.control_socket, "path.trace", src="h1", dst="h3", packets=5)
+    assert {end: hop["sent"] for end, hop in traced["hops"].items()} == {
+        "l1:1": 5, "s1:2": 5, "l1:2": 5, "s2:2": 5,
+    }  # fmt: skip
+
+
 def test_only_exceptions_that_are_about_packets_between_both_hosts_are_told(run: RunDir) -> None:
     try:
         for mode, where in (("ecmp", ("--dst", "10.0.1.0/24")), ("random", ("--src", "10.0.2.0/24"))):
