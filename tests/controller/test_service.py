@@ -17,6 +17,7 @@ from csaud_controller.control.client import ask
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.service import sampling
 from csaud_controller.service.audit import Audit
+from csaud_controller.service.metrics import exposition
 from csaud_controller.service.principals import Principal, Role
 from csaud_controller.service.sampling import PACKETS, Sample, Sampler
 from csaud_controller.service.view import moment
@@ -198,6 +199,17 @@ def test_what_a_link_carried_is_told_by_its_ends() -> None:
     assert moment(sample(10.0, 500), wider)["links"][0]["ends"][0] is not None
     reloaded = moment(sample(10.0, 500), sample(12.0, 100))["links"][0]["ends"][0]
     assert reloaded["trimmed"] == 400 and reloaded["paths"] == [0] * 16
+
+
+def test_the_metrics_of_a_port_are_what_its_switch_has_counted() -> None:
+    read = sample(12.0, 5)
+    text = exposition(read).decode()
+    for name, ports in read.fabric.peers.items():
+        for port, peer in ports.items() if name in read.fabric.switches else ():
+            labels = f'peer="{peer}",port="{port}",switch="{name}"'
+            assert f'csaud_port_packets_total{{kind="data",{labels}}} 5.0\n' in text
+            assert f"csaud_port_bytes_total{{{labels}}} 20.0\n" in text  # of four kinds
+            assert f"csaud_port_ecn_marked_packets_total{{{labels}}} 80.0\n" in text  # on 16 paths
 
 
 def test_a_switch_that_is_lost_between_two_readings_is_told_of(
