@@ -393,6 +393,22 @@ def called_by_numbers() -> None:
     same(one, torch.ones(2))
 
 
+def called_by_earlier_names() -> None:
+    """What calls a process group itself may have been written before PyTorch 2.13."""
+    rank, size, group = dist.get_rank(), dist.get_world_size(), dist.group.WORLD
+    mine, all_ = torch.full((2,), float(rank)), torch.empty(2 * size)
+    group._allgather_base(all_, mine).wait()
+    same(all_, torch.arange(size).repeat_interleave(2).float())
+    group._reduce_scatter_base(mine, all_).wait()
+    same(mine, torch.full((2,), float(size * rank)))
+    outputs = [torch.empty(2 * size), torch.empty(size)]
+    group.allgather_into_tensor_coalesced(outputs, [mine, mine[:1]]).wait()
+    same(outputs[1], size * torch.arange(size).float())
+    same(outputs[0], outputs[1].repeat_interleave(2))
+    group.reduce_scatter_tensor_coalesced([mine], outputs[:1]).wait()
+    same(mine, torch.full((2,), float(size * size * rank)))
+
+
 def sparse_sums_beside_gloo() -> None:
     """As of embeddings: ranks have different elements, some of them twice, and the first one none."""
     count = 7 * dist.get_rank()

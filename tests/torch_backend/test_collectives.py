@@ -44,6 +44,7 @@ CASES = [
     "sparse_sums_beside_gloo",
     "barriers",
     "called_by_numbers",
+    "called_by_earlier_names",
 ]
 
 
