@@ -1,5 +1,7 @@
 """Sizes as users write them, and what follows from times: percentiles, and bandwidths as in nccl-tests."""
 
+import csv
+import json
 import re
 
 import pytest
@@ -69,3 +71,13 @@ def test_a_plot_has_the_bus_bandwidth_where_it_is_another(test, curves, tmp_path
     words = re.findall(r"<!-- (\S+) -->", (tmp_path / "plot.svg").read_text())
     assert [word for word in words if word in ("algbw", "busbw")] == curves
     assert "mean" in words and "p50" in words and "p99.9" not in words, "of 100 there is no such percentile"
+
+
+@pytest.mark.parametrize(
+    ("save", "load"), [(report.save_json, json.load), (report.save_csv, csv.DictReader)], ids=["json", "csv"]
+)
+def test_rows_are_written_where_no_folder_is_yet(save, load, tmp_path):
+    path = tmp_path / "here" / "and there" / "rows"
+    save([make_row("incast", 4, size, [5.0], 20.0) for size in (64, 4096)], path)
+    with path.open() as file:
+        assert [(row["test"], int(row["size"])) for row in load(file)] == [("incast", 64), ("incast", 4096)]
