@@ -70,12 +70,13 @@ def test_what_comes_early_is_reported_with_its_payload() -> None:
 
 
 def test_names_of_what_is_over_are_counted_and_bounded() -> None:
-    """Those of the latest messages are kept one by one."""
+    """Those of the latest messages are kept one by one, by their senders, too."""
     net = network(2)
-    none = used(net, 1, "finished")
+    none = [used(net, rank, "finished") for rank in (0, 1)]
     for number in range(0, 400, 2):
         transfer(net, b"x", coll_seq=number)
-    assert none < used(net, 1, "finished") <= none + 400 * 64
+    for rank in (0, 1):
+        assert none[rank] < used(net, rank, "finished") <= none[rank] + 400 * 64
 
 
 def test_a_path_tracker_that_rested_takes_the_first_number_as_it_comes() -> None:
