@@ -102,6 +102,30 @@ def test_dependencies_point_backwards_and_reductions_keep_their_operand_order():
             assert op.second.buffer is Buffer.DATA
 
 
+def overlap(one: Region, other: Region) -> bool:
+    together = min(one.start + one.count, other.start + other.count) - max(one.start, other.start)
+    return one.buffer is other.buffer and together > 0
+
+
+@pytest.mark.parametrize(("count", "longest"), [(7, 64), (400, 64), (7, 7 * 512)])  # the last is sent whole
+@pytest.mark.parametrize("size", range(2, 10))
+@pytest.mark.parametrize(
+    "name", ["all_reduce.halving_doubling", "reduce.ring", "reduce.tree", "reduce_scatter.ring"]
+)
+def test_what_is_sent_stays_as_it_is_until_it_has_arrived(name, size, count, longest):
+    """It is read again where it is lost. (A ring's all-reduce gets nothing back before.)"""
+    for rank in range(size):
+        operations = registry.build(name, rank, size, count, longest).operations
+        over: list[set[int]] = []  # by operation: what is over when it begins
+        for op in operations:
+            over.append({earlier for i in getattr(op, "after", ()) for earlier in ({i} | over[i])})
+        for index, op in enumerate(operations):
+            if isinstance(op, Reduce):
+                earlier = enumerate(operations[:index])
+                sent = [i for i, one in earlier if isinstance(one, Send) and overlap(one.region, op.into)]
+                assert over[index].issuperset(sent)
+
+
 def test_chunks_have_the_sizes_of_array_split():
     for count, parts in [(10, 3), (2, 5), (0, 2), (17, 8)]:
         expected = [len(piece) for piece in np.array_split(np.arange(count), parts)]
