@@ -54,6 +54,13 @@ def test_containerlab(tmp_path: Path) -> None:
     assert "topology.nodes.*.type (3 times)" in left
 
 
+def test_a_topology_without_a_name_has_that_of_its_file(tmp_path: Path) -> None:
+    lab = tmp_path / "pod7.clab.yml"
+    lab.write_text((FILES / "clos01.clab.yml").read_text().replace("name: clos01\n", ""))
+    fabric, _ = imported(tmp_path, "containerlab", lab)
+    assert fabric.name == "pod7"
+
+
 def test_what_containerlab_has_and_a_fabric_has_not_is_named() -> None:
     result = csaud("import", "containerlab", FILES / "br01.clab.yml")
     assert result.exit_code == 2
