@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from csaud_controller.control import client
 from csaud_controller.control.alarms import KEPT, AlarmLog
-from csaud_controller.control.client import RefusedError, ask, wait_served
+from csaud_controller.control.client import ControlError, RefusedError, ask, wait_served
 from csaud_controller.control.server import ControlServer
 from csaud_controller.desired.changes import Changes
 from csaud_controller.desired.store import Stored
@@ -75,6 +76,30 @@ def test_the_pid_of_a_controller_is_that_by_which_whoever_asks_knows_it() -> Non
         with ThreadPoolExecutor() as pool:
             pool.submit(answer)
             assert ask(path, "status")["pid"] == os.getpid()
+
+
+def test_who_waits_for_a_controller_rests_between_its_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Clock:
+        """On which only those who sleep let time go by."""
+
+        now, looks = 0.0, 0
+
+        def monotonic(self) -> float:
+            return self.now
+
+        def sleep(self, seconds: float) -> None:
+            self.now += seconds
+
+        def look(self, path: Path) -> bool:
+            self.looks += 1
+            return self.looks > 100_000
+
+    clock = Clock()
+    monkeypatch.setattr(client, "time", clock)
+    monkeypatch.setattr(client, "is_served", clock.look)
+    with pytest.raises(ControlError, match="no controller serves /nowhere after 30 s"):
+        wait_served(Path("/nowhere"), 30.0)
+    assert 30.0 < clock.now < 31.0
 
 
 def test_a_client_that_says_no_more_is_let_go() -> None:
