@@ -218,6 +218,24 @@ def test_a_value_that_cannot_be_is_one_line(format: str, text: str, tmp_path: Pa
     assert "wrong.json" in result.output
 
 
+def test_a_csv_file_that_ends_within_a_line_makes_no_fabric(tmp_path: Path) -> None:
+    lines = (FILES / "cables.csv").read_text().splitlines()
+    (tmp_path / "cut.csv").write_text("\n".join([*lines[:2], lines[2][:40]]))
+    result = csaud("import", "netbox", tmp_path / "cut.csv", "-o", tmp_path / "fabric.yaml")
+    assert result.exit_code == 2, result.output
+    assert "cut.csv:3: side_b_type, side_b_name: missing" in result.output.replace("\n", "")
+    assert not (tmp_path / "fabric.yaml").exists()
+
+
+@pytest.mark.parametrize("cables", ["[1, 2]", '[{"a_terminations": [1], "b_terminations": [{}]}]'])
+def test_cables_that_are_none_are_named_by_their_place(tmp_path: Path, cables: str) -> None:
+    (tmp_path / "odd.json").write_text(cables)
+    result = csaud("import", "netbox", tmp_path / "odd.json")
+    assert result.exit_code == 2, result.output
+    assert "odd.json: [0]" in result.output
+    assert "object has no" not in result.output
+
+
 @pytest.mark.parametrize("key", ["\n- evil: 1", "\ud800", "\u2028x"])
 def test_what_a_key_is_made_of_stays_in_the_comment_that_tells_of_it(key: str, tmp_path: Path) -> None:
     topology = {"links": [["h1", "s1"]], "hosts": {"h1": {}}, "switches": {"s1": {}}, key: 1}

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from csaud_controller.base.yamlfile import ConfigError
 from csaud_controller.inventory.imports.draft import NANOSECONDS_PER_METRE, Draft, Source, Wire
 
 _METRES = {"km": 1000.0, "m": 1.0, "cm": 0.01, "mi": 1609.344, "ft": 0.3048, "in": 0.0254}
@@ -32,7 +33,9 @@ def _csv(draft: Draft, source: Source) -> None:
     missing = [column for column in _COLUMNS if column not in (rows.fieldnames or ())]
     if missing:
         raise source.fail("", f"no column {', '.join(missing)}: these are no cables of NetBox")
-    for number, row in enumerate(rows, 2):
+    for row in rows:
+        if missing := [column for column in _COLUMNS if row[column] is None]:  # the file was cut
+            raise ConfigError(str(source.path), rows.line_num, ", ".join(missing), "missing")
         ends = [(row[f"side_{s}_device"], row[f"side_{s}_type"], row[f"side_{s}_name"]) for s in "ab"]
         told = " - ".join(f"{device}:{name}" for device, _, name in ends)
         others = {
@@ -40,7 +43,9 @@ def _csv(draft: Draft, source: Source) -> None:
         }
         draft.leave_others(others, (), "columns")
         if other := next((kind for _, kind, _ in ends if kind not in _INTERFACES), None):
-            draft.leave(f"line {number}: {told}: of a {other}, no interface")
+            draft.leave(f"line {rows.line_num}: {told}: of a {other}, no interface")
+        elif not all(name for end in ends for name in end):
+            draft.leave(f"line {rows.line_num}: {told}: the name of a device or interface is missing")
         else:
             _cable(draft, ends, told, row.get("status"), row.get("length"), row.get("length_unit"))
 
@@ -53,7 +58,10 @@ def _rest(draft: Draft, source: Source) -> None:
     if isinstance(top, Mapping) and top.get("next"):
         raise source.fail("next", "the answer goes on: ask for all cables at once (?limit=0)")
     known = ("a_terminations", "b_terminations", "status", "length", "length_unit", "id", "url", "display")
-    for cable in cables:
+    for index, cable in enumerate(cables):
+        if not _is_cable(cable):
+            at = f"results[{index}]" if isinstance(top, Mapping) else f"[{index}]"
+            raise source.fail(at, "expected a cable, as /api/dcim/cables/ has them")
         draft.leave_others({k: v for k, v in cable.items() if v}, known, "cables[*]")
         sides = [cable.get(f"{side}_terminations") or [] for side in "ab"]
         told = f"cable {cable.get('id')}"
@@ -78,6 +86,18 @@ def _rest(draft: Draft, source: Source) -> None:
                 cable.get("length"),
                 _value(cable.get("length_unit")),
             )
+
+
+def _is_cable(cable: Any) -> bool:
+    if not isinstance(cable, Mapping):
+        return False
+    sides = [cable.get(f"{side}_terminations") or [] for side in "ab"]
+    return all(isinstance(side, list) and all(map(_is_end, side)) for side in sides)
+
+
+def _is_end(end: Any) -> bool:
+    item = end.get("object") or {} if isinstance(end, Mapping) else None
+    return isinstance(item, Mapping) and isinstance(item.get("device") or {}, Mapping)
 
 
 def _value(choice: Any) -> Any:
