@@ -77,6 +77,22 @@ def test_a_trace_tells_of_the_directions_on_the_ways_and_of_no_others(run: RunDi
     }  # fmt: skip
 
 
+def test_the_history_of_paths_is_told_newest_first(run: RunDir) -> None:
+    for words in (("drain", "l2-s1"), ("undrain", "l2-s1"), ("drain", "l1-s2"), ("undrain", "l1-s2")):
+        assert csaud(run, *words).exit_code == 0
+    told = csaud(run, "path", "history", "l2-s1", "-n", "2").output.splitlines()
+    assert [re.search(r"drain \S+: \S+ -> \S+", line)[0] for line in told[1:]] == [
+        "drain l2-s1: yes -> none", "drain l2-s1: none -> yes",
+    ]  # fmt: skip
+    newest = as_json(run, "path", "history", "-n", "1")
+    assert [(row["what"], row["bad"]) for row in newest] == [("drain l1-s2: yes -> none", False)]
+    unknown = csaud(run, "path", "history", "l9")
+    assert unknown.exit_code == 2
+    assert "unknown link, switch or host 'l9'" in unknown.output
+    with run_directory() as empty:
+        assert csaud(empty, "path", "history").exit_code == 1
+
+
 def test_only_exceptions_that_are_about_packets_between_both_hosts_are_told(run: RunDir) -> None:
     try:
         for mode, where in (("ecmp", ("--dst", "10.0.1.0/24")), ("random", ("--src", "10.0.2.0/24"))):

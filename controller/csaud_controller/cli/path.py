@@ -17,6 +17,7 @@ from csaud_controller.cli.common import (
     change_policy,
     emit,
     errors,
+    known_at,
     request,
     status_of,
     table,
@@ -76,6 +77,34 @@ def trace(
         emit(result, as_json, lambda console: render_trace(console, result))
         if any(hop["loss"] for path in result["paths"] for hop in path):
             raise typer.Exit(1)
+
+
+@app.command()
+def history(
+    about: Annotated[
+        str | None, typer.Argument(metavar="[LINK|SWITCH|HOST]", help="Only what concerns it; default: all.")
+    ] = None,
+    limit: Annotated[int, typer.Option("-n", min=1, max=1000, help="The last so many.")] = 20,
+    run: RunOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """What has become of paths, newest first: links and switches that went and came back since the controller
+    started, and who drained what or changed weights and spray modes."""
+    with errors():
+        _, answer = request(run, "path.history", about=about, limit=limit)
+        rows = answer["history"]
+        emit(rows, as_json, lambda console: _render_history(console, rows))
+
+
+def _render_history(console: Console, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        console.print("nothing has become of paths")
+        return
+    shown = table("", "when", "what", "who or why")
+    for row in rows:
+        told = (row["what"], row["who"] or row["why"])
+        shown.add_row(known_at(row["time"]), *map(escape, told), style="red" if row["bad"] else "")
+    console.print(shown)
 
 
 PathsArgument = Annotated[
