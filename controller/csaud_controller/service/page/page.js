@@ -26,34 +26,51 @@ const made = (name, attributes, parent) => {
   return element;
 };
 
+const LETTER = 6.2, MOST_LETTERS = 18, ROW = 150;
+const brief = (name) => name.length <= MOST_LETTERS ? name : `${name.slice(0, 8)}…${name.slice(-9)}`;
+const letters = (nodes) => Math.max(...nodes.map((node) => brief(node.name).length));
+
+// Each tier a row, as wide as the names in the widest; where hosts are many, theirs stand upright.
 function places(nodes) {
   const tiers = [0, 1, 2, 3].map((tier) => nodes.filter((node) => node.tier === tier)).filter((tier) => tier.length);
-  const width = Math.max(640, 34 * Math.max(...tiers.map((tier) => tier.length)));
+  const isHosts = (tier) => tier[0].kind === "host";
+  const box = (tier) => Math.max(28, letters(tier) * LETTER + 8);
+  const switches = Math.max(640, ...tiers.filter((tier) => !isHosts(tier)).map((tier) => tier.length * (box(tier) + 6)));
+  const hosts = tiers.find(isHosts) || [];
+  const upright = hosts.length > 0 && hosts.length * Math.max(16, letters(hosts) * LETTER + 6) > switches;
+  const width = upright ? Math.max(switches, 10 * hosts.length) : switches;
   const found = new Map();
-  tiers.forEach((tier, row) => tier.forEach((node, index) =>
-    found.set(node.name, { x: (index + 0.5) * width / tier.length, y: 50 + row * 150 })));
-  return { found, width, height: 100 + 150 * (tiers.length - 1) };
+  tiers.forEach((tier, row) => tier.forEach((node, index) => found.set(node.name, {
+    x: (index + 0.5) * width / tier.length, y: 20 + row * ROW, box: isHosts(tier) ? 0 : box(tier),
+    r: isHosts(tier) ? Math.min(7, 0.45 * width / tier.length) : 0,
+  })));
+  return { found, upright, width, height: 50 + ROW * (tiers.length - 1) + (upright ? letters(hosts) * LETTER - 10 : 0) };
 }
 
 function draw(topology) {
   const svg = at("fabric");
   svg.replaceChildren();
   state.drawn.clear();
-  const { found, width, height } = places(topology.nodes);
+  const { found, upright, width, height } = places(topology.nodes);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  at("picture").style.setProperty("--wide", `${Math.round(width)}px`);
   topology.links.forEach((link, index) => {
     const [a, b] = [found.get(link.from), found.get(link.to)];
     const line = made("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, "data-link": `${link.a}-${link.b}` }, svg);
+    made("title", {}, line).textContent = `${link.a} - ${link.b}`;
     line.addEventListener("click", () => choose({ link: index }));
     state.drawn.set(index, line);
   });
   for (const node of topology.nodes) {
-    const { x, y } = found.get(node.name);
-    const shape = node.kind === "switch"
-      ? made("rect", { x: x - 14, y: y - 9, width: 28, height: 18, rx: 3, "data-node": node.name }, svg)
-      : made("circle", { cx: x, cy: y, r: 7, "data-node": node.name }, svg);
+    const { x, y, box, r } = found.get(node.name), isSwitch = node.kind === "switch";
+    const shape = isSwitch
+      ? made("rect", { x: x - box / 2, y: y - 9, width: box, height: 18, rx: 3, "data-node": node.name }, svg)
+      : made("circle", { cx: x, cy: y, r, "data-node": node.name }, svg);
+    made("title", {}, shape).textContent = node.name;
     shape.addEventListener("click", () => choose({ node: node.name }));
-    made("text", { x, y: node.kind === "switch" ? y + 4 : y + 20 }, svg).textContent = node.name;
+    const turned = upright && !isSwitch;
+    const place = turned ? { transform: `translate(${x} ${y + 9}) rotate(-90)`, class: "upright" } : { x, y: isSwitch ? y + 4 : y + 20 };
+    made("text", place, svg).textContent = brief(node.name);
     state.drawn.set(node.name, shape);
   }
   at("name").textContent = topology.name;
@@ -70,6 +87,7 @@ function set(element, name, value) { if (element.getAttribute(name) !== value) e
 
 function show(moment) {
   state.last = moment;
+  document.querySelector("main").hidden = false;
   trouble(moment.missing.join("; "));
   moment.links.forEach((link, index) => {
     const line = state.drawn.get(index);
@@ -89,7 +107,7 @@ function show(moment) {
   const down = moment.links.filter((link) => !link.up).length;
   const out = moment.links.filter((link) => link.up && link.out.length).length;
   at("summary").textContent = `${connected} of ${Object.keys(moment.switches).length} switches in hand, `
-    + `${down} links down, ${out} left out, revision ${moment.revision}`;
+    + `${down} ${down === 1 ? "link" : "links"} down, ${out} left out, revision ${moment.revision}`;
   showBusiest(moment);
   showEvents(moment.events);
   showPolicy(moment.policy);
@@ -111,6 +129,7 @@ function showBusiest(moment) {
 }
 
 function items(list, entries) {
+  if (!entries.length) return list.replaceChildren("none");
   list.replaceChildren(...entries.map(([seconds, text, bad]) => {
     const item = document.createElement("li");
     const time = document.createElement("time");
