@@ -20,7 +20,7 @@ from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected, build_report, distribution
 from csaud_topologies.record.books import SwitchCounts
 from csaud_topologies.report.figures import all_figures
-from csaud_topologies.report.html import render_html
+from csaud_topologies.report.html import page_environment, render_html
 from csaud_topologies.report.names import FORMATS, NAMES
 from csaud_topologies.report.terminal import print_summary
 from csaud_topologies.report.write import clear_report, write_report
@@ -238,6 +238,10 @@ def test_report_json_reads_back_as_the_same_report(tmp_path):
     assert model.Report.model_validate_json((tmp_path / "report.json").read_text()) == made
     assert json.loads((tmp_path / "report.json").read_text())["schema_version"] == model.SCHEMA
     assert page == tmp_path / "report.html"
+
+
+def test_no_line_of_a_page_ends_within_a_number():
+    assert page_environment().filters["count"](1234567) == "1\u202f234\u202f567"
 
 
 def test_page_is_self_contained_and_has_every_figure():

@@ -23,7 +23,8 @@ _STYLE = Path(__file__).with_name("page.css")
 def page_environment() -> jinja2.Environment:
     """For pages in this style: `style` is the style sheet, the filter `count` writes whole numbers."""
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters["count"] = lambda value: f"{value:,}".replace(",", "\u2009")
+    no_break = "\u202f"  # a narrow space at which no line ends
+    environment.filters["count"] = lambda value: f"{value:,}".replace(",", no_break)
     environment.globals["style"] = Markup(_STYLE.read_text())
     return environment
 
