@@ -134,6 +134,22 @@ def test_long_names_have_room_or_are_cut_and_told_in_full(browser: Any) -> None:
     page.close()
 
 
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_what_is_told_of_a_link_or_switch_has_room(browser: Any, size: dict[str, int]) -> None:
+    long = "leaf-0001-of-pod-3.row-7.datacenter-north-2.example"
+    page = opened(browser, renamed(fat_tree(4), {"e1": long}), size)
+    for of in ("#fabric line >> nth=0", f'[data-node="{long}"]', '[data-node="h2"]'):
+        page.locator(of).dispatch_event("click")
+        assert page.locator("#chosen-name").is_visible()
+        assert page.locator("#fabric .chosen").count() == 1
+        wide, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert wide == window, of
+    page.locator("#fabric line >> nth=0").dispatch_event("click")
+    told = [row.all_text_contents() for row in (r.locator("td") for r in page.locator("#ends tr").all())]
+    assert ["trimmed", "7", "0"] in told
+    page.close()
+
+
 def test_in_the_dark_the_controls_are_dark(browser: Any) -> None:
     page = opened(browser, fat_tree(4), DESK, "dark")
     colour = page.evaluate("getComputedStyle(document.getElementById('token')).backgroundColor")

@@ -80,7 +80,7 @@ const flows = (link) => link.ends.filter((end) => end);
 const lost = (end) => end.trimmed + end.bounced + end.congestion_dropped + end.injected;
 const sum = (numbers) => numbers.reduce((total, each) => total + each, 0);
 const load = (link) => Math.max(0, ...flows(link).map((end) => end.load || 0));
-const percent = (share) => share === null ? "" : `${(100 * share).toFixed(1)} %`;
+const percent = (share) => share === null ? "" : `${(100 * share).toFixed(1)}\u202f%`;
 const shade = (share) => `hsl(${Math.round(120 - 120 * Math.min(1, share))} 65% 45%)`;
 
 function set(element, name, value) { if (element.getAttribute(name) !== value) element.setAttribute(name, value); }
@@ -102,7 +102,10 @@ function show(moment) {
   for (const [name, each] of Object.entries(moment.switches)) {
     connected += each.connected;
     const shape = state.drawn.get(name);
-    if (shape) set(shape, "class", !each.alive ? "dead" : each.connected ? "" : "away");
+    if (shape) set(shape, "class", (!each.alive ? "dead" : each.connected ? "" : "away") + chosenAs(name));
+  }
+  for (const { name, kind } of state.topology.nodes) {
+    if (kind === "host") set(state.drawn.get(name), "class", chosenAs(name));
   }
   const down = moment.links.filter((link) => !link.up).length;
   const out = moment.links.filter((link) => link.up && link.out.length).length;
@@ -116,6 +119,8 @@ function show(moment) {
 }
 
 function cells(row, values) { for (const value of values) row.insertCell().textContent = value; }
+
+const chosenAs = (name) => state.chosen && state.chosen.node === name ? " chosen" : "";
 
 function showBusiest(moment) {
   const body = at("busiest").tBodies[0];
@@ -194,13 +199,12 @@ function showChosen() {
     isDrained = Boolean(rule);
     at("chosen-name").textContent = `${wired.a} - ${wired.b}`;
     at("chosen-state").textContent = !link.up ? "down" : link.out.length ? link.out.join("; ") : "used";
-    cells(at("ends").insertRow(), ["from", "load", "trimmed", "bounced", "dropped", "faults", "marked"]);
-    [wired.a, wired.b].forEach((end, index) => {
-      const flow = link.ends[index];
-      if (!flow) return;
-      cells(at("ends").insertRow(), [end, percent(flow.load), flow.trimmed, flow.bounced, flow.congestion_dropped, flow.injected, flow.marked]);
-      at("spread").append(`DATA of ${end} by path bucket`, bars(flow.paths));
-    });
+    const told = [[wired.a, link.ends[0]], [wired.b, link.ends[1]]].filter(([, flow]) => flow);
+    const rows = { from: ([end]) => end, load: ([, flow]) => percent(flow.load), trimmed: ([, flow]) => flow.trimmed,
+      bounced: ([, flow]) => flow.bounced, dropped: ([, flow]) => flow.congestion_dropped,
+      "lost by faults": ([, flow]) => flow.injected, marked: ([, flow]) => flow.marked };
+    if (told.length) for (const [what, of] of Object.entries(rows)) cells(at("ends").insertRow(), [what, ...told.map(of)]);
+    for (const [end, flow] of told) at("spread").append(`DATA of ${end} by path bucket`, bars(flow.paths));
   } else {
     name = state.chosen.node;
     const node = topology.nodes.find((each) => each.name === name), known = last.switches[name];
