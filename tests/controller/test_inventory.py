@@ -155,6 +155,11 @@ def test_durations(text: str | int, value: int) -> None:
     assert parse_duration(format_duration(value)) == value
 
 
+@pytest.mark.parametrize("text", ["281474976710655us", "9007199254740993ns"])
+def test_long_durations_are_exact(text: str) -> None:
+    assert format_duration(parse_duration(text)) == text
+
+
 @pytest.mark.parametrize(
     ("wrong", "right", "said"),
     [

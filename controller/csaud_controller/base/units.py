@@ -7,6 +7,7 @@ back with a unit, so that a file made by the program reads like one made by hand
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
@@ -24,7 +25,7 @@ def _parse(value: object, units: dict[str, int], expected: str) -> int:
     if isinstance(value, str) and (found := _QUANTITY.fullmatch(value)):
         number, unit = found[1], found[2].lower().removesuffix("/s")
         if unit in units:
-            return round(float(number) * units[unit])
+            return round(Fraction(number) * units[unit])
     raise ValueError(f"expected {expected}, got {value!r}")
 
 
