@@ -129,6 +129,29 @@ def test_a_directory_without_a_fabric_gets_the_one_that_is_named() -> None:
             wait_programmed(empty.control_socket, PATIENCE_S)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--spray", "flowlet", "--policy", "none.yaml"),
+        ("--policy", "too-much.yaml"),  # found where tables are computed
+        ("--audit-interval", "soon"),
+    ],
+)
+def test_a_start_that_fails_leaves_no_fabric_behind(options: tuple[str, ...]) -> None:
+    with run_directory() as run:
+        file = run.path / "mine.json"
+        file.write_text(run.fabric().to_json())
+        wanted = "".join(f"- {{spray: ecmp, comm: {n}}}\n" for n in range(300))
+        (run.path / "too-much.yaml").write_text(f"overrides:\n{wanted}")
+        words = [str(run.path / word) if word.endswith(".yaml") else word for word in options]
+        empty = RunDir(run.path / "empty")
+        empty.path.mkdir()
+        with controller_process(empty, "--fabric", str(file), *words) as broken:
+            assert broken.wait() == 2
+            assert "Traceback" not in broken.log
+        assert not empty.fabric_file.exists()
+
+
 def test_a_run_has_one_fabric_and_another_that_is_named_is_refused() -> None:
     with run_directory() as run:
         file = run.path / "other.json"

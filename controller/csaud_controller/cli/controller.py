@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import socket
 import time
+from contextlib import nullcontext
+from functools import partial
 from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +18,7 @@ from pydantic import ValidationError
 from typer.core import TyperCommand
 
 from csaud_controller.base.units import parse_duration
-from csaud_controller.base.yamlfile import FieldError, load_model
+from csaud_controller.base.yamlfile import load_model
 from csaud_controller.cli.common import (
     JsonOption,
     RunOption,
@@ -28,14 +30,14 @@ from csaud_controller.cli.common import (
     named_target,
     request,
 )
+from csaud_controller.cli.first_fabric import kept, run_and_fabric
 from csaud_controller.cli.logs import LogFormat, LogOption, start_log
 from csaud_controller.cli.noun import Noun, controller_of
 from csaud_controller.control.client import ControlError, ask, not_programmed, wait_programmed
-from csaud_controller.control.fabric_change import addressed, following, in_words, wiring_changes
 from csaud_controller.control.here import Here
 from csaud_controller.control.peers import UnknownGroupError, group_id
 from csaud_controller.desired.shared import SharedStore
-from csaud_controller.inventory import ClientTls, Fabric, load_fabric
+from csaud_controller.inventory import ClientTls, Fabric
 from csaud_controller.policy.ending import begun
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.file import PolicyFile
@@ -136,29 +138,28 @@ def run(
 
     start_log(log_format)
     with errors():
-        found, inventory = _run_and_fabric(run, fabric)
+        found, inventory, is_new = run_and_fabric(run, fabric)
         tls = given(cacert=tls_cacert, cert=tls_cert, key=tls_key, server_name=tls_server_name)
         if tls:
             inventory = inventory.model_copy(update={"tls_client": _client_tls(tls)})
         chosen = named_target(target)
-        asyncio.run(
-            _serve(
-                serve(
-                    found,
-                    inventory,
-                    chosen,
-                    intent=_intent(policy, spray, loss, seed),
-                    program=program,
-                    probe_interval_s=_interval("--probe-interval", probe_interval),
-                    audit_s=_interval("--audit-interval", audit_interval),
-                    take_over=take_over,
-                    socket_group=_group(group),
-                    report_networks=tuple(map(_network, reports_from or ())),
-                    reports=None if reports is None else _endpoint(reports),
-                    shared=_store(found, inventory, store, (store_cacert, store_cert, store_key), name),
-                )
-            )
+        serving = partial(
+            serve,
+            found,
+            inventory,
+            chosen,
+            intent=_intent(policy, spray, loss, seed),
+            program=program,
+            probe_interval_s=_interval("--probe-interval", probe_interval),
+            audit_s=_interval("--audit-interval", audit_interval),
+            take_over=take_over,
+            socket_group=_group(group),
+            report_networks=tuple(map(_network, reports_from or ())),
+            reports=None if reports is None else _endpoint(reports),
+            shared=_store(found, inventory, store, (store_cacert, store_cert, store_key), name),
         )
+        with kept(found, inventory) if is_new else nullcontext():
+            asyncio.run(_serve(serving()))
 
 
 def _store(
@@ -202,37 +203,6 @@ def _endpoint(text: str) -> tuple[str, int]:
     if not colon or not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
         raise UnknownName(f"--reports: expected HOST:PORT such as 10.0.0.1:9600, got {text!r}")
     return host.strip("[]"), int(port)
-
-
-def _run_and_fabric(run: Path | None, file: Path | None) -> tuple[RunDir, Fabric]:
-    """With --fabric, the directory named by --run need not hold a fabric yet: it gets this one."""
-    if file is None or run is None or (run / "fabric.json").exists():
-        found = find_run(run)
-        if file is not None:
-            _is_that_of(found, file)
-        return found, found.fabric()
-    found = RunDir(run.absolute())
-    inventory = found.with_sockets(load_fabric(file))
-    found.path.mkdir(parents=True, exist_ok=True)
-    found.fabric_file.write_text(inventory.to_json())
-    return found, inventory
-
-
-def _is_that_of(run: RunDir, file: Path) -> None:
-    """Two files that say which fabric a run has would be one too many: hosts, counters and the next start go
-    by the run's own."""
-    old = run.fabric()
-    new = run.with_sockets(addressed(old, load_fabric(file)))
-    try:
-        is_same = following(old, old) == following(old, new)
-    except FieldError:
-        is_same = False
-    if not is_same:
-        what = in_words(wiring_changes(old, new)) or ["settings, not the wiring"]
-        raise UnknownName(
-            f"--fabric {file}: {run.fabric_file} is another ({'; '.join(what)}): start without --fabric, then"
-            f" `csaud fabric apply {file}` changes it while switches forward"
-        )
 
 
 def _client_tls(options: dict[str, Any]) -> ClientTls:
