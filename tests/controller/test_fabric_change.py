@@ -16,7 +16,7 @@ import yaml
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.cli import fabric as fabric_command
 from csaud_controller.control.client import ConflictError, ControlError, ask, wait_programmed
-from csaud_controller.control.fabric_change import following
+from csaud_controller.control.fabric_change import following, wiring_changes
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored
@@ -84,6 +84,14 @@ def test_switches_that_stay_keep_the_ids_of_their_groups() -> None:
     specs = {**WHOLE.switches, "l2": SwitchSpec(device_id=2, group=2)}
     with pytest.raises(FieldError, match="2 is that of another switch which stays"):
         following(small, WHOLE.changed(switches=specs))
+
+
+def test_an_id_that_is_only_written_down_is_no_change_of_a_switch() -> None:
+    wanted = WHOLE.model_copy(update={"mtu": 1500})
+    changes = wiring_changes(WHOLE, following(WHOLE, wanted))
+    assert {key: told for key, told in changes.items() if told} == {
+        "settings_changed": ["mtu (4200 -> 1500)"]
+    }
 
 
 def test_a_new_link_carries_nothing_before_a_probe_has_passed() -> None:

@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.inventory import Edge, Fabric
+from csaud_controller.inventory import Edge, Fabric, SwitchSpec
 from csaud_controller.program.entities import CloneSession, Digest, Entry, Group, Item, Member, TableState
 from csaud_controller.switches.reconcile import plan
 
@@ -45,8 +45,10 @@ def addressed(old: Fabric, new: Fabric) -> Fabric:
 def wiring_changes(old: Fabric, new: Fabric) -> dict[str, list[str]]:
     """Switches, hosts and links that come, go or become others, by name, and what holds for all of them."""
     changes: dict[str, list[str]] = {}
-    for key in ("switches", "hosts"):
-        before, after = getattr(old, key), getattr(new, key)
+    for key, before, after in (
+        ("switches", _numbered(old), _numbered(new)),
+        ("hosts", old.hosts, new.hosts),
+    ):
         changes[f"{key}_added"] = [name for name in after if name not in before]
         changes[f"{key}_removed"] = [name for name in before if name not in after]
         changes[f"{key}_changed"] = [n for n in after if n in before and after[n] != before[n]]
@@ -64,6 +66,14 @@ def wiring_changes(old: Fabric, new: Fabric) -> dict[str, list[str]]:
         if getattr(new, key) != getattr(old, key)
     ]
     return changes
+
+
+def _numbered(fabric: Fabric) -> dict[str, SwitchSpec]:
+    """Switches with the ids of their groups, be it that a file gives them."""
+    return {
+        name: spec.model_copy(update={"group": fabric.place_of[name]})
+        for name, spec in fabric.switches.items()
+    }
 
 
 def in_words(changes: Mapping[str, list[str]]) -> list[str]:
