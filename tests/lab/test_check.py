@@ -46,6 +46,15 @@ def test_every_mistake_of_both_files_is_told_with_its_line(tmp_path: Path) -> No
     assert any("lab.yaml:5: prefix: expected an absolute path" in line for line in lines), lines
 
 
+def test_a_misspelt_key_hides_no_mistake_of_the_fabric(tmp_path: Path) -> None:
+    fabric = leaf_spine(1, 0, 2).to_json().replace('"device_id": 1', '"device_id": 0')
+    with pytest.raises(ConfigError) as told:
+        lab(tmp_path, "shh: {user: root}\n", fabric)
+    lines = str(told.value).splitlines()
+    assert any("lab.yaml:2: shh: unknown key" in line for line in lines), lines
+    assert any("switches.l1.device_id" in line for line in lines), lines
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from csaud_controller.base.yamlfile import ConfigError, FieldError, blame, load_model
+from csaud_controller.base.yamlfile import ConfigError, FieldError, blame, load_model, parse_yaml
 from csaud_controller.inventory import End, Fabric, interface, load_fabric
 
 from csaud_lab.site.model import Lab
@@ -94,8 +94,11 @@ def _one_word(path: Path) -> str:
 
 def load_site(file: Path) -> Site:
     """ConfigError on any mistake; its text has all those of both files, each with file, line and key."""
-    lab = load_model(file, Lab)
     found: list[ConfigError] = []
+    try:
+        lab = load_model(file, Lab)
+    except ConfigError as error:
+        raise _together([*error.all, *_those_of_the_fabric(file)]) from None
     fabric: Fabric | None = None
     try:
         fabric = load_fabric(file.absolute().parent / lab.fabric)
@@ -105,9 +108,27 @@ def load_site(file: Path) -> Site:
     beyond = blame(file.read_text(encoding="utf-8"), str(file), _beyond(file.absolute().parent, lab, fabric))
     found += [] if beyond is None else beyond.all
     if site is None or found:
-        first, *others = found
-        raise ConfigError(first.file, first.line, first.key, first.message, others)
+        raise _together(found)
     return site
+
+
+def _together(found: Sequence[ConfigError]) -> ConfigError:
+    first, *others = found
+    return ConfigError(first.file, first.line, first.key, first.message, others)
+
+
+def _those_of_the_fabric(file: Path) -> list[ConfigError]:
+    """Mistakes of the fabric that a lab's file names, which has mistakes of its own."""
+    try:
+        value, _ = parse_yaml(file.read_text(encoding="utf-8"), str(file))
+        named = value.get("fabric") if isinstance(value, dict) else None
+        if isinstance(named, str):
+            load_fabric(file.absolute().parent / named)
+    except ConfigError as error:
+        return [each for each in error.all if each.file != str(file)]  # its own are told already
+    except (OSError, UnicodeDecodeError):
+        pass
+    return []
 
 
 def _beyond(folder: Path, lab: Lab, fabric: Fabric | None) -> Iterator[FieldError]:
