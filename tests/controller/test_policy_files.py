@@ -221,6 +221,7 @@ def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
             "(soft) cannot hold that: spray.policy has no field for qkey",
         ),
         ("until: 2020-01-01T00:00:00Z\n", "until: that time is over"),
+        ("until: 2030-01-01T00:00:00\n", ":1: until: expected a time with its zone, such as 2026-12-24"),
         ("lasts: 9999999999999min\n", "until: expected a time before the year 10000"),
         ("spray: sideways\ntrim_dscp: 99\n", ":2: trim_dscp: expected less than or equal to 63"),
         ("queues: {48: 3}\n", ":1: trim_dscp: DSCP 48 is in `queues`"),
@@ -234,6 +235,27 @@ def test_a_file_with_a_mistake_changes_nothing(run: RunDir, tmp_path: Path, text
     assert result.exit_code == 2
     assert said in result.output.replace("\n", " ").replace("  ", " ") or said in result.output
     assert ask(run.control_socket, "intent") == before
+
+
+def test_all_that_the_fabric_does_not_have_is_told_at_once(run: RunDir, tmp_path: Path) -> None:
+    file = tmp_path / "bad.yaml"
+    file.write_text(
+        "weights: {l9: {l1: {1: 1}}}\n"
+        "overrides:\n"
+        "  - {spray: host, to: s1}\n"
+        "  - {spray: host, src: 10.9.0.0/16}\n"
+        "limits_at:\n"
+        "  core: {trim_at: 4}\n"
+    )
+    result = csaud(run, "apply", str(file))
+    assert result.exit_code == 2
+    places = [line.partition("bad.yaml")[2].split(": ")[:2] for line in result.output.splitlines()]
+    assert places == [
+        [":1", "weights.l9"],
+        [":3", "overrides[0].to"],
+        [":4", "overrides[1].src"],
+        [":6", "limits_at.core"],
+    ]
 
 
 @pytest.mark.parametrize("until", [1e18, float("inf"), float("nan")])

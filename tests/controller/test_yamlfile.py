@@ -134,6 +134,12 @@ def test_lines_of_keys_and_items_are_known() -> None:
     assert lines[("a", 1, "b")] == 3
 
 
+def test_why_a_file_cannot_be_read_is_told_in_words(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_model(tmp_path, Policy)
+    assert str(caught.value) == f"{tmp_path}: cannot be read: Is a directory"
+
+
 def test_a_file_is_read_whatever_its_name_ends_with(tmp_path: Path) -> None:
     (tmp_path / "fabric").write_text(GOOD)
     assert load_fabric(str(tmp_path / "fabric")).name == "pair"

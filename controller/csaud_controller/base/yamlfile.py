@@ -171,8 +171,13 @@ def load_model(path: Path | str, model: type[Model]) -> Model:
     except FileNotFoundError:
         raise ConfigError(str(path), None, "", "no such file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), None, "", f"cannot be read: {error}") from None
+        raise ConfigError(str(path), None, "", f"cannot be read: {unread(error)}") from None
     return load_model_text(text, model, str(path))
+
+
+def unread(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file cannot be read, without the system's number and the name that is told anyhow."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def load_model_text(text: str, model: type[Model], file: str = "<text>") -> Model:
@@ -302,6 +307,8 @@ def _expected(detail: ErrorDetails) -> str:
             return f"expected at least {detail['ctx']['min_length']}, got {detail['ctx']['actual_length']}"
         case "dict_type" | "model_type" | "model_attributes_type":
             return "expected a mapping"
+        case "timezone_aware":
+            return "expected a time with its zone, such as 2026-12-24T18:00+01:00"
     return detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
 
 

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from csaud_controller.base.units import parse_duration
-from csaud_controller.base.yamlfile import ConfigError, FieldError, blame, load_model
+from csaud_controller.base.yamlfile import ConfigError, blame, load_model
 from csaud_controller.cli.common import (
     JsonOption,
     RunOption,
@@ -152,12 +152,10 @@ def schema() -> None:
 def _read(file: Path, run: Path | None) -> PolicyFile:
     """The file, checked against the run's fabric, so that its lines can be named."""
     found = load_model(file, PolicyFile)
-    try:
-        found.policy.check(controller_of(run).fabric())
-    except FieldError as error:
-        told: ConfigError | None = blame(file.read_text(encoding="utf-8"), str(file), [error])
-        if told is not None:
-            raise told from None
+    mistakes = found.policy.mistakes(controller_of(run).fabric())
+    told: ConfigError | None = blame(file.read_text(encoding="utf-8"), str(file), mistakes)
+    if told is not None:
+        raise told
     return found
 
 

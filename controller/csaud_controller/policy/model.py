@@ -3,6 +3,8 @@ room."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -32,7 +34,7 @@ from csaud_controller.policy.edge import (
     edge_entries,
     queue_entries,
 )
-from csaud_controller.policy.places import Location, Where, at_port, check_switch, ports_of
+from csaud_controller.policy.places import Location, Where, at_port, check_destination, ports_of
 from csaud_controller.policy.prefixes import check_sources, switches_in
 from csaud_controller.policy.signals import (
     ETHERNET,
@@ -103,33 +105,52 @@ class Policy(BaseModel):
 
     def check(self, fabric: Fabric) -> None:
         """FieldError when it names what the fabric does not have, or a limit does not fit a buffer."""
-        check_weights(fabric, self.weights)
+        for mistake in self.mistakes(fabric):
+            raise mistake
+
+    def mistakes(self, fabric: Fabric) -> Iterator[FieldError]:
+        """All of what `check` refuses; limits are looked at where nothing else is wrong."""
+        found = False
+        for each in self._names(fabric):
+            try:
+                each()
+            except FieldError as error:
+                found = True
+                yield error
+        if found:
+            return
+        try:
+            for switch, ports in fabric.peers.items():
+                if switch in fabric.switches:
+                    for port in ports:
+                        _check_limits(fabric, self, switch, port)
+        except FieldError as error:
+            yield error
+
+    def _names(self, fabric: Fabric) -> Iterator[Callable[[], object]]:
+        """What raises a FieldError where it names what there is not, one at a time."""
+        for switch, weights in self.weights.items():
+            yield partial(check_weights, fabric, {switch: weights})
         for index, override in enumerate(self.overrides):
+            at = ("overrides", index)
             if override.to is not None:
-                loc = ("overrides", index, "to")
-                check_switch(fabric, override.to, loc)
-                if not fabric.host_ports(override.to):
-                    raise FieldError(loc, f"expected a switch with hosts, got {override.to}")
+                yield partial(check_destination, fabric, override.to, (*at, "to"))
             if override.dst is not None:
-                switches_in(fabric, override.dst, ("overrides", index, "dst"))
+                yield partial(switches_in, fabric, override.dst, (*at, "dst"))
             if override.src is not None:
-                check_sources(fabric, override.src, ("overrides", index, "src"))
-        _check_size(fabric, self.trim_size, ("trim_size",))
+                yield partial(check_sources, fabric, override.src, (*at, "src"))
+        yield partial(_check_size, fabric, self.trim_size, ("trim_size",))
         for index, rule in enumerate(self.signals):
             if rule.where is not None:
-                ports_of(fabric, rule.where, ("signals", index, "where"))
+                yield partial(ports_of, fabric, rule.where, ("signals", index, "where"))
             if rule.size is not None:
-                _check_size(fabric, rule.size, ("signals", index, "size"))
+                yield partial(_check_size, fabric, rule.size, ("signals", index, "size"))
         dscps: dict[tuple[str | int, ...], int] = {("trim_dscp",): self.trim_dscp}
         dscps |= {("signals", n, "dscp"): s.dscp for n, s in enumerate(self.signals) if s.dscp is not None}
-        check_queues(self.queues, dscps)
+        yield partial(check_queues, self.queues, dscps)
         for key in ("limits_at", "ecn_at", "host_classes_at"):
             for where in getattr(self, key):
-                ports_of(fabric, where, (key, where))
-        for switch, ports in fabric.peers.items():
-            if switch in fabric.switches:
-                for port in ports:
-                    _check_limits(fabric, self, switch, port)
+                yield partial(ports_of, fabric, where, (key, where))
 
     @property
     def warnings(self) -> list[str]:

@@ -104,6 +104,13 @@ def check_switch(fabric: Fabric, name: str, loc: Location) -> None:
         raise FieldError(loc, f"unknown switch {name!r}; expected one of {', '.join(fabric.switches)}")
 
 
+def check_destination(fabric: Fabric, name: str, loc: Location) -> None:
+    """FieldError where the fabric has no such switch, or it has no hosts."""
+    check_switch(fabric, name, loc)
+    if not fabric.host_ports(name):
+        raise FieldError(loc, f"expected a switch with hosts, got {name}")
+
+
 def covers(fabric: Fabric, where: str, switch: str, port: int) -> bool:
     """Whether a port is of a place; False for places that the fabric does not have."""
     try:
