@@ -12,7 +12,6 @@ from csaud_controller.run.directory import RunDir, find_run
 from csaud_controller.switches.readings import Readings
 from finsy.proto import p4r
 
-from tests.support.marks import thorough
 from tests.topologies.fabrics import waiting_fabric
 from tests.topologies.runs import net_run, processes_of, small_scenario, wait_for
 from tests.topologies.test_net_drain import PROGRAM, csaud
@@ -106,7 +105,8 @@ def test_a_killed_controller_is_started_again_under_traffic_with_all_that_was_as
     assert not run.path.exists() and processes_of(run.path) == {}
 
 
-@pytest.mark.parametrize("signum", [thorough(signal.SIGKILL), signal.SIGTERM])
+@pytest.mark.thorough
+@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM])
 def test_a_job_of_a_scenario_goes_on_without_its_controller(tmp_path: Path, signum: signal.Signals) -> None:
     scenario = small_scenario(tmp_path, sizes=(262_144,), repeats=30, loss=0.01)
     with net_run(tmp_path / "out", "--scenario", str(scenario)) as run:
