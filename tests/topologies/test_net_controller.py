@@ -102,6 +102,10 @@ def test_a_killed_controller_is_started_again_under_traffic_with_all_that_was_as
             ["policy.spray: weighted -> ecmp"],
         ]
         assert all(change.in_force_s is not None for change in report.changes)
+        (restart,) = report.events
+        asked_s = [change.at_s for change in report.changes]
+        assert restart.what == "the controller was started again"
+        assert asked_s[0] < restart.at_s < asked_s[1]
     assert not run.path.exists() and processes_of(run.path) == {}
 
 
@@ -115,7 +119,9 @@ def test_a_job_of_a_scenario_goes_on_without_its_controller(tmp_path: Path, sign
         os.kill(killed, signum)
         assert run.wait() == 0, run.output
         assert "switches forward on, and it is started again" in run.output
-        assert run.report()["books"]["balanced"]
+        report = run.report()
+        assert report["books"]["balanced"]
+        assert [event["what"] for event in report["events"]] == ["the controller was started again"]
 
 
 @pytest.mark.thorough

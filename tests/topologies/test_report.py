@@ -45,7 +45,7 @@ UNIFORM = Intent()
 
 def in_force(intent: Intent = UNIFORM, **fields) -> model.InForce:
     """Of a job whose scenario is UNIFORM."""
-    return Demands(intent, 0, frozenset()).record(SCENARIO).model_copy(update=fields)
+    return Demands(intent, 0, frozenset(), 0.0).record(SCENARIO).model_copy(update=fields)
 
 
 def change(at_s: float, intent: Intent, what: str) -> model.ChangeRecord:

@@ -83,6 +83,8 @@ class FabricController:
         stored = stored or Stored()
         self.history: Revisions = history or History()
         self._clock, self._steady, self._in_place = clock, steady, in_place
+        self.began = clock()
+        """Seconds since the epoch; of another controller of the same fabric it is another time."""
         self.fabric, self.artifacts, self.target = fabric, artifacts, target
         self.intent = stored.intent
         self.generation = 1

@@ -283,10 +283,12 @@ class ControlServer:
         return await self._change(cleared, request)
 
     async def _changes(self, request: Request) -> Answer:
-        """Those of policy and faults after number `since`, and what is asked for by now."""
+        """Those of policy and faults after number `since`, what is asked for by now, and since when this
+        controller has been there."""
         log = self._controller.changes
         found = log.since(int(request.get("since", 0)))
-        return {"total": log.total, "changes": found, **await self._intent(request)}
+        began = self._controller.began
+        return {"total": log.total, "changes": found, "began": began, **await self._intent(request)}
 
     async def _alarms(self, request: Request) -> Answer:
         """Those after number `since`; with `wait`, as soon as there are any, or after `timeout_s`."""

@@ -13,7 +13,7 @@ from csaud_controller.policy.intent import Intent
 from csaud_runs.errors import RunError
 
 from csaud_topologies.fabric.running import RunningFabric
-from csaud_topologies.record.model import ChangeRecord, InForce
+from csaud_topologies.record.model import ChangeRecord, EventRecord, InForce
 from csaud_topologies.scenario.model import Scenario
 
 
@@ -25,6 +25,8 @@ class Demands:
     number: int
     """Changes that the controller had been asked for by then."""
     links_down: frozenset[frozenset[str]]
+    controller: float
+    """When the controller of then began, in seconds since the epoch."""
 
     def applied_to(self, scenario: Scenario) -> Scenario:
         """The scenario as it runs: with the policy and the faults that are in force."""
@@ -46,15 +48,17 @@ def demands(running: RunningFabric) -> Demands:
         reasons = ", ".join(f"{name} ({why})" for name, why in pending.items())
         raise RunError(f"these switches do not hold what was asked for: {reasons}")
     answer = running.control("changes")
-    return Demands(Intent.model_validate(answer["intent"]), answer["total"], frozenset(running.links_down))
+    intent = Intent.model_validate(answer["intent"])
+    return Demands(intent, answer["total"], frozenset(running.links_down), answer["began"])
 
 
 def changes_since(
     before: Demands, running: RunningFabric, began: float, finished: Sequence[float]
-) -> list[ChangeRecord]:
-    """What has been changed since. `began` is when all ranks had found each other and `finished` when all had
-    finished each step, in seconds since the epoch."""
-    return [
+) -> tuple[list[ChangeRecord], list[EventRecord]]:
+    """What has been changed since, and whether another controller has taken over. `began` is when all ranks
+    had found each other and `finished` when all had finished each step, in seconds since the epoch."""
+    answer = running.control("changes", since=before.number)
+    changes = [
         ChangeRecord(
             at_s=change["time"] - began,
             in_force_s=None if change["in_force"] is None else change["in_force"] - began,
@@ -62,8 +66,12 @@ def changes_since(
             what=change["what"],
             **_parts(change["intent"]),
         )
-        for change in running.control("changes", since=before.number)["changes"]
+        for change in answer["changes"]
     ]
+    if (again := answer["began"]) == before.controller:
+        return changes, []
+    what = "the controller was started again"
+    return changes, [EventRecord(at_s=again - began, step=bisect_right(finished, again), what=what)]
 
 
 def _parts(intent: dict[str, Any]) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
 
             ranks.run(tick, job.time_limit_s)
         job_s = time.monotonic() - begun
-        changes = changes_since(at_start, fabric, began, [])
+        changes, restarts = changes_since(at_start, fabric, began, [])
         background = beside.end()
         reading = since(read_quiet(inventory, raise_if_interrupted, "after the job"), before)
         drops = fabric.hidden_drops()
@@ -120,6 +120,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
             failed_links=beside.schedule.failed_links | at_start.links_down,
             hidden_drops={place: count - drops_before.get(place, 0) for place, count in drops.items()},
             events=beside.schedule.fired,
+            restarts=restarts,
             background=background,
             timeline=series(inventory, sampler.samples, scenario.ipv6),
             program=model.Program(

@@ -201,7 +201,7 @@ def run_job(
                 follower.take(worker, event)
         job_s = time.monotonic() - begun
         assert follower.began is not None  # or no rank had done its work
-        changes = changes_since(at_start, running, follower.began, follower.log.finished_at)
+        changes, restarts = changes_since(at_start, running, follower.began, follower.log.finished_at)
         background = [incast.stop() for incast in follower.incasts]
         follower.incasts.clear()
         read_quiet(running.fabric, tick, _AFTER)
@@ -224,6 +224,7 @@ def run_job(
             failed_links=follower.schedule.failed_links | at_start.links_down,
             hidden_drops={place: count - drops_before.get(place, 0) for place, count in drops.items()},
             events=follower.schedule.fired,
+            restarts=restarts,
             background=background,
             timeline=series(running.fabric, sampler.samples, plan.scenario.ipv6),
         )

@@ -66,6 +66,9 @@ class Collected:
     failed_links: set[frozenset[str]]
     hidden_drops: dict[str, int]
     events: list[model.EventRecord] = field(default_factory=list)
+    """What the scenario did."""
+    restarts: list[model.EventRecord] = field(default_factory=list)
+    """Of the controller."""
     background: list[model.Background] = field(default_factory=list)
     timeline: model.Timeline | None = None
     changes: list[model.ChangeRecord] = field(default_factory=list)
@@ -145,7 +148,7 @@ def build_report(found: Collected, run: model.Run) -> model.Report:
         books=_books_part(books, without, empty),
         in_force=found.in_force,
         changes=found.changes,
-        events=found.events,
+        events=sorted([*found.events, *found.restarts], key=lambda event: event.at_s),
         background=found.background,
         hosts=[report.get("stats", {}) for report in found.reports],
         program=found.program,

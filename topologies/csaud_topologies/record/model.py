@@ -234,7 +234,7 @@ class ChangeRecord(_Part):
 
 
 class EventRecord(_Part):
-    """Something that the scenario did to the fabric."""
+    """Something that the scenario did to the fabric, or a controller that was started again."""
 
     at_s: float = Field(description="after the job's start")
     step: int = Field(description="steps that all ranks had finished, as far as they are counted")
