@@ -4,7 +4,7 @@ room for, of which a batch says early what it will need."""
 import pytest
 from csaud import _core
 
-from tests.hostlib.core_support import MS, content, network, total
+from tests.hostlib.core_support import DATA, MS, content, network, total
 
 PACKETS = 1  # so that none is predicted by the one before
 
@@ -29,3 +29,22 @@ def test_batches_from_more_peers_than_a_cache_has_room_for(peers: int, settings:
     assert net.stats(0)["rx_data"] == 3 * PACKETS * peers
     assert total(net, "rx_duplicates", peers + 1) == 0
     assert net.unbalanced() == ""
+
+
+def test_of_packets_that_are_cut_short_only_what_is_there_is_read() -> None:
+    """A process that reads on behind one of them ends: the network lays those that come together so."""
+    net = network(4, cached_peers=2)
+    for coll_seq in (1, 2, 3, 4):
+        data = {src: content(64, src) for src in (1, 2, 3)}
+        posted = {net.post_recv(0, src, 64, coll_seq=coll_seq): sent for src, sent in data.items()}
+        net.stop(0)
+        for src, sent in data.items():
+            net.post_send(src, 0, sent, coll_seq=coll_seq)
+        net.run_until(net.now + MS)
+        packets = [net.last_packet(rank, DATA) for rank in (1, 2, 3)]
+        for length in range(len(packets[0]) if coll_seq % 2 == 0 else 0):  # after a batch without any
+            net.inject(0, packets[length % 3][:length])
+        net.resume(0)
+        assert net.settle(net.now + 1000 * MS)
+        assert {receive: net.received(0, receive) for receive in posted} == posted
+    assert net.stats(0)["rx_data"] == 4 * 3

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "edge_of_memory.hpp"
 #include "virtual_network.hpp"
 
 namespace csaud::testing {
@@ -15,8 +16,11 @@ void VirtualNetwork::resume(std::uint16_t rank) {
     r.stopped = false;
     std::vector<std::shared_ptr<Bytes>> inbox;
     inbox.swap(r.inbox);
+    std::size_t longest = 0;
+    for (const auto& packet : inbox) longest = std::max(longest, packet->size());
+    EdgeOfMemory copies(inbox.size(), longest);
     std::vector<std::span<const std::byte>> packets;
-    for (const auto& packet : inbox) packets.emplace_back(*packet);
+    for (const auto& packet : inbox) packets.push_back(copies.copy(*packet));
     r.endpoint->on_packets(packets, now_, [](std::size_t) {});
     r.timer_at = kNever;
     service(rank);
@@ -41,7 +45,12 @@ void VirtualNetwork::begin_again(std::uint16_t epoch) {
 }
 
 void VirtualNetwork::inject(std::uint16_t rank, std::span<const std::byte> packet) {
-    ranks_.at(rank).endpoint->on_packet(packet, now_);
+    Rank& r = ranks_.at(rank);
+    if (r.stopped) {
+        r.inbox.push_back(std::make_shared<Bytes>(packet.begin(), packet.end()));
+        return;
+    }
+    r.endpoint->on_packet(packet, now_);
     service(rank);
 }
 
