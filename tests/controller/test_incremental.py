@@ -135,6 +135,29 @@ def follow(seed: int) -> None:
                 assert state.entries["spray.paths", (("group", group),), 0].action == UseGroup(group)
 
 
+def test_what_links_lose_at_once_is_followed_from_the_nearest_to_the_farthest() -> None:
+    """Between the two that lose one of their links is a third, whose ports are those it had."""
+    links = [("a", 1, "b", 1), ("a", 2, "b", 2), ("b", 3, "c", 3), ("c", 1, "d", 1), ("c", 2, "d", 2)]
+    rate = {"a": 30_000_000, "b": 20_000_000, "c": 10_000_000}
+    fabric = Fabric(
+        name="chain",
+        switches={name: SwitchSpec(device_id=number, role="leaf") for number, name in enumerate("abcd", 1)},
+        hosts={
+            f"h{name}": HostSpec.model_validate({"ip": f"10.0.{k}.1", "mac": f"02:00:00:00:00:{k:02x}"})
+            for k, name in enumerate("ad")
+        },
+        edges=[
+            *(Edge(a=a, a_port=one, b=b, b_port=other, rate=rate[a]) for a, one, b, other in links),
+            *(Edge(a=name, a_port=9, b=f"h{name}", b_port=0) for name in "ad"),
+        ],
+    )
+    routing = Routing.of(fabric)
+    lost = routing.after(LiveView(frozenset({End("a", 1), End("c", 1)})))
+    for before, after in ((routing, lost), (lost, routing)):
+        carried = Capacities.of(fabric, before).after(after).carried
+        assert carried == Capacities.of(fabric, after).carried
+
+
 def test_what_did_not_change_is_the_same_object_though_a_switch_is_dead() -> None:
     fabric, intent, gone = fat_tree(4), Intent(), frozenset({"a3", "c1"})
     made = DesiredStates(fabric)
