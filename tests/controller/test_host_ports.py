@@ -194,10 +194,15 @@ class Task:
     status = SimpleNamespace(primary=True)
 
     def __init__(self) -> None:
-        self.asked_for, self.sent = list[int](), list[Shot]()
+        self.asked_for, self.sent, self.told = list[int](), list[Shot](), set[End]()
 
     def send_shots(self, shots: Iterable[Shot]) -> None:
-        self.sent += [shot for shot in shots if Ether(shot.frame).haslayer(ARP)]
+        """ARP goes to a host that is asked, LLDP to all."""
+        for shot in shots:
+            if Ether(shot.frame).haslayer(ARP):
+                self.sent.append(shot)
+            else:
+                self.told.add(shot.out_of)
 
     def count_packets(self, ports: Iterable[int]) -> None:
         self.asked_for += ports
@@ -214,6 +219,14 @@ def test_a_request_leaves_when_the_switch_has_said_that_nothing_came() -> None:
             assert len(tasks["l1"].sent) == (number == QUIET)
     assert [shot.out_of for shot in tasks["l1"].sent] == [AT], "nor when it is only asked"
     assert tasks["l1"].asked_for == [3, 4] * (QUIET + 2) and tasks["s1"].asked_for == []
+
+
+def test_hosts_that_the_fabric_has_got_are_told_the_ports_that_they_are_wired_to() -> None:
+    grown, watch = leaf_spine(3, 2), HostWatch(FABRIC, lambda changes: None)
+    tasks: dict[str, Any] = {name: Task() for name in grown.switches}
+    watch.follow(grown, None)
+    watch.round(0, 1.0, tasks, ())
+    assert {at for task in tasks.values() for at in task.told} == {at for at, _ in grown.nics()}
 
 
 def test_what_is_known_of_a_host_stays_when_the_fabric_changes() -> None:
