@@ -74,7 +74,7 @@ def test_why_packets_went_no_further_is_said_over_their_number():
     wanted["held back"] = counts["l1"]["held_back"][1]
     console = Console(width=220, highlight=False, force_terminal=False)
     with console.capture() as text:
-        console.print(CounterTables(FABRIC, counts, Shown()))
+        console.print(CounterTables(FABRIC, counts, Shown(False, False)))
     lines = text.get().splitlines()
     title = next(n for n, line in enumerate(lines) if line.startswith("Packets that went no further"))
     row = next(line for line in lines[title:] if line.startswith("l1 "))
@@ -93,7 +93,7 @@ def test_what_a_program_does_not_count_is_a_dash():
         del counts["l1"][lacking]
     console = Console(width=220, highlight=False, force_terminal=False)
     with console.capture() as text:
-        console.print(CounterTables(FABRIC, counts, Shown(paths=True)))
+        console.print(CounterTables(FABRIC, counts, Shown(True, False)))
     lines = [line.split() for line in text.get().splitlines()]
     of_l1 = [line for line in lines if line[:1] == ["l1"]]
     assert [line.count("-") for line in of_l1] == [1, 1], "lost by fault, and held back"

@@ -49,8 +49,8 @@ class Shown:
         nonzero: leave out rows in which nothing was counted.
     """
 
-    paths: bool = False
-    nonzero: bool = False
+    paths: bool
+    nonzero: bool
 
 
 class CounterTables:
