@@ -51,6 +51,24 @@ def test_news_of_a_larger_window_counts_though_nothing_more_has_arrived() -> Non
     assert net.stats(0)["tx_data"] == 12
 
 
+@pytest.mark.parametrize(
+    ("shaping", "senders", "each"), [(True, 1, 32), (True, 2, 16), (True, 4, 8), (False, 4, 32)]
+)
+def test_senders_are_told_their_parts_of_what_may_be_under_way_to_a_rank(
+    shaping: bool, senders: int, each: int
+) -> None:
+    """With windows that are fixed each has all of it."""
+    net = network(1 + senders, window=32, shared_window=32, shaping=shaping)
+    for src in range(1, 1 + senders):
+        net.post_recv(0, src, 400 * 64, coll_seq=1)
+        net.post_send(src, 0, content(400 * 64), coll_seq=1)
+    net.run_until(MS)
+    _, news = _core.wire.decode_any(net.last_packet(0, CREDIT))
+    assert news["path_first"] == each
+    assert net.settle(1_000 * MS)
+    assert total(net, "rx_duplicates", 1 + senders) == 0
+
+
 def test_a_sender_that_nobody_awaits_is_answered() -> None:
     """Shaped to less than the receiver thinks, before any receive is posted: the last packet asks."""
     net = network(2, window=32, shared_window=8, timer_tick=10 * US)
