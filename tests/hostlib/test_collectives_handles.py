@@ -47,6 +47,16 @@ def silent_group(timeout: float | None = None) -> tuple[Group, list[BaseExceptio
     return Group(job, 0, range(2), 0), given_up
 
 
+def test_what_has_ended_is_not_waited_for_again() -> None:
+    """Nor do the spans say so, by which an application sees what it lost to communication."""
+    with csaud.init(environ={}) as comm:
+        handle = comm.all_reduce(np.ones(10), wait=False)
+        assert handle.wait(60)
+        once = comm.spans()
+        assert handle.wait(0) and csaud.wait_any([handle]) == 0 and csaud.wait_all([handle, handle])
+        assert len(once) == 1 and comm.spans() == once
+
+
 def test_any_and_all_of_several_in_flight() -> None:
     def work(group: Group) -> Any:
         arrays = [np.full(10 + i, group.rank) for i in range(6)]
