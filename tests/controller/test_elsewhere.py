@@ -55,6 +55,8 @@ def test_every_route_of_the_commands_is_in_the_description() -> None:
         ("policy", "show"),
         ("policy", "weights"),
         ("policy", "history"),
+        ("path", "history"),
+        ("fabric", "export", "containerlab"),
         ("signal", "show"),
         ("limit", "show"),
         ("ecn", "show", "l1"),

@@ -15,13 +15,12 @@ from rich.console import Console
 
 from csaud_controller.base.yamlfile import ConfigError, mistake
 from csaud_controller.cli.common import JsonOption, RunOption, UnknownName, emit, errors, fail
-from csaud_controller.cli.noun import read_token
+from csaud_controller.cli.noun import controller_of, read_token
 from csaud_controller.control.elsewhere import Credentials
 from csaud_controller.inventory import Fabric, load_fabric
 from csaud_controller.inventory.imports import FORMATS, containerlab, netbox_rest, read_files
 from csaud_controller.inventory.imports.draft import Draft, Source
 from csaud_controller.policy.file import PolicyFile
-from csaud_controller.run.directory import find_run
 
 _TOKEN = "NETBOX_TOKEN"
 _EXPORTS = ("containerlab",)
@@ -176,7 +175,7 @@ def export(
     with errors():
         if format not in _EXPORTS:
             raise UnknownName(f"unknown format {format!r}; expected one of {', '.join(_EXPORTS)}")
-        fabric = find_run(run).fabric() if file is None else load_fabric(file)
+        fabric = controller_of(run).fabric() if file is None else load_fabric(file)
         document, left = containerlab.write(fabric, switch_kind, switch_image, host_image)
         text: str = yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=110)
         if out is not None:
