@@ -273,7 +273,7 @@ class Handle:
         return len(self._told) == self._comm.size
 
     @property
-    def done(self) -> bool:
+    def ended_well(self) -> bool:
         if not self._ended and self._all_there() and self._comm._network.random.random() < 0.5:
             self._finish()
         return self._ended

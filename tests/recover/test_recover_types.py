@@ -65,7 +65,7 @@ class Interrupted:
 
     def __init__(self) -> None:
         self.waits = 0
-        self.done = False
+        self.ended_well = False
 
     def wait(self) -> None:
         self.waits += 1

@@ -17,7 +17,7 @@ def test_a_send_and_a_receive_of_other_sizes_both_fail_and_the_next_ones_are_mat
     mailbox = Mailbox()
     pair = mailbox.send(torch.ones(3)), mailbox.receive(torch.empty(4))
     for handle in pair:
-        assert not handle.done
+        assert not handle.ended_well
         with pytest.raises(ConfigError, match="3 elements sent to itself, 4 received"):
             handle.wait(0.0)
     into = torch.empty(2, 3)

@@ -93,6 +93,11 @@ class Engine:
                 execution.settle()
         return True
 
+    def check(self) -> None:
+        """Raise the error that has ended all that was in flight, if there is one."""
+        if self._failure is not None:
+            raise self._failure
+
     def flying(self) -> list[tuple[Execution, list[tuple[int, Send | Recv, int]]]]:
         """What is not over, each with what it has posted: id, operation, bytes."""
         self._settle_others()

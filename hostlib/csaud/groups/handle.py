@@ -27,7 +27,15 @@ class Handle:
 
     @property
     def done(self) -> bool:
-        """It has ended well."""
+        """It has ended well; raises, as `wait` does, where it has failed, so that who polls hears of it."""
+        if self.ended_well:
+            return True
+        self._job.engine.check()
+        return False
+
+    @property
+    def ended_well(self) -> bool:
+        """As `done`, but False where it has failed."""
         self._job.check_process()
         return self._job.engine.done(self._execution)
 
@@ -50,7 +58,7 @@ class Handle:
         Returns:
             Whether it was given up; False: it had ended.
         """
-        if self.done:
+        if self.ended_well:
             return False
         self._job.give_up(Aborted(f"{self._execution.record} was cancelled"))
         return True
@@ -59,7 +67,7 @@ class Handle:
         import asyncio  # which costs a rank more than all its settings, and who awaits has it
 
         # A thread of the event loop's waits, and drives the collective meanwhile.
-        if not self.done:
+        if not self.ended_well:
             yield from asyncio.get_running_loop().run_in_executor(None, self.wait).__await__()
         return self.result
 

@@ -85,7 +85,7 @@ class Reductions:
 
     def move_on(self) -> None:
         """Begin with the second half of buckets whose first one has ended."""
-        while self._halves and self._halves[0].handle.done:
+        while self._halves and self._halves[0].handle.ended_well:
             self._gather(self._halves.popleft())
 
     def finish(self) -> Iterator[int]:
@@ -104,7 +104,7 @@ class Reductions:
     def landed(self) -> Iterator[int]:
         """After a failure: those that were complete here before it."""
         for bucket in self._wholes:
-            if bucket.handle.done:
+            if bucket.handle.ended_well:
                 if not self._in_order:
                     self._divide(bucket.buffers[0], bucket.out)
                 yield bucket.number

@@ -17,7 +17,7 @@ class _Matched:
         self._error: ConfigError | None = None
 
     @property
-    def done(self) -> bool:
+    def ended_well(self) -> bool:
         return self._over.is_set() and self._error is None
 
     def wait(self, timeout: float | None = None) -> bool:

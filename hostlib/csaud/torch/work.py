@@ -17,7 +17,7 @@ class Handle(Protocol):
     """What the library gives of something in flight (csaud.Handle)."""
 
     @property
-    def done(self) -> bool: ...
+    def ended_well(self) -> bool: ...
 
     def wait(self, timeout: float | None = None) -> bool: ...
 
@@ -154,7 +154,7 @@ class CsaudWork(Work):
 
     def awaited(self) -> Any:
         """The first of its handles that has not ended well; None: all have."""
-        return next((handle for handle in self._handles if not handle.done), None)
+        return next((handle for handle in self._handles if not handle.ended_well), None)
 
     def tell(self) -> None:
         """Complete the future of what is over, if somebody asked for one."""
@@ -193,7 +193,7 @@ class CsaudWork(Work):
         context = self._context
         if context is None:
             return True
-        if all(handle.done for handle in self._handles):
+        if all(handle.ended_well for handle in self._handles):
             self._settle(None)
         elif (failure := context.failure()) is not None:
             self._settle(context.error(self._what, failure))
