@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,36 @@ def test_a_color_that_cannot_be_is_refused_before_others_wait_for_it(color: Any)
         return part.size
 
     assert everywhere(4, work) == [2, 2, 2, 2]
+
+
+@pytest.mark.parametrize("counts", [[2.5, 2.5], ["2", "3"], 5, [5], [6, -1], np.array([2.0, 3.0])])
+def test_lengths_that_cannot_be_are_refused_before_anything_is_sent(counts: Any) -> None:
+    """Among them fractions: none is rounded."""
+
+    def work(group: Group) -> Any:
+        expected = pytest.raises(ConfigError, match=r"reduce_scatter_v: counts .*, expected 2 numbers of")
+        with expected:
+            group.reduce_scatter_v(np.ones(5), counts)
+        return group.reduce_scatter_v(np.ones(5), np.array([2, 3])).tolist()
+
+    assert everywhere(2, work) == [[2.0] * 2, [2.0] * 3]
+
+
+@pytest.mark.parametrize("timeout", ["1", timedelta(seconds=1), [1]])
+def test_a_limit_that_is_no_number_is_named(timeout: Any) -> None:
+    def work(group: Group) -> None:
+        with pytest.raises(ConfigError, match=r"timeout=.*: expected seconds"):
+            group.barrier(timeout=timeout)
+
+    everywhere(2, work)
+
+
+def test_members_that_are_no_list_are_named() -> None:
+    def work(group: Group) -> None:
+        with pytest.raises(ConfigError, match="new_group: ranks 2: expected a sequence"):
+            group.new_group(2)  # type: ignore[arg-type]
+
+    everywhere(2, work)
 
 
 def test_masked_arrays_are_refused_and_other_subclasses_taken() -> None:

@@ -196,6 +196,8 @@ def test_torch_tensors() -> None:
         wants_gradient = torch.zeros(3, requires_grad=True)
         with pytest.raises(ConfigError, match="Tensor asks for gradients"):
             group.all_reduce(wants_gradient)
+        with pytest.raises(ConfigError, match=r"Tensor cannot be taken by DLPack: .*meta"):
+            group.all_reduce(torch.zeros(3, device="meta"))
         return whole.float().tolist(), flags.tolist()
 
     for rank, (whole, flags) in enumerate(everywhere(2, work)):

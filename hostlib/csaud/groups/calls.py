@@ -243,7 +243,10 @@ def backs(*operands: Operand) -> list[Epilogue]:
 
 def check_counts(name: str, counts: Sequence[int], size: int) -> tuple[int, ...]:
     """`counts` as a tuple; ConfigError unless they are as many as ranks and none is negative."""
-    checked = tuple(int(count) for count in counts)
-    if len(checked) != size or min(checked, default=0) < 0:
-        raise ConfigError(f"{name}: counts {list(checked)}, expected {size} numbers of elements")
+    try:
+        checked = tuple(map(operator.index, counts))
+    except TypeError:
+        checked = ()
+    if len(checked) != size or min(checked) < 0:
+        raise ConfigError(f"{name}: counts {counts}, expected {size} numbers of elements")
     return checked

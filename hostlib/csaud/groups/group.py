@@ -60,7 +60,10 @@ class Group(Reducing, Sparse, Moving, Exchanging, Direct, Custom):
         Raises:
             ConfigError: this rank is not among them, one is there twice or there is no such rank.
         """
-        places = [self._checked_rank(rank) for rank in ranks]
+        try:
+            places = [self._checked_rank(rank) for rank in ranks]
+        except TypeError:
+            raise ConfigError(f"new_group: ranks {ranks!r}: expected a sequence of them") from None
         if len(set(places)) != len(places):
             raise ConfigError(f"new_group: a rank is twice in {places}")
         if self.rank not in places:

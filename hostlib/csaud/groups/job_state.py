@@ -89,9 +89,12 @@ class JobState:
         """
         if timeout is None:
             return self.timeout or 0.0
-        if not timeout >= 0:
-            raise ConfigError(f"timeout={timeout}: expected seconds, or 0 for no limit")
-        return float(timeout)
+        try:
+            if timeout >= 0:
+                return float(timeout)
+        except TypeError:
+            pass
+        raise ConfigError(f"timeout={timeout!r}: expected seconds, or 0 for no limit")
 
     def overdue(self, execution: Execution) -> CsaudError:
         """A collective took longer than it may: ends the job, and gives its error."""

@@ -140,7 +140,10 @@ def _plain(given: Array) -> Array:
 def _by_dlpack(given: Any) -> tuple[Array, Element]:
     if getattr(given, "requires_grad", False):
         raise ConfigError(f"{type(given).__name__} asks for gradients: give it detached")
-    device = given.__dlpack_device__()
+    try:
+        device = given.__dlpack_device__()
+    except Exception as error:  # whatever the other library raises
+        raise ConfigError(f"{type(given).__name__} cannot be taken by DLPack: {error}") from None
     if device[0] not in _CPU:
         raise ConfigError(
             f"{type(given).__name__} lies on a device (DLPack {int(device[0])}, {device[1]}), not in this "
