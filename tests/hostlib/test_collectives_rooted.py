@@ -174,3 +174,12 @@ def test_who_only_receives_of_a_scatter_needs_out() -> None:
         return None
 
     everywhere(2, work)
+
+
+def test_what_a_rank_gives_without_a_result_of_its_own_is_counted() -> None:
+    def work(group: Group) -> list[int]:
+        group.reduce(np.ones(10), root=1)
+        group.gather(np.ones(10), root=1)
+        return [of.nbytes for of in group.collective_stats().values()]
+
+    assert everywhere(2, work) == [[80, 80], [80, 160]]

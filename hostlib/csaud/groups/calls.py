@@ -127,7 +127,9 @@ class Calls:
 
                 collective = job.prepared.of((self._number, call, key), make, fixed=fixed)
                 number = self._collectives
-                record = Record(self._number, number, named, data.nbytes, self.ranks, limit=limit)
+                # Where nothing comes to this rank, as in a reduce, its array is what it gives.
+                nbytes = data.nbytes if source is None else data.nbytes or source.nbytes
+                record = Record(self._number, number, named, nbytes, self.ranks, limit=limit)
                 execution = self._execution(underway, record, collective, number, data, source, epilogues)
                 self._collectives += 1
                 if not wanted.wait:
