@@ -117,7 +117,7 @@ def test_what_came_before_the_filter_stood_is_not_looked_at():
 def test_what_found_the_queue_full_before_the_filter_stood_is_not_ours():
     address = loopback()
     with others_talk(3, bytes(8000)) as peer:
-        for _ in range(600):
+        for _ in range(200):
             with rank("raw", address, peer) as progress:
                 assert progress.stats()["rx_queue_drops"] == 0
 

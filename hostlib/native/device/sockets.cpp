@@ -1,9 +1,12 @@
 #include "sockets.hpp"
 
 #include <arpa/inet.h>
+#include <linux/membarrier.h>
 #include <linux/sock_diag.h>
 #include <linux/udp.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -83,6 +86,8 @@ int grow_receive_buffer(const FileDescriptor& fd, int bytes) {
 }
 
 void discard_queued(const FileDescriptor& fd) {
+    // The kernel delivers within RCU's read side, and returns from this when all who were there have left.
+    ::syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
     while (::recv(fd.get(), nullptr, 0, MSG_TRUNC) >= 0 || errno == EINTR) {
     }
 }

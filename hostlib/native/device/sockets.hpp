@@ -57,7 +57,8 @@ void ignore_path_mtu(const FileDescriptor& fd, int family = AF_INET);
 // Asks for a receive buffer of `bytes`, beyond the system's limit where the process may; returns what it got.
 int grow_receive_buffer(const FileDescriptor& fd, int bytes);
 
-// Throws away what waits to be received.
+// Throws away what waits to be received, and what was under way into the queue before the call, by a filter
+// that holds no more, say. Takes some 10 ms, where the kernel has it (else a packet may come after all).
 void discard_queued(const FileDescriptor& fd);
 
 // Room for what the kernel of a UDP socket tells, or is told, beside the data: TOS, TTL, and where it cuts a

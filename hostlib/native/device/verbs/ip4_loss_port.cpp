@@ -29,8 +29,9 @@ FileDescriptor open_raw(std::uint32_t ipv4, std::uint32_t qpn) {
     FileDescriptor fd(::socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_UDP));
     if (!fd && (errno == EPERM || errno == EACCES)) return fd;
     if (!fd) throw_errno("open a raw socket");
-    // Filter before bind: from its first packet on the queue holds nothing but ours.
+    // Until now it took every UDP packet of the machine; from here on the queue holds nothing but ours.
     attach_qpn_filter(fd, qpn, Ports::loss);
+    discard_queued(fd);
     grow_receive_buffer(fd, kLossBuffer);
     bound(fd, ipv4, 0);
     return fd;
