@@ -26,12 +26,35 @@ const char* to_string(Status s) noexcept {
 namespace {
 
 constexpr Nanos kLongestRefresh = 3600 * kSecond;
+constexpr Nanos kLongest = 365 * 24 * 3600 * kSecond;  // so that sums with any clock hold
 
 void require(bool holds, const char* setting, const std::string& need) {
     if (!holds) throw std::invalid_argument(std::string(setting) + ": " + need);
 }
 
+void check_times(const EndpointConfig& c) {
+    struct Time {
+        const char* setting;
+        Nanos value;
+        Nanos least;
+    };
+    const Time times[] = {{"fixed_interval", c.fixed_interval, 0},
+                          {"rtt_initial", c.rtt_initial, 1},
+                          {"timer_tick", c.timer_tick, 1},
+                          {"queue_max", c.queue_max, 1},
+                          {"stall_tolerance", c.stall_tolerance, 0},
+                          {"dead_after", c.dead_after, 8},
+                          {"abort_spacing", c.abort_spacing, 0},
+                          {"linger", c.linger, 0},
+                          {"peer_rest", c.peer_rest, 1}};
+    for (const auto& [setting, value, least] : times)
+        require(value >= least && value <= kLongest, setting,
+                "at least " + std::to_string(least) + " ns, a year at most");
+    require(c.rtt_refresh > 0 && c.rtt_refresh <= kLongestRefresh, "rtt_refresh", "above 0, an hour at most");
+}
+
 void check(const EndpointConfig& c) {
+    check_times(c);
     require(c.world >= 1, "world", "at least 1");
     require(c.rank < c.world, "rank", "below world (" + std::to_string(c.world) + ")");
     require(c.local.qpn > 1 && c.local.qpn < (1U << 24), "local.qpn", "24 bits, not 0 or 1");
@@ -54,11 +77,6 @@ void check(const EndpointConfig& c) {
     require(2 * std::uint64_t{c.window} < (std::uint64_t{1} << (c.bits.credit - 1)), "bits.credit",
             "room for four windows");
     require(c.parity_rows <= kMostParityRows, "parity_rows", "0 to 8");
-    require(c.rtt_initial > 0 && c.timer_tick > 0 && c.queue_max > 0, "rtt_initial, timer_tick, queue_max",
-            "above 0");
-    require(c.dead_after >= 8, "dead_after", "above 0");
-    require(c.peer_rest > 0, "peer_rest", "above 0");
-    require(c.rtt_refresh > 0 && c.rtt_refresh <= kLongestRefresh, "rtt_refresh", "above 0, an hour at most");
     require(c.dead_probes >= 1, "dead_probes", "at least 1");
     require(c.abort_repeats >= 1, "abort_repeats", "at least 1");
 }
