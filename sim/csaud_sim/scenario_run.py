@@ -21,7 +21,7 @@ from csaud_topologies.job.telemetry import switch_counts
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected
 from csaud_topologies.scenario.host_settings import host_settings
-from csaud_topologies.scenario.model import LinkEvent, find_scenario
+from csaud_topologies.scenario.model import Incast, LinkEvent, find_scenario
 from csaud_topologies.scenario.plan import Plan, in_file
 from csaud_topologies.workloads.protocol import Workload
 
@@ -50,6 +50,9 @@ def _check(plan: Plan) -> None:
     check_host(plan.scenario.host)
     if plan.scenario.ipv6:
         raise FieldError(("ipv6",), "simulated hosts speak over IPv4: expected false")
+    for index, beside in enumerate(plan.scenario.background):
+        if not isinstance(beside, Incast):
+            raise FieldError(("background", index, "kind"), "simulated hosts have no TCP: expected incast")
 
 
 @dataclass
@@ -100,7 +103,9 @@ class ScenarioRun:
         self._due = [event for event in scenario.events if event.at_step is not None]
         self._finished = 0
         self._job = Job(self.network)
-        self._background = BackgroundTraffic(self.network, scenario.background)
+        self._background = BackgroundTraffic(
+            self.network, [beside for beside in scenario.background if isinstance(beside, Incast)]
+        )
 
     def run(self) -> Outcome:
         """To its end, and everything that is measured of it."""

@@ -176,6 +176,7 @@ def test_the_command_writes_a_report_that_net_compare_reads(ring: str, tmp_path:
     [
         ("host: {mode: udp}", "host.mode"),
         ("host: {window: 100000}", "host.window"),
+        ("background: [{kind: bulk, to: h1}]", "background[0].kind"),
     ],
 )
 def test_what_cannot_be_simulated_is_refused_by_name(tmp_path: Path, line: str, key: str) -> None:

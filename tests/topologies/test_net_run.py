@@ -61,6 +61,26 @@ def test_silent_losses_are_given_back_by_parity_and_the_books_balance(tmp_path):
     assert report.recovery.parity["sent"] > report.recovery.parity["lost"]
 
 
+@pytest.mark.thorough
+def test_a_job_and_a_tcp_connection_share_a_link(tmp_path):
+    scenario = tmp_path / "beside.yaml"
+    scenario.write_text(
+        "name: beside\nfabric: leaf-spine-2x2\nlink_rate: 20Mbit\n"
+        "workers: {placement: [h1, h3]}\n"
+        "workload: {name: allreduce, sizes: [1048576], repeats: 6}\n"
+        "background: [{kind: bulk, to: h3, sources: [h2]}]\n"
+    )
+    with net_run(tmp_path / "run", "--scenario", str(scenario)) as run:
+        assert run.wait() == 0, run.output
+    report = Report.model_validate(run.report())
+    assert report.books.balanced
+    (beside,) = report.background
+    assert (beside.kind, beside.to, beside.sources, beside.packets_sent) == ("bulk", "h3", ["h2"], None)
+    assert beside.bulk.csa_share >= 0.4
+    assert beside.bulk.received > 0.2 * (beside.bulk.csa + beside.bulk.other)
+    assert "Background: TCP from h2 to h3" in (run.out / "report.html").read_text()
+
+
 def test_prompt_has_mininets_habits_and_the_csaud_command(tmp_path, monkeypatch):
     monkeypatch.setenv("COLUMNS", "133")
     monkeypatch.setenv("LINES", "47")

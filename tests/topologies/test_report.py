@@ -240,6 +240,18 @@ def test_report_json_reads_back_as_the_same_report(tmp_path):
     assert page == tmp_path / "report.html"
 
 
+def test_a_page_tells_what_became_of_tcp_beside_the_job():
+    bulk = model.Bulk(
+        seconds=20, received=50_000_000, csa=60_000_000, other=52_000_000, link_rate_bps=50_000_000
+    )
+    beside = model.Background(to="h3", sources=["h2"], packets_sent=None, kind="bulk", bulk=bulk)
+    made = report().model_copy(update={"background": [beside]})
+    page = " ".join(render_html(made, {}).split())
+    assert "Background: TCP from h2 to h3, 20.0 Mbit/s over a link of 50 for 20.0 s." in page
+    assert "Of what left for h3 meanwhile, 54 % was the job's." in page
+    assert "plain UDP" not in page
+
+
 def test_no_line_of_a_page_ends_within_a_number():
     assert page_environment().filters["count"](1234567) == "1\u202f234\u202f567"
 

@@ -151,6 +151,10 @@ def test_mistake_in_a_file_names_file_line_key_and_expectation(tmp_path, text, l
         ),
         ("name: x\nbackground: [{to: h1, sources: [h1]}]\n", ":2: background[0].sources", "others than h1"),
         ("name: x\nbackground: [{to: h1}, {to: h1}]\n", ":2: background[1].to", "background[0] goes to h1"),
+        ("name: x\nbackground: [{kind: tcp, to: h1}]\n", ":2: background[0]", "of kind incast or bulk"),
+        ("name: x\nbackground: [{kind: bulk, to: h1, load: 1}]\n", ":2: background[0].load", "unknown key"),
+        ("name: x\nbackground: [{kind: bulk}]\n", ":2: background[0].to", "missing"),
+        ("name: x\nbackground: [h1]\n", ":2: background[0]", "expected a mapping"),
         (
             "name: x\nhost: {widnow: 8}\n",
             ":2: host.widnow",

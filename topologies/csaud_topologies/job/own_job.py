@@ -13,7 +13,7 @@ from csaud_controller.switches.counters import BY_PATH
 from csaud_topologies.base.interrupt import Interrupted, raise_if_interrupted
 from csaud_topologies.base.say import say
 from csaud_topologies.fabric.attached import AttachedFabric, attach
-from csaud_topologies.job.background import RunningIncast, start_incast
+from csaud_topologies.job.background import Running, start_beside
 from csaud_topologies.job.environment import job_secret, own_environment
 from csaud_topologies.job.events import EventSchedule
 from csaud_topologies.job.in_force import changes_since, demands
@@ -35,7 +35,7 @@ class _Beside:
 
     fabric: AttachedFabric
     schedule: EventSchedule
-    incasts: list[RunningIncast] = field(default_factory=list)
+    incasts: list[Running] = field(default_factory=list)
 
     def pids(self) -> set[int]:
         """Of the background's processes."""
@@ -84,7 +84,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
             sampler = Sampler(read_sample)
             begun, began = time.monotonic(), time.time()
             ranks.start(fabric.net, job.hosts, environment, logs)
-            beside.incasts += [start_incast(each, inventory, fabric.net) for each in scenario.background]
+            beside.incasts += [start_beside(each, inventory, fabric.net) for each in scenario.background]
             beside.schedule.begin()
 
             def tick() -> None:

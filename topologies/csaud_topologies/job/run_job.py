@@ -19,7 +19,7 @@ from csaud_topologies.base.interrupt import raise_if_interrupted
 from csaud_topologies.fabric.running import RunningFabric
 from csaud_topologies.fabric.services import tail
 from csaud_topologies.fabric.targets.base import TellsDrops
-from csaud_topologies.job.background import RunningIncast, start_incast
+from csaud_topologies.job.background import Running, start_beside
 from csaud_topologies.job.environment import workload_environment
 from csaud_topologies.job.events import EventSchedule
 from csaud_topologies.job.in_force import changes_since, demands
@@ -131,7 +131,7 @@ class Follower:
     ) -> None:
         self.log = StepLog(len(plan.hosts))
         self.schedule = EventSchedule(plan.scenario.events, running.set_link, progress.say)
-        self.incasts: list[RunningIncast] = []
+        self.incasts: list[Running] = []
         self.began: float | None = None
         """When all ranks had found each other, seconds since the epoch."""
         self._plan, self._running, self._progress = plan, running, progress
@@ -157,7 +157,7 @@ class Follower:
         self.began = time.time()
         self.schedule.begin()
         for incast in self._plan.scenario.background:
-            self.incasts.append(start_incast(incast, self._running.fabric, self._running.net))
+            self.incasts.append(start_beside(incast, self._running.fabric, self._running.net))
 
 
 def run_job(

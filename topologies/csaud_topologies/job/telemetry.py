@@ -8,7 +8,7 @@ from typing import Any
 
 from csaud_controller.inventory import Fabric
 from csaud_controller.program.artifacts import ArtifactsError
-from csaud_controller.switches.counters import BY_KIND, SwitchCounters, read_counters
+from csaud_controller.switches.counters import BY_KIND, SwitchCounters, Unit, read_counters
 from csaud_controller.switches.errors import CountersError
 from csaud_controller.targets.assigned import programs
 from csaud_runs.errors import RunError
@@ -52,10 +52,17 @@ def switch_counts(reading: Mapping[str, Any]) -> SwitchCounts:
     )
 
 
-def read(fabric: Fabric, counters: Iterable[str] | None = None) -> dict[str, SwitchCounters]:
+def read(
+    fabric: Fabric,
+    counters: Iterable[str] | None = None,
+    switches: Iterable[str] | None = None,
+    unit: Unit = "packets",
+) -> dict[str, SwitchCounters]:
     """The counters of all switches, or those named; RunError when a switch does not answer."""
     try:
-        return read_counters(fabric, programs(fabric), counters=counters, timeout_s=_PATIENCE_S)
+        return read_counters(
+            fabric, programs(fabric), switches=switches, counters=counters, unit=unit, timeout_s=_PATIENCE_S
+        )
     except (ArtifactsError, CountersError) as error:
         raise RunError(str(error)) from None
 

@@ -29,7 +29,7 @@ from csaud_topologies.record.books import (
 from csaud_topologies.record.books import balance as balance_books
 from csaud_topologies.record.checks import Check
 from csaud_topologies.record.time_split import time_split
-from csaud_topologies.scenario.model import Scenario
+from csaud_topologies.scenario.model import Incast, Scenario
 
 _SAMPLE = 2000
 _LEARNED = 0.9  # far above the 10 % of a guess; the default scenario ends well above it
@@ -235,7 +235,8 @@ def _planned(found: Collected) -> list[Check]:
     # decides by that what becomes of them.
     by_hand = [*found.in_force.unlike_scenario, *(what for change in found.changes for what in change.what)]
     as_written = not any(what.startswith(_ABOUT_ROOM) for what in by_hand)
-    if as_written and found.scenario.background and found.scenario.workload.steps >= _FULL_LENGTH_STEPS:
+    bursts = any(isinstance(beside, Incast) for beside in found.scenario.background)
+    if as_written and bursts and found.scenario.workload.steps >= _FULL_LENGTH_STEPS:
         word, counter = _TAKEN[found.scenario.policy.loss_signal]
         about = "DATA, by the background's congestion"
         checks.append(verdicts.as_planned(f"packets {word}", total(counter), about))

@@ -260,12 +260,34 @@ class Program(_Part):
     ranks: list[RankEnd]
 
 
+class Bulk(_Part):
+    """What left for one host while TCP connections beside the job lasted; bytes of frames."""
+
+    seconds: float
+    received: int = Field(description="bytes that TCP delivered")
+    csa: int = Field(description="bytes of the job's frames")
+    other: int = Field(description="bytes of others: TCP's, and link probes")
+    link_rate_bps: int = Field(description="0: without limit")
+
+    @property
+    def csa_share(self) -> float:
+        """Of all that left, what was the job's."""
+        return self.csa / (self.csa + self.other) if self.csa + self.other else 0.0
+
+    @property
+    def bps(self) -> float:
+        """That TCP delivered."""
+        return 8 * self.received / self.seconds if self.seconds else 0.0
+
+
 class Background(_Part):
     """Traffic beside the job."""
 
     to: str
     sources: list[str]
-    packets_sent: int
+    packets_sent: int | None = Field(description="of an incast; null for `bulk`")
+    kind: str = "incast"
+    bulk: Bulk | None = Field(default=None, description="what became of TCP connections; null for an incast")
 
 
 class RankTime(_Part):

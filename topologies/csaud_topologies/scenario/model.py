@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from csaud_controller.base.units import Duration, Rate, at_least, format_duration
 from csaud_controller.base.yamlfile import ConfigError, FieldError, load_model, mistake
@@ -21,7 +21,9 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     ValidationError,
     field_validator,
     model_validator,
@@ -63,23 +65,14 @@ class Workers(_Strict):
         return value
 
 
-class Incast(_Strict):
-    """Plain UDP in bursts from several hosts to one, as other jobs would cause it; the same at any link
-    rate.
-    """
+class _Beside(_Strict):
+    """Traffic beside the job, to one host."""
 
-    kind: Literal["incast"] = "incast"
     to: NodeName
-    sources: list[NodeName] | int = Field(
-        default=3, description="hosts by name, or how many from other leaves"
-    )
-    load: float = Field(default=0.5, gt=0, le=10, description="of each source in a burst; 1 = a host's link")
-    packet: int = Field(default=4000, ge=64, le=4100, description="bytes of UDP payload")
-    burst: int = Field(default=100, ge=1, description="packets of each source in a burst")
-    duty: float = Field(default=0.1, gt=0, le=1, description="share of the time that bursts take")
+    sources: list[NodeName] | int
 
     @model_validator(mode="after")
-    def _check(self) -> Incast:
+    def _check(self) -> Self:
         if isinstance(self.sources, int):
             if self.sources < 1:
                 raise FieldError(("sources",), f"expected at least 1, got {self.sources}")
@@ -92,6 +85,43 @@ class Incast(_Strict):
         if twice is not None:
             raise FieldError(("sources",), f"{twice} is named twice")
         return self
+
+
+class Incast(_Beside):
+    """Plain UDP in bursts from several hosts to one, as other jobs would cause it; the same at any link
+    rate.
+    """
+
+    kind: Literal["incast"] = "incast"
+    sources: list[NodeName] | int = Field(
+        default=3, description="hosts by name, or how many from other leaves"
+    )
+    load: float = Field(default=0.5, gt=0, le=10, description="of each source in a burst; 1 = a host's link")
+    packet: int = Field(default=4000, ge=64, le=4100, description="bytes of UDP payload")
+    burst: int = Field(default=100, ge=1, description="packets of each source in a burst")
+    duty: float = Field(default=0.1, gt=0, le=1, description="share of the time that bursts take")
+
+
+class Bulk(_Beside):
+    """A TCP connection of each source, which takes what it gets, as a copy of files does."""
+
+    kind: Literal["bulk"]
+    sources: list[NodeName] | int = Field(
+        default=1, description="hosts by name, or how many from other leaves"
+    )
+
+
+def _kind(value: Any) -> str:
+    """Of traffic beside the job: an incast where nothing is said."""
+    return str(value.get("kind", "incast") if isinstance(value, dict) else getattr(value, "kind", "incast"))
+
+
+Beside = Annotated[
+    Annotated[Incast, Tag("incast")] | Annotated[Bulk, Tag("bulk")],
+    Discriminator(
+        _kind, custom_error_type="kind", custom_error_message="expected a mapping of kind incast or bulk"
+    ),
+]
 
 
 def _link(value: Any) -> Any:
@@ -176,7 +206,7 @@ class Scenario(_Strict):
     workload: WorkloadSpec = DEFAULT_WORKLOAD
     policy: Policy = Policy()
     faults: list[FaultRule] = Field(default_factory=list)
-    background: list[Incast] = Field(default_factory=list)
+    background: list[Beside] = Field(default_factory=list)
     events: list[LinkEvent] = Field(default_factory=list)
     host: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="settings of the host library, as `csaud settings` names them"
@@ -263,8 +293,8 @@ def _check_places(scenario: Scenario, fabric: Fabric) -> None:
             known = ", ".join(f"{edge.a}-{edge.b}" for edge in fabric.switch_edges())
             message = f"{fabric.name} has no link {event.name}; expected one of {known}"
             raise FieldError(("events", index, "link"), message)
-    for index, incast in enumerate(scenario.background):
-        named = [incast.to, *(incast.sources if isinstance(incast.sources, list) else [])]
+    for index, beside in enumerate(scenario.background):
+        named = [beside.to, *(beside.sources if isinstance(beside.sources, list) else [])]
         for host in named:
             if host not in fabric.hosts:
                 message = f"{fabric.name} has no host {host}; expected one of {', '.join(fabric.hosts)}"

@@ -9,7 +9,7 @@ from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
 
 from csaud_topologies.base.usage import UsageError
-from csaud_topologies.scenario.model import Incast, Workers
+from csaud_topologies.scenario.model import Beside, Incast, Workers
 
 
 def place(fabric: Fabric, workers: Workers) -> list[str]:
@@ -51,32 +51,35 @@ def _listed(fabric: Fabric, hosts: list[str], count: int | None) -> list[str]:
     return hosts
 
 
-def check_background(background: Sequence[Incast], fabric: Fabric) -> None:
+def check_background(background: Sequence[Beside], fabric: Fabric) -> None:
     """FieldError when one of them cannot be: too few hosts, a link of which no share can be told, or a host
     to which another one sends already, as a host has one sink."""
     first: dict[str, int] = {}
-    for index, incast in enumerate(background):
-        sources_of(incast, fabric, index)
-        if incast.to in first:
+    for index, beside in enumerate(background):
+        sources_of(beside, fabric, index)
+        if beside.to in first:
             message = (
-                f"background[{first[incast.to]}] goes to {incast.to}, too; expected one with more sources"
+                f"background[{first[beside.to]}] goes to {beside.to}, too; expected one with more sources"
             )
             raise FieldError(("background", index, "to"), message)
-        first[incast.to] = index
-        if not fabric.link_of(fabric.edge_at[fabric.attachment(incast.to)]).rate:
-            message = f"the link of {incast.to} has no rate, of which `load` would be a share"
+        first[beside.to] = index
+        if (
+            isinstance(beside, Incast)
+            and not fabric.link_of(fabric.edge_at[fabric.attachment(beside.to)]).rate
+        ):
+            message = f"the link of {beside.to} has no rate, of which `load` would be a share"
             raise FieldError(("background", index, "to"), message)
 
 
-def sources_of(incast: Incast, fabric: Fabric, index: int = 0) -> list[str]:
+def sources_of(beside: Beside, fabric: Fabric, index: int = 0) -> list[str]:
     """The sending hosts: those named, or so many from other leaves than the receiver's, far ones first;
     FieldError, of the scenario's `index`th, when there are too few."""
-    if isinstance(incast.sources, list):
-        return incast.sources
-    home = fabric.attachment(incast.to).node
+    if isinstance(beside.sources, list):
+        return beside.sources
+    home = fabric.attachment(beside.to).node
     others = [host for host in reversed(fabric.hosts) if fabric.attachment(host).node != home]
-    others += [host for host in fabric.hosts if fabric.attachment(host).node == home and host != incast.to]
-    if len(others) < incast.sources:
-        message = f"{fabric.name} has {len(others)} other hosts, not {incast.sources}"
+    others += [host for host in fabric.hosts if fabric.attachment(host).node == home and host != beside.to]
+    if len(others) < beside.sources:
+        message = f"{fabric.name} has {len(others)} other hosts, not {beside.sources}"
         raise FieldError(("background", index, "sources"), message)
-    return others[: incast.sources]
+    return others[: beside.sources]

@@ -1,7 +1,9 @@
-"""Plain UDP that is not the job's: `python -m csaud_topologies.workloads.traffic source|sink` on a host.
+"""Traffic that is not the job's: `python -m csaud_topologies.workloads.traffic SIDE` on a host.
 
-A source sends bursts until its stdin ends, or one burst with --once, then prints {"sent": packets}. A sink
-holds the port and never reads: the kernel throws away what comes, and no host answers with ICMP.
+Plain UDP: a `source` sends bursts until its stdin ends, or one burst with --once, then prints {"sent":
+packets}. A `sink` holds the port and never reads: the kernel throws away what comes, and no host answers with
+ICMP. TCP: a `bulk-source` has one connection, into which it puts all that goes, until its stdin ends; a
+`bulk-sink` reads of all connections, then prints {"received": bytes, "seconds": since the first came}.
 """
 
 from __future__ import annotations
@@ -10,13 +12,19 @@ import argparse
 import json
 import select
 import socket
+import struct
 import sys
 import time
+from contextlib import suppress
 
 PORT = 5001
+BULK_PORT = 5002
 _TICK_S = 0.0005  # packets that fall due within a tick leave together
 _REST_S = 0.05  # between bursts: how often stdin is looked at
-
+_CONNECT_S = 10.0
+_COPIED = bytes(256 << 10)
+_FORGET = struct.pack("ii", 1, 0)
+"""What is not sent by the end is not sent: the network is to be quiet."""
 
 _HEADERS = 14 + 20 + 8  # Ethernet, IPv4, UDP
 
@@ -75,10 +83,50 @@ def sink(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def bulk_source(arguments: argparse.Namespace) -> int:
+    """Send until stdin ends."""
+    with socket.create_connection((arguments.to, arguments.port), timeout=_CONNECT_S) as tcp:
+        tcp.setblocking(False)
+        while not _stdin_has_ended():
+            if select.select([], [tcp], [], _REST_S)[1]:
+                with suppress(BlockingIOError):
+                    tcp.send(_COPIED)
+        tcp.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _FORGET)
+    return 0
+
+
+def bulk_sink(arguments: argparse.Namespace) -> int:
+    """Read until stdin ends."""
+    received, first = 0, 0.0
+    with socket.create_server(("0.0.0.0", arguments.port)) as server:
+        print(json.dumps({"ready": arguments.port}), flush=True)
+        read: list[socket.socket] = []
+        while not _stdin_has_ended():
+            for ready in select.select([server, *read], [], [], _REST_S)[0]:
+                if ready is server:
+                    read.append(server.accept()[0])
+                    first = first or time.monotonic()
+                    continue
+                with suppress(ConnectionError):
+                    if some := ready.recv(len(_COPIED)):
+                        received += len(some)
+                        continue
+                read.remove(ready)
+                ready.close()
+        seconds = time.monotonic() - first if first else 0.0
+        for each in read:
+            each.close()
+    print(json.dumps({"received": received, "seconds": seconds}), flush=True)
+    return 0
+
+
+_SIDES = {"source": source, "sink": sink, "bulk-source": bulk_source, "bulk-sink": bulk_sink}
+
+
 def main() -> int:
     """Parse the command line and run one side."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("side", choices=("source", "sink"))
+    parser.add_argument("side", choices=_SIDES)
     parser.add_argument("--port", type=int, default=PORT)
     parser.add_argument("--to", help="IPv4 address")
     parser.add_argument("--size", type=int, default=1400, help="bytes of UDP payload")
@@ -87,7 +135,7 @@ def main() -> int:
     parser.add_argument("--every", type=float, default=1.0, help="seconds from a burst's start to the next's")
     parser.add_argument("--once", action="store_true", help="one burst")
     arguments = parser.parse_args()
-    return source(arguments) if arguments.side == "source" else sink(arguments)
+    return _SIDES[arguments.side](arguments)
 
 
 if __name__ == "__main__":
