@@ -153,6 +153,16 @@ def test_mistake_in_a_file_names_file_line_key_and_expectation(tmp_path, text, l
         ("name: x\nbackground: [{to: h1}, {to: h1}]\n", ":2: background[1].to", "background[0] goes to h1"),
         ("name: x\nbackground: [{kind: tcp, to: h1}]\n", ":2: background[0]", "of kind incast or bulk"),
         ("name: x\nbackground: [{kind: bulk, to: h1, load: 1}]\n", ":2: background[0].load", "unknown key"),
+        (
+            "name: x\nbackground: [{kind: bulk, to: h1, burst: 1}]\n",
+            ":2: background[0].burst",
+            "unknown key; expected one of to, sources, kind",
+        ),
+        (
+            "name: x\nworkload: {name: allreduce, steps: 3}\n",
+            ":2: workload.steps",
+            "unknown key; expected one of name, sizes, repeats",
+        ),
         ("name: x\nbackground: [{kind: bulk}]\n", ":2: background[0].to", "missing"),
         ("name: x\nbackground: [h1]\n", ":2: background[0]", "expected a mapping"),
         (

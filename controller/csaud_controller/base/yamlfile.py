@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -331,7 +331,10 @@ def _model_at(model: type[BaseModel], loc: Sequence[str | int]) -> type[BaseMode
 
 def _step(annotation: Any, part: str | int) -> list[Any]:
     result: list[Any] = []
-    for kind in _flatten([annotation]):
+    kinds = _flatten([annotation])
+    if tagged := [kind for kind in kinds if part in _tags(kind)]:
+        return tagged
+    for kind in kinds:
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             names = {field.alias or name: field for name, field in kind.model_fields.items()}
             if part in names:
@@ -341,6 +344,15 @@ def _step(annotation: Any, part: str | int) -> list[Any]:
         elif arguments := getattr(kind, "__args__", ()):
             result.append(arguments[-1])  # list[X], dict[K, X], tuple[X, ...]
     return result
+
+
+def _tags(kind: Any) -> set[Any]:
+    """By which a union may know this model from its others: what one of its fields says literally."""
+    if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        return set()
+    said = (field.annotation for field in kind.model_fields.values())
+    tags = {value for each in said if get_origin(each) is Literal for value in get_args(each)}
+    return tags - kind.model_fields.keys()
 
 
 def _flatten(annotations: Sequence[Any]) -> list[Any]:
