@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from csaud_controller.inventory import fat_tree
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
@@ -250,6 +251,15 @@ def test_a_page_tells_what_became_of_tcp_beside_the_job():
     assert "Background: TCP from h2 to h3, 20.0 Mbit/s over a link of 50 for 20.0 s." in page
     assert "Of what left for h3 meanwhile, 54 % was the job's." in page
     assert "plain UDP" not in page
+
+
+@pytest.mark.parametrize("ports", [4, 8])
+def test_the_picture_of_a_large_fabric_is_scrolled_and_not_shrunk(ports):
+    made = report().model_copy(update={"fabric": json.loads(fat_tree(ports).to_json())})
+    page = render_html(made, {})
+    wide, least = re.search(r'viewBox="0 0 (\d+) \d+" style="max-width:\1px;min-width:(\d+)px', page).groups()
+    assert int(least) >= 0.7 * int(wide)
+    assert int(wide) >= 50 * len(made.fabric["hosts"]), "boxes of hosts are 48 wide"
 
 
 def test_no_line_of_a_page_ends_within_a_number():

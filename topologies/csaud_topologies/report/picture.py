@@ -8,6 +8,10 @@ from typing import Any
 from csaud_topologies.record.model import Report
 
 _TOP, _ROW, _STEP = 30, 95, 74
+_MANY, _CLOSE = 16, 54
+"""Of so many in a row and more, each has that much room."""
+_LEAST = 0.75
+"""Of its size: what is wider than the page is scrolled from there on, for names are to be read."""
 _ROLES = ("core", "spine", "aggregation", "leaf", "edge")
 """Of switches, from the top."""
 _UPPER, _LOWER, _HOST = "var(--upper)", "var(--lower)", "var(--host)"  # the page's, light or dark
@@ -17,7 +21,8 @@ def fabric_picture(report: Report) -> str:
     """An inline SVG of the inventory, with the ranks on their hosts."""
     fabric = report.fabric
     rows = _rows(fabric)
-    width = max(len(row) for row in rows) * _STEP + 20
+    most = max(len(row) for row in rows)
+    width = most * (_STEP if most <= _MANY else _CLOSE) + 20
     places: dict[str, tuple[float, float]] = {}
     for level, row in enumerate(rows):
         gap = width / len(row)
@@ -27,7 +32,8 @@ def fabric_picture(report: Report) -> str:
     parts = [_cable(edge, places, report) for edge in fabric["edges"]]
     parts += [_node(name, at, fabric, report) for name, at in places.items()]
     return (
-        f'<svg viewBox="0 0 {width:.0f} {height}" style="max-width:{width:.0f}px" role="img"'
+        f'<svg viewBox="0 0 {width:.0f} {height}"'
+        f' style="max-width:{width:.0f}px;min-width:{_LEAST * width:.0f}px" role="img"'
         f' aria-label="{escape(fabric["name"])}">{"".join(parts)}</svg>'
     )
 
