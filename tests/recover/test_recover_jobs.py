@@ -111,6 +111,7 @@ def test_mistakes_are_named() -> None:
     weights = np.zeros(3, np.float32)
     for call, words in (
         (lambda: start(0, [weights]), "recover: microbatches=0: expected 1 or more"),
+        (lambda: start(2.5, [weights]), "recover: microbatches=2.5: expected 1 or more"),  # type: ignore[arg-type]
         (lambda: start(2, []), "recover: there are no parameters to train"),
         (lambda: start(2, [[1.0]]), "recover: parameters and state are arrays of numpy that can be written"),
         (

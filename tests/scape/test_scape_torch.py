@@ -95,6 +95,17 @@ def test_parameters_that_cannot_be_trained_are_named(make: Any, why: str) -> Non
         everywhere(1, lambda group: Scape(make(torch), group))
 
 
+@pytest.mark.parametrize("lr", [-1e-3, float("nan")])
+def test_a_learning_rate_that_is_none_is_named(lr: float) -> None:
+    from csaud.torch.scape import Scape
+
+    def work(group: Group) -> None:
+        with pytest.raises(ConfigError, match=r"scape: lr=.*: expected 0 or more"):
+            Scape([torch.nn.Parameter(torch.zeros(9))], group, lr=lr)
+
+    everywhere(1, work)
+
+
 def test_what_it_does_not_do_says_why() -> None:
     from csaud.torch import recover
     from csaud.torch.scape import Exchanging, Scape

@@ -2,12 +2,13 @@
 
 import contextlib
 import logging
+import operator
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 
 import numpy.typing as npt
 
@@ -52,7 +53,7 @@ class Engine:
         state: State, *, in_order: bool, timeout: float, watch: Watch | None, doors: str = "",
         shards: Shards | None = None, terms: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip
-        if microbatches < 1:
+        if not isinstance(microbatches, SupportsIndex) or (microbatches := operator.index(microbatches)) < 1:
             raise ConfigError(f"recover: microbatches={microbatches}: expected 1 or more")
         if doors and not Path(doors).parent.is_dir():
             raise ConfigError(f"recover: doors: {doors}: there is no such folder")
