@@ -35,22 +35,22 @@ class _Beside:
 
     fabric: AttachedFabric
     schedule: EventSchedule
-    incasts: list[Running] = field(default_factory=list)
+    traffic: list[Running] = field(default_factory=list)
 
     def pids(self) -> set[int]:
         """Of the background's processes."""
-        return {process.pid for incast in self.incasts for process in incast.running()}
+        return {process.pid for each in self.traffic for process in each.running()}
 
     def end(self) -> list[model.Background]:
         """No more of it; what the background has sent."""
-        told = [incast.stop() for incast in self.incasts]
-        self.incasts.clear()
+        told = [each.stop() for each in self.traffic]
+        self.traffic.clear()
         return told
 
     def undo(self, down_before: set[frozenset[str]]) -> None:
         """The next job finds the links as this one did."""
-        for incast in self.incasts:
-            incast.abandon()
+        for each in self.traffic:
+            each.abandon()
         for link in self.fabric.links_down - down_before:
             if link in self.schedule.failed_links:
                 a, b = sorted(link)
@@ -84,7 +84,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
             sampler = Sampler(read_sample)
             begun, began = time.monotonic(), time.time()
             ranks.start(fabric.net, job.hosts, environment, logs)
-            beside.incasts += [start_beside(each, inventory, fabric.net) for each in scenario.background]
+            beside.traffic += [start_beside(each, inventory, fabric.net) for each in scenario.background]
             beside.schedule.begin()
 
             def tick() -> None:

@@ -131,7 +131,7 @@ class Follower:
     ) -> None:
         self.log = StepLog(len(plan.hosts))
         self.schedule = EventSchedule(plan.scenario.events, running.set_link, progress.say)
-        self.incasts: list[Running] = []
+        self.traffic: list[Running] = []
         self.began: float | None = None
         """When all ranks had found each other, seconds since the epoch."""
         self._plan, self._running, self._progress = plan, running, progress
@@ -156,8 +156,8 @@ class Follower:
         """From now on there is a job to disturb."""
         self.began = time.time()
         self.schedule.begin()
-        for incast in self._plan.scenario.background:
-            self.incasts.append(start_beside(incast, self._running.fabric, self._running.net))
+        for each in self._plan.scenario.background:
+            self.traffic.append(start_beside(each, self._running.fabric, self._running.net))
 
 
 def run_job(
@@ -202,8 +202,8 @@ def run_job(
         job_s = time.monotonic() - begun
         assert follower.began is not None  # or no rank had done its work
         changes, restarts = changes_since(at_start, running, follower.began, follower.log.finished_at)
-        background = [incast.stop() for incast in follower.incasts]
-        follower.incasts.clear()
+        background = [each.stop() for each in follower.traffic]
+        follower.traffic.clear()
         read_quiet(running.fabric, tick, _AFTER)
         reports = ranks.reports(tick)
         # Read again: what the hosts said a moment ago is what the switches say now.
@@ -231,8 +231,8 @@ def run_job(
         ranks.stop()
         return collected, job_s
     except BaseException as error:
-        for incast in follower.incasts if follower else ():
-            incast.abandon()
+        for each in follower.traffic if follower else ():
+            each.abandon()
         ranks.kill()
         if isinstance(error, Exception):
             _tell_the_cause(running)
