@@ -121,6 +121,20 @@ def test_many_losses_of_one_long_message_are_no_burst() -> None:
     assert 60 < total(net, "tx_parity") < 60 * 6
 
 
+def test_a_link_that_was_mended_is_forgotten_to_have_lost() -> None:
+    """By the traffic since then, however much was before: 1 % of 280,000 packets were lost, then none."""
+    net = network(window=256, parity=True)
+    sent = []
+    for number in range(1, 3 * 1400):
+        chance = csaud_testnet.Chance()
+        chance.drop_data, chance.seed = 0.01 if number < 1400 else 0, number
+        net.set_chance(chance)
+        transfer(net, content(200 * 64), coll_seq=number, fan_in=1)
+        sent.append(total(net, "tx_parity"))
+    assert sent[1400] - sent[1300] > 300
+    assert sent[-1] == sent[-500]
+
+
 @pytest.mark.parametrize("fan_in", [0, 2])
 def test_where_others_may_send_there_is_no_parity(fan_in: int) -> None:
     net = run(0.01, 150, fan_in=fan_in)
