@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,65 +30,18 @@ _PIPES: dict[str, Any] = {
 
 
 @dataclass
-class RunningIncast:
-    """One incast's processes."""
+class Running(ABC):
+    """The processes of traffic to one host."""
 
     to: str
     sources: list[str]
-    processes: list[subprocess.Popen[str]] = field(default_factory=list)
-    sink: subprocess.Popen[str] | None = None
-
-    def stop(self) -> Background:
-        """End the sources, then the sink; how much they sent."""
-        sent = 0
-        for host, source in zip(self.sources, self.processes, strict=True):
-            output, _ = source.communicate("", timeout=10)
-            if source.returncode != 0:
-                raise RunError(f"the background source on {host} ended with status {source.returncode}")
-            sent += int(json.loads(output)["sent"])
-        if self.sink is not None:
-            self.sink.communicate("", timeout=10)
-        return Background(to=self.to, sources=self.sources, packets_sent=sent)
-
-    def running(self) -> list[subprocess.Popen[str]]:
-        """Its processes."""
-        return [*self.processes, *([self.sink] if self.sink is not None else [])]
-
-    def abandon(self) -> None:
-        """End its processes without asking what they did."""
-        for process in self.running():
-            process.kill()
-            process.wait()
-
-
-@dataclass
-class RunningBulk:
-    """The processes of TCP connections to one host, and what had left for it when they began."""
-
-    to: str
-    sources: list[str]
-    fabric: Fabric
     sink: subprocess.Popen[str]
-    before: tuple[int, int]
     processes: list[subprocess.Popen[str]] = field(default_factory=list)
+    """Of the sources."""
 
+    @abstractmethod
     def stop(self) -> Background:
         """End the sources, then the sink; what became of them."""
-        csa, other = (
-            now - then for now, then in zip(_left_for(self.to, self.fabric), self.before, strict=True)
-        )
-        for host, source in zip(self.sources, self.processes, strict=True):
-            source.communicate("", timeout=10)
-            if source.returncode != 0:
-                raise RunError(f"the background source on {host} ended with status {source.returncode}")
-        output, _ = self.sink.communicate("", timeout=10)
-        figures = BulkFigures(
-            **json.loads(output.splitlines()[-1]),
-            csa=csa,
-            other=other,
-            link_rate_bps=self.fabric.rate_at[self.fabric.attachment(self.to)],
-        )
-        return Background(to=self.to, sources=self.sources, packets_sent=None, kind="bulk", bulk=figures)
 
     def running(self) -> list[subprocess.Popen[str]]:
         """Its processes."""
@@ -99,8 +53,48 @@ class RunningBulk:
             process.kill()
             process.wait()
 
+    def _end(self) -> tuple[list[str], str]:
+        """What the sources and the sink wrote last."""
+        said = []
+        for host, source in zip(self.sources, self.processes, strict=True):
+            output, _ = source.communicate("", timeout=10)
+            if source.returncode != 0:
+                raise RunError(f"the background source on {host} ended with status {source.returncode}")
+            said.append(output)
+        output, _ = self.sink.communicate("", timeout=10)
+        return said, output
 
-Running = RunningIncast | RunningBulk
+
+class RunningIncast(Running):
+    """Bursts of UDP."""
+
+    def stop(self) -> Background:
+        """How much they sent."""
+        said, _ = self._end()
+        sent = sum(int(json.loads(output)["sent"]) for output in said)
+        return Background(to=self.to, sources=self.sources, packets_sent=sent)
+
+
+@dataclass
+class RunningBulk(Running):
+    """TCP connections, and what had left for their host when they began."""
+
+    fabric: Fabric = field(kw_only=True)
+    before: tuple[int, int] = field(kw_only=True)
+
+    def stop(self) -> Background:
+        """How much they got, and the job meanwhile."""
+        csa, other = (
+            now - then for now, then in zip(_left_for(self.to, self.fabric), self.before, strict=True)
+        )
+        _, output = self._end()
+        figures = BulkFigures(
+            **json.loads(output.splitlines()[-1]),
+            csa=csa,
+            other=other,
+            link_rate_bps=self.fabric.rate_at[self.fabric.attachment(self.to)],
+        )
+        return Background(to=self.to, sources=self.sources, packets_sent=None, kind="bulk", bulk=figures)
 
 
 def start_beside(beside: Beside, fabric: Fabric, net: Any) -> Running:
@@ -111,14 +105,20 @@ def start_beside(beside: Beside, fabric: Fabric, net: Any) -> Running:
 
 
 def _start_bulk(bulk: Bulk, fabric: Fabric, net: Any) -> RunningBulk:
-    sink = start_on(net[bulk.to], [*_MODULE, "bulk-sink", "--port", str(BULK_PORT)], **_PIPES)
-    assert sink.stdout is not None
-    sink.stdout.readline()  # it holds its port now
-    running = RunningBulk(bulk.to, sources_of(bulk, fabric), fabric, sink, _left_for(bulk.to, fabric))
+    sink = _start_sink(net[bulk.to], "bulk-sink", "--port", str(BULK_PORT))
+    left = _left_for(bulk.to, fabric)
+    running = RunningBulk(bulk.to, sources_of(bulk, fabric), sink, fabric=fabric, before=left)
     where = ("--to", str(fabric.hosts[bulk.to].ip), "--port", str(BULK_PORT))
     for source in running.sources:
         running.processes.append(start_on(net[source], [*_MODULE, "bulk-source", *where], **_PIPES))
     return running
+
+
+def _start_sink(host: Any, *arguments: str) -> subprocess.Popen[str]:
+    sink: subprocess.Popen[str] = start_on(host, [*_MODULE, *arguments], **_PIPES)
+    assert sink.stdout is not None
+    sink.stdout.readline()  # it holds its port now
+    return sink
 
 
 def _left_for(host: str, fabric: Fabric) -> tuple[int, int]:
@@ -133,10 +133,7 @@ def start_incast(incast: Incast, fabric: Fabric, net: Any) -> RunningIncast:
     sources = sources_of(incast, fabric)
     edge = next(edge for edge in fabric.edges if incast.to in (edge.a, edge.b))
     pps, every_s = pace(incast.load, fabric.link_of(edge).rate, incast.packet, incast.burst, incast.duty)
-    running = RunningIncast(incast.to, sources)
-    running.sink = start_on(net[incast.to], [*_MODULE, "sink"], **_PIPES)
-    assert running.sink.stdout is not None
-    running.sink.stdout.readline()  # it holds its port now
+    running = RunningIncast(incast.to, sources, _start_sink(net[incast.to], "sink"))
     options = {
         "--to": str(fabric.hosts[incast.to].ip),
         "--port": PORT,
