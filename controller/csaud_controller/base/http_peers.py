@@ -5,6 +5,8 @@ from __future__ import annotations
 import ssl
 from ipaddress import ip_address
 
+from csaud_controller.base.why import why
+
 
 def is_loopback(host: str) -> bool:
     """Whether what is sent to `host`, a name or an address, stays on this machine."""
@@ -18,4 +20,4 @@ def reason(error: Exception) -> str:
     """Why a connection failed, for a user who can give `--cacert`."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message}); --cacert names who has signed it"
-    return str(getattr(error, "strerror", None) or error or type(error).__name__)
+    return why(error)

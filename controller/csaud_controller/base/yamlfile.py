@@ -11,6 +11,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from csaud_controller.base.why import why
+
 _SCALARS = ("bool", "int", "float", "str", "constrained-int", "constrained-float", "constrained-str")
 """How pydantic names the members of a union that are no models."""
 
@@ -171,13 +173,8 @@ def load_model(path: Path | str, model: type[Model]) -> Model:
     except FileNotFoundError:
         raise ConfigError(str(path), None, "", "no such file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), None, "", f"cannot be read: {unread(error)}") from None
+        raise ConfigError(str(path), None, "", f"cannot be read: {why(error)}") from None
     return load_model_text(text, model, str(path))
-
-
-def unread(error: OSError | UnicodeDecodeError) -> str:
-    """Why a file cannot be read, without the system's number and the name that is told anyhow."""
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 def load_model_text(text: str, model: type[Model], file: str = "<text>") -> Model:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from csaud_controller.base.why import why
 from csaud_controller.control.client import RefusedError
 from csaud_controller.control.elsewhere import Credentials, Elsewhere
 from csaud_controller.control.here import Here
@@ -137,7 +138,7 @@ def read_token(file: str | None, variable: str) -> str:
     try:
         found = Path(file).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise RefusedError(f"--token-file {file}: {getattr(error, 'strerror', None) or error}") from None
+        raise RefusedError(f"--token-file {file}: {why(error)}") from None
     if not found.isascii() or not found.isprintable() or len(found.split()) != 1:
         raise RefusedError(f"--token-file {file}: expected a token, which is one word")
     return found

@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from csaud_controller.base.http_peers import is_loopback, reason
+from csaud_controller.base.why import why
 from csaud_controller.control.client import (
     APPLY_TIMEOUT_S,
     Answer,
@@ -48,7 +49,7 @@ class Credentials:
                 made.load_cert_chain(self.cert, self.key)
         except (OSError, ssl.SSLError) as error:
             files = ", ".join(str(each) for each in (self.cacert, self.cert, self.key) if each is not None)
-            raise RefusedError(f"{files}: {getattr(error, 'strerror', None) or error}") from None
+            raise RefusedError(f"{files}: {why(error)}") from None
         return made
 
 

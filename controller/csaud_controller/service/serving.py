@@ -17,6 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from csaud_controller.base.why import why
 from csaud_controller.service.gate import CERTIFICATE
 
 LOG = logging.getLogger("csaud.service")
@@ -43,7 +44,7 @@ class Tls:
         try:
             context.load_cert_chain(self.cert, self.key)
         except (OSError, ssl.SSLError) as error:
-            raise ListenError(f"{self.cert}, {self.key}: {_reason(error)}") from None
+            raise ListenError(f"{self.cert}, {self.key}: {why(error)}") from None
 
     def context(self) -> ssl.SSLContext:
         """ListenError: a file cannot be used."""
@@ -54,7 +55,7 @@ class Tls:
             try:
                 made.load_verify_locations(self.client_ca)
             except (OSError, ssl.SSLError) as error:
-                raise ListenError(f"{self.client_ca}: {_reason(error)}") from None
+                raise ListenError(f"{self.client_ca}: {why(error)}") from None
             made.verify_mode = ssl.CERT_REQUIRED
         return made
 
@@ -156,7 +157,3 @@ async def _renew(context: ssl.SSLContext, tls: Tls) -> None:
                 continue
             taken = there
             LOG.info("%s: taken", tls.cert)
-
-
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or str(error)

@@ -6,7 +6,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text, parse_yaml, unread
+from csaud_controller.base.why import why
+from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text, parse_yaml
 from csaud_controller.inventory import Fabric, load_fabric
 
 from csaud_topologies.base.usage import UsageError
@@ -43,7 +44,7 @@ def topo_or_scenario(text: str) -> tuple[str, str]:
         try:
             content, _ = parse_yaml(path.read_text(encoding="utf-8"), text)
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{text}: cannot be read: {unread(error)}") from None
+            raise UsageError(f"{text}: cannot be read: {why(error)}") from None
         return (text, QUIET) if isinstance(content, dict) and "switches" in content else ("", text)
     known = sorted(file.stem for file in SCENARIOS.glob("*.yaml"))
     if text not in known:

@@ -9,7 +9,8 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from csaud_controller.base.yamlfile import ConfigError, parse_yaml, unread
+from csaud_controller.base.why import why
+from csaud_controller.base.yamlfile import ConfigError, parse_yaml
 from csaud_controller.inventory.imports import containerlab, lldp, netbox, netbox_rest, p4utils, sonic
 from csaud_controller.inventory.imports.draft import Draft, Source
 
@@ -56,7 +57,7 @@ def _source(path: Path) -> Source:
     except FileNotFoundError:
         raise ConfigError(str(path), None, "", "no such file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(str(path), None, "", f"cannot be read: {unread(error)}") from None
+        raise ConfigError(str(path), None, "", f"cannot be read: {why(error)}") from None
     if path.suffix == ".csv":
         return Source(path, text)
     if path.suffix == ".json":
