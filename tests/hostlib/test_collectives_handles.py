@@ -89,6 +89,19 @@ def test_a_wait_for_any_ends_with_its_time() -> None:
         csaud.wait_any([handles[0], other.barrier(wait=False)])
 
 
+def test_what_cannot_be_waited_for_is_named() -> None:
+    group, _ = silent_group()
+    handle = group.all_reduce(np.zeros(4), wait=False)
+    for wait in (csaud.wait_any, csaud.wait_all):
+        with pytest.raises(ConfigError, match=f"{wait.__name__}: None is no handle"):
+            wait([handle, None], 0.0)
+        for wrong in ("x", -1.0, float("nan")):
+            with pytest.raises(ConfigError, match=f"timeout={wrong!r}: expected seconds, or None"):
+                wait([handle], wrong)
+    with pytest.raises(ConfigError, match="timeout='x': expected seconds"):
+        handle.wait("x")
+
+
 def test_handles_are_awaited() -> None:
     def work(group: Group) -> Any:
         async def main() -> Any:

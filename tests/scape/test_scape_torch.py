@@ -106,6 +106,14 @@ def test_a_learning_rate_that_is_none_is_named(lr: float) -> None:
     everywhere(1, work)
 
 
+@pytest.mark.parametrize("group", [None, "csaud"])
+def test_a_group_that_is_none_is_named(group: Any) -> None:
+    from csaud.torch.scape import Scape
+
+    with pytest.raises(ConfigError, match=f"scape: {group!r} is no group of ranks"):
+        Scape([torch.nn.Parameter(torch.zeros(9))], group)
+
+
 def test_what_it_does_not_do_says_why() -> None:
     from csaud.torch import recover
     from csaud.torch.scape import Exchanging, Scape

@@ -438,6 +438,7 @@ def refused() -> dict[str, str]:
         "bits": lambda: dist.all_reduce(torch.ones(1), dist.ReduceOp.BAND),
         "splits": lambda: dist.all_to_all_single(torch.ones(size), torch.ones(size), [1] * size, [2] * size),
         "sparse": lambda: dist.broadcast(torch.eye(2).to_sparse(), 0),
+        "tag": lambda: dist.send(torch.ones(1), dist.get_rank() ^ 1, tag=-1),
         "any source": lambda: dist.recv(torch.ones(1)),
         "device": lambda: dist.all_reduce(torch.ones(1, device="meta")),
         "bytes": lambda: dist.all_reduce(torch.ones(4).to(torch.float8_e4m3fn)),

@@ -66,6 +66,7 @@ def test_misuse_is_said_in_one_line(four):
             "bits",
             "splits",
             "sparse",
+            "tag",
             "any source",
             "device",
             "bytes",
@@ -75,6 +76,7 @@ def test_misuse_is_said_in_one_line(four):
         assert "for integers and bool" in said["bits"]
         assert "split sizes [2, 2, 2, 2]" in said["splits"]
         assert "expected a dense one" in said["sparse"]
+        assert said["tag"] == "ValueError: csaud: tag=-1: expected 0 or more"
         assert "name the rank" in said["any source"]
         assert "only tensors of the CPU" in said["device"]
         assert 'init_process_group("nccl"), and new_group(backend="csaud")' in said["device"]

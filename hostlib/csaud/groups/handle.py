@@ -1,12 +1,12 @@
 """Collectives in flight: what a caller can do with one, or with several of them."""
 
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from csaud.collectives.executor import Execution
 from csaud.errors import Aborted, ConfigError
-from csaud.groups.job_state import JobState
+from csaud.groups.job_state import JobState, seconds
 
 _NANO = 1e-9
 
@@ -72,12 +72,14 @@ class Handle:
         return self.result
 
 
-def wait_all(handles: Sequence[Handle], timeout: float | None = None) -> bool:
+def wait_all(handles: Iterable[Handle], timeout: float | None = None) -> bool:
     """Wait until all have ended; False when they have not within `timeout` seconds (None: no limit).
 
     Raises:
         CsaudError: as `Handle.wait`.
+        ConfigError: one of them is no handle, or `timeout` no time.
     """
+    handles = _checked("wait_all", handles, timeout)
     deadline = None if timeout is None else time.monotonic() + timeout
     for handle in handles:
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
@@ -86,7 +88,7 @@ def wait_all(handles: Sequence[Handle], timeout: float | None = None) -> bool:
     return True
 
 
-def wait_any(handles: Sequence[Handle], timeout: float | None = None) -> int | None:
+def wait_any(handles: Iterable[Handle], timeout: float | None = None) -> int | None:
     """Wait until one of them has ended.
 
     Returns:
@@ -95,8 +97,9 @@ def wait_any(handles: Sequence[Handle], timeout: float | None = None) -> int | N
 
     Raises:
         CsaudError: as `Handle.wait`.
-        ConfigError: there are none, or they are of different jobs.
+        ConfigError: there are none, they are of different jobs, one is no handle, or `timeout` no time.
     """
+    handles = _checked("wait_any", handles, timeout)
     if not handles:
         raise ConfigError("wait_any: there is no handle to wait for")
     job = handles[0]._job
@@ -114,6 +117,16 @@ def wait_any(handles: Sequence[Handle], timeout: float | None = None) -> int | N
     if found is None:
         raise job.overdue(first)
     return found
+
+
+def _checked(call: str, given: Any, timeout: Any) -> list[Handle]:
+    handles = list(given) if isinstance(given, Iterable) else [given]
+    for handle in handles:
+        if not isinstance(handle, Handle):
+            raise ConfigError(f"{call}: {handle!r} is no handle, as calls with wait=False give")
+    if timeout is not None:
+        seconds(timeout, "or None for no limit")
+    return handles
 
 
 def _until(execution: Execution) -> float | None:

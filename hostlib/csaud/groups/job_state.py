@@ -4,6 +4,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from csaud.collectives.engine import Engine
 from csaud.collectives.executor import DIRECT, Execution, Prepared, Runner
@@ -18,6 +19,16 @@ _RECORDS = 64
 _NAMED = 3  # messages that an error names
 
 log = logging.getLogger(__name__)
+
+
+def seconds(timeout: Any, otherwise: str) -> float:
+    """A time to wait, or ConfigError, which says what there is `otherwise`."""
+    try:
+        if timeout >= 0:
+            return float(timeout)
+    except TypeError:
+        pass
+    raise ConfigError(f"timeout={timeout!r}: expected seconds, {otherwise}")
 
 
 class JobState:
@@ -89,12 +100,7 @@ class JobState:
         """
         if timeout is None:
             return self.timeout or 0.0
-        try:
-            if timeout >= 0:
-                return float(timeout)
-        except TypeError:
-            pass
-        raise ConfigError(f"timeout={timeout!r}: expected seconds, or 0 for no limit")
+        return seconds(timeout, "or 0 for no limit")
 
     def overdue(self, execution: Execution) -> CsaudError:
         """A collective took longer than it may: ends the job, and gives its error."""

@@ -60,6 +60,8 @@ class Exchanging(Optimizer):
     )
 
     def __init__(self, parameters: Iterable[torch.nn.Parameter], group: Group, make: Make, lr: float) -> None:
+        if not isinstance(group, Group):
+            raise ConfigError(f"scape: {group!r} is no group of ranks, as csaud.init() and new_group() give")
         if not lr >= 0:
             raise ConfigError(f"scape: lr={lr}: expected 0 or more")
         super().__init__(parameters, {"lr": lr})

@@ -17,6 +17,7 @@ class Transfers(Calls):
     def send(self, tensors: Any, dst: int, tag: int = _PLAIN) -> Any:
         """Send the tensor to rank `dst`, which calls `recv` with the same tag."""
         tensor = only(tensors)
+        _check(tag)
         if dst == self.rank():
             handle = self._own_mail(tag).send(tensor)
         else:
@@ -27,6 +28,7 @@ class Transfers(Calls):
     def recv(self, tensors: Any, src: int, tag: int = _PLAIN) -> Any:
         """Receive into the tensor what rank `src` sends with this tag; of the same size."""
         tensor = only(tensors)
+        _check(tag)
         if src == self.rank():
             handle, finish = self._own_mail(tag).receive(tensor), None
         else:
@@ -60,3 +62,8 @@ class Transfers(Calls):
 
     _lanes: dict[int, Group]
     _mail: dict[int, Mailbox]
+
+
+def _check(tag: int) -> None:
+    if tag < 0:
+        raise ValueError(f"csaud: tag={tag}: expected 0 or more")
