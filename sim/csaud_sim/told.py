@@ -88,6 +88,8 @@ class Figures(TypedDict):
     reassembly_bytes: int
     """Most that a host held at a time for messages that were to come or coming (looked at with every 32nd
     frame)."""
+    parity_lost: int
+    """PARITY, in packets, that ended before its host."""
     link_lost: int
     """DATA, in packets, that impaired links lost."""
 

@@ -10,6 +10,7 @@ from csaud_sim.experiment.measure import measure
 from csaud_sim.experiment.model import (
     Experiment,
 )
+from csaud_sim.experiment.page import PACKETS, packets_of
 
 from tests.support.marks import thorough
 
@@ -213,6 +214,23 @@ def test_what_did_not_arrive_is_lost_by_a_cause_that_is_counted(sender: str, los
         lost += totals["bounced"]
     assert totals["unfinished"] == totals["collectives_unfinished"] == 0
     assert lost > 0 and 0 <= sent - arrived - lost <= 32
+    assert 0 < totals["lost"] <= min(lost, totals["tx_data"] - totals["rx_data"])
+    assert totals["tx_data"] - totals["rx_data"] - totals["lost"] <= 32
+
+
+@pytest.mark.parametrize("transport", ["csa-ud", "rc", "irn", "dcqcn", "ndp", "uec", "dcp"])
+def test_what_is_under_way_at_the_limit_is_not_lost(transport: str) -> None:
+    """Links are so long that nothing has arrived anywhere."""
+    flows = {"pattern": "incast", "senders": 3, "to": "h1", "sizes": 200_000, "flows": 3}
+    room = {"buffer": 10**9} if transport == "dcqcn" else {}
+    asked = experiment(
+        traffic=flows, link_delay="1ms", time_limit="500us", transport={"name": transport, **room}
+    )
+    totals = measure(asked).totals
+    assert totals["unfinished"] == 3 and totals["tx_data"] > totals["rx_data"] == 0
+    assert totals["lost"] == 0
+    shown = dict(zip(PACKETS, packets_of(totals), strict=True))
+    assert (shown["unfinished"], shown["lost"], shown["spurious"]) == ("3", "0", "-")
 
 
 @pytest.mark.parametrize("name", [*FLOWS, *COLLECTIVES, *LINKS, *TOTALS])

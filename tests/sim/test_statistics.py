@@ -35,5 +35,6 @@ def test_intervals_hold_the_true_figure_as_often_as_they_say(seeds: int) -> None
 
 def test_what_a_transport_has_not_is_a_dash_beside_what_it_has() -> None:
     totals = dict.fromkeys(TOTALS, float("nan")) | {"tx_data": 110.0, "rx_data": 100.0, "unfinished": 2.0}
-    totals |= {"rtx_timeout": 15.0, "rtx_gap": 0.0}
-    assert packets_of(totals) == ("2", "110", "10", "0", "-", "15", "-", "5")
+    totals |= {"rtx_timeout": 15.0, "rtx_gap": 0.0, "lost": 7.0}
+    assert packets_of(totals) == ("2", "110", "7", "0", "-", "15", "-", "-")
+    assert packets_of(totals | {"unfinished": 0.0}) == ("0", "110", "7", "0", "-", "15", "-", "8")

@@ -44,6 +44,7 @@ TOTALS: dict[str, str] = {
     "rx_parity": "PARITY packets that hosts received",
     "rtx_timeout": "retransmitted because the sender's timer had run out; not of csa-ud",
     "told": "losses that hosts were told of by switches",
+    "lost": "DATA copies lost, by the causes that follow; what is under way at the end is not",
     "injected": "DATA and PARITY lost by fault rules without a word",
     "trimmed": "DATA of which a switch left a LOSS to its receiver; by `both`, bounced as well",
     "bounced": "DATA of which a switch made a LOSS to its sender",

@@ -197,9 +197,9 @@ def in_words(found: Sequence[Verdict]) -> list[str]:
 
 def packets_of(totals: Mapping[str, float]) -> tuple[str, ...]:
     """Flows and collectives unfinished; DATA sent, lost, and sent again by what found the loss (switches:
-    their word, or a gap), or given back by parity; what of that was for nothing. A dash for what a transport
-    has not."""
-    lost = _sum(totals, "tx_data") - _sum(totals, "rx_data")
+    their word, or a gap), or given back by parity; what of that was for nothing, where all is over. A dash
+    for what a transport has not."""
+    lost = _sum(totals, "lost")
     found = [
         _sum(totals, *names)
         for names in (
@@ -211,7 +211,8 @@ def packets_of(totals: Mapping[str, float]) -> tuple[str, ...]:
     ]
     mended = sum(each for each in found if not math.isnan(each))
     unfinished = _sum(totals, "unfinished", "collectives_unfinished")
-    numbers = (unfinished, totals["tx_data"], lost, *found, mended - lost)
+    spurious = math.nan if unfinished else mended - lost
+    numbers = (unfinished, totals["tx_data"], lost, *found, spurious)
     return tuple("-" if math.isnan(each) else f"{each:,.0f}" for each in numbers)
 
 

@@ -39,6 +39,8 @@ def _of_csa_ud(network: Network, followed: Followed) -> dict[str, float]:
     def of_switches(name: str) -> float:
         return float(sum(switch.total(name, DATA) for switch in switches))
 
+    taken = {name: of_switches(name) for name in ("injected", "trimmed", "bounced", "congestion_dropped")}
+    lost = taken["injected"] + taken["congestion_dropped"] + sum(switch.cut for switch in switches)
     return {
         "hops": float(network.hops),
         **{name: of_hosts(name) for name in ("tx_data", "rx_data", "tx_control", "rx_duplicates")},
@@ -46,7 +48,8 @@ def _of_csa_ud(network: Network, followed: Followed) -> dict[str, float]:
         **{name: of_hosts(name) for name in ("tx_parity", "rx_parity", "rx_by_parity")},
         "rx_ecn": float(sum(each["rx_ecn"] for each in stats)),
         "told": of_hosts("rx_loss_notices"),
-        **{name: of_switches(name) for name in ("injected", "trimmed", "bounced", "congestion_dropped")},
+        **taken,
+        "lost": lost + followed.figures["link_lost"] - followed.figures["parity_lost"],
         "link_lost": float(followed.figures["link_lost"]),
         "hidden_drops": float(sum(fabric.hidden_drops().values())),
         **{f"{name}_bytes": float(followed.figures[f"{name}_bytes"]) for name in _LEDGER},  # type: ignore[literal-required]

@@ -101,12 +101,16 @@ class PlainNetwork(WorkNetwork):
         hosts = [self.stats(rank) for rank in range(self._native.hosts)]
         switches = [self._native.switch_figures(number) for number in range(len(self.inventory.switches))]
         data = KINDS["data"]
-        return {
-            "hops": float(self.hops),
-            **{name: float(sum(host[name] for host in hosts)) for name in hosts[0]},
+        taken = {
             "injected": float(sum(switch["injected"][data] for switch in switches)),
             "congestion_dropped": float(sum(switch["dropped"][data] for switch in switches)),
             "trimmed": float(sum(switch["cut"] for switch in switches)),
+        }
+        return {
+            "hops": float(self.hops),
+            **{name: float(sum(host[name] for host in hosts)) for name in hosts[0]},
+            **taken,
+            "lost": sum(taken.values()),
             "pauses": float(sum(switch["pauses"] for switch in switches)),
         }
 

@@ -19,6 +19,7 @@ inline nb::dict figures_of(const Ledger& ledger, const Network& network) {
     values["duplicate_bytes"] = figures.duplicate_bytes;
     values["control_bytes"] = figures.control_bytes;
     values["reassembly_bytes"] = figures.reassembly_bytes;
+    values["parity_lost"] = figures.parity_lost;
     values["link_lost"] = network.data_lost();
     return values;
 }

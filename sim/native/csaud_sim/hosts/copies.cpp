@@ -45,7 +45,9 @@ void Copies::note(const Key& key, unsigned attempt, Nanos now) {
 }
 
 void Copies::lost(FrameBytes frame, Nanos now) {
-    if (csa_type(frame) != wire::Type::data) return;
+    const auto type = csa_type(frame);
+    if (type == wire::Type::parity) ++figures_.parity_lost;
+    if (type != wire::Type::data) return;
     const auto copy = csa_headers(frame);
     if (!copy) return;
     note(key_of(*copy), copy->csa.attempt, now);

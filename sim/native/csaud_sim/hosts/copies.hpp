@@ -21,6 +21,7 @@ struct CopyFigures {
     std::uint64_t spurious_bytes = 0;       // of these, copies sent while an earlier one was not lost
     std::uint64_t duplicate_bytes = 0;      // DATA that hosts received more than once
     std::uint64_t control_bytes = 0;        // everything else that hosts sent
+    std::uint64_t parity_lost = 0;          // PARITY, in packets: it ended before its host
     std::uint64_t reassembly_bytes = 0;     // most that any host held at a time for messages to come
 };
 
