@@ -50,6 +50,13 @@ class Followed:
     links: LinkColumns
 
 
+def path_mtu_of(inventory: Inventory, seats: Sequence[Seat]) -> int:
+    """What they all have: as the fabric allows and their settings ask, or as their core is told."""
+    asked = [seat.settings.mtu for seat in seats if seat.settings.mtu]
+    common = min([largest_path_mtu(inventory.mtu), *asked])
+    return min((seat.core.get("path_mtu", common) for seat in seats), default=common)
+
+
 class Network(WorkNetwork):
     """Endpoints attached to the fabric, under one virtual clock in nanoseconds.
 
@@ -74,8 +81,7 @@ class Network(WorkNetwork):
     ) -> None:
         self.fabric, self.seats = fabric, list(seats)
         inventory = fabric.inventory
-        asked = [seat.settings.mtu for seat in seats if seat.settings.mtu]
-        self.path_mtu = min([largest_path_mtu(inventory.mtu), *asked])
+        self.path_mtu = path_mtu_of(inventory, seats)
         self._native = Simulation(
             fabric.native, pipeline_ns=pipeline_ns, payloads=payloads, ledger=ledger, oracle_ns=oracle_ns
         )

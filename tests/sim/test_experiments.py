@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from csaud_sim.experiment.model import (
     Experiment,
 )
 from csaud_sim.experiment.page import PACKETS, packets_of
+from csaud_sim.transports.network import PlainNetwork
 
 from tests.support.marks import thorough
 
@@ -231,6 +233,46 @@ def test_what_is_under_way_at_the_limit_is_not_lost(transport: str) -> None:
     assert totals["lost"] == 0
     shown = dict(zip(PACKETS, packets_of(totals), strict=True))
     assert (shown["unfinished"], shown["lost"], shown["spurious"]) == ("3", "0", "-")
+
+
+@pytest.mark.parametrize("keys", [{"host": {"mtu": 1440}}, {"core": {"path_mtu": 1440}}])
+def test_ideal_times_are_of_the_packets_that_hosts_send(keys: dict[str, object]) -> None:
+    """Three of 1,408 bytes: frames of 1,506 and 24 more, 123 ns each, over a switch or three."""
+    asked = {"sizes": 3 * 1408, "load": 0.001, "flows": 40}
+    found = measure(experiment(link_delay="1us", traffic=asked, **keys))
+    near = (found.flows["src"] // 2) == (found.flows["dst"] // 2)
+    assert set(found.flows["ideal_ns"][near]) == {4 * 123 + 2000}
+    assert set(found.flows["ideal_ns"][~near]) == {6 * 123 + 4000}
+    assert found.flows["slowdown"].min() == 1
+    assert found.totals["tx_data"] == 3 * 40
+
+
+def test_an_oracle_knows_after_half_a_round_trip_of_the_packets_that_hosts_send() -> None:
+    """There with a frame of 123 ns a link, back with one of 11. Lost at its host, which the next copy reaches
+    after that and all of its way."""
+    keys = {"oracle": True, "policy": {"loss_signal": "drop"}, "core": {"path_mtu": 1440}}
+    asked = {"sizes": 1408, "load": 0.01, "flows": 300}
+    at_the_host = [{"where": "hosts", "loss": 0.1, "kinds": ["data"]}]
+    totals = measure(experiment(link_delay="1us", traffic=asked, impairments=at_the_host, **keys)).totals
+    told_after = (4 * 123 + 4 * 11 + 8000) / 2
+    assert totals["recovered"] > 10
+    assert totals["recovery_p50_us"] * 1e3 == pytest.approx(told_after + 4 * 1123)
+
+
+def test_the_base_rtt_of_a_baseline_is_of_its_own_packets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At 100 Gbit/s 1,090 bytes take 88 ns, 122 of an answer 10; four links each way, and three switches."""
+    told: list[int] = []
+
+    class Telling(PlainNetwork):
+        def __init__(self, *args: Any, base_rtt_ns: int, **keys: Any) -> None:
+            told.append(base_rtt_ns)
+            super().__init__(*args, base_rtt_ns=base_rtt_ns, **keys)
+
+    monkeypatch.setattr("csaud_sim.experiment.measure.PlainNetwork", Telling)
+    for transport in ({"name": "irn", "mtu": 1000}, "irn"):
+        links = {"link_delay": "1us", "pipeline": "400ns"}
+        measure(experiment(traffic={"flows": 1}, transport=transport, **links))
+    assert told == [4 * (88 + 10 + 2000) + 6 * 400, 4 * (335 + 10 + 2000) + 6 * 400]
 
 
 @pytest.mark.parametrize("name", [*FLOWS, *COLLECTIVES, *LINKS, *TOTALS])

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from csaud.config.reading import load
-from csaud.network.addresses import largest_path_mtu
 from csaud_controller.inventory import Fabric, load_fabric
 from csaud_topologies.scenario.host_settings import host_settings
 from csaud_topologies.scenario.model import Workers
@@ -26,7 +25,7 @@ from csaud_sim.experiment.model import Collectives, Experiment
 from csaud_sim.experiment.totals import links_of, totals_of
 from csaud_sim.experiment.traffic import make_flows
 from csaud_sim.fabric import SimulatedFabric
-from csaud_sim.network import Followed, Network, Seat
+from csaud_sim.network import Followed, Network, Seat, path_mtu_of
 from csaud_sim.transports.network import PlainNetwork
 
 Column = npt.NDArray[Any]
@@ -108,16 +107,18 @@ def _csa_ud(experiment: Experiment, fabric: Fabric) -> Network:
     simulated = SimulatedFabric(fabric, experiment.intent())
     for end, rate in one_way_rates(fabric, experiment.links).items():
         simulated.set_rate(end, rate)
+    seats = [
+        Seat(host, load(host_settings(experiment.policy, experiment.host, fabric, host), {}), core)
+        for host in fabric.hosts
+    ]
+    path_mtu = path_mtu_of(fabric, seats)
     network = Network(
         simulated,
-        [
-            Seat(host, load(host_settings(experiment.policy, experiment.host, fabric, host), {}), core)
-            for host in fabric.hosts
-        ],
+        seats,
         pipeline_ns=experiment.pipeline,
         payloads=False,
         ledger=True,
-        oracle_ns=_half_round_trip(experiment, fabric) if experiment.oracle else None,
+        oracle_ns=_half_round_trip(experiment, fabric, path_mtu) if experiment.oracle else None,
     )
     impair(network, experiment.impairments, experiment.seed)
     return network
@@ -128,7 +129,7 @@ def _plain(experiment: Experiment, fabric: Fabric) -> PlainNetwork:
         experiment.transport,
         fabric,
         experiment.intent(),
-        base_rtt_ns=base_rtt(fabric, largest_path_mtu(fabric.mtu), experiment.pipeline),
+        base_rtt_ns=base_rtt(fabric, int(experiment.transport.value("mtu")), experiment.pipeline),
         pipeline_ns=experiment.pipeline,
         seed=experiment.seed,
         one_way_rates=one_way_rates(fabric, experiment.links),
@@ -194,17 +195,16 @@ def _ideal_of(
     )  # fmt: skip
 
 
-def _half_round_trip(experiment: Experiment, fabric: Fabric) -> int:
+def _half_round_trip(experiment: Experiment, fabric: Fabric, path_mtu: int) -> int:
     """Of a full packet there and a small one back, between the first host and the one farthest from it."""
     hosts = list(fabric.hosts)
     src, dst = np.zeros(len(hosts) - 1, np.uint16), np.arange(1, len(hosts), dtype=np.uint16)
-    mtu = largest_path_mtu(fabric.mtu)
     there, back = (
         ideal_times(
             fabric, hosts, src, dst, np.full(len(dst), nbytes, np.uint64),
-            path_mtu=mtu, pipeline_ns=experiment.pipeline,
+            path_mtu=path_mtu, pipeline_ns=experiment.pipeline,
         )
-        for nbytes in (mtu - _HEADER, 1)
+        for nbytes in (path_mtu - _HEADER, 1)
     )  # fmt: skip
     return round(float((there + back).max()) / 2)
 
