@@ -21,6 +21,7 @@ from csaud_sim.experiment.claim import verdicts
 from csaud_sim.experiment.comparison import compare, figures_of, load_runs, measures_in, notes_of, told
 from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
 from csaud_sim.experiment_run import elsewhere
+from csaud_sim.folders import written_into
 from csaud_sim.reproduction.run import Reproduction, chosen
 
 
@@ -39,11 +40,12 @@ def report_experiment(folder: Path, against: str, claim: bool, doubts: Doubts, a
     console = Console(highlight=False, stderr=as_json)
     print_tables(figures, reductions, console)
     for note in notes:
-        console.print(note, style="dim", markup=False)
+        console.print(note, style="dim", markup=False, soft_wrap=True)
     if found:
         print_verdicts(found, console)
-    page = write_sweep_report(folder, runs, figures, reductions, found)
-    console.print(f"report: {page}, figures.csv and figures/ beside it", markup=False)
+    with written_into(folder):
+        page = write_sweep_report(folder, runs, figures, reductions, found)
+    console.print(f"report: {page}, figures.csv and figures/ beside it", markup=False, soft_wrap=True)
     if as_json:
         values: dict[str, Sequence[object]] = {"settings": figures, "reductions": reductions, "claim": found}
         typer.echo(
@@ -58,13 +60,13 @@ def hold_to_anchors(everything: bool, baselines: list[str], jobs: int, out: Path
         chosen_anchors(everything, baselines),
         out,
         jobs or os.cpu_count() or 1,
-        lambda text: console.print(text, markup=False),
+        lambda text: console.print(text, markup=False, soft_wrap=True),
     )
     print_table(held, console)
     for text in failed:
         typer.echo(f"csaud: {text}", err=True)
     written = write_standing(out, held, everything)
-    console.print(f"written: {written}", markup=False)
+    console.print(f"written: {written}", markup=False, soft_wrap=True)
     if as_json:
         typer.echo(written.read_text())
     return not failed and all(each.within for each in held)
@@ -79,16 +81,19 @@ def reproduce_claim(
     console = Console(highlight=False, stderr=as_json)
     with elsewhere(dask, jobs) as machines:
         failed = reproduction.run(
-            jobs or os.cpu_count() or 1, lambda text: console.print(text, markup=False), machines
+            jobs or os.cpu_count() or 1,
+            lambda text: console.print(text, markup=False, soft_wrap=True),
+            machines,
         )
     for text in failed:
         typer.echo(f"csaud: {text}", err=True)
     if failed:
         return False
-    page, found = reproduction.write(doubts)
+    with written_into(folder):
+        page, found = reproduction.write(doubts)
     if found:
         print_verdicts(found, console)
-    console.print(f"report: {page}", markup=False)
+    console.print(f"report: {page}", markup=False, soft_wrap=True)
     if as_json:
         typer.echo(json.dumps({"page": str(page), "verdicts": [each.told() for each in found]}, indent=1))
     return True

@@ -35,14 +35,16 @@ def run_experiment(
     target = out or Path("build/sim") / experiment.name
 
     def say(text: str) -> None:
-        console.print(text, markup=False)
+        console.print(text, markup=False, soft_wrap=True)
 
     with elsewhere(dask, jobs) as machines:
         failed = run_all(tasks, target, jobs or os.cpu_count() or 1, say, machines)
     for text in failed:
         typer.echo(f"csaud: {text}", err=True)
     if not failed:
-        console.print(f"all {len(tasks)} runs are in {target}: csaud sim report {target}", markup=False)
+        console.print(
+            f"all {len(tasks)} runs are in {target}: csaud sim report {target}", markup=False, soft_wrap=True
+        )
     if as_json:
         typer.echo(json.dumps({"folder": str(target), "runs": len(tasks), "failed": failed}, indent=1))
     return not failed

@@ -18,7 +18,7 @@ from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.plan import make_plan
 from rich.console import Console
 
-from csaud_sim.folders import make_folder
+from csaud_sim.folders import make_folder, written_into
 from csaud_sim.scenario_run import ScenarioRun, refuse_what_cannot_be_simulated
 from csaud_sim.summary import print_outcome
 
@@ -49,9 +49,10 @@ def simulate(options: RunOptions, as_json: bool) -> bool:
         versions={"csaud": version("csaud"), "python": platform.python_version()},
     )
     report = build_report(outcome.collected, run_part)
-    clear_report(target)
-    page = write_report(report, target, [each["seconds"] for each in outcome.took])
     print_outcome(outcome, report, console)
+    with written_into(target):
+        clear_report(target)
+        page = write_report(report, target, [each["seconds"] for each in outcome.took])
     print_checks(report, page, console)
     if as_json:
         typer.echo(report.model_dump_json(indent=1))

@@ -55,7 +55,8 @@ def _packets(outcome: Outcome, report: Report) -> Table:
         table.add_row("messages", f"{len(outcome.flow_times):,}: {percentiles(outcome.flow_times)}")
     causes = next((line.terms for line in report.books.job if line.name == "lost DATA copies"), {})
     taken = ", ".join(f"{packets:,} {cause}" for cause, packets in causes.items() if packets) or "none"
-    table.add_row("lost DATA", f"{recovery.lost:,} of {recovery.sent:,} copies: {taken}")
+    parity = f" and {recovery.parity['lost']:,} PARITY" if recovery.parity["lost"] else ""
+    table.add_row("lost", f"{recovery.lost:,} of {recovery.sent:,} DATA copies{parity}: {taken}")
     found = ", ".join(f"{packets:,} by {name}" for name, packets in recovery.found_by.items())
     table.add_row("recovered", f"{recovery.retransmitted:,}: {found}; {recovery.spurious:,} spurious")
     told = ", ".join(f"{packets:,} to {who}" for who, packets in recovery.told.items())

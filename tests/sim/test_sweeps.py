@@ -114,6 +114,26 @@ def test_a_full_disk_ends_a_sweep_before_the_next_run(
     assert done.output == said + "\n"
 
 
+def test_a_report_that_finds_no_room_says_where(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    run_all(tasks_of(load_experiment(file, {"sweep.seeds": "1"})), tmp_path, 1, print)
+    monkeypatch.setattr("csaud_sim.experiment.sweep_report.write_tables", full)
+    done = CliRunner().invoke(app, ["report", str(tmp_path)])
+    assert done.exit_code == 1
+    assert done.output.splitlines()[-1] == f"csaud: {tmp_path}: no space left for the report"
+
+
+def test_progress_in_a_log_is_a_line_a_run(file: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a-folder-of-a-name-so-long-that-terminals-of-eighty-columns-would-have-two-lines-of-it"
+    done = CliRunner().invoke(app, ["run", str(file), "--jobs", "1", "--out", str(out)])
+    assert done.exit_code == 0
+    assert len(done.output.splitlines()) == 7
+
+
 def test_a_disk_that_is_full_of_files_from_elsewhere_ends_a_sweep(file: Path, tmp_path: Path) -> None:
     def elsewhere(tasks: list[Task], *_: object) -> Generator[tuple[Task, Outcome]]:
         yield tasks[0], "done"
