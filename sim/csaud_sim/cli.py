@@ -13,7 +13,7 @@ from csaud_topologies.base.usage import UsageError
 from csaud_topologies.scenario.options import RunOptions, pairs
 
 if TYPE_CHECKING:
-    from csaud_sim.experiment.baselines import Doubts
+    from csaud_sim.anchors.standing import Held
 
 _EXTRA = {"pyarrow": "sim", "matplotlib": "sim", "jinja2": "sim", "markupsafe": "sim", "distributed": "dask"}
 """What is in which extra."""
@@ -132,7 +132,7 @@ def report(
     def work() -> bool:
         from csaud_sim.experiment_commands import report_experiment
 
-        report_experiment(folder, against, claim, _doubts(anchors), as_json)
+        report_experiment(folder, against, claim, _held(anchors), as_json)
         return True
 
     _exit(work, debug)
@@ -186,7 +186,7 @@ def reproduce(
     def work() -> bool:
         from csaud_sim.experiment_commands import reproduce_claim
 
-        return reproduce_claim(quick, only or [], jobs, dask, out, _doubts(anchors), as_json)
+        return reproduce_claim(quick, only or [], jobs, dask, out, _held(anchors), as_json)
 
     _exit(work, debug)
 
@@ -213,9 +213,8 @@ def _exit(work: Callable[[], bool], debug: bool) -> None:
     raise typer.Exit(0 if passed else 1)
 
 
-def _doubts(anchors: Path | None) -> Doubts:
-    """Of each baseline that was held to its anchors, before hours are spent on runs beside it."""
-    from csaud_sim.anchors.standing import read_doubts
-    from csaud_sim.experiment.baselines import NOT_HELD
+def _held(anchors: Path | None) -> list[Held]:
+    """Baselines beside their anchors, read before hours are spent on runs beside them."""
+    from csaud_sim.anchors.standing import read_standing
 
-    return read_doubts(anchors or _ANCHORS) if anchors or _ANCHORS.exists() else NOT_HELD
+    return read_standing(anchors or _ANCHORS) if anchors or _ANCHORS.exists() else []

@@ -14,9 +14,8 @@ from csaud_topologies.base.usage import UsageError
 from rich.console import Console
 
 from csaud_sim.anchors.run import chosen as chosen_anchors
-from csaud_sim.anchors.run import measure_all, print_table
-from csaud_sim.anchors.standing import write_standing
-from csaud_sim.experiment.baselines import Doubts
+from csaud_sim.anchors.run import measure_all, print_table, rows_of
+from csaud_sim.anchors.standing import Held, doubts_of, write_standing
 from csaud_sim.experiment.claim import verdicts
 from csaud_sim.experiment.comparison import compare, figures_of, load_runs, measures_in, notes_of, told
 from csaud_sim.experiment.sweep_report import print_tables, print_verdicts, write_sweep_report
@@ -25,9 +24,9 @@ from csaud_sim.folders import written_into
 from csaud_sim.reproduction.run import Reproduction, chosen
 
 
-def report_experiment(folder: Path, against: str, claim: bool, doubts: Doubts, as_json: bool) -> None:
-    """Tables and a page of the runs in a folder."""
-    runs = load_runs(folder)
+def report_experiment(folder: Path, against: str, claim: bool, held: Sequence[Held], as_json: bool) -> None:
+    """Tables and a page of the runs in a folder; `held`: baselines beside their anchors."""
+    runs, doubts = load_runs(folder), doubts_of(held)
     if against and against not in runs:
         raise UsageError(f"--against {against}: no such setting; expected one of {', '.join(runs)}")
     figures = [figures_of(setting, those, doubts) for setting, those in runs.items()]
@@ -44,7 +43,9 @@ def report_experiment(folder: Path, against: str, claim: bool, doubts: Doubts, a
     if found:
         print_verdicts(found, console)
     with written_into(folder):
-        page = write_sweep_report(folder, runs, figures, reductions, found)
+        compared = {each.baseline.number for each in figures if each.baseline is not None}
+        rows = rows_of([each for each in held if each.baseline in compared])
+        page = write_sweep_report(folder, runs, figures, reductions, found, rows)
     console.print(f"report: {page}, figures.csv and figures/ beside it", markup=False, soft_wrap=True)
     if as_json:
         values: dict[str, Sequence[object]] = {"settings": figures, "reductions": reductions, "claim": found}
@@ -73,7 +74,7 @@ def hold_to_anchors(everything: bool, baselines: list[str], jobs: int, out: Path
 
 
 def reproduce_claim(
-    quick: bool, only: list[str], jobs: int, dask: str, out: Path | None, doubts: Doubts, as_json: bool
+    quick: bool, only: list[str], jobs: int, dask: str, out: Path | None, held: Sequence[Held], as_json: bool
 ) -> bool:
     """True: all runs are there."""
     folder = out or Path("build/reproduce", "quick" if quick else "full")
@@ -90,7 +91,7 @@ def reproduce_claim(
     if failed:
         return False
     with written_into(folder):
-        page, found = reproduction.write(doubts)
+        page, found = reproduction.write(doubts_of(held), rows_of(held))
     if found:
         print_verdicts(found, console)
     console.print(f"report: {page}", markup=False, soft_wrap=True)

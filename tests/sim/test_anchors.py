@@ -1,13 +1,13 @@
 """`csaud sim anchors`: every baseline beside what was published of it."""
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
-from csaud_sim.anchors.published import ANCHORS
+from csaud_sim.anchors.published import ANCHORS, Published
 from csaud_sim.anchors.run import chosen
-from csaud_sim.anchors.standing import hold, read_doubts, read_standing, standings
+from csaud_sim.anchors.standing import Held, doubts_of, hold, read_standing, standings, write_standing
 from csaud_sim.cli import app
 from csaud_sim.experiment.baselines import BASELINES, baseline_of
 from csaud_sim.experiment.comparison import load_runs
@@ -27,7 +27,7 @@ def test_a_baseline_within_bounds_and_the_same_out_of_others(tmp_path: Path) -> 
     assert standings(held) == {
         name: True if name == "B1" else None for name, each in BASELINES.items() if not each.own
     }
-    assert read_doubts(tmp_path) == {"B1": ""}
+    assert doubts_of(held) == {"B1": ""}
     for each in held:
         assert each.what in done.output.replace("\n", " ") or each.published in done.output
         assert each.low <= each.least <= each.ours <= each.most <= each.high
@@ -35,6 +35,32 @@ def test_a_baseline_within_bounds_and_the_same_out_of_others(tmp_path: Path) -> 
     wrong = hold(replace(anchor, high=50.0), load_runs(tmp_path / anchor.experiment))
     assert not wrong.within
     assert standings([held[0], wrong, held[1]])["B1"] is False
+
+
+def test_pages_of_baselines_have_the_table_of_their_anchors(tmp_path: Path) -> None:
+    """Those of other baselines are on none of them; one out of bounds says so."""
+    runs, standing = tmp_path / "runs", tmp_path / "anchors"
+    anchors = [
+        next(anchor for anchor in ANCHORS if anchor.baseline == baseline and anchor.experiment == of)
+        for baseline, of in (("B1", "rc-goodput"), ("B6", "ndp-incast"))
+    ]
+    held = [
+        Held(**{each.name: getattr(anchor, each.name) for each in fields(Published)},
+             ours=12.25, least=12.0, most=12.5, seeds=3, within=False)
+        for anchor in anchors
+    ]  # fmt: skip
+    write_standing(standing, held, everything=False)
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        "name: own\nfabric: leaf-spine-2x2\nlink_rate: 100Gbit\ntraffic: {flows: 20}\n"
+        "sweep: {settings: {ours: {}, theirs: {transport: rc}}}\n"
+    )
+    assert CliRunner().invoke(app, ["run", str(file), "--jobs", "1", "--out", str(runs)]).exit_code == 0
+    done = CliRunner().invoke(app, ["report", str(runs), "--anchors", str(standing)])
+    assert done.exit_code == 0 and "out of bounds of its anchor" in done.output
+    page = (runs / "report.html").read_text()
+    assert "within bounds" in page and "12.2 " in page and ">NO</td>" in page
+    assert "<td>B1</td>" in page and "<td>B6</td>" not in page
 
 
 def test_what_anchors_need_comes_along() -> None:

@@ -64,6 +64,22 @@ def _tasks(experiment: str, anchors: Sequence[Anchor]) -> list[Task]:
     return [task for task in tasks if task.setting in needed]
 
 
+def rows_of(held: Sequence[Held]) -> list[tuple[str, ...]]:
+    """Baseline, anchor, published, ours as the mean, the least and the most of so many seeds, and whether the
+    mean is within bounds."""
+    return [
+        (
+            each.baseline,
+            each.what,
+            f"{each.published} {each.unit}",
+            *(f"{_number(value)} {each.unit}" for value in (each.ours, each.least, each.most)),
+            str(each.seeds),
+            "yes" if each.within else "NO",
+        )
+        for each in held
+    ]
+
+
 def print_table(held: Sequence[Held], console: Console) -> None:
     """Anchor, published, ours, within bounds; then how each baseline stands."""
     table = Table(title="anchors", title_justify="left")
@@ -71,12 +87,8 @@ def print_table(held: Sequence[Held], console: Console) -> None:
         table.add_column(heading)
     for heading in ("published", "ours", "least", "most", "seeds", "within bounds"):
         table.add_column(heading, justify="right")
-    for each in held:
-        numbers = (f"{_number(value)} {each.unit}" for value in (each.ours, each.least, each.most))
-        table.add_row(
-            each.baseline, each.what, f"{each.published} {each.unit}", *numbers, str(each.seeds),
-            "yes" if each.within else "NO",
-        )  # fmt: skip
+    for row in rows_of(held):
+        table.add_row(*row)
     console.print(table)
     for name, within in standings(held).items():
         if within is None:

@@ -93,10 +93,10 @@ def read_standing(path: Path) -> list[Held]:
         raise UsageError(f"{file}: not written by csaud sim anchors: {error}") from None
 
 
-def read_doubts(path: Path) -> Doubts:
-    """Of what such a file says of each baseline that was measured; RunError as of `read_standing`."""
+def doubts_of(held: Sequence[Held]) -> Doubts:
+    """Of each baseline that was measured."""
     doubts: dict[str, str] = {}
-    for each in read_standing(path):
+    for each in held:
         said = doubts.setdefault(each.baseline, "")
         if not each.within:
             missed = f"{each.what}: {each.ours:,.1f} {each.unit}, published {each.published}"

@@ -81,12 +81,13 @@ def write_sweep_report(
     figures: Sequence[SettingFigures],
     reductions: Sequence[Reduction],
     found: Sequence[Verdict] = (),
+    anchors: Sequence[Sequence[str]] = (),
 ) -> Path:
     """report.html, figures.csv, links.csv, figures/, and of cases cases.md, into `out`; the page's path."""
     write_tables(out, runs, figures)
     section = section_of(out, runs, figures, reductions, found)
     page = out / "report.html"
-    page.write_text(render(SECTIONS / "sweep.html.j2", section=section))
+    page.write_text(render(SECTIONS / "sweep.html.j2", section=section, anchors=anchors))
     return page
 
 

@@ -37,9 +37,12 @@ class Reproduction:
         tasks = [task for those in self.tasks().values() for task in those]
         return run_all(sorted(tasks, key=_turn), self.out, jobs, say, elsewhere)
 
-    def write(self, doubts: Doubts = NOT_HELD) -> tuple[Path, list[Verdict]]:
+    def write(
+        self, doubts: Doubts = NOT_HELD, anchors: Sequence[Sequence[str]] = ()
+    ) -> tuple[Path, list[Verdict]]:
         """report.html in `out`, and the tables of each part in a folder of its own; the page's path, and the
-        verdicts with which the claim stands or falls. Baselines are marked as `doubts` say."""
+        verdicts with which the claim stands or falls. Baselines are marked as `doubts` say;
+        `anchors`: rows of their table."""
         sections: dict[str, Section] = {}
         decisive: list[Verdict] = []
         for part, tasks in zip(self.parts, self.tasks().values(), strict=True):
@@ -53,7 +56,9 @@ class Reproduction:
             sections[part.name] = section_of(folder, runs, figures, (), found, part.verdict == "claim")
         page = self.out / "report.html"
         titles = {part.name: part.title for part in self.parts}
-        page.write_text(render(_TEMPLATE, sections=sections, titles=titles, quick=self.quick))
+        page.write_text(
+            render(_TEMPLATE, sections=sections, titles=titles, anchors=anchors, quick=self.quick)
+        )
         return page, decisive
 
 
