@@ -73,6 +73,14 @@ def run(
         Path | None,
         typer.Option(help="Folder of what comes out; default: build/sim, of experiments build/sim/NAME."),
     ] = None,
+    engine: Annotated[
+        Path | None,
+        typer.Option(
+            help="Library of what keeps time in place of the event heap, such as ns-3's, which "
+            "`python -m csaud_sim.ns3` makes.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     debug: Annotated[bool, typer.Option("--debug", help="Tracebacks with errors.")] = False,
 ) -> None:
@@ -85,12 +93,13 @@ def run(
 
         from csaud_sim.experiment.model import EXPERIMENTS, find_experiment
 
+        library = _checked(engine)
         overrides = ({"seed": seed} if seed else {}) | pairs(override or [])
         if (file := find_experiment(what)) is not None:
             overrides = ({"fabric": topo} if topo else {}) | overrides
             from csaud_sim.experiment_run import run_experiment
 
-            return run_experiment(file, overrides, jobs, dask, out, as_json)
+            return run_experiment(file, overrides, jobs, dask, out, as_json, library)
         try:
             find_scenario(what)
         except ConfigError as error:
@@ -108,7 +117,7 @@ def run(
         )
         from csaud_sim.scenario_command import simulate
 
-        return simulate(options, as_json)
+        return simulate(options, as_json, library)
 
     _exit(work, debug)
 
@@ -211,6 +220,20 @@ def _exit(work: Callable[[], bool], debug: bool) -> None:
         typer.echo(f"csaud: {error.name} is not installed: pip install 'csaud[{extra}]'", err=True)
         raise typer.Exit(1) from None
     raise typer.Exit(0 if passed else 1)
+
+
+def _checked(engine: Path | None) -> str | None:
+    """The engine's library, which can be used; UsageError where it cannot."""
+    if engine is None:
+        return None
+    from csaud_sim._core import PlainSimulation
+
+    path = str(engine.absolute())
+    try:
+        PlainSimulation("rc", {}, engine=path)
+    except RuntimeError as error:
+        raise UsageError(f"--engine {engine}: {error}") from None
+    return path
 
 
 def _held(anchors: Path | None) -> list[Held]:

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import typer
@@ -19,16 +20,24 @@ from csaud_sim.experiment.sweep import Outcomes, run_all, tasks_of
 
 
 def run_experiment(
-    file: Path, overrides: Mapping[str, str], jobs: int, dask: str, out: Path | None, as_json: bool
+    file: Path,
+    overrides: Mapping[str, str],
+    jobs: int,
+    dask: str,
+    out: Path | None,
+    as_json: bool,
+    engine: str | None = None,
 ) -> bool:
-    """True: all runs are there."""
+    """True: all runs are there. `engine`: a library of what keeps time."""
+    if engine and dask:
+        raise UsageError(f"--engine {engine} and --dask {dask}: it is on this machine")
     experiment = load_experiment(file, overrides)
     if "seed" in overrides and isinstance(experiment.sweep.seeds, list):
         raise UsageError(
             f"--seed {overrides['seed']}: sweep.seeds names every seed: expected --set sweep.seeds=[...]"
         )
     try:
-        tasks = tasks_of(experiment)
+        tasks = [replace(task, engine=engine) for task in tasks_of(experiment)]
     except FieldError as error:
         raise in_file(file, error) from None
     console = Console(highlight=False, stderr=as_json)

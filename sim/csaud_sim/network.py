@@ -67,6 +67,7 @@ class Network(WorkNetwork):
         payloads: are carried; without them packets are as long.
         ledger: copies, messages and links are followed.
         oracle_ns: senders learn of lost copies so long after; None: they do not.
+        engine: library of what keeps time; None: the event heap that comes along.
     """
 
     def __init__(
@@ -78,12 +79,18 @@ class Network(WorkNetwork):
         payloads: bool = True,
         ledger: bool = False,
         oracle_ns: int | None = None,
+        engine: str | None = None,
     ) -> None:
         self.fabric, self.seats = fabric, list(seats)
         inventory = fabric.inventory
         self.path_mtu = path_mtu_of(inventory, seats)
         self._native = Simulation(
-            fabric.native, pipeline_ns=pipeline_ns, payloads=payloads, ledger=ledger, oracle_ns=oracle_ns
+            fabric.native,
+            pipeline_ns=pipeline_ns,
+            payloads=payloads,
+            ledger=ledger,
+            oracle_ns=oracle_ns,
+            engine=engine,
         )
         super().__init__(self._native)
         for rank, seat in enumerate(seats):

@@ -23,8 +23,8 @@ from csaud_sim.scenario_run import ScenarioRun, refuse_what_cannot_be_simulated
 from csaud_sim.summary import print_outcome
 
 
-def simulate(options: RunOptions, as_json: bool) -> bool:
-    """True: every check held."""
+def simulate(options: RunOptions, as_json: bool, engine: str | None = None) -> bool:
+    """True: every check held. `engine`: a library of what keeps time."""
     begun, started = time.monotonic(), datetime.now(UTC)
     plan = make_plan(options)
     refuse_what_cannot_be_simulated(plan)
@@ -36,7 +36,7 @@ def simulate(options: RunOptions, as_json: bool) -> bool:
         f"seed {scenario.seed}, virtual time"
     )
     with tempfile.TemporaryDirectory(prefix="csaud-sim-") as folder:
-        outcome = ScenarioRun(plan, Path(folder)).run()
+        outcome = ScenarioRun(plan, Path(folder), engine).run()
     run_part = describe_run(
         scenario,
         fabric,

@@ -81,12 +81,13 @@ class ScenarioRun:
     Args:
         plan: what `make_plan` made, not refused.
         folder: where the workload keeps what it prepares.
+        engine: what keeps time (`Network`).
 
     Raises:
         RunError: the job is not done when `time_limit` of virtual time has passed, or a rank failed.
     """
 
-    def __init__(self, plan: Plan, folder: Path) -> None:
+    def __init__(self, plan: Plan, folder: Path, engine: str | None = None) -> None:
         self.plan, self._folder = plan, folder
         scenario = plan.scenario
         self.fabric = SimulatedFabric(plan.fabric, scenario.intent())
@@ -94,7 +95,7 @@ class ScenarioRun:
             Seat(host, load(host_settings(scenario.policy, scenario.host, plan.fabric, host), {}))
             for host in plan.hosts
         ]
-        self.network = Network(self.fabric, seats)
+        self.network = Network(self.fabric, seats, engine=engine)
         self._workload: Workload[Any] = getattr(
             importlib.import_module(f"csaud_topologies.workloads.{scenario.workload.name}"),
             _WORKLOADS[scenario.workload.name],

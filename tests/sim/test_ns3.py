@@ -5,9 +5,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from csaud_controller.inventory import Fabric, fat_tree, leaf_spine
 from csaud_sim import ns3
+from csaud_sim.cli import app
+from csaud_topologies.report.compare import load_report
+from typer.testing import CliRunner
 
 from tests.fabric.virtual import intent
 from tests.sim.worlds import World
@@ -54,6 +58,49 @@ def test_traces_are_identical(engine: str, inventory: Fabric, signal: str, loss:
 
 
 @pytest.mark.ns3
+def test_a_scenario_ends_alike_by_either(engine: str, tmp_path: Path) -> None:
+    """The command with the same file: every count, every time."""
+    path = tmp_path / "ring.yaml"
+    path.write_text(
+        f"name: ring\nseed: {SEED}\nfabric: leaf-spine-2x2\nlink_rate: 1Gbit\n"
+        "workload: {name: allreduce, sizes: [1, 1021, 30000]}\npolicy: {spray: random}\n"
+        "faults: [{where: uplinks, probability: 0.02}]\n"
+    )
+    reports = []
+    for more in ([], ["--engine", engine]):
+        out = tmp_path / f"out{len(more)}"
+        done = CliRunner().invoke(app, ["run", str(path), "--out", str(out), *more])
+        assert done.exit_code == 0, done.output
+        reports.append(load_report(out))
+    ours, theirs = reports
+    assert ours.recovery.lost > 0
+    for part in ("recovery", "books", "uplinks", "flows", "all_reduce", "equality"):
+        assert getattr(theirs, part) == getattr(ours, part), part
+    assert theirs.run.job_s == ours.run.job_s
+
+
+@pytest.mark.ns3
+def test_an_experiment_has_the_same_rows_by_either(engine: str, tmp_path: Path) -> None:
+    """Of CSA-UD and of a baseline; several runs in one process, and in two."""
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "name: own\nfabric: leaf-spine-2x2\nlink_rate: 100Gbit\ntraffic: {flows: 40, load: 0.8}\n"
+        "collectives: {bytes: 40000, repeats: 2}\nfaults: [{where: uplinks, probability: 0.01}]\n"
+        "sweep: {seeds: 2, settings: {ours: {}, irn: {transport: irn}}}\n"
+    )
+    for out, more in (("heap", []), ("one", ["--engine", engine]), ("two", ["--engine", engine])):
+        jobs = "2" if out == "two" else "1"
+        asked = ["run", str(path), "--out", str(tmp_path / out), "--jobs", jobs, *more]
+        done = CliRunner().invoke(app, asked)
+        assert done.exit_code == 0, done.output
+    files = sorted((tmp_path / "heap" / "runs").glob("*.parquet"))
+    assert len(files) == 4
+    for file in files:
+        for out in ("one", "two"):
+            assert pq.read_table(tmp_path / out / "runs" / file.name).equals(pq.read_table(file)), file
+
+
+@pytest.mark.ns3
 def test_a_process_has_one_of_ns_3(engine: str) -> None:
     first = World(leaf_spine(1, 0, 2), engine=engine)
     with pytest.raises(RuntimeError, match="in use already"):
@@ -73,6 +120,14 @@ def test_without_ns_3_the_command_says_what_to_do(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert f"{tmp_path} has no include/ns3/simulator.h" in done.stderr
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("what", ["plain", "loads"])
+def test_a_command_with_no_engine_says_so(tmp_path: Path, what: str) -> None:
+    nothing = tmp_path / "nothing.so"
+    done = CliRunner().invoke(app, ["run", what, "--out", str(tmp_path / "out"), "--engine", str(nothing)])
+    assert done.exit_code == 2 and done.output.startswith(f"csaud: --engine {nothing}: ")
+    assert not (tmp_path / "out").exists()
 
 
 def test_what_is_no_engine_is_refused(tmp_path: Path) -> None:

@@ -58,12 +58,13 @@ def fabric_of(experiment: Experiment) -> Fabric:
     return experiment.on(load_fabric(experiment.fabric))
 
 
-def measure(experiment: Experiment) -> Measured:
-    """Simulate; the same experiment gives the same figures, but for `setup_s` and `run_s`."""
+def measure(experiment: Experiment, engine: str | None = None) -> Measured:
+    """Simulate; the same experiment gives the same figures, but for `setup_s` and `run_s`, whichever `engine`
+    (`Network`) keeps time."""
     began = time.process_time()
     fabric = fabric_of(experiment)
     csa_ud = experiment.transport.is_csa_ud
-    network = _csa_ud(experiment, fabric) if csa_ud else _plain(experiment, fabric)
+    network = (_csa_ud if csa_ud else _plain)(experiment, fabric, engine)
     running = None
     if experiment.collectives is not None:
         running = RunningCollectives(
@@ -102,7 +103,7 @@ def _asked(collectives: Collectives | None) -> int:
     return 0 if collectives is None else collectives.repeats - collectives.warmup
 
 
-def _csa_ud(experiment: Experiment, fabric: Fabric) -> Network:
+def _csa_ud(experiment: Experiment, fabric: Fabric, engine: str | None) -> Network:
     core = {**_BESIDE_ORACLE, **experiment.core} if experiment.oracle else experiment.core
     simulated = SimulatedFabric(fabric, experiment.intent())
     for end, rate in one_way_rates(fabric, experiment.links).items():
@@ -119,12 +120,13 @@ def _csa_ud(experiment: Experiment, fabric: Fabric) -> Network:
         payloads=False,
         ledger=True,
         oracle_ns=_half_round_trip(experiment, fabric, path_mtu) if experiment.oracle else None,
+        engine=engine,
     )
     impair(network, experiment.impairments, experiment.seed)
     return network
 
 
-def _plain(experiment: Experiment, fabric: Fabric) -> PlainNetwork:
+def _plain(experiment: Experiment, fabric: Fabric, engine: str | None) -> PlainNetwork:
     return PlainNetwork(
         experiment.transport,
         fabric,
@@ -133,6 +135,7 @@ def _plain(experiment: Experiment, fabric: Fabric) -> PlainNetwork:
         pipeline_ns=experiment.pipeline,
         seed=experiment.seed,
         one_way_rates=one_way_rates(fabric, experiment.links),
+        engine=engine,
     )
 
 

@@ -50,13 +50,15 @@ _SETUP = 20_000.0
 @dataclass(frozen=True)
 class Task:
     """One run that is to be: a setting with a seed. `position`: the setting's, among all; `folder`: of its
-    experiment, where several are run into one; `fabric`: what its file says (`model.said_by`)."""
+    experiment, where several are run into one; `fabric`: what its file says (`model.said_by`); `engine`: what
+    keeps time (`measure`), which changes nothing in its file."""
 
     setting: str
     experiment: Experiment
     position: int = 0
     folder: str = ""
     fabric: str = ""
+    engine: str | None = None
 
     def path(self, out: Path) -> Path:
         """Its file. Another experiment of the same name has others."""
@@ -241,7 +243,7 @@ def _worker(parent: int) -> None:
 
 def run_task(task: Task, out: Path) -> str:
     """Here and now, into its file; a line on it."""
-    measured = measure(task.experiment)
+    measured = measure(task.experiment, task.engine)
     write_run(task.path(out), measured, task.experiment, task.setting, task.position)
     return _in_words(measured)
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "csaud_sim/engine/plugin.hpp"
@@ -42,7 +43,10 @@ class Ns3Engine final : public Engine {
         slot.what = what;
         slot.time = time;
         ++slot.use;
-        slot.event = ns3::Simulator::Schedule(ns3::NanoSeconds(time - now()), &Ns3Engine::fire, this, index);
+        if (until_ < 0)
+            waiting_.push_back({index, slot.use});
+        else
+            schedule(index);
         if (time == until_) ++due_at_end_;
         return EventId{slot.use} << 32 | index;
     }
@@ -55,6 +59,9 @@ class Ns3Engine final : public Engine {
     }
 
     void run(Nanos until) override {
+        for (const auto& [index, use] : waiting_)
+            if (slots_[index].actor != nullptr && slots_[index].use == use) schedule(index);
+        waiting_.clear();
         until_ = until;
         due_at_end_ = 0;
         for (const Slot& slot : slots_) due_at_end_ += slot.actor != nullptr && slot.time == until ? 1 : 0;
@@ -76,6 +83,12 @@ class Ns3Engine final : public Engine {
         Nanos time = 0;
         ns3::EventId event;
     };
+
+    void schedule(std::uint32_t index) {
+        Slot& slot = slots_[index];
+        slot.event =
+            ns3::Simulator::Schedule(ns3::NanoSeconds(slot.time - now()), &Ns3Engine::fire, this, index);
+    }
 
     void release(std::uint32_t index) {
         if (slots_[index].time == until_) --due_at_end_;
@@ -100,6 +113,9 @@ class Ns3Engine final : public Engine {
 
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;
+    // Asked for between runs, index and use: ns-3 takes events of the thread alone that runs it, and programs
+    // of ranks have threads of their own.
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> waiting_;
     Nanos until_ = -1;            // -1: it does not run
     std::size_t due_at_end_ = 0;  // events of that time
     ns3::EventId end_;
