@@ -32,12 +32,14 @@ _LOOK_EVERY = SECOND // 100
 
 @dataclass(frozen=True)
 class Seat:
-    """A rank: the host it is on, its settings there, and what of the core is no setting
-    (`csaud._core.EndpointConfig`)."""
+    """A rank: the host it is on, its settings there, what of the core is no setting
+    (`csaud._core.EndpointConfig`), us that its clock gains in a second, and what that shows at first."""
 
     host: str
     settings: Settings = DEFAULTS
     core: Mapping[str, Any] = field(default_factory=dict)
+    drift_ppm: float = 0.0
+    clock_offset_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,10 @@ class Network(WorkNetwork):
                 setattr(config, name, value)
             at = inventory.attachment(seat.host)
             link = inventory.link_of(inventory.edge_at[at])
-            self._native.add_host(config, at.node, at.port, nic_rate_bps=link.rate, delay_ns=link.delay)
+            self._native.add_host(
+                config, at.node, at.port, nic_rate_bps=link.rate, delay_ns=link.delay,
+                drift_ppm=seat.drift_ppm, clock_offset_ns=seat.clock_offset_ns,
+            )  # fmt: skip
         self._native.connect()
 
     @property

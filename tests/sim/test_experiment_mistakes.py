@@ -36,6 +36,8 @@ from typer.testing import CliRunner
             "transport: ndp\ntraffic: {receive_delay: 9us}",
             "traffic.receive_delay: not with the transport ndp",
         ),
+        ("transport: ndp\ntraffic: {}\nclocks: {drift: 5}", "clocks: not with the transport ndp"),
+        ("traffic: {}\nclocks: {drift: 5000}", "clocks.drift: expected less than or equal to 1000"),
         ("traffic: {}\nsweep: {seeds: 0}", "sweep.seeds: expected greater than or equal to 1"),
         ("traffic: {}\nsweep: {seeds: [1, -1]}", "sweep.seeds[1]: expected greater than or equal to 0"),
         ("traffic: {}\nsweep: {vary: {traffic.load: []}}", "sweep.vary.traffic.load: expected at least 1"),

@@ -275,6 +275,27 @@ def test_the_base_rtt_of_a_baseline_is_of_its_own_packets(monkeypatch: pytest.Mo
     assert told == [4 * (88 + 10 + 2000) + 6 * 400, 4 * (335 + 10 + 2000) + 6 * 400]
 
 
+def test_clocks_of_hosts_are_off_by_what_is_asked_for() -> None:
+    """An interval is a time of its host's clock, one of 10 ms up to 10 us off where clocks drift by 1,000 us
+    in a second. What clocks show at the begin is nobody's matter."""
+    lossy: dict[str, Any] = {
+        "traffic": {"sizes": 4064, "load": 0.0001, "flows": 200},
+        "impairments": [{"where": "hosts", "loss": 0.1, "kinds": ["data"]}],
+        "core": {"fixed_interval": 10_000_000, "detect_probe": False},
+    }
+
+    def latest(**clocks: object) -> float:
+        """How long after the interval a packet came that was asked for by it."""
+        found = measure(experiment(**lossy, clocks=clocks))
+        assert found.totals["spurious_bytes"] == 0
+        return max(took - 1e7 for took in found.flows["fct_ns"] if 9.9e6 < took < 10.1e6)
+
+    even = latest()
+    assert 0 < even < 8_000
+    assert abs(latest(offset="90s") - even) < 1_000
+    assert 5_000 < latest(drift=1000) - even < 11_000
+
+
 @pytest.mark.parametrize("name", [*FLOWS, *COLLECTIVES, *LINKS, *TOTALS])
 def test_every_column_and_total_is_documented(name: str) -> None:
     assert f"`{name}`" in DOCS.read_text()

@@ -108,9 +108,18 @@ def _csa_ud(experiment: Experiment, fabric: Fabric, engine: str | None) -> Netwo
     simulated = SimulatedFabric(fabric, experiment.intent())
     for end, rate in one_way_rates(fabric, experiment.links).items():
         simulated.set_rate(end, rate)
+    random = np.random.default_rng([experiment.seed, 0xC10C])
+    drifts = random.uniform(-experiment.clocks.drift, experiment.clocks.drift, len(fabric.hosts))
+    offsets = random.integers(0, experiment.clocks.offset, len(fabric.hosts), endpoint=True)
     seats = [
-        Seat(host, load(host_settings(experiment.policy, experiment.host, fabric, host), {}), core)
-        for host in fabric.hosts
+        Seat(
+            host,
+            load(host_settings(experiment.policy, experiment.host, fabric, host), {}),
+            core,
+            float(drift),
+            int(offset),
+        )
+        for host, drift, offset in zip(fabric.hosts, drifts, offsets, strict=True)
     ]
     path_mtu = path_mtu_of(fabric, seats)
     network = Network(

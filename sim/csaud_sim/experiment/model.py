@@ -151,6 +151,15 @@ class Collectives(_Strict):
         return value
 
 
+class Clocks(_Strict):
+    """How far those of hosts are from the simulation's; every host's is drawn by the seed."""
+
+    drift: float = Field(
+        default=0, ge=0, le=1000, description="us that they gain or lose in a second, at most"
+    )
+    offset: Span = Field(default=0, description="what they show at the begin, at most")
+
+
 def repeated(values: Iterable[_T]) -> Iterator[_T]:
     """Those that are there before."""
     seen: set[_T] = set()
@@ -229,6 +238,7 @@ class Experiment(_Strict):
     core: dict[str, int | bool] = Field(
         default_factory=dict, description="attributes of csaud._core.EndpointConfig that are no settings"
     )
+    clocks: Clocks = Field(default=Clocks(), description="of hosts; of csa-ud, others look at none")
     oracle: bool = Field(
         default=False,
         description="senders learn of every lost copy of DATA half an idle round trip after its loss, and "
@@ -254,8 +264,8 @@ class Experiment(_Strict):
                 raise FieldError(
                     ("traffic", "receive_delay"), f"not with the transport {self.transport.name}"
                 )
-            for key in ("oracle", "impairments"):
-                if getattr(self, key):
+            for key in ("oracle", "impairments", "clocks"):
+                if getattr(self, key) not in (False, [], Clocks()):
                     raise FieldError((key,), f"not with the transport {self.transport.name}")
         if self.oracle and self.policy.loss_signal != "drop":
             raise FieldError(
