@@ -173,7 +173,7 @@ PROCESSES = $(if $(filter command environment,$(firstword $(origin JOBS))),--job
 .PHONY: reproduce reproduce-quick
 reproduce: build/.developed ## The claim, simulated beside every baseline: all of it, most of a day on two cores; can be stopped and goes on (JOBS=n)
 	@$(BIN)/csaud sim reproduce $(PROCESSES)
-reproduce-quick: build/.developed ## ... the small form, 12 minutes of processor time: one page, a verdict for each baseline (JOBS=n)
+reproduce-quick: build/.developed ## ... the small form, 6 minutes of processor time: one page, a verdict for each baseline (JOBS=n)
 	@$(BIN)/csaud sim reproduce --quick $(PROCESSES)
 
 # Figures are of an idle machine, so JOBS counts for trainings that are not timed alone.

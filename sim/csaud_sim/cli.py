@@ -174,7 +174,7 @@ def anchors(
 @app.command()
 def reproduce(
     quick: Annotated[
-        bool, typer.Option("--quick", help="Small fabrics, few seeds: 12 minutes of processor time.")
+        bool, typer.Option("--quick", help="Small fabrics, few seeds: 6 minutes of processor time.")
     ] = False,
     only: Annotated[
         list[str] | None,
