@@ -24,6 +24,7 @@ from typer.testing import CliRunner
         ("traffic: {pattern: incast, senders: 4}", "traffic.senders"),
         ("collectives: {bytes: 1000, operation: all_reduce.star}", "collectives.operation"),
         ("collectives: {bytes: 1000, ranks: 9}", "collectives.ranks"),
+        ("collectives: {bytes: 1000, skew: 1}", "collectives.skew: of all_to_all.pairwise alone"),
         ("collectives: {bytes: 1000, repeats: 2, warmup: 2}", "collectives.warmup"),
         ("traffic: {}\nlinks: [{where: s9, rate: 1Gbit}]", "links[0].where"),
         ("traffic: {}\nlinks: [{where: s1}]", "links[0]"),

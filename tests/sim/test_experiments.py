@@ -146,6 +146,34 @@ def test_ranks_of_a_leaf_take_uplinks_in_turn(operation: str) -> None:
     assert hosts < 1.01 * switches
 
 
+@pytest.mark.parametrize("transport", ["csa-ud", "irn"])
+def test_a_skewed_all_to_all_sends_to_ranks_by_zipfs_law(transport: str) -> None:
+    """Of 40,000 elements 19,200, 9,600, 6,400 and 4,800, to another rank with another seed."""
+    asked = {"operation": "all_to_all.pairwise", "bytes": 160_000, "repeats": 1, "skew": 1}
+
+    def received(seed: int) -> list[int]:
+        found = measure(experiment(traffic=None, collectives=asked, seed=seed, transport=transport))
+        assert found.totals["collectives"] == 1
+        return [int(found.flows["bytes"][found.flows["dst"] == rank].sum()) for rank in range(4)]
+
+    orders = [received(seed) for seed in (1, 2)]
+    for order in orders:
+        assert sorted(order) == [3 * 4 * elements for elements in (4800, 6400, 9600, 19_200)]
+    assert orders[0] != orders[1]
+
+
+@pytest.mark.parametrize("operation", ["all_reduce.ring", "all_to_all.pairwise"])
+@pytest.mark.parametrize("round_trips", [1, 10, 50])
+def test_a_rank_that_computes_for_longer_makes_nobody_send_again(operation: str, round_trips: int) -> None:
+    """A straggler is no loss, of however many round trips (10 us)."""
+    collectives = {**RING_OF_16["collectives"], "operation": operation}  # type: ignore[dict-item]
+    late = {**collectives, "straggler": f"{10 * round_trips}us", "repeats": 6}
+    totals = measure(experiment(**{**RING_OF_16, "collectives": late})).totals
+    assert totals["collectives"] == 6
+    assert totals["spurious_bytes"] == totals["rx_duplicates"] == 0
+    assert totals["tx_data"] - totals["rx_data"] == totals["lost"]
+
+
 def test_an_all_to_all_with_a_slow_spine_takes_what_the_links_take() -> None:
     """Once hosts know the spine: what comes late over it keeps nobody from other paths."""
     asked = {"operation": "all_to_all.pairwise", "bytes": 16 * 32 * 4064, "warmup": 2, "repeats": 4}

@@ -57,10 +57,12 @@ class RunningCollectives:
         count = asked.bytes // _ELEMENT.itemsize
         longest = network.max_message_bytes // _ELEMENT.itemsize
         self._runs: list[list[_core.Execution]] = []
-        whole = asked.bytes * (len(ranks) if asked.operation == GATHER else 1)
+        shares = shares_of(count, len(ranks), asked.skew, seed)
+        uneven = asked.operation == GATHER or asked.skew > 0
+        whole = asked.bytes * (len(ranks) if uneven else 1)
         data, source = network.length_only(whole), network.length_only(asked.bytes)
         for place, rank in enumerate(ranks):
-            schedule = schedule_of(asked.operation, place, len(ranks), count, longest)
+            schedule = schedule_of(asked.operation, place, len(ranks), count, longest, shares)
             native = network.without_reduction(_collective(schedule, asked, ranks))
             room = network.length_only(schedule.scratch * _ELEMENT.itemsize) if schedule.scratch else None
             runs = [_core.Execution(native, number, data, source, room) for number in range(asked.repeats)]
@@ -92,13 +94,26 @@ def _collective(schedule: Schedule, asked: Collectives, ranks: Sequence[int]) ->
     )  # fmt: skip
 
 
-def schedule_of(operation: str, rank: int, size: int, count: int, longest: int) -> Schedule:
-    """A schedule by name; of `all_to_all.pairwise`, equal parts for all; of `gather.direct`, to rank 0."""
+def shares_of(count: int, size: int, skew: float, seed: int) -> list[int]:
+    """Elements of each rank's array that go to each rank: equal, or as Zipf's law has it, in an order by the
+    seed, the same for all that send."""
+    if not skew:
+        return [count // size] * size
+    weights = 1 / np.arange(1, size + 1) ** skew
+    weights = np.random.default_rng([seed, 0x21FF]).permutation(weights / weights.sum())
+    return [int(each) for each in count * weights]
+
+
+def schedule_of(
+    operation: str, rank: int, size: int, count: int, longest: int, shares: Sequence[int] | None = None
+) -> Schedule:
+    """A schedule by name; of `all_to_all.pairwise`, `shares` for all ranks, by default equal ones; of
+    `gather.direct`, to rank 0."""
     if operation == GATHER:
         return gather.gather(rank, size, count, longest)
     if operation == ALL_TO_ALL:
-        parts = [count // size] * size
-        return pairwise.all_to_all(rank, size, parts, parts, longest)
+        sent = shares or shares_of(count, size, 0, 0)
+        return pairwise.all_to_all(rank, size, sent, [sent[rank]] * size, longest)
     return registry.build(operation, rank, size, count, longest)
 
 

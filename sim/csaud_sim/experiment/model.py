@@ -124,6 +124,9 @@ class Collectives(_Strict):
     criticality: int | None = Field(
         default=None, ge=0, lt=CLASSES, description="class of its messages; default: as of the host library"
     )
+    skew: float = Field(
+        default=0, ge=0, le=4, description="all_to_all.pairwise: what goes to the n-th rank is as 1 / n**skew"
+    )
     ranks: int | None = Field(default=None, ge=2, description="default: every host")
     placement: Literal["spread", "block"] = Field(default="spread", description="as of a scenario's workers")
     compute: Span = Field(default=0, description="mean time that a rank computes before each")
@@ -141,6 +144,8 @@ class Collectives(_Strict):
     def _check(self) -> Collectives:
         if self.warmup >= self.repeats:
             raise FieldError(("warmup",), f"expected less than all {self.repeats} repeats, got {self.warmup}")
+        if self.skew and self.operation != ALL_TO_ALL:
+            raise FieldError(("skew",), f"of {ALL_TO_ALL} alone, here it is {self.operation}")
         return self
 
     @field_validator("bytes")
