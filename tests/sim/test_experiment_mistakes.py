@@ -93,6 +93,8 @@ from typer.testing import CliRunner
         ("traffic: {}\ncore: {fixed_interval: -5}", "core.fixed_interval: expected 0 or more, got -5"),
         ("traffic: {}\ncore: {detect_gap: 3}", "core.detect_gap: expected true or false, got 3"),
         ("traffic: {}\ncore: {rank: 7}", "core.rank: each host has its own"),
+        ("traffic: {}\ncore: {path_mtu: 10}", "core.path_mtu: expected 33 to 8192 bytes"),
+        ("traffic: {}\ncore: {window: 0}", "core.window: expected 1 to 8192 packets"),
         ("traffic: {}\ntransport: {name: rc, window: .inf}", "transport.window: expected a number of bytes"),
         ("traffic: {}\ntransport: {name: uec, paths: 100}", "transport.paths: expected a power of two"),
         (

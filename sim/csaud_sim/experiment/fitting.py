@@ -10,8 +10,9 @@ from csaud._core import EndpointConfig
 from csaud_controller.base.units import format_duration
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
+from csaud_softswitch._core import Fabric as TrialFabric
 
-from csaud_sim._core import PlainSimulation
+from csaud_sim._core import PlainSimulation, Simulation
 from csaud_sim.experiment.limits import LONGEST_TIME
 
 if TYPE_CHECKING:
@@ -67,6 +68,21 @@ def check_core(asked: Mapping[str, int | bool]) -> None:
             raise FieldError(("core", name), f"expected {_WORDS.get(kind, kind)}, got {value!r}") from None
         except ValueError as error:
             raise FieldError(("core", name), f"{value!r}: {str(error).splitlines()[0]}") from None
+    _try(config, asked)
+
+
+def _try(config: EndpointConfig, asked: Mapping[str, int | bool]) -> None:
+    """FieldError where a host refuses it: now, and not when its runs begin."""
+    config.world, config.local_ipv4, config.local_qpn = 2, 1, 2
+    fabric = TrialFabric()
+    fabric.add_switch("trial", 1)
+    fabric.add_memory_port("trial", 1, rate_bps=10**9, buffer_packets=1)
+    try:
+        Simulation(fabric).add_host(config, "trial", 1)
+    except ValueError as error:
+        name, _, needed = str(error).partition(": ")
+        at = ("core", name) if name in asked else ("core",)
+        raise FieldError(at, f"expected {needed}" if name in asked else str(error)) from None
 
 
 def check_transport(transport: Transport) -> None:
