@@ -96,6 +96,8 @@ def test_a_server_takes_the_clients_plan(binds, mode, tmp_path):
         (["allreduce", "--ranks", "2", "--type", "int3"], {}, "type 'int3': expected one of"),
         (["client", "nowhere.invalid"], {}, "HOST='nowhere.invalid': no IP address is known"),
         (["server", "--bind", "nowhere.invalid"], {}, "--bind='nowhere.invalid': no IP address is known"),
+        (["allreduce", "--ranks", "2", "--op", "and"], {}, "op='and' is not supported for float32"),
+        (["allreduce", "--ranks", "2", "--op", "mean"], {}, "op='mean': expected one of sum"),
         (["client", "127.0.0.1", "--test", "both"], {}, "expected bandwidth or latency"),
     ],
 )
@@ -105,8 +107,8 @@ def test_mistaken_use_is_told_in_one_line(words, environ, message, monkeypatch, 
         monkeypatch.setenv(name, value)
     with pytest.raises(SystemExit) as ended:
         cli.main()
-    errors = capfd.readouterr().err
-    assert ended.value.code == 2
+    printed, errors = capfd.readouterr()
+    assert (ended.value.code, printed) == (2, "")
     assert re.fullmatch(r"csaud: .*\n", errors) and message in errors
 
 

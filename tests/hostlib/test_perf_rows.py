@@ -56,6 +56,18 @@ def test_a_plan_survives_the_way_to_another_process():
     assert Plan("latency", (64,)).iterations_for(0.0) == MOST_ITERATIONS
 
 
+@pytest.mark.parametrize(
+    ("mode", "memory", "said"),
+    [
+        ("raw", False, "2 ranks, soft device (raw); "),
+        ("udp", True, "2 ranks, soft device (udp, shared memory); "),
+        ("verbs", False, "2 ranks, verbs device; "),
+    ],
+)
+def test_the_heading_names_the_device(mode, memory, said):
+    assert said in report.heading(Plan("latency", (64,)), 2, mode, memory)
+
+
 @pytest.mark.parametrize("test", ["bandwidth", "latency", "allreduce", "incast"])
 def test_every_value_stands_below_its_name(test):
     names = report.heading(Plan(test, (64,)), 2, "raw").splitlines()[1]

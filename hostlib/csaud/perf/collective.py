@@ -40,17 +40,19 @@ def dtype_of(name: str) -> np.dtype[Any]:
     return dtype
 
 
+def check(plan: Plan) -> None:
+    """ConfigError: there are no elements of that type, or no such operation on them; see `dtype_of`."""
+    dtype_of(plan.dtype)
+    if plan.test == "allreduce":
+        reduction(plan.op, plan.dtype)
+
+
 def measure(comm: Communicator, plan: Plan, show: Callable[[Row], None]) -> list[Row]:
     """Run the plan on all ranks; rows at rank 0, which shows them as they come.
 
     Raises:
-        ConfigError: a size is no multiple of the element type, or too few ranks.
         CsaudError: a collective failed.
     """
-    if comm.size < 2:
-        raise ConfigError(
-            f"{plan.test} needs at least two ranks: start it with torchrun or mpirun, or use --ranks"
-        )
     dtype = dtype_of(plan.dtype)
     rows: list[Row] = []
     for size in plan.sizes:

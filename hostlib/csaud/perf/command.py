@@ -164,7 +164,7 @@ def work(plan: str, json: Json = None, csv: Csv = None, plot: Plot = None) -> No
 def _run(plan: Plan, ranks: int, json: Path | None, csv: Path | None, plot: Path | None) -> None:
     from csaud.perf import collective, local, run
 
-    collective.dtype_of(plan.dtype)
+    collective.check(plan)
     if ranks == 0:
         run.rank(plan, run.Output(json, csv, plot))
         return

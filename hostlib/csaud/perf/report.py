@@ -38,7 +38,9 @@ def heading(plan: Plan, ranks: int, mode: str, memory: bool = False) -> str:
         "permutation": "each rank to the one half the ranks further on",
     }.get(plan.test, f"{plan.test}, GB/s are 10^9 bytes/s")
     names = "".join(f"{name:>{_width(field)}}" for name, field in _columns(plan.test))
-    device = f"soft device ({mode}{', shared memory' if memory else ''})"
+    device = (
+        "verbs device" if mode == "verbs" else f"soft device ({mode}{', shared memory' if memory else ''})"
+    )
     return f"# {plan.test}: {ranks} ranks, {device}; {what}\n#{names[1:]}"
 
 

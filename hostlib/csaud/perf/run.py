@@ -78,6 +78,10 @@ def _measure(comm: Communicator, plan: Plan, output: Output) -> list[Row]:
     pairwise = plan.test in PAIRS
     if pairwise and comm.size != 2:
         raise ConfigError(f"{plan.test} is between two ranks, this job has {comm.size}")
+    if comm.size < 2:
+        raise ConfigError(
+            f"{plan.test} needs at least two ranks: start it with torchrun or mpirun, or use --ranks"
+        )
     reporter = pair.CLIENT if pairwise else collective.ROOT
 
     def show(row: Row) -> None:
