@@ -45,11 +45,11 @@ sim: build/.simulator ## ... and the simulator, for csaud sim
 dev: build/.developed ## ... and what lint, tests, fuzzers and benchmarks need
 
 # The build for the CPU, 0.9 GB installed; where that index is not reached, what pip finds otherwise.
-TORCH := torch==2.13.0
+PYTORCH := torch==2.13.0
 .PHONY: torch
 torch: build/.installed ## PyTorch into build/venv, for the backend of torch.distributed, its tests and its examples
-	@$(BIN)/pip install -q --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu '$(TORCH)+cpu' 'ml_dtypes>=0.4,<1' \
-	  2>build/torch.log || $(BIN)/pip install -q '$(TORCH)' 'ml_dtypes>=0.4,<1'
+	@$(BIN)/pip install -q --retries 1 --extra-index-url https://download.pytorch.org/whl/cpu '$(PYTORCH)+cpu' 'ml_dtypes>=0.4,<1' \
+	  2>build/torch.log || $(BIN)/pip install -q '$(PYTORCH)' 'ml_dtypes>=0.4,<1'
 
 # auditwheel puts libisal into the wheel; libibverbs is looked for at run time. The tag names the oldest C library it runs with.
 .PHONY: wheel

@@ -100,7 +100,7 @@ def _measure(
     if shutil.which("valgrind") is None:
         left_out.append("instructions (Debian: valgrind)")
     if host_collectives.torch_python(install=torch) is None:
-        left_out.append("gloo (PyTorch: make bench-host TORCH=1 installs it into build/torch-venv)")
+        left_out.append("gloo (PyTorch: make torch, or make bench-host TORCH=1 for one of its own)")
     if not (shutil.which("mpicc") and shutil.which("mpirun")):
         left_out.append("Open MPI (Debian: openmpi-bin, libopenmpi-dev)")
     if left_out:

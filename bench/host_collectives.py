@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any, Protocol
@@ -201,11 +202,14 @@ def _beside(name: str, unit: str, values: Mapping[str, float], limit: float) -> 
 
 
 def torch_python(install: bool) -> Path | None:
-    """Python of the environment with PyTorch, made where that is asked for; None: there is none.
+    """Python of an environment with PyTorch: this one (`make torch`), or one of its own, made where that is
+    asked for. None: there is none.
 
     Raises:
         HostRigError: pip failed.
     """
+    if find_spec("torch") is not None:
+        return Path(sys.executable)
     folder = native.ROOT / "build/torch-venv"
     python = folder / "bin/python"
     if not python.exists() and install:

@@ -9,7 +9,9 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -106,6 +108,17 @@ def test_collectives_without_peers(tmp_path: Path, alone: Path) -> None:
     assert "Open MPI (Debian: openmpi-bin" in said
     assert any(row["name"] == "all-reduce, 4 B, 2 ranks, loopback" for row in rows)
     assert {row["peer"] for row in rows} <= {None, *([host_collectives.GLOO] if torch else [])}
+
+
+def test_pytorch_of_this_environment_serves_as_well(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What `make torch` installs is what gloo is measured with; else an environment of its own, if any."""
+    monkeypatch.setattr(host_collectives.native, "ROOT", tmp_path)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert host_collectives.torch_python(install=False) is None
+    there = ModuleType("torch")
+    there.__spec__ = ModuleSpec("torch", None)
+    monkeypatch.setitem(sys.modules, "torch", there)
+    assert host_collectives.torch_python(install=False) == Path(sys.executable)
 
 
 def test_queue_pairs_do_not_grow_with_peers() -> None:
