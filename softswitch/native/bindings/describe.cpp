@@ -186,9 +186,7 @@ nb::dict port_stats(const SwitchHandle& self) {
         std::vector<PortSnapshot> all;
         for (const Port* port : self.target->ports()) {
             std::uint64_t ring_drops = 0;
-            if (port->interface >= 0)
-                ring_drops = self.owner->fabric.interfaces()[static_cast<std::size_t>(port->interface)]
-                                 .interface->ring_drops();
+            if (port->interface >= 0) ring_drops = self.owner->fabric.interfaces().of(*port).ring_drops();
             all.push_back({port->id, port->kind, port->up, port->queued, port->figures, ring_drops});
         }
         return all;

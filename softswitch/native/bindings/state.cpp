@@ -1,4 +1,6 @@
 // Counters, registers, meters, idle timeouts, value sets and digests of csaud_softswitch._core.Switch.
+#include "csaud_switch/control/state.hpp"
+
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -60,7 +62,7 @@ void bind_arrays(nb::class_<SwitchHandle>& cls) {
         "counter_read",
         [](const SwitchHandle& self, const std::string& counter, std::uint64_t index) {
             return from_count(
-                self.locked([&] { return read(Control(*self.target).counter(counter, index)); }));
+                self.locked([&] { return read(StateControl(*self.target).counter(counter, index)); }));
         },
         "counter"_a, "index"_a);
     cls.def(
@@ -76,13 +78,14 @@ void bind_arrays(nb::class_<SwitchHandle>& cls) {
         "counter_write",
         [](const SwitchHandle& self, const std::string& counter, std::uint64_t index, std::uint64_t packets,
            std::uint64_t octets) {
-            self.locked([&] { Control(*self.target).counter(counter, index) = {packets, octets}; });
+            self.locked([&] { StateControl(*self.target).counter(counter, index) = {packets, octets}; });
         },
         "counter"_a, "index"_a, "packets"_a, "octets"_a);
     cls.def(
         "register_read",
         [](const SwitchHandle& self, const std::string& name, std::uint64_t index) {
-            return from_wide(self.locked([&] { return Control(*self.target).register_read(name, index); }));
+            return from_wide(
+                self.locked([&] { return StateControl(*self.target).register_read(name, index); }));
         },
         "name"_a, "index"_a);
     cls.def(
@@ -92,7 +95,7 @@ void bind_arrays(nb::class_<SwitchHandle>& cls) {
                 std::vector<UWide> all;
                 const std::uint32_t size = self.target->program().register_array(name).size;
                 for (std::uint32_t i = 0; i < size; ++i)
-                    all.push_back(Control(*self.target).register_read(name, i));
+                    all.push_back(StateControl(*self.target).register_read(name, i));
                 return all;
             });
             nb::list out;
@@ -104,7 +107,7 @@ void bind_arrays(nb::class_<SwitchHandle>& cls) {
         "register_write",
         [](const SwitchHandle& self, const std::string& name, std::uint64_t index, nb::handle value) {
             const UWide number = to_wide(value);
-            self.locked([&] { Control(*self.target).register_write(name, index, number); });
+            self.locked([&] { StateControl(*self.target).register_write(name, index, number); });
         },
         "name"_a, "index"_a, "value"_a);
 }
@@ -113,14 +116,16 @@ void bind_meters(nb::class_<SwitchHandle>& cls) {
     cls.def(
         "meter_get",
         [](const SwitchHandle& self, const std::string& meter, std::uint64_t index) {
-            return from_rates(self.locked([&] { return Control(*self.target).meter(meter, index).rates(); }));
+            return from_rates(
+                self.locked([&] { return StateControl(*self.target).meter(meter, index).rates(); }));
         },
         "meter"_a, "index"_a);
     cls.def(
         "meter_set",
         [](const SwitchHandle& self, const std::string& meter, std::uint64_t index, const Rates& rates) {
-            self.locked(
-                [&] { Control::configure(Control(*self.target).meter(meter, index), to_rates(rates)); });
+            self.locked([&] {
+                StateControl::configure(StateControl(*self.target).meter(meter, index), to_rates(rates));
+            });
         },
         "meter"_a, "index"_a, "rates"_a.none());
     cls.def(
@@ -128,7 +133,7 @@ void bind_meters(nb::class_<SwitchHandle>& cls) {
         [](const SwitchHandle& self, const std::string& table, nb::handle match, int priority) {
             const std::vector<MatchField> fields = to_match(match);
             return from_rates(self.locked(
-                [&] { return Control(*self.target).direct_meter(table, fields, priority).rates(); }));
+                [&] { return StateControl(*self.target).direct_meter(table, fields, priority).rates(); }));
         },
         "table"_a, "match"_a, "priority"_a);
     cls.def(
@@ -137,8 +142,8 @@ void bind_meters(nb::class_<SwitchHandle>& cls) {
            const Rates& rates) {
             const std::vector<MatchField> fields = to_match(match);
             self.locked([&] {
-                Control::configure(Control(*self.target).direct_meter(table, fields, priority),
-                                   to_rates(rates));
+                StateControl::configure(StateControl(*self.target).direct_meter(table, fields, priority),
+                                        to_rates(rates));
             });
         },
         "table"_a, "match"_a, "priority"_a, "rates"_a.none());
@@ -151,7 +156,7 @@ void bind_idle(nb::class_<SwitchHandle>& cls) {
            Nanos timeout_ns) {
             const std::vector<MatchField> fields = to_match(match);
             self.locked([&] {
-                Control(*self.target, self.owner->present())
+                StateControl(*self.target, self.owner->present())
                     .table_set_idle_timeout(table, fields, priority, timeout_ns);
             });
         },
@@ -162,13 +167,13 @@ void bind_idle(nb::class_<SwitchHandle>& cls) {
             const std::vector<MatchField> fields = to_match(match);
             return self.locked([&] {
                 return self.owner->present() -
-                       Control(*self.target).idle_watch(table, fields, priority).last_hit;
+                       StateControl(*self.target).idle_watch(table, fields, priority).last_hit;
             });
         },
         "table"_a, "match"_a, "priority"_a);
     cls.def("poll_idle", [](const SwitchHandle& self) {
         const auto idle =
-            self.locked([&] { return Control(*self.target, self.owner->present()).take_idle(); });
+            self.locked([&] { return StateControl(*self.target, self.owner->present()).take_idle(); });
         nb::list out;
         for (const IdleEntry& entry : idle)
             out.append(nb::make_tuple(entry.table, from_match(entry.match), entry.priority));
@@ -180,7 +185,8 @@ void bind_value_sets(nb::class_<SwitchHandle>& cls) {
     cls.def(
         "value_set_members",
         [](const SwitchHandle& self, const std::string& name) {
-            const auto members = self.locked([&] { return Control(*self.target).value_set_members(name); });
+            const auto members =
+                self.locked([&] { return StateControl(*self.target).value_set_members(name); });
             nb::list out;
             for (const std::vector<Bytes>& member : members) out.append(from_values(member));
             return out;
@@ -191,21 +197,21 @@ void bind_value_sets(nb::class_<SwitchHandle>& cls) {
         [](const SwitchHandle& self, const std::string& name, nb::handle members) {
             std::vector<std::vector<Bytes>> all;
             for (nb::handle member : members) all.push_back(to_member(member));
-            self.locked([&] { Control(*self.target).value_set_replace(name, all); });
+            self.locked([&] { StateControl(*self.target).value_set_replace(name, all); });
         },
         "name"_a, "members"_a);
     cls.def(
         "value_set_insert",
         [](const SwitchHandle& self, const std::string& name, nb::handle member) {
             const std::vector<Bytes> values = to_member(member);
-            self.locked([&] { Control(*self.target).value_set_insert(name, values); });
+            self.locked([&] { StateControl(*self.target).value_set_insert(name, values); });
         },
         "name"_a, "member"_a);
     cls.def(
         "value_set_delete",
         [](const SwitchHandle& self, const std::string& name, nb::handle member) {
             const std::vector<Bytes> values = to_member(member);
-            self.locked([&] { Control(*self.target).value_set_delete(name, values); });
+            self.locked([&] { StateControl(*self.target).value_set_delete(name, values); });
         },
         "name"_a, "member"_a);
 }
@@ -214,12 +220,12 @@ void bind_digests(nb::class_<SwitchHandle>& cls) {
     cls.def(
         "digest_enable",
         [](const SwitchHandle& self, const std::string& name, bool enabled) {
-            self.locked([&] { Control(*self.target).digest_enable(name, enabled); });
+            self.locked([&] { StateControl(*self.target).digest_enable(name, enabled); });
         },
         "name"_a, "enabled"_a);
     cls.def("poll_digests", [](const SwitchHandle& self) {
         const auto messages = self.locked([&] {
-            return self.target->loaded() ? Control(*self.target).take_digests()
+            return self.target->loaded() ? StateControl(*self.target).take_digests()
                                          : std::vector<DigestMessage>{};
         });
         nb::list out;

@@ -210,42 +210,4 @@ std::vector<GroupSpec> Control::groups(const std::string& name) const {
     return all;
 }
 
-Count& Control::counter(const std::string& name, std::uint64_t index) {
-    CounterArray& counter = program_.counter(name);
-    if (!counter.table.empty())
-        throw InvalidArgument("counter '" + name + "' is the direct counter of table '" + counter.table +
-                              "'");
-    if (index >= counter.cells.size())
-        throw NotFound("counter '" + name + "' has no index " + std::to_string(index) + ", its size is " +
-                       std::to_string(counter.cells.size()));
-    return counter.cells[index];
-}
-
-namespace {
-
-void check_index(const RegisterArray& array, std::uint64_t index) {
-    if (index >= array.size)
-        throw NotFound("register '" + array.name + "' has no index " + std::to_string(index) +
-                       ", its size is " + std::to_string(array.size));
-}
-
-}  // namespace
-
-UWide Control::register_read(const std::string& name, std::uint64_t index) const {
-    const RegisterArray& array = program_.register_array(name);
-    check_index(array, index);
-    const std::uint64_t* words = &array.words[index * words_for(array.width)];
-    return array.width > 64 ? UWide{words[1]} << 64 | words[0] : UWide{words[0]};
-}
-
-void Control::register_write(const std::string& name, std::uint64_t index, UWide value) {
-    RegisterArray& array = program_.register_array(name);
-    check_index(array, index);
-    if ((value & ~mask128(array.width)) != 0)
-        throw InvalidArgument("register '" + name + "' has " + std::to_string(array.width) + " bits");
-    std::uint64_t* words = &array.words[index * words_for(array.width)];
-    words[0] = static_cast<std::uint64_t>(value);
-    if (array.width > 64) words[1] = static_cast<std::uint64_t>(value >> 64);
-}
-
 }  // namespace csaud::sw

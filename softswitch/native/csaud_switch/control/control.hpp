@@ -1,4 +1,5 @@
-// What a control plane does with a switch: entries, members and groups by name, values as bytes.
+// What a control plane does with a switch's tables and action profiles: entries, members and groups by name,
+// values as bytes. What else the program keeps has StateControl.
 #pragma once
 
 #include <cstdint>
@@ -31,18 +32,6 @@ struct GroupSpec {
     std::uint32_t max_size = 0;
 };
 
-struct IdleEntry {
-    std::string table;
-    std::vector<MatchField> match;
-    int priority = 0;
-};
-
-struct DigestMessage {
-    std::string name;
-    std::vector<Bytes> values;  // of its elements, in order
-    Nanos time = 0;
-};
-
 class Control {
   public:
     // now: what entries count their age from; tables without idle timeouts do not look at it.
@@ -69,29 +58,6 @@ class Control {
     void group_delete(const std::string& profile, std::uint32_t id);
     std::vector<GroupSpec> groups(const std::string& profile) const;
 
-    // Idle timeouts; FailedPrecondition on a table without them.
-    void table_set_idle_timeout(const std::string& table, const std::vector<MatchField>& match, int priority,
-                                Nanos timeout);
-    const EntryWatch& idle_watch(const std::string& table, const std::vector<MatchField>& match,
-                                 int priority);
-    std::vector<IdleEntry> take_idle();
-
-    Meter& meter(const std::string& name, std::uint64_t index);
-    Meter& direct_meter(const std::string& table, const std::vector<MatchField>& match, int priority);
-    static void configure(Meter& meter, const std::optional<MeterRates>& rates);
-
-    std::vector<std::vector<Bytes>> value_set_members(const std::string& name) const;
-    void value_set_replace(const std::string& name, const std::vector<std::vector<Bytes>>& members);
-    void value_set_insert(const std::string& name, const std::vector<Bytes>& member);
-    void value_set_delete(const std::string& name, const std::vector<Bytes>& member);
-
-    void digest_enable(const std::string& name, bool enabled);
-    std::vector<DigestMessage> take_digests();
-
-    Count& counter(const std::string& name, std::uint64_t index);
-    UWide register_read(const std::string& name, std::uint64_t index) const;
-    void register_write(const std::string& name, std::uint64_t index, UWide value);
-
   private:
     std::uint32_t find_action(const std::vector<std::uint32_t>& among, const std::string& name,
                               const std::string& owner) const;
@@ -102,7 +68,6 @@ class Control {
     ActionSpec describe(std::uint32_t action, const Words& parameters) const;
     void check_mutable(const Table& table) const;
     void check_direct_counter(const Table& table) const;
-    Entry& watched(const std::string& table, const std::vector<MatchField>& match, int priority);
     PortIsUp ports() const {
         return [this](PortId id) { return switch_.port_is_up(id); };
     }

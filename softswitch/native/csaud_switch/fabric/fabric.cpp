@@ -66,6 +66,14 @@ Port& Fabric::add_memory_port(Switch& at, PortId id, const LinkConfig& config) {
     return port;
 }
 
+Port& Fabric::add_interface_port(Switch& at, PortId id, std::unique_ptr<Interface> interface,
+                                 const LinkConfig& config) {
+    Port& port = at.add_port(id);
+    apply_config(port, config);
+    interfaces_.attach(at, port, std::move(interface));
+    return port;
+}
+
 void Fabric::add_link(Switch& a, PortId a_port, Switch& b, PortId b_port, const LinkConfig& config) {
     if (b.find_port(b_port) != nullptr)
         throw AlreadyExists("switch '" + b.config().name + "' already has a port " + std::to_string(b_port));
@@ -91,11 +99,7 @@ void Fabric::remove_port(Switch& at, PortId id) {
         Port* peer = port.peer;
         port.peer_switch->remove_port(*peer);
     }
-    if (port.kind == PortKind::kInterface) {
-        InterfacePort& entry = interfaces_[static_cast<std::size_t>(port.interface)];
-        flush(entry);
-        entry = InterfacePort{};
-    }
+    if (port.kind == PortKind::kInterface) interfaces_.detach(port, now_);
     at.remove_port(port);
 }
 
@@ -138,6 +142,10 @@ void Fabric::inject(Switch& at, PortId id, std::span<const std::uint8_t> frame, 
     port.tell(frame, true, now);
     at.receive(packet, id, now);
     drain();
+}
+
+std::size_t Fabric::receive(std::size_t interface, Nanos now, std::size_t most) {
+    return interfaces_.receive(interface, now, most, [this] { drain(); });
 }
 
 void Fabric::packet_out(Switch& at, std::span<const std::uint8_t> bytes) {
@@ -214,12 +222,9 @@ void Fabric::transmit(Switch& from, Port& port, Packet* packet, Nanos end) {
             }
             return;
         }
-        case PortKind::kInterface: {
-            InterfacePort& entry = interfaces_[static_cast<std::size_t>(port.interface)];
-            entry.interface->add(packet);
-            if (entry.interface->waiting() >= Interface::kBatch) flush(entry);
+        case PortKind::kInterface:
+            interfaces_.send(port, packet, now_);
             return;
-        }
     }
 }
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "csaud_switch/base/packet.hpp"
-#include "csaud_switch/fabric/interface.hpp"
+#include "csaud_switch/fabric/interfaces.hpp"
 #include "csaud_switch/fabric/port.hpp"
 #include "csaud_switch/fabric/switch.hpp"
 
@@ -66,20 +66,12 @@ class Fabric : public Wire {
     }
     std::vector<OutFrame> take_frames();
 
-    // --- for the runner: interfaces by index, none where a port was removed
-    struct InterfacePort {
-        std::unique_ptr<Interface> interface;
-        Switch* owner = nullptr;
-        Port* port = nullptr;
-    };
-    const std::vector<InterfacePort>& interfaces() const { return interfaces_; }
+    // --- for who runs it: its interfaces
+    Interfaces& interfaces() { return interfaces_; }
     // Take what has arrived at an interface, `most` frames at most; how many there were.
     std::size_t receive(std::size_t interface, Nanos now, std::size_t most);
     // Let the interfaces send what is waiting.
-    void flush_interfaces();
-    // Look again whether interfaces are up: all of them, or those of this number or name in any namespace.
-    void check_interfaces();
-    void check_interface(int index, const std::string& name);
+    void flush_interfaces() { interfaces_.flush(now_); }
 
     // Another wire carries what switches send, under a clock of its own; nullptr: this fabric does again. The
     // present then moves as advance() says, with nothing to happen here. FailedPrecondition where something
@@ -117,8 +109,6 @@ class Fabric : public Wire {
     void arrive(const Event& event);
     void apply_config(Port& port, const LinkConfig& config);
     void lose(Switch& from, Port& port, Packet* packet);
-    void flush(InterfacePort& entry);
-    void check_interface(InterfacePort& entry);
 
     PacketPool pool_;
     Wire* carrier_ = this;
@@ -129,7 +119,7 @@ class Fabric : public Wire {
     std::deque<Event> ready_;    // arrivals of this very moment
     std::vector<std::unique_ptr<Switch>> switches_;
     std::vector<OutFrame> out_;
-    std::vector<InterfacePort> interfaces_;
+    Interfaces interfaces_{pool_};
 };
 
 }  // namespace csaud::sw

@@ -54,12 +54,12 @@ void Runner::read_monitors() {
     std::vector<InterfaceChange> changes;
     bool complete = true;
     for (const auto& monitor : monitors_) complete &= monitor->read(changes);
-    if (!complete) fabric_.check_interfaces();
-    for (const InterfaceChange& change : changes) fabric_.check_interface(change.index, change.name);
+    if (!complete) fabric_.interfaces().check();
+    for (const InterfaceChange& change : changes) fabric_.interfaces().check(change.index, change.name);
 }
 
 void Runner::add_interfaces() {
-    const auto& all = fabric_.interfaces();
+    const auto& all = fabric_.interfaces().all();
     for (; added_ < all.size(); ++added_)
         if (all[added_].interface) watch(epoll_, all[added_].interface->descriptor(), added_);
 }
@@ -145,7 +145,7 @@ void Runner::loop() {
         lock_.lock_politely();
         turn(monotonic_now(), ready);
         next = fabric_.next_event();
-        const auto& all = fabric_.interfaces();
+        const auto& all = fabric_.interfaces().all();
         if (std::any_of(all.begin(), all.end(),
                         [](const auto& entry) { return entry.interface && entry.interface->waiting() > 0; }))
             next = std::min(next, monotonic_now() + kRetry);
