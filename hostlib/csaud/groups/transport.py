@@ -22,6 +22,7 @@ log = logging.getLogger(__name__)
 Array = npt.NDArray[Any]
 _NANO = 1e-9
 _CLOSED = "the transport is closed"  # what native/device/drivers.cpp says of itself
+_NO_MEMORY = "std::bad_alloc"
 _ABORT_LINGER = 0.5  # s; the core repeats an ABORT a few times within it
 
 
@@ -222,7 +223,10 @@ def given_up(rank: int, note: bytes) -> CsaudError:
 def _ended(error: RuntimeError) -> CsaudError:
     """Why nobody works with the device any more."""
     text = str(error)
-    return CsaudError(text) if text == _CLOSED else DeviceError(f"the device has failed: {text}")
+    if text == _CLOSED:
+        return CsaudError(text)
+    why = "this process has no memory left for packets and messages" if text == _NO_MEMORY else text
+    return DeviceError(f"the device has failed: {why}")
 
 
 def nothing() -> Array:
