@@ -94,7 +94,8 @@ class Endpoint {
 
     void on_timer(Nanos now);
     // When on_timer or next_tx has work next; kNever: only a packet or a post will give it some. May be
-    // early.
+    // early, and after a whole turn `now` again, or before it: what is due then has its place in the next
+    // turn.
     Nanos next_deadline() const;
 
     bool next_completion(Completion&);
