@@ -16,7 +16,7 @@ TAKEN_OVER = 1 << 30
 """Election ids from here on are those of controllers that were told to take over: seconds since the epoch."""
 
 
-class SupersededError(RuntimeError):
+class OutbidError(RuntimeError):
     """The switch has seen a higher election id."""
 
 
@@ -28,7 +28,7 @@ class Arbitration(Arbitrator):
     async def _send(self, switch: fy.Switch) -> None:
         own = self.initial_election_id
         if self.election_id > own and (self.election_id >= TAKEN_OVER or not self.was_primary):
-            raise SupersededError(
+            raise OutbidError(
                 f"another controller had election id {self.election_id}, above this one's {own}: what was"
                 " asked of it may be newer; `csaud controller run --take-over` takes the switch"
             )

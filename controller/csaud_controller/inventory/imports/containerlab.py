@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from csaud_controller.inventory.imports.draft import Draft, Source, Wire
+from csaud_controller.inventory.imports.draft import Cable, Draft, Source
 from csaud_controller.inventory.model import Fabric
 from csaud_controller.inventory.ports import End
 
@@ -62,7 +62,7 @@ def _link(draft: Draft, source: Source, index: int, link: Any) -> None:
         draft.leave(f"{at}: {' - '.join(f'{node}:{name}' for node, name in parts)}, not between two nodes")
         return
     (a, a_name), (b, b_name) = parts
-    draft.wires.append(Wire(a, a_name, b, b_name))
+    draft.cables.append(Cable(a, a_name, b, b_name))
 
 
 def _end(draft: Draft, source: Source, at: str, end: Any) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""A fabric as another tool's file tells of it: names and wires, which get numbers and addresses at last."""
+"""A fabric as another tool's file tells of it: names and cables, which get numbers and addresses at last."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Source:
 
 
 @dataclass
-class Wire:
+class Cable:
     """One cable. An end is a node and its interface's name (empty: not known) or port number."""
 
     a: str
@@ -55,7 +55,7 @@ class Draft:
     """More of what is known of each: keys of SwitchSpec."""
     hosts: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """What is known of their NICs: keys of Nic, in the order of their numbers."""
-    wires: list[Wire] = field(default_factory=list)
+    cables: list[Cable] = field(default_factory=list)
     mtu: int | None = None
     policy: dict[str, Any] = field(default_factory=dict)
     """Keys of a policy file."""
@@ -77,8 +77,8 @@ class Draft:
         """Take nodes as switches or hosts: as these patterns say, else hosts where all interfaces are called
         like a server's."""
         named: dict[str, list[str]] = {}
-        for wire in self.wires:
-            for node, name in ((wire.a, wire.a_name), (wire.b, wire.b_name)):
+        for cable in self.cables:
+            for node, name in ((cable.a, cable.a_name), (cable.b, cable.b_name)):
                 named.setdefault(node, []).append(str(name))
         for node in nodes:
             if any(fnmatchcase(node, pattern) for pattern in switches):
@@ -111,20 +111,19 @@ class Draft:
             nodes = ", ".join(self.hosts) or "none at all"
             raise ValueError(f"no node is a switch: name those that are by --switch (nodes: {nodes})")
         known = self.switches.keys() | self.hosts.keys()
-        for wire in [*self.wires]:
-            if not {wire.a, wire.b} <= known:
-                self.leave(
-                    f"link {wire.a}:{wire.a_name} - {wire.b}:{wire.b_name}: not between nodes of the fabric"
-                )
-                self.wires.remove(wire)
+        for cable in [*self.cables]:
+            if not {cable.a, cable.b} <= known:
+                ends = f"{cable.a}:{cable.a_name} - {cable.b}:{cable.b_name}"
+                self.leave(f"link {ends}: not between nodes of the fabric")
+                self.cables.remove(cable)
         ports, edges = _Ports(self), []
-        for wire in self.wires:
-            edge: dict[str, Any] = {"a": wire.a, "a_port": ports.of(wire.a, wire.a_name)}
-            edge |= {"b": wire.b, "b_port": ports.of(wire.b, wire.b_name)}
-            if wire.rate is not None:
-                edge["rate"] = format_rate(wire.rate)
-            if wire.delay is not None:
-                edge["delay"] = format_duration(wire.delay)
+        for cable in self.cables:
+            edge: dict[str, Any] = {"a": cable.a, "a_port": ports.of(cable.a, cable.a_name)}
+            edge |= {"b": cable.b, "b_port": ports.of(cable.b, cable.b_name)}
+            if cable.rate is not None:
+                edge["rate"] = format_rate(cable.rate)
+            if cable.delay is not None:
+                edge["delay"] = format_duration(cable.delay)
             edges.append(edge)
         made: dict[str, Any] = {"name": self.name}
         if self.mtu is not None:
@@ -150,12 +149,12 @@ class Draft:
     def _roles(self) -> dict[str, str]:
         graph: dict[str, set[str]] = {name: set() for name in self.switches}
         with_hosts = set()
-        for wire in self.wires:
-            if wire.a in graph and wire.b in graph:
-                graph[wire.a].add(wire.b)
-                graph[wire.b].add(wire.a)
+        for cable in self.cables:
+            if cable.a in graph and cable.b in graph:
+                graph[cable.a].add(cable.b)
+                graph[cable.b].add(cable.a)
             else:
-                with_hosts.add(wire.a if wire.a in graph else wire.b)
+                with_hosts.add(cable.a if cable.a in graph else cable.b)
         far = {name: len(graph) for name in graph}
         for start in with_hosts & graph.keys():
             for name, distance in distances(graph, start).items():
@@ -166,8 +165,8 @@ class Draft:
     def _host_specs(self, ports: _Ports) -> dict[str, Any]:
         leaves = {name: number for number, name in enumerate(self.switches, 1)}
         at: dict[tuple[str, int], str] = {}
-        for wire in self.wires:
-            for node, name, peer in ((wire.a, wire.a_name, wire.b), (wire.b, wire.b_name, wire.a)):
+        for cable in self.cables:
+            for node, name, peer in ((cable.a, cable.a_name, cable.b), (cable.b, cable.b_name, cable.a)):
                 if node in self.hosts:
                     at[node, ports.of(node, name)] = peer
         taken = {str(nic["ip"]) for nics in self.hosts.values() for nic in nics if nic.get("ip")}
@@ -210,8 +209,8 @@ class _Ports:
             self.named[switch] = {called: number for number, called in spec.get("interfaces", {}).items()}
         for host, nics in draft.hosts.items():
             self.named[host] = {nic["name"]: n for n, nic in enumerate(nics) if nic.get("name")}
-        for wire in draft.wires:  # numbers that are given go before those that are free
-            for node, name in ((wire.a, wire.a_name), (wire.b, wire.b_name)):
+        for cable in draft.cables:  # numbers that are given go before those that are free
+            for node, name in ((cable.a, cable.a_name), (cable.b, cable.b_name)):
                 if isinstance(name, int):
                     self.named.setdefault(node, {}).setdefault(name, name)
         self._unnamed = 0

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from csaud_controller.inventory.imports.draft import Draft, Source, Wire
+from csaud_controller.inventory.imports.draft import Cable, Draft, Source
 
 _SWITCHES = ("Bridge", "Router")
 
@@ -33,8 +33,8 @@ def read(sources: Sequence[Source], switches: Iterable[str], hosts: Iterable[str
             ends = frozenset({(local, port), (peer, peer_port)})
             if ends not in seen:
                 seen.add(ends)
-                draft.wires.append(Wire(local, port, peer, peer_port))
-    nodes = dict.fromkeys(node for wire in draft.wires for node in (wire.a, wire.b))
+                draft.cables.append(Cable(local, port, peer, peer_port))
+    nodes = dict.fromkeys(node for cable in draft.cables for node in (cable.a, cable.b))
     named = (
         [*switches, *(n for n, yes in known.items() if yes)],
         [*hosts, *(n for n, yes in known.items() if not yes)],

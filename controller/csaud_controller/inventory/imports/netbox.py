@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from csaud_controller.base.yamlfile import ConfigError
-from csaud_controller.inventory.imports.draft import NANOSECONDS_PER_METRE, Draft, Source, Wire
+from csaud_controller.inventory.imports.draft import NANOSECONDS_PER_METRE, Cable, Draft, Source
 
 _METRES = {"km": 1000.0, "m": 1.0, "cm": 0.01, "mi": 1609.344, "ft": 0.3048, "in": 0.0254}
 _CONNECTED = ("", "connected")
@@ -24,7 +24,7 @@ def read(sources: Sequence[Source], switches: Iterable[str], hosts: Iterable[str
             _csv(draft, source)
         else:
             _rest(draft, source)
-    draft.sort(dict.fromkeys(n for w in draft.wires for n in (w.a, w.b)), switches, hosts)
+    draft.sort(dict.fromkeys(n for w in draft.cables for n in (w.a, w.b)), switches, hosts)
     return draft
 
 
@@ -117,7 +117,7 @@ def _cable(
             delay = round(float(length) * _METRES[unit] * NANOSECONDS_PER_METRE)
         else:
             draft.leave(f"{told}: a length of {length} {unit}")
-    draft.wires.append(Wire(_word(a), _word(a_name), _word(b), _word(b_name), None, delay))
+    draft.cables.append(Cable(_word(a), _word(a_name), _word(b), _word(b_name), None, delay))
 
 
 def _word(text: Any) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from csaud_controller.base.units import parse_duration
-from csaud_controller.inventory.imports.draft import Draft, Source, Wire
+from csaud_controller.inventory.imports.draft import Cable, Draft, Source
 
 _SWITCH_PORT = re.compile(r"(.+)-p(\d+)")
 _WIRE_KEYS = {
@@ -103,7 +103,7 @@ def _wire(
         port, called = settings.get(f"port{side}"), settings.get(f"intfName{side}")
         params = settings.get(f"params{side}") or {}
         if node in draft.hosts:
-            nics, number = draft.hosts[node], sum(node in (w.a, w.b) for w in draft.wires)
+            nics, number = draft.hosts[node], sum(node in (w.a, w.b) for w in draft.cables)
             while len(nics) <= number:
                 nics.append({})
             told = {
@@ -120,8 +120,8 @@ def _wire(
         else:
             names.append(called if isinstance(called, str) else "")
     (a, b), (a_name, b_name) = nodes, names
-    draft.wires.append(
-        Wire(
+    draft.cables.append(
+        Cable(
             a,
             a_name,
             b,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from csaud_controller.inventory.imports.draft import NANOSECONDS_PER_METRE, Draft, Source, Wire
+from csaud_controller.inventory.imports.draft import NANOSECONDS_PER_METRE, Cable, Draft, Source
 from csaud_controller.inventory.ports import MAX_PORT
 
 _READ = (
@@ -147,8 +147,8 @@ def _neighbours(draft: Draft, tables: Mapping[str, Tables]) -> None:
                         f"{peer} is a host: DEVICE_NEIGHBOR_METADATA does not have it (--switch)"
                     )
             speed = str(found["PORT"][local].get("speed", ""))
-            draft.wires.append(
-                Wire(
+            draft.cables.append(
+                Cable(
                     name,
                     local,
                     peer,
