@@ -6,9 +6,12 @@ import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
@@ -35,3 +38,27 @@ def end_with_parent(parent: int) -> None:
 def ends_with_this_process() -> Callable[[], None]:
     """A `preexec_fn` for subprocess: the new process never outlives this one, not even when it is killed."""
     return partial(end_with_parent, os.getpid())
+
+
+@contextmanager
+def unwound_by_signals() -> Iterator[None]:
+    """While the body runs, SIGTERM and SIGHUP end this process by SystemExit, so that it can end what it has
+    started; those that come after the first one are ignored. What the process ignores, or has another use
+    for, is left as it is."""
+    numbers: list[signal.Signals] = []
+    if threading.current_thread() is threading.main_thread():  # only there are handlers called
+        both = signal.SIGTERM, signal.SIGHUP
+        numbers = [number for number in both if signal.getsignal(number) is signal.SIG_DFL]
+
+    def unwind(number: int, _frame: FrameType | None) -> NoReturn:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for number in numbers:
+        signal.signal(number, unwind)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)

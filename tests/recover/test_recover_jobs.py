@@ -3,6 +3,9 @@ run without deaths, bit by bit."""
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import subprocess
 import sys
 
@@ -11,6 +14,7 @@ import numpy as np
 import pytest
 from csaud.recover import start
 
+from tests.hostlib.jobs import PATIENCE
 from tests.recover.jobs import Workers
 
 TASK = {"microbatches": 6, "steps": 4}
@@ -181,6 +185,84 @@ def test_the_launcher_says_what_became_of_workers(tmp_path) -> None:
     ]
     done = launched(str(tmp_path / "nothing"))
     assert done.returncode == 2 and done.stderr.endswith("nothing: No such file or directory\n")
+
+
+WORKER = """
+cd {folder}
+if [ "$CSAUD_RECOVER_JOIN" = @$CSAUD_RECOVER_DOORS ]; then echo joins; {ends}; fi
+if [ $RANK = 1 ]; then read line < there; {ends}; fi
+echo 127.0.0.1:1 > $CSAUD_RECOVER_DOORS
+echo > there
+read line < go
+"""
+
+
+@pytest.mark.parametrize(
+    ("ends", "said"),
+    [
+        ("kill -9 $$", ["2] joins", "3] joins", *(f"{name}] killed by SIGKILL" for name in (1, 2, 3))]),
+        ("exit 1", ["1] ended with exit status 1"]),
+    ],
+    ids=["killed", "ended"],
+)
+def test_workers_that_were_killed_are_started_again_as_often_as_was_said(tmp_path, ends, said) -> None:
+    """Worker 1 and whoever takes its place end when a member has left its door; worker 0 ends last."""
+    for name in ("there", "go"):
+        os.mkfifo(tmp_path / name)
+    go = os.open(tmp_path / "go", os.O_RDWR)
+    words = [
+        "recover",
+        "-n",
+        "2",
+        "--returns",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        WORKER.format(folder=tmp_path, ends=ends),
+    ]
+    with launcher(words) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in said]
+        os.write(go, b"\n")
+        rest, errors = process.communicate(timeout=PATIENCE)
+    os.close(go)
+    assert sorted(lines) == sorted(f"[worker {line}\n" for line in said)
+    assert (rest, errors, process.returncode) == ("", "", 0)
+
+
+@pytest.mark.parametrize("hears", ["", "trap '' TERM; "], ids=["at once", "by force"])
+@pytest.mark.parametrize(
+    ("number", "status"),
+    [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)],
+    ids=["SIGTERM", "SIGHUP", "Ctrl-C"],
+)
+def test_no_worker_and_no_file_outlives_the_launcher(tmp_path, number, status, hears) -> None:
+    """Each worker has a pipe open, which has an end when all have ended."""
+    end, inherited = os.pipe()
+    os.mkfifo(tmp_path / "for_ever")
+    for_ever = os.open(tmp_path / "for_ever", os.O_RDWR)
+    script = f"{hears}echo up >&2; exec cat {tmp_path}/for_ever > /proc/{os.getpid()}/fd/{inherited}"
+    with launcher(["recover", "-n", "2", "--", "sh", "-c", script], TMPDIR=str(tmp_path)) as process:
+        assert process.stderr is not None
+        assert sorted(process.stderr.readline() for _ in range(2)) == ["[worker 0] up\n", "[worker 1] up\n"]
+        process.send_signal(number)
+        rest, errors = process.communicate(timeout=PATIENCE)
+    os.close(inherited)
+    ready, _, _ = select.select([end], [], [], PATIENCE)
+    assert ready and os.read(end, 1) == b""
+    for each in (end, for_ever):
+        os.close(each)
+    assert (rest, errors, process.returncode) == ("", "", status)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["for_ever"]
+
+
+def launcher(words: list[str], **environ: str) -> subprocess.Popen[str]:
+    code = "from csaud.cli import main, workers; workers._END_WITHIN = 0.05; main()"
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *words],
+        env={**os.environ, **environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
 
 
 def test_a_file_for_doors_that_cannot_be_written_does_not_end_the_job(tmp_path, monkeypatch, caplog) -> None:

@@ -9,11 +9,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Annotated
 
 import typer
+from csaud_runs.children import ends_with_this_process, unwound_by_signals
 
 _LONGEST = 1 << 16  # bytes of a line that are shown at once
 _END_WITHIN = 5.0  # s after SIGTERM
@@ -31,7 +33,7 @@ def recover(
     Exit status 0: the job was done; whoever died on the way is named. On several machines, start each worker
     with RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, by a launcher that does not end the others.
     """
-    with tempfile.TemporaryDirectory(prefix="csaud-recover-") as folder:
+    with unwound_by_signals(), tempfile.TemporaryDirectory(prefix="csaud-recover-") as folder:
         job = _Job(command, workers, returns, Path(folder) / "doors")
         try:
             done = job.run()
@@ -90,11 +92,11 @@ class _Job:
         """Nothing is left of it."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             for process in self._processes.values():
-                with contextlib.suppress(ProcessLookupError):
-                    process.send_signal(number)
+                process.send_signal(number)
+            until = time.monotonic() + _END_WITHIN  # for all of them together
             for process in self._processes.values():
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(_END_WITHIN)
+                    process.wait(max(0.0, until - time.monotonic()))
 
     def _start(self, name: int, variables: dict[str, str]) -> None:
         launched = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}
@@ -104,7 +106,7 @@ class _Job:
         try:
             process = subprocess.Popen(
                 self._command, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
+                stderr=subprocess.PIPE, preexec_fn=ends_with_this_process(),
             )  # fmt: skip
         except OSError as error:
             typer.echo(f"csaud recover: {self._command[0]}: {error.strerror}", err=True)

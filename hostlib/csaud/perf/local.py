@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from typing import IO
+
+from csaud_runs.children import ends_with_this_process, unwound_by_signals
 
 from csaud.errors import ConfigError, CsaudError
 
@@ -35,25 +37,30 @@ def launch(ranks: int, words: Sequence[str]) -> None:
     port = _free_port()
     processes: list[subprocess.Popen[bytes]] = []
     errors: list[IO[bytes]] = []
-    try:
-        for rank in range(ranks):
-            errors.append(tempfile.TemporaryFile())  # noqa: SIM115 - closed below
-            environ = {"OMP_NUM_THREADS": "1", **os.environ} | {  # as torchrun has it
-                "RANK": str(rank),
-                "WORLD_SIZE": str(ranks),
-                "LOCAL_RANK": str(rank),
-                "LOCAL_WORLD_SIZE": str(ranks),
-                "MASTER_ADDR": "127.0.0.1",
-                "MASTER_PORT": str(port),
-            }
-            argv = [sys.executable, "-m", "csaud", *words]
-            processes.append(subprocess.Popen(argv, env=environ, stderr=errors[-1]))
-        if any([process.wait() for process in processes]):
-            raise _first_cause(processes, errors)
-    finally:
-        _end(processes)
-        for file in errors:
-            file.close()
+    with unwound_by_signals():
+        try:
+            for rank in range(ranks):
+                errors.append(tempfile.TemporaryFile())  # noqa: SIM115 - closed below
+                environ = {"OMP_NUM_THREADS": "1", **os.environ} | {  # as torchrun has it
+                    "RANK": str(rank),
+                    "WORLD_SIZE": str(ranks),
+                    "LOCAL_RANK": str(rank),
+                    "LOCAL_WORLD_SIZE": str(ranks),
+                    "MASTER_ADDR": "127.0.0.1",
+                    "MASTER_PORT": str(port),
+                }
+                argv = [sys.executable, "-m", "csaud", *words]
+                processes.append(
+                    subprocess.Popen(
+                        argv, env=environ, stderr=errors[-1], preexec_fn=ends_with_this_process()
+                    )
+                )
+            if any([process.wait() for process in processes]):
+                raise _first_cause(processes, errors)
+        finally:
+            _end(processes)
+            for file in errors:
+                file.close()
 
 
 def _first_cause(processes: Sequence[subprocess.Popen[bytes]], errors: Sequence[IO[bytes]]) -> CsaudError:
@@ -74,11 +81,11 @@ def _last_line(file: IO[bytes], code: int) -> str:
 
 def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
     for process in processes:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
+        process.terminate()
+    until = time.monotonic() + _GRACE  # for all of them together
     for process in processes:
         try:
-            process.wait(_GRACE)
+            process.wait(max(0.0, until - time.monotonic()))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
