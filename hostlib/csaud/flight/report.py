@@ -50,10 +50,13 @@ def _read(path: Path) -> Row:
         dump = json.loads(path.read_text())
         if dump["version"] != VERSION:
             raise ConfigError(f"{path}: version {dump['version']}, expected {VERSION}")
-        for key in ("rank", "world", "epoch", "time", "reason", "collectives"):
+        float(dump["time"]), int(dump["rank"]), range(dump["world"])
+        for key in ("epoch", "host", "pid", "reason"):
             dump[key]
         for row in dump["collectives"]:
             Call(**row["call"])
+            for key in ("communicator", "number", "ranks", "peer", "sends", "state", "ended"):
+                row[key]
             for wait in row["waits_for"]:
                 Wait(**wait)
     except (OSError, ValueError, TypeError, KeyError) as error:
