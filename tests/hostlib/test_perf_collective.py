@@ -1,16 +1,23 @@
 """The collectives of `csaud perf`: what it compares their results with, beside a communicator that reduces by
 numpy, and all of them over a network in memory."""
 
+import json
+import threading
 from functools import reduce
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
 from csaud.collectives.reductions import REDUCTIONS
-from csaud.perf.collective import _KINDS, _AllReduce, measure
+from csaud.errors import CsaudError
+from csaud.perf import run
+from csaud.perf.collective import _KINDS, _AllReduce, _Broadcast, measure
 from csaud.perf.plan import Plan
 
 from tests.hostlib.group_ranks import everywhere
+from tests.hostlib.jobs import free_port, loopback_address
+from tests.hostlib.memory_network import on_every_rank
 
 SIZE, ELEMENTS = 3, 40
 WHOLE = [("int32", op) for op in ("product", "and", "or", "xor", "min", "sum")]
@@ -50,3 +57,32 @@ def test_each_collective_is_measured_in_sizes_that_the_ranks_can_share(test: str
     sizes = [12, 96, 996] if test in ("alltoall", "reducescatter", "allgather") else [4, 100, 1000]
     assert [(row.size, row.iterations, row.wrong) for row in rows] == [(size, 2, 0) for size in sizes]
     assert others == [[], []]  # the first rank tells it
+
+
+def test_wrong_elements_are_an_error_once_they_are_written_down(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Garbles(_Broadcast):
+        def run(self) -> None:
+            super().run()
+            if self.comm.rank == 1:
+                self._array[:3] += 1
+
+    monkeypatch.setitem(_KINDS, "broadcast", Garbles)
+    address = loopback_address()
+    place = {"WORLD_SIZE": "2", "MASTER_ADDR": address, "MASTER_PORT": str(free_port(address))}
+    output, told = run.Output(json=tmp_path / "rows.json"), threading.Event()
+
+    def work(rank: int) -> None:
+        plan = Plan("broadcast", (40, 80), 1, 1, "int32")
+        if rank != 0:
+            run.rank(plan, output, {**place, "RANK": str(rank)})
+            return
+        with pytest.raises(CsaudError) as raised:
+            run.rank(plan, output, {**place, "RANK": "0"})
+        assert str(raised.value) == "6 elements are wrong"
+        told.set()
+
+    on_every_rank(2, work)
+    assert told.is_set()
+    assert [row["wrong"] for row in json.loads((tmp_path / "rows.json").read_text())] == [3, 3]

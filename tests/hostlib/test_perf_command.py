@@ -98,6 +98,16 @@ def test_a_server_takes_the_clients_plan(binds, mode, tmp_path):
         (["server", "--bind", "nowhere.invalid"], {}, "--bind='nowhere.invalid': no IP address is known"),
         (["allreduce", "--ranks", "2", "--op", "and"], {}, "op='and' is not supported for float32"),
         (["allreduce", "--ranks", "2", "--op", "mean"], {}, "op='mean': expected one of sum"),
+        (
+            ["allreduce", "--ranks", "2", "--plot", "p.doc"],
+            {},
+            "--plot p.doc: expected a name that ends in .",
+        ),
+        (
+            ["client", "nowhere.invalid", "--plot", "p.doc"],
+            {},
+            "--plot p.doc: expected a name that ends in .",
+        ),
         (["client", "127.0.0.1", "--test", "both"], {}, "expected bandwidth or latency"),
     ],
 )
@@ -110,6 +120,23 @@ def test_mistaken_use_is_told_in_one_line(words, environ, message, monkeypatch, 
     printed, errors = capfd.readouterr()
     assert (ended.value.code, printed) == (2, "")
     assert re.fullmatch(r"csaud: .*\n", errors) and message in errors
+
+
+@pytest.mark.parametrize(
+    ("words", "package", "message"),
+    [
+        (["--type", "bfloat16"], "ml_dtypes", "type bfloat16 needs the package ml_dtypes"),
+        (["--plot", "p.svg"], "matplotlib.backend_bases", "--plot needs matplotlib (pip install matplotlib)"),
+    ],
+)
+def test_a_package_that_is_missing_is_named_before_anything_is_measured(
+    words, package, message, monkeypatch, capfd
+):
+    monkeypatch.setattr(sys, "argv", ["csaud", "perf", "allreduce", "--ranks", "2", *words])
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert (ended.value.code, *capfd.readouterr()) == (1, "", f"csaud: {message}\n")
 
 
 def test_a_file_that_cannot_be_written_is_named():

@@ -3,9 +3,10 @@
 import csv
 import json
 import re
+from pathlib import Path
 
 import pytest
-from csaud.errors import ConfigError
+from csaud.errors import ConfigError, CsaudError
 from csaud.perf import report
 from csaud.perf.plan import MOST_ITERATIONS, Plan, parse_sizes
 from csaud.perf.row import bus_factor, make_row, percentile
@@ -83,6 +84,23 @@ def test_a_plot_has_the_bus_bandwidth_where_it_is_another(test, curves, tmp_path
     words = re.findall(r"<!-- (\S+) -->", (tmp_path / "plot.svg").read_text())
     assert [word for word in words if word in ("algbw", "busbw")] == curves
     assert "mean" in words and "p50" in words and "p99.9" not in words, "of 100 there is no such percentile"
+
+
+@pytest.mark.parametrize(
+    "save", [report.save_json, report.save_csv, report.draw], ids=lambda save: save.__name__
+)
+def test_a_file_that_cannot_be_written_is_named(save, tmp_path):
+    if save is report.draw:
+        pytest.importorskip("matplotlib")
+    with pytest.raises(CsaudError) as raised:
+        save([make_row("incast", 4, 64, [5.0], 20.0)], tmp_path)
+    assert str(raised.value) == f"cannot write {tmp_path}: Is a directory"
+
+
+@pytest.mark.parametrize("name", ["plot", "plot.png", "plot.PDF", "plot.svg"])
+def test_formats_of_plots(name):
+    pytest.importorskip("matplotlib")
+    report.check_plot(Path(name))
 
 
 @pytest.mark.parametrize(

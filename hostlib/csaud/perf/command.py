@@ -62,11 +62,13 @@ def client(
     plot: Plot = None,
 ) -> None:
     """Measure messages to `csaud perf server`."""
-    from csaud.perf import run
+    from csaud.perf import report, run
 
     if test not in ("bandwidth", "latency"):
         raise ConfigError(f"--test {test!r}: expected bandwidth or latency")
     plan = Plan(test, parse_sizes(sizes), iterations, warmup, depth=depth, check=check)  # type: ignore[arg-type]
+    if plot is not None:
+        report.check_plot(plot)
     run.client(host, port, plan, run.Output(json, csv, plot))
 
 
@@ -162,9 +164,11 @@ def work(plan: str, json: Json = None, csv: Csv = None, plot: Plot = None) -> No
 
 
 def _run(plan: Plan, ranks: int, json: Path | None, csv: Path | None, plot: Path | None) -> None:
-    from csaud.perf import collective, local, run
+    from csaud.perf import collective, local, report, run
 
     collective.check(plan)
+    if plot is not None:
+        report.check_plot(plot)
     if ranks == 0:
         run.rank(plan, run.Output(json, csv, plot))
         return

@@ -9,7 +9,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from csaud.errors import CsaudError
+from csaud.errors import ConfigError, CsaudError
 from csaud.perf.plan import Plan, Test
 from csaud.perf.row import Row
 
@@ -69,34 +69,49 @@ def save_json(rows: Sequence[Row], path: Path) -> None:
 def save_csv(rows: Sequence[Row], path: Path) -> None:
     """One line a row below a line of names."""
     names = [field.name for field in dataclasses.fields(Row)]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names)
+    writer.writeheader()
+    writer.writerows(dataclasses.asdict(row) for row in rows)
+    _write(path, out.getvalue())
+
+
+def _write(path: Path, contents: str | bytes) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w", newline="") as out:
-            writer = csv.DictWriter(out, names)
-            writer.writeheader()
-            writer.writerows(dataclasses.asdict(row) for row in rows)
+        path.write_bytes(contents.encode() if isinstance(contents, str) else contents)
     except OSError as error:
         raise CsaudError(f"cannot write {path}: {error.strerror}") from None
 
 
-def _write(path: Path, text: str) -> None:
+def check_plot(path: Path) -> None:
+    """What would keep `draw` from it, before anything is measured.
+
+    Raises:
+        ConfigError: there is no such format.
+        CsaudError: matplotlib is missing.
+    """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    except OSError as error:
-        raise CsaudError(f"cannot write {path}: {error.strerror}") from None
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError:
+        raise CsaudError("--plot needs matplotlib (pip install matplotlib)") from None
+    known = FigureCanvasBase.get_supported_filetypes()
+    if _format(path) not in known:
+        raise ConfigError(f"--plot {path}: expected a name that ends in .{', .'.join(sorted(known))}")
+
+
+def _format(path: Path) -> str:
+    return path.suffix[1:].lower() or "png"
 
 
 def draw(rows: Sequence[Row], path: Path) -> None:
     """Time and bandwidth over size, in the format that the file's name asks for.
 
     Raises:
-        CsaudError: matplotlib is missing, or the file cannot be written.
+        CsaudError: the file cannot be written.
     """
-    try:
-        import matplotlib
-    except ImportError:
-        raise CsaudError("--plot needs matplotlib (pip install matplotlib)") from None
+    import matplotlib
+
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
@@ -120,11 +135,8 @@ def draw(rows: Sequence[Row], path: Path) -> None:
         axes.legend()
     figure.suptitle(f"{rows[0].test}, {rows[0].ranks} ranks")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         made = io.BytesIO()  # what matplotlib raises where the disk is full is not always an OSError
-        figure.savefig(made, format=path.suffix[1:] or "png")
-        path.write_bytes(made.getvalue())
-    except (OSError, ValueError) as error:
-        raise CsaudError(f"cannot write {path}: {error}") from None
+        figure.savefig(made, format=_format(path))
+        _write(path, made.getvalue())
     finally:
         pyplot.close(figure)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import csaud
-from csaud.errors import ConfigError
+from csaud.errors import ConfigError, CsaudError
 from csaud.groups.communicator import Communicator
 from csaud.network.addresses import resolve
 from csaud.perf import collective, pair, report
@@ -95,7 +94,7 @@ def _measure(comm: Communicator, plan: Plan, output: Output) -> list[Row]:
         output.save(rows)
         wrong = sum(row.wrong or 0 for row in rows)
         if wrong:
-            sys.exit(f"csaud perf: {wrong} elements are wrong")
+            raise CsaudError(f"{wrong} elements are wrong")
     return rows
 
 
