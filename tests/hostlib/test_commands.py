@@ -149,7 +149,18 @@ def test_bash_completes_commands_options_and_values(tmp_path):
     assert said.stdout.splitlines() == ["--honour-hosts", "flowlet"]
 
 
+def test_manual_write_says_where_pages_cannot_be(tmp_path):
+    (tmp_path / "file").write_text("")
+    words = ["manual", "write", "--out", str(tmp_path / "file")]
+    done = CliRunner().invoke(app, words)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"csaud: [Errno 17] File exists: '{tmp_path / 'file'}'\n"
+
+
 def test_manual_write_says_where_pages_are(tmp_path):
+    told = CliRunner().invoke(app, ["manual", "write", "--out", str(tmp_path / "man1")])
+    pages = len(list((tmp_path / "man1").iterdir()))
+    assert (told.exit_code, told.output) == (0, f"{tmp_path / 'man1'}: {pages} pages\n")
     made = CliRunner().invoke(app, ["manual", "write", "--out", str(tmp_path / "man1"), "--json"])
     told = json.loads(made.output)
     assert "csaud-policy-set.1" in told["pages"]

@@ -21,6 +21,12 @@ def test_torchruns_own_store_keeps_its_port():
     assert launch.read({**TORCHRUN, "TORCHELASTIC_USE_AGENT_STORE": "True"}).master_port == 12346
 
 
+@pytest.mark.parametrize(("store", "last"), [("False", "65535"), ("True", "65534")])
+def test_the_last_port_is_taken(store, last):
+    place = {**TORCHRUN, "MASTER_PORT": last, "TORCHELASTIC_USE_AGENT_STORE": store}
+    assert launch.read(place).master_port == 65535
+
+
 def test_open_mpi_on_one_machine_needs_no_address():
     place = launch.read(OPENMPI)
     assert (place.rank, place.world, place.local_rank, place.master_addr) == (1, 4, 1, "127.0.0.1")
@@ -47,6 +53,11 @@ def test_no_launcher_is_a_job_of_one():
         ({"RANK": "-1"}, "RANK='-1': expected a whole number"),
         ({"WORLD_SIZE": "0"}, "WORLD_SIZE=0: expected 1 to 65535"),
         ({"WORLD_SIZE": "65536"}, "WORLD_SIZE=65536: expected 1 to 65535"),
+        ({"MASTER_PORT": "65536"}, "MASTER_PORT=65536: expected 0 to 65535"),
+        (
+            {"MASTER_PORT": "65535", "TORCHELASTIC_USE_AGENT_STORE": "True"},
+            "MASTER_PORT=65535: expected 0 to 65534",
+        ),
         ({"MASTER_PORT": "http"}, "MASTER_PORT='http': expected a whole number"),
     ],
 )

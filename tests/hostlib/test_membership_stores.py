@@ -2,6 +2,7 @@
 is no etcd."""
 
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from csaud.errors import ConfigError
 from csaud.membership.arbiter import StoreError
 from csaud.membership.stores import Etcd, open_store
 
@@ -56,3 +58,41 @@ def answering(answer: dict[str, Any]) -> Iterator[Etcd]:
 def test_a_key_that_is_there_and_not_told_is_an_error_of_the_store(answer: dict[str, Any]) -> None:
     with answering(answer) as store, pytest.raises(StoreError, match="without generation, which is there"):
         store.put_if_absent("generation", "mine")
+
+
+def test_an_ipv6_address_stands_in_brackets() -> None:
+    with pytest.raises(ConfigError) as refused:
+        open_store("etcd://[::1]:1", {})
+    assert str(refused.value) == "arbiter=etcd://[::1]:1: etcd at ::1:1: [Errno 111] Connection refused"
+
+
+@pytest.mark.parametrize(
+    "setting",
+    ["zookeeper://h:1", "etcd://", "etcd://:2379", "etcd://h", "etcd://h:x", "etcd://h:0", "etcd://h:65536",
+     "etcd://h:\u0663", "tcpstore://h:65536"],
+)  # fmt: skip
+def test_what_names_no_store_is_told_with_what_does(setting: str) -> None:
+    """Nobody is asked: a port beyond the last one would be another one to the system."""
+    with pytest.raises(ConfigError) as refused:
+        open_store(setting, {})
+    expected = "expected majority, tcpstore://host:port or etcd://host:port"
+    assert str(refused.value) == f"arbiter={setting!r}: {expected}"
+
+
+def test_the_last_port_is_asked() -> None:
+    with pytest.raises(ConfigError, match=r"arbiter=etcd://127\.0\.0\.1:65535: etcd at 127\.0\.0\.1:65535: "):
+        open_store(f"etcd://{HOST}:65535", {})
+
+
+def test_a_store_of_torchruns_agent_is_where_its_variables_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And needs PyTorch, which may not be there."""
+    for package in ("torch", "torch.distributed"):
+        monkeypatch.setitem(sys.modules, package, None)
+    agent = {"TORCHELASTIC_USE_AGENT_STORE": "True"}
+    for environ, words in (
+        ({}, "torchrun's agent keeps no store here"),
+        ({**agent, "MASTER_ADDR": HOST}, "expected majority, tcpstore://host:port or etcd://host:port"),
+        ({**agent, "MASTER_ADDR": HOST, "MASTER_PORT": "29500"}, "needs PyTorch, which is not installed"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            open_store("tcpstore://", environ)

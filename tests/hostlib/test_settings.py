@@ -22,6 +22,13 @@ def test_flags_are_read_as_words(text, expected):
     assert reading.load({}, {"CSAUD_ORDERED": text}).ordered is expected
 
 
+@pytest.mark.parametrize(("value", "expected"), [(True, True), (False, False), (1, True), (0, False)])
+def test_flags_are_given_as_such_or_as_numbers(value, expected):
+    assert (
+        reading.load({"ordered": value}, {"CSAUD_ORDERED": "no" if expected else "yes"}).ordered is expected
+    )
+
+
 @pytest.mark.parametrize(
     ("overrides", "environ", "message"),
     [
@@ -32,6 +39,9 @@ def test_flags_are_read_as_words(text, expected):
         ({}, {"CSAUD_ORDERED": "maybe"}, "CSAUD_ORDERED='maybe': expected yes or no"),
         ({"window": 1.5}, {}, "window=1.5: expected a whole number"),
         ({"window": True}, {}, "window=True: expected a whole number"),
+        ({"dead_after": True}, {}, r"dead_after=True: expected a number \(s\)"),
+        ({"address": 5}, {}, "address=5: expected text"),
+        ({"ordered": 2}, {}, "ordered=2: expected yes or no"),
         ({"window": float("inf")}, {}, "window=inf: expected a whole number"),
         ({"dead_after": 1e300}, {}, r"dead_after=1e\+300: expected 0.05 to 1000000.0"),
         ({"rate_bps": 10**20}, {}, "rate_bps=10+: expected 0 to 10+ "),

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from csaud.errors import ConfigError
 
 DEFAULT_PORT = 29500  # the port that torch users expect
+_LAST_PORT = 65535
 MAX_WORLD = 65535  # src_rank has 16 bits on the wire, and so has the number of ranks in the core
 
 
@@ -76,7 +77,10 @@ def _port(environ: Mapping[str, str]) -> int:
     if "MASTER_PORT" in environ:
         port = _number(environ, "MASTER_PORT")
         # torchrun's agent keeps a store of its own on MASTER_PORT and says so; the port after it is ours.
-        return port + 1 if environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True" else port
+        after = int(environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True")
+        if port + after > _LAST_PORT:
+            raise ConfigError(f"MASTER_PORT={port}: expected 0 to {_LAST_PORT - after}")
+        return port + after
     # Open MPI gives no port. Two of its jobs on one machine differ in their name space, so the port does,
     # too.
     job = environ.get("PMIX_NAMESPACE") or environ.get("OMPI_MCA_ess_base_jobid")

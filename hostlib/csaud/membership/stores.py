@@ -9,6 +9,7 @@ from csaud_runs import etcd
 
 from csaud.errors import ConfigError
 from csaud.membership.arbiter import Store, StoreError
+from csaud.network.addresses import split_port
 
 _TIMEOUT = 5.0  # s that one answer may take
 
@@ -100,10 +101,11 @@ def open_store(setting: str, environ: Mapping[str, str]) -> Store:
                 "(TORCHELASTIC_USE_AGENT_STORE is not True): name one, tcpstore://host:port"
             )
         place = f"{environ.get('MASTER_ADDR', '')}:{environ.get('MASTER_PORT', '')}"
-    host, _, port = place.rpartition(":")
-    if kind not in ("tcpstore", "etcd") or not host or not port.isascii() or not port.isdigit():
+    host, port = split_port(place)
+    number = int(port) if port.isascii() and port.isdigit() else 0
+    if kind not in ("tcpstore", "etcd") or not host or not 0 < number < 1 << 16:
         raise ConfigError(f"arbiter={setting!r}: expected majority, tcpstore://host:port or etcd://host:port")
-    store = Etcd(host, int(port)) if kind == "etcd" else TcpStore(host, int(port))
+    store = Etcd(host, number) if kind == "etcd" else TcpStore(host, number)
     try:
         store.check()
     except StoreError as error:

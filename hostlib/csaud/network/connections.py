@@ -39,9 +39,6 @@ def listen(address: str, port: int, backlog: int, name: str = "MASTER_PORT") -> 
         raise ConfigError(
             f"this rank cannot listen on {with_port(address, port)}: {error.strerror}"
         ) from None
-    except OverflowError:
-        sock.close()
-        raise ConfigError(f"{name}={port}: expected 0 to 65535") from None
     _listening.add(sock)
     return sock
 
