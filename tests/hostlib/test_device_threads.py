@@ -1,6 +1,7 @@
 """Ranks as threads of one process, each with more threads of its own: much for a thread sanitizer to see."""
 
 import gc
+import re
 import threading
 import weakref
 from collections.abc import Callable
@@ -174,3 +175,14 @@ def test_a_handle_that_was_dropped_gives_its_buffers_back() -> None:
         assert kept() is None
 
     ranks(work, "udp")
+
+
+def test_ranks_that_agree_by_unlike_operations_are_told_whose_and_may_agree_again() -> None:
+    def work(comm: csaud.Communicator) -> None:
+        with pytest.raises(csaud.ProtocolError) as raised:
+            comm.agree(comm.rank, "min" if comm.rank == 2 else "max", PATIENCE)
+        assert re.fullmatch(r"agree: '(min|max)' at rank \d, '(min|max)' at rank \d", str(raised.value))
+        assert "'min' at rank 2" in str(raised.value)
+        assert comm.agree(comm.rank, "max", PATIENCE) == (WORLD - 1, ())
+
+    ranks(work, "auto")

@@ -35,6 +35,25 @@ def test_what_is_no_time_to_wait_is_named(comm: Any, timeout: Any) -> None:
     assert comm.agree(5, timeout=np.float32(20.0)).value == 5
 
 
+@pytest.mark.parametrize("op", ["sum", "", "AND", None], ids=repr)
+def test_operations_that_nobody_agrees_by_are_named(comm: Any, op: Any) -> None:
+    with pytest.raises(csaud.ConfigError) as raised:
+        comm.agree(1, op)
+    assert str(raised.value) == f"agree: op {op!r}: expected one of and, or, min, max"
+    assert [comm.agree(6, op).value for op in ("and", "or", "min", "max")] == [6] * 4
+
+
+def test_paths_that_there_are_not_are_named(comm: Any) -> None:
+    last = comm.settings.paths - 1
+    for path in (-1, last + 1):
+        with pytest.raises(csaud.ConfigError) as raised:
+            comm.deny_path(path)
+        assert str(raised.value) == f"deny_path: path {path} is not one of the {last + 1} paths"
+    for path in (0, last):
+        comm.deny_path(path)
+        comm.deny_path(path, denied=False)
+
+
 def test_values_that_nobody_can_agree_on_are_named(comm: Any) -> None:
     for value, words in (
         (2.7, "agree: value=2.7: expected a whole number"),

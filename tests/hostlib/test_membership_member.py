@@ -14,8 +14,10 @@ from csaud.membership.messages import (
     Decided,
     Envelope,
     Later,
+    Looked,
     Prepare,
     Promise,
+    Waiting,
     from_json,
     to_json,
 )
@@ -45,6 +47,20 @@ def test_messages_of_another_job_and_of_nobody_are_refused() -> None:
         member().check(Envelope("other", 0, "p0", ASKS))
     with pytest.raises(BadMessage, match="nobody in this generation"):
         member().receive(Envelope("a job", 0, "stranger", ASKS), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("sender", "body", "why"),
+    [
+        ("p1", Looked("new", ""), "of this rank itself"),
+        ("p1", ASKS, "of nobody in this generation"),
+        ("p0", Waiting(), "a Waiting that nobody asked for"),
+    ],
+    ids=["looked", "asks", "waiting"],
+)
+def test_what_no_member_says_to_another_one_is_refused(sender: str, body: Body, why: str) -> None:
+    with pytest.raises(BadMessage, match=why):
+        member().receive(Envelope("a job", 0, sender, body), 0.0)
 
 
 def test_the_next_table_is_taken_by_those_who_are_in_it() -> None:

@@ -81,6 +81,14 @@ def test_a_newcomer_of_another_address_family_is_refused_by_name() -> None:
     assert not one.newcomers
 
 
+def test_a_newcomer_with_other_settings_is_refused_by_their_names_and_leaves_nothing() -> None:
+    one = Member(FIRST, "p1", Majority(), {"auth": "off"})
+    said = knock(one, "new")
+    words = "auth must be the same at every rank: off at this job, None at the newcomer"
+    assert said == {"newcomer new": [Refused(words)]}
+    assert not one.newcomers and not brought(one)["newcomers"]
+
+
 def test_a_newcomer_that_the_members_could_not_go_on_with_is_refused_by_name() -> None:
     def obstacle(table: Table, card: Card) -> str:
         return f"{card.mode} beside {table.cards[0].mode}" if card.mode != "raw" else ""

@@ -209,6 +209,66 @@ def test_strangers_and_other_jobs_are_refused_and_disturb_nobody(pool, open_host
     guest.close()
 
 
+@pytest.mark.parametrize(
+    ("hello", "reason"),
+    [
+        ({"protocol": PROTOCOL + 1}, f"it speaks protocol {PROTOCOL + 1}, rank 0 speaks {PROTOCOL}"),
+        ({"protocol": "x" * 99}, f"it speaks protocol '{'x' * 39}, rank 0 speaks {PROTOCOL}"),
+        ({"world": 2, "card": {}}, "its card cannot be read: KeyError('address')"),
+        ({"world": 2, "card": [1]}, "its card cannot be read: TypeError("),
+    ],
+    ids=["a later version", "no version", "no card", "no fields"],
+)
+def test_who_cannot_be_understood_is_told_why(pool, open_host, hello, reason):
+    host = open_host(2)
+    gathering = pool.submit(host.gather, card(0), 0, PATIENCE)
+    with socket.create_connection((HOST, host.port)) as other:
+        other.sendall(encode({**HELLO, **hello}))
+        (answer,) = FrameReader().feed(b"".join(iter(lambda: other.recv(4096), b"")))
+    assert answer["type"] == "refused" and answer["reason"].startswith(reason)
+    guest = join(host.port, 1, 2)
+    assert len(gathering.result().cards) == 2
+    guest.close()
+
+
+TABLE = table_to_json(make_table([card(0), card(1)], 1))
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"", "lost rank 0 at the rendezvous: it closed the connection"),
+        (b"HTTP/1.1 400 Bad Request\r\n", "lost rank 0 at the rendezvous: "),
+        (encode({"type": "hello"}), "rank 0 sent 'hello', expected 'table'"),
+        (encode({}), "rank 0 sent None, expected 'table'"),
+        (encode(TABLE), "rank 0 sent a table of 2 ranks, expected 3"),
+        (encode({"type": "table"}), "rank 0 sent a table that cannot be read: KeyError('cards')"),
+        (encode({"type": "refused", "reason": "no", "missing": [2, "x"]}), "no"),
+    ],
+    ids=["nothing", "no frame", "no table", "no type", "another job", "no cards", "refused"],
+)
+def test_what_rank_0_cannot_have_said_ends_a_guest_with_a_sentence(pool, answer, why):
+    with socket.create_server((HOST, 0)) as listener:
+        guest = pool.submit(join, listener.getsockname()[1], 1, 3)
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1 << 16)
+            connection.sendall(answer)
+        with pytest.raises(RendezvousError) as failure:
+            guest.result()
+    assert str(failure.value).startswith(why)
+    assert failure.value.missing in {(), (0,), (2,)}
+
+
+def test_a_silent_rank_0_is_given_up_and_named():
+    """Two seconds after it had to give up itself."""
+    with socket.create_server((HOST, 0)) as listener:
+        guest = Guest(connect(HOST, listener.getsockname()[1], PATIENCE))
+        with contextlib.closing(guest), pytest.raises(RendezvousError) as failure:
+            guest.join(card(1), 2, -1.9)
+    assert (str(failure.value), failure.value.missing) == ("rank 0 did not answer within 0.1 s", (0,))
+
+
 def test_two_ranks_of_one_number_are_refused(pool, open_host):
     host = open_host(3)
     gathering = pool.submit(host.gather, card(0), 0, PATIENCE)

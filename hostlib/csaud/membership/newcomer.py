@@ -28,7 +28,7 @@ from csaud.rendezvous.table import Card, Table
 
 log = logging.getLogger(__name__)
 
-_EACH = 2.0  # s that one door is tried for before the next one
+_EACH, _LEAST = 2.0, 0.05  # s that one door is tried for before the next one, at most and at least
 _PAUSE = 0.1  # s before the next one: a door that shuts at once would be tried thousands of times a second
 
 
@@ -87,15 +87,17 @@ class Newcomer:
         self._sock.close()
 
     def _connect(self) -> socket.socket:
-        """A connection to the first door in turn that opens."""
+        """A connection to the first door in turn that opens; all are tried, however little time there is."""
         while True:
-            address, port = self._doors[self._turn % len(self._doors)]
+            others = self._turn % len(self._doors)
+            address, port = self._doors[others]
             self._turn += 1
-            left = self._deadline - time.monotonic()
+            share = (self._deadline - time.monotonic()) / (len(self._doors) - others)
             try:
-                return connect(address, port, max(0.05, min(_EACH, left)))
+                return connect(address, port, max(_LEAST, min(_EACH, share)))
             except RendezvousError:
-                if left <= _EACH:
+                over = self._deadline - time.monotonic() <= _LEAST
+                if over and self._turn >= len(self._doors):
                     tried = ", ".join(with_port(address, port) for address, port in self._doors)
                     raise RendezvousError(
                         f"no member of a job was at {tried} within {self._timeout:g} s"
