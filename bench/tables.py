@@ -24,7 +24,7 @@ _FRAME = 1100
 _FRAMES = 16384
 _KINDS: dict[str, tuple[str, str, int, int, float | None]] = {
     # kind: (option, spray mode, masks, large size, most that may be lost)
-    "exact": ("buckets", "weighted", 1, 100_000, 0.20),
+    "exact": ("buckets", "weighted", 1, 100_000, 0.10),
     "LPM": ("routes", "ecmp", 1, 100_000, 0.20),
     "ternary": ("policies", "ecmp", 32, 10_000, 0.50),
     "ternary, 1000 masks": ("policies", "ecmp", 1000, 10_000, None),
