@@ -287,6 +287,9 @@ class Communicator(Group):
 
         Never raises for what other ranks do; may be called twice. In a process that was forked it does
         nothing.
+
+        Raises:
+            DeviceError: the device had failed, which nobody had seen; all is closed then, too.
         """
         if self._job.is_forked:
             return
@@ -294,13 +297,11 @@ class Communicator(Group):
             if self._closed:
                 return
             self._closed = True
-            well = self._transport.failure is None
-            if well:
-                self._part()
-            self._stop_reports()
-            self._let_go()
-            self._leave_counters("closed" if well else "failed")
-            self._membership.close()
+            try:
+                if self._transport.failure is None:
+                    self._part()
+            finally:
+                self._end("closed")
 
     def stop_at_exit(self) -> None:
         """For an interpreter that ends without close(): settle what was sent, then stop; peers are not told.
@@ -312,15 +313,14 @@ class Communicator(Group):
         with self._lock:
             if not self._closed:
                 self._closed = True
-                well = self._transport.failure is None
-                if well:
-                    self._transport.wait_quiescent(_EXIT_LINGER)
-                    if self.settings.stats_dir:
-                        wait_still(self._transport, _EXIT_LINGER)
-                self._stop_reports()
-                self._let_go()
-                self._leave_counters("ended" if well else "failed")
-                self._membership.close()
+                try:
+                    if self._transport.failure is None:
+                        self._transport.wait_quiescent(_EXIT_LINGER)
+                        if self.settings.stats_dir:
+                            wait_still(self._transport, _EXIT_LINGER)
+                except CsaudError as error:  # which nobody is there to catch
+                    log.warning("rank %d: %s", self.rank, error)
+                self._end("ended")
 
     def __enter__(self) -> Self:
         return self
@@ -332,9 +332,13 @@ class Communicator(Group):
             self.abort()
         self.close()
 
-    def _let_go(self) -> None:
+    def _end(self, how: str) -> None:
+        """Nothing of it is left; `how`: where it did not fail."""
+        self._stop_reports()
         self._transport.stop()
         self._again = _over  # it had the device
+        self._leave_counters("failed" if self._transport.failure is not None else how)
+        self._membership.close()
 
     def _stop_reports(self) -> None:
         self._watchdog.stop()
