@@ -5,9 +5,9 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -61,21 +61,52 @@ def with_controller(body: Callable[[Any, Ask], Awaitable[None]]) -> None:
     asyncio.run(main())
 
 
-def test_the_pid_of_a_controller_is_that_by_which_whoever_asks_knows_it() -> None:
+@contextmanager
+def answering(answer: bytes | None) -> Iterator[Path]:
+    """The socket of whoever answers one request so, and ends; None: not at all."""
     with socket.socket(socket.AF_UNIX) as listening, tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "controller.sock"
         listening.bind(str(path))
         listening.listen()
 
-        def answer() -> None:
+        def one() -> None:
             connection, _ = listening.accept()
             with connection:
                 connection.makefile("rb").readline()
-                connection.sendall(b'{"ok": true, "pid": 123456789}\n')  # in a namespace of its own
+                connection.sendall(answer or b"")
 
         with ThreadPoolExecutor() as pool:
-            pool.submit(answer)
-            assert ask(path, "status")["pid"] == os.getpid()
+            if answer is not None:
+                pool.submit(one)
+            yield path
+
+
+def test_the_pid_of_a_controller_is_that_by_which_whoever_asks_knows_it() -> None:
+    with answering(b'{"ok": true, "pid": 123456789}\n') as path:  # in a namespace of its own
+        assert ask(path, "status")["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize("answer", [b"", b'{"ok": true, "sta', b'{"ok": true}'])
+def test_a_controller_that_ends_within_its_answer_is_told(answer: bytes) -> None:
+    with answering(answer) as path, pytest.raises(ControlError) as told:
+        ask(path, "status")
+    assert str(told.value) == f"the controller at {path} ended without an answer"
+
+
+def test_a_controller_that_says_nothing_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(client, "_MARGIN_S", 0.05)
+    with answering(None) as path, pytest.raises(ControlError) as told:
+        ask(path, "status", timeout_s=0)
+    assert str(told.value) == f"the controller at {path} gave no answer within 0.05 s"
+
+
+def test_a_socket_with_too_long_a_path_is_named(tmp_path: Path) -> None:
+    path = tmp_path / ("x" * 100) / "controller.sock"
+    path.parent.mkdir()
+    with pytest.raises(ControlError, match=f"^the controller at {path} cannot be reached: AF_UNIX path too"):
+        ask(path, "status")
 
 
 def test_who_waits_for_a_controller_rests_between_its_looks(monkeypatch: pytest.MonkeyPatch) -> None:

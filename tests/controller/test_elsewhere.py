@@ -1,8 +1,10 @@
 """Commands that ask a controller elsewhere, by the REST interface of its service: the same as beside it."""
 
 import json
+import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -10,6 +12,7 @@ from threading import Thread
 import pytest
 import yaml
 from csaud_controller.cli import service as service_command
+from csaud_controller.control import elsewhere as elsewhere_module
 from csaud_controller.control.client import ConflictError, ControlError, RefusedError
 from csaud_controller.control.elsewhere import Credentials, Elsewhere
 from csaud_controller.control.rest import all_routes
@@ -27,6 +30,26 @@ def served() -> Iterator[Served]:
             (made.run.path / name).write_text(who.token + "\n")
         (made.run.path / "stranger").write_text("no-token-of-anybody")
         yield made
+
+
+@contextmanager
+def answering(status: int, body: bytes) -> Iterator[str]:
+    """A server that answers one request so, whatever it is."""
+
+    class Service(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Service) as server:
+        serving_one = Thread(target=server.handle_request)
+        serving_one.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        serving_one.join()
 
 
 def here(served: Served, *words: str) -> Result:
@@ -138,6 +161,11 @@ def test_a_refusal_is_one_line(
     ("options", "status", "said"),
     [
         (("--controller", "fabric.example:8443"), 2, "expected a URL such as https://fabric.example:8443"),
+        (("--controller", "https://[::1"), 2, "expected a URL such as https://fabric.example:8443"),
+        (("--controller", "https://127.0.0.1:0"), 2, "expected a URL such as https://fabric.example:8443"),
+        (("--controller", "https://127.0.0.1:65536"), 2, "expected a URL such as https://fabric.exam"),
+        (("--controller", "https://127.0.0.1:65535"), 1, "cannot be reached: Connection refused"),
+        (("--controller", "https://fabric..example"), 1, "cannot be reached: no machine can have this name"),
         (("--controller", "http://192.0.2.1:80"), 2, "the token would go there in the clear"),
         (("--controller", "http://127.0.0.1:9"), 1, "cannot be reached: Connection refused"),
         (("--controller", "https://127.0.0.1:9", "--cacert", "/no/ca.pem"), 2, "/no/ca.pem: No such file"),
@@ -149,6 +177,27 @@ def test_a_controller_that_cannot_be_asked(options: tuple[str, ...], status: int
         APPS["link"], ["show", *options]
     )
     assert found.exit_code == status and said in found.stderr, found.output
+
+
+@pytest.mark.parametrize("token", ["two words", "of\nlines", "\u00e4"])
+def test_a_token_of_the_environment_that_cannot_be_one_is_named(token: str) -> None:
+    environ = {"CSAUD_REST_TOKEN": token, "COLUMNS": "200"}
+    found = CliRunner(env=environ).invoke(APPS["link"], ["show", "--controller", "http://127.0.0.1:9"])
+    assert found.exit_code == 2, found.output
+    assert found.stderr == "csaud: CSAUD_REST_TOKEN: expected a token, which is one word\n"
+
+
+def test_what_only_the_machine_of_the_controller_is_asked_for_is_told() -> None:
+    with pytest.raises(RefusedError, match="stop is not for other machines: ask for it where the controller"):
+        Elsewhere("http://127.0.0.1:9", Credentials()).ask("stop")
+
+
+def test_who_does_not_answer_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elsewhere_module, "_MARGIN_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        asked = Elsewhere(f"http://127.0.0.1:{silent.getsockname()[1]}", Credentials())
+        with pytest.raises(ControlError, match=r"^http://.* gave no answer within 0\.05 s$"):
+            asked.ask("status", timeout_s=0)
 
 
 @pytest.mark.parametrize(
@@ -165,24 +214,18 @@ def test_a_controller_that_cannot_be_asked(options: tuple[str, ...], status: int
 def test_what_answers_errors_is_told_from_what_failed(
     status: int, kind: type[ControlError], said: str
 ) -> None:
-    class Service(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps({"error": "it has a reason"}).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None: ...
-
-    with HTTPServer(("127.0.0.1", 0), Service) as server:
-        answering = Thread(target=server.handle_request)
-        answering.start()
-        asked = Elsewhere(f"http://127.0.0.1:{server.server_port}", Credentials())
+    with answering(status, json.dumps({"error": "it has a reason"}).encode()) as url:
+        asked = Elsewhere(url, Credentials())
         with pytest.raises(ControlError, match=said) as raised:
             asked.ask("status")
-        answering.join()
     assert raised.type is kind
+
+
+@pytest.mark.parametrize("body", [b"<html>it works</html>", b"[1]", b"\xff", b""])
+def test_what_is_no_controllers_answer_is_told_as_it_is(body: bytes) -> None:
+    with answering(200, body) as url, pytest.raises(ControlError) as raised:
+        Elsewhere(url, Credentials()).ask("status")
+    assert str(raised.value) == f"{url} is no controller's: it answered 200 {body!r}"
 
 
 def test_a_client_certificate_says_who_asks(served: Served, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Cables out of a NetBox that answers page by page."""
 
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from csaud_controller.cli import fabric as fabric_command
 from csaud_controller.inventory import Fabric
+from csaud_controller.inventory.imports import netbox_rest
 from typer.testing import CliRunner, Result
 
 from tests.controller.test_tls import certificates
@@ -51,7 +53,7 @@ class NetBox:
     asked: list[str] = field(default_factory=list)
     url: str = ""
 
-    def answer(self, target: str, headers: Any) -> tuple[int, dict[str, Any]]:
+    def answer(self, target: str, headers: Any) -> tuple[int, Any]:
         self.asked.append(target)
         if headers.get("Authorization") != self.token:
             return 403, {"detail": "Authentication credentials were not provided."}
@@ -78,7 +80,7 @@ def serving(netbox: NetBox, tls: ssl.SSLContext | None = None) -> Iterator[str]:
 
         def do_GET(self) -> None:
             status, answer = netbox.answer(self.path, self.headers)
-            body = json.dumps(answer).encode()
+            body = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))
@@ -202,15 +204,56 @@ def test_answers_that_cannot_be_relied_on_are_refused(token: Path) -> None:
         def answer(self, target: str, headers: Any) -> tuple[int, dict[str, Any]]:
             return 200, {"hello": "world"}
 
+    class Lost(NetBox):
+        def answer(self, target: str, headers: Any) -> tuple[int, dict[str, Any]]:
+            return 200, {"count": 2, "next": self.believes_it_is, "results": [cable(3)]}
+
+    class Page(NetBox):
+        def answer(self, target: str, headers: Any) -> tuple[int, Any]:
+            return int(self.token), b"<html>it works</html>"
+
     for netbox, said in (
         (Changing([cable(number) for number in range(3, 15)]), "cables came or went while they were read"),
         (Endless([]), "next: its pages have no end"),
         (Other([]), "results: missing: this is no NetBox's answer"),
+        (Lost([], believes_it_is="http://[::1"), "next: expected the URL of a page, got 'http://[::1'"),
+        (Lost([], believes_it_is="/api/dcim/cables/"), "next: expected the URL of a page, got '/api/dcim"),
+        (Page([], token="200"), "results: missing: this is no NetBox's answer to /api/dcim/cables/"),
+        (Page([], token="502"), "answered 502: Bad Gateway"),
     ):
         with serving(netbox) as url:
             result = imported(url, "--token-file", token)
         assert (result.exit_code, said in result.output) == (1, True), result.output
+    with serving(Page([], token="302")) as url:  # not a failure: another URL does
+        result = imported(url, "--token-file", token)
+    assert (result.exit_code, result.output) == (
+        2,
+        f"csaud: {url}: answered 302, which sends elsewhere: name that URL\n",
+    )
     result = imported("http://netbox.example", "--token-file", token)
     assert "the token would go there in the clear; use https://" in result.output
     result = CliRunner().invoke(fabric_command.app, ["import", "lldp", "https://netbox.example"])
     assert "only netbox is asked by URL" in result.output
+
+
+@pytest.mark.parametrize(
+    ("url", "status", "said"),
+    [
+        ("http://[::1", 2, "expected a URL such as https://netbox.example/?site=pod1"),
+        ("http://127.0.0.1:65536", 2, "expected a URL such as https://netbox.example/?site=pod1"),
+        ("http://127.0.0.1:65535", 1, "cannot be reached: Connection refused"),
+        ("http://user@127.0.0.1", 2, "expected a URL such as https://netbox.example/?site=pod1"),
+        ("http://netbox..example", 1, "cannot be reached: no machine can have this name"),
+    ],
+)
+def test_a_url_that_leads_nowhere_is_told(url: str, status: int, said: str) -> None:
+    result = imported(url)
+    assert (result.exit_code, result.output) == (status, f"csaud: {url}: {said}\n")
+
+
+def test_a_netbox_that_does_not_answer_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(netbox_rest, "_PATIENCE_S", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        result = imported(url)
+    assert (result.exit_code, result.output) == (1, f"csaud: {url}: no answer within 0.05 s\n")

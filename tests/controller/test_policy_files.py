@@ -222,6 +222,8 @@ def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:
         ),
         ("until: 2020-01-01T00:00:00Z\n", "until: that time is over"),
         ("until: 2030-01-01T00:00:00\n", ":1: until: expected a time with its zone, such as 2026-12-24"),
+        ("until: 2030-01-01T00:00:00Z\nlasts: 1min\n", "bad.yaml:1: expected until or lasts, not both"),
+        ("lasts: 1ns\n", ":1: lasts: expected at least 1s, got 1ns"),
         ("lasts: 9999999999999min\n", "until: expected a time before the year 10000"),
         ("spray: sideways\ntrim_dscp: 99\n", ":2: trim_dscp: expected less than or equal to 63"),
         ("queues: {48: 3}\n", ":1: trim_dscp: DSCP 48 is in `queues`"),
@@ -256,6 +258,50 @@ def test_all_that_the_fabric_does_not_have_is_told_at_once(run: RunDir, tmp_path
         [":4", "overrides[1].src"],
         [":6", "limits_at.core"],
     ]
+
+
+EXPECTED_TIME = "--until: expected a time such as 2026-12-24T18:00+01:00, got"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--until", "tomorrow"), f"{EXPECTED_TIME} 'tomorrow'"),
+        (("--until", "0001-01-01T00:00"), f"{EXPECTED_TIME} '0001-01-01T00:00'"),
+        (("--until", "2020-01-01T00:00"), "until: that time is over"),
+        (("--until", "9999-12-31T23:59:59-00:01"), "until: expected a time before the year 10000"),
+        (("--for", "an hour"), "--for: expected a duration such as 10us, 5ms or 2s, got 'an hour'"),
+        (("--for", "0s"), "until: that time is over"),
+        (("--until", "2030-01-01", "--for", "1s"), "expected --until or --for, not both"),
+    ],
+)
+def test_an_end_that_cannot_be_changes_nothing(
+    run: RunDir, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    file = tmp_path / "night.yaml"
+    file.write_text("spray: random\n")
+    before = ask(run.control_socket, "intent")
+    result = csaud(run, "apply", str(file), *words)
+    assert (result.exit_code, result.output) == (2, f"csaud: {said}\n")
+    assert ask(run.control_socket, "intent") == before
+
+
+def test_a_policy_may_end_in_the_last_second_that_there_is_and_people_are_told_when(
+    run: RunDir, tmp_path: Path
+) -> None:
+    file = tmp_path / "night.yaml"
+    file.write_text("spray: random\n")
+    applied = csaud(run, "apply", str(file), "--until", "9999-12-31T23:59:59+00:00")
+    assert applied.exit_code == 0, applied.output
+    assert f": the policy of {file}\n" in applied.output
+    assert "until 9999-12-31 " in applied.output and "; then what was before it" in applied.output
+    revision = str(ask(run.control_socket, "intent")["revision"])
+    back = csaud(run, "rollback", "0")
+    assert "the policy of revision 0\napplied on all switches" in back.output
+    diff = csaud(run, "diff", "--revision", revision)
+    assert diff.exit_code == 0
+    assert diff.output.startswith("policy.spray: host -> random\nswitch")
+    assert "l1      spray.policy               3" in diff.output
 
 
 @pytest.mark.parametrize("until", [1e18, float("inf"), float("nan")])

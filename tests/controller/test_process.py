@@ -14,6 +14,7 @@ from csaud_controller.control.client import ControlError, RefusedError, ask, wai
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.run.directory import RunDir
 
+from tests.controller.commands import csaud
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
 
 
@@ -150,6 +151,22 @@ def test_a_start_that_fails_leaves_no_fabric_behind(options: tuple[str, ...]) ->
             assert broken.wait() == 2
             assert "Traceback" not in broken.log
         assert not empty.fabric_file.exists()
+
+
+def test_where_a_controller_cannot_listen_is_named() -> None:
+    with run_directory() as run:
+        for place, why in (
+            ("192.0.2.1:9600", "Cannot assign requested address"),
+            ("a..b:9600", "no machine can have this name"),
+        ):
+            refused = csaud(run, "controller", "run", "--reports", place)
+            assert refused.exit_code == 1
+            assert refused.output == f"csaud: reports cannot be taken at {place}: {why}\n"
+        assert not run.control_socket.exists()
+        deep = RunDir(run.path / ("x" * 100))
+        refused = csaud(deep, "controller", "run", "--fabric", str(run.fabric_file))
+        assert refused.exit_code == 1
+        assert refused.output == f"csaud: {deep.control_socket}: AF_UNIX path too long\n"
 
 
 def test_a_run_has_one_fabric_and_another_that_is_named_is_refused() -> None:

@@ -7,7 +7,9 @@ import asyncio
 import contextlib
 import http.client
 import json
+import socket
 import ssl
+import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -143,9 +145,14 @@ def test_certificates_may_be_replaced_and_clients_may_need_one(served: Served, t
         (("--listen", "8443"), "--listen: expected an address and a port such as 127.0.0.1:8443, got '8443'"),
         (("--listen", "somewhere:1"),
          "--listen: expected an address and a port such as 127.0.0.1:8443, got 'somewhere'"),
+        (("--listen", "127.0.0.1:65536"),
+         "--listen: expected an address and a port such as 127.0.0.1:8443, got '127.0.0.1:65536'"),
+        (("--listen", "127.0.0.1:\u00b2"),
+         "--listen: expected an address and a port such as 127.0.0.1:8443, got '127.0.0.1:\u00b2'"),
         (("--tls-cert", "cert.pem"), "--tls-cert and --tls-key belong together"),
         (("--tls-cert", "no.pem", "--tls-key", "no.key"), "no.pem, no.key: No such file or directory"),
         (("--tokens", "no.yaml"), "no.yaml: no such file"),
+        (("--interval", "soon"), "--interval: expected a duration such as 10us, 5ms or 2s, got 'soon'"),
         (("--interval", "0s"), "--interval: expected more than nothing, got 0s"),
     ],
 )  # fmt: skip
@@ -153,6 +160,33 @@ def test_what_cannot_be_is_said_in_one_line(served: Served, words: tuple[str, ..
     result = command("run", "--run", str(served.run.path), *words)
     assert result.exit_code == 2
     assert result.stderr.strip() == f"csaud: {said}"
+
+
+def test_files_of_no_use_are_named_and_a_key_with_a_password_asks_for_none(
+    served: Served, tmp_path: Path
+) -> None:
+    cert, key = certificate(tmp_path, "localhost")
+    locked = tmp_path / "locked.pem"
+    subprocess.run(["openssl", "ec", "-aes128", "-passout", "pass:secret", "-in", key, "-out", locked],
+                   check=True, capture_output=True)  # fmt: skip
+    (broken := tmp_path / "broken.pem").write_text("no certificate\n")
+    for files, said in (
+        (("--tls-key", locked), f"{cert}, {locked}: the key has a password"),
+        (("--tls-key", key, "--tls-client-ca", "no.pem"), "no.pem: No such file or directory"),
+        (("--tls-key", key, "--tls-client-ca", broken), f"{broken}: [X509: NO_CERTIFICATE_OR_CRL_FOUND]"),
+    ):
+        result = command("run", "--run", str(served.run.path), "--tls-cert", cert, *map(str, files))
+        assert result.exit_code == 2
+        assert result.stderr.startswith(f"csaud: {said}"), result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_port_that_another_listens_at_is_told(served: Served) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        place = f"127.0.0.1:{other.getsockname()[1]}"
+        result = command("run", "--run", str(served.run.path), "--listen", place)
+    assert result.exit_code == 1
+    assert f"csaud: --listen: cannot listen at {place}: see above\n" in result.stderr
 
 
 @pytest.mark.parametrize(

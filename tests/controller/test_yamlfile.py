@@ -106,13 +106,17 @@ def test_a_misspelt_key_is_told_rather_than_the_key_that_is_missing_for_it() -> 
         ("[1]: 2\n", "fabric.yaml:1: expected a name as key, got [1]"),
         ("when: !!python/name:os.system\n", "fabric.yaml:1: when: not a YAML value"),
         ("a: " + "[" * 10_000, "fabric.yaml: not valid YAML: nested too deep"),
+        ("a: 1\nb: \x01\n", r"fabric.yaml:2: not valid YAML: '\x01': special characters are not allowed"),
+        ("\x00", r"fabric.yaml:1: not valid YAML: '\x00': special characters are not allowed"),
         ("mtu: 0x" + "f" * 9000, "fabric.yaml:1: mtu: not a YAML value: a number of 36,000 bits"),
         ("mtu: " + "9" * 5000, "fabric.yaml:1: mtu: not a YAML value: "),
         ("edges: !!seq l1\n", "fabric.yaml:1: edges: not a YAML value: expected a sequence node"),
     ],
 )
 def test_what_is_no_mapping_is_told(text: str, expected: str) -> None:
-    assert str(mistake(text)).startswith(expected)
+    message = str(mistake(text))
+    assert message.startswith(expected)
+    assert "\n" not in message
 
 
 def test_aliases_do_not_explode() -> None:

@@ -210,8 +210,10 @@ def _read(text: str, file: str) -> tuple[Any, _Reader]:
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else None
         raise ConfigError(file, line, "", f"not valid YAML: {error.problem or error.context}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(file, None, "", f"not valid YAML: {error}") from None
+    except yaml.reader.ReaderError as error:  # whose own text has two lines
+        line = text.count("\n", 0, error.position) + 1
+        what = f"{chr(error.character)!r}: {error.reason}"
+        raise ConfigError(file, line, "", f"not valid YAML: {what}") from None
 
 
 def mistake(error: ValidationError, tags: Collection[str] = (), otherwise: str = "") -> str:

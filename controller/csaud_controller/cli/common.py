@@ -255,7 +255,7 @@ def check_place(run: Path | None, at: str | None) -> None:
 def number_pair(text: str, expected: str, example: str) -> tuple[int, int]:
     """Of an argument `expected`, such as PORT=WEIGHT; UnknownName: it is not two whole numbers."""
     first, equals, second = text.partition("=")
-    if not equals or not first.isdigit() or not second.isdigit():
+    if not equals or not first.isdecimal() or not second.isdecimal():
         raise UnknownName(f"expected {expected} with whole numbers, such as {example}, got {text!r}")
     return int(first), int(second)
 

@@ -132,13 +132,17 @@ def _is_given(ctx: Any, name: str) -> bool:
 
 def read_token(file: str | None, variable: str) -> str:
     """That in a file, else in a variable of the environment, which may be empty; RefusedError names the
-    file."""
+    one that has none."""
+    where = variable if file is None else f"--token-file {file}"
     if file is None:
-        return os.environ.get(variable, "").strip()
-    try:
-        found = Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RefusedError(f"--token-file {file}: {why(error)}") from None
+        found = os.environ.get(variable, "").strip()
+        if not found:
+            return ""
+    else:
+        try:
+            found = Path(file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise RefusedError(f"{where}: {why(error)}") from None
     if not found.isascii() or not found.isprintable() or len(found.split()) != 1:
-        raise RefusedError(f"--token-file {file}: expected a token, which is one word")
+        raise RefusedError(f"{where}: expected a token, which is one word")
     return found

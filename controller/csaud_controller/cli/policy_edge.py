@@ -120,7 +120,9 @@ def _classes(text: str) -> list[int]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         ends = [first, last if dash else first]
-        if not all(end.isdigit() and int(end) in ALL_CLASSES for end in ends) or int(ends[0]) > int(ends[1]):
+        if not all(end.isdecimal() and int(end) in ALL_CLASSES for end in ends) or int(ends[0]) > int(
+            ends[1]
+        ):
             raise UnknownName(f"--classes: expected classes from 0 to 7 such as 0,2-4, got {text!r}")
         found |= {*range(int(ends[0]), int(ends[1]) + 1)}
     return sorted(found)

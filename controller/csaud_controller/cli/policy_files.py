@@ -173,7 +173,6 @@ def _end(wanted: PolicyFile, until: str | None, lasts: str | None) -> dict[str, 
     if until is None:
         return {} if wanted.until is None else {"until": wanted.until.timestamp()}
     try:
-        given = datetime.fromisoformat(until)
-    except ValueError:
+        return {"until": datetime.fromisoformat(until).timestamp()}
+    except (ValueError, OverflowError):
         raise UnknownName(f"--until: expected a time such as 2026-12-24T18:00+01:00, got {until!r}") from None
-    return {"until": given.astimezone().timestamp()}

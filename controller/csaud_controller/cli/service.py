@@ -156,7 +156,7 @@ def _names(host: str, others: list[str]) -> tuple[str, ...]:
 
 def _address(listen: str) -> tuple[str, int]:
     host, _, port = listen.rpartition(":")
-    if not host or not port.isdigit() or int(port) > 65535:
+    if not host or not port.isdecimal() or int(port) > 65535:
         raise UnknownName(f"--listen: expected an address and a port such as 127.0.0.1:8443, got {listen!r}")
     return host.strip("[]"), int(port)
 

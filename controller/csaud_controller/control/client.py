@@ -69,7 +69,7 @@ def ask(path: Path, op: str, *, timeout_s: float = APPLY_TIMEOUT_S, **arguments:
             ) from None
         except OSError as error:
             raise ControlError(f"the controller at {path} cannot be reached: {error}") from None
-    if not line:
+    if not line.endswith(b"\n"):  # it may have begun one
         raise ControlError(f"the controller at {path} ended without an answer")
     answer: Answer = json.loads(line)
     if "pid" in answer and pid:

@@ -9,9 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
-from csaud_controller.base.http_peers import is_loopback, reason
+from csaud_controller.base.http_peers import UNREACHABLE, is_loopback, reason, split_url
 from csaud_controller.base.why import why
 from csaud_controller.control.client import (
     APPLY_TIMEOUT_S,
@@ -58,11 +57,7 @@ class Elsewhere:
 
     def __init__(self, url: str, credentials: Credentials) -> None:
         self.where = url
-        parts = urlsplit(url)
-        try:
-            port = parts.port
-        except ValueError:
-            port = 0
+        parts, port = split_url(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.path.strip("/") or port == 0:
             raise RefusedError(
                 f"--controller: expected a URL such as https://fabric.example:8443, got {url!r}"
@@ -112,7 +107,7 @@ class Elsewhere:
             status, text = response.status, response.read(_LONGEST)
         except TimeoutError:
             raise ControlError(f"{self.where} gave no answer within {patience_s:g} s") from None
-        except (OSError, http.client.HTTPException) as error:
+        except UNREACHABLE as error:
             raise ControlError(f"{self.where} cannot be reached: {reason(error)}") from None
         finally:
             connection.close()

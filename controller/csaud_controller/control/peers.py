@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import grp
 import os
 import pwd
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_address
 from pathlib import Path
 
+from csaud_controller.base.why import why
 from csaud_controller.inventory import Fabric
 
 _UCRED = struct.Struct("3i")
@@ -36,7 +38,10 @@ def listen_at(path: Path, group: int | None) -> socket.socket:
     so nobody is in before it is."""
     made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        made.bind(str(path))
+        try:
+            made.bind(str(path))
+        except OSError as error:  # which does not name it
+            raise OSError(error.errno or errno.ENAMETOOLONG, why(error), str(path)) from None
         if group is not None:
             os.chown(path, -1, group)
         path.chmod(0o600 if group is None else 0o660)

@@ -21,6 +21,7 @@ from typing import Any
 from csaud_runs.directory import is_served
 from pydantic import ValidationError
 
+from csaud_controller.base.http_peers import reason
 from csaud_controller.base.yamlfile import mistake
 from csaud_controller.control.asker import asking
 from csaud_controller.control.client import (
@@ -138,9 +139,14 @@ class ControlServer:
 
     async def _serve_until_stopped(self, servers: contextlib.AsyncExitStack) -> None:
         if self._reports is not None:
-            await servers.enter_async_context(
-                await asyncio.start_server(self._reporter, *self._reports, limit=_MAX_REPORT)
-            )
+            host, port = self._reports
+            try:
+                listening = await asyncio.start_server(self._reporter, host, port, limit=_MAX_REPORT)
+            except (OSError, UnicodeError) as error:  # asyncio's own text has the address once more
+                number = getattr(error, "errno", None) or 0
+                told = os.strerror(number) if number > 0 else reason(error)
+                raise ControlError(f"reports cannot be taken at {host}:{port}: {told}") from None
+            await servers.enter_async_context(listening)
         server = await asyncio.start_unix_server(
             self._user, sock=listen_at(self._path, self._group), limit=_MAX_LINE
         )

@@ -46,7 +46,7 @@ def _name(text: str) -> str:
 
 
 def _port_name(text: str) -> str:
-    if not re.fullmatch(PORT_NAME, text) or text.isdigit():
+    if not re.fullmatch(PORT_NAME, text) or text.isdecimal():
         raise ValueError(
             f"expected 1 to 64 letters, digits, _, ., / or -, and not digits alone, got {text!r}"
         )
@@ -239,7 +239,7 @@ class HostSpec(Strict):
 
 
 def _known_port(value: object) -> object:
-    if isinstance(value, str) and not value.isdigit():
+    if isinstance(value, str) and not value.isdecimal():
         raise ValueError(
             f"no port is called {value!r}: expected a number, or a name of its `interfaces` or `nics`"
         )

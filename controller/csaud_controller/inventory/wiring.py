@@ -29,7 +29,7 @@ def numbered(value: Mapping[str, Any]) -> dict[str, Any]:
     names: dict[tuple[str, str], int] = {}
     for switch, spec in section(value, "switches").items():
         for port, name in _items(spec.get("interfaces")):
-            if str(port).isdigit():
+            if str(port).isdecimal():
                 names.setdefault((switch, str(name)), int(port))
     for host, spec in section(value, "hosts").items():
         for number, nic in enumerate(nics_of(spec)):
@@ -80,7 +80,7 @@ def _end(edge: Any, side: str) -> End | None:
     if not isinstance(edge, Mapping):
         return None
     node, port = edge.get(side), edge.get(f"{side}_port")
-    if isinstance(port, str) and port.isdigit():
+    if isinstance(port, str) and port.isdecimal():
         port = int(port)
     if not isinstance(node, str | int) or not isinstance(port, int) or isinstance(port, bool):
         return None

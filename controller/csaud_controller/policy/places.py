@@ -90,7 +90,7 @@ def check_port(fabric: Fabric, text: str, loc: Location) -> End:
     for port, called in fabric.switches[name].interfaces.items():
         if called == number:
             number = str(port)
-    if not number.isdigit() or int(number) not in fabric.peers[name]:
+    if not number.isdecimal() or int(number) not in fabric.peers[name]:
         ports = ", ".join(map(str, fabric.peers[name]))
         raise FieldError(
             loc, f"switch {name} has no port {number or '(none given)'}; expected one of {ports}"

@@ -42,8 +42,8 @@ class Tls:
     def load_into(self, context: ssl.SSLContext) -> None:
         """What is there by now; ListenError."""
         try:
-            context.load_cert_chain(self.cert, self.key)
-        except (OSError, ssl.SSLError) as error:
+            context.load_cert_chain(self.cert, self.key, password=_no_password)
+        except (OSError, ValueError) as error:
             raise ListenError(f"{self.cert}, {self.key}: {why(error)}") from None
 
     def context(self) -> ssl.SSLContext:
@@ -66,6 +66,11 @@ class Tls:
             with contextlib.suppress(OSError):
                 found.append(path.stat().st_mtime_ns)
         return tuple(found)
+
+
+def _no_password() -> str:
+    """Rather an error than a prompt, at which everybody would wait when files are replaced."""
+    raise ValueError("the key has a password")
 
 
 def is_loopback(host: str) -> bool:

@@ -7,9 +7,9 @@ import json
 import ssl
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlencode
 
-from csaud_controller.base.http_peers import is_loopback, reason
+from csaud_controller.base.http_peers import UNREACHABLE, is_loopback, reason, split_url
 from csaud_controller.base.yamlfile import ConfigError, SourceError
 from csaud_controller.inventory.imports.draft import Source
 
@@ -31,11 +31,7 @@ def cables(url: str, token: str, trusted: ssl.SSLContext) -> Source:
     """All cables of the NetBox at `url`, which may have the path of the API, and a query that chooses cables
     (`?site=pod1`), as one answer. ConfigError names the URL and what is wrong: among others that the token
     would go there in the clear, and that cables have come or gone between two pages."""
-    parts = urlsplit(url)
-    try:
-        port = parts.port
-    except ValueError:
-        port = 0
+    parts, port = split_url(url)
     if not parts.hostname or port == 0 or "@" in parts.netloc:
         raise ConfigError(url, None, "", "expected a URL such as https://netbox.example/?site=pod1")
     if parts.scheme == "http" and token and not is_loopback(parts.hostname):
@@ -49,7 +45,7 @@ def cables(url: str, token: str, trusted: ssl.SSLContext) -> Source:
         return Source(Path(parts.hostname), {"results": _all(connection, parts, url, _headers(token))})
     except TimeoutError:
         raise SourceError(url, None, "", f"no answer within {_PATIENCE_S:g} s") from None
-    except (OSError, http.client.HTTPException) as error:
+    except UNREACHABLE as error:
         raise SourceError(url, None, "", f"cannot be reached: {reason(error)}") from None
     finally:
         connection.close()
@@ -74,7 +70,9 @@ def _all(
                 raise SourceError(url, None, "", "cables came or went while they were read: try again")
             return found
         # its query alone: whatever host and path NetBox takes for its own, the URL that was named is asked
-        target = f"{target.partition('?')[0]}?{urlsplit(str(following)).query}"
+        if not (query := split_url(str(following))[0].query):
+            raise SourceError(url, None, "next", f"expected the URL of a page, got {str(following)[:60]!r}")
+        target = f"{target.partition('?')[0]}?{query}"
     raise SourceError(url, None, "next", "its pages have no end")
 
 
