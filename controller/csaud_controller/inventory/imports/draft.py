@@ -73,9 +73,15 @@ class Draft:
         for key in value.keys() - {*known}:
             self.leave(f"{at}.{key}" if at else str(key))
 
-    def sort(self, nodes: Iterable[str], switches: Iterable[str], hosts: Iterable[str]) -> None:
-        """Take nodes as switches or hosts: as these patterns say, else hosts where all interfaces are called
-        like a server's."""
+    def sort(
+        self,
+        nodes: Iterable[str],
+        switches: Iterable[str],
+        hosts: Iterable[str],
+        known: Mapping[str, bool] | None = None,
+    ) -> None:
+        """Take nodes as switches or hosts: as these patterns say, else as the file says (`known`: whether one
+        is a switch), else hosts where all interfaces are called like a server's."""
         named: dict[str, list[str]] = {}
         for cable in self.cables:
             for node, name in ((cable.a, cable.a_name), (cable.b, cable.b_name)):
@@ -85,6 +91,8 @@ class Draft:
                 is_host = False
             elif any(fnmatchcase(node, pattern) for pattern in hosts):
                 is_host = True
+            elif known is not None and node in known:
+                is_host = not known[node]
             else:
                 is_host = all(_NIC.fullmatch(name) for name in named.get(node, [""]))
                 self.assumed.append(f"{node} is a {'host' if is_host else 'switch'} (--switch, --host)")

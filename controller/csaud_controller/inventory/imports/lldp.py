@@ -35,11 +35,7 @@ def read(sources: Sequence[Source], switches: Iterable[str], hosts: Iterable[str
                 seen.add(ends)
                 draft.cables.append(Cable(local, port, peer, peer_port))
     nodes = dict.fromkeys(node for cable in draft.cables for node in (cable.a, cable.b))
-    named = (
-        [*switches, *(n for n, yes in known.items() if yes)],
-        [*hosts, *(n for n, yes in known.items() if not yes)],
-    )
-    draft.sort(nodes, list(switches) + [n for n in named[0] if n not in hosts], named[1])
+    draft.sort(nodes, switches, hosts, known)
     return draft
 
 

@@ -33,7 +33,7 @@ def read(sources: Sequence[Source], switches: Iterable[str], hosts: Iterable[str
         raise source.fail("", "expected a mapping: this is no topology of p4-utils")
     draft = Draft(source.path.name.partition(".")[0])
     if isinstance(top.get("nodes"), list) and isinstance(top.get("links"), list):
-        _saved(draft, source, top)
+        _saved(draft, source, top, switches, hosts)
     else:
         nested = top.get("topology")
         topology: Mapping[str, Any] = nested if isinstance(nested, Mapping) else top
@@ -41,12 +41,17 @@ def read(sources: Sequence[Source], switches: Iterable[str], hosts: Iterable[str
             draft.leave_others(top, ("topology",), "")
         if not isinstance(topology.get("links"), list) or not isinstance(topology.get("switches"), Mapping):
             raise source.fail("topology", "expected `switches`, `hosts` and `links`: no topology of p4-utils")
-        _written(draft, source, topology)
-    draft.override(switches, hosts)
+        _written(draft, source, topology, switches, hosts)
     return draft
 
 
-def _written(draft: Draft, source: Source, topology: Mapping[str, Any]) -> None:
+def _written(
+    draft: Draft,
+    source: Source,
+    topology: Mapping[str, Any],
+    switches: Iterable[str],
+    hosts: Iterable[str],
+) -> None:
     draft.leave_others(topology, ("switches", "hosts", "links", "routers", "default"), "topology")
     default = topology.get("default") or {}
     draft.leave_others(default, ("bw", "delay"), "topology.default")
@@ -59,6 +64,7 @@ def _written(draft: Draft, source: Source, topology: Mapping[str, Any]) -> None:
         draft.leave_others(spec or {}, ("ip", "mac"), "hosts.*")
     for name in topology.get("routers") or {}:
         draft.leave(f"{name}: a router, which no P4 program runs")
+    draft.override(switches, hosts)  # ports of switches and of hosts are not counted alike
     for index, link in enumerate(topology["links"]):
         if not isinstance(link, list) or len(link) < 2:
             raise source.fail(f"topology.links[{index}]", "expected two nodes and, where need be, a mapping")
@@ -74,7 +80,9 @@ def _written(draft: Draft, source: Source, topology: Mapping[str, Any]) -> None:
         draft.leave_others(options, _WIRE_KEYS, "links[*]")
 
 
-def _saved(draft: Draft, source: Source, top: Mapping[str, Any]) -> None:
+def _saved(
+    draft: Draft, source: Source, top: Mapping[str, Any], switches: Iterable[str], hosts: Iterable[str]
+) -> None:
     """networkx's node-link form."""
     draft.leave_others(top, ("nodes", "links", "directed", "multigraph", "graph"), "")
     for node in top["nodes"]:
@@ -86,6 +94,7 @@ def _saved(draft: Draft, source: Source, top: Mapping[str, Any]) -> None:
         else:
             draft.leave(f"{name}: neither host nor switch")
         draft.leave_others(node, ("id", "isHost", "isSwitch", "isP4Switch", "device_id"), "nodes[*]")
+    draft.override(switches, hosts)
     for index, link in enumerate(top["links"]):
         nodes = [str(link.get("node1") or link.get("source")), str(link.get("node2") or link.get("target"))]
         _wire(draft, source, index, nodes, link)

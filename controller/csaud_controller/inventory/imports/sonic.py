@@ -102,7 +102,7 @@ def _breakouts(draft: Draft, tables: Tables, ports: list[str]) -> dict[str, Any]
     for first, parts in groups.items():
         speeds = {str(tables["PORT"][part].get("speed", "")) for part in parts}
         speed = speeds.pop()
-        if speeds or not speed.isdigit():
+        if speeds or not speed.isdecimal():
             draft.leave(f"PORT.{first}: a breakout into ports of several speeds, or of none")
             continue
         mode = f"{len(parts)}x{int(speed) / 1000:g}G"
@@ -117,6 +117,11 @@ def _breakouts(draft: Draft, tables: Tables, ports: list[str]) -> dict[str, Any]
 
 def _neighbours(draft: Draft, tables: Mapping[str, Tables]) -> None:
     seen: set[frozenset[tuple[str, str]]] = set()
+    gone = {
+        (name, port)
+        for name, found in tables.items()
+        for port in found["PORT"].keys() - {*draft.switches[name]["interfaces"].values()}
+    }
     for name, found in tables.items():
         metadata = found.get("DEVICE_NEIGHBOR_METADATA", {})
         lengths = {p: v for rows in found.get("CABLE_LENGTH", {}).values() for p, v in rows.items()}
@@ -135,6 +140,9 @@ def _neighbours(draft: Draft, tables: Mapping[str, Tables]) -> None:
             if ends in seen:
                 continue
             seen.add(ends)
+            if ends & gone:
+                draft.leave(f"{name}: DEVICE_NEIGHBOR.{key}: at a port that is left out")
+                continue
             if peer not in draft.switches and peer not in draft.hosts:
                 kind = str(metadata.get(peer, {}).get("type") or row.get("type") or "")
                 is_switch = "router" in kind.lower()
@@ -153,7 +161,7 @@ def _neighbours(draft: Draft, tables: Mapping[str, Tables]) -> None:
                     local,
                     peer,
                     other,
-                    int(speed) * 10**6 if speed.isdigit() else None,
+                    int(speed) * 10**6 if speed.isdecimal() else None,
                     _delay(draft, name, local, lengths.get(local)),
                 )
             )
@@ -176,7 +184,7 @@ def _trimming(draft: Draft, switch: str, tables: Tables) -> None:
     for key, value in tables.get("SWITCH_TRIMMING", {}).get("GLOBAL", {}).items():
         at = f"SWITCH_TRIMMING|GLOBAL {key} {value}"
         name = _TRIMMING.get(key)
-        if name is None or not str(value).isdigit():
+        if name is None or not str(value).isdecimal():
             draft.leave(f"{switch}: {at}")
         elif draft.policy.setdefault(name, int(value)) != int(value):
             draft.leave(f"{switch}: {at}: another switch has {draft.policy[name]}, and a fabric has one")
