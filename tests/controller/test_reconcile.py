@@ -205,3 +205,25 @@ def test_a_group_is_encoded_as_finsy_would(members: list[GroupMember], selector:
         ],
     )
     assert Codec(schema).encode(Group(7, tuple(members), selector)) == theirs.encode(schema)
+
+
+def test_what_somebody_else_has_put_there_differs_from_all_that_is_wanted() -> None:
+    """And is replaced: another's member in place of a group, and constants are nobody's."""
+    schema = find_artifacts().schema
+    codec = Codec(schema)
+    (path,) = [e for e in state().entries.values() if e.table == "spray.paths"][:1]
+    theirs = p4entity.P4TableEntry(
+        "CsaudIngress.spray.paths",
+        match=p4entity.P4TableMatch(path.match),
+        action=p4entity.P4IndirectAction(member_id=7),
+    )
+    found = codec.decode(theirs.encode(schema))
+    assert found == dataclasses.replace(path, action=Call("(foreign)"))
+    (step,) = plan(table_state([found]), table_state([path]))
+    assert (step.verb, step.items) == ("modify", (path,))
+    default = p4entity.P4TableEntry(
+        "CsaudIngress.route.ipv4_lpm",
+        action=p4entity.P4TableAction("CsaudIngress.route.no_route"),
+        is_default_action=True,
+    )
+    assert codec.decode(default.encode(schema)) is None

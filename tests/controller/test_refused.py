@@ -2,9 +2,12 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from csaud_controller.base.stretches import Stretches
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.fabric_controller import FabricController
 from csaud_controller.desired.store import Stored
@@ -14,7 +17,12 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.program.artifacts import Artifacts, find_artifacts
+from csaud_controller.program.entities import Entry, Group, GroupMember, call, entry, table_state
+from csaud_controller.program.room import Room
 from csaud_controller.switches.backoff import Backoff
+from csaud_controller.switches.codec import Codec
+from csaud_controller.switches.reconcile import Step
+from csaud_controller.switches.writing import Refused, held_after, write
 from csaud_controller.targets import TARGETS
 from csaud_softswitch.p4runtime.personality import StratumBfrt
 from hypothesis import given
@@ -159,3 +167,84 @@ def test_a_server_that_refuses_what_stratum_refuses_on_tofino() -> None:
                 assert all(key in now.entries for key in routes)
 
     asyncio.run(main())
+
+
+def route(dst: int, group: int = 1) -> Entry:
+    return entry("route.ipv4_lpm", {"dst": (dst, 32)}, call("route.set_group", group=group))
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        (route(0xFFFF_FFFF, 0xFFFF), ""),
+        (route(1, 1 << 16), "{item}: group takes values below 2^16, got 65536"),
+        (entry("far", {"to": (1 << 127, 128)}, call("route.discard")), "the program has no table far"),
+        (
+            entry("route.ipv4_lpm", {"to": (1, 32)}, call("route.discard")),
+            "route.ipv4_lpm has no field for to; it has dst",
+        ),
+        (
+            entry("spray.policy", {"cls": (8, 7)}, call("spray.round_robin")),
+            "{item}: cls takes values below 2^3",
+        ),
+        (replace(route(1), action=call("lose")), "the program has no action lose"),
+        (
+            replace(route(1), action=call("route.discard", way=0)),
+            "route.discard takes no way; it takes nothing",
+        ),
+        (
+            replace(route(1), action=call("route.set_group", way=1 << 70)),
+            "route.set_group takes no way; it takes group",
+        ),
+    ],
+)
+def test_what_a_program_has_no_place_for_is_named(item: Entry, said: str) -> None:
+    told = list(Room(find_artifacts().schema).misfits(table_state([item])))
+    assert told == ([said.replace("{item}", str(item))] if said else [])
+
+
+@pytest.mark.parametrize(("weight", "fits"), [(1024, True), (1025, False)])
+def test_a_selector_holds_so_many_members_by_their_weights(weight: int, fits: bool) -> None:
+    members = tuple(GroupMember(number, weight) for number in range(4))
+    told = list(Room(find_artifacts().schema).misfits(table_state([Group(1, members)])))
+    expected = "spray.path_selector has room for 4096 members of groups, and 4100 are needed"
+    assert told == ([] if fits else [expected])
+
+
+def test_of_updates_that_cannot_be_said_the_others_are_made() -> None:
+    class Taking:
+        """A switch that takes what comes, if it takes it alone."""
+
+        def __init__(self) -> None:
+            self.taken: list[object] = []
+
+        async def insert(self, messages: list[object]) -> None:
+            self.taken += messages
+
+        modify = delete = insert
+
+    codec, switch = Codec(find_artifacts().schema), Taking()
+    good, bad = [route(1), route(2)], replace(route(3), action=call("route.lose"))
+    steps = [Step("insert", (good[0], bad, good[1]))]
+    done = asyncio.run(write(cast(Any, switch), codec, Stretches(), steps))
+    assert (done.updates, [each.item for each in done.refused]) == (2, [bad])
+    assert str(done.refused[0]).startswith("insert route.ipv4_lpm[dst=0.0.0.3/32] -> route.lose(): cannot be")
+    assert switch.taken == [codec.encode(each) for each in good]
+
+
+def test_what_a_switch_refused_it_holds_as_before() -> None:
+    have, want = table_state([route(1, 1), route(2, 1)]), table_state([route(1, 2), route(3, 2)])
+    assert held_after(have, want, []) is want
+    refused = [
+        Refused("modify", route(1, 2), ""),
+        Refused("delete", route(2, 1), ""),
+        Refused("insert", route(3, 2), ""),
+    ]
+    assert held_after(have, want, refused) == have
+    assert held_after(have, want, refused[:1]) == table_state([route(1, 1), route(3, 2)])
+
+
+def test_two_items_of_one_key_are_no_state() -> None:
+    with pytest.raises(ValueError) as told:
+        table_state([route(1, 1), route(2, 1), route(1, 2)])
+    assert str(told.value) == f"given twice: {route(1, 1)} and {route(1, 2)}"

@@ -55,10 +55,12 @@ class Room:
 
     def _too_wide(self, entry: Entry) -> Iterator[str]:
         fields = self._fields.get(entry.table, {})
-        for name, value in entry.match:
-            if fields and name not in fields:
+        for name, value in (
+            entry.match if fields else ()
+        ):  # without: that it has no such table is told already
+            if name not in fields:
                 yield f"{entry.table} has no field for {name}; it has {', '.join(fields)}"
-            elif _largest(value) >> fields.get(name, 64):
+            elif _largest(value) >> fields[name]:
                 yield f"{entry}: {name} takes values below 2^{fields[name]}"
         if isinstance(entry.action, Call):
             widths = self._args.get(entry.action.action)
@@ -66,7 +68,9 @@ class Room:
                 yield f"the program has no action {entry.action.action}"
                 return
             for name, number in entry.action.args:
-                if number >> widths.get(name, 64):
+                if name not in widths:
+                    yield f"{entry.action.action} takes no {name}; it takes {', '.join(widths) or 'nothing'}"
+                elif number >> widths[name]:
                     yield f"{entry}: {name} takes values below 2^{widths[name]}, got {number}"
 
 
