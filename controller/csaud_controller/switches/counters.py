@@ -174,9 +174,5 @@ def _kinds(cells: Mapping[int, int], base: int) -> KindCounts:
     return {kind: cells.get(base + code, 0) for kind, code in KINDS.items()}
 
 
-def _reasons(cells: Mapping[int, int], port: int) -> dict[str, int]:
-    return {why: cells.get(port * 4 + index, 0) for index, why in enumerate(REFUSED)}
-
-
 def _buckets(cells: Mapping[int, int], port: int) -> list[int]:
     return [cells.get(port * PATH_BUCKETS + bucket, 0) for bucket in range(PATH_BUCKETS)]
