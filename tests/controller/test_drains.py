@@ -161,3 +161,16 @@ def test_drains_outlive_the_controller() -> None:
                     assert await held(run) == desired(run, live=drained(fabric, "s1"))
 
     asyncio.run(main())
+
+
+def test_a_part_of_what_is_drained_is_not_used_again_by_itself() -> None:
+    fabric = leaf_spine(3, 3)
+    drains = Drains()
+    for what in ("s1", "l2-s1", "l1"):
+        drains = drains.with_drain(fabric, what, ALL_UP, force=True)
+    with pytest.raises(FieldError, match=r"^l1-s1 is drained with s1, l1: undrain that$"):
+        drains.used_again(fabric, "l1-s1")
+    left = drains.used_again(fabric, "l2:1")  # which was drained itself, too
+    assert [drain.what for drain in left.rules] == ["s1", "l1"]
+    assert left.over(fabric, "l2-s1") == ["s1"]
+    assert drains.used_again(fabric, "l3-s2") == drains, "is not drained at all"

@@ -211,6 +211,9 @@ edges:
 """
 
 
+LAST_EDGE = "  - {a: leaf-a-01.pod3.dc1.example.com, a_port: 3, b: gpu-01, b_port: 1}\n"
+
+
 def test_long_names_interfaces_breakouts_and_hosts_with_several_nics(tmp_path: Path) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(LONG)
@@ -259,6 +262,42 @@ def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
         ("a_port: Ethernet8", "a_port: Ethernet9", "edges[1].a_port: no port is called 'Ethernet9'"),
         ("2: Ethernet8", "2: Ethernet0", "interfaces[2]: Ethernet0 is also port 1"),
         ("2x100G[40G]", "2x100", "breakouts.Ethernet8.mode: expected a breakout mode such as 4x25G"),
+        ("gpu-01", "spine-01", "hosts.spine-01: spine-01 is also a switch: expected a name of its own"),
+        (
+            "ports: [2, 3]}}",
+            'ports: [2, 3]}, Ethernet0: {mode: "2x100G", ports: [1, 3]}}',
+            "breakouts.Ethernet0.ports[1]: port 3 is already of Ethernet8",
+        ),
+        (
+            "a: leaf-a-01.pod3.dc1.example.com, a_port: 3",
+            "a: spine-01, a_port: 0",
+            "edges[2].a_port: expected a switch port from 1 to 126, got 0",
+        ),
+        (
+            "a: leaf-a-01.pod3.dc1.example.com, a_port: Ethernet8",
+            "a: gpu-01, a_port: eth1",
+            "edges[1]: an edge joins a switch to a switch or a host, not two hosts",
+        ),
+        (
+            LAST_EDGE,
+            "  - {a: spine-01, a_port: 2, b: spine-01, b_port: 3}\n",
+            "edges[2]: an edge joins two nodes, got spine-01 twice",
+        ),
+        (LAST_EDGE, "", "hosts.gpu-01.nics[1]: NIC 1 of gpu-01 is in no edge: expected one edge to a switch"),
+        (LAST_EDGE, "  - 7\n", "edges[2]: expected a mapping, got 7"),
+        ("a_port: 3", "a_port: '126'", ""),
+        ("a_port: 3", "a_port: '127'", "edges[2].a_port: expected less than or equal to 126, got '127'"),
+        ("a_port: 3", "a_port: \u00b2", "edges[2].a_port: no port is called '\u00b2'"),
+        ("2: Ethernet8", "2: '8'", "interfaces[2]: expected 1 to 64 letters, digits, _, ., / or -, and not"),
+        ("    nics:", "    ip: 10.0.1.1\n    nics:", ""),
+        (
+            "    nics:",
+            "    ip: 10.0.1.9\n    nics:",
+            "hosts.gpu-01: ip is that of the first of `nics`: expected",
+        ),
+        ("rate: 400Gbit", "rate: -5", "link.rate: expected a rate such as 200Mbit or 1Gbit, got -5"),
+        ("rate: 400Gbit", "rate: 400Gbit, delay: -1", "link.delay: expected a duration such as 10us"),
+        ("hosts:\n", "tls_client: {key: k.pem}\nhosts:\n", "tls_client: cert and key belong together"),
         ("target: soft", "target: hard", "target: expected 'soft', 'bmv2', 'tofino' or 'tofino2'"),
     ],
 )
@@ -266,8 +305,21 @@ def test_mistakes_about_names_and_ports(tmp_path: Path, wrong: str, right: str, 
     assert wrong in LONG
     file = tmp_path / "pod.yaml"
     file.write_text(LONG.replace(wrong, right))
+    if not said:  # the last that is right
+        load_fabric(file)
+        return
     with pytest.raises(ConfigError, match=re.escape(said)):
         load_fabric(file)
+
+
+def test_a_host_that_no_edge_leads_to_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "fabric.yaml"
+    hosts = "".join(f'  h{n}: {{ip: 10.0.1.{n}, mac: "02:00:0a:00:01:0{n}"}}\n' for n in (1, 2))
+    edge = "edges: [{a: l1, a_port: 1, b: h1, b_port: 0}]\n"
+    file.write_text(f"name: one\nswitches: {{l1: {{device_id: 1}}}}\nhosts:\n{hosts}{edge}")
+    with pytest.raises(ConfigError) as told:
+        load_fabric(file)
+    assert str(told.value) == f"{file}:5: hosts.h2: h2 is in no edge: expected one edge to a switch"
 
 
 def test_targets_of_files_are_those_there_are() -> None:
@@ -293,6 +345,30 @@ def test_check_tells_of_files_that_are_missing_and_of_tables_without_room(tmp_pa
     assert f"{file}:19: tls_client.cacert: no such file: {tmp_path / 'ca.pem'}" in bad.output.replace(
         "\n", ""
     )
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right", "said"),
+    [
+        ("mtu: 1500\n", "tls_client: {cacert: .}\n", ":19: tls_client.cacert: {folder}: Is a directory"),
+        (
+            "target: soft",
+            "target: tofino",
+            ":3: switches: target tofino needs --program DIR with csaud.p4info",
+        ),
+    ],
+)
+def test_check_tells_of_files_that_cannot_be_read_and_of_programs_that_are_missing(
+    tmp_path: Path, wrong: str, right: str, said: str
+) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(f"{LONG}mtu: 1500\n")
+    good = CliRunner(env={"COLUMNS": "200"}).invoke(fabric_command.app, ["check", str(file)])
+    assert good.output == f"{file}: pod: 2 switches, 1 hosts, 3 links, no mistake\n"
+    file.write_text(f"{LONG}mtu: 1500\n".replace(wrong, right))
+    bad = CliRunner(env={"COLUMNS": "200"}).invoke(fabric_command.app, ["check", str(file)])
+    assert bad.exit_code == 1
+    assert f"{file}{said.replace('{folder}', str(tmp_path))}" in bad.output
 
 
 def test_check_reports_every_mistake_for_programs_too(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from ipaddress import IPv4Network
 
 import pytest
 from csaud_controller.control.client import ask, wait_served
-from csaud_controller.control.peers import Reporters, peer_of
+from csaud_controller.control.peers import Peer, Reporters, peer_of
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.paths import host_reports
 from csaud_controller.paths.host_reports import MAX_PATHS, HostPaths, PathReport
@@ -105,3 +105,19 @@ def test_reports_take_so_much_memory_and_no_more(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ValueError, match="counts are kept already"):
         report(2, [1, 1])
     report(2, [1])
+
+
+def test_ranks_that_report_are_so_many_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host_reports, "MAX_RANKS", 2)
+    kept = HostPaths()
+    for rank in (0, 1, 1):
+        kept.take(PathReport(host="10.0.1.1", rank=rank, tx=[1], lost=[0], ecn=[0]))
+    with pytest.raises(ValueError, match=r"^2 ranks have reported already$"):
+        kept.take(PathReport(host="10.0.1.2", rank=0, tx=[1], lost=[0], ecn=[0]))
+
+
+def test_who_has_no_name_is_told_by_number() -> None:
+    assert Peer(7, 0, frozenset()).name == "root"
+    nobodys = Peer(7, 4_000_000_001, frozenset({5}))
+    assert (nobodys.name, str(nobodys)) == ("4000000001", "process 7 of user 4000000001")
+    assert (nobodys.is_allowed(5), nobodys.is_allowed(6), nobodys.is_allowed(None)) == (True, False, False)

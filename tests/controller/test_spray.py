@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 from csaud_controller.base.seeds import derive
-from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.base.yamlfile import FieldError, mistake
 from csaud_controller.inventory import Fabric, fat_tree, leaf_spine, load_fabric
 from csaud_controller.paths.equal_cost import remote_group
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import MODES, SprayOverride, spray_entries
 from csaud_controller.program.entities import Call, Entry, call
+from pydantic import ValidationError
 
 FABRIC = leaf_spine(3, 2, 1)
 
@@ -134,7 +135,7 @@ def test_an_exception_comes_before_what_hosts_ask_for_before_the_default() -> No
 def test_an_exception_can_name_destination_kind_class_communicator_and_what_is_asked() -> None:
     override = {
         "spray": "flowlet", "gap": "1ms", "seed": 9,
-        "to": "l3", "kind": "data", "cls": 2, "comm": 7, "asked": "random",
+        "to": "l3", "kind": "data", "cls": 2, "comm": 7, "asked": "random", "qkey": 0xABCDEF01,
     }  # fmt: skip
     (entry,) = [e for e in entries_of(overrides=[override]) if e.priority >= 1000]
     assert dict(entry.match) == {
@@ -142,6 +143,7 @@ def test_an_exception_can_name_destination_kind_class_communicator_and_what_is_a
         "kind": (1, 3),
         "cls": (2, 7),
         "comm": (7, 0xFFFF),
+        "qkey": (0xABCDEF01, 0xFFFF_FFFF),
         "asked": (MODES["random"].asked, 15),
     }
     assert entry.action == call("spray.flowlet", seed=derive(9, "spray", "l1"), gap=1000)
@@ -161,3 +163,10 @@ def test_an_exception_for_a_switch_that_is_not_there_is_refused() -> None:
     policy = Policy(overrides=(SprayOverride(spray="ecmp", to="l9"),))
     with pytest.raises(FieldError, match="unknown switch 'l9'; expected one of l1, l2, l3"):
         policy.check(FABRIC)
+
+
+def test_an_exception_goes_by_a_switch_or_by_a_prefix() -> None:
+    override = {"spray": "ecmp", "to": "l3", "dst": "10.0.3.0/24"}
+    with pytest.raises(ValidationError) as told:
+        Policy.model_validate({"overrides": [override]})
+    assert mistake(told.value) == "overrides[0].dst: expected `to` or `dst`, not both"
