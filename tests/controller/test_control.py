@@ -9,11 +9,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
+from ipaddress import IPv4Network
 from pathlib import Path
 from typing import Any
 
 import pytest
 from csaud_controller.control import client
+from csaud_controller.control import server as server_module
 from csaud_controller.control.alarms import KEPT, AlarmLog
 from csaud_controller.control.client import ControlError, RefusedError, ask, wait_served
 from csaud_controller.control.server import ControlServer
@@ -147,6 +149,11 @@ def test_a_client_that_says_no_more_is_let_go() -> None:
                 return answers
 
     assert [json.loads(answer)["ok"] for answer in asyncio.run(main()).splitlines()] == [True, False]
+
+
+async def until(reached: Callable[[], bool]) -> None:
+    while not reached():
+        await asyncio.sleep(0)
 
 
 UPLINKS, ONE_LINK = BEFORE.faults.rules
@@ -317,5 +324,115 @@ def test_stop_ends_the_service_and_takes_the_socket_away() -> None:
                 await asyncio.to_thread(ask, run.control_socket, "stop")
                 await asyncio.wait_for(serving, PATIENCE_S)
                 assert not run.control_socket.exists()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"src": "h9", "dst": "h1"}, "unknown host 'h9'; expected one of h1, h2, h3, h4"),
+        ({"src": "h1", "dst": "l1"}, "unknown host 'l1'; expected one of h1, h2, h3, h4"),
+        ({"src": "h1", "dst": "h3", "packets": 0}, "packets: expected 1 to 10000, got 0"),
+        ({"src": "h1", "dst": "h3", "packets": 10001}, "packets: expected 1 to 10000, got 10001"),
+        ({"src": "h1", "dst": "h3", "packets": "many"}, "invalid literal for int"),
+        ({"src": "h1"}, "the request lacks 'dst'"),
+    ],
+)
+def test_a_trace_is_of_hosts_and_of_so_many_packets(arguments: dict, said: str) -> None:
+    async def body(_: Any, request: Ask) -> None:
+        with pytest.raises(RefusedError) as told:
+            await request("path.trace", **arguments)
+        assert str(told.value).startswith(said)
+        for packets in (1, 10_000):  # and no switch is there that could send them
+            answer = await request("path.trace", src="h1", dst="h3", packets=packets)
+            assert answer["hops"] == {}
+
+    with_controller(body)
+
+
+def test_a_host_is_not_drained_while_nobody_knows_whether_it_sends() -> None:
+    """Its switch does not answer; with force it is."""
+
+    async def body(made: Any, request: Ask) -> None:
+        with pytest.raises(ControlError, match=r"^l1: ") as told:
+            await request("drain.set", what="h1")
+        assert not isinstance(told.value, RefusedError), "nothing is wrong with the request"
+        assert made.intent == BEFORE
+        await request("drain.set", what="h1", force=True)
+        assert [drain.what for drain in made.intent.drains.rules] == ["l1-s1", "h1"]
+
+    with_controller(body)
+
+
+def test_a_line_that_never_ends_is_not_waited_for_and_others_are_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, "_MAX_LINE", 1000)
+
+    async def main() -> None:
+        with run_directory() as run:
+            async with served(run) as (_, request), asyncio.timeout(PATIENCE_S):
+                reader, writer = await asyncio.open_unix_connection(run.control_socket)
+                writer.write(b"x" * 5000)
+                assert await reader.read() == b""
+                writer.close()
+                assert (await request("intent"))["ok"]
+
+    asyncio.run(main())
+
+
+def test_only_hosts_report_over_the_network_for_themselves_and_so_many_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server_module, "_MOST_REPORTERS", 1)
+
+    async def asked(port: int, *requests: dict[str, Any]) -> list[Any]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        answers = []
+        for each in requests:
+            writer.write(json.dumps(each).encode() + b"\n")
+            answers.append(json.loads(await reader.readline()))
+        writer.close()
+        return [answer.get("denied") or answer["error"] for answer in answers]
+
+    report = {"op": "paths.report", "rank": 0, "tx": [1], "lost": [0], "ecn": [0], "host": "10.0.1.1"}
+    near, far = (IPv4Network("127.0.0.0/8"),), (IPv4Network("127.9.0.0/16"),)
+
+    async def main() -> None:
+        with run_directory() as run, socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+            free.close()
+            async with controller(run, stored=Stored(intent=BEFORE)) as made, asyncio.timeout(PATIENCE_S):
+                for leads, networks in ((True, near), (True, far), (False, near)):
+                    server = ControlServer(
+                        made if leads else None,
+                        run.control_socket,
+                        ("127.0.0.1", port),
+                        report_networks=networks,
+                    )
+                    serving = asyncio.create_task(server.serve())
+                    await asyncio.to_thread(wait_served, run.control_socket, PATIENCE_S)
+                    if not leads:
+                        assert await asked(port, report) == ["another controller is primary"]
+                    elif networks == far:
+                        assert await asked(port, report) == ["127.0.0.1 is no host of this fabric"]
+                    else:
+                        assert await asked(
+                            port, report, {**report, "host": "10.0.9.1"}, {"op": "intent"}
+                        ) == [
+                            [5],
+                            "host: 127.0.0.1 may not report for 10.0.9.1",
+                            "unknown op 'intent'; expected one of paths.report",
+                        ]
+                        _, first = await asyncio.open_connection("127.0.0.1", port)
+                        first.write(json.dumps(report).encode() + b"\n")
+                        await until(lambda server=server: server._reporting == 1)
+                        assert await asked(port, report) == ["1 connections are open already"]
+                        first.close()
+                        await until(lambda server=server: server._reporting == 0)
+                        assert await asked(port, report) == [[5]]
+                    server.stopped.set()
+                    await serving
 
     asyncio.run(main())

@@ -18,6 +18,7 @@ from csaud_controller.cli import fabric as fabric_command
 from csaud_controller.control.client import ConflictError, ControlError, ask, wait_programmed
 from csaud_controller.control.fabric_change import following, wiring_changes
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.desired.keeper import NotKeptError
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric, SwitchSpec, leaf_spine
@@ -280,3 +281,32 @@ def test_killed_while_it_applies(seed: int) -> None:
             now = run.fabric()
             assert [*now.switches] in ([*small.switches], [*whole.switches])
             assert asyncio.run(held(run)) == desired_states(now, Intent())
+
+
+def test_a_fabric_that_cannot_be_kept_is_not_taken_and_the_same_one_is_no_change() -> None:
+    refusing = [True]
+
+    def save_fabric(_: Fabric) -> None:
+        if refusing:
+            raise OSError("the disk is full")
+
+    async def main() -> None:
+        with run_directory(WHOLE) as run:
+            kept: list[int] = []
+            async with controller(
+                run, save=lambda stored: kept.append(stored.revision), save_fabric=save_fabric
+            ) as made:
+                addressed = {n: str(s.p4runtime) for n, s in run.fabric().switches.items()}
+                smaller, before = less("s3").with_addresses(addressed), made.generation
+                assert await made.change_fabric(made.fabric) == (before, False)
+                with pytest.raises(NotKeptError, match=r"^it cannot be kept: the disk is full$"):
+                    await made.change_fabric(smaller)
+                assert (made.fabric, made.revision, made.generation) == (run.fabric(), 0, before)
+                assert await made.history.newest(9) == []
+                while kept[-1] != 0:  # what had been kept of it is taken back
+                    await asyncio.sleep(0)
+                refusing.clear()
+                assert await made.change_fabric(smaller) == (before + 1, True)
+                assert (list(made.fabric.switches), made.revision) == (list(smaller.switches), 1)
+
+    asyncio.run(main())

@@ -9,18 +9,22 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from ipaddress import IPv4Network
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.cli import policy as policy_command
+from csaud_controller.control import policies, policy_ends
 from csaud_controller.control.client import ConflictError, ControlError, RefusedError, ask, wait_programmed
+from csaud_controller.desired.keeper import NotKeptError
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored, save
 from csaud_controller.inventory import fat_tree, leaf_spine
-from csaud_controller.policy.ending import DEEPEST, Ending, begun, in_force
+from csaud_controller.policy.ending import DEEPEST, LATEST, Ending, begun, in_force
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import SprayOverride
@@ -38,6 +42,7 @@ from tests.controller.soft import (
     switch_process,
     switches,
 )
+from tests.controller.test_control import BEFORE, Ask, with_controller
 from tests.controller.test_controller import held
 from tests.support.marks import thorough
 
@@ -373,3 +378,76 @@ def test_the_published_schema_is_that_of_the_command() -> None:
     assert (ROOT / "docs" / "policy.schema.json").read_text() == CliRunner().invoke(
         policy_command.app, ["schema"]
     ).stdout, "csaud policy schema > docs/policy.schema.json"
+
+
+def test_requests_about_policies(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body(made: Any, request: Ask) -> None:
+        at_first = made.revision
+        with pytest.raises(RefusedError, match=r"^expected until or lasts_s, not both$"):
+            await request("policy.apply", policy={}, until=time.time() + 9, lasts_s=9)
+        with pytest.raises(RefusedError, match=r"^until: that time is over$"):
+            await request("policy.apply", policy={}, lasts_s=0)
+        planned = await request("policy.plan", policy={"spray": "random"})
+        assert set(planned["plan"]["tables"]) == {"l1", "l2", "s1", "s2"}
+        assert (made.revision, made.intent) == (at_first, BEFORE), "nothing was changed yet"
+        await request("policy.apply", policy={"spray": "random"}, lasts_s=1000, note="n" * 1001)
+        ending = made.intent.ending
+        assert ending is not None and ending.lasts and ending.before == BEFORE.policy
+        assert (made.intent.policy, made.intent.faults) == (RANDOM, BEFORE.faults)
+        await request("policy.apply", policy={"spray": "ecmp"})
+        assert (made.intent.policy, made.intent.ending) == (ECMP, None)
+        rows = (await request("policy.history", limit=2))["revisions"]
+        assert [(row["revision"], row["note"]) for row in rows] == [
+            (at_first + 2, ""),
+            (at_first + 1, "n" * 1000),
+        ]
+        record = (await request("policy.history", revision=at_first + 1))["record"]
+        assert Intent.model_validate(record["intent"]).policy == RANDOM
+        with pytest.raises(RefusedError, match=r"^no revision 99 is kept; expected one from "):
+            await request("policy.history", revision=99)
+        assert (await request("policy.rollback"))["to"] == at_first + 1
+        assert (made.intent.policy, made.intent.ending) == (RANDOM, ending)
+        monkeypatch.setattr(policies, "time", SimpleNamespace(time=lambda: ending.at))
+        with pytest.raises(RefusedError, match=f"^the policy of revision {at_first + 1} has ended$"):
+            await request("policy.rollback", to=at_first + 1)
+        assert made.intent.policy == RANDOM
+
+    with_controller(body)
+
+
+def test_what_comes_back_when_a_policy_ends_has_to_be_of_the_fabric_too() -> None:
+    fabric = leaf_spine(2, 2)
+    before = Policy(limits_at={"s9": {"trim_at": 9}})
+    Intent(policy=ECMP, ending=Ending(at=9, before=RANDOM)).check(fabric)
+    for ending in (Ending(at=9, before=before), Ending(at=9, before=ECMP, then=Ending(at=99, before=before))):
+        with pytest.raises(FieldError, match=r"^unknown place 's9'; .*: of the policy that comes back$"):
+            Intent(policy=ECMP, ending=ending).check(fabric)
+
+
+def test_a_policy_may_end_before_the_year_10000() -> None:
+    assert begun(ECMP, None, until=LATEST, now=0).at == LATEST
+    for late in (LATEST + 1, float("inf"), float("nan")):
+        with pytest.raises(ValueError, match=r"^until: expected a time before the year 10000$"):
+            begun(ECMP, None, until=late, now=0)
+
+
+def test_an_end_that_cannot_be_in_force_is_told_and_tried_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The disk is full, or the fabric is another one by now; then it is neither."""
+    monkeypatch.setattr(policy_ends, "_LOOK_AT_CLOCK_S", 0)
+    monkeypatch.setattr(policy_ends, "_TRY_AGAIN_S", 0)
+    now = [Intent(policy=RANDOM, ending=Ending(at=5, before=ECMP))]
+    troubles = [NotKeptError("it cannot be kept: the disk is full"), FieldError(("limits_at",), "unknown s9")]
+
+    async def change(of: Callable[[Intent], Intent]) -> int:
+        if troubles:
+            raise troubles.pop(0)
+        now[0] = of(now[0])
+        raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(policy_ends.end_policies(lambda: now[0], change, lambda: 9.0, lambda: 0.0))
+    assert now == [Intent(policy=ECMP)]
+    told = "a policy has ended, and what was before it cannot be in force: "
+    assert caplog.messages == [f"{told}it cannot be kept: the disk is full", f"{told}unknown s9"]

@@ -206,8 +206,8 @@ class FabricController:
         async with self._keeper.lock:
             self._is_at(revision)
             wanted, _ = await self._computed(self._wanted_of(fabric), self.intent)
-            if wanted.fabric == self.fabric:
-                return self.generation, False
+            if wanted.fabric == self._place(following(self.fabric, self.fabric)):
+                return self.generation, False  # ids of groups that were only not written down are none, too
             tasks = self._sessions.of(wanted.fabric, wanted.of, self.tasks)
             stored = self._current().model_copy(update={"revision": self.revision + 1})
             what = in_words(wiring_changes(self.fabric, wanted.fabric))
