@@ -8,13 +8,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from csaud_controller.cli import fabric
+from csaud_controller.cli import fabric, link, top
 from csaud_controller.control.here import Here
 from csaud_controller.inventory import leaf_spine
+from csaud_controller.links.damping import DampingSettings
 from csaud_controller.links.grey import GreySettings
 from csaud_controller.policy.spray import MODES
 from csaud_controller.run.directory import RunDir
@@ -287,6 +290,94 @@ def test_a_link_is_undrained_by_any_of_its_names_and_not_said_to_be_used_while_i
         assert "s1 is used again; drained: nothing" in csaud(run, "undrain", "s1").output
     finally:
         csaud(run, "undrain", "--all")
+
+
+def test_links_and_drains_are_shown_to_people(run: RunDir) -> None:
+    assert csaud(run, "drain", "show").output == "nothing is drained\n"
+    try:
+        assert csaud(run, "drain", "l1-s1").exit_code == 0
+        lines = [" ".join(line.split()) for line in csaud(run, "link", "show").output.splitlines()]
+        assert lines[0] == "link from to state failed penalty why it is not used"
+        assert lines[1] == "l1-s1 l1:1 s1:1 not used drained: l1-s1"
+        assert lines[2] == "l1-s2 l1:2 s2:1 up"
+        assert len(lines) == 5, "links to hosts are not told of while nothing is wrong with them"
+        named = csaud(run, "link", "show", "h1").output.splitlines()
+        assert " ".join(named[1].split()) in ("l1-h1 l1:3 h1 up", "l1-h1 l1:3 h1 not known")
+        assert "l1-s1  l1-s1" in csaud(run, "drain", "show").output
+    finally:
+        csaud(run, "undrain", "--all")
+
+
+def test_links_that_fail_and_hosts_that_are_silent_are_shown_to_people() -> None:
+    fine = {"a": "l1:1", "b": "s1:1", "up": True, "out": [], "failures": 0, "penalty": 0.4}
+    links = [
+        {"link": "l1-s1", **fine},
+        {"link": "l1-s2", **fine, "up": False, "failures": 3, "penalty": 2499.6, "out": ["failed", "[x]"]},
+    ]
+    host = {"at": "l1:3", "host": "h1", "failures": 0, "penalty": 0.0, "damped": False, "reused_in_s": 7.4}
+    hosts = [
+        {"link": "h1-l1", **host, "up": True},
+        {"link": "h2-l1", **host, "up": None},
+        {"link": "h3-l1", **host, "up": False},
+        {
+            "link": "h4-l1",
+            **host,
+            "up": True,
+            "failures": 2,
+            "penalty": 1.0,
+            "damped": True,
+            "reused_in_s": 7.4,
+        },
+    ]
+    out = io.StringIO()
+    link._render(Console(file=out, width=200), links, hosts, False)
+    assert [" ".join(line.split()) for line in out.getvalue().splitlines()[1:]] == [
+        "l1-s1 l1:1 s1:1 up",
+        "l1-s2 l1:1 s1:1 down 3 2,500 failed; [x]",
+        "h3-l1 l1:3 h1 silent",
+        "h4-l1 l1:3 h1 up 2 1 flaps: told of again in 7 s",
+    ]
+
+
+def test_what_holds_of_damping_is_shown_and_set(run: RunDir) -> None:
+    try:
+        assert csaud(run, "link", "damping", "--off").exit_code == 0
+        assert csaud(run, "link", "damping").output == "links are not damped\n"
+        assert as_json(run, "link", "damping") == {"damping": None}
+        set_one = csaud(run, "link", "damping", "--half-life", "9s")  # the others are the defaults again
+        assert "from a penalty of 2500 on (1000 a failure, halved every 9s)" in set_one.output
+        assert csaud(run, "link", "damping", "--reuse", "2499").exit_code == 0
+        expected = DampingSettings(half_life=9 * 10**9, reuse=2499).model_dump(mode="json")
+        assert as_json(run, "link", "damping") == {"damping": expected}
+    finally:
+        assert csaud(run, "link", "damping", "--default").exit_code == 0
+
+
+def test_top_goes_on_until_it_is_interrupted(run: RunDir, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted_after(looks: int) -> None:
+        now = itertools.count()
+
+        def sleep(_: float) -> None:
+            if next(now) >= looks:
+                raise KeyboardInterrupt
+
+        clock = SimpleNamespace(time=time.time, monotonic=itertools.count(1.0, 0.5).__next__, sleep=sleep)
+        monkeypatch.setattr(top, "time", clock)
+
+    interrupted_after(3)
+    told = csaud(run, "top", "--json")
+    assert told.exit_code == 0, told.output
+    readings = [json.loads(line) for line in told.stdout.splitlines()]
+    assert [len(each["links"]) for each in readings] == [8] * 3
+    interrupted_after(2)
+    lines = csaud(run, "top").output.splitlines()
+    assert [line.split()[0] for line in lines].count("from") == 2
+    assert len(lines) == 2 * (1 + 8)
+    interrupted_after(1)
+    terminal = {"COLUMNS": "160", "LINES": "6", "TERM": "xterm", "FORCE_COLOR": "1"}
+    shown = CliRunner(env=terminal).invoke(APPS["top"], ["--run", str(run.path)])
+    assert shown.exit_code == 0
+    assert sum(f"s{n}:" in line for line in shown.output.splitlines() for n in (1, 2)) <= 6
 
 
 def test_links_are_told_though_the_fabric_has_changed_meanwhile(

@@ -138,3 +138,11 @@ def test_watching_reaches_every_switch_on_a_small_terminal():
     assert "no room for all" in lines[-1]
     rates = next(line.split() for line in lines if line.startswith("l1 "))
     assert rates[-1] == str(4 * len(FABRIC.peers["l1"]) * 100)
+
+
+def test_rates_are_of_the_time_between_two_readings():
+    before = reading(egress=LARGE - 50)
+    lines = [line.split() for line in shown(220, before=before, interval=2.0, height=1000)]
+    by_port = [line for line in lines if line[:2] == ["l2:3", "s3"]]
+    assert [line[-1] for line in by_port] == [str(4 * 50 // 2)]
+    assert not any("no room for all" in " ".join(line) for line in lines)

@@ -6,6 +6,7 @@ from ipaddress import IPv4Address
 
 import pytest
 from csaud_controller.inventory import End, Fabric, fat_tree, leaf_spine
+from csaud_controller.links.health import LinkHealth
 from csaud_controller.links.monitor import Change, LinkMonitor
 from csaud_controller.links.trials import Shot, frame
 from csaud_controller.paths.equal_cost import next_ports
@@ -414,3 +415,21 @@ def test_a_miswired_link_is_told_by_name(world: World) -> None:
     world.rounds(1)
     assert world.monitor.miswired == {}
     assert world.monitor.live() == LiveView()
+
+
+def test_why_a_link_is_not_used_is_told() -> None:
+    fabric, edge = leaf_spine(2, 2), leaf_spine(2, 2).switch_edges()[0]
+    health, link = LinkHealth(fabric), edge.ends[0]
+    assert str(link) == "l1:1"
+    health.grey[End("l2", 1)] = "loses 5.0% of packets"
+    for seen, told in (
+        (LiveView(), []),
+        (LiveView(dead_switches=frozenset({"s1"})), ["failed: s1 forwards nothing"]),
+        (LiveView(dead_switches=frozenset({"l1", "s1"})), ["failed: l1 and s1 forwards nothing"]),
+        (LiveView(dead_links=frozenset({link})), ["failed: no probe passes"]),
+        (LiveView(doubted=frozenset({link})), ["new: no probe has passed yet"]),
+        (LiveView(doubted=frozenset({End("l1", 2)})), []),
+    ):
+        assert health.why_out(edge, seen, 0) == told
+    health.grey[link] = "loses 7.0% of packets"
+    assert health.why_out(edge, LiveView(), 0) == ["grey: loses 7.0% of packets"]

@@ -1,11 +1,12 @@
 """Limits, marks and loss signals of ports: defaults from the buffer, and what was set at some place."""
 
 import pytest
-from csaud_controller.base.yamlfile import FieldError
+from csaud_controller.base.yamlfile import FieldError, load_model_text
 from csaud_controller.inventory import Fabric, LinkDefaults, fat_tree, leaf_spine
 from csaud_controller.policy.congestion import Ecn, Limits, Thresholds, loss_byte_time, thresholds
 from csaud_controller.policy.model import Policy, ecn_of, limits_of, port_entries, signals_of
-from csaud_controller.policy.places import ports_of
+from csaud_controller.policy.places import covers, ports_of
+from csaud_controller.policy.signals import SignalRule
 from csaud_controller.program.entities import Entry, call, entry
 from hypothesis import given
 from hypothesis import strategies as st
@@ -218,3 +219,24 @@ def test_loss_has_no_more_than_its_share_of_fast_links(rate: int, share: float) 
     taken = loss_byte_time(rate * 10**9, share)
     assert 8e6 * (1 << 16) / taken <= share * rate * 1e9
     assert 8e6 * (1 << 16) / (taken - 1 or 1e-9) > share * rate * 1e9, "and nearly so much"
+
+
+def test_a_name_that_may_be_of_two_links_is_refused_and_a_place_that_is_gone_covers_nothing() -> None:
+    text = "name: x\nswitches: {" + ", ".join(
+        f"{name}: {{device_id: {number}}}" for number, name in enumerate(("a", "a-b", "b-c", "c"), 1)
+    )
+    edges = "{a: a, a_port: 1, b: b-c, b_port: 1}, {a: a-b, a_port: 1, b: c, b_port: 1}"
+    edges += ", {a: a, a_port: 2, b: c, b_port: 2}"
+    fabric = load_model_text(f"{text}}}\nhosts: {{}}\nedges: [{edges}]\n", Fabric)
+    assert ports_of(fabric, "a-c") == {"a": [2], "c": [2]}
+    with pytest.raises(FieldError) as told:
+        ports_of(fabric, "a-b-c")
+    assert str(told.value) == "'a-b-c' may be the link of a and b-c or a-b and c: name one of its ports"
+    assert [covers(fabric, where, "c", 2) for where in ("a-c", "c:1", "a-b-c", "d")] == [True, *[False] * 3]
+
+
+def test_a_signal_is_of_a_place_or_a_class() -> None:
+    for rule in ({"where": "l1"}, {"cls": 0}, {"where": "l1", "cls": 7}):
+        SignalRule.model_validate({**rule, "signal": "drop"})
+    with pytest.raises(ValidationError, match="expected where, cls or both"):
+        SignalRule.model_validate({"signal": "drop"})

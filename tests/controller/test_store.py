@@ -1,5 +1,6 @@
 """The store that controllers share: over TLS, and while it is away."""
 
+import asyncio
 import contextlib
 import shutil
 import socket
@@ -8,12 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from csaud_controller.control import renewing
 from csaud_controller.control.client import ControlError, ask, wait_programmed
+from csaud_controller.control.renewing import Renewing
 from csaud_controller.desired import shared
-from csaud_controller.desired.shared import SharedStore
+from csaud_controller.desired.shared import Held, SharedStore, SupersededError
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import leaf_spine
-from csaud_runs.etcd import Etcd, Place, StoreError, TlsFiles, parse_place, tls_context
+from csaud_runs.etcd import Etcd, Place, StoreError, TlsFiles, parse_place, put, tls_context
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory, switch_process
 from tests.controller.test_tls import certificates
@@ -142,3 +145,80 @@ def test_certificates_of_the_store_may_be_replaced(tmp_path: Path) -> None:
     last = files.context()
     assert last.get_ca_certs() != first.get_ca_certs()
     assert files.context() is last
+
+
+@pytest.mark.etcd
+def test_who_is_not_primary_any_more_writes_nothing(tmp_path: Path) -> None:
+    with etcd_server(tmp_path / "etcd") as server:
+        place = parse_place(server.url, "csaud/x")
+        etcd = Etcd(place)
+        a, b = (SharedStore(Etcd(place), place.prefix, name) for name in "ab")
+        until_there(a.held)
+        assert (a.held(), a.load(), a.fabric()) == (Held(None), None, None)
+        first = a.take(a.held())
+        a.save(Stored(revision=1))
+        seen = b.held()
+        assert (seen.name, seen.term, seen.is_held) == ("a", first, True)
+        second = b.take(seen)
+        assert second is not None and second > (first or 0)
+        assert a.take(seen) is None, "somebody else was, since then"
+        for write in (lambda: a.save(Stored(revision=9)), lambda: a.save_fabric(leaf_spine(1, 1)), a.renew):
+            with pytest.raises(SupersededError, match=r"^b is primary by now$"):
+                write()
+        assert (b.load(), b.fabric()) == (Stored(revision=1), None)
+        b.release()
+        assert not b.held().is_held
+        b.renew()  # nobody has taken over meanwhile
+        assert b.held() == Held(b.held().text, second, "b", True)
+        etcd.transaction({}, [put(a.key("state"), '{"revision": -1}'), put(a.key("fabric"), "{}")])
+        with pytest.raises(StoreError, match=r"^csaud/x/state in the store: revision: expected greater than"):
+            b.load()
+        with pytest.raises(StoreError, match=r"^csaud/x/fabric in the store: name: Field required; "):
+            b.fabric()
+        for junk in ("junk", "[]", '{"term": 3}', '{"term": "x", "name": "c"}'):
+            etcd.transaction({}, [put(a.key("term"), junk)])
+            with pytest.raises(StoreError) as told:
+                b.held()
+            assert str(told.value) == f"csaud/x/term in the store is none of a controller: {junk!r}"
+
+
+def test_a_term_is_over_when_another_is_primary_and_not_while_nobody_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(renewing, "_RENEW_S", 0.001)
+
+    async def main(*answers: Exception | None) -> tuple[list[StoreError | None], BaseException | None]:
+        left, told = [*answers], list[StoreError | None]()
+
+        def renew() -> None:
+            if left and (error := left.pop(0)) is not None:
+                raise error
+
+        async with Renewing(renew, told.append) as term, asyncio.timeout(PATIENCE_S):
+            while left and not term.over.done():
+                await asyncio.sleep(0.001)
+            if isinstance(answers[-1], StoreError) and not isinstance(answers[-1], SupersededError):
+                while answers[-1] not in told:
+                    await asyncio.sleep(0.001)
+                return told, None
+            await asyncio.wait([term.over])
+            return told, term.over.exception()
+
+    away, other, mistake = StoreError("no answer"), SupersededError("b is primary by now"), KeyError("ours")
+    assert asyncio.run(main(None, away)) == ([None, away], None)
+    assert asyncio.run(main(None, away, None, other)) == ([None, away, None], other)
+    assert asyncio.run(main(mistake)) == ([], mistake)
+
+
+def test_an_event_loop_that_answers_nobody_does_not_stay_primary(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(renewing, "_RENEW_S", 0.001)
+    monkeypatch.setattr(renewing, "_STUCK_S", 0.0)
+    renewed, told = list[int](), list[StoreError | None]()
+
+    async def main() -> None:
+        async with Renewing(lambda: renewed.append(1), told.append), asyncio.timeout(PATIENCE_S):
+            while not told:
+                await asyncio.sleep(0)
+
+    asyncio.run(main())
+    assert renewed == []

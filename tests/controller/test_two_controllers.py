@@ -26,12 +26,22 @@ from csaud_controller.policy.intent import Intent
 from csaud_controller.run.directory import RunDir
 from csaud_controller.service.metrics import exposition
 from csaud_controller.service.sampling import Sampler
+from csaud_controller.switches.primacy import Primacy
 from csaud_runs.etcd import Etcd, StoreError, parse_place
 from csaud_softswitch.hosting import SwitchHost
 from typer.testing import CliRunner
 
 from tests.controller.commands import csaud
-from tests.controller.soft import PATIENCE_S, Process, controller_process, desired, run_directory, switches
+from tests.controller.soft import (
+    PATIENCE_S,
+    Process,
+    controller,
+    controller_process,
+    desired,
+    programmed,
+    run_directory,
+    switches,
+)
 from tests.controller.test_controller import held
 from tests.controller.test_traffic import arrived, sent_more, traffic
 from tests.support.etcd import etcd
@@ -307,3 +317,35 @@ def test_a_store_that_is_misnamed_is_refused(options: tuple[str, ...], expected:
         found = CliRunner().invoke(app, ["run", "--run", str(run.path), *options])
     assert found.exit_code == 2
     assert expected in " ".join(found.stderr.split())
+
+
+def test_a_primary_is_gone_when_no_switch_has_one_any_more() -> None:
+    async def main() -> None:
+        changed = asyncio.Event()
+
+        async def until(reached: Callable[[], bool]) -> None:
+            while not reached():
+                await changed.wait()
+                changed.clear()
+
+        with run_directory(leaf_spine(1, 1)) as run:
+            async with switches(run), asyncio.timeout(PATIENCE_S), asyncio.TaskGroup() as group:
+                primacy = Primacy(run.fabric(), changed.set)
+                assert await primacy.highest() == 0
+                watching = group.create_task(primacy.watch())
+                async with controller(run, stored=Stored(election_id=5)) as made:
+                    await programmed(made)
+                    await until(lambda: primacy.heard == {"l1", "s1"})
+                    assert await primacy.highest() == 5
+                    assert not primacy.lost(5)
+                await until(lambda: primacy.lost(5))
+                assert not primacy.lost(4), "nobody has seen that one"
+                async with controller(run, stored=Stored(election_id=2**64 - 1)) as made:
+                    await until(lambda: not primacy.lost(5))
+                    assert await primacy.highest() in (5, 2**64 - 1)
+                    await programmed(made)
+                    assert await primacy.highest() == 2**64 - 1
+                watching.cancel()
+            assert await Primacy(run.fabric(), changed.set).highest() == 0, "no switch answers"
+
+    asyncio.run(main())
