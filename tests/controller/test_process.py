@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from csaud_controller.cli import controller as controller_command
 from csaud_controller.control.client import ControlError, RefusedError, ask, wait_programmed, wait_served
 from csaud_controller.inventory import leaf_spine
+from csaud_controller.policy.model import Policy
 from csaud_controller.run.directory import RunDir
 
 from tests.controller.commands import csaud
@@ -151,6 +154,50 @@ def test_a_start_that_fails_leaves_no_fabric_behind(options: tuple[str, ...]) ->
             assert broken.wait() == 2
             assert "Traceback" not in broken.log
         assert not empty.fabric_file.exists()
+
+
+def test_a_controller_is_stopped_by_the_command() -> None:
+    with run_directory() as run, controller_process(run) as process:
+        wait_served(run.control_socket, PATIENCE_S)
+        stopped = csaud(run, "controller", "stop")
+        assert (stopped.exit_code, stopped.output) == (0, f"controller {process.pid} stopped\n")
+        assert process.wait() == 0
+        for words in (("stop",), ("status",), ("wait", "--timeout", "0s")):
+            again = csaud(run, "controller", *words)
+            assert again.exit_code == 1
+            assert "Traceback" not in again.output and str(run.control_socket) in again.output
+
+
+def test_what_a_controller_begins_with_is_checked_before_it_begins() -> None:
+    with run_directory() as run:
+        over, late = run.path / "over.yaml", run.path / "late.yaml"
+        over.write_text("until: 2020-01-01T00:00:00Z\n")
+        late.write_text("lasts: 9999999999999min\n")
+        for words, status, said in (
+            (("--policy", str(over)), 2, f"{over}: until: that time is over"),
+            (("--policy", str(late)), 2, f"{late}: until: expected a time before the year 10000"),
+            (
+                ("--program", "/no"),
+                1,
+                "no csaud.p4info.txtpb and csaud.json in /no; `make p4` makes them",
+            ),
+        ):
+            refused = csaud(run, "controller", "run", *words)
+            assert (refused.exit_code, refused.output) == (status, f"csaud: {said}\n")
+        assert not run.desired_file.exists()
+
+
+def test_options_say_what_to_begin_with(tmp_path: Path) -> None:
+    (file := tmp_path / "policy.yaml").write_text("spray: random\nseed: 3\nlasts: 1min\n")
+    assert controller_command._intent(None, None, None, None) is None
+    made = controller_command._intent(file, "ecmp", 0.25, None)
+    assert made is not None and made.ending is not None
+    assert (made.policy.spray, made.policy.seed, made.ending.lasts, made.ending.before) == (
+        "ecmp", 3, True, Policy(),
+    )  # fmt: skip
+    assert [(rule.probability, rule.seed) for rule in made.faults.rules] == [(0.25, 3)]
+    made = controller_command._intent(None, None, 0.0, 9)
+    assert made is not None and (made.policy, made.faults.rules) == (Policy(seed=9), ())
 
 
 def test_where_a_controller_cannot_listen_is_named() -> None:

@@ -7,6 +7,7 @@ import json
 import re
 import resource
 import shutil
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from csaud_controller.inventory import leaf_spine
 from csaud_controller.service import sampling
 from csaud_controller.service.audit import Audit
 from csaud_controller.service.metrics import exposition
-from csaud_controller.service.principals import Principal, Role
+from csaud_controller.service.principals import Principal, Role, add_token, load_principals
 from csaud_controller.service.sampling import PACKETS, Sample, Sampler
 from csaud_controller.service.view import moment
 from csaud_controller.switches.counters import read_counters
@@ -238,6 +239,11 @@ def test_tokens_are_made_once_and_taken_away(tmp_path: Path) -> None:
     again = command("token", "add", "ann", *file)
     assert again.exit_code == 2 and f"ann has a token already in {file[1]}" in again.stderr
     assert command("token", "add", "bob", "--role", "king", *file).exit_code == 2
+    assert command("token", "add", "b" * 64, *file).exit_code == 0
+    for name in ("", "b" * 65):
+        refused = command("token", "add", name, *file)
+        assert (refused.exit_code, refused.stderr) == (2, "csaud: NAME: expected 1 to 64 letters\n")
+    assert command("token", "remove", "b" * 64, *file).exit_code == 0
     for name in ("", "b" * 65):
         with pytest.raises(ValidationError, match="name"):  # as a file of one's own may have it
             Principal(name=name, role=Role.VIEWER, sha256="0" * 64)
@@ -247,6 +253,36 @@ def test_tokens_are_made_once_and_taken_away(tmp_path: Path) -> None:
     nowhere = command("token", "add", "ann", "--tokens", "/proc/none/tokens.yaml")
     assert nowhere.exit_code == 1
     assert nowhere.stderr == "csaud: /proc/none/tokens.yaml: No such file or directory\n"
+
+
+def test_a_token_and_a_certificate_are_of_those_whom_the_file_names(tmp_path: Path) -> None:
+    file = tmp_path / "tokens.yaml"
+    tokens = {
+        name: add_token(file, name, role) for name, role in (("ann", Role.VIEWER), ("bob", Role.OPERATOR))
+    }
+    holders = "certificates: [{name: eve, role: operator}]"
+    file.write_text(file.read_text().replace("certificates: []", holders))
+    known = load_principals(file)
+    for name, token in tokens.items():
+        who = known.of(token)
+        assert who is not None and (who.name, who.role.allows(Role.OPERATOR)) == (name, name == "bob")
+    for nobodys in ("", tokens["ann"][:-1], tokens["ann"] + "x", "\u00e4"):
+        assert known.of(nobodys) is None
+    eve = known.of_certificate("eve")
+    assert eve is not None and eve.role is Role.OPERATOR
+    assert known.of("") is None, "whose sha256 is that of no token"
+    assert known.of_certificate("ann") is None, "who has a token, not a certificate"
+
+
+def test_without_the_packages_of_the_extra_one_line_says_how_to_get_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delitem(sys.modules, "csaud_controller.service.application", raising=False)
+    monkeypatch.setitem(sys.modules, "fastapi", None)
+    for words in (("openapi",), ("run",)):
+        result = command(*words)
+        assert result.exit_code == 1
+        assert result.stderr == "csaud: csaud service needs fastapi: pip install 'csaud[service]'\n"
 
 
 def test_the_history_of_a_path_has_what_concerns_it(served: Served) -> None:

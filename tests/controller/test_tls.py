@@ -21,7 +21,7 @@ from csaud_controller.switches.certificates import out_of_date
 from csaud_controller.switches.counters import read_counters
 from csaud_controller.switches.errors import CountersError, TlsError
 from csaud_controller.switches.primacy import Primacy
-from csaud_controller.switches.tls import credentials
+from csaud_controller.switches.tls import credentials, in_words
 from typer.testing import CliRunner
 
 from tests.controller.soft import PATIENCE_S, controller, programmed, run_directory, switches
@@ -170,6 +170,31 @@ def test_of_a_handshake_that_fails_the_switch_and_the_certificate_are_named_once
     (said,) = [record.getMessage() for record in caplog.records if record.name == "csaud.controller"][:1]
     assert re.fullmatch(f"l1: cannot be reached: {expected}", said)
     assert len([r for r in caplog.records if "cannot be reached" in r.getMessage()]) == 1
+
+
+def test_a_switch_that_speaks_no_tls_or_is_not_there_is_told(pki: Path) -> None:
+    async def main() -> None:
+        with run_directory(leaf_spine(1, 0, 1)) as run:
+            plain = run.fabric_file.read_text()
+            fabric = inventory(run, pki)
+            with pytest.raises(CountersError) as gone:
+                await asyncio.to_thread(read_counters, fabric, timeout_s=PATIENCE_S)
+            assert str(gone.value).startswith("l1: counters cannot be read: ")
+            assert "TLS" not in str(gone.value) and "certificate" not in str(gone.value)
+            run.fabric_file.write_text(plain)
+            async with switches(run):
+                with pytest.raises(CountersError) as told:
+                    await asyncio.to_thread(read_counters, fabric, timeout_s=PATIENCE_S)
+            assert str(told.value) == (
+                "l1: counters cannot be read: it does not speak TLS, as the fabric says that it does"
+            )
+            away = fabric.tls_client.model_copy(update={"cert": pki / "nowhere.pem"})
+            without = fabric.model_copy(update={"tls_client": away})
+            assert in_words(without, "l1", "Socket closed") == (
+                f"it closed the connection, and tls_client.cert: {pki}/nowhere.pem: No such file or directory"
+            )
+
+    asyncio.run(main())
 
 
 def test_a_certificate_is_out_of_date_before_and_after_its_time(pki: Path) -> None:
