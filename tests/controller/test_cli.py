@@ -5,13 +5,14 @@ import io
 import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from csaud_controller.cli import fabric, link, top
@@ -377,7 +378,38 @@ def test_top_goes_on_until_it_is_interrupted(run: RunDir, monkeypatch: pytest.Mo
     terminal = {"COLUMNS": "160", "LINES": "6", "TERM": "xterm", "FORCE_COLOR": "1"}
     shown = CliRunner(env=terminal).invoke(APPS["top"], ["--run", str(run.path)])
     assert shown.exit_code == 0
-    assert sum(f"s{n}:" in line for line in shown.output.splitlines() for n in (1, 2)) <= 6
+    assert len(re.findall(r"\bl\d:\d +s\d:\d|\bs\d:\d +l\d:\d", shown.output)) == 6 - 3
+    assert "\u2026" not in shown.output, "nothing is cut off"
+
+
+def test_top_tells_what_came_since_the_last_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(monotonic=itertools.count(1.0, 0.5).__next__, sleep=lambda _: None)
+    monkeypatch.setattr(top, "time", clock)
+    counted = {
+        "egress_kind": {"data": 0},
+        "marked": [0],
+        "trimmed": {},
+        "bounced": {},
+        "congestion_dropped": {},
+    }
+    looks = iter((0, 100, 400))
+
+    class Fabric:
+        """A controller whose every port has sent so much by each look."""
+
+        def fabric(self) -> Any:
+            return leaf_spine(1, 1)
+
+        def counters(self, fabric: Any, *, unit: str, **_: Any) -> Any:
+            if unit == "bytes":
+                self.sent = next(looks)
+            each = {**counted, "egress_kind": {"data": self.sent * (125 if unit == "bytes" else 1)}}
+            ports = {name: dict.fromkeys(fabric.peers["l1"], value) for name, value in each.items()}
+            return dict.fromkeys(fabric.switches, ports)
+
+    readings = top._readings(cast(Here, Fabric()), 0.5)
+    told = [(row["packets"], row["bits"]) for _ in range(2) for row in next(readings)]
+    assert told == [(100, 100_000)] * 2 + [(300, 300_000)] * 2, "a second each"
 
 
 def test_links_are_told_though_the_fabric_has_changed_meanwhile(

@@ -148,6 +148,7 @@ def test_a_link_that_loses_is_found_and_used_again_when_it_loses_no_more() -> No
 
 def test_a_rank_that_tells_of_fewer_paths_begins_anew() -> None:
     complaints = Complaints()
-    complain(complaints, "h1", [1000, 1000], [0, 0])
-    complain(complaints, "h1", [200], [20], S)  # fewer than before, all of them since then
-    assert complaints.hosts(S, 5 * S) == {"h1"}
+    for host, lost in (("h1", 5), ("h2", 30)):
+        complain(complaints, host, [1000, 1000], [0, 0])
+        complain(complaints, host, [1200], [lost], S)  # of 1200, not of the 200 since then
+    assert complaints.hosts(S, 5 * S) == {"h2"}

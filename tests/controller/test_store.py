@@ -170,6 +170,8 @@ def test_who_is_not_primary_any_more_writes_nothing(tmp_path: Path) -> None:
         assert not b.held().is_held
         b.renew()  # nobody has taken over meanwhile
         assert b.held() == Held(b.held().text, second, "b", True)
+        b.release()  # what it renewed
+        assert not b.held().is_held
         etcd.transaction({}, [put(a.key("state"), '{"revision": -1}'), put(a.key("fabric"), "{}")])
         with pytest.raises(StoreError, match=r"^csaud/x/state in the store: revision: expected greater than"):
             b.load()
