@@ -12,6 +12,7 @@ from csaud.errors import ConfigError, CsaudError
 from csaud.perf import local
 
 from tests.hostlib.jobs import PATIENCE
+from tests.support.signals import heeds_signals
 
 LAUNCHERS = ("RANK", "OMPI_COMM_WORLD_RANK")
 
@@ -74,6 +75,7 @@ def test_no_rank_outlives_the_command(number: signal.Signals, hears: str, tmp_pa
     with subprocess.Popen(
         [sys.executable, "-c", code],
         env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        preexec_fn=heeds_signals,
     ) as command:  # fmt: skip
         assert command.stdout is not None
         assert [command.stdout.readline(), command.stdout.readline()] == ["up\n"] * 2

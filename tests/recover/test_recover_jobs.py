@@ -16,6 +16,7 @@ from csaud.recover import start
 
 from tests.hostlib.jobs import PATIENCE
 from tests.recover.jobs import Workers
+from tests.support.signals import heeds_signals
 
 TASK = {"microbatches": 6, "steps": 4}
 SAMPLES = {(step, number) for step in range(TASK["steps"]) for number in range(TASK["microbatches"])}
@@ -262,6 +263,7 @@ def launcher(words: list[str], **environ: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", code, *words],
         env={**os.environ, **environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=heeds_signals,
     )  # fmt: skip
 
 
