@@ -4,8 +4,11 @@ import dataclasses
 
 import pytest
 from csaud.config.settings import Settings
+from csaud.devices import Opened
+from csaud.errors import ConfigError
 from csaud.rendezvous.table import Card, Table
 from csaud.start.admission import newcomers_obstacle, obstacle
+from csaud.start.endpoint import check_segmentation
 
 from tests.hostlib.jobs import Job
 
@@ -58,6 +61,21 @@ def test_a_way_that_is_too_narrow_for_the_job_is_a_newcomers_obstacle(monkeypatc
     found = newcomers_obstacle(Settings(), here, there)
     assert found.startswith("the route from 127.0.0.1 to rank 3 at 127.0.0.9 has an MTU of 1500 bytes")
     assert newcomers_obstacle(Settings(), here, dataclasses.replace(there, mtu=1024)) == ""
+
+
+@pytest.mark.parametrize("setting", ["on", "off", "auto"])
+@pytest.mark.parametrize("modes", [("udp", "udp"), ("udp", "raw")], ids=" ".join)
+def test_trains_that_were_asked_for_need_one_mode_everywhere(setting: str, modes: tuple[str, ...]) -> None:
+    cards = [Card(rank, f"127.0.0.{rank + 1}", 7, 4096, mode) for rank, mode in enumerate(modes)]
+    table, chosen = Table(tuple(cards), 1, 1, 4096), []
+    opened = Opened(object(), HERE, 7, modes[0], 4096, set_segmentation=chosen.append)
+    if setting == "on" and "raw" in modes:
+        with pytest.raises(ConfigError) as refused:
+            check_segmentation(table, opened, Settings(segmentation=setting))
+        assert str(refused.value) == "segmentation=on needs mode=udp at every rank; rank 1 uses raw"
+    else:
+        check_segmentation(table, opened, Settings(segmentation=setting))
+    assert chosen == ([False] if "raw" in modes and setting != "on" else [])
 
 
 UDP, RAW = {"mode": "udp"}, {"mode": "raw"}

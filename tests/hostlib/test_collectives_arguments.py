@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from csaud.errors import ConfigError
 from csaud.groups.group import Group
+from csaud.groups.words import counts_in_words
 
 from tests.hostlib.group_ranks import everywhere
 
@@ -23,6 +24,41 @@ def test_roots_and_members_may_be_numbers_of_numpy() -> None:
 
     found = everywhere(3, work)
     assert found == [([1.0] * 5, rank == 1, rank < 2) for rank in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("call", "why"),
+    [
+        (lambda g: g.all_to_all(np.zeros(3)), "all_to_all: shape (3,), expected (2, ...)"),
+        (lambda g: g.all_to_all(np.zeros(())), "all_to_all: shape (), expected (2, ...)"),
+        (lambda g: g.all_to_all_v([np.zeros(1)]), "all_to_all_v: 1 parts for 2 ranks"),
+        (lambda g: g.all_to_all_v([np.zeros(1)] * 3), "all_to_all_v: 3 parts for 2 ranks"),
+        (
+            lambda g: g.all_to_all_v([np.zeros(1), np.zeros((1, 1))]),
+            "all_to_all_v: the parts are one-dimensional and of one dtype",
+        ),
+        (
+            lambda g: g.all_to_all_v([np.zeros(1), np.zeros(1, np.int8)]),
+            "all_to_all_v: the parts are one-dimensional and of one dtype",
+        ),
+    ],
+)
+def test_parts_that_cannot_be_exchanged_are_named_before_anything_is_sent(call: Any, why: str) -> None:
+    def work(group: Group) -> Any:
+        with pytest.raises(ConfigError) as raised:
+            call(group)
+        assert str(raised.value) == why
+        return [part.tolist() for part in group.all_to_all_v([np.full(1, group.rank), np.zeros(0, int)])]
+
+    assert everywhere(2, work) == [[[0], [1]], [[], []]]
+
+
+def test_long_lists_of_lengths_are_cut_and_told_apart() -> None:
+    short, one, other = ([1000] * 8, [1000] * 9, [1000] * 8 + [1001])
+    assert counts_in_words(short) == "counts " + ",".join(["1000"] * 8)
+    words = [counts_in_words(counts) for counts in (one, other)]
+    assert words[0] != words[1] and all(len(text) <= len("counts ") + 40 for text in words)
+    assert all(text.startswith("counts 1000,1000,") for text in words)
 
 
 @pytest.mark.parametrize("root", [0.0, None, "0", -1, 2])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import csaud
 import numpy as np
 import pytest
 from csaud import schedules
@@ -102,6 +103,37 @@ def test_what_cannot_run_is_found_before() -> None:
         schedules.check("uneven", 2, 30)
 
 
+@pytest.mark.parametrize("twice", [Send, Recv], ids=["sent", "expected"])
+def test_a_message_that_is_there_twice_is_named(twice: type) -> None:
+    def build(rank: int, size: int, count: int, longest: int) -> Schedule:
+        made = shift(rank, size, count, longest)
+        again = [op for op in made.operations if isinstance(op, twice)]
+        return dataclasses.replace(made, operations=(*made.operations, *again))
+
+    schedules.register("twice", build)
+    with pytest.raises(ConfigError) as raised:
+        schedules.check("twice", 3, 30)
+    words = "a message of the same peer, step and chunk as another"
+    assert str(raised.value) == f"twice, rank 0 of 3: operation 3 of a schedule: {words}"
+
+
+def test_a_rehearsal_that_reduces_is_told_how() -> None:
+    schedules.register("shift", shift)
+    arrays = [np.zeros(3), np.zeros(3)]
+    with pytest.raises(ConfigError) as raised:
+        schedules.rehearse("shift", arrays, sources=[np.ones(3)] * 2)
+    assert str(raised.value) == "shift: it reduces, and no op is given"
+    assert not np.any(arrays)
+
+
+def test_a_rehearsed_all_gather_has_all_parts_at_all_ranks() -> None:
+    chunk = np.repeat([0, 1, 2], [4, 3, 3])
+    arrays = [np.where(chunk == rank, rank + 1.0, 0.0) for rank in range(3)]
+    schedules.rehearse("all_gather.ring", arrays, longest=3)
+    for array in arrays:
+        assert_bit_equal(array, chunk + 1.0)
+
+
 @pytest.mark.parametrize("name", ["broadcast", "all_to_all", "gather_v", "transfer", "reduce_scatter"])
 def test_names_of_the_librarys_calls_are_taken(name: str) -> None:
     with pytest.raises(ConfigError, match=f"'{name}' is a collective of the library"):
@@ -143,6 +175,10 @@ def altered(**changes: Any) -> Any:
         (
             {"Send": {"region": Region(Buffer.SOURCE, 0, 29)}},
             "from rank 1 to rank 2: 29 elements sent, 30 elem",
+        ),
+        (
+            {"Recv": {"src": 2}},
+            r"message \(step 0, chunk 0\) from rank 0 to rank 1: 30 elements sent, not expected",
         ),
         ({"Reduce": {"after": (2,)}}, "rank 1 of 3: operation 2 of a schedule: it waits for one that is not"),
         ({"Send": {"after": (), "step": 1}}, "operation 0 of a schedule: a step beyond the last one"),
@@ -270,6 +306,24 @@ def test_a_recorder_gives_its_records_as_a_trace() -> None:
     recorder.end(one)
     assert recorder.totals(0) == {"all_reduce.ring": Totals(1, 28, 5.0, 5.0)}
     assert sum(e["ph"] == "X" for e in recorder.trace()) == 1
+
+
+def test_a_job_writes_its_trace_when_asked_and_says_where_it_cannot(tmp_path: Path) -> None:
+    with csaud.init(environ={}) as comm:
+        comm.all_reduce(np.ones(3))
+        comm.trace(tmp_path / "new" / "trace.json")
+        with pytest.raises(IsADirectoryError):
+            comm.trace(tmp_path)
+    found = json.loads((tmp_path / "new" / "trace.json").read_text())["traceEvents"]
+    assert [event["args"]["bytes"] for event in found if event.get("cat") == "collective"] == [24]
+
+
+@pytest.mark.parametrize(("sends", "way"), [(True, "to"), (False, "from")])
+def test_a_transfer_has_its_other_end_in_a_trace(sends: bool, way: str) -> None:
+    record = Record(0, 4, Call("transfer", "int8", 5), 5, (0, 1), peer=1, sends=sends, started=1, ended=2)
+    assert str(record) == f"transfer(5 x int8) {way} rank 1 (number 4 of communicator 0)"
+    (event,) = [event for event in events([record], 0, 0) if event["ph"] == "X"]
+    assert event["args"] == {"number": 4, "bytes": 5, "call": "transfer(5 x int8)", way: 1}
 
 
 def test_ranks_of_a_job_leave_traces_that_are_put_together(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from csaud import _core
 from csaud.collectives.reductions import REDUCED, REDUCTIONS
+from csaud.collectives.reference import reference_sum
 from csaud.testing import assert_bit_equal
 
 PAIRS = [(op, name) for op, how in REDUCTIONS.items() for name in how.dtypes if not how.average]
@@ -122,3 +123,18 @@ def test_what_there_is_not_is_named(op: str, element: str, why: str) -> None:
     buffer: Any = np.zeros(4, np.uint8)
     with pytest.raises(ValueError, match=why):
         _core.combine(op, element, buffer, buffer, buffer)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "why"),
+    [
+        ([], "a sum of no arrays"),
+        ([np.zeros(2), np.zeros(3)], "the arrays differ in shape or dtype"),
+        ([np.zeros(2), np.zeros(2, np.int64)], "the arrays differ in shape or dtype"),
+    ],
+    ids=["none", "shapes", "types"],
+)
+@pytest.mark.parametrize("algorithm", ["auto", "ring", "halving_doubling"])
+def test_a_reference_needs_arrays_that_are_alike(algorithm: str, arrays: list[np.ndarray], why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        reference_sum(arrays, algorithm)

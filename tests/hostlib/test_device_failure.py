@@ -106,7 +106,8 @@ CALLS: dict[str, Callable[[Comm, np.ndarray], object]] = {
 
 @pytest.mark.parametrize("seen", [True, False], ids=["seen before", "seen then"])
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_collectives_say_so_and_other_ranks_find_this_one_gone(call, seen: bool) -> None:
+def test_collectives_say_so_and_other_ranks_find_this_one_gone(call, seen: bool, caplog) -> None:
+    """Also where the flight record of it cannot be written."""
     base = loopback_address().rpartition(".")[0]
     place = {"WORLD_SIZE": "2", "MASTER_ADDR": f"{base}.1", "MASTER_PORT": str(free_port(f"{base}.1"))}
     broken = threading.Event()
@@ -114,7 +115,8 @@ def test_collectives_say_so_and_other_ranks_find_this_one_gone(call, seen: bool)
 
     def work(rank: int) -> None:
         address = f"{base}.{rank + 1}"
-        comm = csaud.init(environ={**place, "RANK": str(rank)}, address=address, **QUICK)
+        records = {"flight_dir": "/proc/none"} if rank == 1 else {}
+        comm = csaud.init(environ={**place, "RANK": str(rank)}, address=address, **QUICK, **records)
         array = np.ones(1000)
         if rank == 0:
             assert broken.wait(PATIENCE)
@@ -134,4 +136,5 @@ def test_collectives_say_so_and_other_ranks_find_this_one_gone(call, seen: bool)
 
     on_every_rank(2, work)
     assert [str(error) for error in errors] == [WHY] * 2
+    assert caplog.text.count("the flight record cannot be written: [Errno 2] No such file or directory") == 1
     assert threads() == []

@@ -186,3 +186,39 @@ def test_ranks_that_agree_by_unlike_operations_are_told_whose_and_may_agree_agai
         assert comm.agree(comm.rank, "max", PATIENCE) == (WORLD - 1, ())
 
     ranks(work, "auto")
+
+
+def test_ranks_meet_at_the_port_of_the_setting_where_one_is_set() -> None:
+    address = loopback_address()
+    place = {"WORLD_SIZE": "2", "MASTER_ADDR": address, "MASTER_PORT": "1"}
+    port = free_port(address)
+
+    def rank(number: int) -> None:
+        with csaud.init(environ={**place, "RANK": str(number)}, store_port=port, **COMMON) as comm:
+            assert comm.all_reduce(np.ones(1)) == [2]
+
+    on_every_rank(2, rank)
+
+
+def test_who_has_sent_what_nobody_took_is_not_quiet(caplog: pytest.LogCaptureFixture) -> None:
+    address = loopback_address()
+    place = {"WORLD_SIZE": "2", "MASTER_ADDR": address, "MASTER_PORT": str(free_port(address))}
+    tried = threading.Barrier(2, timeout=PATIENCE)
+
+    def rank(number: int) -> None:
+        comm = csaud.init(environ={**place, "RANK": str(number)}, close_timeout=0.05, **COMMON)
+        array = np.full(1 << 20, number)
+        if number == 1:
+            tried.wait()
+            comm.abort()
+            comm.close()
+            return
+        comm.send(array, 1, wait=False)
+        with pytest.raises(csaud.Timeout) as raised:
+            comm.quiesce(0.05)
+        assert str(raised.value) == "rank 0 was not quiet within 0.05 s"
+        comm.close()
+        tried.wait()
+
+    on_every_rank(2, rank)
+    assert "rank 0 closes with packets unacknowledged" in caplog.messages

@@ -94,7 +94,8 @@ def test_who_is_killed_leaves_nothing_and_who_shrinks_leaves_both_epochs(tmp_pat
 
 def test_a_folder_that_cannot_be_written_to_fails_no_job(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    program = SUMS.replace("csaud.init()", "csaud.init(stats_dir=os.environ['CSAUD_STATS_DIR'] + '/file/x')")
+    folder = "os.environ['CSAUD_STATS_DIR'] + '/file/x'"
+    program = SUMS.replace("csaud.init()", f"csaud.init(stats_dir={folder}, trace_dir={folder})")
     done = subprocess.run(
         [sys.executable, "-c", program + "comm.close()"],
         env={**os.environ, "CSAUD_STATS_DIR": str(tmp_path)},
@@ -105,3 +106,4 @@ def test_a_folder_that_cannot_be_written_to_fails_no_job(tmp_path: Path) -> None
     )
     assert done.returncode == 0
     assert "rank 0 leaves no counters in" in done.stderr
+    assert f"rank 0 leaves no trace in {tmp_path}/file/x: [Errno 20] Not a directory" in done.stderr

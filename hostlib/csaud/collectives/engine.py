@@ -24,29 +24,30 @@ class Engine:
         self._failure: CsaudError | None = None
 
     def start(self, execution: Execution) -> None:
-        """Post what can be posted."""
+        """Post what can be posted; CsaudError where the transport has failed."""
         self._settle_others()
         with self._lock:
             self._flying.append(execution)
-        self._transport.start(execution.native)
+        try:
+            self._transport.start(execution.native)
+        except CsaudError as error:
+            self._fail(error)
+            raise
 
     def run(self, execution: Execution, timeout: float | None) -> bool:
-        """`start` and `wait` in one."""
+        """`start` and `wait_any` of it in one."""
         self._settle_others()
         with self._lock:
             self._flying.append(execution)
         return self._wait([execution], timeout, self._transport.run) is not None
 
-    def wait(self, execution: Execution, timeout: float | None) -> bool:
-        """Wait until it has ended; False when it has not within `timeout` seconds (None: no limit).
+    def wait_any(self, executions: Sequence[Execution], timeout: float | None) -> int | None:
+        """Wait until one of them has ended: its index; None when none has within `timeout` seconds (None: no
+        limit).
 
         Raises:
-            CsaudError: a transfer failed, of this execution or of another one: all are over then.
+            CsaudError: a transfer failed, of one of them or of another execution: all are over then.
         """
-        return self.wait_any([execution], timeout) is not None
-
-    def wait_any(self, executions: Sequence[Execution], timeout: float | None) -> int | None:
-        """Wait until one of them has ended: its index; None when none has within `timeout` seconds."""
         found = self._first_done(executions)
         return self._wait(executions, timeout, self._transport.wait) if found is None else found
 
@@ -118,8 +119,11 @@ class Engine:
             else:
                 self._transport.wait_any([execution.native for execution in executions], timeout)
         except CsaudError as error:
-            self._failed(error)
-            self._failure = self._failure or error
+            self._fail(error)
+
+    def _fail(self, error: CsaudError) -> None:
+        self._failed(error)
+        self._failure = self._failure or error
 
     def _awaited(self, execution: Execution) -> list[tuple[int, Send | Recv, int]]:
         return [(id, *execution.message(index)) for id, index in self._transport.awaited(execution.native)]

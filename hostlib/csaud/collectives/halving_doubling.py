@@ -181,8 +181,6 @@ def reference_sum(arrays: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
     Every element is summed in the same order: pairs of ranks that fold, then ranks at half the distance, at a
     quarter of it, and so on; the lower one's share first.
     """
-    if not arrays:
-        raise ValueError("a sum of no arrays")
     extra = len(arrays) - (1 << (len(arrays).bit_length() - 1))
     parts: list[npt.NDArray[Any]] = [np.add(arrays[2 * i], arrays[2 * i + 1]) for i in range(extra)]
     parts += [array.copy() for array in arrays[2 * extra :]]

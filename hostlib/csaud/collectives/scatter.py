@@ -11,14 +11,9 @@ from csaud.collectives.ring import regions
 from csaud.collectives.schedule import Buffer, Operation, Recv, Region, Schedule, Send, messages
 
 
-def scatter(rank: int, size: int, count: int, longest: int, root: int = 0) -> Schedule:
-    """`count` elements of SOURCE of `root` for each rank, in rank order, end in DATA of that rank; its own
-    are not sent."""
-    return scatter_v(rank, size, [count] * size, longest, root)
-
-
 def scatter_v(rank: int, size: int, counts: Sequence[int], longest: int, root: int = 0) -> Schedule:
-    """The same of `counts[r]` elements for rank r."""
+    """`counts[r]` elements of SOURCE of `root` for each rank r, in rank order, end in DATA of that rank; its
+    own are not sent."""
     if rank != root:
         parts = messages(Region(Buffer.DATA, 0, counts[rank]), longest)
         receives = [Recv(root, 0, i, part, fan_in=1) for i, part in enumerate(parts)]

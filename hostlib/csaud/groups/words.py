@@ -10,5 +10,6 @@ def counts_in_words(counts: Sequence[int]) -> str:
     """Numbers of elements by rank; long lists are cut and end with a checksum of all of them."""
     text = ",".join(map(str, counts))
     if len(text) > _LONGEST:
-        text = f"{text[: _LONGEST - 12]}... #{zlib.crc32(text.encode()):08x}"
+        end = f"... #{zlib.crc32(text.encode()):08x}"
+        text = text[: _LONGEST - len(end)] + end
     return f"counts {text}"
