@@ -1,6 +1,8 @@
 """What callers may hand over: other libraries' arrays, every element type, arrays that are not contiguous."""
 
 import array
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -215,3 +217,26 @@ def test_an_array_that_is_only_sent_may_be_read_only() -> None:
         return group.broadcast(array, 1)
 
     assert [list(array) for array in everywhere(3, work)] == 3 * [5 * [1]]
+
+
+def test_types_that_numpy_has_by_a_package_need_a_place_for_results_without_it() -> None:
+    """Arrays of other libraries are moved all the same, as bits."""
+    code = """
+import sys
+sys.modules["ml_dtypes"] = None
+from csaud.collectives.elements import ELEMENTS, bits_of, dtype_of
+from csaud.errors import ConfigError
+from csaud.groups.operands import fresh
+for element in ELEMENTS.values():
+    try:
+        assert fresh((2,), element, "gather").flat.size == 2 and dtype_of(element) is not None
+    except ConfigError as error:
+        assert dtype_of(element) is None and bits_of(element).itemsize == element.itemsize
+        print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    missing = [name for name in DTYPES if name.startswith(("bfloat", "float8"))]
+    assert [line.split()[3] for line in lines] == missing
+    words = "by the package ml_dtypes alone, which is not installed; give out= for the result"
+    assert lines[0] == f"gather: numpy has bfloat16 {words}"

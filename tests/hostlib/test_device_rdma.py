@@ -1,5 +1,6 @@
 """Which RDMA device, port and GID a rank takes, and what it says where there is none. Devices are records."""
 
+import errno
 from dataclasses import replace
 from typing import Any
 
@@ -137,3 +138,39 @@ def test_what_opens_is_known_by_its_address_number_and_mtu(
     if opened.set_names is not None:
         opened.set_names([(0xF0000000, bytes.fromhex(raw))])
         assert native.names == [(0xF0000000, bytes.fromhex(raw))]
+
+
+@pytest.mark.parametrize(
+    ("settings", "made", "why"),
+    [
+        ({}, OSError(errno.ENOMEM, "register memory"), "; ulimit -l unlimited"),
+        ({}, OSError(errno.EPERM, "open RDMA device"), ""),
+        ({}, RuntimeError("no queue pair"), ""),
+    ],
+    ids=["memory", "permission", "library"],
+)
+def test_a_device_that_does_not_open_is_named_with_its_mend(
+    settings: dict[str, object], made: Exception, why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(**_: Any) -> None:
+        raise made
+
+    monkeypatch.setattr(rdma, "find_devices", lambda: [device("first", RIGHT)])
+    monkeypatch.setattr(_core, "VerbsDevice", refuses)
+    with pytest.raises(ConfigError) as refused:
+        verbs.open_device(reading.load({"device": "verbs", **settings}, {}), "10.0.1.2")
+    assert str(refused.value) == f"cannot open RDMA device first: {made}{why}"
+
+
+def test_a_path_mtu_beyond_the_ports_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    (small,) = device("first", RIGHT).ports
+    small = replace(small, mtu=1024)
+    monkeypatch.setattr(rdma, "find_devices", lambda: [replace(device("first", RIGHT), ports=(small,))])
+    with pytest.raises(ConfigError, match="mtu=1025: first has a path MTU of 1024 bytes"):
+        verbs.open_device(reading.load({"device": "verbs", "mtu": 1025}, {}), "10.0.1.2")
+
+
+def test_without_the_library_the_setting_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "HAVE_VERBS", False)
+    with pytest.raises(ConfigError, match=r"device=verbs: csaud was built without .*; csaud doctor says"):
+        verbs.open_device(reading.load({"device": "verbs"}, {}), "10.0.1.2")

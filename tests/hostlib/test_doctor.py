@@ -13,8 +13,10 @@ from csaud import _core
 from csaud.cli import command as cli
 from csaud.config import reading
 from csaud.devices import rdma
+from csaud.devices.interfaces import Interface
 from csaud.doctor import examine as doctor
 from csaud.doctor import soft, trial
+from csaud.doctor import verbs as verbs_doctor
 from csaud.doctor.finding import Finding
 from typer.testing import CliRunner
 
@@ -243,3 +245,68 @@ def test_a_build_without_the_header_says_so(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(_core, "HAVE_VERBS", False)
     with pytest.raises(rdma.NoVerbs, match="built without"):
         rdma.find_devices()
+
+
+@pytest.mark.parametrize("error", [RuntimeError("libibverbs: no such file"), OSError(19, "No such device")])
+def test_a_library_that_cannot_be_used_is_told_with_the_devices(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails() -> None:
+        raise error
+
+    monkeypatch.setattr(_core, "HAVE_VERBS", True)
+    monkeypatch.setattr(_core, "verbs_devices", fails)
+    report = json.loads(CliRunner().invoke(cli.app, ["device", "list", "--json"]).output)
+    assert report["verbs_problem"] == str(error)
+    assert {row["kind"] for row in report["devices"]} == {"soft"}
+    told = " ".join(CliRunner().invoke(cli.app, ["device", "list"]).output.split())
+    assert told.endswith(f"no verbs devices: {error} (csaud doctor says what to do)")
+
+
+def test_what_libibverbs_tells_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    gids = [
+        (0, 1, bytes.fromhex("fe800000000000000000000000000001"), "eth0"),
+        (1, 2, bytes.fromhex("00000000000000000000ffff0a000102"), "eth0"),
+        (2, 2, bytes.fromhex("fd000001000000000000000000000002"), "eth0"),
+    ]
+    told = {"number": 1, "active": True, "ethernet": True, "mtu": 4096, "max_mtu": 4096, "gids": gids}
+    record = {"name": "mlx5_0", "error": "", "ports": [told], **LIMITS}
+    monkeypatch.setattr(_core, "HAVE_VERBS", True)
+    monkeypatch.setattr(_core, "verbs_devices", lambda: [record])
+    assert rdma.find_devices() == [device(port(rdma.Gid(0, "RoCE v1", "fe80::1", "eth0"), RIGHT, SIX))]
+
+
+@pytest.mark.parametrize(
+    ("mtu", "level", "words"),
+    [
+        (307, "missing", "MTU 307: too small for any packet"),
+        (308, "note", "MTU 308: path MTU 256, so more packets than with 4096"),
+        (4147, "note", "MTU 4147: path MTU 4064, so more packets than with 4096"),
+        (4148, "ok", "MTU 4148: path MTU 4096"),
+    ],
+)
+def test_what_an_interface_carries(mtu: int, level: str, words: str) -> None:
+    [found] = soft._interfaces([Interface("eth0", "10.0.1.2", mtu, up=True, loopback=False)])
+    assert (found.level, found.text, bool(found.mend)) == (level, f"eth0, 10.0.1.2, {words}", level != "ok")
+
+
+@pytest.mark.parametrize("less", [0, 1])
+@pytest.mark.parametrize("limit", ["max_qp_wr", "max_sge"])
+def test_short_queues_are_noted(verbs, limit: str, less: int) -> None:
+    enough = {"max_qp_wr": verbs_doctor._SEND_SLOTS, "max_sge": 2}
+    limits = {**LIMITS, **enough, limit: enough[limit] - less}
+    findings = verbs([rdma.RdmaDevice("mlx5_0", "", limits, (port(RIGHT),))])
+    short = [each for each in findings if "short queues, slower" in each.text]
+    assert len(short) == less and all(each.level == "note" and each.mend for each in short)
+
+
+@pytest.mark.parametrize("less", [0, 1])
+def test_memory_that_a_user_may_lock_is_as_much_as_a_rank_needs(
+    verbs, less: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed = reading.load({}, {}).rx_buffer + verbs_doctor._SEND_SLOTS * 4224
+    monkeypatch.setattr(verbs_doctor.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(verbs_doctor.resource, "getrlimit", lambda which: (needed - less, needed))
+    [found] = [each for each in verbs([device(port(RIGHT))]) if each.what == "memory lock"]
+    assert (found.level, bool(found.mend)) == (("missing", True) if less else ("ok", False))
+    assert found.text.startswith(f"{needed - less} bytes")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from csaud.membership.agreement import OPERATIONS
 from csaud.membership.limits import MOST_BITS
-from csaud.recover.planner import CURRENT, INITIAL, Agree, Plan, Planner
+from csaud.recover.placement import ShardLost
+from csaud.recover.planner import CURRENT, INITIAL, NONE, Agree, Holding, Plan, Planner, StateLost, plan
 
 
 def settled(planners: list[Planner]) -> list[Plan | None]:
@@ -55,3 +57,18 @@ def test_few_items_are_kept_one_by_one() -> None:
             planner.complete(item)
     settled(planners)
     assert [planner.done for planner in planners] == [{0, 3}] * 2
+
+
+def test_newcomers_alone_have_nothing_to_go_on_with() -> None:
+    with pytest.raises(StateLost):
+        settled([Planner([(4, 5)], NONE) for _ in range(2)])
+    assert None not in settled([Planner([(4, 5)], NONE), Planner([(4, 5)], INITIAL)])
+
+
+def test_a_shard_that_nobody_brings_is_named() -> None:
+    holdings = [Holding(CURRENT, 0, 0b001), Holding(CURRENT, 0, 0b101)]
+    with pytest.raises(ShardLost) as lost:
+        plan(4, holdings, 3)
+    assert lost.value.shard == 1
+    with pytest.raises(StateLost):
+        plan(4, [Holding(NONE, 0, 0)] * 2)
