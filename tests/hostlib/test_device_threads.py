@@ -2,6 +2,7 @@
 
 import gc
 import re
+import socket
 import threading
 import weakref
 from collections.abc import Callable
@@ -190,14 +191,16 @@ def test_ranks_that_agree_by_unlike_operations_are_told_whose_and_may_agree_agai
 
 def test_ranks_meet_at_the_port_of_the_setting_where_one_is_set() -> None:
     address = loopback_address()
-    place = {"WORLD_SIZE": "2", "MASTER_ADDR": address, "MASTER_PORT": "1"}
     port = free_port(address)
 
     def rank(number: int) -> None:
         with csaud.init(environ={**place, "RANK": str(number)}, store_port=port, **COMMON) as comm:
             assert comm.all_reduce(np.ones(1)) == [2]
 
-    on_every_rank(2, rank)
+    with socket.create_server((address, 0)) as another:  # has the port that the launcher gave
+        given = str(another.getsockname()[1])
+        place = {"WORLD_SIZE": "2", "MASTER_ADDR": address, "MASTER_PORT": given}
+        on_every_rank(2, rank)
 
 
 def test_who_has_sent_what_nobody_took_is_not_quiet(caplog: pytest.LogCaptureFixture) -> None:

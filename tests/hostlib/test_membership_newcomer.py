@@ -86,8 +86,14 @@ def test_another_one_is_tried_when_a_member_is_lost(first: Does) -> None:
 
 def test_doors_are_tried_in_turn_within_the_time_that_there_is() -> None:
     """The first ones do not take all of it."""
-    with shut() as first, shut() as second, door(says(Current(JOINED))) as third:
-        assert joins(first, second, third, timeout=0.3) == JOINED
+    with shut() as one, shut() as other, door(says(Current(JOINED))) as last:
+        assert joins(*[one, other] * 4, last, timeout=1.0) == JOINED
+
+
+def test_doors_are_tried_however_little_time_there_is() -> None:
+    missed = pytest.raises(RendezvousError, match=r"no epoch began within 0\.02 s")
+    with shut() as one, shut() as other, door(nothing) as last, missed:
+        joins(one, other, last, timeout=0.02)
 
 
 def test_all_doors_are_named_where_nobody_is_at_any() -> None:
