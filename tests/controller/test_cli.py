@@ -293,6 +293,25 @@ def test_a_link_is_undrained_by_any_of_its_names_and_not_said_to_be_used_while_i
         csaud(run, "undrain", "--all")
 
 
+def test_marks_and_queues_are_shown_to_people(run: RunDir) -> None:
+    def rows(*words: str) -> list[str]:
+        return [" ".join(line.split()) for line in csaud(run, *words).output.splitlines()]
+
+    try:
+        assert "l1:1 32 64" in rows("ecn", "show", "l1"), "half of trim-at, and trim-at"
+        assert csaud(run, "ecn", "set", "3", "5").exit_code == 0
+        assert rows("ecn", "show", "l1") == [
+            "port marks from all from", *(f"l1:{port} 3 5" for port in range(1, 5)),
+        ]  # fmt: skip
+        assert "ECN marks between 3 and 5 packets" in rows("policy", "show")
+        assert csaud(run, "policy", "queues", "46=5", "26=3").exit_code == 0
+        assert rows("policy", "queues") == ["DSCP queue", "26 3", "46 5", "others 0"]
+    finally:
+        csaud(run, "ecn", "clear")
+        csaud(run, "policy", "queues", "--clear")
+    assert rows("policy", "queues") == ["DSCP queue", "all 0"]
+
+
 def test_links_and_drains_are_shown_to_people(run: RunDir) -> None:
     assert csaud(run, "drain", "show").output == "nothing is drained\n"
     try:

@@ -332,6 +332,9 @@ def test_queues_and_what_hosts_may(run: RunDir) -> None:
     assert refused.exit_code == 2
     assert "expected classes from 0 to 7" in refused.output
     csaud(run, "hosts", "--check", "--classes", "all")
+    assert as_json(run, "hosts", "--no-check")["policy"]["check_hosts"] is False
+    both = as_json(run, "hosts", "--clear", "--at", "l1:4", "--check")["policy"]  # where none are set
+    assert (both["check_hosts"], list(both["host_classes_at"])) == (True, ["l1:3"])
     assert csaud(run, "hosts", "--clear").exit_code == 0
     assert as_json(run, "hosts")["host_classes_at"] == {}
 

@@ -225,6 +225,12 @@ def test_a_run_has_one_fabric_and_another_that_is_named_is_refused() -> None:
             assert refused.wait() == 2
             assert "other.json: " in refused.log and "switches added: l3" in refused.log
             assert "csaud fabric apply" in refused.log
+        clash = json.loads(before)
+        clash["switches"]["l1"]["group"] = 2  # that of l2
+        file.write_text(json.dumps(clash))
+        twice = csaud(run, "controller", "run", "--fabric", str(file))
+        assert twice.exit_code == 2
+        assert f"--fabric {file}: {run.fabric_file} is another (" in twice.output
         assert run.fabric_file.read_bytes() == before
 
 
