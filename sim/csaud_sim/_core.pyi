@@ -273,6 +273,13 @@ class PlainNetwork:
     def set_rate(self, switch: int, port: int, rate_bps: int) -> None:
         """Of what leaves by a port, bit/s; 0: unlimited."""
 
+    def set_up(self, switch: int, port: int, up: bool) -> None:
+        """What leaves by a port arrives, or gets lost; what is on its way then is lost. Routes stay."""
+
+    @property
+    def data_lost(self) -> int:
+        """DATA that links lost while they were down."""
+
     def switch_figures(self, switch: int) -> SwitchFigures:
         """What a switch counted."""
 

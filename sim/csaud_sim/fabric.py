@@ -3,15 +3,19 @@ controller computes for them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from csaud_controller.desired.states import DesiredStates
 from csaud_controller.inventory import End
 from csaud_controller.inventory import Fabric as Inventory
 from csaud_controller.paths.live import ALL_UP, LiveView
+from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.program.artifacts import Artifacts, find_artifacts
 from csaud_controller.switches.counters import BY_KIND, BY_PATH, BY_PORT, WHOLE, SwitchCounters, arranged
 from csaud_softswitch._core import Fabric, Switch
 
+from csaud_sim.link_events import LinkStates
 from csaud_sim.tables import Names, SwitchTables
 
 _COUNTERS = (*BY_KIND, *BY_PORT, *BY_PATH, *WHOLE)
@@ -35,7 +39,10 @@ class SimulatedFabric:
         self._wire()
         self.names = Names(self.native.switch(next(iter(inventory.switches))))
         self._tables = {name: SwitchTables(self.switch(name), self.names) for name in inventory.switches}
-        self._down: set[frozenset[str]] = set()
+        self._states = LinkStates(inventory)
+        self._known = ALL_UP
+        self._further: Sequence[FaultRule] = ()
+        self._rates: dict[End, int] = {}  # where they are not their links'
         self._desired = DesiredStates(inventory)
         self.become(ALL_UP)
 
@@ -45,29 +52,41 @@ class SimulatedFabric:
 
     def become(self, live: LiveView) -> None:
         """Write into every switch what the controller wants it to hold while `live` is what it knows."""
-        for name, state in self._desired.of(self.intent, live).items():
+        self._known = live
+        rules = Faults(rules=(*self.intent.faults.rules, *self._further))
+        for name, state in self._desired.of(Intent(policy=self.intent.policy, faults=rules), live).items():
             self._tables[name].become(state)
 
     def set_link(self, a: str, b: str, up: bool) -> None:
         """Take all links between two switches down, or up; ports that watch it notice at once."""
         for edge in self.inventory.edges_between(a, b):
             self.native.set_link(edge.a, edge.a_port, up)
-        (self._down.discard if up else self._down.add)(frozenset((a, b)))
+        self._states.set(a, b, up)
 
     def set_rate(self, at: End, rate: int) -> None:
         """Let a port send at another rate than its link has, bit/s."""
+        self._rates[at] = rate
+        self.slow(at, rate)
+
+    def slow(self, at: End, rate: int | None) -> None:
+        """Let a port send at this rate until further notice, bit/s; None: at its own again."""
+        if rate is None:
+            rate = self._rates.get(at, self.inventory.rate_at[at])
         self.native.set_port_queue(at.node, at.port, rate_bps=rate)
+
+    def lose(self, rules: Sequence[FaultRule]) -> None:
+        """Lose packets by these rules, after the intent's, in place of those that were said before."""
+        self._further = rules
+        self.become(self._known)
+
+    def converge(self) -> None:
+        """Every switch holds what the controller wants once its probes have found the links as they are."""
+        self.become(self.live)
 
     @property
     def live(self) -> LiveView:
         """What the controller's probes would find."""
-        return LiveView(
-            frozenset(
-                edge.ends[0]
-                for edge in self.inventory.switch_edges()
-                if frozenset((edge.a, edge.b)) in self._down
-            )
-        )
+        return self._states.live
 
     def counters(self) -> dict[str, SwitchCounters]:
         """Of every switch, as `csaud_controller.switches.counters.read_counters` gives them, in packets."""

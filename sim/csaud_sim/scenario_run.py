@@ -14,26 +14,24 @@ from csaud.collectives.reference import reference_sum
 from csaud.config.reading import load
 from csaud.errors import CsaudError
 from csaud_controller.base.yamlfile import FieldError
-from csaud_controller.links.monitor import LinkMonitor
 from csaud_controller.switches.counters import BY_PATH
 from csaud_runs.errors import RunError
 from csaud_topologies.job.telemetry import switch_counts
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected
+from csaud_topologies.scenario.events import LinkEvent
 from csaud_topologies.scenario.host_settings import host_settings
-from csaud_topologies.scenario.model import Incast, LinkEvent, find_scenario
+from csaud_topologies.scenario.model import Incast, find_scenario
 from csaud_topologies.scenario.plan import Plan, in_file
 from csaud_topologies.workloads.protocol import Workload
 
 from csaud_sim.background import BackgroundTraffic
 from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.job import Job, Stuck
+from csaud_sim.link_events import CONVERGENCE_NS, LinkEvents
 from csaud_sim.network import SECOND, Network, Seat
 from csaud_sim.ranks import VirtualCommunicator
 from csaud_sim.simulated_settings import check_host
-
-PROBE_INTERVAL_NS = 150_000_000
-"""The controller's."""
 
 _WORKLOADS = {"allreduce": "AllReduceWorkload", "train_digits": "TrainDigitsWorkload"}
 
@@ -102,6 +100,7 @@ class ScenarioRun:
         )()
         self._log = _Log()
         self._due = [event for event in scenario.events if event.at_step is not None]
+        self._link_events = LinkEvents(self.fabric)
         self._finished = 0
         self._job = Job(self.network)
         self._background = BackgroundTraffic(
@@ -151,10 +150,9 @@ class ScenarioRun:
             self._happen(self._due.pop(0))
 
     def _happen(self, event: LinkEvent) -> None:
-        self.fabric.set_link(*event.nodes, event.do == "up")
+        self._link_events.happen(event)
         self._log.failed_links.add(frozenset(event.nodes))
-        found_out = self.network.now + LinkMonitor.misses * PROBE_INTERVAL_NS
-        self._job.at(found_out, lambda: self.fabric.become(self.fabric.live))
+        self._job.at(self.network.now + CONVERGENCE_NS, self.fabric.converge)
         self._log.fired.append(
             model.EventRecord(
                 at_s=self.network.now / SECOND, step=self._finished, what=f"link {event.name} {event.do}"

@@ -101,6 +101,8 @@ class SwitchFigures(TypedDict):
     hops: int
     injected: list[int]
     dropped: list[int]
+    no_path: list[int]
+    """No route led on."""
     cut: int
     marked: int
     pauses: int

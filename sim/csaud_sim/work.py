@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,10 @@ from csaud_sim._core import length_only, without_reduction
 if TYPE_CHECKING:
     from csaud_sim._core import _Work
     from csaud_sim.told import FlowColumns
+
+
+Agenda = Iterable[tuple[int, Callable[[], Any]]]
+"""Times, ascending, and what is done then."""
 
 
 class WorkNetwork:
@@ -64,9 +69,17 @@ class WorkNetwork:
         """Flows between hosts, one element each, which their receivers expect so long after they start."""
         self._work.add_flows(src, dst, nbytes, start_ns, receive_delay_ns=receive_delay_ns)
 
-    def run_all(self, until: int) -> None:
-        """Let time pass until all flows and collectives are over, or until `until`. One that fails ends no
-        other."""
+    def run_all(self, until: int, agenda: Agenda = ()) -> None:
+        """Let time pass until all flows and collectives are over, or until `until`, and let everything of
+        `agenda` happen at its time. A flow or collective that fails ends no other."""
+        for time, happen in agenda:
+            self._run(min(time, until))
+            if not self._work.open or time > until:
+                return
+            happen()
+        self._run(until)
+
+    def _run(self, until: int) -> None:
         while self._work.open and self.now < until:
             self._work.run(until)
 

@@ -238,7 +238,7 @@ def test_what_did_not_arrive_is_lost_by_a_cause_that_is_counted(sender: str, los
     sent, arrived = (
         sum(np.nan_to_num(totals[f"{way}_{kind}"]) for kind in ("data", "parity")) for way in ("tx", "rx")
     )
-    causes = ("injected", "trimmed", "congestion_dropped", "link_lost", "hidden_drops")
+    causes = ("injected", "trimmed", "congestion_dropped", "no_path", "link_lost", "hidden_drops")
     lost = sum(np.nan_to_num(totals[cause]) for cause in causes)
     if sender == "bounce":
         lost += totals["bounced"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from csaud_topologies.job.events import EventSchedule
 from csaud_topologies.job.run_job import StepLog
-from csaud_topologies.scenario.model import LinkEvent
+from csaud_topologies.scenario.events import LinkEvent
 
 
 def test_an_event_happens_and_is_shown_at_the_step_of_the_scenario():

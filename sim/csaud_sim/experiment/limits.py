@@ -6,8 +6,8 @@ from typing import Annotated
 
 from csaud_controller.base.units import Duration, between
 
-LONGEST_TIME = 1_000_000 * 10**9
-"""ns. Clocks have 63 bits, and add several of them."""
+from csaud_sim.link_events import LONGEST_TIME as LONGEST_TIME
+
 FASTEST_LINK = 10**15
 """bit/s. Those of all hosts are added up."""
 LONGEST_QUEUE = 2**31 - 1

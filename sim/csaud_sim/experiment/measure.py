@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from csaud.config.reading import load
 from csaud_controller.inventory import Fabric, load_fabric
+from csaud_topologies.scenario.events import resolved
 from csaud_topologies.scenario.host_settings import host_settings
 from csaud_topologies.scenario.model import Workers
 from csaud_topologies.scenario.placement import place
@@ -25,8 +26,10 @@ from csaud_sim.experiment.model import Collectives, Experiment
 from csaud_sim.experiment.totals import links_of, totals_of
 from csaud_sim.experiment.traffic import make_flows
 from csaud_sim.fabric import SimulatedFabric
+from csaud_sim.link_events import LinkEvents, in_order
 from csaud_sim.network import Followed, Network, Seat, path_mtu_of
 from csaud_sim.transports.network import PlainNetwork
+from csaud_sim.work import Agenda
 
 Column = npt.NDArray[Any]
 
@@ -72,7 +75,7 @@ def measure(experiment: Experiment, engine: str | None = None) -> Measured:
         )
     ideal = _add_flows(experiment, fabric, network)
     ready = time.process_time()
-    network.run_all(experiment.time_limit)
+    network.run_all(experiment.time_limit, _agenda(experiment, fabric, network))
     done = time.process_time()
     flows = _flows(experiment, network, ideal)
     followed = network.followed
@@ -96,6 +99,14 @@ def measure(experiment: Experiment, engine: str | None = None) -> Measured:
         {} if completed is None else vars(completed),
         links_of(fabric, followed),
     )
+
+
+def _agenda(experiment: Experiment, fabric: Fabric, network: Network | PlainNetwork) -> Agenda:
+    """What happens to links, and when."""
+    failing = network.fabric if isinstance(network, Network) else network
+    single = in_order(resolved(experiment.events, fabric))
+    events = [event for _, event in single]
+    return LinkEvents(failing, experiment.seed).agenda(events, experiment.convergence)
 
 
 def _asked(collectives: Collectives | None) -> int:

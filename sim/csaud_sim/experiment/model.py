@@ -11,12 +11,13 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from csaud.collectives.registry import names
 from csaud_controller.base.units import Duration, Rate, between
-from csaud_controller.base.yamlfile import FieldError, load_model, mistake, parse_yaml
+from csaud_controller.base.yamlfile import FieldError, FieldErrors, load_model, mistake, parse_yaml
 from csaud_controller.inventory import Fabric
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_topologies.base.usage import UsageError
+from csaud_topologies.scenario.events import check_links, disordered, resolved, unchanging
 from csaud_topologies.scenario.model import check_faults
 from csaud_topologies.scenario.overrides import assign, value_of
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -34,6 +35,7 @@ from csaud_sim.experiment.limits import (
 )
 from csaud_sim.experiment.links import CLASSES, Impairment, LinkRule, check_impairments, relinked
 from csaud_sim.experiment.sizes import PUBLISHED, Points, check_points, mean_of
+from csaud_sim.link_events import CONVERGENCE_NS, SimulatedEvent, in_order
 from csaud_sim.simulated_settings import check_host
 from csaud_sim.transports.flow_control import check_flow_control
 from csaud_sim.transports.model import Transport
@@ -237,6 +239,11 @@ class Experiment(_Strict):
     )
     policy: Policy = Policy()
     faults: list[FaultRule] = Field(default_factory=list)
+    events: list[SimulatedEvent] = Field(default_factory=list, description="as of a scenario, and more")
+    convergence: Span = Field(
+        default=CONVERGENCE_NS,
+        description="from when a link goes down or up until tables of all switches follow",
+    )
     host: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="settings of the host library"
     )
@@ -253,6 +260,13 @@ class Experiment(_Strict):
         default=10_000_000_000, description="of virtual time; what is not over then counts as unfinished"
     )
     sweep: Sweep = Sweep()
+
+    @field_validator("events")
+    @classmethod
+    def _happen(cls, value: list[SimulatedEvent]) -> list[SimulatedEvent]:
+        if mistakes := [*disordered(value), *unchanging(in_order(value))]:
+            raise FieldErrors(mistakes)
+        return value
 
     @model_validator(mode="after")
     def _check(self) -> Experiment:
@@ -303,6 +317,7 @@ class Experiment(_Strict):
         )
         fabric = relinked(fabric.model_copy(update={"link": link}), self.links)
         check_faults(self.faults, fabric)
+        check_links(resolved(self.events, fabric), fabric)
         check_impairments(fabric, self.impairments)
         check_flow_control(self.transport, fabric, self.pipeline)
         check_transport(self.transport)

@@ -40,7 +40,8 @@ def _of_csa_ud(network: Network, followed: Followed) -> dict[str, float]:
         return float(sum(switch.total(name, DATA) for switch in switches))
 
     taken = {name: of_switches(name) for name in ("injected", "trimmed", "bounced", "congestion_dropped")}
-    lost = taken["injected"] + taken["congestion_dropped"] + sum(switch.cut for switch in switches)
+    no_path = sum(each.no_path.get(DATA, 0) + each.discarded.get(DATA, 0) for each in switches)
+    lost = taken["injected"] + taken["congestion_dropped"] + no_path + sum(switch.cut for switch in switches)
     return {
         "hops": float(network.hops),
         **{name: of_hosts(name) for name in ("tx_data", "rx_data", "tx_control", "rx_duplicates")},
@@ -49,6 +50,7 @@ def _of_csa_ud(network: Network, followed: Followed) -> dict[str, float]:
         "rx_ecn": float(sum(each["rx_ecn"] for each in stats)),
         "told": of_hosts("rx_loss_notices"),
         **taken,
+        "no_path": float(no_path),
         "lost": lost + followed.figures["link_lost"] - followed.figures["parity_lost"],
         "link_lost": float(followed.figures["link_lost"]),
         "hidden_drops": float(sum(fabric.hidden_drops().values())),

@@ -3,7 +3,8 @@ CSA-UD."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -12,12 +13,15 @@ from csaud.network.addresses import largest_path_mtu
 from csaud_controller.base.seeds import derive
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.paths.equal_cost import all_next_ports
-from csaud_controller.policy.faults import fault_seed, faulty_ports
+from csaud_controller.paths.live import ALL_UP, LiveView
+from csaud_controller.policy.faults import FaultRule, Faults, fault_seed, faulty_ports
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy, ecn_of, limits_of
+from csaud_controller.policy.places import ports_of
 from csaud_controller.program.packets import KINDS
 
 from csaud_sim._core import PlainSimulation
+from csaud_sim.link_events import LinkStates
 from csaud_sim.network import Followed
 from csaud_sim.transports.model import Transport
 from csaud_sim.work import WorkNetwork
@@ -66,8 +70,12 @@ class PlainNetwork(WorkNetwork):
                 at, **link, base_rtt_ns=base_rtt_ns, seed=derive(seed, "host", at)
             ),
         )
+        self._numbers = {name: number for number, name in enumerate(inventory.switches)}
+        self._intent, self._further = intent, tuple[FaultRule, ...]()
+        self._rates = {**inventory.rate_at, **one_way_rates}
+        self._states = LinkStates(inventory)
         for end, rate in one_way_rates.items():
-            number = list(inventory.switches).index(end.node)
+            number = self._numbers[end.node]
             self._native.set_rate(number, self._ports[end], rate)
             _set_room(self._native, number, self._ports[end], inventory, intent.policy, end, rate)
 
@@ -75,6 +83,34 @@ class PlainNetwork(WorkNetwork):
     def native(self) -> PlainSimulation:
         """The native simulation."""
         return self._native
+
+    def set_link(self, a: str, b: str, up: bool) -> None:
+        """Take all links between two switches down, or up; no switch takes notice."""
+        for edge in self.inventory.edges_between(a, b):
+            for end in edge.ends:
+                self._native.set_up(self._numbers[end.node], self._ports[end], up)
+        self._states.set(a, b, up)
+
+    def slow(self, at: End, rate: int | None) -> None:
+        """Let a port send at this rate until further notice, bit/s; None: at its own again. Room and marks
+        stay as they are."""
+        rate = self._rates[at] if rate is None else rate
+        self._native.set_rate(self._numbers[at.node], self._ports[at], rate)
+
+    def lose(self, rules: Sequence[FaultRule]) -> None:
+        """Lose packets by these rules, after the intent's, in place of those that were said before."""
+        for rule in self._further:
+            for switch, ports in ports_of(self.inventory, rule.where).items():
+                for port, kind in itertools.product(ports, rule.kinds):
+                    at = self._numbers[switch], self._ports[End(switch, port)]
+                    self._native.set_fault(*at, KINDS[kind], threshold=0, seed=0, signalled=False)
+        self._further = tuple(rules)
+        faults = Faults(rules=(*self._intent.faults.rules, *rules))
+        _set_faults(self._native, self.inventory, faults, self._ports)
+
+    def converge(self) -> None:
+        """Routes follow the links as they are: of every switch, at once."""
+        _set_routes(self._native, self.inventory, self._ports, self._states.live)
 
     @property
     def max_message_bytes(self) -> int:
@@ -105,6 +141,8 @@ class PlainNetwork(WorkNetwork):
             "injected": float(sum(switch["injected"][data] for switch in switches)),
             "congestion_dropped": float(sum(switch["dropped"][data] for switch in switches)),
             "trimmed": float(sum(switch["cut"] for switch in switches)),
+            "no_path": float(sum(switch["no_path"][data] for switch in switches)),
+            "link_lost": float(self._native.data_lost),
         }
         return {
             "hops": float(self.hops),
@@ -148,15 +186,29 @@ def lay_out(
     for host in inventory.hosts:
         at = inventory.attachment(host)
         ports[at] = add_host(numbers[at.node], _link(inventory, at))
-    for destination, by_switch in all_next_ports(inventory).items():
+    _set_routes(native, inventory, ports, ALL_UP)
+    for end, port in ports.items():
+        _set_room(native, numbers[end.node], port, inventory, intent.policy, end, inventory.rate_at[end])
+    _set_faults(native, inventory, intent.faults, ports)
+    return ports
+
+
+def _set_routes(
+    native: _core.PlainNetwork, inventory: Fabric, ports: Mapping[End, int], live: LiveView
+) -> None:
+    numbers = {name: number for number, name in enumerate(inventory.switches)}
+    for destination, by_switch in all_next_ports(inventory, live).items():
         for switch, found in by_switch.items():
             native.set_route(
                 numbers[switch], numbers[destination], [ports[End(switch, port)] for port in found]
             )
-    for end, port in ports.items():
-        _set_room(native, numbers[end.node], port, inventory, intent.policy, end, inventory.rate_at[end])
-    for switch, number in numbers.items():
-        for faulty, kind, rule in faulty_ports(inventory, intent.faults, switch):
+
+
+def _set_faults(
+    native: _core.PlainNetwork, inventory: Fabric, faults: Faults, ports: Mapping[End, int]
+) -> None:
+    for number, switch in enumerate(inventory.switches):
+        for faulty, kind, rule in faulty_ports(inventory, faults, switch):
             native.set_fault(
                 number,
                 ports[End(switch, faulty)],
@@ -165,7 +217,6 @@ def lay_out(
                 seed=fault_seed(rule, switch, faulty),
                 signalled=rule.signalled,
             )
-    return ports
 
 
 def _link(inventory: Fabric, end: End) -> Link:

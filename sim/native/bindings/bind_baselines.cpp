@@ -48,6 +48,7 @@ class Held {
     }
     plain::Network& network() { return native_.network(); }
     const Parameters& parameters() const { return native_.parameters(); }
+    Nanos now() const { return native_.now(); }
     Host& host(std::size_t index) {
         if (index >= native_.hosts())
             throw nb::index_error(("there is no host " + std::to_string(index)).c_str());

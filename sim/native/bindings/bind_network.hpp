@@ -43,6 +43,7 @@ inline nb::dict figures_of(const plain::SwitchFigures& figures) {
     values["hops"] = figures.hops;
     values["injected"] = by_kind(figures.injected);
     values["dropped"] = by_kind(figures.dropped);
+    values["no_path"] = by_kind(figures.no_path);
     values["cut"] = figures.cut;
     values["marked"] = figures.marked;
     values["pauses"] = figures.pauses;
@@ -65,7 +66,7 @@ inline nb::dict links_of(plain::Network& network) {
     return columns;
 }
 
-// Owner has network() and parameters().
+// Owner has network(), parameters() and now().
 template <class Owner>
 void bind_network(nb::class_<Owner>& bound) {
     using namespace nb::literals;
@@ -113,7 +114,15 @@ void bind_network(nb::class_<Owner>& bound) {
                 port_of(self, at, port).out->set_rate(rate_bps);
             },
             "switch"_a, "port"_a, "rate_bps"_a)
+        .def(
+            "set_up",
+            [](Owner& self, std::uint32_t at, std::uint16_t port, bool up) {
+                port_of(self, at, port);
+                switch_of(self, at).set_up(port, up, self.now());
+            },
+            "switch"_a, "port"_a, "up"_a)
         .def("links", [](Owner& self) { return links_of(self.network()); })
+        .def_prop_ro("data_lost", [](Owner& self) { return self.network().data_lost(); })
         .def(
             "switch_figures",
             [](Owner& self, std::uint32_t at) { return figures_of(switch_of(self, at).figures()); },

@@ -30,6 +30,7 @@ class PlainFabric {
 
     Network& network() { return network_; }
     const baselines::Parameters& parameters() const { return parameters_; }
+    Nanos now() const { return engine_.now(); }
 
     std::uint16_t add_host(std::uint32_t at, std::uint64_t rate_bps, Nanos delay_ns) {
         python::switch_of(*this, at);

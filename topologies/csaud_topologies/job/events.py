@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from csaud_controller.base.units import format_duration
 
 from csaud_topologies.record.model import EventRecord
-from csaud_topologies.scenario.model import LinkEvent
+from csaud_topologies.scenario.events import LinkEvent
 
 SetLink = Callable[[str, str, bool], None]
 """Takes all links between two nodes down (False) or up."""

@@ -10,7 +10,8 @@ from csaud_controller.base.units import format_duration
 from csaud_controller.inventory import Fabric
 
 from csaud_topologies.record import model
-from csaud_topologies.scenario.model import LinkEvent, Scenario
+from csaud_topologies.scenario.events import LinkEvent
+from csaud_topologies.scenario.model import Scenario
 
 
 def describe_run(

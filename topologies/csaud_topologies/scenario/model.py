@@ -4,22 +4,19 @@ every message.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from csaud_controller.base.units import Duration, Rate, at_least, format_duration
-from csaud_controller.base.yamlfile import ConfigError, FieldError, load_model, mistake
+from csaud_controller.base.units import Duration, Rate, at_least
+from csaud_controller.base.yamlfile import ConfigError, FieldError, FieldErrors, load_model, mistake
 from csaud_controller.inventory import Fabric
-from csaud_controller.inventory.specs import NAME
 from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.places import ports_of
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -30,6 +27,7 @@ from pydantic import (
 )
 
 from csaud_topologies.base.usage import UsageError
+from csaud_topologies.scenario.events import LinkEvent, NodeName, check_links, mistakes_of, resolved
 from csaud_topologies.scenario.overrides import assign, value_of
 from csaud_topologies.workloads.specs import DEFAULT_WORKLOAD, WorkloadSpec
 
@@ -39,9 +37,6 @@ SCENARIOS = _PACKAGED if _PACKAGED.is_dir() else _PACKAGED.parents[1] / "scenari
 
 LOSS = "loss"
 """Override that is no key: the probability of every fault rule."""
-
-_NAME = f"^{NAME}$"
-NodeName = Annotated[str, Field(pattern=_NAME)]
 
 
 class _Strict(BaseModel):
@@ -124,70 +119,6 @@ Beside = Annotated[
 ]
 
 
-def _link(value: Any) -> Any:
-    """A link as it is printed, l1-s1, or as a list of two nodes, which may have a - in their names; or
-    "uplink"."""
-    if value == "uplink":
-        return value
-    names = value.split("-") if isinstance(value, str) else value
-    if isinstance(names, list | tuple) and len(names) == 2 and all(_is_name(name) for name in names):
-        return tuple(names)
-    raise ValueError(f"expected a link as l1-s1 or [l1, s1], or uplink, got {value!r}")
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and re.fullmatch(_NAME, value) is not None
-
-
-def _with_unit(value: Any) -> Any:
-    """Elsewhere a bare number is nanoseconds; of a job's events nobody means those."""
-    if isinstance(value, int) and not isinstance(value, bool) and value:
-        raise ValueError(f"expected a duration with its unit, such as {value}s, got {value}")
-    return value
-
-
-class LinkEvent(_Strict):
-    """A link that fails or comes back when the job has finished a step, or some time after its start."""
-
-    at_step: int | None = Field(
-        default=None, ge=0, description="how many steps all ranks have finished; 0: before the first"
-    )
-    after: Annotated[Duration, BeforeValidator(_with_unit)] | None = Field(
-        default=None, description="time from the job's start, with its unit, instead of a step"
-    )
-    link: Annotated[tuple[NodeName, NodeName] | Literal["uplink"], BeforeValidator(_link)] = Field(
-        description="l1-s1, or the two in a list; uplink: the first one of the first host's switch, anywhere"
-    )
-    do: Literal["down", "up"]
-
-    @model_validator(mode="after")
-    def _check(self) -> LinkEvent:
-        if (self.at_step is None) == (self.after is None):
-            raise ValueError("expected at_step or after, one of them")
-        return self
-
-    @property
-    def name(self) -> str:
-        return self.link if isinstance(self.link, str) else "-".join(self.link)
-
-    @property
-    def nodes(self) -> tuple[str, str]:
-        """The two that it joins; AttributeError before it was resolved."""
-        if isinstance(self.link, str):
-            raise AttributeError(f"{self.link!r} is not the name of a link yet: see `Scenario.on`")
-        return self.link
-
-    def resolved(self, fabric: Fabric) -> LinkEvent:
-        """The same with the names of two nodes; FieldError when the fabric has no such link."""
-        if not isinstance(self.link, str):
-            return self
-        switch = fabric.attachment(next(iter(fabric.hosts))).node if fabric.hosts else ""
-        ports = fabric.uplinks(switch) if switch else []
-        if not ports:
-            raise FieldError(("link",), f"{fabric.name} has no uplink; expected two nodes that are joined")
-        return self.model_copy(update={"link": (switch, fabric.peers[switch][ports[0]].node)})
-
-
 class Scenario(_Strict):
     """Everything that `csaud net run` can be told about a run; `--set key=value` overrides any key."""
 
@@ -215,7 +146,8 @@ class Scenario(_Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Scenario:
-        _check_events(self.events, self.workload.steps)
+        if mistakes := mistakes_of(self.events, self.workload.steps):
+            raise FieldErrors([FieldError(("events", *each.loc), str(each)) for each in mistakes])
         return self
 
     def intent(self) -> Intent:
@@ -239,45 +171,8 @@ class Scenario(_Strict):
 
     def on(self, fabric: Fabric) -> Scenario:
         """The same with the links that this fabric has; FieldError where it has none."""
-        events = []
-        for index, event in enumerate(self.events):
-            try:
-                events.append(event.resolved(fabric))
-            except FieldError as error:
-                raise FieldError(("events", index, *error.loc), str(error)) from None
+        events = resolved(self.events, fabric)
         return self.model_copy(update={"events": events})
-
-
-def _check_events(events: list[LinkEvent], steps: int) -> None:
-    """FieldError unless they are in order, happen while the workload runs, and each changes something."""
-    down: dict[frozenset[str], str] = {}  # a link has no direction, but "uplink" is a name of its own
-    last = {"at_step": 0, "after": 0}
-    for index, event in enumerate(events):
-        key = "after" if event.at_step is None else "at_step"
-        value: int = getattr(event, key)
-        if value < last[key]:
-            times = (value, last[key]) if key == "at_step" else map(format_duration, (value, last[key]))
-            raise FieldError(
-                ("events", index, key),
-                "expected {} in order, got {} after {}".format(
-                    "steps" if key == "at_step" else "times", *times
-                ),
-            )
-        last[key] = value
-        if key == "at_step" and value >= steps:
-            raise FieldError(("events", index, key), f"expected less than the workload's {steps} steps")
-        link = frozenset([event.link] if isinstance(event.link, str) else event.link)
-        if (event.do == "down") == (link in down):
-            state = "down already" if link in down else "not down"
-            raise FieldError(("events", index, "do"), f"{event.name} is {state} at this point")
-        if down.get(link, key) != key:
-            raise FieldError(
-                ("events", index, key), f"{event.name} went down by {down[link]}: which comes first?"
-            )
-        if event.do == "down":
-            down[link] = key
-        else:
-            del down[link]
 
 
 def check_faults(rules: Sequence[FaultRule], fabric: Fabric) -> None:
@@ -288,11 +183,7 @@ def check_faults(rules: Sequence[FaultRule], fabric: Fabric) -> None:
 
 def _check_places(scenario: Scenario, fabric: Fabric) -> None:
     check_faults(scenario.faults, fabric)
-    for index, event in enumerate(scenario.events):
-        if not isinstance(event.link, str) and not fabric.edges_between(*event.link):
-            known = ", ".join(f"{edge.a}-{edge.b}" for edge in fabric.switch_edges())
-            message = f"{fabric.name} has no link {event.name}; expected one of {known}"
-            raise FieldError(("events", index, "link"), message)
+    check_links(scenario.events, fabric)
     for index, beside in enumerate(scenario.background):
         named = [beside.to, *(beside.sources if isinstance(beside.sources, list) else [])]
         for host in named:

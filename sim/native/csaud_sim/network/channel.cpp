@@ -100,6 +100,7 @@ void Channel::arrive(Nanos now) {
 
 void Channel::lose(sw::Packet* packet, Nanos now) {
     note(TraceKind::lost, *packet, now);
+    if (kind_of(packet->frame()) == FrameKind::data) ++around_.data_lost;
     if (around_.watch != nullptr) around_.watch->lost(packet->frame(), now);
     if (from_ != nullptr) {
         from_->uncount_sent(port_, packet->length);

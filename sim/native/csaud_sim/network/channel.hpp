@@ -25,7 +25,7 @@ struct Surroundings {
     Trace* trace = nullptr;
     Watch* watch = nullptr;
     std::uint64_t hops = 0;       // packets that switches received
-    std::uint64_t data_lost = 0;  // DATA that impaired links lost
+    std::uint64_t data_lost = 0;  // DATA that links lost, impaired or down
 };
 
 // What a port sent.

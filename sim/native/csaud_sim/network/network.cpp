@@ -68,6 +68,7 @@ void Network::transmit(sw::Switch& from, sw::Port& port, sw::Packet* packet, Nan
     packet->length = packet->visible_length();
     if (!port.up) {
         from.count_lost(port);
+        if (kind_of(packet->frame()) == FrameKind::data) ++around_.data_lost;
         if (around_.watch != nullptr) around_.watch->lost(packet->frame(), end);
         around_.pool.give(packet);
         return;

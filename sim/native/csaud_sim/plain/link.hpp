@@ -16,7 +16,8 @@ struct Surroundings {
     LinkModel model;
     Pool pool{};
     Trace* trace = nullptr;
-    std::uint64_t hops = 0;  // packets that switches received
+    std::uint64_t hops = 0;       // packets that switches received
+    std::uint64_t data_lost = 0;  // DATA on links that were down
 };
 
 struct LinkEnd {
@@ -36,6 +37,8 @@ class Link final : public Actor {
     std::uint64_t rate_bps() const { return rate_bps_; }
     void set_rate(std::uint64_t rate_bps) { rate_bps_ = rate_bps; }
     Nanos sending_time(std::uint32_t bytes) const { return around_.model.sending_time(bytes, rate_bps_); }
+    // Down: what is on it is lost, and so is all that is sent until it is up again.
+    void set_up(bool up);
     // A packet whose last bit is sent at `end`. Takes it over.
     void carry(Packet* packet, Nanos end);
     // A frame of 64 bytes that begins at `begin` says so to the other end.
@@ -50,6 +53,7 @@ class Link final : public Actor {
     enum What : std::uint32_t { kArrive, kPause, kResume };
     static constexpr std::uint32_t kPauseBytes = 60;  // without FCS
 
+    void lose(Packet* packet, Nanos time);
     void note(TraceKind kind, const Packet& packet, Nanos time) const {
         if (around_.trace != nullptr) around_.trace->add({time, number_, packet.bytes, kind});
     }
@@ -60,6 +64,8 @@ class Link final : public Actor {
     std::uint64_t rate_bps_;
     Nanos delay_, after_;
     Queue flying_;
+    bool up_ = true;
+    std::uint32_t doomed_ = 0;  // of those that fly, the first: the link has been down since
 };
 
 }  // namespace csaud::sim::plain

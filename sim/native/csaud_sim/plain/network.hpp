@@ -42,6 +42,7 @@ class Network {
     void give(Packet* packet) { around_.pool.give(packet); }
     bool empty() const { return around_.pool.outstanding() == 0; }
     std::uint64_t hops() const { return around_.hops; }
+    std::uint64_t data_lost() const { return around_.data_lost; }
     const LinkModel& links() const { return around_.model; }
     const SwitchModel& model() const { return model_; }
     void trace(Trace* into) { around_.trace = into; }

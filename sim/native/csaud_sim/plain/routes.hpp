@@ -19,7 +19,7 @@ struct Attachments {
 // Of one switch.
 class Routes {
   public:
-    // Ports towards hosts of another switch; none: it cannot be reached.
+    // Ports towards hosts of another switch, in place of those before; none: it cannot be reached.
     void set(std::uint32_t destination, std::span<const std::uint16_t> ports) {
         if (destination >= spans_.size()) spans_.resize(destination + 1);
         spans_[destination] = {static_cast<std::uint32_t>(ports_.size()),

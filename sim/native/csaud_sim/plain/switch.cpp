@@ -36,7 +36,7 @@ void Switch::arrive(Packet* packet, std::uint16_t in, Nanos now) {
     packet->in = in;
     Port* out = route(*packet, now);
     if (out == nullptr) {
-        ++figures_.dropped[static_cast<std::size_t>(packet->kind)];
+        ++figures_.no_path[static_cast<std::size_t>(packet->kind)];
         around_.pool.give(packet);
         return;
     }
@@ -151,6 +151,13 @@ void Switch::paused(std::uint16_t id, bool paused, Nanos now) {
     Port& port = *ports_[id];
     port.paused = paused;
     if (!paused && !port.wake_scheduled) serve(port, now);
+}
+
+void Switch::set_up(std::uint16_t id, bool up, Nanos now) {
+    Port& port = *ports_[id];
+    port.out->set_up(up);
+    if (!up) paused(id, false, now);
+    if (up && port.pausing) port.out->tell_paused(true, std::max(now, port.free_at));
 }
 
 // Dynamic: the more is free, the more a port may have (as on switches with shared buffers).

@@ -32,6 +32,9 @@ class Switch final : public Actor, public Node {
 
     void arrive(Packet* packet, std::uint16_t port, Nanos now) override;
     void paused(std::uint16_t port, bool paused, Nanos now) override;
+    // What it sends by the port gets lost, or no more; routes stay as they are. A port that is down has not
+    // been told to pause, and tells so again what it wants when it is up.
+    void set_up(std::uint16_t port, bool up, Nanos now);
     // A port may send again.
     void act(std::uint32_t port, Nanos now) override;
 

@@ -48,6 +48,7 @@ struct SwitchFigures {
     std::uint64_t hops = 0;
     std::array<std::uint64_t, kKinds> injected{};  // lost without a word, by kind
     std::array<std::uint64_t, kKinds> dropped{};   // no room, or a fault that is signalled
+    std::array<std::uint64_t, kKinds> no_path{};   // no route leads on
     std::uint64_t cut = 0, marked = 0;             // DATA
     std::uint64_t pauses = 0;
     std::uint64_t most_queued = 0;  // bytes at one port
