@@ -78,6 +78,26 @@ PARTS = (
             "all-to-all, 8 MB a rank, 0.001 lost": {},
         },
     ),
+    Part(
+        "claim-failures",
+        "Links that fail",
+        quick={},
+        cases={
+            "whole": {},
+            "down for 500 us": {},
+            "flaps, 10 times 50 us": {},
+            "a quarter of the rate": {},
+        },
+    ),
+    Part(
+        "claim-large",
+        "Collectives: more ranks, skewed destinations",
+        quick={},
+        cases={
+            "all-to-all, 16 ranks, 2 MB a rank, skew 0.5": {},
+            "all-to-all, 16 ranks, 2 MB a rank, skew 1": {},
+        },
+    ),
     Part("spray-by-signal", "Ways to spray by loss signals", quick={"sweep.seeds": 3, "traffic.flows": 1500}),
     Part(
         "claim-ablation",
