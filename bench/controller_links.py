@@ -67,11 +67,11 @@ class Watched(FabricController):
     def find_host(self, edge: Edge, up: bool) -> None:
         """As if its switch's counters said so."""
         at = edge.ends[edge.a in self.fabric.hosts]
-        self.hosts.found([Change(link_name(edge), up, "measured", at)])
+        self.watch.hosts.found([Change(link_name(edge), up, "measured", at)])
 
     def find(self, edge: Edge, up: bool) -> None:
         """As if probes said so."""
-        self._changed(self._monitor._turn(Direction(*edge.ends), up, "measured"))
+        self.watch._found(self.watch._monitor._turn(Direction(*edge.ends), up, "measured"))
 
 
 def measure(fabric: str, rounds: int) -> Links:

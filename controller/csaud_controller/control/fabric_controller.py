@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from csaud_controller.base.stretches import Stretches
@@ -19,19 +18,16 @@ from csaud_controller.control.client import ConflictError
 from csaud_controller.control.examiner import Examiner
 from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
-from csaud_controller.control.host_watch import HostWatch
+from csaud_controller.control.link_watch import LinkWatch
 from csaud_controller.control.policy_ends import end_policies, since_boot
-from csaud_controller.control.probe_times import ProbeTimes
-from csaud_controller.control.sessions import Sessions, holds, pending, wake
+from csaud_controller.control.sessions import Sessions, Tasks, holds, pending, wake
 from csaud_controller.control.wanted import Wanted
 from csaud_controller.desired.changes import Changes, differences
 from csaud_controller.desired.history import History, Record, Revisions
 from csaud_controller.desired.keeper import Keeper, NotKeptError, Save
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
-from csaud_controller.links.health import LinkHealth
-from csaud_controller.links.monitor import Change, LinkMonitor
-from csaud_controller.links.probes import Probe
+from csaud_controller.links.monitor import Change
 from csaud_controller.paths.host_reports import HostPaths
 from csaud_controller.paths.live import LiveView
 from csaud_controller.policy.intent import Intent
@@ -98,18 +94,16 @@ class FabricController:
         self._election_id = stored.election_id
         self._keeper = Keeper(save, self._current)
         self._save_fabric, self._place = save_fabric, place
-        self._probe_interval_s = probe_interval_s
-        self._instance = secrets.randbits(32)
-        self._round = self._rewired_in = 0
-        self._monitor = LinkMonitor(fabric, stall_ns=round(3.5e9 * probe_interval_s))
-        self._monitor.start(time.monotonic_ns(), stored.dead_links if probe_interval_s else ())
-        self._health = LinkHealth(fabric)
-        self._health.damping.settings = self.intent.policy.damped
-        self.hosts = HostWatch(fabric, self.tell)
-        self.hosts.follow(fabric, self.intent.policy.damped)
-        self.probe_times = ProbeTimes()
-        self._examined: frozenset[End] = frozenset()
-        self.examiner = Examiner(self, self._health, lambda: self.intent.policy.looks_for_grey)
+        self.watch = LinkWatch(
+            fabric,
+            lambda: self.tasks,
+            self.tell,
+            interval_s=probe_interval_s,
+            damped=self.intent.policy.damped,
+            dead_links=stored.dead_links,
+        )
+        looks_for_grey = lambda: self.intent.policy.looks_for_grey  # noqa: E731
+        self.examiner = Examiner(self, self.watch.health, looks_for_grey)
         self._live = self._view(self.intent)
         self._wanted = Wanted(fabric, assigned(fabric, Assigned(target, artifacts)))
         self._desired: dict[str, TableState] = {}
@@ -120,7 +114,7 @@ class FabricController:
         self._settled = asyncio.Event()
         self._group: asyncio.TaskGroup | None = None
         self._sessions = Sessions(self._hooks(), audit_s, stored.election_id)
-        self.tasks = self._sessions.of(fabric, self._wanted.of)
+        self.tasks: Tasks = self._sessions.of(fabric, self._wanted.of)
         self._wanted.check(self.intent, self._live)
         self._recompute()
         self._in_place()
@@ -132,9 +126,9 @@ class FabricController:
             lost=self._on_lost,
             unheard=self._on_unheard,
             settled=self._on_settled,
-            probed=self._on_probed,
-            probe=self._on_probe,
-            counted=self._on_counted,
+            probed=self.watch.sent,
+            probe=self.watch.received,
+            counted=self.watch.counted,
             alarm=self._on_alarm,
         )
 
@@ -164,8 +158,8 @@ class FabricController:
             self._sessions.follow(group, self.tasks)
             ends = end_policies(lambda: self.intent, self.change, self._clock, self._steady)
             group.create_task(ends, name="ends of policies")
-            if self._probe_interval_s:
-                group.create_task(self._probe_links(), name="link probes")
+            if self.watch.interval_s:
+                group.create_task(self.watch.probe(lambda: self._live), name="link probes")
                 group.create_task(self.examiner.watch(), name="grey links")
 
     async def change(self, change: Intent | Callable[[Intent], Intent], revision: int | None = None) -> int:
@@ -191,8 +185,7 @@ class FabricController:
                 ):
                     await self._keeper.keep(stored)
             self.intent, self.revision, self._wanted = intent, following, wanted
-            self._health.damping.settings = intent.policy.damped
-            self.hosts.follow(self.fabric, intent.policy.damped)
+            self.watch.damp(intent.policy.damped)
             self._live = self._view(intent)
             self.generation += 1
             if (noted := self.changes.add(before, intent, self.generation, following)) is not None:
@@ -222,10 +215,8 @@ class FabricController:
             self.revision += 1
             self.generation += 1
             self.fabric, self._wanted, self.tasks = wanted.fabric, wanted, tasks
-            self._monitor = self._rewired(wanted.fabric)
-            self._health.follow(wanted.fabric)
-            self.hosts.follow(wanted.fabric, self.intent.policy.damped)
-            self._live, self._rewired_in = self._view(self.intent), self._round
+            self.watch.follow(wanted.fabric, self.intent.policy.damped)
+            self._live = self._view(self.intent)
             if what:
                 LOG.info("asked for: %s", "; ".join(what))
                 self.changes.note(what, self.intent, self.generation, self.revision)
@@ -255,23 +246,16 @@ class FabricController:
     async def _computed(self, wanted: Wanted, intent: Intent) -> tuple[Wanted, dict[str, TableState]]:
         """What this intent asks of every switch, checked, while links are heard and others answered; with
         what made it, which nobody else has, and which knows the rest of the way."""
-        monitor = self._monitor if wanted.fabric is self.fabric else self._rewired(wanted.fabric)
-        return wanted, await self._stretches.compute(wanted.checking(intent, self._view(intent, monitor)))
+        live = self.watch.seen(wanted.fabric, intent.drains)
+        return wanted, await self._stretches.compute(wanted.checking(intent, live))
 
-    def _view(self, intent: Intent, monitor: LinkMonitor | None = None) -> LiveView:
-        """What can carry packets, where this is asked for; `monitor`: that of another fabric."""
-        monitor = monitor or self._monitor
-        fabric = monitor.fabric
-        live = intent.drains.seen_in(fabric, self._health.seen_in(fabric, monitor.live()))
-        examined = frozenset(link for link in self._examined if link in fabric.edge_at)
-        return replace(live, examined=examined) if examined else live
+    def _view(self, intent: Intent) -> LiveView:
+        """What can carry packets, where this is asked for."""
+        return self.watch.seen(self.fabric, intent.drains)
 
     def _wanted_of(self, fabric: Fabric) -> Wanted:
         fabric = self._place(following(self.fabric, fabric))
         return Wanted(fabric, assigned(fabric, Assigned(self.target, self.artifacts)))
-
-    def _rewired(self, fabric: Fabric) -> LinkMonitor:
-        return self._monitor.rewired(fabric, time.monotonic_ns(), bool(self._probe_interval_s))
 
     def _record(self, revision: int, what: list[str], intent: Intent) -> Record:
         return Record(revision, self._clock(), ASKER.get(), what, NOTE.get(), intent)
@@ -321,9 +305,9 @@ class FabricController:
                 for name, task in self.tasks.items()
             },
             "links": self.links(),
-            "hosts": self.hosts.links(),
-            "miswired": {str(at): str(origin) for at, origin in self._monitor.miswired.items()},
-            "probes": {"interval_s": self._probe_interval_s, "rounds": self._round},
+            "hosts": self.watch.hosts.links(),
+            "miswired": self.watch.miswired,
+            "probes": {"interval_s": self.watch.interval_s, "rounds": self.watch.round},
             "events": [*self.events][-100:],
             "revision": self.revision,
             "not_kept": self._keeper.error,
@@ -333,24 +317,7 @@ class FabricController:
     def links(self) -> list[dict[str, Any]]:
         """Those between switches, in the fabric's order, as JSON values: whether they are up, and why they
         are not used where they are not."""
-        live, seen, now = self._live, self._monitor.live(), time.monotonic_ns()
-        drained = self.intent.drains.why_out(self.fabric)
-        return [
-            {
-                "a": str(edge.ends[0]),
-                "b": str(edge.ends[1]),
-                "up": seen.carries(edge),
-                "drained": edge.ends[0] in live.drained,
-                "doubted": edge.ends[0] in live.doubted,
-                "closed": edge.ends[0] in live.closed,
-                "out": [
-                    *self._health.why_out(edge, seen, now),
-                    *drained.get(edge.ends[0], ()),
-                ],
-                **self._health.describe(edge, now),
-            }
-            for edge in self.fabric.switch_edges()
-        ]
+        return self.watch.links(self._live, self.intent.drains)
 
     @property
     def live(self) -> LiveView:
@@ -360,40 +327,6 @@ class FabricController:
     def pending(self, generation: int) -> dict[str, str]:
         """The switches that do not hold all of it yet, with the reason."""
         return pending(self.tasks, generation)
-
-    async def _probe_links(self) -> None:
-        probed = None
-        while True:
-            await asyncio.sleep(self._probe_interval_s)
-            if probed is not self.fabric:
-                probed = self.fabric
-                ends = {name: [End(name, port) for port in probed.uplinks(name)] for name in self.tasks}
-            self._changed(self._monitor.judge(time.monotonic_ns()))
-            self.tell(self._health.settle(self._monitor.live(), time.monotonic_ns()))
-            self._round += 1
-            self._monitor.round_begins(self._round)
-            trials = self._monitor.trials(time.monotonic_ns())
-            for name in filter(ends.get, self.tasks):
-                probes = [Probe(end, self._instance, self._round) for end in ends[name]]
-                self.tasks[name].send_probes(probes, trials.shots.get(name, ()))
-            self.hosts.round(self._round, self._probe_interval_s, self.tasks, self._live.closed)
-            for name, ports in trials.readings.items():
-                self.tasks[name].count_packets(ports)
-
-    def _on_probe(self, at: End, probe: Probe) -> None:
-        if probe.instance == self._instance and probe.round > self._rewired_in:
-            self.probe_times.came(probe, time.monotonic_ns())
-            self._changed(self._monitor.received(at, probe.origin, probe.round))
-
-    def _on_probed(self, name: str, round_: int) -> None:
-        if name in self.tasks:
-            self._monitor.sent(name, round_)
-            self.probe_times.sent(name, round_, time.monotonic_ns())
-
-    def _on_counted(self, at: End, packets: int) -> None:
-        if at.port in self.fabric.peers.get(at.node, ()):  # else it has left the fabric
-            self._changed(self._monitor.counted(at, packets))
-            self.hosts.counted(at, packets, self.tasks[at.node])
 
     def _on_alarm(self, name: str, digest: Mapping[str, Any]) -> None:
         LOG.warning("alarm: %s", self.alarms.add(name, self._wanted.of[name].target.alarm(digest)))
@@ -407,23 +340,15 @@ class FabricController:
         status = self.tasks[name].status
         LOG.info("%s: %d entries in place after %.3f s", name, status.held, status.programmed_s or 0)
         self._in_place()
-        self._changed(self._monitor.switch_ready(name, self._round))
+        self.watch.ready(name)
 
     def _on_lost(self, name: str) -> None:
-        if name in self.tasks:  # else it has left the fabric
-            self._monitor.switch_lost(name, time.monotonic_ns())
-            self.hosts.lost(name)
+        self.watch.lost(name)
         self._settled.set()
 
     def _on_unheard(self, name: str) -> None:
-        self._monitor.switch_unheard(name)
+        self.watch.unheard(name)
         self._settled.set()
-
-    def _changed(self, changes: list[Change]) -> None:
-        """The link monitor has found something."""
-        if changes:
-            self.tell(self._health.take(changes, time.monotonic_ns()))
-            self._look()
 
     def tell(self, changes: list[Change]) -> None:
         """Links that are used no more, or again, for the log and for those who ask."""
@@ -431,12 +356,11 @@ class FabricController:
             level = logging.INFO if change.up else logging.WARNING
             LOG.log(level, "%s %s: %s", change.what, "up" if change.up else "down", change.why)
             self.events.append({"time": time.time(), "what": change.what, "up": change.up, "why": change.why})
-        if changes:
-            self._look()
+        self._look()
 
     def set_examined(self, links: frozenset[End]) -> int:
         """Have switches know the addresses of these links; returns the generation to wait for."""
-        self._examined = links
+        self.watch.examined = links
         self._look()
         return self.generation
 
@@ -476,6 +400,6 @@ class FabricController:
         return Stored(
             intent=self.intent,
             revision=self.revision,
-            dead_links=tuple(sorted(self._monitor.live().dead_links | self._monitor.live().doubted)),
+            dead_links=self.watch.dead_links,
             election_id=self._election_id,
         )

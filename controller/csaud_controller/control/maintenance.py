@@ -50,7 +50,7 @@ class Maintenance:
         links = self._controller.links()
         return {
             "links": links,
-            "hosts": self._controller.hosts.links(),
+            "hosts": self._controller.watch.hosts.links(),
             "drains": self._drained({f"{link['a']}-{link['b']}" for link in links if not link["up"]}),
             "revision": self._controller.revision,
         }
@@ -101,7 +101,7 @@ class Maintenance:
                     "sent": each.came,
                     "arrived": each.arrived,
                     "loss": round(each.loss, 4),
-                    "delay_us": controller.probe_times.shortest_us(end),
+                    "delay_us": controller.watch.probe_times.shortest_us(end),
                 }
                 for end, each in found.items()
                 if end in ends and each.came
