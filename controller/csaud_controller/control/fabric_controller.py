@@ -13,18 +13,16 @@ from typing import Any
 
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.control.alarms import AlarmLog
-from csaud_controller.control.asker import ASKER, NOTE
-from csaud_controller.control.client import ConflictError
 from csaud_controller.control.examiner import Examiner
 from csaud_controller.control.fabric_change import following, in_words, table_changes, wiring_changes
 from csaud_controller.control.gathering import Gathering
 from csaud_controller.control.link_watch import LinkWatch
 from csaud_controller.control.policy_ends import end_policies, since_boot
+from csaud_controller.control.revised_intent import RevisedIntent
 from csaud_controller.control.sessions import Sessions, Tasks, holds, pending, wake
 from csaud_controller.control.wanted import Wanted
-from csaud_controller.desired.changes import Changes, differences
 from csaud_controller.desired.history import History, Record, Revisions
-from csaud_controller.desired.keeper import Keeper, NotKeptError, Save
+from csaud_controller.desired.keeper import Save
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links.monitor import Change
@@ -43,8 +41,6 @@ LOG = logging.getLogger("csaud.controller")
 
 
 _EVENTS_KEPT = 1000
-_RECALLED = 100
-"""Changes of earlier controllers that are told of with our own: what happened while a job ran, say."""
 
 
 class FabricController:
@@ -77,22 +73,17 @@ class FabricController:
         steady: Callable[[], float] = since_boot,
     ) -> None:
         stored = stored or Stored()
-        self.history: Revisions = history or History()
         self._clock, self._steady, self._in_place = clock, steady, in_place
         self.began = clock()
         """Seconds since the epoch; of another controller of the same fabric it is another time."""
         self.fabric, self.artifacts, self.target = fabric, artifacts, target
-        self.intent = stored.intent
+        self._asked = RevisedIntent(stored, save, history or History(), clock, lambda: self.watch.dead_links)
+        self.history, self.changes = self._asked.history, self._asked.changes
         self.generation = 1
-        self.revision = stored.revision
-        """How often the intent has changed."""
         self.events: deque[dict[str, Any]] = deque(maxlen=_EVENTS_KEPT)
         """Changes of links and switches, oldest first: seconds since the epoch, what, up, why."""
         self.alarms = AlarmLog()
-        self.changes = Changes(stored.revision)
         self.host_paths = HostPaths()
-        self._election_id = stored.election_id
-        self._keeper = Keeper(save, self._current)
         self._save_fabric, self._place = save_fabric, place
         self.watch = LinkWatch(
             fabric,
@@ -134,12 +125,17 @@ class FabricController:
 
     async def begin(self, now: Record) -> None:
         """Go on with the history: `now` is what is asked for at the start. HistoryError."""
-        await self.history.begin(now)
-        earlier = list[Record]()
-        for row in reversed(await self.history.newest(_RECALLED)):
-            with contextlib.suppress(ValueError):  # of a version that knew other policies
-                earlier.append(await self.history.at(row["revision"]))
-        self.changes.recall(earlier, self.generation)
+        await self._asked.begin(now, self.generation)
+
+    @property
+    def intent(self) -> Intent:
+        """That in force."""
+        return self._asked.intent
+
+    @property
+    def revision(self) -> int:
+        """How often the intent, or the fabric, has changed."""
+        return self._asked.revision
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -149,8 +145,7 @@ class FabricController:
                 await self._run()
         finally:
             self._stop_waiting()
-            await self._keeper.end()
-            await self.history.close()
+            await self._asked.end()
 
     async def _run(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -170,67 +165,46 @@ class FabricController:
         ConflictError: `revision` was given, and is not that of the present intent; NotKeptError,
         HistoryError: it cannot be kept.
         """
-        async with self._keeper.lock:
-            self._is_at(revision)
+        async with self._asked.revising(revision):
             before = self.intent
             intent = change(before) if callable(change) else change
             wanted, _ = await self._computed(self._wanted.fork(), intent)
-            following = self.revision + (intent != before)
-            stored = self._current().model_copy(update={"intent": intent, "revision": following})
-            if intent == before:
-                await self._keeper.keep(stored)
-            else:
-                async with self.history.recorded(
-                    self._record(following, differences(before, intent), intent)
-                ):
-                    await self._keeper.keep(stored)
-            self.intent, self.revision, self._wanted = intent, following, wanted
+            await self._asked.take(intent)
+            self._wanted = wanted
             self.watch.damp(intent.policy.damped)
             self._live = self._view(intent)
             self.generation += 1
-            if (noted := self.changes.add(before, intent, self.generation, following)) is not None:
-                LOG.info("asked for: %s", "; ".join(noted.what))
+            self._asked.tell_since(before, self.generation)
             self._follow()
             return self.generation
 
     async def change_fabric(self, fabric: Fabric, revision: int | None = None) -> tuple[int, bool]:
         """Take another fabric while switches forward; the rest as `change`. Nothing changes, either, with
         TlsError or ArtifactsError. Also returns whether it is another one."""
-        async with self._keeper.lock:
-            self._is_at(revision)
+        async with self._asked.revising(revision):
             wanted, _ = await self._computed(self._wanted_of(fabric), self.intent)
             if wanted.fabric == self._place(following(self.fabric, self.fabric)):
                 return self.generation, False  # ids of groups that were only not written down are none, too
             tasks = self._sessions.of(wanted.fabric, wanted.of, self.tasks)
-            stored = self._current().model_copy(update={"revision": self.revision + 1})
             what = in_words(wiring_changes(self.fabric, wanted.fabric))
-            async with self.history.recorded(self._record(stored.revision, what, self.intent)):
-                await self._keeper.keep(stored)
-                try:
-                    await asyncio.to_thread(self._save_fabric, wanted.fabric)
-                except OSError as error:
-                    self._keeper.soon()  # its revision is kept already
-                    raise NotKeptError(f"it cannot be kept: {error}") from None
+            await self._asked.revise(what, self.intent, lambda: self._save_fabric(wanted.fabric))
             # from here on nothing is waited for: all of it takes effect at once
-            self.revision += 1
             self.generation += 1
             self.fabric, self._wanted, self.tasks = wanted.fabric, wanted, tasks
             self.watch.follow(wanted.fabric, self.intent.policy.damped)
             self._live = self._view(self.intent)
-            if what:
-                LOG.info("asked for: %s", "; ".join(what))
-                self.changes.note(what, self.intent, self.generation, self.revision)
+            self._asked.tell(what, self.generation)
             self._follow()
             self._sessions.follow(self._group, tasks)
             return self.generation, True
 
     def keep(self) -> None:
         """Save what is current, should it not be."""
-        self._keeper.soon()
+        self._asked.keep_soon()
 
     async def plan_fabric(self, fabric: Fabric) -> dict[str, Any]:
         """What `change_fabric` would change, as JSON values; its errors."""
-        async with self._keeper.lock:
+        async with self._asked.revising():
             before = self._desired
             wanted, after = await self._computed(self._wanted_of(fabric), self.intent)
             tables = await self._stretches.compute(table_changes(before, after))
@@ -238,7 +212,7 @@ class FabricController:
 
     async def plan_intent(self, change: Callable[[Intent], Intent]) -> dict[str, Any]:
         """What `change` would write, as JSON values; its errors."""
-        async with self._keeper.lock:
+        async with self._asked.revising():
             before = self._desired
             _, after = await self._computed(self._wanted.fork(), change(self.intent))
             return {"tables": await self._stretches.compute(table_changes(before, after))}
@@ -256,15 +230,6 @@ class FabricController:
     def _wanted_of(self, fabric: Fabric) -> Wanted:
         fabric = self._place(following(self.fabric, fabric))
         return Wanted(fabric, assigned(fabric, Assigned(self.target, self.artifacts)))
-
-    def _record(self, revision: int, what: list[str], intent: Intent) -> Record:
-        return Record(revision, self._clock(), ASKER.get(), what, NOTE.get(), intent)
-
-    def _is_at(self, revision: int | None) -> None:
-        if revision is not None and revision != self.revision:
-            raise ConflictError(
-                f"it was changed meanwhile: revision {self.revision} is in force, not {revision}"
-            )
 
     async def wait_applied(self, generation: int, timeout_s: float) -> dict[str, str]:
         """Wait until every switch holds this generation, but for updates that it refuses; returns those that
@@ -310,7 +275,7 @@ class FabricController:
             "probes": {"interval_s": self.watch.interval_s, "rounds": self.watch.round},
             "events": [*self.events][-100:],
             "revision": self.revision,
-            "not_kept": self._keeper.error,
+            "not_kept": self._asked.not_kept,
             "alarms": {"total": self.alarms.total, "by_port": dict(self.alarms.by_port)},
         }
 
@@ -384,7 +349,7 @@ class FabricController:
         finally:  # whatever went wrong, the next event is computed again
             self._gathering.computed(began, time.monotonic_ns())
         wake([*self.tasks.values()])
-        self._keeper.soon()
+        self._asked.keep_soon()
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:
@@ -394,12 +359,3 @@ class FabricController:
     def _recompute(self) -> None:
         self._desired = self._wanted.states(self.intent, self._live)
         self._desired_generation = self.generation
-
-    def _current(self) -> Stored:
-        """What must outlive this process."""
-        return Stored(
-            intent=self.intent,
-            revision=self.revision,
-            dead_links=self.watch.dead_links,
-            election_id=self._election_id,
-        )
