@@ -38,6 +38,15 @@ def test_what_nobody_awaits_never_stops_what_is_awaited(world: int, pool: int) -
     check_books(net, world, pool)
 
 
+@pytest.mark.parametrize(("world", "packets"), [(1025, 32), (1026, 31)])
+def test_a_rank_of_many_may_be_ahead_by_its_whole_window(world: int, packets: int) -> None:
+    """By default; of 1,025 others only by a share of the pool."""
+    net = network(world)
+    net.post_send(1, 0, content(40 * 64), coll_seq=1)
+    net.run_until(S)
+    assert net.stats(0)["rx_early"] == packets
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_any_order_of_posting(seed: int) -> None:
     """Ten messages between each pair, sends posted in one order, each receive only when the ones before it in

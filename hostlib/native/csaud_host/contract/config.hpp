@@ -72,8 +72,8 @@ struct EndpointConfig {
     std::uint32_t window = 32;  // (job) packets granted to a sender that was heard
     bool shaping = true;  // (job) the window reacts to marks, delay and other senders; false: it is fixed
     std::uint32_t shared_window = 128;  // (job) packets under way to one rank at most, all senders together
-    std::uint32_t early_pool_packets =
-        4096;                    // (job) packets held for receives not yet posted, all peers together
+    // (job) packets held for receives not yet posted, all peers together; memory is taken as they come.
+    std::uint32_t early_pool_packets = 32'768;
     std::uint64_t pace_bps = 0;  // bit/s handed to the device at most, IP header included; 0 = no pacing
     std::uint64_t rate_bps = 10'000'000'000;  // bit/s of the link, a hint (bandwidth-delay product)
 
