@@ -7,7 +7,8 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import FrameType
@@ -20,12 +21,20 @@ _libc = ctypes.CDLL(None, use_errno=True)  # loaded before any fork
 
 def end_process(process: subprocess.Popen[Any], patience_s: float) -> None:
     """Ask a process to end, and kill it when it has not after `patience_s` seconds. Idempotent."""
-    process.terminate()
-    try:
-        process.wait(patience_s)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
+    end_processes([process], patience_s)
+
+
+def end_processes(processes: Collection[subprocess.Popen[Any]], patience_s: float) -> None:
+    """The same of several, which have that time together."""
+    for process in processes:
+        process.terminate()
+    until = time.monotonic() + patience_s
+    for process in processes:
+        try:
+            process.wait(max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def end_with_parent(parent: int) -> None:

@@ -9,13 +9,12 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Annotated
 
 import typer
-from csaud_runs.children import ends_with_this_process, unwound_by_signals
+from csaud_runs.children import end_processes, ends_with_this_process, unwound_by_signals
 
 _LONGEST = 1 << 16  # bytes of a line that are shown at once
 _END_WITHIN = 5.0  # s after SIGTERM
@@ -90,13 +89,7 @@ class _Job:
 
     def end(self) -> None:
         """Nothing is left of it."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            for process in self._processes.values():
-                process.send_signal(number)
-            until = time.monotonic() + _END_WITHIN  # for all of them together
-            for process in self._processes.values():
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(max(0.0, until - time.monotonic()))
+        end_processes(self._processes.values(), _END_WITHIN)
 
     def _start(self, name: int, variables: dict[str, str]) -> None:
         launched = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"}

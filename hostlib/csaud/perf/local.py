@@ -8,11 +8,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from typing import IO
 
-from csaud_runs.children import ends_with_this_process, unwound_by_signals
+from csaud_runs.children import end_processes, ends_with_this_process, unwound_by_signals
 
 from csaud.errors import ConfigError, CsaudError
 
@@ -58,7 +57,7 @@ def launch(ranks: int, words: Sequence[str]) -> None:
             if any([process.wait() for process in processes]):
                 raise _first_cause(processes, errors)
         finally:
-            _end(processes)
+            end_processes(processes, _GRACE)
             for file in errors:
                 file.close()
 
@@ -77,18 +76,6 @@ def _last_line(file: IO[bytes], code: int) -> str:
     file.seek(0)
     lines = file.read().decode(errors="replace").strip().splitlines()
     return lines[-1].removeprefix("csaud: ") if lines else f"exit status {code}"
-
-
-def _end(processes: Sequence[subprocess.Popen[bytes]]) -> None:
-    for process in processes:
-        process.terminate()
-    until = time.monotonic() + _GRACE  # for all of them together
-    for process in processes:
-        try:
-            process.wait(max(0.0, until - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def _free_port() -> int:
