@@ -391,6 +391,7 @@ class PlainSimulation(_Work, PlainNetwork):
         pipeline_ns: int = 0,
         trace: int | None = None,
         engine: str | None = None,
+        failover: bool = False,
     ) -> None: ...
     def add_host(self, switch: int, *, rate_bps: int, delay_ns: int, base_rtt_ns: int, seed: int) -> int:
         """The next host; returns its port of the switch.

@@ -28,9 +28,17 @@ class SimulatedFabric:
         inventory: what is wired to what.
         intent: policy and faults.
         artifacts: the P4 program; default: this project's.
+        failover: a switch leaves a port that is down at once; otherwise when its tables do.
     """
 
-    def __init__(self, inventory: Inventory, intent: Intent, artifacts: Artifacts | None = None) -> None:
+    def __init__(
+        self,
+        inventory: Inventory,
+        intent: Intent,
+        artifacts: Artifacts | None = None,
+        *,
+        failover: bool = True,
+    ) -> None:
         self.inventory, self.intent = inventory, intent
         self.native = Fabric()
         program = (artifacts or find_artifacts()).config.read_text()
@@ -38,7 +46,9 @@ class SimulatedFabric:
             self.native.add_switch(name, spec.device_id).load(program)
         self._wire()
         self.names = Names(self.native.switch(next(iter(inventory.switches))))
-        self._tables = {name: SwitchTables(self.switch(name), self.names) for name in inventory.switches}
+        self._tables = {
+            name: SwitchTables(self.switch(name), self.names, failover) for name in inventory.switches
+        }
         self._states = LinkStates(inventory)
         self._known = ALL_UP
         self._further: Sequence[FaultRule] = ()
@@ -58,7 +68,7 @@ class SimulatedFabric:
             self._tables[name].become(state)
 
     def set_link(self, a: str, b: str, up: bool) -> None:
-        """Take all links between two switches down, or up; ports that watch it notice at once."""
+        """Take all links between two switches down, or up; members that watch its ports are left at once."""
         for edge in self.inventory.edges_between(a, b):
             self.native.set_link(edge.a, edge.a_port, up)
         self._states.set(a, b, up)

@@ -101,10 +101,11 @@ class SwitchTables:
     Args:
         switch: has loaded the program.
         names: of that program.
+        watching: members of groups watch their ports, as the controller wants it.
     """
 
-    def __init__(self, switch: Switch, names: Names) -> None:
-        self._switch, self._names = switch, names
+    def __init__(self, switch: Switch, names: Names, watching: bool = True) -> None:
+        self._switch, self._names, self._watching = switch, names, watching
         self.holds = _NOTHING
 
     def become(self, state: TableState) -> None:
@@ -156,7 +157,10 @@ class SwitchTables:
         if verb == "delete":
             self._switch.group_delete(profile, item.id)
         else:
-            members = [(member.member, member.weight, member.watch_port) for member in item.members]
+            members = [
+                (member.member, member.weight, member.watch_port if self._watching else None)
+                for member in item.members
+            ]
             write = self._switch.group_insert if verb == "insert" else self._switch.group_modify
             write(profile, item.id, members)
 

@@ -56,6 +56,31 @@ def test_switches_with_the_program_leave_a_dead_port_before_that() -> None:
     assert sent["l2", "s1"] > sent["l2", "s2"] / 2
 
 
+@pytest.mark.parametrize("transport", [CSA_UD, "ndp"])
+def test_failover_is_as_an_experiment_asks(transport: str) -> None:
+    """With it a leaf and a spine leave their dead ports: what the other leaf sends finds no way on there."""
+    asked = {"transport": transport, "convergence": "1s", "time_limit": "5ms"}
+    found = {failover: measured(DOWN, failover=failover, **asked) for failover in (True, False)}
+    assert found[True].totals["no_path"] > 100 * found[False].totals["no_path"] == 0
+    assert found[True].totals["link_lost"] < found[False].totals["link_lost"] / 10
+    default = measured(DOWN, **asked)
+    assert default.totals["link_lost"] == found[transport == CSA_UD].totals["link_lost"]
+
+
+def test_flows_of_a_dead_port_go_by_the_others_where_all_others_stay() -> None:
+    def sent(*links: str) -> dict[str, int]:
+        events = [{"after": 0, "link": link, "do": "down"} for link in links]
+        found = measured(*events, fabric="leaf-spine-2x4x2", transport="irn", failover=True, convergence="1s")
+        assert found.totals["lost"] == found.totals["unfinished"] == 0
+        ports = zip(found.links["switch"], found.links["to"], found.links["data"], strict=True)
+        return {to: data for switch, to, data in ports if switch == "l1" and to.startswith("s")}
+
+    whole, failed = sent(), sent("l1-s1", "l2-s1")
+    assert whole.pop("s1") > 0
+    assert failed.keys() == whole.keys()
+    assert all(failed[spine] > whole[spine] for spine in whole)
+
+
 def test_a_table_that_follows_spares_the_spine() -> None:
     late, soon = (
         measured(DOWN, convergence=after, policy={"spray": "round-robin"}) for after in ("1s", "20us")

@@ -116,7 +116,7 @@ def _asked(collectives: Collectives | None) -> int:
 
 def _csa_ud(experiment: Experiment, fabric: Fabric, engine: str | None) -> Network:
     core = {**_BESIDE_ORACLE, **experiment.core} if experiment.oracle else experiment.core
-    simulated = SimulatedFabric(fabric, experiment.intent())
+    simulated = SimulatedFabric(fabric, experiment.intent(), failover=experiment.fails_over)
     for end, rate in one_way_rates(fabric, experiment.links).items():
         simulated.set_rate(end, rate)
     random = np.random.default_rng([experiment.seed, 0xC10C])
@@ -156,6 +156,7 @@ def _plain(experiment: Experiment, fabric: Fabric, engine: str | None) -> PlainN
         seed=experiment.seed,
         one_way_rates=one_way_rates(fabric, experiment.links),
         engine=engine,
+        failover=experiment.fails_over,
     )
 
 

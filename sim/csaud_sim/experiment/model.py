@@ -244,6 +244,11 @@ class Experiment(_Strict):
         default=CONVERGENCE_NS,
         description="from when a link goes down or up until tables of all switches follow",
     )
+    failover: bool | None = Field(
+        default=None,
+        description="true: a switch leaves a port that is down at once, as the P4 program's do; false: when "
+        "its tables follow; default: true of csa-ud, false of others",
+    )
     host: dict[str, str | int | float | bool] = Field(
         default_factory=dict, description="settings of the host library"
     )
@@ -293,6 +298,11 @@ class Experiment(_Strict):
             )
         check_core(self.core)
         return self
+
+    @property
+    def fails_over(self) -> bool:
+        """Whether switches leave a port that is down at once."""
+        return self.transport.is_csa_ud if self.failover is None else self.failover
 
     def intent(self) -> Intent:
         """What the controller is asked for; the experiment's seed is that of what has none of its own."""

@@ -40,6 +40,7 @@ class PlainNetwork(WorkNetwork):
             else; faults lose packets as in the P4 program.
         base_rtt_ns: of a full packet and its acknowledgement on the longest path of the idle fabric.
         one_way_rates: bit/s, of ports of switches that send slower than their links.
+        failover: a switch leaves a port that is down at once; otherwise when its routes do.
     """
 
     def __init__(
@@ -54,11 +55,17 @@ class PlainNetwork(WorkNetwork):
         one_way_rates: Mapping[End, int] = MappingProxyType({}),
         trace: int | None = None,
         engine: str | None = None,
+        failover: bool = False,
     ) -> None:
         self.inventory = inventory
         self.path_mtu = largest_path_mtu(inventory.mtu)
         self._native = PlainSimulation(
-            transport.name, dict(transport.given), pipeline_ns=pipeline_ns, trace=trace, engine=engine
+            transport.name,
+            dict(transport.given),
+            pipeline_ns=pipeline_ns,
+            trace=trace,
+            engine=engine,
+            failover=failover,
         )
         super().__init__(self._native)
         self._ports = lay_out(
@@ -85,7 +92,7 @@ class PlainNetwork(WorkNetwork):
         return self._native
 
     def set_link(self, a: str, b: str, up: bool) -> None:
-        """Take all links between two switches down, or up; no switch takes notice."""
+        """Take all links between two switches down, or up; no switch takes notice without `failover`."""
         for edge in self.inventory.edges_between(a, b):
             for end in edge.ends:
                 self._native.set_up(self._numbers[end.node], self._ports[end], up)

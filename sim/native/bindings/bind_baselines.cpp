@@ -38,9 +38,9 @@ class Held {
   public:
     Held(const std::string& transport, const std::map<std::string, double>& parameters,
          std::uint32_t overhead_bytes, Nanos pipeline_ns, std::optional<std::size_t> trace,
-         const std::optional<std::string>& engine)
+         const std::optional<std::string>& engine, bool failover)
         : native_(transport, parameters, engine ? load_engine(*engine) : std::make_unique<EventHeap>(),
-                  {overhead_bytes, pipeline_ns}, trace) {}
+                  {overhead_bytes, pipeline_ns}, trace, failover) {}
 
     Simulation& native() { return native_; }
     collectives::Execution& hold(std::shared_ptr<HeldExecution> execution) {
@@ -94,9 +94,10 @@ void bind(nb::module_& m) {
     python::bind_work(simulation);
     simulation
         .def(nb::init<const std::string&, const std::map<std::string, double>&, std::uint32_t, Nanos,
-                      std::optional<std::size_t>, const std::optional<std::string>&>(),
+                      std::optional<std::size_t>, const std::optional<std::string>&, bool>(),
              "transport"_a, "parameters"_a, nb::kw_only(), "overhead_bytes"_a = LinkModel{}.overhead_bytes,
-             "pipeline_ns"_a = LinkModel{}.pipeline, "trace"_a = nb::none(), "engine"_a = nb::none())
+             "pipeline_ns"_a = LinkModel{}.pipeline, "trace"_a = nb::none(), "engine"_a = nb::none(),
+             "failover"_a = false)
         .def(
             "add_host",
             [](Held& self, std::uint32_t at, std::uint64_t rate_bps, Nanos delay_ns, Nanos base_rtt_ns,

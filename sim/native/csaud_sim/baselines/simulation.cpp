@@ -6,11 +6,11 @@ namespace csaud::sim::baselines {
 
 Simulation::Simulation(const std::string& transport, const std::map<std::string, double>& parameters,
                        std::unique_ptr<Engine> engine, const LinkModel& links,
-                       std::optional<std::size_t> trace)
+                       std::optional<std::size_t> trace, bool failover)
     : kind_(transport_named(transport)),
       parameters_(kind_.parameters, parameters),
       engine_(std::move(engine)),
-      network_(*engine_, links, switch_model(parameters_)) {
+      network_(*engine_, links, switch_model(parameters_, failover)) {
     if (!trace) return;
     trace_.emplace(*trace);
     network_.trace(&*trace_);

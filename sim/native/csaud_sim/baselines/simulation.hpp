@@ -17,9 +17,11 @@ namespace csaud::sim::baselines {
 
 class Simulation {
   public:
-    // std::invalid_argument where the transport is not known, or has no such parameter.
+    // failover: of switches, see SwitchModel. std::invalid_argument where the transport is not known, or has
+    // no such parameter.
     Simulation(const std::string& transport, const std::map<std::string, double>& parameters,
-               std::unique_ptr<Engine> engine, const LinkModel& links, std::optional<std::size_t> trace);
+               std::unique_ptr<Engine> engine, const LinkModel& links, std::optional<std::size_t> trace,
+               bool failover = false);
 
     plain::Network& network() { return network_; }
     const Parameters& parameters() const { return parameters_; }

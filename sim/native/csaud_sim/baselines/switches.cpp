@@ -40,8 +40,9 @@ std::vector<Parameter> with_switches(std::vector<Parameter> own, const SwitchDef
     return own;
 }
 
-plain::SwitchModel switch_model(const Parameters& p) {
+plain::SwitchModel switch_model(const Parameters& p, bool failover) {
     plain::SwitchModel model;
+    model.failover = failover;
     model.spray = static_cast<plain::Spray>(p.whole("spray"));
     model.flowlet_gap = p.time("flowlet_gap");
     model.in_bytes = p.number("kmax") > 0;

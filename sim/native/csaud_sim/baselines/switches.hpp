@@ -31,7 +31,7 @@ struct PortFacts {
 std::vector<Parameter> switch_parameters(const SwitchDefaults& defaults);
 // Those and a transport's own.
 std::vector<Parameter> with_switches(std::vector<Parameter> own, const SwitchDefaults& defaults);
-plain::SwitchModel switch_model(const Parameters& parameters);
+plain::SwitchModel switch_model(const Parameters& parameters, bool failover = false);
 plain::Room room_of(const Parameters& parameters, const PortFacts& facts);
 
 }  // namespace csaud::sim::baselines

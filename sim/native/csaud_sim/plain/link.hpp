@@ -37,6 +37,7 @@ class Link final : public Actor {
     std::uint64_t rate_bps() const { return rate_bps_; }
     void set_rate(std::uint64_t rate_bps) { rate_bps_ = rate_bps; }
     Nanos sending_time(std::uint32_t bytes) const { return around_.model.sending_time(bytes, rate_bps_); }
+    bool up() const { return up_; }
     // Down: what is on it is lost, and so is all that is sent until it is up again.
     void set_up(bool up);
     // A packet whose last bit is sent at `end`. Takes it over.

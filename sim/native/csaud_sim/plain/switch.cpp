@@ -57,7 +57,20 @@ Port* Switch::route(const Packet& packet, Nanos now) {
     if (place.at == number_) return ports_[place.port].get();
     const auto choices = routes_.to(place.at);
     if (choices.empty()) return nullptr;
-    return ports_[choices[choices.size() == 1 ? 0 : choose(packet, now) % choices.size()]].get();
+    const std::uint32_t value = choices.size() == 1 ? 0 : choose(packet, now);
+    Port* chosen = ports_[choices[value % choices.size()]].get();
+    return model_.failover && !chosen->out->up() ? another(choices, value) : chosen;
+}
+
+// Who goes by ports that are up stays there.
+Port* Switch::another(std::span<const std::uint16_t> choices, std::uint32_t value) const {
+    const auto up = [this](std::uint16_t port) { return ports_[port]->out->up(); };
+    const auto live = static_cast<std::uint32_t>(std::ranges::count_if(choices, up));
+    if (live == 0) return nullptr;
+    auto left = value / static_cast<std::uint32_t>(choices.size()) % live;
+    const auto found =
+        std::ranges::find_if(choices, [&](std::uint16_t port) { return up(port) && left-- == 0; });
+    return ports_[*found].get();
 }
 
 std::uint32_t Switch::choose(const Packet& packet, Nanos now) {

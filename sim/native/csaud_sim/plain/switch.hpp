@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "csaud_sim/plain/port.hpp"
@@ -32,7 +33,8 @@ class Switch final : public Actor, public Node {
 
     void arrive(Packet* packet, std::uint16_t port, Nanos now) override;
     void paused(std::uint16_t port, bool paused, Nanos now) override;
-    // What it sends by the port gets lost, or no more; routes stay as they are. A port that is down has not
+    // What it sends by the port gets lost, or no more; routes stay as they are, but with `failover` another
+    // port of the same route is taken while this one is down. A port that is down has not
     // been told to pause, and tells so again what it wants when it is up.
     void set_up(std::uint16_t port, bool up, Nanos now);
     // A port may send again.
@@ -48,6 +50,8 @@ class Switch final : public Actor, public Node {
     // The port of a packet; nothing: there is none.
     Port* route(const Packet& packet, Nanos now);
     std::uint32_t choose(const Packet& packet, Nanos now);
+    // In place of a port that is down; nothing: all are.
+    Port* another(std::span<const std::uint16_t> choices, std::uint32_t value) const;
     // False: it was lost, and is no more.
     bool admit(Packet*& packet, Port& port);
     bool has_room(const Packet& packet, const Port& port) const;

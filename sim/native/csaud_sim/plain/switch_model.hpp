@@ -15,6 +15,7 @@ enum class Spray : std::uint8_t { ecmp, random, flowlet };
 struct SwitchModel {
     Spray spray = Spray::ecmp;
     Nanos flowlet_gap = 100'000;
+    bool failover = false;         // a port that is down is left at once; otherwise when routes leave it
     bool in_bytes = false;         // limits and marks are in bytes; otherwise in packets
     bool mark_leaving = false;     // by what waits when a packet leaves; otherwise when it arrives
     bool trim = false;             // DATA without room is cut to its headers, and goes on before other DATA
