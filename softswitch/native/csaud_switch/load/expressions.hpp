@@ -8,7 +8,7 @@
 #include "csaud_switch/load/field_names.hpp"
 #include "csaud_switch/load/json.hpp"
 #include "csaud_switch/program/action.hpp"
-#include "csaud_switch/program/expression.hpp"
+#include "csaud_switch/program/expression_builder.hpp"
 
 namespace csaud::sw {
 

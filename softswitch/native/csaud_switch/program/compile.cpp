@@ -8,6 +8,7 @@
 #include "csaud_switch/program/action_code.hpp"
 #include "csaud_switch/program/header_code.hpp"
 #include "csaud_switch/program/liveness.hpp"
+#include "csaud_switch/program/machine_code.hpp"
 #include "csaud_switch/program/places.hpp"
 
 namespace csaud::sw {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "csaud_switch/base/packet.hpp"
-#include "csaud_switch/program/machine_code.hpp"
+#include "csaud_switch/program/code_pages.hpp"
 #include "csaud_switch/program/program.hpp"
 
 namespace csaud::sw {

@@ -1,255 +1,222 @@
-// Builds expressions. What is known of the range of each node is in expression_range.cpp.
 #include "csaud_switch/program/expression.hpp"
 
-#include <algorithm>
+#include <type_traits>
 
-#include "csaud_switch/base/error.hpp"
-#include "csaud_switch/program/expression_range.hpp"
+#include "csaud_switch/base/bits.hpp"
 
 namespace csaud::sw {
 
 namespace {
 
-bool fits_narrow(Wide low, Wide high) {
-    return low >= INT64_MIN && high <= INT64_MAX;
+// Written once for 64-bit and for 128-bit words.
+template <typename Word>
+struct Arithmetic {
+    using Unsigned = std::conditional_t<sizeof(Word) == 8, std::uint64_t, UWide>;
+    static constexpr unsigned kBits = sizeof(Word) * 8;
+
+    static Word add(Word a, Word b) {
+        return static_cast<Word>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b));
+    }
+    static Word sub(Word a, Word b) {
+        return static_cast<Word>(static_cast<Unsigned>(a) - static_cast<Unsigned>(b));
+    }
+    static Word mul(Word a, Word b) {
+        return static_cast<Word>(static_cast<Unsigned>(a) * static_cast<Unsigned>(b));
+    }
+
+    static Word shl(Word a, Word b) {
+        if (static_cast<Unsigned>(b) >= kBits) return 0;
+        return static_cast<Word>(static_cast<Unsigned>(a) << static_cast<unsigned>(b));
+    }
+    static Word shr(Word a, Word b) {
+        if (static_cast<Unsigned>(b) >= kBits) return a < 0 ? -1 : 0;
+        return a >> static_cast<unsigned>(b);
+    }
+    // Division by zero has no meaning in P4; it must not stop the switch.
+    static Word div(Word a, Word b) { return b == 0 || (b == -1) ? (b == 0 ? 0 : sub(0, a)) : a / b; }
+    static Word mod(Word a, Word b) { return b == 0 || b == -1 ? 0 : a % b; }
+
+    static Word two_comp(Word a, Word width) {
+        if (width <= 0 || static_cast<Unsigned>(width) >= kBits) return a;
+        const unsigned up = kBits - static_cast<unsigned>(width);
+        return static_cast<Word>(static_cast<Unsigned>(a) << up) >> up;
+    }
+    static Word usat(Word a, Word width) {
+        if (a < 0) return 0;
+        if (static_cast<Unsigned>(width) >= kBits - 1) return a;
+        const Word most = static_cast<Word>((Unsigned{1} << static_cast<unsigned>(width)) - 1);
+        return a > most ? most : a;
+    }
+    static Word sat(Word a, Word width) {
+        if (width <= 0 || static_cast<Unsigned>(width) >= kBits) return a;
+        const Word most = static_cast<Word>((Unsigned{1} << (static_cast<unsigned>(width) - 1)) - 1);
+        return a > most ? most : (a < -most - 1 ? -most - 1 : a);
+    }
+};
+
+// As numbers, as on the reference: zeros in front make no difference.
+bool same_bits(const Frame& frame, std::uint64_t slot, std::uint64_t other) {
+    if (frame.slots[slot] > frame.slots[other]) std::swap(slot, other);
+    std::uint64_t shorter = frame.slots[slot];
+    std::uint64_t longer = frame.slots[other];
+    auto at = static_cast<std::uint32_t>(frame.slots[slot + 1]);
+    auto other_at = static_cast<std::uint32_t>(frame.slots[other + 1]);
+    while (longer > 0) {
+        const std::uint64_t ahead = longer > shorter ? longer - shorter : longer;
+        const auto width = static_cast<unsigned>(ahead < 32 ? ahead : 32);
+        std::uint64_t wanted = 0;
+        if (longer == shorter) {
+            wanted = extract_bits(frame.bytes, at, width);
+            at += width;
+            shorter -= width;
+        }
+        if (extract_bits(frame.bytes, other_at, width) != wanted) return false;
+        other_at += width;
+        longer -= width;
+    }
+    return true;
+}
+
+template <typename Word>
+inline Word apply(Op op, Word a, Word b, Word c, const Frame& frame) {
+    using A = Arithmetic<Word>;
+    switch (op) {
+        case Op::kAdd:
+            return A::add(a, b);
+        case Op::kSub:
+            return A::sub(a, b);
+        case Op::kMul:
+            return A::mul(a, b);
+        case Op::kDiv:
+            return A::div(a, b);
+        case Op::kMod:
+            return A::mod(a, b);
+        case Op::kShl:
+            return A::shl(a, b);
+        case Op::kShr:
+            return A::shr(a, b);
+        case Op::kAnd:
+            return a & b;
+        case Op::kOr:
+            return a | b;
+        case Op::kXor:
+            return a ^ b;
+        case Op::kNeg:
+            return ~a;
+        case Op::kEq:
+            return a == b;
+        case Op::kNe:
+            return a != b;
+        case Op::kLt:
+            return a < b;
+        case Op::kLe:
+            return a <= b;
+        case Op::kGt:
+            return a > b;
+        case Op::kGe:
+            return a >= b;
+        case Op::kBoth:
+            return (a != 0) & (b != 0);
+        case Op::kEither:
+            return (a != 0) | (b != 0);
+        case Op::kNot:
+            return a == 0;
+        case Op::kToBool:
+            return a != 0;
+        case Op::kTwoComp:
+        case Op::kSigned:
+            return A::two_comp(a, b);
+        case Op::kUSat:
+            return A::usat(a, b);
+        case Op::kSat:
+            return A::sat(a, b);
+        case Op::kSelect:
+            return a != 0 ? b : c;
+        case Op::kWide:
+        case Op::kLoadWide:
+            return a;  // see eval_wide
+        case Op::kLoad: {
+            const auto index = static_cast<std::uint64_t>(a);
+            const auto shape = static_cast<std::uint64_t>(c);
+            if (index >= (shape & UINT32_MAX)) return 0;
+            return static_cast<Word>(frame.slots[static_cast<std::uint64_t>(b) + index * (shape >> 32)]);
+        }
+        case Op::kSameBits:
+            return same_bits(frame, static_cast<std::uint64_t>(a), static_cast<std::uint64_t>(b));
+        case Op::kShrU:
+            return static_cast<typename A::Unsigned>(b) >= A::kBits
+                       ? 0
+                       : static_cast<Word>(static_cast<typename A::Unsigned>(a) >> static_cast<unsigned>(b));
+        case Op::kLtU:
+            return static_cast<typename A::Unsigned>(a) < static_cast<typename A::Unsigned>(b);
+        case Op::kLeU:
+            return static_cast<typename A::Unsigned>(a) <= static_cast<typename A::Unsigned>(b);
+    }
+    return 0;
 }
 
 }  // namespace
 
-ExpressionBuilder::Node ExpressionBuilder::add(const Item& item) {
-    for (Node i = 0; i < items_.size(); ++i) {
-        const Item& other = items_[i];
-        if (other.arity == item.arity && other.op == item.op && other.leaf.source == item.leaf.source &&
-            other.leaf.index == item.leaf.index && other.kids == item.kids && other.value == item.value &&
-            other.large == item.large)
-            return i;
+std::uint64_t Expression::eval_narrow(const Frame& frame) const {
+    const Code& code = *code_;
+    std::array<std::uint64_t, kMaxInstructions> temporaries;
+    const std::array<const std::uint64_t*, 4> sources{frame.slots, code.constants.data(), frame.parameters,
+                                                      temporaries.data()};
+    const auto load = [&sources](const Operand& o) {
+        return static_cast<std::int64_t>(sources[static_cast<std::size_t>(o.source)][o.index]);
+    };
+    std::uint64_t* out = temporaries.data();
+    for (const Instruction& instruction : code.instructions) {
+        const bool ternary = instruction.op == Op::kSelect || instruction.op == Op::kLoad;
+        const std::int64_t c = ternary ? load(instruction.c) : 0;
+        *out++ = static_cast<std::uint64_t>(
+            apply<std::int64_t>(instruction.op, load(instruction.a), load(instruction.b), c, frame));
     }
-    items_.push_back(item);
-    return static_cast<Node>(items_.size() - 1);
+    return static_cast<std::uint64_t>(load(code.result));
 }
 
-ExpressionBuilder::Node ExpressionBuilder::constant(Wide value, bool large) {
-    Item item;
-    item.leaf.source = Source::kConstant;
-    item.value = item.low = item.high = value;
-    item.large = large;
-    item.bounded = !large && value >= -kLimit && value <= kLimit;
-    return add(item);
-}
-
-ExpressionBuilder::Node ExpressionBuilder::field(const FieldRef& field) {
-    Item item;
-    item.leaf = {Source::kSlot, field.slot};
-    item.high = field.width >= 126 ? kLimit : (Wide{1} << field.width) - 1;
-    item.bounded = field.width < 126;
-    item.large = !item.bounded;
-    if (field.width > 64) {
-        Item raw = item;
-        raw.bounded = true;
-        raw.large = false;
-        raw.high = static_cast<Wide>(mask64(64));
-        const Node words = add(raw);
-        item.op = Op::kWide;
-        item.arity = 1;
-        item.leaf = {};
-        item.kids = {words, 0, 0};
-        const Node whole = add(item);
-        if (!field.is_signed) return whole;
-        return make(Op::kTwoComp, whole, constant(field.width));
-    }
-    const Node raw = add(item);
-    return field.is_signed ? make(Op::kSigned, raw, constant(field.width)) : raw;
-}
-
-ExpressionBuilder::Node ExpressionBuilder::parameter(std::uint32_t word, unsigned width) {
-    Item item;
-    item.leaf = {Source::kParameter, word};
-    item.high = width >= 126 ? kLimit : (Wide{1} << width) - 1;
-    item.bounded = width < 126;
-    item.large = !item.bounded;
-    if (width > 64) {
-        Item raw = item;
-        raw.bounded = true;
-        raw.large = false;
-        raw.high = static_cast<Wide>(mask64(64));
-        item.op = Op::kWide;
-        item.arity = 1;
-        item.leaf = {};
-        item.kids = {add(raw), 0, 0};
-    }
-    return add(item);
-}
-
-ExpressionBuilder::Node ExpressionBuilder::element(const FieldRef& first, Node index, std::uint32_t stride,
-                                                   std::uint32_t count) {
-    const bool two_words = first.width > 64;
-    Item item;
-    item.op = two_words ? Op::kLoadWide : Op::kLoad;
-    item.arity = 3;
-    item.kids = {index, constant(first.slot), constant(Wide{stride} << 32 | count)};
-    item.bounded = first.width < 126;
-    item.large = !item.bounded;
-    item.high = item.bounded ? (Wide{1} << first.width) - 1 : kLimit;
-    const Node value = add(item);
-    if (!first.is_signed) return value;
-    return make(two_words ? Op::kTwoComp : Op::kSigned, value, constant(first.width));
-}
-
-ExpressionBuilder::Node ExpressionBuilder::same_bits(std::uint32_t slot, std::uint32_t other_slot) {
-    Item item;
-    item.op = Op::kSameBits;
-    item.arity = 2;
-    item.kids = {constant(slot), constant(other_slot), 0};
-    item.high = 1;
-    return add(item);
-}
-
-ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a) {
-    Item item;
-    item.op = op;
-    item.arity = 1;
-    item.kids = {a, 0, 0};
-    find_range(item);
-    return add(item);
-}
-
-ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a, Node b) {
-    op = without_sign(op, a, b);
-    Item item;
-    item.op = op;
-    item.arity = 2;
-    item.kids = {a, b, 0};
-    // What p4c writes in many places: a mask that takes nothing away.
-    if (op == Op::kAnd && items_[b].arity == 0 && items_[b].leaf.source == Source::kConstant) {
-        const Item& left = items_[a];
-        const Wide mask = items_[b].value;
-        if (left.bounded && left.low >= 0 && mask == all_ones(mask) && left.high <= mask) return a;
-    }
-    find_range(item);
-    return add(item);
-}
-
-ExpressionBuilder::Node ExpressionBuilder::make(Op op, Node a, Node b, Node c) {
-    Item item;
-    item.op = op;
-    item.arity = 3;
-    item.kids = {a, b, c};
-    find_range(item);
-    return add(item);
-}
-
-// A node is exact when more than its low 64 bits can matter to the result. Equal nodes have one home, so kids
-// always come before their parents.
-std::vector<bool> ExpressionBuilder::find_exact(Node root, unsigned bits) const {
-    std::vector<bool> exact(items_.size(), false);
-    exact[root] = bits == 0 || bits > 64;
-    for (Node i = root + 1; i-- > 0;) {
-        const Item& item = items_[i];
-        const auto need = [&](std::size_t kid, bool value) {
-            if (value) exact[item.kids[kid]] = true;
-        };
-        const bool self = exact[i];
-        switch (item.arity == 0 ? Op::kWide : item.op) {
-            case Op::kAdd:
-            case Op::kSub:
-            case Op::kMul:
-            case Op::kOr:
-            case Op::kXor:
-                need(0, self);
-                need(1, self);
-                break;
-            case Op::kNeg:
-                need(0, self);
-                break;
-            case Op::kAnd: {
-                // A mask of at most 63 bits on one side makes the other side's higher bits irrelevant.
-                const Item& a = items_[item.kids[0]];
-                const Item& b = items_[item.kids[1]];
-                need(0, self && !(b.bounded && b.low >= 0 && b.high <= INT64_MAX));
-                need(1, self && !(a.bounded && a.low >= 0 && a.high <= INT64_MAX));
-                break;
-            }
-            case Op::kShl:
-                need(0, self);
-                need(1, true);
-                break;
-            case Op::kTwoComp:
-                need(0, items_[item.kids[1]].high > 64);
-                need(1, true);
-                break;
-            case Op::kSelect:
-                need(0, true);
-                need(1, self);
-                need(2, self);
-                break;
-            case Op::kSigned:
-            case Op::kWide:
-                break;
-            default:
-                for (std::size_t kid = 0; kid < item.arity; ++kid) need(kid, true);
+Wide Expression::eval_wide(const Frame& frame) const {
+    if (shape_ == Shape::kConstant && !code_) return 0;
+    const Code& code = *code_;
+    std::array<Wide, kMaxInstructions> temporaries;
+    const auto load = [&](const Operand& o) -> Wide {
+        switch (o.source) {
+            case Source::kSlot:
+                return static_cast<Wide>(frame.slots[o.index]);
+            case Source::kConstant:
+                return code.wide_constants[o.index];
+            case Source::kParameter:
+                return static_cast<Wide>(frame.parameters[o.index]);
+            case Source::kTemporary:
+                return temporaries[o.index];
         }
-    }
-    return exact;
-}
-
-Expression ExpressionBuilder::finish(Node root, unsigned bits, const std::string& where) const {
-    std::vector<bool> needed(items_.size(), false);
-    needed[root] = true;
-    for (Node i = root + 1; i-- > 0;)
-        if (needed[i])
-            for (std::size_t kid = 0; kid < items_[i].arity; ++kid) needed[items_[i].kids[kid]] = true;
-
-    const std::vector<bool> exact = find_exact(root, bits);
-    bool wide = false;
-    for (Node i = 0; i <= root; ++i) {
-        const Item& item = items_[i];
-        if (!needed[i]) continue;
-        if (item.arity > 0 && (item.op == Op::kWide || item.op == Op::kLoadWide)) wide = true;
-        if (exact[i] && !(item.bounded && fits_narrow(item.low, item.high))) wide = true;
-    }
-    if (wide) {
-        // Orders and shifts to the right look at the sign, which an unbounded number of 128 bits does not
-        // have.
-        for (Node i = 0; i <= root; ++i) {
-            if (!needed[i] || items_[i].arity == 0) continue;
-            const Op op = items_[i].op;
-            if (op != Op::kLt && op != Op::kLe && op != Op::kGt && op != Op::kGe && op != Op::kShr &&
-                op != Op::kDiv && op != Op::kMod && op != Op::kUSat && op != Op::kSat)
-                continue;
-            for (std::size_t kid = 0; kid < items_[i].arity; ++kid)
-                if (!items_[items_[i].kids[kid]].bounded)
-                    throw ProgramError(where + ": arithmetic on more than 126 bits is not supported");
-        }
-    }
-
-    Expression::Code code;
-    std::vector<Operand> place(items_.size());
-    for (Node i = 0; i <= root; ++i) {
-        const Item& item = items_[i];
-        if (!needed[i]) continue;
-        if (item.arity == 0) {
-            place[i] = item.leaf;
-            if (item.leaf.source == Source::kConstant) {
-                place[i].index = static_cast<std::uint32_t>(code.constants.size());
-                code.constants.push_back(static_cast<std::uint64_t>(item.value));
-                code.wide_constants.push_back(item.value);
-            }
+        return 0;
+    };
+    std::size_t at = 0;
+    for (const Instruction& instruction : code.instructions) {
+        if (instruction.op == Op::kWide) {
+            const std::uint64_t* words =
+                (instruction.a.source == Source::kSlot ? frame.slots : frame.parameters) +
+                instruction.a.index;
+            temporaries[at++] = static_cast<Wide>((UWide{words[1]} << 64) | words[0]);
             continue;
         }
-        Instruction instruction{item.op, place[item.kids[0]], {}, {}};
-        instruction.b = item.arity > 1 ? place[item.kids[1]] : instruction.a;
-        instruction.c = item.arity > 2 ? place[item.kids[2]] : instruction.a;
-        place[i] = {Source::kTemporary, static_cast<std::uint32_t>(code.instructions.size())};
-        code.instructions.push_back(instruction);
+        if (instruction.op == Op::kLoadWide) {
+            const auto index = static_cast<UWide>(load(instruction.a));
+            const auto shape = static_cast<std::uint64_t>(load(instruction.c));
+            Wide value = 0;
+            if (index < (shape & UINT32_MAX)) {
+                const std::uint64_t* words = frame.slots + static_cast<std::uint64_t>(load(instruction.b)) +
+                                             static_cast<std::uint64_t>(index) * (shape >> 32);
+                value = static_cast<Wide>((UWide{words[1]} << 64) | words[0]);
+            }
+            temporaries[at++] = value;
+            continue;
+        }
+        temporaries[at++] =
+            apply<Wide>(instruction.op, load(instruction.a), load(instruction.b), load(instruction.c), frame);
     }
-    code.result = place[root];
-    if (code.instructions.size() > Expression::kMaxInstructions)
-        throw ProgramError(where + ": expression of more than " +
-                           std::to_string(Expression::kMaxInstructions) + " operations");
-    Expression out;
-    out.code_ = std::make_shared<const Expression::Code>(std::move(code));
-    out.find_shape(wide);
-    return out;
+    return load(code.result);
 }
 
 bool Expression::reads(std::vector<std::uint32_t>& words) const {

@@ -1,8 +1,7 @@
 // Expressions of the program, compiled to straight-line code.
 //
 // The language is that of BMv2's JSON: integers of unlimited precision, cut to a width only where a value is
-// stored. A builder shares equal subexpressions (p4c repeats them without end) and finds out from the
-// operands' ranges whether 64-bit words suffice; where they do not, the same code runs on 128 bits.
+// stored. Where 64-bit words do not suffice (see expression_builder.hpp), the same code runs on 128 bits.
 #pragma once
 
 #include <array>
@@ -12,46 +11,9 @@
 #include <vector>
 
 #include "csaud_switch/base/value.hpp"
-#include "csaud_switch/model/layout.hpp"
+#include "csaud_switch/program/operation.hpp"
 
 namespace csaud::sw {
-
-enum class Op : std::uint8_t {
-    kAdd,
-    kSub,
-    kMul,
-    kDiv,
-    kMod,
-    kShl,
-    kShr,
-    kAnd,
-    kOr,
-    kXor,
-    kNeg,
-    kEq,
-    kNe,
-    kLt,
-    kLe,
-    kGt,
-    kGe,
-    kBoth,      // boolean and
-    kEither,    // boolean or
-    kNot,       // boolean not
-    kToBool,    // x != 0
-    kTwoComp,   // x as a two's complement number of b bits
-    kUSat,      // clamp to an unsigned number of b bits
-    kSat,       // clamp to a signed number of b bits
-    kSelect,    // a ? b : c
-    kSigned,    // load a field of b bits with its sign
-    kWide,      // load a field of two words
-    kLoad,      // word b + a * stride, when a is less than a count; c holds both
-    kLoadWide,  // two words likewise
-    kSameBits,  // fields of variable length whose words begin at a and b are equal
-    // The same on numbers of 128 bits without a sign; above 126 bits the others take the top bit for one.
-    kShrU,
-    kLtU,
-    kLeU,
-};
 
 enum class Source : std::uint8_t { kSlot, kConstant, kParameter, kTemporary };
 
@@ -144,49 +106,6 @@ class Expression {
     std::uint32_t index_ = 0;
     std::uint64_t value_ = 0;
     std::shared_ptr<const Code> code_;
-};
-
-// Builds one expression from its leaves up; equal nodes are one node.
-class ExpressionBuilder {
-  public:
-    using Node = std::uint32_t;
-
-    // large: a number from 2^127 on, given by its bits.
-    Node constant(Wide value, bool large = false);
-    Node field(const FieldRef& field);
-    Node parameter(std::uint32_t word, unsigned width);
-    Node make(Op op, Node a);
-    Node make(Op op, Node a, Node b);
-    Node make(Op op, Node a, Node b, Node c);
-    // The field of an element of a stack: `first` is that of element 0. Zero beyond the stack's end.
-    Node element(const FieldRef& first, Node index, std::uint32_t stride, std::uint32_t count);
-    // Are two fields of variable length equal?
-    Node same_bits(std::uint32_t slot, std::uint32_t other_slot);
-
-    // bits: how many low bits of the result are used; 0 when its exact value matters. Throws ProgramError
-    // when the value needs more than 127 bits somewhere.
-    Expression finish(Node root, unsigned bits, const std::string& where) const;
-
-  private:
-    struct Item {
-        Op op{};
-        std::uint8_t arity = 0;  // 0: a leaf
-        Operand leaf;
-        std::array<Node, 3> kids{};
-        Wide value = 0;  // of a constant
-        Wide low = 0;    // the range that the value is known to lie in
-        Wide high = 0;
-        bool bounded = true;  // the range holds
-        bool large = false;   // otherwise: 0 or more, and less than 2^128
-    };
-
-    Node add(const Item& item);
-    void find_range(Item& item) const;
-    bool find_large(const Item& item) const;
-    Op without_sign(Op op, Node& a, Node& b) const;
-    std::vector<bool> find_exact(Node root, unsigned bits) const;
-
-    std::vector<Item> items_;
 };
 
 }  // namespace csaud::sw

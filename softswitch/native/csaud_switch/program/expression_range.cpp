@@ -1,10 +1,8 @@
-// What values a node of an expression can have, found when it is built.
 #include "csaud_switch/program/expression_range.hpp"
 
 #include <algorithm>
+#include <array>
 #include <tuple>
-
-#include "csaud_switch/program/expression.hpp"
 
 namespace csaud::sw {
 
@@ -30,29 +28,16 @@ bool is_boolean(Op op) {
     }
 }
 
-}  // namespace
-
-// The smallest 2^n - 1 that is not below a value of 0 or more.
-Wide all_ones(Wide value) {
-    Wide ones = 0;
-    while (ones < value) ones = ones * 2 + 1;
-    return ones;
-}
-
-// Is the number known to be 0 or more and less than 2^128, though its range is not?
-bool ExpressionBuilder::find_large(const Item& item) const {
-    const auto positive = [&](std::size_t kid) {
-        const Item& i = items_[item.kids[kid]];
-        return i.large || (i.bounded && i.low >= 0);
-    };
-    switch (item.op) {
+// Is a number whose range does not hold known to be 0 or more and less than 2^128?
+bool is_large(Op op, std::span<const Range> of) {
+    switch (op) {
         case Op::kAnd:
-            return positive(0) || positive(1);
+            return of[0].positive() || of[1].positive();
         case Op::kOr:
         case Op::kXor:
-            return positive(0) && positive(1);
+            return of[0].positive() && of[1].positive();
         case Op::kSelect:
-            return positive(1) && positive(2);
+            return of[1].positive() && of[2].positive();
         case Op::kShrU:
             return true;
         default:
@@ -60,47 +45,56 @@ bool ExpressionBuilder::find_large(const Item& item) const {
     }
 }
 
-// Orders and shifts to the right of numbers whose top bit is no sign.
-Op ExpressionBuilder::without_sign(Op op, Node& a, Node& b) const {
-    const auto positive = [](const Item& i) { return i.large || (i.bounded && i.low >= 0); };
-    const Item& left = items_[a];
-    const Item& right = items_[b];
-    if (!left.large && !right.large) return op;
-    if (op == Op::kShr && left.large && right.bounded) return Op::kShrU;
-    if (!positive(left) || !positive(right)) return op;
-    if (op == Op::kGt || op == Op::kGe) std::swap(a, b);
-    if (op == Op::kLt || op == Op::kGt) return Op::kLtU;
-    if (op == Op::kLe || op == Op::kGe) return Op::kLeU;
-    return op;
+}  // namespace
+
+Wide all_ones(Wide value) {
+    Wide ones = 0;
+    while (ones < value) ones = ones * 2 + 1;
+    return ones;
 }
 
-void ExpressionBuilder::find_range(Item& item) const {
-    const Item& a = items_[item.kids[0]];
-    const Item& b = items_[item.kids[1]];
-    if (is_boolean(item.op)) {
-        item.low = 0;
-        item.high = 1;
-        return;
+Range Range::of_bits(unsigned width) {
+    if (width >= 126) return {.low = 0, .high = kLimit, .bounded = false, .large = true};
+    return {.low = 0, .high = (Wide{1} << width) - 1};
+}
+
+Unsigned without_sign(Op op, const Range& a, const Range& b) {
+    if (!a.large && !b.large) return {op, false};
+    if (op == Op::kShr && a.large && b.bounded) return {Op::kShrU, false};
+    if (!a.positive() || !b.positive()) return {op, false};
+    switch (op) {
+        case Op::kLt:
+            return {Op::kLtU, false};
+        case Op::kGt:
+            return {Op::kLtU, true};
+        case Op::kLe:
+            return {Op::kLeU, false};
+        case Op::kGe:
+            return {Op::kLeU, true};
+        default:
+            return {op, false};
     }
-    const auto unbounded = [this, &item] {
-        item.bounded = false;
-        item.large = find_large(item);
-        item.low = -kLimit;
-        item.high = kLimit;
-    };
+}
+
+Range range_of(Op op, std::span<const Range> operands) {
+    if (is_boolean(op)) return {.low = 0, .high = 1};
+    const Range& a = operands[0];
+    const Range& b = operands[operands.size() > 1 ? 1 : 0];
+    const Range unbounded{.low = -kLimit, .high = kLimit, .bounded = false, .large = is_large(op, operands)};
+    Range made;
     const auto width_of_b = [&b]() -> unsigned {
         return b.low == b.high && b.low >= 0 && b.low <= 126 ? static_cast<unsigned>(b.low) : 127;
     };
-    const bool known = a.bounded && (item.arity < 2 || b.bounded);
+    const bool known = a.bounded && b.bounded;
     bool overflow = false;
-    switch (item.op) {
+    switch (op) {
         case Op::kAdd:
-            overflow = __builtin_add_overflow(a.low, b.low, &item.low) ||
-                       __builtin_add_overflow(a.high, b.high, &item.high);
+            overflow = __builtin_add_overflow(a.low, b.low, &made.low) ||
+                       __builtin_add_overflow(a.high, b.high, &made.high);
             break;
         case Op::kSub:
-            overflow = __builtin_sub_overflow(a.low, b.high, &item.low) ||
-                       __builtin_sub_overflow(a.high, b.low, &item.high);
+            overflow = __builtin_sub_overflow(a.low, b.high, &made.low) ||
+                       __builtin_sub_overflow(a.high, b.low, &made.high);
             break;
         case Op::kMul: {
             std::array<Wide, 4> corners{};
@@ -108,94 +102,94 @@ void ExpressionBuilder::find_range(Item& item) const {
                        __builtin_mul_overflow(a.low, b.high, &corners[1]) ||
                        __builtin_mul_overflow(a.high, b.low, &corners[2]) ||
                        __builtin_mul_overflow(a.high, b.high, &corners[3]);
-            std::tie(item.low, item.high) = std::minmax({corners[0], corners[1], corners[2], corners[3]});
+            std::tie(made.low, made.high) = std::minmax({corners[0], corners[1], corners[2], corners[3]});
             break;
         }
         case Op::kShl: {
             const Wide most = b.high;
             overflow = b.low < 0 || most > 125 ||
-                       __builtin_mul_overflow(a.high, Wide{1} << most, &item.high) ||
-                       __builtin_mul_overflow(a.low, Wide{1} << most, &item.low);
-            item.low = std::min(item.low, a.low);
-            item.high = std::max(item.high, a.high);
+                       __builtin_mul_overflow(a.high, Wide{1} << most, &made.high) ||
+                       __builtin_mul_overflow(a.low, Wide{1} << most, &made.low);
+            made.low = std::min(made.low, a.low);
+            made.high = std::max(made.high, a.high);
             break;
         }
         case Op::kShr:
         case Op::kDiv:
         case Op::kMod:
-            item.low = std::min<Wide>(a.low, 0);
-            item.high = std::max<Wide>(a.high, 0);
-            if (a.low < 0) item.high = std::max(item.high, -item.low);
-            if (item.op == Op::kShr && b.bounded && b.low == b.high && b.low >= 0 && b.low < 126) {
-                item.low = a.low >> static_cast<unsigned>(b.low);
-                item.high = a.high >> static_cast<unsigned>(b.low);
+            made.low = std::min<Wide>(a.low, 0);
+            made.high = std::max<Wide>(a.high, 0);
+            if (a.low < 0) made.high = std::max(made.high, -made.low);
+            if (op == Op::kShr && b.bounded && b.low == b.high && b.low >= 0 && b.low < 126) {
+                made.low = a.low >> static_cast<unsigned>(b.low);
+                made.high = a.high >> static_cast<unsigned>(b.low);
             }
             break;
         case Op::kAnd:
             if (a.bounded && a.low >= 0 && b.bounded && b.low >= 0) {
-                item.low = 0;
-                item.high = std::min(a.high, b.high);
-                return;
+                made.low = 0;
+                made.high = std::min(a.high, b.high);
+                return made;
             }
             if ((a.bounded && a.low >= 0) || (b.bounded && b.low >= 0)) {
-                item.low = 0;
-                item.high = a.bounded && a.low >= 0 ? a.high : b.high;
-                return;
+                made.low = 0;
+                made.high = a.bounded && a.low >= 0 ? a.high : b.high;
+                return made;
             }
             if (!a.bounded || !b.bounded) {
-                unbounded();
-                return;
+                return unbounded;
             }
             [[fallthrough]];
         case Op::kOr:
         case Op::kXor: {
             const Wide most = all_ones(std::max({a.high, b.high, -(a.low + 1), -(b.low + 1), Wide{0}}));
-            item.high = most;
-            item.low = a.low < 0 || b.low < 0 ? -most - 1 : 0;
+            made.high = most;
+            made.low = a.low < 0 || b.low < 0 ? -most - 1 : 0;
             break;
         }
         case Op::kNeg:
-            item.low = ~a.high;
-            item.high = ~a.low;
+            made.low = ~a.high;
+            made.high = ~a.low;
             break;
         case Op::kTwoComp:
         case Op::kSigned:
         case Op::kSat:
             if (const unsigned width = width_of_b(); width >= 1 && width <= 126) {
-                item.low = -(Wide{1} << (width - 1));
-                item.high = (Wide{1} << (width - 1)) - 1;
-                return;
+                made.low = -(Wide{1} << (width - 1));
+                made.high = (Wide{1} << (width - 1)) - 1;
+                return made;
             }
             overflow = true;
             break;
         case Op::kUSat:
             if (const unsigned width = width_of_b(); width <= 125) {
-                item.low = 0;
-                item.high = (Wide{1} << width) - 1;
-                return;
+                made.low = 0;
+                made.high = (Wide{1} << width) - 1;
+                return made;
             }
             overflow = true;
             break;
         case Op::kSelect: {
-            const Item& c = items_[item.kids[2]];
-            item.low = std::min(b.low, c.low);
-            item.high = std::max(b.high, c.high);
-            item.bounded = b.bounded && c.bounded;
-            item.large = !item.bounded && find_large(item);
-            return;
+            const Range& c = operands[2];
+            made.low = std::min(b.low, c.low);
+            made.high = std::max(b.high, c.high);
+            made.bounded = b.bounded && c.bounded;
+            made.large = !made.bounded && is_large(op, operands);
+            return made;
         }
         case Op::kShrU: {
             // From two bits on the result has a range like any other.
             const auto by = static_cast<unsigned>(std::clamp<Wide>(b.low, 0, 127));
             if (by < 2) break;
-            item.low = 0;
-            item.high = static_cast<Wide>(mask128(128 - by));
-            return;
+            made.low = 0;
+            made.high = static_cast<Wide>(mask128(128 - by));
+            return made;
         }
         default:
             overflow = true;
     }
-    if (!known || overflow || item.low < -kLimit || item.high > kLimit) unbounded();
+    if (!known || overflow || made.low < -kLimit || made.high > kLimit) return unbounded;
+    return made;
 }
 
 }  // namespace csaud::sw

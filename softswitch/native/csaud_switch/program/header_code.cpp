@@ -6,6 +6,7 @@
 
 #include "csaud_switch/program/checksum_code.hpp"
 #include "csaud_switch/program/expression_code.hpp"
+#include "csaud_switch/program/header_assembler.hpp"
 #include "csaud_switch/program/liveness.hpp"
 
 namespace csaud::sw {
@@ -46,9 +47,9 @@ bool can_move(const std::vector<FieldMove>& moves) {
                        [](const FieldMove& move) { return fits(move.bit_offset, move.width); });
 }
 
-void extract(Assembler& out, const HeaderCode& header) {
+void extract(Assembler& out, HeaderAssembler& headers, const HeaderCode& header) {
     for (const FieldMove& move : split(header.extract)) {
-        out.load_field(move.bit_offset, move.width);
+        headers.load_field(move.bit_offset, move.width);
         out.store(Assembler::slot(move.slot));
     }
 }
@@ -67,7 +68,7 @@ std::size_t run_of_bytes(const std::vector<FieldMove>& moves, std::size_t from) 
 }
 
 // Words hold no more bits than their fields have.
-void deposit(Assembler& out, const HeaderCode& header) {
+void deposit(Assembler& out, HeaderAssembler& headers, const HeaderCode& header) {
     const std::vector<FieldMove> moves = split(header.deposit);
     for (std::size_t at = 0; at < moves.size();) {
         const std::size_t count = run_of_bytes(moves, at);
@@ -78,7 +79,7 @@ void deposit(Assembler& out, const HeaderCode& header) {
             out.alu(Alu::kOr, Assembler::slot(moves[i].slot));
             width += moves[i].width;
         }
-        out.store_field(moves[at].bit_offset, width);
+        headers.store_field(moves[at].bit_offset, width);
         at += count;
     }
 }
@@ -87,7 +88,7 @@ void deposit(Assembler& out, const HeaderCode& header) {
 class ParserWriter {
   public:
     ParserWriter(Assembler& out, const Logic& logic)
-        : out_(out), logic_(logic), seen_(logic.parser.states.size(), Seen::kNo) {}
+        : out_(out), headers_(out), logic_(logic), seen_(logic.parser.states.size(), Seen::kNo) {}
 
     // Whether all that can be reached has code and no way comes back to where it was.
     bool can_write() {
@@ -99,7 +100,7 @@ class ParserWriter {
     }
 
     void write() {
-        out_.enter_parser(kKeyParts + words_);
+        headers_.enter_parser(kKeyParts + words_);
         for (std::size_t i = 0; i < seen_.size(); ++i) places_.push_back(out_.label());
         accept_ = out_.label();
         error_ = out_.label();
@@ -113,14 +114,14 @@ class ParserWriter {
         out_.place(accept_);
         out_.load_constant(logic_.parser.no_error);
         out_.place(error_);
-        out_.keep_error();
+        headers_.keep_error();
         for (const std::uint32_t index : logic_.verified) {
             const Label good = out_.label();
             write_verification(out_, logic_, logic_.checksums[index], good);
-            out_.set_bad();
+            headers_.set_bad();
             out_.place(good);
         }
-        out_.leave_parser();
+        headers_.leave_parser();
     }
 
   private:
@@ -190,13 +191,13 @@ class ParserWriter {
         switch (op.kind) {
             case ParserOp::Kind::kExtract: {
                 const HeaderCode& header = logic_.headers[op.header];
-                out_.need_bytes(header.bytes, too_short_);
-                extract(out_, header);
+                headers_.need_bytes(header.bytes, too_short_);
+                extract(out_, headers_, header);
                 out_.store_constant(Assembler::slot(header.valid_slot), 1);
                 for (const std::uint32_t sibling : header.siblings)
                     out_.store_constant(Assembler::slot(sibling), 0);
-                out_.take_header(state_offset(op.header), header.bytes);
-                out_.pass_bytes(header.bytes);
+                headers_.take_header(state_offset(op.header), header.bytes);
+                headers_.pass_bytes(header.bytes);
                 return;
             }
             case ParserOp::Kind::kSet:
@@ -213,8 +214,8 @@ class ParserWriter {
                 return;
             case ParserOp::Kind::kLookahead:
                 // The reference asks for as many bytes as the value has, wherever it starts.
-                out_.need_bytes((op.width + 7) / 8, too_short_);
-                out_.load_field(op.bit_offset, op.width);
+                headers_.need_bytes((op.width + 7) / 8, too_short_);
+                headers_.load_field(op.bit_offset, op.width);
                 out_.alu_constant(Alu::kAnd, mask64(op.target.width));
                 assign(op.target);
                 return;
@@ -231,9 +232,9 @@ class ParserWriter {
             }
             case ParserOp::Kind::kAdvance: {
                 const auto bytes = static_cast<std::uint32_t>(op.a.constant() / 8);
-                out_.need_bytes(bytes, too_short_);
-                out_.skip_header(bytes);
-                out_.pass_bytes(bytes);
+                headers_.need_bytes(bytes, too_short_);
+                headers_.skip_header(bytes);
+                headers_.pass_bytes(bytes);
                 return;
             }
             default:
@@ -269,8 +270,8 @@ class ParserWriter {
             } else {
                 const Label there = out_.label();
                 out_.load_constant(0);
-                out_.need_bytes((part.bit_offset + part.width + 7) / 8, there);
-                out_.load_field(part.bit_offset, part.width);
+                headers_.need_bytes((part.bit_offset + part.width + 7) / 8, there);
+                headers_.load_field(part.bit_offset, part.width);
                 out_.place(there);
             }
             out_.store(key.back());
@@ -296,6 +297,7 @@ class ParserWriter {
     }
 
     Assembler& out_;
+    HeaderAssembler headers_;
     const Logic& logic_;
     std::vector<Seen> seen_;
     std::uint32_t words_ = 0;
@@ -341,7 +343,8 @@ bool write_deparser(Assembler& out, const Logic& logic) {
     }
     for (const std::uint32_t index : logic.deparser.order)
         if (logic.headers[index].varbit || !can_move(logic.headers[index].deposit)) return false;
-    out.enter_deparser(words);
+    HeaderAssembler headers(out);
+    headers.enter_deparser(words);
     for (const std::uint32_t index : logic.deparser.checksums)
         write_update(out, logic, logic.checksums[index]);
     // From the last header back, as the payload is what they end at.
@@ -351,11 +354,11 @@ bool write_deparser(Assembler& out, const Logic& logic) {
         const Label next = out.label();
         out.test_word(Assembler::slot(header.valid_slot));
         out.jump_if(If::kEqual, next);
-        out.before_header(state_offset(*index), header.bytes, elsewhere, next);
-        deposit(out, header);
+        headers.before_header(state_offset(*index), header.bytes, elsewhere, next);
+        deposit(out, headers, header);
         out.place(next);
     }
-    out.leave_deparser(elsewhere);
+    headers.leave_deparser(elsewhere);
     return true;
 }
 

@@ -1,25 +1,9 @@
 #include "csaud_switch/program/machine_code.hpp"
 
-#include <sys/mman.h>
-
 #include <bit>
 #include <cstring>
-#include <initializer_list>
 
 namespace csaud::sw {
-
-CodePages::~CodePages() {
-    if (base_ != nullptr) ::munmap(base_, size_);
-}
-
-bool CodePages::load(const std::vector<std::uint8_t>& code) {
-    void* made = ::mmap(nullptr, code.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) return false;
-    base_ = static_cast<std::uint8_t*>(made);
-    size_ = code.size();
-    std::memcpy(base_, code.data(), size_);
-    return ::mprotect(base_, size_, PROT_READ | PROT_EXEC) == 0;
-}
 
 namespace {
 
@@ -265,6 +249,51 @@ void Assembler::clamp(std::uint64_t most) {
     number64(most);
     bytes({0x48, 0x39, 0xC8});        // cmp rax, rcx
     bytes({0x48, 0x0F, 0x4F, 0xC1});  // cmovg rax, rcx
+}
+
+void Assembler::put_bytes(std::size_t stack_offset, unsigned count) {
+    switch (count) {
+        case 1:
+            bytes({0x88});  // mov [rsp + d], al
+            break;
+        case 2:
+            bytes({0x66, 0xC1, 0xC0, 0x08});  // rol ax, 8
+            bytes({0x66, 0x89});              // mov [rsp + d], ax
+            break;
+        case 4:
+            bytes({0x0F, 0xC8});  // bswap eax
+            bytes({0x89});        // mov [rsp + d], eax
+            break;
+        default:
+            if (count < 8) shift_left(64 - 8 * count);
+            bytes({0x48, 0x0F, 0xC8});  // bswap rax
+            bytes({0x48, 0x89});        // mov [rsp + d], rax
+    }
+    stack_address(0, stack_offset);
+}
+
+void Assembler::add_shifted(Word word, unsigned shift) {
+    if (shift == 0) {
+        alu(Alu::kAdd, word);
+        return;
+    }
+    bytes({0x48, 0x8B});  // mov rcx, word
+    address(1, word);
+    bytes({0x48, 0xC1, 0xE1, static_cast<int>(shift)});  // shl rcx, n
+    bytes({0x48, 0x01, 0xC8});                           // add rax, rcx
+}
+
+void Assembler::fold_to_16_bits() {
+    bytes({0x89, 0xC1});                  // mov ecx, eax
+    bytes({0x48, 0xC1, 0xE8, 0x20});      // shr rax, 32
+    bytes({0x48, 0x01, 0xC8});            // add rax, rcx: 33 bits
+    for (int i = 0; i < 3; ++i) {         // then at most 18, 17 with little above 16, and 16
+        bytes({0x0F, 0xB7, 0xC8});        // movzx ecx, ax
+        bytes({0x48, 0xC1, 0xE8, 0x10});  // shr rax, 16
+        bytes({0x48, 0x01, 0xC8});        // add rax, rcx
+    }
+    bytes({0x35});  // xor eax, imm32
+    number32(0xFFFF);
 }
 
 void Assembler::jump_unless_below(std::uint64_t limit, Label to) {

@@ -1,4 +1,4 @@
-// Machine code for x86-64, as bytes, and memory that it can be run from.
+// Machine code for x86-64, as bytes.
 //
 // Only the few instructions that programs are compiled to (see compile.hpp). Values are 64-bit words in rax;
 // rcx and rdx are free for use within an instruction's code.
@@ -6,26 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 namespace csaud::sw {
-
-// Pages of code, read-only and executable.
-class CodePages {
-  public:
-    CodePages() = default;
-    ~CodePages();
-    CodePages(const CodePages&) = delete;
-    CodePages& operator=(const CodePages&) = delete;
-
-    // False where the system does not let a process make code.
-    bool load(const std::vector<std::uint8_t>& code);
-    const std::uint8_t* at(std::size_t offset) const { return base_ + offset; }
-
-  private:
-    std::uint8_t* base_ = nullptr;
-    std::size_t size_ = 0;
-};
 
 class Assembler {
   public:
@@ -61,6 +45,10 @@ class Assembler {
     using Label = std::size_t;
 
     std::size_t size() const { return code_.size(); }
+    // Of an instruction that has no name here; numbers are little-endian.
+    void bytes(std::initializer_list<int> list);
+    void number32(std::uint64_t value);
+    void number64(std::uint64_t value);
 
     void enter(std::size_t stack_words);  // keeps the registers, takes the arguments over
     void leave();
@@ -76,26 +64,6 @@ class Assembler {
     void scatter_words(const std::vector<std::uint32_t>& words) { copy_words(words, false); }
     void leave_plain();
 
-    // --- machine_code_headers.cpp: parser and deparser. They have slots, bytes of the packet from the
-    // present header on (rsi), states of headers (r12), the header's place in the buffer (r14); the parser
-    // the number of bytes that are left (r13), the deparser the buffer (r13).
-    void enter_parser(std::size_t stack_words);
-    void need_bytes(std::uint32_t count, Label otherwise);
-    void take_header(std::uint32_t state_offset,
-                     std::uint32_t count);  // it lies here; the next one behind it
-    void skip_header(std::uint32_t count);  // the same of bytes that are none
-    void pass_bytes(std::uint32_t count);   // after a header's fields have been loaded
-    void keep_error();                      // rax
-    void set_bad();
-    void leave_parser();  // place, error << 32, bad << 63
-    void enter_deparser(std::size_t stack_words);
-    // Goes back by a header's length; to one of two places where it does not lie here, or nothing was
-    // written.
-    void before_header(std::uint32_t state_offset, std::uint32_t count, Label elsewhere, Label clean);
-    void leave_deparser(Label elsewhere);  // the place; UINT32_MAX from there
-    // A field of 1 to 64 bits of the packet's bytes, big-endian, within 8 bytes from its first one.
-    void load_field(std::uint32_t bit_offset, unsigned width);
-    void store_field(std::uint32_t bit_offset, unsigned width);
     // A number of whole bytes, big-endian, to the stack; may write up to eight.
     void put_bytes(std::size_t stack_offset, unsigned bytes);
     // Adds a word, shifted, to rax.
@@ -151,9 +119,6 @@ class Assembler {
 
   private:
     void copy_words(const std::vector<std::uint32_t>& words, bool gather);
-    void bytes(std::initializer_list<int> list);
-    void number32(std::uint64_t value);
-    void number64(std::uint64_t value);
     void address(int reg, Word word);
     void stack_address(int reg, std::size_t offset);
     void load_other(int reg, Word from);
