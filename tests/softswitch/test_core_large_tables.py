@@ -12,6 +12,7 @@ from csaud_softswitch import _core
 from tests.softswitch import programs
 from tests.softswitch.test_core_tables import (
     EXACT_ONE,
+    EXACT_WIDE,
     LONGEST,
     MASKED,
     MISSED,
@@ -86,6 +87,31 @@ def test_exact_entries(lookup: Lookup) -> None:
         assert lookup.r(EXACT_ONE, k, j) == held.get((k, j), MISSED)
 
     churn(rng, sized(lookup), "I.exact_one", draw, check)
+
+
+@pytest.mark.parametrize("spread", [60, 600, 6000, 60_000])
+def test_numbers_close_together_and_far_apart(lookup: Lookup, spread: int) -> None:
+    """16 bits: an array while the numbers are close together, a hash index when one is far away, and back."""
+    rng = random.Random(SEED)
+    print(f"seed {SEED}")
+    document = json.loads(programs.json_of("tables"))
+    for pipeline in document["pipelines"]:
+        for table in pipeline["tables"]:
+            table["max_size"] = SIZES
+            if table["name"] == "I.exact_wide":
+                [key] = table["key"]
+                key["target"][1] = "j"
+    lookup.switch.load(json.dumps(document))
+
+    def draw() -> tuple[Key, list[object], int]:
+        j = rng.randrange(spread if rng.random() < 0.02 else 600)
+        return (j,), [exact(j, 2)], 0
+
+    def check(held: dict[Key, int]) -> None:
+        for (j,) in [rng.choice([*held, (0,)]), (rng.randrange(600),), (rng.randrange(1 << 16),)]:
+            assert lookup.r(EXACT_WIDE, j=j) == held.get((j,), MISSED)
+
+    churn(rng, lookup.switch, "I.exact_wide", draw, check)
 
 
 def test_prefixes(lookup: Lookup) -> None:

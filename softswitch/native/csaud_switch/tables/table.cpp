@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <numeric>
 
 #include "csaud_switch/base/error.hpp"
@@ -20,9 +21,11 @@ void Table::prepare() {
     std::uint32_t first_range = 0;
     for (KeyField* field : by_place) {
         field->word = key_words;
-        for (std::uint32_t w = 0; w < words_for(field->source.width); ++w)
-            sources->push_back({field->source.slot + w, std::min(field->source.width - 64 * w, 64U),
-                                static_cast<std::uint64_t>(field->mask >> (64 * w))});
+        for (std::uint32_t w = 0; w < words_for(field->source.width); ++w) {
+            const unsigned width = std::min(field->source.width - 64 * w, 64U);
+            sources->push_back({field->source.slot + w, width,
+                                static_cast<std::uint64_t>(field->mask >> (64 * w)) & mask64(width)});
+        }
         key_words += words_for(field->source.width);
         if (field->kind != MatchKind::kRange) first_range = key_words;
         if (field->kind == MatchKind::kRange && field->source.width > 64)
@@ -31,7 +34,6 @@ void Table::prepare() {
     if (key_words > kMaxKeyWords)
         throw ProgramError("table '" + name + "': key of more than " + std::to_string(kMaxKeyWords) +
                            " words");
-    filled_kind_ = kind_of(*sources);
     sources_ = std::move(sources);
     empty(first_range);
 }
@@ -40,11 +42,16 @@ void Table::empty(std::uint32_t first_range) {
     first_range_ = first_range;
     kind_ = Kind::kEmpty;
     watched_ = watches_hits();
+    filled_kind_ = kind_of(*sources_);
+    may_be_dense_ = filled_kind_ == Kind::kExact && bits_of(*sources_) <= kDenseBits;
+    places_ = 0;
     std::vector<std::uint32_t> all(key_words);
     std::iota(all.begin(), all.end(), 0U);
-    direct_.clear();
-    exact_ = WordIndex<Entry>(all);
-    tuples_ = TupleSpace(key_words, first_range);
+    std::vector<std::uint8_t> widths;
+    for (const KeyWord& word : *sources_) widths.push_back(static_cast<std::uint8_t>(word.width));
+    direct_ = {};
+    exact_ = WordIndex<Entry>(all, widths);
+    tuples_ = TupleSpace(std::move(widths), first_range);
 }
 
 Table::Kind Table::kind_of(const KeyWords& sources) const {
@@ -55,19 +62,20 @@ Table::Kind Table::kind_of(const KeyWords& sources) const {
     });
     if (others || prefixes > 1) return Kind::kPriority;
     if (prefixes == 1) return Kind::kLpm;
+    return bits_of(sources) <= kDirectBits ? Kind::kDirect : Kind::kExact;
+}
+
+// Of an array's places; more than it ever has where not all bits of a field count.
+unsigned Table::bits_of(const KeyWords& sources) {
     unsigned bits = 0;
-    for (const KeyWord& word : sources) {
-        if ((word.mask & mask64(word.width)) != mask64(word.width)) return Kind::kExact;
-        bits += word.width;
-    }
-    return bits <= kDirectBits ? Kind::kDirect : Kind::kExact;
+    for (const KeyWord& word : sources) bits += word.mask == mask64(word.width) ? word.width : 64;
+    return bits;
 }
 
 std::unique_ptr<Table> Table::copy() const {
     auto made = std::make_unique<Table>();
     static_cast<TableSpec&>(*made) = *this;
     made->default_entry = default_entry;
-    made->filled_kind_ = filled_kind_;
     made->sources_ = sources_;
     made->empty(first_range_);
     for (const Entry* entry : entries())
@@ -187,17 +195,42 @@ Entry& Table::insert(const std::vector<MatchField>& match, int priority, Binding
     parsed.binding = std::move(binding);
     if (watches_hits()) parsed.watch = std::make_unique<EntryWatch>();
     Entry* entry = entries_.make(std::move(parsed));
+    index(entry);
+    return *entry;
+}
+
+void Table::index(Entry* entry) {
+    if (may_be_dense_) {
+        const std::size_t count = std::max(entry_count(), kFewEntries);
+        places_ = std::max(places_, place_of(*entry) + 1);
+        if (filled_kind_ == Kind::kDirect) {
+            if (places_ > kMostPlaces * count) change_index(Kind::kExact, *entry);
+        } else if (std::has_single_bit(entry_count()) && places_ <= kFewPlaces * count) {
+            change_index(Kind::kDirect, *entry);
+        }
+    }
     kind_ = filled_kind_;
-    if (kind_ == Kind::kDirect) {
+    put(entry);
+}
+
+void Table::change_index(Kind kind, const Entry& added) {
+    filled_kind_ = kind;
+    direct_ = {};
+    exact_.clear();
+    for (Entry* entry : entries_.all())
+        if (entry != &added) put(entry);
+}
+
+void Table::put(Entry* entry) {
+    if (filled_kind_ == Kind::kDirect) {
         const std::size_t at = place_of(*entry);
         if (at >= direct_.size()) direct_.resize(at + 1);
         direct_[at] = entry;
-    } else if (kind_ == Kind::kExact) {
+    } else if (filled_kind_ == Kind::kExact) {
         exact_.insert(entry);
     } else {
         tuples_.insert(entry);
     }
-    return *entry;
 }
 
 Entry& Table::find(const std::vector<MatchField>& match, int priority) {
@@ -215,7 +248,10 @@ void Table::erase(const Entry& gone) {
     } else {
         tuples_.erase(entry);
     }
-    if (entry_count() == 1) kind_ = Kind::kEmpty;
+    if (entry_count() == 1) {
+        kind_ = Kind::kEmpty;
+        places_ = 0;
+    }
     entries_.erase(entry);  // the order of insertion is restored from the serial numbers
 }
 

@@ -1,7 +1,8 @@
 // Match-action tables.
 //
-// Four ways to look up, chosen by the table's keys: few exact bits, such as a port (an array), other exact
-// keys (one hash lookup), one longest prefix, anything else by priority; see tuple_space.hpp for these two.
+// Four ways to look up, chosen by the table's keys: few exact bits, such as a port, or some more of entries
+// that lie close together, such as groups that are counted (an array), other exact keys (one hash lookup),
+// one longest prefix, anything else by priority; see tuple_space.hpp for these two.
 // What a lookup touches lies close together, since a fabric in one process has thousands of tables.
 #pragma once
 
@@ -86,6 +87,13 @@ class Table : public TableSpec {
   private:
     enum class Kind : std::uint8_t { kEmpty, kDirect, kExact, kLpm, kPriority };
     static constexpr unsigned kDirectBits = 12;  // of all keys together
+    static constexpr unsigned kDenseBits = 24;   // of those that may lie close together
+    // An array of more places for each entry gives way to a hash index, which takes as many bytes when it has
+    // just grown; one of fewer takes the place of a hash index when the entries have doubled. The numbers
+    // differ, so that there is no to and fro.
+    static constexpr std::size_t kMostPlaces = 8;
+    static constexpr std::size_t kFewPlaces = 4;
+    static constexpr std::size_t kFewEntries = 16;  // fewer count as so many
 
     struct KeyWord {
         std::uint32_t slot;
@@ -95,9 +103,13 @@ class Table : public TableSpec {
     using KeyWords = std::vector<KeyWord>;
 
     Kind kind_of(const KeyWords& sources) const;
+    static unsigned bits_of(const KeyWords& sources);
     void empty(std::uint32_t first_range);
     Entry* search(const std::uint64_t* slots);
     std::size_t place_of(const Entry& entry) const;
+    void index(Entry* entry);
+    void put(Entry* entry);
+    void change_index(Kind kind, const Entry& added);
     Entry parse(const std::vector<MatchField>& match, int priority) const;
     void parse_field(const KeyField& field, const MatchField& match, Entry& entry) const;
     Entry* find_same(const Entry& wanted) const;
@@ -107,7 +119,7 @@ class Table : public TableSpec {
     Kind filled_kind_ = Kind::kExact;
     bool watched_ = false;
     std::shared_ptr<const KeyWords> sources_;  // of each word of the key, ranges last; of all copies
-    std::vector<Entry*> direct_;               // as far as there are entries
+    std::vector<Entry*, HugeAllocator<Entry*>> direct_;  // as far as there are entries
 
   public:
     alignas(64) DefaultEntry default_entry;
@@ -118,6 +130,8 @@ class Table : public TableSpec {
     EntryStore entries_;
     std::uint64_t next_serial_ = 0;
     std::uint32_t first_range_ = 0;  // word of the key
+    bool may_be_dense_ = false;      // an exact table of kDenseBits at most, but more than kDirectBits
+    std::size_t places_ = 0;         // that an array would need, while there have been entries
 };
 
 }  // namespace csaud::sw

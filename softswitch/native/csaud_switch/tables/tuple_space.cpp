@@ -15,8 +15,11 @@ std::vector<std::uint32_t> first_words(std::uint32_t count) {
 
 }  // namespace
 
-TupleSpace::TupleSpace(std::uint32_t words, std::uint32_t first_range)
-    : words_(words), first_range_(first_range), by_mask_(first_words(first_range)) {}
+TupleSpace::TupleSpace(std::vector<std::uint8_t> widths, std::uint32_t first_range)
+    : widths_(std::move(widths)),
+      words_(static_cast<std::uint32_t>(widths_.size())),
+      first_range_(first_range),
+      by_mask_(first_words(first_range), widths_) {}
 
 Entry* TupleSpace::recall(const std::uint64_t* key) {
     if (remembered_.empty()) remembered_.resize(kRememberedFirst);
@@ -76,7 +79,7 @@ TupleSpace::Tuple& TupleSpace::make_tuple(const Entry& entry) {
         if (entry.mask[w] != 0) words.push_back(w);
     auto tuple = std::make_unique<Tuple>();
     tuple->key = masks_of(entry);
-    tuple->index = WordIndex<Entry>(words);
+    tuple->index = WordIndex<Entry>(words, widths_);
     tuple->top = entry.rank;
     by_mask_.insert(tuple.get());
     tuples_.push_back(std::move(tuple));
@@ -140,7 +143,7 @@ void TupleSpace::erase(Entry* entry) {
 void TupleSpace::clear() {
     ++version_;
     tuples_.clear();
-    by_mask_ = WordIndex<Tuple>(first_words(first_range_));
+    by_mask_ = WordIndex<Tuple>(first_words(first_range_), widths_);
 }
 
 // To its place by rank, after its entries have changed.

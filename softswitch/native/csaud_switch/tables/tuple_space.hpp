@@ -19,8 +19,9 @@ namespace csaud::sw {
 
 class TupleSpace {
   public:
-    // words: of a key; those from first_range on are ranges, with the upper ends in the place of masks.
-    TupleSpace(std::uint32_t words = 0, std::uint32_t first_range = 0);
+    // widths: bits of each word of a key; those from first_range on are ranges, with the upper ends in the
+    // place of masks.
+    TupleSpace(std::vector<std::uint8_t> widths = {}, std::uint32_t first_range = 0);
 
     Entry* lookup(const std::uint64_t* key) {
         return tuples_.size() < kRememberFrom || words_ > kRememberedWords ? search(key) : recall(key);
@@ -63,6 +64,7 @@ class TupleSpace {
     void move(Tuple& tuple);
 
     std::vector<std::unique_ptr<Tuple>> tuples_;  // the greatest rank first
+    std::vector<std::uint8_t> widths_;
     std::uint32_t words_;
     std::uint32_t first_range_;
     std::uint64_t version_ = 1;  // one more with each change

@@ -3,8 +3,8 @@
 // A key may be longer than what is indexed: the words that count are given. Looking up may mask them.
 //
 // Open addressing; each place holds the key's hash beside the item, so that memory beyond the index is read
-// only for the item that is found. A filter of some bits a place, small enough to stay in the cache, tells
-// most keys that are not there.
+// only for the item that is found; and not for a key of 64 bits or less, whose hash no other key has. A
+// filter of some bits a place, small enough to stay in the cache, tells most keys that are not there.
 #pragma once
 
 #include <array>
@@ -22,22 +22,24 @@ class WordIndex {
   public:
     static constexpr std::size_t kMaxWords = 32;
 
-    // words: which words of a key count, kMaxWords at most.
-    explicit WordIndex(const std::vector<std::uint32_t>& words = {}) {
-        for (const std::uint32_t word : words) words_[word_count_++] = static_cast<std::uint8_t>(word);
+    // words: which words of a key count, kMaxWords at most. widths: bits of each word of a key.
+    explicit WordIndex(const std::vector<std::uint32_t>& words = {},
+                       const std::vector<std::uint8_t>& widths = {}) {
+        unsigned bits = 0;
+        for (const std::uint32_t word : words) {
+            words_[word_count_++] = {static_cast<std::uint8_t>(word), static_cast<std::uint8_t>(bits % 64)};
+            bits += widths[word];
+        }
+        packed_ = bits <= 64;
         rebuild(kSmallest);
     }
 
     std::uint64_t hash(const std::uint64_t* key) const {
-        std::uint64_t h = kSeed;
-        for (std::uint32_t i = 0; i < word_count_; ++i) h += key[words_[i]] * factor(i);
-        return mix(h);
+        return hash_of([&](std::uint32_t word) { return key[word]; });
     }
     // Of the masked key.
     std::uint64_t hash(const std::uint64_t* key, const std::uint64_t* mask) const {
-        std::uint64_t h = kSeed;
-        for (std::uint32_t i = 0; i < word_count_; ++i) h += (key[words_[i]] & mask[words_[i]]) * factor(i);
-        return mix(h);
+        return hash_of([&](std::uint32_t word) { return key[word] & mask[word]; });
     }
 
     Item* find(const std::uint64_t* key) const {
@@ -80,6 +82,12 @@ class WordIndex {
         if (count_ == 0) rebuild(kSmallest);
     }
 
+    void clear() {
+        places_ = {};
+        count_ = 0;
+        rebuild(kSmallest);
+    }
+
     std::size_t size() const { return count_; }
 
   private:
@@ -87,6 +95,11 @@ class WordIndex {
     static constexpr std::size_t kUnfiltered = 64;  // places that are as close as a filter would be
     static constexpr std::size_t kFilterBits = 8;   // a place
     static constexpr std::uint64_t kSeed = 0x9E3779B97F4A7C15ULL;
+
+    struct Word {
+        std::uint8_t at = 0;     // in the key
+        std::uint8_t shift = 0;  // among all of them, packed
+    };
 
     struct Place {
         std::uint64_t hash = 0;
@@ -103,17 +116,30 @@ class WordIndex {
     }
 
     template <typename KeyWord>
+    std::uint64_t hash_of(const KeyWord& key_word) const {
+        std::uint64_t h = 0;
+        if (packed_) {
+            for (std::uint32_t i = 0; i < word_count_; ++i) h |= key_word(words_[i].at) << words_[i].shift;
+            h *= factor(0);
+        } else {
+            for (std::uint32_t i = 0; i < word_count_; ++i) h += key_word(words_[i].at) * factor(i);
+        }
+        return mix(h + kSeed);
+    }
+
+    template <typename KeyWord>
     Item* search(std::uint64_t hash, const KeyWord& key_word) const {
         const std::size_t mask = places_.size() - 1;
         for (std::size_t i = hash & mask;; i = (i + 1) & mask) {
             const Place& place = places_[i];
             if (place.item == nullptr) return nullptr;
             if (place.hash != hash) continue;
-            // A hash of one word is that of no other word: each of its steps can be undone.
-            if (word_count_ <= 1) return place.item;
+            // The hash of 64 bits is that of no others: each of its steps can be undone.
+            if (packed_) return place.item;
             const std::uint64_t* key = place.item->key.data();
             bool same = true;
-            for (std::uint32_t w = 0; w < word_count_; ++w) same &= key[words_[w]] == key_word(words_[w]);
+            for (std::uint32_t w = 0; w < word_count_; ++w)
+                same &= key[words_[w].at] == key_word(words_[w].at);
             if (same) return place.item;
         }
     }
@@ -147,7 +173,8 @@ class WordIndex {
     std::vector<Place, HugeAllocator<Place>> places_;
     std::uint32_t word_count_ = 0;
     unsigned filter_shift_ = 0;  // the filter goes by the high bits of a hash, the places by the low ones
-    std::array<std::uint8_t, kMaxWords> words_{};
+    bool packed_ = false;        // the key's words fit into one, each at its shift
+    std::array<Word, kMaxWords> words_{};
     std::vector<std::uint64_t> filter_;
     std::size_t count_ = 0;
 };
