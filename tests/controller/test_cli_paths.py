@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 from csaud_controller.cli import top
+from csaud_controller.cli.path_why import render_trace
 from csaud_controller.control.client import RefusedError, ask, wait_served
 from csaud_controller.control.here import Here
 from csaud_controller.inventory import End, leaf_spine
@@ -68,6 +69,26 @@ def test_path_show_says_why_and_trace_what_each_hop_loses(run: RunDir) -> None:
     finally:
         csaud(run, "fault", "clear")
         csaud(run, "undrain", "--all")
+
+
+def test_a_trace_has_one_line_a_hop_however_narrow_the_terminal() -> None:
+    unknown = {"sent": None, "arrived": None, "loss": None, "delay_us": None}
+    hops = [
+        {"from": "l1:2", "to": "s2:1", "sent": 20, "arrived": 20, "loss": 0.0, "delay_us": 1_234_560.0},
+        {"from": "s2:2", "to": "l2:2", "sent": 20, "arrived": 5, "loss": 0.75, "delay_us": None},
+        {"from": "l2:3", "to": "h3:0", **unknown},
+    ]
+    out = io.StringIO()
+    render_trace(Console(file=out, width=30), {"src": "h1", "dst": "h3", "paths": [hops, hops[2:]]})
+    assert out.getvalue().splitlines() == [
+        "h1 -> h3: 2 paths",
+        "path 1",
+        "  l1:2 -> s2:1: 0.0% lost (20 of 20 arrived), at most 1,234.6 ms",
+        "  s2:2 -> l2:2: 75.0% lost (5 of 20 arrived)",
+        "  l2:3 -> h3:0: not measured",
+        "path 2",
+        "  l2:3 -> h3:0: not measured",
+    ]
 
 
 def test_a_trace_tells_of_the_directions_on_the_ways_and_of_no_others(run: RunDir) -> None:

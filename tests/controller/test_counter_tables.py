@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import re
+from types import SimpleNamespace
 
 import pytest
+from csaud_controller.cli import counter as counter_command
 from csaud_controller.cli.counter_tables import CounterTables, Shown
 from csaud_controller.cli.fitting import Fitted
 from csaud_controller.inventory import leaf_spine
@@ -146,3 +148,21 @@ def test_rates_are_of_the_time_between_two_readings():
     by_port = [line for line in lines if line[:2] == ["l2:3", "s3"]]
     assert [line[-1] for line in by_port] == [str(4 * 50 // 2)]
     assert not any("no room for all" in " ".join(line) for line in lines)
+
+
+def test_readings_are_an_interval_apart_however_long_each_takes(monkeypatch):
+    """After one that takes longer than that the next ones follow at once, until they are on time again."""
+    now, began, takes = [100.0], [], iter((0.25, 2.5, 0.25, 0.25, 0.25))
+
+    def passes(seconds):
+        now[0] += seconds
+
+    def counters(fabric, **_):
+        began.append(now[0])
+        passes(next(takes))
+        return {}
+
+    monkeypatch.setattr(counter_command, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=passes))
+    readings = counter_command._readings(SimpleNamespace(counters=counters), FABRIC, [], 1.0)
+    assert [next(readings) for _ in range(5)] == [{}] * 5
+    assert began == [100.0, 101.0, 103.5, 103.75, 104.0]

@@ -38,11 +38,18 @@ def test_a_failed_task_is_told_of_to_the_one_whose_session_it_is() -> None:
     assert heard == {name: [error] for name, error in errors.items()}
 
 
-def test_finsys_log_is_silent_meanwhile(capfd: pytest.CaptureFixture[str]) -> None:
+def test_finsys_log_is_silent_meanwhile(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    log = logging.getLogger("finsy")
+
     async def main() -> None:
         with listening():
-            logging.getLogger("finsy").critical("a traceback")
+            log.critical("a traceback")
 
+    handlers = list(log.handlers)
     asyncio.run(main())
-    assert logging.getLogger("finsy").propagate
+    log.critical("afterwards")
+    assert caplog.messages == ["afterwards"]  # whoever listens to all logs hears it again, and no earlier
+    assert log.propagate and log.handlers == handlers
     assert "a traceback" not in capfd.readouterr().err

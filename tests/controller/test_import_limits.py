@@ -283,7 +283,9 @@ def test_ports_beyond_those_of_a_switch_are_left_with_their_cables(tmp_path: Pat
     assert "spine: DEVICE_NEIGHBOR.e2: at a port that is left out" in left
 
 
-def test_export_is_told_on_the_terminal_with_what_was_left(tmp_path: Path) -> None:
+def test_export_is_told_on_the_terminal_with_what_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "fabric.yaml").write_text(
         "name: x\nswitches: {l1: {device_id: 1}}\n"
         'hosts: {h1: {ip: 10.0.1.1, mac: "02:00:0a:00:01:01"}}\n'
@@ -296,3 +298,5 @@ def test_export_is_told_on_the_terminal_with_what_was_left(tmp_path: Path) -> No
     (link := tmp_path / "link.yaml").symlink_to(tmp_path / "there.yaml")
     assert csaud("export", "containerlab", tmp_path / "fabric.yaml", "-o", link).exit_code == 0
     assert link.is_symlink() and (tmp_path / "there.yaml").read_text() == result.stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")  # a terminal: what is left out looks as it does in a file
+    assert csaud("export", "containerlab", tmp_path / "fabric.yaml").stderr == result.stderr

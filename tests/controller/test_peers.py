@@ -16,6 +16,7 @@ from csaud_controller.inventory import leaf_spine
 from csaud_controller.paths import host_reports
 from csaud_controller.paths.host_reports import MAX_PATHS, HostPaths, PathReport
 from csaud_controller.run.directory import RunDir
+from pydantic import ValidationError
 
 from tests.controller.soft import PATIENCE_S, controller_process, run_directory
 
@@ -114,6 +115,24 @@ def test_ranks_that_report_are_so_many_and_no_more(monkeypatch: pytest.MonkeyPat
         kept.take(PathReport(host="10.0.1.1", rank=rank, tx=[1], lost=[0], ecn=[0]))
     with pytest.raises(ValueError, match=r"^2 ranks have reported already$"):
         kept.take(PathReport(host="10.0.1.2", rank=0, tx=[1], lost=[0], ecn=[0]))
+
+
+@pytest.mark.parametrize(
+    ("key", "most", "beyond"),
+    [
+        ("rank", 65535, 65536),
+        ("rank", 0, -1),
+        ("host", "f" * 45, "f" * 46),  # the longest address: an IPv6 one that ends with an IPv4 one
+        ("tx", [1] * 16384, [1] * 16385),
+        ("lost", [(1 << 63) - 1], [1 << 63]),
+        ("ecn", [0], [-1]),
+    ],
+)
+def test_a_report_goes_up_to_what_a_rank_can_count(key: str, most: object, beyond: object) -> None:
+    report = {"host": "10.0.1.1", "rank": 0, "tx": [1], "lost": [1], "ecn": [1]}
+    assert PathReport.model_validate(report | {key: most}).model_dump()[key] == most
+    with pytest.raises(ValidationError, match=f"^1 validation error for PathReport\n{key}"):
+        PathReport.model_validate(report | {key: beyond})
 
 
 def test_who_has_no_name_is_told_by_number() -> None:

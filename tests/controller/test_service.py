@@ -95,6 +95,10 @@ def test_an_operator_changes_the_policy_as_it_was_read(served: Served) -> None:
     assert served.viewer("GET", later).body["changes"] == [last]
     for since in ("-1", "x"):
         assert served.viewer("GET", f"/v1/changes?since={since}").status == 422
+    for timeout_s in ("-1", "300.5"):
+        for place in ("wait?", "alarms?wait=true&"):
+            refused = served.viewer("GET", f"/v1/{place}timeout_s={timeout_s}")
+            assert refused.status == 422 and "timeout_s" in refused.body["error"]
 
 
 def test_every_change_is_in_the_audit_log_before_it_is_made(served: Served) -> None:
