@@ -14,7 +14,7 @@ MS = 1_000_000
 
 
 def test_the_first_run_expects_nothing() -> None:
-    assert StepTimes().expect(10, 0) == UNKNOWN
+    assert StepTimes().expect(10, 0) == UNKNOWN == Expected(0, 0)
 
 
 def test_a_step_starts_where_the_one_before_ended() -> None:
@@ -57,6 +57,22 @@ def test_collectives_are_told_apart_and_old_ones_forgotten() -> None:
     for other in range(300):
         assert prepared.of(other, make).times.expect(0, 1) == UNKNOWN
     assert prepared.of("first", make).times.expect(0, 1) == UNKNOWN
+
+
+def test_256_collectives_are_remembered_and_of_more_the_latest_used() -> None:
+    def make(times: StepTimes) -> Collective:
+        schedule = build("barrier.dissemination", 0, 2, 0, 1)
+        return Collective(schedule, np.dtype(float), ranks=[0, 1], times=times)
+
+    prepared = Prepared()
+    made = [prepared.of(name, make) for name in range(256)]
+    for _ in range(2):
+        assert [prepared.of(name, make) for name in range(256)] == made
+    assert prepared.of(0, make) is made[0]  # used again: 1 is now the oldest
+    prepared.of("one more", make)
+    assert prepared.of(0, make) is made[0]
+    assert prepared.of(2, make) is made[2]
+    assert prepared.of(1, make) is not made[1]
 
 
 def test_what_is_not_fixed_keeps_its_times_and_nothing_else() -> None:
