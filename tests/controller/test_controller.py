@@ -2,6 +2,8 @@
 tampered."""
 
 import asyncio
+import logging
+import re
 import time
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.control.fabric_controller import FabricController
+from csaud_controller.control.turns import LOG, tell_when_programmed
 from csaud_controller.desired.store import Stored
 from csaud_controller.inventory import Edge, End, Fabric, leaf_spine
 from csaud_controller.paths.live import LiveView
@@ -315,3 +318,24 @@ def test_a_switch_that_was_away_is_programmed_anew_and_avoided_meanwhile() -> No
                     assert await held(run) == desired(run)
 
     asyncio.run(main())
+
+
+def test_the_log_names_the_switches_that_do_not_hold_their_tables(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        with run_directory() as run:
+            async with controller(run) as made:
+                wait = made.wait_applied
+                with monkeypatch.context() as patched:
+                    patched.setattr(made, "wait_applied", lambda generation, _: wait(generation, 0.0))
+                    await tell_when_programmed(made)
+                async with switches(run):
+                    await tell_when_programmed(made)
+
+    with caplog.at_level(logging.INFO, LOG.name):
+        asyncio.run(main())
+    said = [line for line in caplog.messages if re.search("programmed|tables", line)]
+    why = r" \([^()]+\)"
+    assert re.fullmatch(f"not programmed after 30 s: l1{why}, l2{why}, s1{why}, s2{why}", said[0])
+    assert re.fullmatch(r"4 switches hold their tables after \d\.\d{3} s", said[1])
