@@ -45,7 +45,8 @@ def test_the_optimizer_makes_of_a_model_what_the_method_makes_of_its_weights() -
 
     def work(group: Group) -> Any:
         module = model(1 if group.rank == 0 else 99)  # all begin with the weights of rank 0
-        optimizer = Scape(module.parameters(), group, lr=0.01, weight_decay=0.1)
+        rates = {"betas": (0.8, 0.9), "eps": 1e-4, "weight_decay": 0.1}
+        optimizer = Scape(module.parameters(), group, lr=0.01, **rates)
         schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
         losses = []
         for step in range(6):
@@ -60,7 +61,8 @@ def test_the_optimizer_makes_of_a_model_what_the_method_makes_of_its_weights() -
 
     modules = [model(1) for _ in range(3)]
     vectors = [flat(module) for module in modules]
-    methods = [Local(weights, rank, 3, None, Rates(weight_decay=0.1)) for rank, weights in enumerate(vectors)]
+    rates = Rates(0.8, 0.9, 1e-4, 0.1)
+    methods = [Local(weights, rank, 3, None, rates) for rank, weights in enumerate(vectors)]
     for step in range(6):
         gradients = []
         for rank, module in enumerate(modules):
