@@ -61,7 +61,7 @@ def test_failover_is_as_an_experiment_asks(transport: str) -> None:
     """With it a leaf and a spine leave their dead ports: what the other leaf sends finds no way on there."""
     asked = {"transport": transport, "convergence": "1s", "time_limit": "5ms"}
     found = {failover: measured(DOWN, failover=failover, **asked) for failover in (True, False)}
-    assert found[True].totals["no_path"] > 100 * found[False].totals["no_path"] == 0
+    assert found[True].totals["no_path"] > 0 == found[False].totals["no_path"]
     assert found[True].totals["link_lost"] < found[False].totals["link_lost"] / 10
     default = measured(DOWN, **asked)
     assert default.totals["link_lost"] == found[transport == CSA_UD].totals["link_lost"]

@@ -136,9 +136,7 @@ Range range_of(Op op, std::span<const Range> operands) {
                 made.high = a.bounded && a.low >= 0 ? a.high : b.high;
                 return made;
             }
-            if (!a.bounded || !b.bounded) {
-                return unbounded;
-            }
+            if (!known) return unbounded;
             [[fallthrough]];
         case Op::kOr:
         case Op::kXor: {

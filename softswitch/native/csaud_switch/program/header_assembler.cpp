@@ -3,17 +3,14 @@
 namespace csaud::sw {
 
 void HeaderAssembler::keep_registers(std::size_t stack_words) {
-    // push rbx, r12, r13, r14: with the return address 40 bytes, and 8 more keep the stack aligned.
+    // push rbx, r12, r13, r14
     out_.bytes({0x53, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56});
-    stack_bytes_ = (stack_words * 8 + 15) / 16 * 16 + 8;
-    out_.bytes({0x48, 0x81, 0xEC});  // sub rsp, n
-    out_.number32(stack_bytes_);
+    out_.reserve_stack(stack_words);
     out_.bytes({0x48, 0x89, 0xFB});  // mov rbx, rdi: slots
 }
 
 void HeaderAssembler::restore_registers() {
-    out_.bytes({0x48, 0x81, 0xC4});  // add rsp, n
-    out_.number32(stack_bytes_);
+    out_.release_stack();
     out_.bytes({0x41, 0x5E, 0x41, 0x5D, 0x41, 0x5C, 0x5B, 0xC3});
 }
 

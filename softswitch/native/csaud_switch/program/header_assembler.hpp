@@ -44,7 +44,6 @@ class HeaderAssembler {
     void restore_registers();
 
     Assembler& out_;
-    std::size_t stack_bytes_ = 0;
 };
 
 }  // namespace csaud::sw

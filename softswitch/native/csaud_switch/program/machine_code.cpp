@@ -55,12 +55,22 @@ void Assembler::stack_address(int reg, std::size_t offset) {
     number32(offset);
 }
 
-void Assembler::enter(std::size_t stack_words) {
-    // push rbx, rbp, r12, r13, r14, r15: with the return address 56 bytes, and 8 more keep the stack aligned.
-    bytes({0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});
-    stack_bytes_ = (stack_words * 8 + 15) / 16 * 16 + 8;
+// With the return address the registers leave it 8 bytes off.
+void Assembler::reserve_stack(std::size_t words) {
+    stack_bytes_ = (words * 8 + 15) / 16 * 16 + 8;
     bytes({0x48, 0x81, 0xEC});  // sub rsp, n
     number32(stack_bytes_);
+}
+
+void Assembler::release_stack() {
+    bytes({0x48, 0x81, 0xC4});  // add rsp, n
+    number32(stack_bytes_);
+}
+
+void Assembler::enter(std::size_t stack_words) {
+    // push rbx, rbp, r12, r13, r14, r15
+    bytes({0x53, 0x55, 0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57});
+    reserve_stack(stack_words);
     bytes({0x48, 0x89, 0xFB});  // mov rbx, rdi: slots
     bytes({0x48, 0x89, 0xF5});  // mov rbp, rsi: parameters
     bytes({0x49, 0x89, 0xD5});  // mov r13, rdx: packet
@@ -70,8 +80,7 @@ void Assembler::enter(std::size_t stack_words) {
 }
 
 void Assembler::leave() {
-    bytes({0x48, 0x81, 0xC4});  // add rsp, n
-    number32(stack_bytes_);
+    release_stack();
     bytes({0x41, 0x5F, 0x41, 0x5E, 0x41, 0x5D, 0x41, 0x5C, 0x5D, 0x5B, 0xC3});
 }
 

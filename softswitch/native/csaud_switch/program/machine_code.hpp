@@ -49,6 +49,9 @@ class Assembler {
     void bytes(std::initializer_list<int> list);
     void number32(std::uint64_t value);
     void number64(std::uint64_t value);
+    // After an even number of registers was pushed: so many words, and the stack stays aligned.
+    void reserve_stack(std::size_t words);
+    void release_stack();
 
     void enter(std::size_t stack_words);  // keeps the registers, takes the arguments over
     void leave();
