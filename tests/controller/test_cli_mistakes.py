@@ -70,6 +70,7 @@ def run() -> Iterator[RunDir]:
         (("link", "grey", "--every", "soon"), 2, "--every: expected a duration such as 10us, 5ms or 2s"),
         (("drain", "l1-s1", "--wait", "soon"), 2, "--wait: expected a duration such as 10us, 5ms or 2s"),
         (("drain", "l1:\u00b2"), 2, "switch l1 has no port \u00b2; expected one of 1, 2, 3, 4"),
+        (("drain", "l1:1:2"), 2, "switch l1 has no port 1:2; expected one of 1, 2, 3, 4"),
         (("undrain",), 2, "expected LINK, SWITCH or HOST, or --all"),
         (("undrain", "l1-s1", "--all"), 2, "expected LINK, SWITCH or HOST, or --all"),
         (("limit", "set", "--alarm-interval", "1s", "--at", "l1"), 2, "--at is of limits; the alarm's"),

@@ -117,6 +117,7 @@ def test_sonic(tmp_path: Path) -> None:
         "leaf-01:Ethernet0 Servers1:eth0",
         "leaf-01:Ethernet4 Servers23:eth0",
     ]
+    assert [*fabric.switches] == ["leaf-01", "ARISTA04T1", "ARISTA03T1"]
     assert [(e.rate, e.delay) for e in fabric.edges][1:3] == [(40 * 10**9, 200), (100 * 10**9, 25)]
     assert fabric.switches["leaf-01"].breakouts["Ethernet0"].ports == (1, 2)
     assert yaml.safe_load(policy.read_text()) == {"trim_size": 128, "trim_dscp": 48, "trim_priority": 6}
@@ -127,6 +128,7 @@ def test_sonic(tmp_path: Path) -> None:
         "config_db_flat:Ethernet0 switch-01t1:Ethernet8",
         "config_db_flat:Ethernet4 server1:eth0",
     ]
+    assert [*flat.switches] == ["config_db_flat", "switch-01t1"]
     assert "config_db_flat: SWITCH_TRIMMING|GLOBAL dscp_value from-tc" in left
 
 

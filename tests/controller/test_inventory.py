@@ -235,6 +235,13 @@ def test_long_names_interfaces_breakouts_and_hosts_with_several_nics(tmp_path: P
     assert ports_of(fabric, f"{leaf}:Ethernet8") == {leaf: [2]}
 
 
+def test_a_breakout_limits_its_ports_where_links_are_not_limited(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text(LONG.replace("rate: 400Gbit", "rate: 0"))
+    fabric = load_fabric(file)
+    assert [fabric.link_of(edge).rate for edge in fabric.edges] == [0, 100 * 10**9, 100 * 10**9]
+
+
 def test_every_mistake_of_a_file_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "pod.yaml"
     text = LONG.replace("role: spine", "role: spyne").replace("[2, 3]", "[2]").replace("eth1, ip", "eth0, ip")

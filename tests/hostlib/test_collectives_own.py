@@ -308,6 +308,17 @@ def test_a_recorder_gives_its_records_as_a_trace() -> None:
     assert sum(e["ph"] == "X" for e in recorder.trace()) == 1
 
 
+def test_a_collective_that_ended_well_is_found_by_its_name_whatever_the_algorithm_is_called() -> None:
+    recorder = Recorder(16, 1, 2, 5, "")
+    names = ["all_reduce.ring", "all_reduce.two.trees", "barrier", "mine.all_reduce"]
+    for number, name in enumerate(names):
+        recorder.begin(Record(0, number, Call(name), 28, (0, 1), ended=1))
+    recorder.begin(Record(0, 8, Call("all_reduce.ring"), 28, (0, 1)))
+    recorder.begin(Record(0, 9, Call("all_reduce.ring"), 28, (0, 1), ended=1, error="Timeout"))
+    assert [found.call.name for found in recorder.ended("all_reduce")] == names[:2]
+    assert [found.call.name for found in recorder.ended("barrier")] == ["barrier"]
+
+
 def test_a_job_writes_its_trace_when_asked_and_says_where_it_cannot(tmp_path: Path) -> None:
     with csaud.init(environ={}) as comm:
         comm.all_reduce(np.ones(3))

@@ -11,6 +11,7 @@ from tests.hostlib.core_support import (
     MS,
     QKEY,
     US,
+    S,
     content,
     network,
     total,
@@ -37,18 +38,37 @@ def test_lost_credit_heals(lost: float) -> None:
     assert total(net, "rx_duplicates") == 0
 
 
+def tell(net: Any, size: int, arrived: int = 0) -> None:
+    """Rank 0 hears from rank 1 of room, and of the window; `arrived`: first copies so far."""
+    window = {"control_flags": 0x10, "path_first": size, "path_count": arrived}
+    ends = {"src_ipv4": 0x0A000002, "dst_ipv4": 0x0A000001, "src_qpn": 257, "dst_qpn": 256, "ip_id": 1}
+    ports = {"src_port": 0xC000, "dst_port": 4791, "ttl": 9}
+    job = {"type": CREDIT, "epoch": EPOCH, "qkey": QKEY, "from_rank": 1, "credit": 32}
+    net.inject(0, bytes(_core.wire.encode({**job, **window, **ends, **ports})))
+
+
 def test_news_of_a_larger_window_counts_though_nothing_more_has_arrived() -> None:
     """All that was sent is lost; then the receiver tells of room for more."""
     net = network(2, window=32, shared_window=8, hook=lambda p: "drop" if p.src == 0 else None)
     net.post_send(0, 1, content(64 * 64), coll_seq=1, fan_in=4)
     net.run_until(100 * US)
     assert net.stats(0)["tx_data"] == 2
-    news = {"type": CREDIT, "epoch": EPOCH, "qkey": QKEY, "control_flags": 0x10, "path_first": 12}
-    ends = {"src_ipv4": 0x0A000002, "dst_ipv4": 0x0A000001, "src_qpn": 257, "dst_qpn": 256, "ip_id": 1}
-    ports = {"src_port": 0xC000, "dst_port": 4791, "ttl": 9}
-    net.inject(0, bytes(_core.wire.encode({**news, **ends, **ports, "from_rank": 1, "credit": 32})))
+    tell(net, size=12)
     net.run_until(net.now + 10 * US)
     assert net.stats(0)["tx_data"] == 12
+
+
+@pytest.mark.parametrize(("size", "sent"), [(1, 1), (2, 3), (3, 4)])
+def test_who_may_have_more_than_one_packet_under_way_waits_for_no_turn(size: int, sent: int) -> None:
+    """Of 40 senders, who take turns, ours is the first: its next turn is far away."""
+    settings = {"window": 32, "shared_window": 8, "rate_bps": 1_000_000, "rtt_initial": S}
+    net = network(2, hook=lambda p: "drop" if p.src == 0 else None, **settings)
+    net.post_send(0, 1, content(8 * 64), coll_seq=1, fan_in=40)
+    net.run_until(100 * US)
+    assert net.stats(0)["tx_data"] == 1
+    tell(net, size, arrived=1)
+    net.run_until(net.now + 10 * US)
+    assert net.stats(0)["tx_data"] == sent
 
 
 @pytest.mark.parametrize(

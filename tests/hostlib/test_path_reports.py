@@ -120,10 +120,18 @@ def test_not_all_paths_can_be_denied(tmp_path: Path, caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize(
-    "answer", [b"", b"nonsense\n", b"[]\n", b'{"ok": false, "error": "full"}\n', b'{"ok": true}\n']
+    ("answer", "why"),
+    [
+        (b"", "Expecting value"),
+        (b"nonsense\n", "Expecting value"),
+        (b"[]\n", "its answer cannot be read: TypeError"),
+        (b'{"ok": false, "error": "full"}\n', "full"),
+        (b'{"ok": false}\n', "no reason given"),
+        (b'{"ok": true}\n', "its answer cannot be read: KeyError('denied')"),
+    ],
 )
 def test_a_controller_that_answers_wrongly_changes_nothing(
-    answer: bytes, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    answer: bytes, why: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     paths = Paths()
     with controller(tmp_path / "c", [denying(1), answer]):
@@ -133,6 +141,7 @@ def test_a_controller_that_answers_wrongly_changes_nothing(
         reporter.stop()
     assert paths.denied == {1}
     assert caplog.text.count("takes no path reports") == 1, "said once"
+    assert f"takes no path reports: {why}" in caplog.text
 
 
 def test_a_controller_that_comes_later_is_heard(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@
 #include "collectives/flow_times.hpp"
 #include "csaud_host/base/crc32.hpp"
 #include "csaud_host/base/crc32_fold.hpp"
+#include "csaud_host/flow/window.hpp"
 #include "csaud_host/loss/arrival_history.hpp"
 #include "csaud_host/loss/path_gap.hpp"
 #include "csaud_host/loss/reorder.hpp"
@@ -177,6 +178,19 @@ void bind_parts(nb::module_& t) {
         .def("arrived", &ReorderEstimator::arrived, "now"_a, "rtt"_a)
         .def_prop_ro("delta", &ReorderEstimator::delta)
         .def("sigma", &ReorderEstimator::sigma, "rtt"_a);
+    nb::class_<ReceiveWindow>(t, "ReceiveWindow", "How many packets of one sender may be under way to us.")
+        .def(nb::init<std::uint32_t>(), "most"_a)
+        .def("marked", &ReceiveWindow::marked)
+        .def("sample", &ReceiveWindow::sample, "late"_a)
+        .def("judge", &ReceiveWindow::judge, "target"_a, "most"_a)
+        .def("arrived", &ReceiveWindow::arrived, "packets"_a)
+        .def("set_share", &ReceiveWindow::set_share, "config"_a, "senders"_a)
+        .def_prop_ro("size", &ReceiveWindow::size)
+        .def_prop_ro("worth_telling", &ReceiveWindow::worth_telling)
+        .def("tell", [](ReceiveWindow& w) {
+            const wire::WindowNews news = w.tell(Serial(16));
+            return nb::make_tuple(news.arrived, news.size);
+        });
 }
 
 }  // namespace csaud::bindings
