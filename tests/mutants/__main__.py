@@ -25,7 +25,7 @@ def parser() -> argparse.ArgumentParser:
                       help=f"of what ({', '.join(nearest.PARTS)})")  # fmt: skip
     made.add_argument("--out", type=Path, default=ROOT / "build" / "mutants", help="folder (build/mutants)")
     made.add_argument("--limit", type=float, default=600.0, metavar="SECONDS",
-                      help="after which tests that go on count as failed (600)")  # fmt: skip
+                      help="after which a few files of tests that go on count as failed (600)")  # fmt: skip
     made.add_argument("--least", type=float, default=0.0, metavar="SHARE", help="between 0 and 1 (0)")
     made.add_argument("--near", action="store_true",
                       help="ask only the tests that name the file: quick, and more survive")  # fmt: skip
@@ -39,11 +39,15 @@ def main() -> int:
     if given.sample < 1:
         command.error(f"--sample {given.sample}: expected 1 or more")
     try:
-        files = sample.sources(ROOT, given.paths)
+        files, left_out = sample.askable(sample.sources(ROOT, given.paths))
+        if not files:
+            raise ValueError("; ".join(f"{folder}: {why}" for folder, why in left_out.items()))
         mutants = sample.draw(ROOT, files, given.sample, given.seed)
     except ValueError as error:
         command.error(str(error))
     print(f"seed {given.seed}: {len(mutants)} mutants of {len({m.path for m in mutants})} files", flush=True)
+    for folder, why in left_out.items():
+        print(f"without {folder}: {why}", flush=True)
     if given.list:
         for mutant in mutants:
             print(f"\n{mutant.path}:{mutant.line}: {mutant.operator}\n{mutant.diff}")

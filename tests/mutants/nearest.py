@@ -6,6 +6,7 @@ a small mistake.
 
 from __future__ import annotations
 
+import importlib.util
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,9 @@ PARTS = {
     "controller/csaud_controller": ("tests/controller", "tests/topologies"),
 }
 """Folder of sources -> folders of its tests."""
+
+NEEDS = {"hostlib/csaud/torch": ("torch", "PyTorch is not installed (`make torch` does that)")}
+"""Folder of sources whose tests are skipped without a module -> the module, and what is said then."""
 
 # How the names of those begin that see native code, the nearest first. The core is tested through sockets,
 # damaged packets and schedules of faults, too, and what runs collectives by jobs of processes.
@@ -41,6 +45,7 @@ OF_NATIVE = {
     ),
 }
 WHOLE_RUNS = ("test_net_", "test_workloads", "test_bmv2")
+_TOGETHER = 8  # files of tests; the limit on time is for so many, not for all that a part has
 
 
 def part(path: str) -> str:
@@ -51,8 +56,17 @@ def part(path: str) -> str:
     raise KeyError(path)
 
 
+def lacks(path: str) -> tuple[str, str] | None:
+    """The folder that a source file is in, and why its tests would all be skipped here."""
+    for folder, (module, why) in NEEDS.items():
+        if path.startswith(folder + "/") and importlib.util.find_spec(module) is None:
+            return folder, why
+    return None
+
+
 def stages(root: Path, path: str, near: bool = False) -> list[list[str]]:
-    """Files of tests, the nearest first, in groups that are asked in turn; the first, if `near`."""
+    """Files of tests, the nearest first, in groups of a few that are asked in turn; of those that name the
+    file alone, if `near`, or the nearest group where none does."""
     folder = part(path)
     nearness = {file: _nearness(root / file, path) for file in sorted(_candidates(root, folder))}
     files = sorted(nearness, key=lambda file: -nearness[file])
@@ -60,8 +74,14 @@ def stages(root: Path, path: str, near: bool = False) -> list[list[str]]:
         first = [file for file in files if f"/test_{OF_NATIVE[folder][0]}" in file]
     else:
         first = [file for file in files if nearness[file]]
-    found = [stage for stage in (first, [file for file in files if file not in first]) if stage]
-    return found[:1] if near else found
+    others = [file for file in files if file not in first]
+    if near:
+        return _groups(first) or _groups(others)[:1]
+    return _groups(first) + _groups(others)
+
+
+def _groups(files: list[str]) -> list[list[str]]:
+    return [files[at : at + _TOGETHER] for at in range(0, len(files), _TOGETHER)]
 
 
 def _candidates(root: Path, folder: str) -> Iterator[str]:

@@ -67,6 +67,12 @@ def sources(root: Path, paths: Iterable[str]) -> list[str]:
     return sorted(found)
 
 
+def askable(files: list[str]) -> tuple[list[str], dict[str, str]]:
+    """Those that have tests which can run here; and, by folder, why others have none."""
+    lacking = {file: found for file in files if (found := nearest.lacks(file)) is not None}
+    return [file for file in files if file not in lacking], dict(lacking.values())
+
+
 def draw(root: Path, files: list[str], count: int, seed: int) -> list[Mutant]:
     """`count` different mutants; a file is as likely as it is long, a kind in it as any other. ValueError
     where mutmut is missing."""
@@ -110,7 +116,8 @@ def judge(workshop: Workshop, mutant: Mutant, known: dict[tuple[str, str, str], 
     """Ask the tests; the tree is as before when this returns.
 
     What a test says of a mutant counts only where it has nothing to say of the tree as it is, asked right
-    afterwards: a machine may be busy, and a test may fail now and then.
+    afterwards: a machine may be busy, and a test may fail now and then. Tests that were not done in time have
+    half as long for that: where they take so long by themselves, what they took says nothing of the mutant.
     """
     began = time.monotonic()
 
@@ -126,7 +133,7 @@ def judge(workshop: Workshop, mutant: Mutant, known: dict[tuple[str, str, str], 
             return verdict("does not compile", found)
         if found.passed:
             return verdict("survived", "")
-        control = workshop.ask(found.tests)
+        control = workshop.ask(found.tests, share=0.5 if found.late else 1.0)
         if control.passed:
             return verdict("caught", found.words)
         if not any("::" in test for test in control.tests):

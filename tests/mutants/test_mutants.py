@@ -1,6 +1,7 @@
 """The mutators: what they change, what they leave alone, and that a sample is a function of its seed."""
 
 import fcntl
+import os
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -78,16 +79,18 @@ class _Workshop(Workshop):
         self._answers = list(answers)
         self._failing: list[str] = []
         self.written: list[str] = []
+        self.shares: list[float] = []
 
     def write(self, path: str, text: str) -> None:
         self.written.append(text)
 
-    def ask(self, tests: Iterable[str]) -> Answer:
+    def ask(self, tests: Iterable[str], share: float = 1.0) -> Answer:
+        self.shares.append(share)
         return self._answers.pop(0)
 
 
 _FAILED = Answer(False, "FAILED t.py::a", ("t.py::a",))
-_LATE = Answer(False, "not done after 9 s", ("t.py",))
+_LATE = Answer(False, "not done after 9 s", ("t.py",), late=True)
 _PASSED = Answer(True, "")
 
 
@@ -106,6 +109,27 @@ def test_a_test_counts_that_passes_without_the_mutant(answers: tuple[Answer, ...
     workshop = _Workshop(*answers)
     assert sample.judge(workshop, mutant, {}, near=True).outcome == outcome
     assert workshop.written[-1] == "before"
+
+
+@pytest.mark.parametrize(("answer", "share"), [(_FAILED, 1.0), (_LATE, 0.5)])
+def test_tests_that_were_late_have_to_be_far_sooner_without_the_mutant(answer: Answer, share: float) -> None:
+    mutant = Mutant("hostlib/csaud/config/launch.py", 1, "number", "before", "after")
+    workshop = _Workshop(answer, _PASSED)
+    assert sample.judge(workshop, mutant, {}, near=True).outcome == "caught"
+    assert workshop.shares == [1.0, share]
+
+
+def test_tests_have_so_much_of_the_limit_as_is_said(tmp_path: Path) -> None:
+    (tmp_path / "test_hangs.py").write_text("import signal\ndef test_hangs(): signal.pause()\n")
+    workshop = Workshop.__new__(Workshop)
+    workshop.tree, workshop._environ, workshop._limit_s, workshop._failing = (
+        tmp_path,
+        dict(os.environ),
+        2.0,
+        [],
+    )
+    late = workshop.ask(["test_hangs.py"], share=0.5)
+    assert late == Answer(False, "not done after 1 s", ("test_hangs.py",), late=True)
 
 
 def test_a_complaint_names_the_test_that_is_to_be_asked_again() -> None:
@@ -163,9 +187,47 @@ def test_a_second_run_in_one_folder_is_refused(
 def test_what_runs_collectives_is_asked_about_in_their_tests() -> None:
     path = "hostlib/native/collectives/executor.cpp"
     assert path in sample.sources(ROOT, ["hostlib/native/collectives"])
-    first, then = nearest.stages(ROOT, path)
-    assert all(file.startswith("tests/hostlib/test_collectives_") for file in first)
-    assert "tests/hostlib/test_device_mismatch.py" in then
+    files = [file for group in nearest.stages(ROOT, path) for file in group]
+    of_collectives = [file.startswith("tests/hostlib/test_collectives_") for file in files]
+    assert of_collectives == sorted(of_collectives, reverse=True) and any(of_collectives)
+    assert "tests/hostlib/test_device_mismatch.py" in files
+    near = [file for group in nearest.stages(ROOT, path, near=True) for file in group]
+    assert near == files[: sum(of_collectives)]
+
+
+@pytest.mark.parametrize("near", [False, True])
+@pytest.mark.parametrize(
+    "path", ["hostlib/native/csaud_host/flow/window.hpp", "hostlib/csaud/groups/group.py"]
+)
+def test_tests_are_asked_a_few_files_at_a_time(path: str, near: bool) -> None:
+    """So that the limit on time need not be that of all tests of a part."""
+    groups = nearest.stages(ROOT, path, near)
+    assert all(0 < len(group) <= 8 for group in groups) and len(groups) > 1
+    files = [file for group in groups for file in group]
+    assert len(files) == len(set(files))
+
+
+TORCH = "hostlib/csaud/torch: PyTorch is not installed (`make torch` does that)"
+
+
+@pytest.mark.parametrize("installed", [False, True])
+def test_what_has_no_tests_without_pytorch_is_drawn_where_it_is_installed(
+    installed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("tests.mutants.python_mutants", reason="mutmut comes with make mutants")
+    monkeypatch.setattr(nearest.importlib.util, "find_spec", lambda name: installed or None)  # type: ignore[attr-defined]
+    words = ["mutants", "--list", "--sample", "3", "--paths", "hostlib/csaud/torch"]
+    monkeypatch.setattr(sys, "argv", words)
+    if not installed:
+        with pytest.raises(SystemExit, match="2"):
+            main()
+        assert capsys.readouterr().err.endswith(f"error: {TORCH}\n")
+        monkeypatch.setattr(sys, "argv", [*words, "hostlib/csaud/perf"])
+    assert main() == 0
+    told = capsys.readouterr().out
+    assert (f"without {TORCH}\n" in told) is not installed
+    assert ("\nhostlib/csaud/torch/" in told) is installed
+    assert ("\nhostlib/csaud/perf/" in told) is not installed
 
 
 def test_a_path_without_sources_is_named() -> None:

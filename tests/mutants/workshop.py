@@ -40,6 +40,7 @@ class Answer:
     passed: bool
     words: str  # the first test that failed, or that they took too long
     tests: tuple[str, ...] = ()  # what to ask to hear the same again
+    late: bool = False  # they were not done in time
 
 
 class Workshop:
@@ -87,9 +88,9 @@ class Workshop:
         """Never ask this test again: it fails of the tree as it is."""
         self._failing.append(test)
 
-    def ask(self, tests: Iterable[str]) -> Answer:
-        """Run these files of tests, or single ones, until one fails or the limit is over."""
-        asked = tuple(tests)
+    def ask(self, tests: Iterable[str], share: float = 1.0) -> Answer:
+        """Run these files of tests, or single ones, until one fails or that share of the limit is over."""
+        asked, limit_s = tuple(tests), share * self._limit_s
         without = [word for test in self._failing for word in ("--deselect", test)]
         command = [sys.executable, "-m", "pytest", *PYTEST, *without, *asked]
         process = subprocess.Popen(
@@ -97,13 +98,13 @@ class Workshop:
             stderr=subprocess.STDOUT, text=True, start_new_session=True, preexec_fn=_limited,
         )  # fmt: skip
         try:
-            output, _ = process.communicate(timeout=self._limit_s)
+            output, _ = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired:
             output = None
         finally:
             _end(process)
         if output is None:
-            return Answer(False, f"not done after {self._limit_s:g} s", asked)
+            return Answer(False, f"not done after {limit_s:g} s", asked, late=True)
         if process.returncode in (0, NONE_CHOSEN):
             return Answer(True, "")
         return _complaint(output, process.returncode, asked)
