@@ -44,6 +44,25 @@ def test_what_was_learned_is_forgotten_where_nothing_is_late_any_more() -> None:
     assert estimator.delta < 10
 
 
+def allowed(*lates: int) -> int:
+    """What is allowed for queues after DATA was each of these late for a while."""
+    estimator = csaud_testnet.QueueingEstimator()
+    for late in lates:
+        for _ in range(100):
+            estimator.sample(late)
+    return int(estimator.allowance)
+
+
+def test_a_delay_that_stays_is_allowed_for_and_hardly_more() -> None:
+    """However short it is, and whatever was before: an eighth and a quarter of what is left, in whole
+    nanoseconds, are nothing in the end, 7 of the mean and 10 of the deviation."""
+    for late in range(2_000):
+        assert -8 < allowed(late) - late <= 7 + 4 * 10
+    for before in (10, 5 * US):
+        for late in range(0, 3_000, 37):
+            assert -8 < allowed(before, late) - late <= 7 + 4 * 10
+
+
 @pytest.mark.parametrize("apart", [100 * US, 150 * US, 250 * US])
 def test_a_first_message_may_come_slowly(apart: int) -> None:
     """Its sender has other things to send in between, as in an all-to-all: no reason to ask."""

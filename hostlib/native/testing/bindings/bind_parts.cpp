@@ -20,6 +20,7 @@
 #include "csaud_host/loss/arrival_history.hpp"
 #include "csaud_host/loss/path_gap.hpp"
 #include "csaud_host/loss/reorder.hpp"
+#include "csaud_host/loss/rtt.hpp"
 #include "csaud_host/messages/reassembly.hpp"
 #include "csaud_host/parity/parity_rows.hpp"
 #include "testnet.hpp"
@@ -178,6 +179,10 @@ void bind_parts(nb::module_& t) {
         .def("arrived", &ReorderEstimator::arrived, "now"_a, "rtt"_a)
         .def_prop_ro("delta", &ReorderEstimator::delta)
         .def("sigma", &ReorderEstimator::sigma, "rtt"_a);
+    nb::class_<QueueingEstimator>(t, "QueueingEstimator")
+        .def(nb::init<>())
+        .def("sample", &QueueingEstimator::sample, "late"_a)
+        .def_prop_ro("allowance", &QueueingEstimator::allowance);
     nb::class_<ReceiveWindow>(t, "ReceiveWindow", "How many packets of one sender may be under way to us.")
         .def(nb::init<std::uint32_t>(), "most"_a)
         .def("marked", &ReceiveWindow::marked)
