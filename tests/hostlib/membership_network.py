@@ -426,7 +426,7 @@ class Network:
                 self._at(self.now + 0.2, lambda: self._poke(process))
             elif self._runs(process, lambda: answer(held)):
                 assert process.member is not None
-                process.member.stored(generation, name, json.loads(held), self.now)
+                process.member.stored(generation, name, json.loads(held))
                 self._after(process)
 
         delay = 0.0001 + self._random.random() * self.schedule.jitter

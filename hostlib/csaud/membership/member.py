@@ -137,17 +137,17 @@ class Member:
             if decree.proposal is not None and decree.outcome is None
         ]
 
-    def stored(self, generation: int, name: str, value: Value, now: float) -> None:
+    def stored(self, generation: int, name: str, value: Value) -> None:
         """What the store holds for a decree of a generation."""
         if generation == self.table.generation and name in self._decrees:
             self._decrees[name].stored(value)
-            self._collect(now)
+            self._collect()
 
     def tick(self, now: float) -> None:
         """Do what is due."""
         for decree in self._decrees.values():
             decree.tick(now)
-        self._collect(now)
+        self._collect()
 
     # --- what comes
 
@@ -180,7 +180,7 @@ class Member:
             return
         self._door.met(envelope.uid)
         if isinstance(body, Current):
-            self._table(body.table, now)
+            self._table(body.table)
         elif isinstance(body, Look | Looked):  # of whatever generation: what they say holds in all later ones
             self._of_newcomer(envelope.uid, body)
         elif envelope.generation < self.table.generation:
@@ -208,7 +208,7 @@ class Member:
         for decree in self._decrees.values():
             decree.absent(rank, now, gone)
         self.arrivals.left(rank)
-        self._collect(now)
+        self._collect()
 
     def door_of(self, uid: str) -> str:
         """ "address:port" of a member's service; "" of who is none."""
@@ -264,7 +264,7 @@ class Member:
             _, asked = self._early.pop(uid)
             if self._ranks[uid] not in failed:  # or it would count as one who is there, and lead
                 self._decrees[name].receive(self._ranks[uid], asked, now)
-        self._collect(now)
+        self._collect()
 
     def _of_newcomer(self, sender: str, body: Look | Looked) -> None:
         if sender == self.uid:
@@ -293,7 +293,7 @@ class Member:
             if decree is not None:
                 (check_next if body.decree == NEXT else check_agreement)(body, len(self.table.cards))
                 decree.receive(sender, body, now)
-                self._collect(now)
+                self._collect()
             elif isinstance(body, Prepare | Accept):
                 self._keep(envelope)
                 self._send(uid, Later(body.decree))
@@ -302,7 +302,7 @@ class Member:
         else:
             raise BadMessage(f"a {type(body).__name__} that nobody asked for")
 
-    def _table(self, table: Table, now: float) -> None:
+    def _table(self, table: Table) -> None:
         """Somebody is in another generation, perhaps a later one."""
         if table.job != self.table.job or table.generation <= self.table.generation:
             return
@@ -321,7 +321,7 @@ class Member:
                 decree.give_up()
                 self.outcomes[name] = Gone()
 
-    def _collect(self, now: float) -> None:
+    def _collect(self) -> None:
         """Take what decrees want to send, and what became of them."""
         for name, decree in list(self._decrees.items()):
             for rank, body in decree.outbox:

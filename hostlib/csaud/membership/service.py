@@ -226,4 +226,4 @@ class Service:
     def _answer(self, generation: int, name: str, held: dict[str, Any] | None) -> None:
         self._asking.discard((generation, name))
         if held is not None:
-            self._member.stored(generation, name, held, time.monotonic())
+            self._member.stored(generation, name, held)
