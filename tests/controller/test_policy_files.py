@@ -24,7 +24,7 @@ from csaud_controller.desired.keeper import NotKeptError
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored, save
 from csaud_controller.inventory import fat_tree, leaf_spine
-from csaud_controller.policy.ending import DEEPEST, LATEST, Ending, begun, in_force
+from csaud_controller.policy.ending import LATEST, Ending, begun, in_force
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.policy.spray import SprayOverride
@@ -59,10 +59,14 @@ def test_what_was_before_comes_back_when_a_policy_ends() -> None:
     assert in_force(other, second, 100) == (ECMP, None), "what ended meanwhile does not come back"
     with pytest.raises(ValueError, match="that time is over"):
         begun(ECMP, None, until=5, now=5)
+
+
+def test_eight_policies_with_an_end_may_be_in_force_one_within_the_other() -> None:
     ending = None
-    with pytest.raises(ValueError, match=f"{DEEPEST} policies with an end"):
-        for until in range(1, DEEPEST + 2):
-            ending = begun(ECMP, ending, until, 0)
+    for until in range(8, 0, -1):
+        ending = begun(ECMP, ending, until, 0)
+    with pytest.raises(ValueError, match=r"^until: 8 policies with an end are in force already"):
+        begun(ECMP, ending, 0.5, 0)
 
 
 def overrides(**key: object) -> Policy:

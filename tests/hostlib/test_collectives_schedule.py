@@ -126,6 +126,18 @@ def test_what_is_sent_stays_as_it_is_until_it_has_arrived(name, size, count, lon
                 assert over[index].issuperset(sent)
 
 
+@pytest.mark.parametrize("size", [2, 3, 5, 8, 13])
+@pytest.mark.parametrize("name", registry.names())
+def test_steps_are_numbered_as_they_come_and_none_is_left_out(name, size):
+    """So that who waits is told in which one, and times of steps are those of one each."""
+    schedules = [registry.build(name, rank, size, 7 * 64, 64) for rank in range(size)]
+    used = {op.step for each in schedules for op in each.operations if isinstance(op, Send | Recv)}
+    for schedule in schedules:
+        assert used == set(range(schedule.steps))
+        steps = [op.step for op in schedule.operations if isinstance(op, Send | Recv)]
+        assert steps == sorted(steps)
+
+
 def test_chunks_have_the_sizes_of_array_split():
     for count, parts in [(10, 3), (2, 5), (0, 2), (17, 8)]:
         expected = [len(piece) for piece in np.array_split(np.arange(count), parts)]

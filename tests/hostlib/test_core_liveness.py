@@ -206,6 +206,24 @@ def test_abort_ends_all_and_names_who_gave_up() -> None:
     assert all(net.quiescent(rank) for rank in range(4))
 
 
+def test_an_abort_is_told_to_each_peer_four_times_50_ms_apart() -> None:
+    """A link that is dead for a while loses not all of them, as it would if they went at once."""
+    told: dict[int, list[int]] = {0: [], 2: []}
+
+    def hook(p: Any) -> str:
+        if p.type == ABORT and p.src == 1:
+            told[p.dst].append(p.now)
+        return "drop"
+
+    net = network(3, hook=hook)
+    ring(net, 3)
+    net.run_until(120 * US)
+    net.abort(1)
+    net.run_until(10 * S)
+    for times in told.values():
+        assert [round((time - times[0]) / MS) for time in times] == [0, 50, 100, 150]
+
+
 def test_every_abort_that_comes_is_counted_also_after_the_first() -> None:
     """The books of who has given up himself, and hears the others do so, too."""
     net = network(3)
