@@ -160,6 +160,19 @@ def test_adams_is_as_written() -> None:
     np.testing.assert_allclose(weights, w, rtol=1e-5)
 
 
+def test_adamw_is_as_written() -> None:
+    weights, rule = np.array([1.0, -2.0], np.float32), AdamW(2, Rates(0.9, 0.95, 0.01, 0.5))
+    m, v, w = np.zeros(2), np.zeros(2), weights.astype(float)
+    for step, each in enumerate(([0.5, 1.0], [-0.25, 2.0], [4.0, 0.0]), 1):
+        g = np.array(each)
+        m = 0.9 * m + 0.1 * g
+        v = 0.95 * v + 0.05 * g**2
+        corrected = m / (1 - 0.9**step), v / (1 - 0.95**step)
+        w = w - 0.1 * 0.5 * w - 0.1 * corrected[0] / (np.sqrt(corrected[1]) + 0.01)
+        rule.update(weights, g.astype(np.float32), 0.1)
+    np.testing.assert_allclose(weights, w, rtol=1e-5)
+
+
 def test_a_mask_is_used_in_the_step_after_the_one_it_was_chosen_in() -> None:
     """Rank 0's part is places 0 to 9, of which 3 moves most in the first step."""
     for late, averaged in ((False, [0]), (True, [1])):

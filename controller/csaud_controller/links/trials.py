@@ -81,7 +81,7 @@ class _Trial:
     """Round in which packets were sent; None: none are on their way."""
     senders: tuple[str, ...] = ()
     proven: bool = False
-    """Probes that a sender was given after the packets have been heard."""
+    """Probes that a sender was given after the packets have been heard, when a reading was last due."""
     number: int = 0
     outcome: Outcome = _UNTRIED
 
@@ -186,7 +186,7 @@ class Trials:
             trial.outcome = Outcome(0, began)
         else:
             trial.outcome = Outcome(missed + 1, since if missed else began)
-        trial.number, trial.sent, trial.proven = trial.number + 1, None, False
+        trial.number, trial.sent = trial.number + 1, None
         return end
 
     def outcomes(self, name: str) -> Mapping[End, Outcome | None]:
