@@ -132,6 +132,19 @@ def test_tests_have_so_much_of_the_limit_as_is_said(tmp_path: Path) -> None:
     assert late == Answer(False, "not done after 1 s", ("test_hangs.py",), late=True)
 
 
+def test_browsers_are_not_asked_as_they_do_not_start_with_so_little_memory(tmp_path: Path) -> None:
+    test = "import pytest\n@pytest.mark.browser\ndef test_page(): raise MemoryError\n"
+    (tmp_path / "test_page.py").write_text(test)
+    workshop = Workshop.__new__(Workshop)
+    workshop.tree, workshop._environ, workshop._limit_s, workshop._failing = (
+        tmp_path,
+        dict(os.environ),
+        60.0,
+        [],
+    )
+    assert workshop.ask(["test_page.py"]).passed
+
+
 def test_a_complaint_names_the_test_that_is_to_be_asked_again() -> None:
     said = "..F\nFAILED tests/a/test_b.py::test_c[x-1]@torch - AssertionError: no\n"
     assert _complaint(said, 1, ("tests/a",)).tests == ("tests/a/test_b.py::test_c[x-1]",)

@@ -27,8 +27,9 @@ NONE_CHOSEN = 5
 """Pytest's status where all tests were skipped, or left to other runs."""
 SOURCES = (".py", ".cpp", ".hpp")
 MEMORY = 16 << 30  # bytes of address space: a mutant may ask for all there is
-PYTEST = (
-    "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not thorough and not nightly",
+PYTEST = (  # a browser asks for more address space than there is here
+    "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider",
+    "-m", "not thorough and not nightly and not browser",
     "-n", str(2 * (os.cpu_count() or 1)), "--dist", "loadgroup",
 )  # fmt: skip
 
