@@ -53,6 +53,49 @@ def test_parts_that_cannot_be_exchanged_are_named_before_anything_is_sent(call: 
     assert everywhere(2, work) == [[[0], [1]], [[], []]]
 
 
+@pytest.mark.parametrize(
+    ("call", "where"),
+    [
+        (lambda g, a: g.all_to_all(a.reshape(2, 2), out=a), "all_to_all"),
+        (lambda g, a: g.all_to_all_v(a, [2, 2], [2, 2], out=a), "all_to_all_v"),
+        (lambda g, a: g.all_gather(a[1:3], out=a), "all_gather"),
+        (lambda g, a: g.all_gather_v(a[1:3], [2, 2], out=a), "all_gather_v"),
+        (lambda g, a: g.reduce_scatter(a, out=a[1:3]), "reduce_scatter"),
+        (lambda g, a: g.reduce(a[:2], out=a[1:3]), "reduce"),
+        (lambda g, a: g.gather(a[1:3], out=a), "gather"),
+        (lambda g, a: g.scatter(a.reshape(2, 2), out=a[1:3]), "scatter"),
+    ],
+)
+def test_a_result_over_what_is_still_to_be_sent_is_refused_before_it_overwrites_it(
+    call: Any, where: str
+) -> None:
+    def work(group: Group) -> Any:
+        array = np.arange(4.0)
+        if group.rank == 0 or where not in ("reduce", "gather", "scatter"):  # the root's matter alone
+            with pytest.raises(ConfigError, match=f"^{where}: out overlaps the array: they must lie apart"):
+                call(group, array)
+        assert array.tolist() == [0.0, 1.0, 2.0, 3.0]
+        return group.all_reduce(array)[3]
+
+    assert everywhere(2, work) == [6.0, 6.0]
+
+
+def test_a_result_may_be_where_this_rank_s_own_part_is_and_strides_are_copied() -> None:
+    def work(group: Group) -> Any:
+        rank, array = group.rank, np.arange(4.0)
+        own = array[2 * rank : 2 * rank + 2]
+        group.all_gather(own, out=array)
+        group.reduce_scatter(array, out=own)
+        group.gather(own, out=array if rank == 0 else None)
+        group.scatter(array.reshape(2, 2) if rank == 0 else None, out=own)
+        group.reduce(array, out=array)
+        pairs = array.reshape(2, 2)
+        group.all_to_all(pairs.T, out=pairs.T)
+        return array.tolist()
+
+    assert everywhere(2, work) == [[0.0, 0.0, 8.0, 4.0], [3.0, 1.0, 12.0, 6.0]]
+
+
 def test_long_lists_of_lengths_are_cut_and_told_apart() -> None:
     short, one, other = ([1000] * 8, [1000] * 9, [1000] * 8 + [1001])
     assert counts_in_words(short) == "counts " + ",".join(["1000"] * 8)

@@ -11,7 +11,7 @@ from csaud.errors import ConfigError
 from csaud.flight.record import Call
 from csaud.groups.calls import BYTE, NOTHING, Array, Calls, Wanted, backs, check_counts
 from csaud.groups.moving import parts_of
-from csaud.groups.operands import Operand, readable, result
+from csaud.groups.operands import Operand, apart, readable, result
 
 _BARRIER = Call("barrier")
 
@@ -26,7 +26,7 @@ class Exchanging(Calls):
 
         Args:
             array: the first dimension is `size`; shape and dtype as on the other ranks.
-            out: gets the blocks; other memory than `array`.
+            out: gets the blocks; other memory than `array` (ConfigError where they overlap).
 
         Returns:
             A new array of the same shape, or (array, Handle); `out`, or a Handle. `array` must not change
@@ -112,6 +112,7 @@ class Exchanging(Calls):
     ) -> Any:  # fmt: skip
         source, start, goal = operand.flat, sum(sent[: self.rank]), sum(received[: self.rank])
         count = sent[self.rank]
+        apart(call.name, into.flat, source)
         np.copyto(into.flat[goal : goal + count], source[start : start + count])
         longest = self._longest(operand.element)
         build = partial(pairwise.all_to_all, self.rank, self.size, sent, received, longest, closed)

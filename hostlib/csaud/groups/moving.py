@@ -10,7 +10,7 @@ from csaud.collectives import gather, ring, scatter, tree
 from csaud.errors import ConfigError
 from csaud.flight.record import Call
 from csaud.groups.calls import Array, Calls, Wanted, backs, check_counts
-from csaud.groups.operands import Operand, readable, result, writable
+from csaud.groups.operands import Operand, apart, readable, result, writable
 from csaud.groups.words import counts_in_words
 
 
@@ -180,7 +180,7 @@ class Moving(Calls):
         self, call: Call, operand: Operand, into: Operand, lengths: tuple[int, ...], given: Any, out: Any,
         wanted: Wanted,
     ) -> Any:  # fmt: skip
-        _place(operand, into, lengths, self.rank)
+        _place(call.name, operand, into, lengths, self.rank)
         longest = self._longest(operand.element)
         build = partial(ring.all_gather_v, self.rank, self.size, lengths, longest)
         return self._run(
@@ -198,7 +198,7 @@ class Moving(Calls):
         data = source[:0]
         epilogues = []
         if into is not None:
-            _place(operand, into, lengths, self.rank)
+            _place(call.name, operand, into, lengths, self.rank)
             data, epilogues = into.flat, backs(into)
         return self._run(
             call, build, operand.element, data, given, wanted,
@@ -234,7 +234,9 @@ class Moving(Calls):
         data, epilogues = into.flat, backs(into)
         if source is not None:
             start = sum(lengths[:root])
-            np.copyto(into.flat, source.flat[start : start + lengths[root]])
+            own = source.flat[start : start + lengths[root]]
+            apart(call.name, into.flat, source.flat, (into.flat, own))
+            np.copyto(into.flat, own)
             into.copy_back()
             epilogues = []
         return self._run(
@@ -249,7 +251,9 @@ def parts_of(view: Array, lengths: Sequence[int]) -> list[Array]:
     return np.split(view, np.cumsum(lengths)[:-1])
 
 
-def _place(operand: Operand, into: Operand, lengths: Sequence[int], rank: int) -> None:
-    """A rank's own part of what is gathered."""
+def _place(name: str, operand: Operand, into: Operand, lengths: Sequence[int], rank: int) -> None:
+    """A rank's own part of what is gathered; ConfigError where other parts would go over it."""
     start = sum(lengths[:rank])
-    np.copyto(into.flat[start : start + lengths[rank]], operand.flat)
+    own = into.flat[start : start + lengths[rank]]
+    apart(name, into.flat, operand.flat, (own, operand.flat))
+    np.copyto(own, operand.flat)

@@ -91,6 +91,25 @@ def result(out: Any, shape: Sequence[int], like: Operand, name: str) -> Operand:
     return operand
 
 
+def apart(name: str, out: Array, array: Array, same: tuple[Array, Array] | None = None) -> None:
+    """Refuse a result that goes over elements which are still to be sent: others would get what came instead.
+
+    Args:
+        name: of the collective, for errors.
+        out, array: flat and contiguous, so that bounds tell whether they overlap.
+        same: their parts for this rank itself, which may be the same memory; None: none may.
+
+    Raises:
+        ConfigError: `out` and `array` overlap in any other way.
+    """
+    if not np.may_share_memory(out, array):
+        return
+    if same is not None and len({(part.__array_interface__["data"], part.size) for part in same}) == 1:
+        return
+    besides = "" if same is None else ", or this rank's part of the one be that of the other"
+    raise ConfigError(f"{name}: out overlaps the array: they must lie apart{besides}")
+
+
 def fresh(shape: Sequence[int], element: Element, name: str) -> Operand:
     """A new array; ConfigError where numpy has none of that type."""
     dtype = dtype_of(element)

@@ -12,7 +12,7 @@ from csaud.collectives.schedule import Schedule, split
 from csaud.errors import ConfigError
 from csaud.flight.record import Call
 from csaud.groups.calls import Calls, Wanted, backs, check_counts
-from csaud.groups.operands import Operand, readable, result, summable, writable
+from csaud.groups.operands import Operand, apart, readable, result, summable, writable
 from csaud.groups.words import counts_in_words
 
 
@@ -87,6 +87,7 @@ class Reducing(Calls):
 
         epilogues = []
         if into is not None:
+            apart(name.partition(".")[0], into.flat, source, (into.flat, source))
             if self.size == 1:
                 np.copyto(into.flat, source)
             epilogues = [*self._average(how, into), *backs(into)]
@@ -138,6 +139,8 @@ class Reducing(Calls):
         into = summable(result(out, (lengths[self.rank],), operand, call.name), how)
         operand = summable(operand, how)
         source = operand.flat
+        start = sum(lengths[: self.rank])
+        apart(call.name, into.flat, source, (into.flat, source[start : start + lengths[self.rank]]))
         if self.size == 1:
             np.copyto(into.flat, source)
         counts = tuple(lengths)
