@@ -95,6 +95,20 @@ def test_gradient_wrong_in_one_element_fails_the_check(digits, element):
     assert not equal_results(results, reference).passed
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_training_that_diverges_to_nan_is_equal_whatever_bits_its_nans_have(digits):
+    def other_nans(arrays):
+        total = reference_sum(arrays)
+        total.view(np.uint32)[np.isnan(total)] ^= 1 << 31
+        return total
+
+    spec = SMALL.model_copy(update={"learning_rate": 1e30})
+    workload = TrainDigitsWorkload()
+    results, events = run_ranks(workload, spec, digits)
+    assert np.isnan(events[0][-1][1]["loss"])
+    assert equal_results(results, workload.reference(spec, SEED, WORLD, digits, other_nans)).passed
+
+
 def test_sum_in_another_order_fails_the_check():
     spec = AllReduce(sizes=[4001])
     workload = AllReduceWorkload()

@@ -304,6 +304,8 @@ def _expected(detail: ErrorDetails) -> str:
     match detail["type"]:
         case "too_short":
             return f"expected at least {detail['ctx']['min_length']}, got {detail['ctx']['actual_length']}"
+        case "extra_forbidden":
+            return "unknown key"
         case "dict_type" | "model_type" | "model_attributes_type":
             return "expected a mapping"
         case "timezone_aware":

@@ -21,7 +21,9 @@ class TrainDigits(_Spec):
 
     name: Literal["train_digits"] = "train_digits"
     steps: int = Field(default=30, ge=1, le=100_000)
-    hidden: list[int] = Field(default=[1024, 1024], min_length=1, description="width of each hidden layer")
+    hidden: list[Annotated[int, Field(ge=1, le=65_536)]] = Field(
+        default=[1024, 1024], min_length=1, description="width of each hidden layer"
+    )
     batch: int = Field(default=32, ge=1, le=1437, description="samples per rank and step")
     learning_rate: float = Field(default=0.05, gt=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
@@ -31,7 +33,7 @@ class AllReduce(_Spec):
     """All-reduces of seeded float32 arrays; the results must equal the ring-order sum, bit by bit."""
 
     name: Literal["allreduce"] = "allreduce"
-    sizes: list[int] = Field(
+    sizes: list[Annotated[int, Field(ge=0, le=2**30)]] = Field(
         default=[1, 1021, 262_144], min_length=1, description="elements of each all-reduce"
     )
     repeats: int = Field(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from csaud_topologies.workloads.mlp import Floats, Labels, Mlp, MomentumSgd
+from csaud_topologies.workloads.mlp import Floats, Labels, Mlp, MomentumSgd, settled
 from csaud_topologies.workloads.protocol import Communicator, Emit, Main, RingSum
 from csaud_topologies.workloads.specs import TrainDigits
 
@@ -64,7 +64,7 @@ class Training:
 
     def update(self, gradient_sum: Floats, world: int) -> None:
         """Apply the summed gradient."""
-        self._sums.update(gradient_sum.data)
+        self._sums.update(settled(gradient_sum).data)
         self._optimizer.step(self.model.parameters, gradient_sum, world)
 
     def test_accuracy(self) -> float:
@@ -73,7 +73,7 @@ class Training:
 
     def result(self) -> dict[str, Any]:
         """What must be equal on every rank and in the reference, bit by bit."""
-        weights = hashlib.sha256(self.model.parameters.data).hexdigest()
+        weights = hashlib.sha256(settled(self.model.parameters).data).hexdigest()
         digest = hashlib.sha256(f"{weights} {self._sums.hexdigest()}".encode()).hexdigest()
         return {"digest": digest, "weights_sha256": weights, "parameters": self.model.size}
 
