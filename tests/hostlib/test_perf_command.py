@@ -109,6 +109,12 @@ def test_a_server_takes_the_clients_plan(binds, mode, tmp_path):
             "--plot p.doc: expected a name that ends in .",
         ),
         (["client", "127.0.0.1", "--test", "both"], {}, "expected bandwidth or latency"),
+        (["allreduce", "--ranks", "2", "--csv", "/"], {}, "--csv /: is a folder, expected a file"),
+        (
+            ["client", "nowhere.invalid", "--json", "/dev/null/x"],
+            {},
+            "--json /dev/null/x: /dev/null is no folder",
+        ),
     ],
 )
 def test_mistaken_use_is_told_in_one_line(words, environ, message, monkeypatch, capfd):

@@ -69,6 +69,7 @@ def client(
     plan = Plan(test, parse_sizes(sizes), iterations, warmup, depth=depth, check=check)  # type: ignore[arg-type]
     if plot is not None:
         report.check_plot(plot)
+    _files(json, csv, plot)
     run.client(host, port, plan, run.Output(json, csv, plot))
 
 
@@ -172,8 +173,18 @@ def _run(plan: Plan, ranks: int, json: Path | None, csv: Path | None, plot: Path
     if ranks == 0:
         run.rank(plan, run.Output(json, csv, plot))
         return
-    words = ["perf", "work", plan.to_json()]
+    words = ["perf", "work", plan.to_json(), *_files(json, csv, plot)]
+    local.launch(ranks, words)
+
+
+def _files(json: Path | None, csv: Path | None, plot: Path | None) -> list[str]:
+    """The options that name files; ConfigError where one cannot be written, which is too late to learn
+    when everything has been measured."""
+    from csaud.perf import report
+
+    words = []
     for option, path in (("--json", json), ("--csv", csv), ("--plot", plot)):
         if path is not None:
+            report.check_place(option, path)
             words += [option, str(path)]
-    local.launch(ranks, words)
+    return words

@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import io
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -82,6 +83,25 @@ def _write(path: Path, contents: str | bytes) -> None:
         path.write_bytes(contents.encode() if isinstance(contents, str) else contents)
     except OSError as error:
         raise CsaudError(f"cannot write {path}: {error.strerror}") from None
+
+
+def check_place(option: str, path: Path) -> None:
+    """What would keep a file from being written at `path`, before anything is measured.
+
+    Raises:
+        ConfigError: it is a folder, lies below what is none, or may not be written; `option` is named.
+    """
+    try:
+        there = next(place for place in (path, *path.absolute().parents) if place.exists())
+        folder = there.is_dir()
+    except OSError as error:
+        raise ConfigError(f"{option} {path}: {error.strerror}") from None
+    if folder == (there == path):
+        raise ConfigError(
+            f"{option} {path}: " + ("is a folder, expected a file" if folder else f"{there} is no folder")
+        )
+    if not os.access(there, os.W_OK):
+        raise ConfigError(f"{option} {path}: {there} may not be written")
 
 
 def check_plot(path: Path) -> None:
