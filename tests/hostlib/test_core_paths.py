@@ -32,11 +32,11 @@ def policies(which: list[Any]) -> Any:
     return pytest.mark.parametrize("policy", which, ids=lambda policy: policy.name)
 
 
-def run(net: Any, messages: range) -> Counter[int]:
-    """DATA copies by path of some messages from rank 0 to rank 1."""
+def run(net: Any, messages: range, dst: int = 1) -> Counter[int]:
+    """DATA copies by path of some messages from rank 0."""
     before = Counter(dict(enumerate(net.path_stats(0)["tx_path"])))
     for coll_seq in messages:
-        transfer(net, MESSAGE, coll_seq=coll_seq)
+        transfer(net, MESSAGE, dst=dst, coll_seq=coll_seq)
     return Counter(dict(enumerate(net.path_stats(0)["tx_path"]))) - before
 
 
@@ -162,7 +162,7 @@ def test_losses_on_all_paths_are_not_the_paths_fault(policy: Any) -> None:
     assert net.unbalanced() == ""
 
 
-def order(net: Any, messages: range, lost: Collection[tuple[int, int]] = ()) -> list[int]:
+def order(net: Any, messages: range, lost: Collection[tuple[int, int]] = (), dst: int = 1) -> list[int]:
     """The paths of first copies, in order; `lost`: which packet of which message is lost silently."""
     taken: list[int] = []
 
@@ -173,7 +173,7 @@ def order(net: Any, messages: range, lost: Collection[tuple[int, int]] = ()) -> 
         return "drop" if (p.coll_seq, p.pkt_idx) in lost else None
 
     net.set_hook(hook)
-    run(net, messages)
+    run(net, messages, dst)
     net.set_hook(None)
     return taken
 
@@ -208,6 +208,91 @@ def test_a_path_that_loses_again_and_again_is_passed_over(policy: Any) -> None:
     )
     sent = run(net, range(1, 20))
     assert sent[3] < 0.5 * sum(sent.values()) / PATHS
+
+
+def to_a_third_peer(policy: Any, losing: Collection[int], **settings: Any) -> Counter[int]:
+    """DATA copies by path to rank 3, after every second first copy to ranks `losing` was lost on path 3."""
+    net = network(4, paths=PATHS, path_policy=policy, window=16, parity=False, **settings)
+    seen = itertools.count()
+    net.set_hook(
+        lambda p: "drop" if p.type == DATA and p.path_id == 3 and not p.attempt and next(seen) % 2 else None
+    )
+    for coll_seq, dst in enumerate(losing, 1):
+        transfer(net, MESSAGE, dst=dst, coll_seq=coll_seq)
+    net.set_hook(None)
+    sent = run(net, range(10, 11), dst=3)
+    assert net.unbalanced() == ""
+    return sent
+
+
+HEEDFUL = [policy for policy in SPREADING if policy != _core.PathPolicy.oblivious]
+
+
+@policies(HEEDFUL)
+def test_what_packets_to_two_peers_met_on_a_path_a_third_ones_are_spared(policy: Any) -> None:
+    sent = to_a_third_peer(policy, [1, 2])
+    assert sent[3] <= 2
+    assert min(copies for path, copies in sent.items() if path != 3) > PACKETS / PATHS / 2
+
+
+@policies(HEEDFUL)
+def test_what_is_lost_on_the_way_to_one_subnet_spares_packets_to_others_nothing(policy: Any) -> None:
+    """Addresses go up with ranks: those from 255 on are of the second subnet of 256."""
+    net = network(260, paths=PATHS, path_policy=policy, window=16, parity=False)
+    seen = itertools.count()
+
+    def hook(p: Any) -> str | None:
+        beyond = p.type == DATA and p.dst >= 255 and p.path_id == 3 and not p.attempt
+        return "drop" if beyond and next(seen) % 2 else None
+
+    net.set_hook(hook)
+    for turn in range(3):
+        for dst in (255, 1, 2, 3, 256, 4, 5, 6):
+            run(net, range(turn + 1, turn + 2), dst)
+    net.set_hook(None)
+    assert run(net, range(10, 11), dst=257)[3] <= 2
+    assert run(net, range(10, 11), dst=7)[3] == pytest.approx(PACKETS / PATHS, abs=2)
+
+
+@policies(HEEDFUL)
+def test_what_one_peer_loses_on_a_path_is_no_matter_of_others(policy: Any) -> None:
+    """It may be lost anywhere on the way to that one."""
+    assert to_a_third_peer(policy, [1, 1, 1]) == to_a_third_peer(policy, [])
+
+
+@policies([_core.PathPolicy.bitmap, _core.PathPolicy.mixed])
+def test_what_all_paths_lose_alike_spares_none_of_them(policy: Any) -> None:
+    net = network(4, paths=PATHS, path_policy=policy, window=16, parity=False)
+    seen: Counter[int] = Counter()
+
+    def hook(p: Any) -> str | None:
+        if p.type != DATA or p.attempt:
+            return None
+        seen[p.path_id] += 1
+        return "drop" if seen[p.path_id] % 4 == 0 else None
+
+    net.set_hook(hook)
+    for coll_seq, dst in enumerate([1, 2] * 3, 1):
+        transfer(net, MESSAGE, dst=dst, coll_seq=coll_seq)
+    net.set_hook(None)
+    assert max(Counter(order(net, range(10, 11), dst=3)).values()) == -(-PACKETS // PATHS)
+
+
+@policies([_core.PathPolicy.oblivious, _core.PathPolicy.ecmp])
+def test_who_hears_of_no_marks_takes_the_path_all_the_same(policy: Any) -> None:
+    assert to_a_third_peer(policy, [1, 2]) == to_a_third_peer(policy, [])
+
+
+@policies([_core.PathPolicy.bitmap, _core.PathPolicy.mixed])
+def test_a_path_that_was_passed_over_for_others_losses_is_found_whole_again(policy: Any) -> None:
+    net = network(4, paths=PATHS, path_policy=policy, window=16, parity=False)
+    net.set_hook(lambda p: "drop" if p.type == DATA and p.path_id == 3 and not p.attempt else None)
+    for coll_seq, dst in enumerate([1, 2, 1, 2], 1):
+        transfer(net, MESSAGE, dst=dst, coll_seq=coll_seq)
+    net.set_hook(None)
+    assert run(net, range(5, 6), dst=3)[3] <= 2
+    run(net, range(6, 17), dst=3)
+    assert run(net, range(17, 18), dst=3)[3] == pytest.approx(PACKETS / PATHS, abs=2)
 
 
 def test_where_all_paths_lose_the_one_that_lost_more_is_left_for_longer() -> None:

@@ -4,12 +4,18 @@
 
 namespace csaud {
 
-PeerPaths::PeerPaths(PathPolicyName name, std::uint16_t paths, std::uint32_t start, const DeniedPaths& denied)
+PeerPaths::PeerPaths(PathPolicyName name, std::uint16_t paths, std::uint32_t start, std::uint16_t rank,
+                     const DeniedPaths& denied, SharedPaths& all, SharedPaths& subnet)
     : denied_(&denied),
+      all_(&all),
+      subnet_(&subnet),
       policy_(make_path_policy(name, paths, static_cast<std::uint16_t>(start % paths))),
       states_(paths),
       owed_(paths, 0),
-      control_(static_cast<std::uint16_t>(start % paths)) {}
+      control_(static_cast<std::uint16_t>(start % paths)),
+      rank_(rank),
+      passed_(rank),
+      adapts_(name != PathPolicyName::oblivious && name != PathPolicyName::ecmp) {}
 
 std::uint16_t PeerPaths::usable_from(std::uint16_t path) const noexcept {
     std::uint16_t found = path;
@@ -21,10 +27,10 @@ std::uint16_t PeerPaths::usable_from(std::uint16_t path) const noexcept {
 }
 
 std::uint16_t PeerPaths::next(std::uint32_t window) {
-    // A policy that insists on an unusable path is asked again a few times: its round moves on.
+    // A policy that insists on a path that is not wanted is asked again a few times: its round moves on.
     constexpr int kAttempts = 4;
     std::uint16_t path = policy_->next_path(seq_++, window);
-    for (int i = 0; i < kAttempts && !usable(path); ++i) path = policy_->next_path(seq_, window);
+    for (int i = 0; i < kAttempts && !wanted(path); ++i) path = policy_->next_path(seq_, window);
     return usable_from(path);
 }
 
@@ -46,6 +52,8 @@ void PeerPaths::arrived(std::uint16_t path, std::uint8_t attempt) {
         --owed_[path];
         return;
     }
+    all_->arrived(path);
+    subnet_->arrived(path);
     states_.feedback(path, PathFeedback::good);
     if (attempt == 0) policy_->feedback(path, PathFeedback::good);
 }
@@ -53,11 +61,15 @@ void PeerPaths::arrived(std::uint16_t path, std::uint8_t attempt) {
 void PeerPaths::marked(std::uint16_t path, std::uint16_t marks) {
     owed_[path] =
         static_cast<std::uint16_t>(std::min<std::uint32_t>(UINT16_MAX, owed_[path] + std::uint32_t{marks}));
+    all_->failed(path, rank_);
+    subnet_->failed(path, rank_);
     states_.feedback(path, PathFeedback::ecn);
     policy_->feedback(path, PathFeedback::ecn);
 }
 
 bool PeerPaths::lost(std::uint16_t path, std::uint8_t attempt, PathFeedback f) {
+    all_->failed(path, rank_);
+    subnet_->failed(path, rank_);
     if (f == PathFeedback::nack || states_.suspect(path))
         policy_->feedback(path, f);
     else if (attempt == 0)

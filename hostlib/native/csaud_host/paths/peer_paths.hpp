@@ -7,6 +7,7 @@
 
 #include "csaud_host/paths/path_policy.hpp"
 #include "csaud_host/paths/path_states.hpp"
+#include "csaud_host/paths/shared_paths.hpp"
 
 namespace csaud {
 
@@ -16,7 +17,8 @@ using DeniedPaths = std::vector<bool>;
 class PeerPaths {
   public:
     PeerPaths() = default;
-    PeerPaths(PathPolicyName, std::uint16_t paths, std::uint32_t start, const DeniedPaths&);
+    PeerPaths(PathPolicyName, std::uint16_t paths, std::uint32_t start, std::uint16_t rank,
+              const DeniedPaths&, SharedPaths& all, SharedPaths& subnet);
 
     // For a packet of data.
     std::uint16_t next(std::uint32_t window);
@@ -45,6 +47,12 @@ class PeerPaths {
 
   private:
     bool usable(std::uint16_t path) const noexcept { return !states_.bad(path) && !(*denied_)[path]; }
+    // Whether the next packet takes it, as far as other peers' packets tell. One in eight finds out whether
+    // that is still so.
+    bool wanted(std::uint16_t path) noexcept {
+        if (!usable(path)) return false;
+        return !adapts_ || !(all_->poor(path) || subnet_->poor(path)) || ++passed_ % 8 == 0;
+    }
     // `path`, or the next usable one.
     std::uint16_t usable_from(std::uint16_t path) const noexcept;
     std::uint16_t after(std::uint16_t path) const noexcept {
@@ -52,12 +60,17 @@ class PeerPaths {
     }
 
     const DeniedPaths* denied_ = nullptr;
+    SharedPaths* all_ = nullptr;
+    SharedPaths* subnet_ = nullptr;
     std::unique_ptr<PathPolicy> policy_;
     PathStates states_;
     std::vector<std::uint16_t>
         owed_;  // by path: marks told of whose packets were not yet said to have arrived
     std::uint32_t seq_ = 0;
     std::uint16_t control_ = 0;
+    std::uint16_t rank_ = 0;
+    std::uint16_t passed_ = 0;
+    bool adapts_ = false;  // the policy hears of marks
     std::uint16_t probed_ = 0;
 };
 

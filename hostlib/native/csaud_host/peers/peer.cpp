@@ -7,6 +7,8 @@ namespace {
 
 // Addresses are looked up for bounced packets alone, so memory counts more than probes.
 constexpr unsigned kAddressLoad = 80;  // percent
+// Of an address within its subnet: racks have one each (RFC 7938), here of 256 addresses.
+constexpr unsigned kSubnetBits = 8;
 
 bool idle(const Peer& p, Nanos before) noexcept {
     const bool unfinished = p.waits != 0 || !p.begun.empty() || p.incoming != 0 || p.early != 0;
@@ -20,7 +22,8 @@ PeerTable::PeerTable(const EndpointConfig& config)
     : config_(config),
       entries_(config.world),
       ranks_(AddressOf{&entries_}, config.world, kAddressLoad),
-      denied_(config.paths, false) {}
+      denied_(config.paths, false),
+      all_paths_(config.paths) {}
 
 void PeerTable::set_address(std::uint16_t rank, std::uint32_t ipv4, std::uint32_t qpn) {
     if (entries_[rank].at.qpn != 0) ranks_.erase(rank);
@@ -54,7 +57,8 @@ void PeerTable::wake(Peer& p, Entry& e) {
     // where each sends to the rank s beyond itself, neighbours are 5 paths apart, which no usual number of
     // uplinks divides. So does a rank for each of its peers.
     const std::uint32_t start = std::uint32_t{config_.rank} * 4 + p.rank;
-    p.paths = PeerPaths(config_.path_policy, config_.paths, start, denied_);
+    SharedPaths& subnet = subnet_paths_.try_emplace(e.at.ipv4 >> kSubnetBits, config_.paths).first->second;
+    p.paths = PeerPaths(config_.path_policy, config_.paths, start, p.rank, denied_, all_paths_, subnet);
     p.tx_seq.assign(config_.paths, r.path_seq);
     p.rx_paths.assign(config_.paths, PathTracker(!e.rested));
     p.rtt = RttEstimator(r.rtt_us == 0 ? config_.rtt_initial : r.rtt_us * kMicrosecond);
@@ -109,6 +113,7 @@ PeerTable::Bytes PeerTable::bytes() const noexcept {
         if (p.ecn != nullptr) b.ecn += p.ecn->bytes();
     }
     constexpr std::size_t kNode = 32;
+    for (const auto& [subnet, paths] : subnet_paths_) b.resting += kNode + sizeof paths + paths.bytes();
     for (const auto& [rank, ecn] : resting_ecn_) b.ecn += kNode + ecn->bytes();
     return b;
 }

@@ -153,7 +153,7 @@ class PeerTable {
     std::size_t active() const noexcept { return pool_.in_use(); }
 
     struct Bytes {
-        std::size_t resting = 0;  // addresses and resting peers, of all ranks of the job
+        std::size_t resting = 0;  // addresses and resting peers, of all ranks of the job; paths of subnets
         std::size_t active = 0;   // records of active peers and their paths
         std::size_t ecn = 0;      // marks by path, of peers that had any
     };
@@ -180,6 +180,8 @@ class PeerTable {
     IndexMap<AddressOf> ranks_;
     std::unordered_map<std::uint16_t, std::unique_ptr<PeerEcn>> resting_ecn_;
     DeniedPaths denied_;
+    SharedPaths all_paths_;
+    std::unordered_map<std::uint32_t, SharedPaths> subnet_paths_;
     Pool<Peer> pool_;
 };
 
