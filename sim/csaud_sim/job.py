@@ -17,7 +17,7 @@ class Stuck(RuntimeError):
     """A job has not ended, or the network did not get quiet, in the time it was given."""
 
 
-class Job:
+class VirtualJob:
     """The ranks of a network, which run programs one after another. A run is a function of its seeds."""
 
     def __init__(self, network: Network) -> None:

@@ -27,7 +27,7 @@ from csaud_topologies.workloads.protocol import Workload
 
 from csaud_sim.background import BackgroundTraffic
 from csaud_sim.fabric import SimulatedFabric
-from csaud_sim.job import Job, Stuck
+from csaud_sim.job import Stuck, VirtualJob
 from csaud_sim.link_events import CONVERGENCE_NS, LinkEvents
 from csaud_sim.network import SECOND, Network, Seat
 from csaud_sim.ranks import VirtualCommunicator
@@ -102,7 +102,7 @@ class ScenarioRun:
         self._due = [event for event in scenario.events if event.at_step is not None]
         self._link_events = LinkEvents(self.fabric)
         self._finished = 0
-        self._job = Job(self.network)
+        self._job = VirtualJob(self.network)
         self._background = BackgroundTraffic(
             self.network, [beside for beside in scenario.background if isinstance(beside, Incast)]
         )

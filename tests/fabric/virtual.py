@@ -10,7 +10,7 @@ from csaud_controller.policy.faults import FaultRule, Faults
 from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Limits, Policy
 from csaud_sim.fabric import SimulatedFabric
-from csaud_sim.job import Job
+from csaud_sim.job import VirtualJob
 from csaud_sim.network import Network, Seat
 
 CONTROL = "CsaudIngress."
@@ -36,7 +36,7 @@ class VirtualRun:
         self.fabric = fabric.native
         # the defaults of the core, not those of the library: a NIC without pacing, a coarse timer
         core = {"window": WINDOW, "rate_bps": RATE, "timer_tick": 50_000, **core}
-        self.job = Job(Network(fabric, [Seat(host, core=core) for host in SPREAD]))
+        self.job = VirtualJob(Network(fabric, [Seat(host, core=core) for host in SPREAD]))
 
     def all_reduce(self, arrays: Sequence[npt.NDArray[Any]]) -> None:
         """Sum the ranks' arrays in place, by the ring."""

@@ -10,13 +10,13 @@ import pytest
 
 from tests.hostlib.wire import Wire
 from tests.support.roce import ACK, CSA_BYTES, DATA, ROCE_PORT, Control, CsaHeader, Datagram
-from tests.support.soft import Address, Job, Mode, SoftRank, soft_rank
+from tests.support.soft import Address, Mode, SoftJob, SoftRank, soft_rank
 
 pytestmark = pytest.mark.root
 
 RANK, PEER = 0, 1
 HERE, THERE = Wire.addresses
-JOB = Job({RANK: Address(HERE, 0x51), PEER: Address(THERE, 0x52)}, qkey=0x1CEB00DA, epoch=4)
+JOB = SoftJob({RANK: Address(HERE, 0x51), PEER: Address(THERE, 0x52)}, qkey=0x1CEB00DA, epoch=4)
 HEADER = CsaHeader(epoch=JOB.epoch, coll_seq=1, src_rank=PEER, path_id=3)
 ECT0, CE = 2, 3
 ECN_ECHO = 0x40

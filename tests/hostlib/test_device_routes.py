@@ -10,7 +10,7 @@ from scapy.layers.inet import ICMP, IP, UDP
 
 from tests.hostlib.wire import Wire
 from tests.support.roce import ROCE_PORT
-from tests.support.soft import Address, Job, Mode, SoftRank, soft_rank
+from tests.support.soft import Address, Mode, SoftJob, SoftRank, soft_rank
 
 pytestmark = pytest.mark.root
 
@@ -27,8 +27,8 @@ def wire() -> Iterator[Wire]:
         yield made
 
 
-def job_with(peer: str) -> Job:
-    return Job({0: Address(HERE, 0x51), 1: Address(peer, 0x52)}, qkey=0x1CEB00DA, epoch=4)
+def job_with(peer: str) -> SoftJob:
+    return SoftJob({0: Address(HERE, 0x51), 1: Address(peer, 0x52)}, qkey=0x1CEB00DA, epoch=4)
 
 
 def transfer(sender: SoftRank, receiver: SoftRank, coll_seq: int) -> None:

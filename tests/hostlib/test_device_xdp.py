@@ -26,8 +26,7 @@ from tests.hostlib.test_device_jobs import balanced
 from tests.hostlib.wire import Wire
 from tests.support.ranks import Rank, on_host, run_job
 from tests.support.roce import LOSS_PORT, ROCE_PORT
-from tests.support.soft import Address, SoftRank, soft_rank
-from tests.support.soft import Job as SoftJob
+from tests.support.soft import Address, SoftJob, SoftRank, soft_rank
 
 pytestmark = [pytest.mark.root, pytest.mark.xdp]
 

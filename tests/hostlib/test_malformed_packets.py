@@ -11,12 +11,14 @@ import pytest
 
 from tests.support.netns import NetworkNamespace
 from tests.support.roce import ACK, LOSS, LOSS_PORT, ROCE_PORT, Control, CsaHeader, Datagram, icrc
-from tests.support.soft import Address, Job, Mode, SoftRank, soft_rank
+from tests.support.soft import Address, Mode, SoftJob, SoftRank, soft_rank
 
 pytestmark = pytest.mark.root
 
 VICTIM, SENDER = 0, 1
-JOB = Job({VICTIM: Address("10.0.1.1", 0x51), SENDER: Address("10.0.1.2", 0x52)}, qkey=0x1CEB00DA, epoch=4)
+JOB = SoftJob(
+    {VICTIM: Address("10.0.1.1", 0x51), SENDER: Address("10.0.1.2", 0x52)}, qkey=0x1CEB00DA, epoch=4
+)
 PAYLOAD = 4064  # of one packet
 SRC_PORT = 0xC000
 # linux/in.h; Python's socket module has no names for them

@@ -34,7 +34,7 @@ class Address:
 
 
 @dataclass(frozen=True)
-class Job:
+class SoftJob:
     """What the ranks of one job have in common."""
 
     ranks: Mapping[int, Address]
@@ -74,7 +74,7 @@ class SoftRank:
 @contextmanager
 def soft_rank(
     namespace: NetworkNamespace,
-    job: Job,
+    job: SoftJob,
     rank: int,
     mode: Mode = "raw",
     *,

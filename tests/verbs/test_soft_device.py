@@ -10,7 +10,7 @@ from csaud import _core
 
 from tests.support.roce import ACK, CSA_BYTES, DATA, Control, CsaHeader, Datagram
 from tests.support.rxe import GUEST, HOST, Completion, RxeGuest, RxeQueuePair
-from tests.support.soft import Address, Bytes, Job, Mode, SoftRank, soft_rank
+from tests.support.soft import Address, Bytes, Mode, SoftJob, SoftRank, soft_rank
 
 pytestmark = [pytest.mark.qemu, pytest.mark.root]
 
@@ -33,7 +33,7 @@ def soft(guest: RxeGuest, peer_qpn: int, mode: Mode = "raw") -> AbstractContextM
     ranks = {SOFT_RANK: Address(HOST.ipv4, SOFT_QPN), KERNEL_RANK: Address(GUEST.ipv4, peer_qpn)}
     return soft_rank(
         guest.network.namespace,
-        Job(ranks, QKEY, EPOCH),
+        SoftJob(ranks, QKEY, EPOCH),
         SOFT_RANK,
         mode,
         verify_icrc=mode == "raw",

@@ -9,7 +9,7 @@ from torch.distributed import ProcessGroup
 
 from csaud.errors import CsaudError
 from csaud.groups.group import Group
-from csaud.torch.jobs import Job
+from csaud.torch.shared_communicator import SharedCommunicator
 from csaud.torch.views import Array, array_of, check_tensor, is_plain, plain
 from csaud.torch.work import CsaudWork, Finished
 
@@ -26,7 +26,7 @@ class Calls(ProcessGroup):
         timeout: of a call, unless it has one of its own.
     """
 
-    def __init__(self, store: Any, group: Group, job: Job, timeout: timedelta) -> None:
+    def __init__(self, store: Any, group: Group, job: SharedCommunicator, timeout: timedelta) -> None:
         super().__init__(group.rank, group.size)
         self._store = store
         self._group = group

@@ -7,10 +7,10 @@ import torch
 
 from csaud.groups.group import Group
 from csaud.torch.calls import Calls
-from csaud.torch.jobs import Job
 from csaud.torch.monitored import Meter, pass_barrier
 from csaud.torch.moving import Moving
 from csaud.torch.reducing import Reducing
+from csaud.torch.shared_communicator import SharedCommunicator
 from csaud.torch.transfers import Transfers
 from csaud.torch.work import Together
 
@@ -20,7 +20,7 @@ NAME = "csaud"
 class CsaudProcessGroup(Reducing, Moving, Transfers):
     """A process group over CSA-UD, for tensors of the CPU; `init_process_group` and `new_group` make it."""
 
-    def __init__(self, store: Any, group: Group, job: Job, timeout: timedelta) -> None:
+    def __init__(self, store: Any, group: Group, job: SharedCommunicator, timeout: timedelta) -> None:
         super().__init__(store, group, job, timeout)
         self._lanes = {}
         self._mail = {}

@@ -5,8 +5,8 @@ from typing import Any
 from torch.distributed import Backend
 
 from csaud.torch import coalescing, compiling, monitored
-from csaud.torch.jobs import open_group
 from csaud.torch.process_group import NAME, CsaudProcessGroup
+from csaud.torch.shared_communicator import open_group
 from csaud.torch.work import CsaudWork, Finished, Together
 
 BACKEND = NAME
