@@ -223,7 +223,7 @@ def test_alarm_show(run: RunDir) -> None:
 
 def test_fault_set_show_and_clear(run: RunDir) -> None:
     changed = as_json(
-        run, "fault", "set", "0.01", "--where", "l1-s2", "--signalled", "--kinds", "data", "--seed", "3"
+        run, "fault", "set", "0.01", "--where", "l1-s2", "--signalled", "--kinds", "data, data", "--seed", "3"
     )
     rule = {"where": "l1-s2", "probability": 0.01, "kinds": ["data"], "signalled": True, "seed": 3}
     assert changed == {"faults": [rule], "pending": {}, "changed": True}

@@ -73,11 +73,17 @@ def test_a_server_takes_the_clients_plan(binds, mode, tmp_path):
     argv = [sys.executable, "-m", "csaud", "perf", "server", "--port", str(port)]
     argv += ["--bind", address] if binds else []
     environ = {"CSAUD_MODE": mode}
-    with subprocess.Popen(argv, cwd=ROOT, text=True, env=os.environ | environ) as server:
+    with subprocess.Popen(
+        argv, cwd=ROOT, text=True, env=os.environ | environ, stderr=subprocess.PIPE
+    ) as server:
         try:
+            assert server.stderr is not None
+            place = f"{address if binds else '0.0.0.0'}:{port}"
+            assert server.stderr.readline() == f"waits for csaud perf client at {place}\n"
             code, _, errors = perf("client", address, "--port", port, "--test", "latency", "--sizes", 8,
                                    *QUICK, "--json", out, environ=environ)  # fmt: skip
             assert code == 0, errors
+            assert errors.startswith(f"waits for csaud perf server at {address}:{port}\n")
             assert server.wait(PATIENCE) == 0
         finally:
             server.kill()

@@ -59,7 +59,7 @@ def set_(
 ) -> None:
     """Lose packets at some place; replaces an earlier fault of the same place."""
     with errors():
-        chosen = [kind.strip() for kind in kinds.split(",") if kind.strip()]
+        chosen = list(dict.fromkeys(kind.strip() for kind in kinds.split(",") if kind.strip()))
         unknown = [kind for kind in chosen if kind not in KINDS]
         if unknown or not chosen:
             raise UnknownName(

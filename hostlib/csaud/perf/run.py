@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import csaud
 from csaud.errors import ConfigError, CsaudError
 from csaud.groups.communicator import Communicator
-from csaud.network.addresses import resolve
+from csaud.network.addresses import resolve, with_port
 from csaud.perf import collective, pair, report
 from csaud.perf.plan import PAIRS, Plan
 from csaud.perf.row import Row
@@ -57,7 +58,9 @@ def client(host: str, port: int, plan: Plan, output: Output) -> list[Row]:
     Raises:
         CsaudError: see `rank`.
     """
-    with csaud.init(environ=_pair_environment(resolve(host, "HOST"), port, pair.CLIENT)) as comm:
+    address = resolve(host, "HOST")
+    print(f"waits for csaud perf server at {with_port(address, port)}", file=sys.stderr, flush=True)
+    with csaud.init(environ=_pair_environment(address, port, pair.CLIENT)) as comm:
         comm.send_sized(np.frombuffer(plan.to_json().encode(), np.uint8).astype(np.int32), pair.SERVER)
         return _measure(comm, plan, output)
 
@@ -68,7 +71,9 @@ def server(bind: str, port: int) -> None:
     Raises:
         CsaudError: see `rank`.
     """
-    with csaud.init(environ=_pair_environment(resolve(bind, "--bind"), port, pair.SERVER)) as comm:
+    address = resolve(bind, "--bind")
+    print(f"waits for csaud perf client at {with_port(address, port)}", file=sys.stderr, flush=True)
+    with csaud.init(environ=_pair_environment(address, port, pair.SERVER)) as comm:
         text = bytes(comm.recv_sized(pair.CLIENT, np.int32).astype(np.uint8)).decode()
         _measure(comm, Plan.from_json(text), Output())
 
