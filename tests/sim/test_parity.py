@@ -25,5 +25,5 @@ def test_congestion_brings_hardly_any(spray: str) -> None:
         "seed": 2,
     }
     found = measure(Experiment.model_validate(keys)).totals
-    assert found["trimmed"] > 100 and found["rtx_interval"] > 100
+    assert found["trimmed"] > 20 and found["rtx_interval"] > 100  # there was congestion
     assert found["tx_parity"] < 0.005 * found["tx_data"]

@@ -113,7 +113,7 @@ PeerTable::Bytes PeerTable::bytes() const noexcept {
         if (p.ecn != nullptr) b.ecn += p.ecn->bytes();
     }
     constexpr std::size_t kNode = 32;
-    for (const auto& [subnet, paths] : subnet_paths_) b.resting += kNode + sizeof paths + paths.bytes();
+    for (const auto& [subnet, paths] : subnet_paths_) b.active += kNode + sizeof paths + paths.bytes();
     for (const auto& [rank, ecn] : resting_ecn_) b.ecn += kNode + ecn->bytes();
     return b;
 }

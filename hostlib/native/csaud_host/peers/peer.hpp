@@ -153,8 +153,8 @@ class PeerTable {
     std::size_t active() const noexcept { return pool_.in_use(); }
 
     struct Bytes {
-        std::size_t resting = 0;  // addresses and resting peers, of all ranks of the job; paths of subnets
-        std::size_t active = 0;   // records of active peers and their paths
+        std::size_t resting = 0;  // addresses and resting peers, of all ranks of the job
+        std::size_t active = 0;   // records of active peers, their paths and their subnets'
         std::size_t ecn = 0;      // marks by path, of peers that had any
     };
     Bytes bytes() const noexcept;
