@@ -210,9 +210,9 @@ def test_a_path_that_loses_again_and_again_is_passed_over(policy: Any) -> None:
     assert sent[3] < 0.5 * sum(sent.values()) / PATHS
 
 
-def to_a_third_peer(policy: Any, losing: Collection[int], **settings: Any) -> Counter[int]:
+def to_a_third_peer(policy: Any, losing: Collection[int]) -> Counter[int]:
     """DATA copies by path to rank 3, after every second first copy to ranks `losing` was lost on path 3."""
-    net = network(4, paths=PATHS, path_policy=policy, window=16, parity=False, **settings)
+    net = network(4, paths=PATHS, path_policy=policy, window=16, parity=False)
     seen = itertools.count()
     net.set_hook(
         lambda p: "drop" if p.type == DATA and p.path_id == 3 and not p.attempt and next(seen) % 2 else None

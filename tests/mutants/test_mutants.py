@@ -119,15 +119,17 @@ def test_tests_that_were_late_have_to_be_far_sooner_without_the_mutant(answer: A
     assert workshop.shares == [1.0, share]
 
 
+def _bare_workshop(tree: Path, limit_s: float) -> Workshop:
+    """Over a tree as it lies there, without a copy of the project."""
+    workshop = Workshop.__new__(Workshop)
+    workshop.tree, workshop._environ, workshop._limit_s = tree, dict(os.environ), limit_s
+    workshop._failing = []
+    return workshop
+
+
 def test_tests_have_so_much_of_the_limit_as_is_said(tmp_path: Path) -> None:
     (tmp_path / "test_hangs.py").write_text("import signal\ndef test_hangs(): signal.pause()\n")
-    workshop = Workshop.__new__(Workshop)
-    workshop.tree, workshop._environ, workshop._limit_s, workshop._failing = (
-        tmp_path,
-        dict(os.environ),
-        2.0,
-        [],
-    )
+    workshop = _bare_workshop(tmp_path, 2.0)
     late = workshop.ask(["test_hangs.py"], share=0.5)
     assert late == Answer(False, "not done after 1 s", ("test_hangs.py",), late=True)
 
@@ -135,13 +137,7 @@ def test_tests_have_so_much_of_the_limit_as_is_said(tmp_path: Path) -> None:
 def test_browsers_are_not_asked_as_they_do_not_start_with_so_little_memory(tmp_path: Path) -> None:
     test = "import pytest\n@pytest.mark.browser\ndef test_page(): raise MemoryError\n"
     (tmp_path / "test_page.py").write_text(test)
-    workshop = Workshop.__new__(Workshop)
-    workshop.tree, workshop._environ, workshop._limit_s, workshop._failing = (
-        tmp_path,
-        dict(os.environ),
-        60.0,
-        [],
-    )
+    workshop = _bare_workshop(tmp_path, 60.0)
     assert workshop.ask(["test_page.py"]).passed
 
 

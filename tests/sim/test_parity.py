@@ -21,9 +21,9 @@ def test_congestion_brings_hardly_any(spray: str) -> None:
         "policy": {"spray": spray},
         "traffic": None,
         "links": [{"where": "s1", "rate": "25Gbit"}],
-        "collectives": {"operation": "all_to_all.pairwise", "bytes": 2_080_768, "repeats": 8},
+        "collectives": {"operation": "all_to_all.pairwise", "bytes": 4_161_536, "repeats": 8},
         "seed": 2,
     }
     found = measure(Experiment.model_validate(keys)).totals
-    assert found["trimmed"] > 20 and found["rtx_interval"] > 100  # there was congestion
+    assert found["trimmed"] > 100 and found["rtx_interval"] > 100
     assert found["tx_parity"] < 0.005 * found["tx_data"]

@@ -61,15 +61,13 @@ void PeerPaths::arrived(std::uint16_t path, std::uint8_t attempt) {
 void PeerPaths::marked(std::uint16_t path, std::uint16_t marks) {
     owed_[path] =
         static_cast<std::uint16_t>(std::min<std::uint32_t>(UINT16_MAX, owed_[path] + std::uint32_t{marks}));
-    all_->failed(path, rank_);
-    subnet_->failed(path, rank_);
+    failed(path);
     states_.feedback(path, PathFeedback::ecn);
     policy_->feedback(path, PathFeedback::ecn);
 }
 
 bool PeerPaths::lost(std::uint16_t path, std::uint8_t attempt, PathFeedback f) {
-    all_->failed(path, rank_);
-    subnet_->failed(path, rank_);
+    failed(path);
     if (f == PathFeedback::nack || states_.suspect(path))
         policy_->feedback(path, f);
     else if (attempt == 0)

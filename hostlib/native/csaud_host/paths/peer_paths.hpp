@@ -53,6 +53,11 @@ class PeerPaths {
         if (!usable(path)) return false;
         return !adapts_ || !(all_->poor(path) || subnet_->poor(path)) || ++passed_ % 8 == 0;
     }
+    // A packet was lost or came marked.
+    void failed(std::uint16_t path) noexcept {
+        all_->failed(path, rank_);
+        subnet_->failed(path, rank_);
+    }
     // `path`, or the next usable one.
     std::uint16_t usable_from(std::uint16_t path) const noexcept;
     std::uint16_t after(std::uint16_t path) const noexcept {
