@@ -94,6 +94,13 @@ class RunDir:
         """Written by the init when it ends by itself, with its exit status; missing when it was killed."""
         return self.path / "ended"
 
+    def exit_status(self) -> int | None:
+        """What its init ended with; None when it was killed."""
+        try:
+            return int(self.ended.read_text())
+        except FileNotFoundError:
+            return None
+
     def switch_socket(self, name: str) -> Path:
         """Where a switch serves P4Runtime whose inventory names no address: sockets of the file system cross
         network namespaces.

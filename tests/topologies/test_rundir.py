@@ -110,3 +110,13 @@ def test_output_folder_that_cannot_be_written_to_is_named(tmp_path):
         supervisor.locked(tmp_path),
     ):
         pass
+
+
+@pytest.mark.parametrize(("ended", "status"), [("130", 130), (None, 128 + signal.SIGKILL)])
+def test_status_of_a_run_is_what_its_init_wrote_however_unshare_ends(root, monkeypatch, capfd, ended, status):
+    run = RunDir.create(root)
+    write = f"echo {ended} > {run.ended}" if ended else ":"
+    init = f"until [ -e {run.pids} ]; do :; done; {write}"
+    monkeypatch.setattr(supervisor, "NAMESPACES", ("sh", "-c", f"({init}); exit 1", "unshare"))
+    assert supervisor._run_isolated(run, ctrl_c_ends=True) == status
+    assert ("the run was killed" in capfd.readouterr().err) == (ended is None)

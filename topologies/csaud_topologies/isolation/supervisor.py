@@ -188,7 +188,7 @@ def _run_isolated(run: RunDir, *, ctrl_c_ends: bool) -> int:
         child = subprocess.Popen(command, preexec_fn=in_child, env={**os.environ, ENVIRONMENT: str(run.path)})
         try:
             init = _record(run, child)
-            status, asked = _forward_signals(child, init, watched, ctrl_c_ends=ctrl_c_ends)
+            asked = _forward_signals(child, init, watched, ctrl_c_ends=ctrl_c_ends)
         finally:
             if child.poll() is None:
                 child.kill()
@@ -197,7 +197,10 @@ def _run_isolated(run: RunDir, *, ctrl_c_ends: bool) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, old_mask)
     if init is None:
         raise RunError("no namespaces can be made here; unshare says why above")
-    if not run.ended.exists():  # unshare's own status does not tell: it fails in passing on a SIGKILL
+    # unshare's own status does not tell: it fails in passing on a SIGKILL, which may also meet an init that
+    # is through with its run.
+    status = run.exit_status()
+    if status is None:
         if asked is not None:
             print(
                 f"\ninterrupted; the fabric did not end within {_UNWIND_S:.0f} s and was killed", flush=True
@@ -229,8 +232,8 @@ def _forward_signals(
     watched: set[signal.Signals],
     *,
     ctrl_c_ends: bool,
-) -> tuple[int, signal.Signals | None]:
-    """Pass signals on until the child has ended; its status, and the signal that asked for the end.
+) -> signal.Signals | None:
+    """Pass signals on until the child has ended; the signal that asked for the end.
 
     A signal waits until the init has a handler for it: before, an init would ignore it. Ctrl-C from the
     terminal reaches the whole foreground group by itself, which at the prompt is not asking for the end.
@@ -250,6 +253,4 @@ def _forward_signals(
             told = init.kill(asked)
         if time.monotonic() - asked_at > _UNWIND_S:
             init.kill(signal.SIGKILL)
-    status = child.returncode
-    assert status is not None
-    return int(status), asked
+    return asked

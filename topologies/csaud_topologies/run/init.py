@@ -11,6 +11,9 @@ import sys
 import traceback
 from pathlib import Path
 
+from csaud_runs.directory import RunDir
+from csaud_runs.whole import write_whole
+
 from csaud_topologies.base.interrupt import Interrupted, end_on_signals, interruption
 from csaud_topologies.base.say import drop_unsaid
 from csaud_topologies.isolation.rootdir import make_root_of_namespace
@@ -37,7 +40,7 @@ def main() -> int:
             else:
                 print("\ninterrupted; the fabric is gone", flush=True)
     drop_unsaid()
-    (path / "ended").write_text(f"{status}\n")
+    write_whole(RunDir(path).ended, f"{status}\n")
     return status
 
 
