@@ -120,6 +120,22 @@ def moves_beside_gloo(name: str) -> None:
         same(one_of_ours, one_of_theirs)
 
 
+def results_over_what_is_sent() -> None:
+    """One tensor for both sides of a call: as if what is sent were kept (gloo's is wrong at times)."""
+    rank, size = dist.get_rank(), dist.get_world_size()
+    found = []
+    for sent in (torch.clone, lambda tensor: tensor):
+        exchanged, gathered, elsewhere, summed, shifted = (values(torch.int32, 3 * size) for _ in range(5))
+        dist.all_to_all_single(exchanged, sent(exchanged))
+        dist.all_gather_into_tensor(gathered, sent(gathered[3 * rank :][:3]))
+        dist.all_gather_into_tensor(elsewhere, sent(elsewhere[1:4]))
+        dist.reduce_scatter_tensor(summed[3 * rank :][:3], sent(summed))
+        dist.reduce_scatter_tensor(shifted[1:4], sent(shifted))
+        found.append([exchanged, gathered, elsewhere, summed[3 * rank :][:3], shifted[1:4]])
+    for apart, over in zip(*found, strict=True):
+        same(apart, over)
+
+
 def reductions_beside_gloo() -> None:
     """reduce and reduce_scatter, in whole numbers: the order of summation does not matter."""
     rank, size = dist.get_rank(), dist.get_world_size()

@@ -31,6 +31,7 @@ CASES = [
     "average",
     "average_of_halves",
     "reductions_beside_gloo",
+    "results_over_what_is_sent",
     "shapes",
     "split_sizes_of_some_ranks",
     "signs_that_a_view_has",

@@ -102,12 +102,16 @@ def apart(name: str, out: Array, array: Array, same: tuple[Array, Array] | None 
     Raises:
         ConfigError: `out` and `array` overlap in any other way.
     """
+    if goes_over(out, array, same):
+        besides = "" if same is None else ", or this rank's part of the one be that of the other"
+        raise ConfigError(f"{name}: out overlaps the array: they must lie apart{besides}")
+
+
+def goes_over(out: Array, array: Array, same: tuple[Array, Array] | None = None) -> bool:
+    """Whether a result overlaps elements that are still to be sent; arguments as of `apart`."""
     if not np.may_share_memory(out, array):
-        return
-    if same is not None and len({(part.__array_interface__["data"], part.size) for part in same}) == 1:
-        return
-    besides = "" if same is None else ", or this rank's part of the one be that of the other"
-    raise ConfigError(f"{name}: out overlaps the array: they must lie apart{besides}")
+        return False
+    return same is None or len({(part.__array_interface__["data"], part.size) for part in same}) > 1
 
 
 def fresh(shape: Sequence[int], element: Element, name: str) -> Operand:

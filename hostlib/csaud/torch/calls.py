@@ -9,6 +9,7 @@ from torch.distributed import ProcessGroup
 
 from csaud.errors import CsaudError
 from csaud.groups.group import Group
+from csaud.groups.operands import goes_over
 from csaud.torch.shared_communicator import SharedCommunicator
 from csaud.torch.views import Array, array_of, check_tensor, is_plain, plain
 from csaud.torch.work import CsaudWork, Finished
@@ -119,3 +120,9 @@ def outward(tensor: torch.Tensor) -> tuple[Array, Finish | None]:
         return array_of(tensor), None
     dense = plain(tensor.detach())
     return array_of(dense), lambda: tensor.detach().copy_(dense)
+
+
+def kept(source: Array, into: Array, same: tuple[Array, Array] | None = None) -> Array:
+    """What is sent while `into` is written: a copy where the library would refuse it, since users of gloo
+    give one tensor for both; `same` as of `operands.goes_over`."""
+    return source.copy() if goes_over(into, source, same) else source

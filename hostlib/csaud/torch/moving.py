@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from csaud.torch.calls import Calls, inward, only, options, outward, root_of
+from csaud.torch.calls import Calls, inward, kept, only, options, outward, root_of
 from csaud.torch.views import Array, movable
 from csaud.torch.work import Together
 
@@ -35,6 +35,8 @@ class Moving(Calls):
             )
         into, finish = outward(output)
         into, source = movable(into), movable(inward(input))
+        own = into[self.rank() * source.size :][: source.size]
+        source = kept(source, into, (own, source))
 
         def start(**how: Any) -> Any:
             return self._group.all_gather(source, out=into, **how)
@@ -122,7 +124,8 @@ class Moving(Calls):
         `output`; without sizes each rank gets the same number."""
         del others
         into, finish = outward(output)
-        into, source = movable(into), movable(inward(input))
+        into = movable(into)
+        source = kept(movable(inward(input)), into)
         sent = _counts("input", input, input_split_sizes, source.size, self.size())
         received = _counts("output", output, output_split_sizes, into.size, self.size())
 

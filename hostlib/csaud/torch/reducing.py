@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from csaud.errors import CsaudError
-from csaud.torch.calls import Calls, inward, only, options, outward, root_of
+from csaud.torch.calls import Calls, inward, kept, only, options, outward, root_of
 from csaud.torch.operations import name_of
 from csaud.torch.sparse import sum_sparse
 from csaud.torch.views import Array, check_reducible
@@ -105,6 +105,8 @@ class Reducing(Calls):
         into, finish = outward(output)
         check_reducible(output, into)
         name = name_of(_op(opts), source.dtype)
+        own = source[self.rank() * into.size :][: into.size]
+        source = kept(source, into, (into, own))
 
         def start(**how: Any) -> Any:
             return self._group.reduce_scatter(source, name, out=into, **how)
