@@ -26,7 +26,7 @@ from csaud_sim.summary import print_outcome
 def simulate(options: RunOptions, as_json: bool, engine: str | None = None) -> bool:
     """True: every check held. `engine`: a library of what keeps time."""
     begun, started = time.monotonic(), datetime.now(UTC)
-    plan = make_plan(options)
+    plan = make_plan(options, virtual=True)
     refuse_what_cannot_be_simulated(plan)
     make_folder(target := Path(options.out))
     console = Console(highlight=False, stderr=as_json)

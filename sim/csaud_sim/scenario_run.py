@@ -16,10 +16,11 @@ from csaud.errors import CsaudError
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.switches.counters import BY_PATH
 from csaud_runs.errors import RunError
+from csaud_topologies.fabric.link_events import LinkEvents
 from csaud_topologies.job.telemetry import switch_counts
 from csaud_topologies.record import model
 from csaud_topologies.record.assemble import Collected
-from csaud_topologies.scenario.events import LinkEvent
+from csaud_topologies.scenario.events import LinkEvent, in_order
 from csaud_topologies.scenario.host_settings import host_settings
 from csaud_topologies.scenario.model import Incast, find_scenario
 from csaud_topologies.scenario.plan import Plan, in_file
@@ -28,7 +29,7 @@ from csaud_topologies.workloads.protocol import Workload
 from csaud_sim.background import BackgroundTraffic
 from csaud_sim.fabric import SimulatedFabric
 from csaud_sim.job import Stuck, VirtualJob
-from csaud_sim.link_events import CONVERGENCE_NS, LinkEvents
+from csaud_sim.link_events import CONVERGENCE_NS
 from csaud_sim.network import SECOND, Network, Seat
 from csaud_sim.ranks import VirtualCommunicator
 from csaud_sim.simulated_settings import check_host
@@ -70,7 +71,6 @@ class _Log:
     steps: dict[int, dict[int, dict[str, Any]]] = field(default_factory=lambda: defaultdict(dict))
     results: dict[int, dict[str, Any]] = field(default_factory=dict)
     fired: list[model.EventRecord] = field(default_factory=list)
-    failed_links: set[frozenset[str]] = field(default_factory=set)
 
 
 class ScenarioRun:
@@ -100,7 +100,7 @@ class ScenarioRun:
         )()
         self._log = _Log()
         self._due = [event for event in scenario.events if event.at_step is not None]
-        self._link_events = LinkEvents(self.fabric)
+        self._links = LinkEvents(self.fabric, scenario.seed)
         self._finished = 0
         self._job = VirtualJob(self.network)
         self._background = BackgroundTraffic(
@@ -112,7 +112,7 @@ class ScenarioRun:
         scenario = self.plan.scenario
         self._workload.prepare(scenario.workload, scenario.seed, self._folder)
         self._fire()
-        for event in scenario.events:
+        for _, event in in_order(scenario.events):
             if event.after is not None:
                 self._job.at(self.network.now + event.after, partial(self._happen, event))
         self._background.begin()
@@ -150,13 +150,10 @@ class ScenarioRun:
             self._happen(self._due.pop(0))
 
     def _happen(self, event: LinkEvent) -> None:
-        self._link_events.happen(event)
-        self._log.failed_links.add(frozenset(event.nodes))
+        self._links.happen(event)
         self._job.at(self.network.now + CONVERGENCE_NS, self.fabric.converge)
         self._log.fired.append(
-            model.EventRecord(
-                at_s=self.network.now / SECOND, step=self._finished, what=f"link {event.name} {event.do}"
-            )
+            model.EventRecord(at_s=self.network.now / SECOND, step=self._finished, what=event.what)
         )
 
     def _outcome(self, virtual_s: float) -> Outcome:
@@ -192,7 +189,7 @@ class ScenarioRun:
             ),
             switches={name: switch_counts(counters) for name, counters in reading.items()},
             paths={name: {key: counters[key] for key in BY_PATH} for name, counters in reading.items()},
-            failed_links=log.failed_links,
+            failed_links=self._links.failed,
             hidden_drops=self.fabric.hidden_drops(),
             events=log.fired,
             background=self._background.sent(),

@@ -1,8 +1,9 @@
-"""Takes links inside the switch process down and up for whoever runs the fabric, over a Unix socket.
+"""Takes links inside the switch process down and up, and changes rates of ports, for whoever runs the fabric,
+over a Unix socket.
 
-A client sends lines of JSON, {"op": "link", "switch": NAME, "port": NUMBER, "up": BOOL}, and gets a line for
-each, {"ok": true} or {"ok": false, "error": TEXT}. (A link between network interfaces needs none of this: it
-follows them.)
+A client sends lines of JSON, {"op": "link", "switch": NAME, "port": NUMBER, "up": BOOL} or {"op": "rate",
+"switch": NAME, "port": NUMBER, "rate_bps": NUMBER}, and gets a line for each, {"ok": true} or {"ok": false,
+"error": TEXT}. (A link between network interfaces goes down and up with them.)
 """
 
 from __future__ import annotations
@@ -56,9 +57,14 @@ class LinkServer:
     def _answer(self, line: bytes) -> dict[str, Any]:
         try:
             asked = json.loads(line)
-            if asked["op"] != "link":
-                raise ValueError(f"unknown op {asked['op']!r}; expected link")
-            self._fabric.set_link(str(asked["switch"]), int(asked["port"]), bool(asked["up"]))
+            switch, port = str(asked["switch"]), int(asked["port"])
+            match asked["op"]:
+                case "link":
+                    self._fabric.set_link(switch, port, bool(asked["up"]))
+                case "rate":
+                    self._fabric.set_port_queue(switch, port, rate_bps=int(asked["rate_bps"]))
+                case other:
+                    raise ValueError(f"unknown op {other!r}; expected link or rate")
         except (ValueError, KeyError, TypeError, LookupError) as error:
             return {"ok": False, "error": str(error.args[0] if error.args else error)}
         return {"ok": True}
@@ -66,7 +72,16 @@ class LinkServer:
 
 def set_link(run_dir: Path, switch: str, port: int, up: bool) -> None:
     """Take the link at a port of a switch down or up, in both directions; RunError when that fails."""
-    request = {"op": "link", "switch": switch, "port": port, "up": up}
+    _ask(run_dir, "link", switch, port, up=up)
+
+
+def set_rate(run_dir: Path, switch: str, port: int, rate_bps: int) -> None:
+    """Let a port of a switch send at this rate from now on, 0: without limit; RunError when that fails."""
+    _ask(run_dir, "rate", switch, port, rate_bps=rate_bps)
+
+
+def _ask(run_dir: Path, op: str, switch: str, port: int, **arguments: int) -> None:
+    request = {"op": op, "switch": switch, "port": port, **arguments}
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_ANSWER_WITHIN_S)
@@ -74,6 +89,6 @@ def set_link(run_dir: Path, switch: str, port: int, up: bool) -> None:
             connection.sendall(json.dumps(request).encode() + b"\n")
             answer = json.loads(connection.makefile("rb").readline())
     except (OSError, ValueError) as error:
-        raise RunError(f"link at {switch}:{port}: the switch process cannot be asked: {error}") from None
+        raise RunError(f"{op} at {switch}:{port}: the switch process cannot be asked: {error}") from None
     if not answer["ok"]:
-        raise RunError(f"link at {switch}:{port}: {answer['error']}")
+        raise RunError(f"{op} at {switch}:{port}: {answer['error']}")

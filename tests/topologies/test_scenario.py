@@ -106,6 +106,24 @@ def test_the_scenario_of_the_training_tutorial_fails_a_link_while_ranks_train():
             "events[0].at_step",
             "30 steps",
         ),
+        (
+            "name: x\nevents:\n  - {after: 3s, link: [l1, s1], do: slow}\n",
+            3,
+            "events[0].rate",
+            "missing: do: slow needs it",
+        ),
+        (
+            "name: x\nevents:\n  - {at_step: 3, link: [l1, s1], do: flap, every: 2s, times: 3}\n",
+            3,
+            "events[0].at_step",
+            "a link flaps by time: expected after",
+        ),
+        (
+            "name: x\nevents:\n  - {after: 3s, link: [l1, s1], do: lose, loss: 0.1, rate: 1Gbit}\n",
+            3,
+            "events[0].rate",
+            "of do: slow alone, here it is lose",
+        ),
         ("name: x\nworkers: {placement: [h1, 7]}\n", 2, "workers.placement", ""),
         (
             "name: x\nevents:\n  - {at_step: 3, link: l1+s1, do: down}\n",
@@ -140,6 +158,16 @@ def test_mistake_in_a_file_names_file_line_key_and_expectation(tmp_path, text, l
             "no link l1-s9",
         ),
         ("name: x\nfaults: [{probability: 0.1, where: l1-h9}]\n", "faults[0].where", "l1-h9"),
+        (
+            "name: x\nevents: [{at_step: 3, link: l1-h1, do: slow, rate: 50Mbit}]\n",
+            ":2: events[0].link",
+            "do: slow is of a link between two switches",
+        ),
+        (
+            "name: x\nevents: [{after: 3s, link: l1-s1, do: flap, every: 499ms, times: 2}]\n",
+            ":2: events[0].every",
+            "expected at least 500ms: time is the machine's",
+        ),
         ("name: x\nbackground: [{to: h99}]\n", "background[0]", "no host h99"),
         ("name: x\nbackground: [{to: h1, sources: 9}]\n", ":2: background[0].sources", "7 other hosts"),
         ("name: x\nbackground: [{to: h1, sources: 0}]\n", ":2: background[0].sources", "at least 1, got 0"),
@@ -183,6 +211,14 @@ def test_places_that_the_fabric_lacks_are_named(tmp_path, text, key, words):
         make_plan(RunOptions(scenario=written(tmp_path, text)))
     assert key in str(caught.value)
     assert words in str(caught.value)
+
+
+def test_a_link_flaps_faster_where_time_is_virtual_and_is_slow_on_the_embedded_switch(tmp_path):
+    flap = "name: x\nevents: [{after: 3s, link: l1-s1, do: flap, every: 1ms, times: 2}]\n"
+    make_plan(RunOptions(scenario=written(tmp_path, flap)), virtual=True)
+    slow = written(tmp_path, "name: x\nevents: [{after: 3s, link: l1-s1, do: slow, rate: 1Mbit}]\n")
+    with pytest.raises(ConfigError, match=r":2: events\[0\]\.do: slow needs TARGET=soft, not bmv2"):
+        make_plan(RunOptions(scenario=slow, target="bmv2"))
 
 
 def test_background_needs_a_link_whose_load_is_known(tmp_path):

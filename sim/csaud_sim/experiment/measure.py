@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from csaud.config.reading import load
 from csaud_controller.inventory import Fabric, load_fabric
-from csaud_topologies.scenario.events import resolved
+from csaud_topologies.scenario.events import in_order, resolved
 from csaud_topologies.scenario.host_settings import host_settings
 from csaud_topologies.scenario.model import Workers
 from csaud_topologies.scenario.placement import place
@@ -26,7 +26,7 @@ from csaud_sim.experiment.model import Collectives, Experiment
 from csaud_sim.experiment.totals import links_of, totals_of
 from csaud_sim.experiment.traffic import make_flows
 from csaud_sim.fabric import SimulatedFabric
-from csaud_sim.link_events import LinkEvents, in_order
+from csaud_sim.link_events import agenda
 from csaud_sim.network import Followed, Network, Seat, path_mtu_of
 from csaud_sim.transports.network import PlainNetwork
 from csaud_sim.work import Agenda
@@ -106,7 +106,7 @@ def _agenda(experiment: Experiment, fabric: Fabric, network: Network | PlainNetw
     failing = network.fabric if isinstance(network, Network) else network
     single = in_order(resolved(experiment.events, fabric))
     events = [event for _, event in single]
-    return LinkEvents(failing, experiment.seed).agenda(events, experiment.convergence)
+    return agenda(failing, events, experiment.convergence, experiment.seed)
 
 
 def _asked(collectives: Collectives | None) -> int:

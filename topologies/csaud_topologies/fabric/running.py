@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,12 +12,13 @@ from typing import Any
 
 from csaud_controller.control.client import ConflictError, ControlError, RefusedError, StandsByError, ask
 from csaud_controller.desired.store import Stored, save
-from csaud_controller.inventory import Fabric
+from csaud_controller.inventory import End, Fabric
+from csaud_controller.policy.faults import FaultRule
 from csaud_controller.policy.intent import Intent
 from csaud_runs.directory import is_served
 from csaud_runs.errors import RunError
 from csaud_runs.whole import write_json
-from csaud_softswitch.links import set_link
+from csaud_softswitch.links import set_link, set_rate
 
 from csaud_topologies.base.interrupt import raise_if_interrupted
 from csaud_topologies.base.say import say
@@ -42,6 +43,13 @@ class RunningFabric:
     """Seconds from the controller's start until every switch held its tables."""
     links_down: set[frozenset[str]] = field(default_factory=set)
     """Pairs of nodes whose links `set_link` has taken down and not up again."""
+    _losing: dict[str, dict[str, Any] | None] = field(default_factory=dict)
+    """Places where `lose` has put rules: what held there before."""
+
+    @property
+    def inventory(self) -> Fabric:
+        """What is wired to what."""
+        return self.fabric
 
     def check(self) -> None:
         """RunError when a switch process has ended, or the controller and all that were started after it."""
@@ -61,6 +69,25 @@ class RunningFabric:
             self.links_down.discard(frozenset((a, b)))
         else:
             self.links_down.add(frozenset((a, b)))
+
+    def slow(self, at: End, rate: int | None) -> None:
+        """Let a port of a switch send at this rate until further notice, bit/s; None: at its own again.
+        RunError where the switch does not do that, which are all but the embedded one."""
+        set_rate(self.place.run.path, at.node, at.port, rate or self.fabric.rate_at[at])
+
+    def lose(self, rules: Sequence[FaultRule]) -> None:
+        """Lose packets by these rules, after those of the fabric, in place of those that were said before."""
+        wanted = {rule.where: rule for rule in rules}
+        for where in self._losing.keys() - wanted.keys():
+            if (before := self._losing.pop(where)) is None:
+                self.control("fault.clear", where=where)
+            else:
+                self.control("fault.set", rule=before)
+        for where, rule in wanted.items():
+            if where not in self._losing:
+                held = self.control("changes")["intent"]["faults"]["rules"]
+                self._losing[where] = next((each for each in held if each["where"] == where), None)
+            self.control("fault.set", rule=rule.model_dump(mode="json"))
 
     def control(self, op: str, **arguments: Any) -> dict[str, Any]:
         """Ask the controller; RunError when it does not answer, nor one that is started in its place."""

@@ -7,34 +7,44 @@ from collections.abc import Callable, Sequence
 
 from csaud_controller.base.units import format_duration
 
+from csaud_topologies.fabric.link_events import Failing, LinkEvents
 from csaud_topologies.record.model import EventRecord
-from csaud_topologies.scenario.events import LinkEvent
-
-SetLink = Callable[[str, str, bool], None]
-"""Takes all links between two nodes down (False) or up."""
+from csaud_topologies.scenario.events import LinkEvent, in_order
 
 
 class EventSchedule:
     """Fires each event when every rank has finished its step (steps count from 1, as progress shows them), or
-    when its time after the job's start has come."""
+    when its time after the job's start has come.
+
+    Args:
+        seed: of losses.
+    """
 
     def __init__(
         self,
         events: Sequence[LinkEvent],
-        set_link: SetLink,
+        fabric: Failing,
+        seed: int,
         say: Callable[[str], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._by_step = [event for event in events if event.at_step is not None]
-        self._by_time = [event for event in events if event.after is not None]
-        self._set_link = set_link
+        self._by_time = [event for _, event in in_order(events) if event.after is not None]
+        self._links = LinkEvents(fabric, seed)
         self._say = say
         self._clock = clock
         self._begun: float | None = None
         self._finished = 0
         self.fired: list[EventRecord] = []
-        self.failed_links: set[frozenset[str]] = set()
+
+    @property
+    def failed_links(self) -> set[frozenset[str]]:
         """Links that were down at some time so far."""
+        return self._links.failed
+
+    def make_whole(self) -> None:
+        """Links that an event has made slow or lossy are as they were; those that are down stay so."""
+        self._links.make_whole()
 
     def begin(self) -> None:
         """The job has begun: times count from now."""
@@ -58,10 +68,7 @@ class EventSchedule:
             self._fire(self._by_time.pop(0), f"after {format_duration(after)}")
 
     def _fire(self, event: LinkEvent, when: str) -> None:
-        a, b = event.nodes
-        self._set_link(a, b, event.do == "up")
-        self.failed_links.add(frozenset((a, b)))
-        what = f"link {event.name} {event.do}"
+        self._links.happen(event)
         at_s = 0.0 if self._begun is None else self._clock() - self._begun
-        self.fired.append(EventRecord(at_s=at_s, step=self._finished, what=what))
-        self._say(f"{when}: {what}")
+        self.fired.append(EventRecord(at_s=at_s, step=self._finished, what=event.what))
+        self._say(f"{when}: {event.what}")

@@ -55,6 +55,7 @@ class _Beside:
             if link in self.schedule.failed_links:
                 a, b = sorted(link)
                 self.fabric.set_link(a, b, True)
+        self.schedule.make_whole()
 
 
 def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
@@ -77,7 +78,7 @@ def run_own_job(job: OwnJob, logs: Path) -> tuple[Collected, OwnRanks, float]:
         own = own_environment(scenario, inventory, job.hosts, rank, control)
         return own | secret | counters.variables(rank)
 
-    beside = _Beside(fabric, EventSchedule(scenario.events, fabric.set_link, say))
+    beside = _Beside(fabric, EventSchedule(scenario.events, fabric, scenario.seed, say))
     ranks = OwnRanks(job.command, beside.pids)
     try:
         with sampling(inventory) as read_sample:

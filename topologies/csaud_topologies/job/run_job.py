@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,7 @@ class Follower:
         before: Mapping[str, SwitchCounters],
     ) -> None:
         self.log = StepLog(len(plan.hosts))
-        self.schedule = EventSchedule(plan.scenario.events, running.set_link, progress.say)
+        self.schedule = EventSchedule(plan.scenario.events, running, plan.scenario.seed, progress.say)
         self.traffic: list[Running] = []
         self.began: float | None = None
         """When all ranks had found each other, seconds since the epoch."""
@@ -237,6 +238,10 @@ def run_job(
         if isinstance(error, Exception):
             _tell_the_cause(running)
         raise
+    finally:
+        if follower is not None:  # at the prompt another job may come
+            with suppress(RunError):
+                follower.schedule.make_whole()
 
 
 def _tell_the_cause(running: RunningFabric) -> None:

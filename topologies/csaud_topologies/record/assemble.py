@@ -29,6 +29,7 @@ from csaud_topologies.record.books import (
 from csaud_topologies.record.books import balance as balance_books
 from csaud_topologies.record.checks import Check
 from csaud_topologies.record.time_split import time_split
+from csaud_topologies.scenario.events import in_order
 from csaud_topologies.scenario.model import Incast, Scenario
 
 _SAMPLE = 2000
@@ -182,7 +183,7 @@ def _checks_of_program(
         checks.append(verdicts.counters_left(without))
         checks += verdicts.of_books(books)
         checks += _checks_of_packets(found, hosts)
-    due = f"<= {len(found.scenario.events)}"  # the program may be over before
+    due = f"<= {len(in_order(found.scenario.events))}"  # the program may be over before
     about = "events of the scenario that happened before the program's end"
     return [*checks, Check("events", len(found.events), due, True, about)]
 
@@ -210,7 +211,7 @@ def _checks_of_workload(found: Collected, books: Books, hosts: Mapping[str, Host
     checks += verdicts.of_books(books)
     checks += _checks_of_packets(found, hosts)
     checks += _planned(found)
-    due = len(scenario.events)
+    due = len(in_order(scenario.events))
     about = "events of the scenario that happened"
     checks.append(Check("events", len(found.events), str(due), len(found.events) == due, about))
     return checks

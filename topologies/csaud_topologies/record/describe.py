@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from csaud_controller.base.units import format_duration
+from csaud_controller.base.units import format_duration, format_rate
 from csaud_controller.inventory import Fabric
 
 from csaud_topologies.record import model
@@ -46,4 +46,9 @@ def describe_run(
 
 def _event(event: LinkEvent) -> dict[str, Any]:
     when = {"at_step": event.at_step} if event.after is None else {"after": format_duration(event.after)}
-    return {**when, "link": event.name, "do": event.do}
+    more = event.model_dump(mode="json", include={"times", "loss"}, exclude_none=True)
+    if event.every is not None:
+        more["every"] = format_duration(event.every)
+    if event.rate is not None:
+        more["rate"] = format_rate(event.rate)
+    return {**when, "link": event.name, "do": event.do, **more}

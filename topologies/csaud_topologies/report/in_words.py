@@ -26,7 +26,7 @@ def over_time(report: Report) -> dict[str, str]:
 
 
 def happened(report: Report) -> list[EventRecord]:
-    """The scenario's events and what was changed by hand, in the order in which they happened."""
+    """The scenario's events and what was changed meanwhile, in the order in which they happened."""
     changed = [
         EventRecord(
             at_s=change.at_s, step=change.step, what=f"{what}{_delay(change.at_s, change.in_force_s)}"

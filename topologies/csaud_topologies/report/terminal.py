@@ -45,7 +45,7 @@ def _figures(report: Report) -> Table:
     for what in report.in_force.unlike_scenario:
         table.add_row("by hand", Text(what))
     for change in report.changes:
-        table.add_row("by hand", Text(f"{'; '.join(change.what)}, {change.at_s:.1f} s into the job"))
+        table.add_row("changed", Text(f"{'; '.join(change.what)}, {change.at_s:.1f} s into the job"))
     for row in _program_rows(report):
         table.add_row(*row)
     if report.training:

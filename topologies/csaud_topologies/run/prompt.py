@@ -12,7 +12,9 @@ from mininet.cli import CLI
 from rich.console import Console
 
 from csaud_topologies.base.interrupt import ctrl_c_is_the_prompts
-from csaud_topologies.job.events import SetLink
+
+SetLink = Callable[[str, str, bool], None]
+"""Takes all links between two nodes down (False) or up."""
 
 
 class FabricCLI(CLI):  # type: ignore[misc]

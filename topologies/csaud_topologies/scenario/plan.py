@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from csaud_controller.base.units import format_duration
 from csaud_controller.base.why import why
 from csaud_controller.base.yamlfile import ConfigError, FieldError, key_text, parse_yaml
 from csaud_controller.inventory import Fabric, load_fabric
@@ -18,6 +19,8 @@ from csaud_topologies.scenario.placement import check_background, place
 
 QUIET = "plain"
 """The scenario in which nothing happens."""
+_SHORTEST_FLAP = 500_000_000
+"""ns. A job's runner looks ten times a second for what is due."""
 _FABRIC = re.compile(r"(leaf-spine|fat-tree)-\d")
 
 
@@ -55,8 +58,12 @@ def topo_or_scenario(text: str) -> tuple[str, str]:
     return "", text
 
 
-def make_plan(options: RunOptions) -> Plan:
-    """ConfigError (file, line, key) or RunError for any mistake in scenario, topology or overrides."""
+def make_plan(options: RunOptions, *, virtual: bool = False) -> Plan:
+    """ConfigError (file, line, key) or RunError for any mistake in scenario, topology or overrides.
+
+    Args:
+        virtual: in time that is not the machine's.
+    """
     scenario = load_scenario(options.scenario, options.overrides)
     named = scenario.fabric_bmv2 if options.target == "bmv2" else scenario.fabric
     fabric = load_fabric(options.topo or named)
@@ -77,11 +84,23 @@ def make_plan(options: RunOptions) -> Plan:
         hosts = place(fabric, scenario.workers)
         check_background(scenario.background, fabric)
         check_settings(scenario.host)
+        if not virtual:
+            _check_for_emulation(options, scenario)
     except FieldError as error:
         raise in_file(find_scenario(options.scenario), error) from None
     if options.waits:
         _check_for_own_programs(options, scenario)
     return Plan(options, scenario, fabric, hosts)
+
+
+def _check_for_emulation(options: RunOptions, scenario: Scenario) -> None:
+    """FieldError for what neither a clock that runs nor the target lets happen to links."""
+    for index, event in enumerate(scenario.events):
+        if event.every is not None and event.every < _SHORTEST_FLAP:
+            least = format_duration(_SHORTEST_FLAP)
+            raise FieldError(("events", index, "every"), f"expected at least {least}: time is the machine's")
+        if event.do == "slow" and options.target != "soft":
+            raise FieldError(("events", index, "do"), f"slow needs TARGET=soft, not {options.target}")
 
 
 def _check_for_own_programs(options: RunOptions, scenario: Scenario) -> None:
