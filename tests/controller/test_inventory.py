@@ -348,7 +348,7 @@ def test_check_tells_of_files_that_are_missing_and_of_tables_without_room(tmp_pa
     assert json.loads(good.stdout)["mistakes"] == []
     file.write_text(LONG + "tls_client: {cacert: ca.pem}\n")
     bad = CliRunner().invoke(fabric_command.app, ["check", str(file)])
-    assert bad.exit_code == 1
+    assert bad.exit_code == 2
     assert f"{file}:19: tls_client.cacert: no such file: {tmp_path / 'ca.pem'}" in bad.output.replace(
         "\n", ""
     )
@@ -374,7 +374,7 @@ def test_check_tells_of_files_that_cannot_be_read_and_of_programs_that_are_missi
     assert good.output == f"{file}: pod: 2 switches, 1 hosts, 3 links, no mistake\n"
     file.write_text(f"{LONG}mtu: 1500\n".replace(wrong, right))
     bad = CliRunner(env={"COLUMNS": "200"}).invoke(fabric_command.app, ["check", str(file)])
-    assert bad.exit_code == 1
+    assert bad.exit_code == 2
     assert f"{file}{said.replace('{folder}', str(tmp_path))}" in bad.output
 
 
@@ -382,8 +382,15 @@ def test_check_reports_every_mistake_for_programs_too(tmp_path: Path) -> None:
     file = tmp_path / "pod.yaml"
     file.write_text(LONG.replace("device_id: 2", "device_id: 1").replace("400Gbit", "fast"))
     result = CliRunner().invoke(fabric_command.app, ["check", str(file), "--json"])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert [(m["line"], m["key"]) for m in json.loads(result.stdout)["mistakes"]] == [
         (2, "link.rate"),
         (9, "switches.spine-01.device_id"),
     ]
+
+
+def test_a_file_that_is_not_there_is_told_by_check_as_by_other_commands(tmp_path: Path) -> None:
+    file = tmp_path / "none.yaml"
+    for words in (["check"], ["export", "containerlab"]):
+        told = CliRunner(env={"COLUMNS": "200"}).invoke(fabric_command.app, [*words, str(file)])
+        assert (told.exit_code, told.stderr) == (2, f"csaud: {file}: no such file\n")

@@ -215,7 +215,7 @@ def test_a_check_of_the_fabric_file_finds_certificates_of_no_use_by_line_and_key
         f"tls_client:\n  cert: {pki}/controller.pem\n  key: {pki}/localhost.key\n  cacert: {pki}/ca.pem\n"
     )
     found = CliRunner().invoke(fabric_command.app, ["check", str(file), "--json"])
-    assert found.exit_code == 1
+    assert found.exit_code == 2
     told = [(each["line"], each["key"], each["message"]) for each in json.loads(found.stdout)["mistakes"]]
     assert [each[:2] for each in told] == [(6, "tls.cert"), (8, "tls.cacert"), (11, "tls_client.key")]
     assert told[0][2].startswith(f"{pki}/old-localhost.pem has expired")

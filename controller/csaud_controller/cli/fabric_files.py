@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 from csaud_controller.base.yamlfile import ConfigError, FieldError, blame
-from csaud_controller.cli.common import JsonOption, TargetOption, emit, errors, fail, named_target
+from csaud_controller.cli.common import USAGE, JsonOption, TargetOption, emit, errors, fail, named_target
 from csaud_controller.desired.states import desired_states
 from csaud_controller.inventory import Fabric, load_fabric
 from csaud_controller.inventory.specs import ClientTls, ServerTls
@@ -37,7 +37,7 @@ def schema() -> None:
 
 
 def check(file: FileArgument, target: TargetOption = "soft", as_json: JsonOption = False) -> None:
-    """Report every mistake of a fabric file at once, with its line and key; exit status 1 if there is any.
+    """Report every mistake of a fabric file at once, with its line and key; exit status 2 if there is any.
 
     Certificates and programs that it names must be there, and the tables of each switch must have room.
     """
@@ -64,7 +64,7 @@ def check(file: FileArgument, target: TargetOption = "soft", as_json: JsonOption
                 "links": len(fabric.edges),
             }
         if found and not as_json:
-            fail("\n".join(map(str, found)), 1)
+            fail("\n".join(map(str, found)), USAGE)
 
         def render(console: Console) -> None:
             console.print(
@@ -76,7 +76,7 @@ def check(file: FileArgument, target: TargetOption = "soft", as_json: JsonOption
 
         emit(result, as_json, render)
         if found:
-            raise typer.Exit(1)
+            raise typer.Exit(USAGE)
 
 
 def _beyond_the_file(fabric: Fabric, default: Assigned) -> Iterator[FieldError]:
