@@ -20,6 +20,7 @@ from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.cli import policy as policy_command
 from csaud_controller.control import policies, policy_ends
 from csaud_controller.control.client import ConflictError, ControlError, RefusedError, ask, wait_programmed
+from csaud_controller.desired.changes import differences
 from csaud_controller.desired.keeper import NotKeptError
 from csaud_controller.desired.states import desired_states
 from csaud_controller.desired.store import Stored, save
@@ -175,6 +176,14 @@ def as_json(run: RunDir, *words: str) -> dict:
     found = commands.as_json(run, "policy", *words)
     assert isinstance(found, dict)
     return found
+
+
+def test_a_difference_has_what_an_exception_says_and_not_what_it_leaves_open() -> None:
+    before = Intent(policy=Policy(overrides=(SprayOverride(spray="random", to="l1"),)))
+    after = Intent(policy=Policy(overrides=(SprayOverride(spray="host", comm=7),)))
+    assert differences(before, after) == [
+        'policy.overrides: [{"spray": "random", "to": "l1"}] -> [{"spray": "host", "comm": 7}]'
+    ]
 
 
 def test_apply_diff_history_and_rollback(run: RunDir, tmp_path: Path) -> None:

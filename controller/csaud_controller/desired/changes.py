@@ -108,4 +108,13 @@ def _leaves(key: str, value: Any) -> Iterator[tuple[str, str]]:
         for name, part in value.items():
             yield from _leaves(f"{key}.{name}", part)
     else:
-        yield key, value if isinstance(value, str) else json.dumps(value)
+        yield key, value if isinstance(value, str) else json.dumps(_said(value))
+
+
+def _said(value: Any) -> Any:
+    """Of the items of a list what they say: an exception leaves most of its keys open."""
+    if isinstance(value, list):
+        return [_said(item) for item in value]
+    if isinstance(value, Mapping):
+        return {name: _said(part) for name, part in value.items() if part is not None}
+    return value
