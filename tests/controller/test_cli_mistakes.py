@@ -208,6 +208,10 @@ def test_without_a_run(words: tuple[str, ...]) -> None:
             "csaud: flowlet_gap: expected at least 1us, got 0ns",
         ),
         (
+            ("policy", "set", "--spray", "random", "--dst", "fd00::/64"),
+            "csaud: dst: expected a valid IPv4 network",
+        ),
+        (
             ("controller", "run", "--probe-interval", "x"),
             "csaud: --probe-interval: expected a duration such as 10us, 5ms or 2s, got 'x'",
         ),

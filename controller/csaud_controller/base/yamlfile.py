@@ -296,7 +296,7 @@ def _message(detail: ErrorDetails, model: type[BaseModel]) -> str:
         case "extra_forbidden":
             known = _keys(_model_at(model, detail["loc"][:-1]))
             return f"unknown key; expected one of {known}" if known else "unknown key"
-    return f"{_expected(detail).replace('Input is not a valid ', 'expected a valid ')}, got {shown}"
+    return f"{_expected(detail)}, got {shown}"
 
 
 def _expected(detail: ErrorDetails) -> str:
@@ -310,7 +310,8 @@ def _expected(detail: ErrorDetails) -> str:
             return "expected a mapping"
         case "timezone_aware":
             return "expected a time with its zone, such as 2026-12-24T18:00+01:00"
-    return detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    said = detail["msg"].removeprefix("Value error, ").replace("Input should be", "expected")
+    return said.replace("Input is not a valid ", "expected a valid ")
 
 
 def _keys(model: type[BaseModel] | None) -> str:
