@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from ipaddress import IPv4Network
+from pathlib import Path
 
 import pytest
 from csaud_controller.control.client import ask, wait_served
@@ -28,6 +29,18 @@ from csaud_controller.control.client import ask
 groups, user = [int(each) for each in sys.argv[2].split(",") if each], int(sys.argv[3])
 os.setgroups(groups); os.setgid(user); os.setuid(user)
 print(ask(Path(sys.argv[1]), "intent")["ok"])
+"""
+LISTEN = """
+import os, sys
+from pathlib import Path
+from csaud_controller.control.peers import listen_at
+group, user = map(int, sys.argv[2:])
+os.chdir(sys.argv[1])
+os.setgroups([]); os.setgid(user); os.setuid(user)
+try:
+    listen_at(Path("a.sock"), group)
+except PermissionError as error:
+    print(f"{error.filename}: {error.strerror}")
 """
 
 
@@ -69,6 +82,16 @@ def test_an_unknown_group_is_told_of() -> None:
     with run_directory() as run, controller_process(run, "--group", "no-such-group") as process:
         assert process.wait() == 2
         assert "csaud: --group: unknown group 'no-such-group'" in process.log
+
+
+@pytest.mark.root
+def test_a_group_of_which_its_user_is_no_member_is_told_of(tmp_path: Path) -> None:
+    """As nobody, who may give files to no group of others."""
+    tmp_path.chmod(0o777)
+    words = [sys.executable, "-c", LISTEN, str(tmp_path), str(grp.getgrnam(GROUP).gr_gid), str(NOBODY)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=PATIENCE_S)
+    assert done.stdout == f"a.sock: cannot be given to group {GROUP}, of which user nobody is no member\n"
+    assert not [*tmp_path.iterdir()], "nothing is left behind that nobody listens at"
 
 
 def test_the_kernel_tells_who_asks() -> None:

@@ -42,13 +42,34 @@ def listen_at(path: Path, group: int | None) -> socket.socket:
             made.bind(str(path))
         except OSError as error:  # which does not name it
             raise OSError(error.errno or errno.ENAMETOOLONG, why(error), str(path)) from None
-        if group is not None:
-            os.chown(path, -1, group)
-        path.chmod(0o600 if group is None else 0o660)
+        try:
+            if group is not None:
+                _give(path, group)
+            path.chmod(0o600 if group is None else 0o660)
+        except BaseException:
+            path.unlink()
+            raise
     except BaseException:
         made.close()
         raise
     return made
+
+
+def _give(path: Path, group: int) -> None:
+    """Make a file that of a group; PermissionError says whose user would have to be in it."""
+    try:
+        os.chown(path, -1, group)
+    except PermissionError as error:
+        user, name = _name_of(os.geteuid()), grp.getgrgid(group).gr_name
+        told = f"cannot be given to group {name}, of which user {user} is no member"
+        raise PermissionError(error.errno, told, str(path)) from None
+
+
+def _name_of(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
 
 
 @dataclass(frozen=True)
@@ -65,10 +86,7 @@ class Peer:
     @property
     def name(self) -> str:
         """Of the user; its number where it has none."""
-        try:
-            return pwd.getpwuid(self.user).pw_name
-        except KeyError:
-            return str(self.user)
+        return _name_of(self.user)
 
     @property
     def may_speak_for_others(self) -> bool:
