@@ -16,8 +16,10 @@ from csaud_controller.policy.intent import Intent
 from csaud_controller.policy.model import Policy
 from csaud_controller.program.artifacts import Artifacts, ArtifactsError
 from csaud_controller.program.entities import CloneSession, TableState, call
+from csaud_controller.program.room import Room
 from csaud_controller.targets import TARGETS, Tofino, Tofino2
 from csaud_softswitch.p4runtime.personality import StratumBfrt
+from finsy import P4Schema
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 from tests.controller.recorder import recorder
@@ -95,6 +97,22 @@ def test_what_tofino_lacks_is_named(tmp_path: Path) -> None:
     config.write_bytes(b"")
     with pytest.raises(ArtifactsError, match=r"context\.json"):
         target.device_config(Artifacts(tmp_path / "csaud.p4info.txtpb", config))
+
+
+@pytest.mark.parametrize("name", ["tofino", "tofino2"])
+def test_a_fabric_whose_hosts_have_ipv6_addresses_is_refused_for_them(name: str) -> None:
+    room = Room(P4Schema(P4INFO / name / "csaud.p4info.txtpb"))
+    fabric, target = FABRIC.with_ipv6(), TARGETS[name]
+    told = {
+        told
+        for state in desired_states(fabric, INTENT).values()
+        for told in room.misfits(target.adapt(state, fabric))
+    }
+    assert told == {
+        "the program has no table edge.sources6, which IPv6 addresses of hosts need",
+        "the program has no table route.ipv6_lpm, which IPv6 addresses of hosts need",
+    }
+    assert not [*room.misfits(target.adapt(desired_states(FABRIC, INTENT)["l1"], FABRIC))]
 
 
 def adapted(target: Tofino) -> TableState:

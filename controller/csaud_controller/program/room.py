@@ -11,6 +11,9 @@ from csaud_controller.program.entities import Call, Entry, MatchValue, TableStat
 if TYPE_CHECKING:  # every command imports this module, and finsy takes as long as all the rest of it
     from finsy.p4schema import P4Schema
 
+_WANTED_BY = dict.fromkeys(("edge.sources6", "route.ipv6_lpm"), "IPv6 addresses of hosts")
+"""Tables that not every target's program has, and what of a fabric needs them."""
+
 LONGEST = ((1 << 48) - 1) * 1000
 """Nanoseconds: the longest time that the program can measure, microseconds in 48 bits."""
 
@@ -39,7 +42,8 @@ class Room:
         """What of a switch's tables cannot be held, in words."""
         for table, count in Counter(entry.table for entry in state.entries.values()).items():
             if table not in self._entries:
-                yield f"the program has no table {table}"
+                needed = f", which {_WANTED_BY[table]} need" if table in _WANTED_BY else ""
+                yield f"the program has no table {table}{needed}"
             elif count > self._entries[table]:
                 yield f"{table} has room for {self._entries[table]} entries, and {count} are needed"
         for entry in state.entries.values():
@@ -54,10 +58,10 @@ class Room:
                 yield f"{selector} has room for {room} members of groups, and {count} are needed"
 
     def _too_wide(self, entry: Entry) -> Iterator[str]:
-        fields = self._fields.get(entry.table, {})
-        for name, value in (
-            entry.match if fields else ()
-        ):  # without: that it has no such table is told already
+        fields = self._fields.get(entry.table)
+        if fields is None:
+            return  # that it has no such table is told already
+        for name, value in entry.match:
             if name not in fields:
                 yield f"{entry.table} has no field for {name}; it has {', '.join(fields)}"
             elif _largest(value) >> fields[name]:
