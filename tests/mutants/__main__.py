@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
                       help="after which a few files of tests that go on count as failed (600)")  # fmt: skip
     made.add_argument("--least", type=float, default=0.0, metavar="SHARE", help="between 0 and 1 (0)")
     made.add_argument("--near", action="store_true",
-                      help="ask only the tests that name the file: quick, and more survive")  # fmt: skip
+                      help="ask only the tests that are nearest: quick, and more survive")  # fmt: skip
     made.add_argument("--list", action="store_true", help="show the sample, and judge nothing")
     return made
 

@@ -1,4 +1,5 @@
-"""Which tests are asked about a mutant of a file: those that name it first, then the others of its part.
+"""Which tests are asked about a mutant of a file: those that name it first, then the others of its part, of
+which those come first that share most of its words with it.
 
 The tests of whole fabrics and of guests are not asked: they take minutes, and what they find alone is rarely
 a small mistake.
@@ -7,8 +8,10 @@ a small mistake.
 from __future__ import annotations
 
 import importlib.util
+import math
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PARTS = {
@@ -46,6 +49,8 @@ OF_NATIVE = {
 }
 WHOLE_RUNS = ("test_net_", "test_workloads", "test_bmv2")
 _TOGETHER = 8  # files of tests; the limit on time is for so many, not for all that a part has
+_ALIKE = 4  # files of tests that do not name the file, and are near because they share its words
+_WORD = re.compile(r"[A-Za-z]\w{3,}")
 
 
 def part(path: str) -> str:
@@ -65,19 +70,32 @@ def lacks(path: str) -> tuple[str, str] | None:
 
 
 def stages(root: Path, path: str, near: bool = False) -> list[list[str]]:
-    """Files of tests, the nearest first, in groups of a few that are asked in turn; of those that name the
-    file alone, if `near`, or the nearest group where none does."""
+    """Files of tests, the nearest first, in groups of a few that are asked in turn; if `near`, of those alone
+    that name the file and of the four that are most alike it, or the nearest group where none names it."""
     folder = part(path)
-    nearness = {file: _nearness(root / file, path) for file in sorted(_candidates(root, folder))}
-    files = sorted(nearness, key=lambda file: -nearness[file])
+    candidates = sorted(_candidates(root, folder))
+    nearness = {file: _nearness(root / file, path) for file in candidates}
+    shared = likeness(root, path, candidates)
+    files = sorted(candidates, key=lambda file: (-nearness[file], -shared[file]))
     if folder in OF_NATIVE:
         first = [file for file in files if f"/test_{OF_NATIVE[folder][0]}" in file]
     else:
         first = [file for file in files if nearness[file]]
-    others = [file for file in files if file not in first]
+    others = sorted((file for file in files if file not in first), key=lambda file: -shared[file])
     if near:
-        return _groups(first) or _groups(others)[:1]
+        return _groups(first + others[: _ALIKE if first else _TOGETHER])
     return _groups(first) + _groups(others)
+
+
+def likeness(root: Path, path: str, tests: Iterable[str]) -> dict[str, float]:
+    """Of each file of tests, how far it is about what a source file is about: by the words of both, of which
+    one counts the more the fewer of these tests have it."""
+    found = {test: set(_WORD.findall((root / test).read_text())) for test in tests}
+    among = Counter(word for words in found.values() for word in words)
+    own = set(_WORD.findall((root / path).read_text()))
+    return {
+        test: sum(math.log(len(found) / among[word]) for word in own & words) for test, words in found.items()
+    }
 
 
 def _groups(files: list[str]) -> list[list[str]]:

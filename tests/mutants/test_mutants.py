@@ -201,7 +201,29 @@ def test_what_runs_collectives_is_asked_about_in_their_tests() -> None:
     assert of_collectives == sorted(of_collectives, reverse=True) and any(of_collectives)
     assert "tests/hostlib/test_device_mismatch.py" in files
     near = [file for group in nearest.stages(ROOT, path, near=True) for file in group]
-    assert near == files[: sum(of_collectives)]
+    assert near == files[: sum(of_collectives) + 4]
+
+
+@pytest.mark.parametrize(
+    ("path", "test"),
+    [
+        ("controller/csaud_controller/base/http_peers.py", "controller/test_netbox_rest.py"),
+        ("controller/csaud_controller/cli/fabric_files.py", "controller/test_inventory.py"),
+        ("hostlib/csaud/groups/direct.py", "hostlib/test_collectives_group.py"),
+        ("hostlib/native/csaud_host/endpoint/plausibility.cpp", "hostlib/test_threats.py"),
+    ],
+)
+def test_tests_that_do_not_name_a_file_are_near_where_they_share_its_words(path: str, test: str) -> None:
+    near = [file for group in nearest.stages(ROOT, path, near=True) for file in group]
+    assert f"tests/{test}" in near
+
+
+def test_a_word_counts_the_more_the_fewer_tests_have_it(tmp_path: Path) -> None:
+    texts = {"made.py": "often(twice, once)", "a": "often once", "b": "often twice", "c": "often twice"}
+    for name, text in {**texts, "d": "often other", "e": "often"}.items():
+        (tmp_path / name).write_text(text)
+    found = nearest.likeness(tmp_path, "made.py", "abcde")
+    assert found["a"] > found["b"] == found["c"] > found["d"] == found["e"] == 0
 
 
 @pytest.mark.parametrize("near", [False, True])
