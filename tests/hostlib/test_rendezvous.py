@@ -3,6 +3,7 @@
 import contextlib
 import socket
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 
 import pytest
 from csaud.errors import ConfigError, RendezvousError
@@ -296,12 +297,20 @@ def test_equal_queue_pairs_at_one_address_are_refused():
         make_table([card(0, qpn=0x200), card(1, qpn=0x200)], 1)
 
 
+def open_files() -> list[str]:
+    return sorted(file.name for file in Path("/proc/self/fd").iterdir())
+
+
 def test_a_taken_port_and_a_foreign_address_are_named(open_host):
+    """And no socket stays open as long as the error is kept."""
     host = open_host(1)
-    with pytest.raises(ConfigError, match=f"port {host.port} at 127.0.0.1 is taken"):
+    before = open_files()
+    with pytest.raises(ConfigError, match=f"port {host.port} at 127.0.0.1 is taken") as taken:
         Host(HOST, host.port, 2)
-    with pytest.raises(ConfigError, match=r"MASTER_ADDR=192\.0\.2\.1 is not an address of this machine"):
+    with pytest.raises(ConfigError, match=r"MASTER_ADDR=192\.0\.2\.1 is not an address") as foreign:
         Host("192.0.2.1", 0, 2)
+    assert open_files() == before
+    assert taken.tb is not None and foreign.tb is not None
 
 
 def test_frames_survive_any_cut():

@@ -75,8 +75,8 @@ class Host:
         self._guests: dict[int, _Guest] = {}  # by rank
         self._cards: dict[int, Card] = {}
         make_room(world + _OWN, _SPARE, f"rank 0 of {world}, which each other rank connects to,")
-        self._selector = selectors.DefaultSelector()
         self._listener = listen(address, port, backlog=min(world + 16, 4096))
+        self._selector = selectors.DefaultSelector()
         self._strangers = Strangers[_Guest](self._listener, world + _SPARE, self._drop)
         self._selector.register(self._listener, selectors.EVENT_READ, None)
         self.port: int = self._listener.getsockname()[1]  # the one in use, where 0 was asked for
