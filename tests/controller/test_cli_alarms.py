@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,13 +12,13 @@ from csaud_controller.cli import alarm
 from typer.testing import CliRunner
 
 
-def alarms(numbers: range) -> dict[str, Any]:
+def alarms(numbers: range, switch: str = "l1") -> dict[str, Any]:
     """What a controller answers that has had all these, and is asked for them."""
     found = [
-        {"number": n, "time": 0.0, "switch": "l1", "port": 3, "depth": 100 + n, "kind": "data"}
+        {"number": n, "time": 0.0, "switch": switch, "port": 3, "depth": 100 + n, "kind": "data"}
         for n in numbers
     ]
-    return {"total": numbers.stop - 1, "by_port": {"l1:3": numbers.stop - 1}, "alarms": found}
+    return {"total": numbers.stop - 1, "by_port": {f"{switch}:3": numbers.stop - 1}, "alarms": found}
 
 
 class Controller:
@@ -46,6 +48,39 @@ def test_the_latest_ten_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     latest = lines[lines.index("Latest") + 1 :]
     assert [line.split()[2] for line in latest] == [str(100 + n) for n in range(3, 13)]
     assert latest[0].endswith(" l1:3: 103 packets waiting when a data packet came")
+
+
+@pytest.mark.parametrize("words", [[], ["--watch"]], ids=str)
+def test_an_alarm_is_one_line_however_narrow_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    switch = "leaf-07-of-the-second-row"
+    came = [alarms(range(1, 2), switch), alarms(range(2, 3), switch)]
+    lines = shown(monkeypatch, Controller(*came[: 1 + len(words)]), *words)
+    latest = lines[lines.index("Latest") + 1 :]
+    assert [line.split(" ", 1)[1] for line in latest] == [
+        f"{switch}:3: {100 + n} packets waiting when a data packet came" for n in range(1, 2 + len(words))
+    ]
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_what_came_has_been_written_when_the_next_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, as_json: bool
+) -> None:
+    """Into a pipe, too, which Python gives whole blocks of text otherwise."""
+    read: list[int] = []
+
+    class Reader(Controller):
+        def __call__(self, *args: Any, **parameters: Any) -> tuple[None, dict[str, Any]]:
+            read.append((tmp_path / "out").read_text().count("data"))
+            return super().__call__(*args, **parameters)
+
+    monkeypatch.setattr(alarm, "request", Reader(*(alarms(range(n, n + 1)) for n in (1, 2, 3))))
+    with (tmp_path / "out").open("w") as out:
+        monkeypatch.setattr(sys, "stdout", out)
+        alarm.app(["show", "--watch", *(["--json"] if as_json else [])], standalone_mode=False)
+    assert read == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("as_json", [False, True])

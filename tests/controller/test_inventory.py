@@ -368,10 +368,10 @@ def test_check_tells_of_files_that_are_missing_and_of_tables_without_room(tmp_pa
 def test_check_tells_of_files_that_cannot_be_read_and_of_programs_that_are_missing(
     tmp_path: Path, wrong: str, right: str, said: str
 ) -> None:
-    file = tmp_path / "pod.yaml"
+    file = tmp_path / "[pod].yaml"
     file.write_text(f"{LONG}mtu: 1500\n")
-    good = CliRunner(env={"COLUMNS": "200"}).invoke(fabric_command.app, ["check", str(file)])
-    assert good.output == f"{file}: pod: 2 switches, 1 hosts, 3 links, no mistake\n"
+    good = CliRunner(env={"COLUMNS": "40"}).invoke(fabric_command.app, ["check", str(file)])
+    assert good.output == f"{file}: pod: 2 switches, 1 hosts, 3 links, no mistake\n", "one line, no markup"
     file.write_text(f"{LONG}mtu: 1500\n".replace(wrong, right))
     bad = CliRunner(env={"COLUMNS": "200"}).invoke(fabric_command.app, ["check", str(file)])
     assert bad.exit_code == 2

@@ -79,6 +79,27 @@ def test_names_of_what_is_over_are_counted_and_bounded() -> None:
         assert none[rank] < used(net, rank, "finished") <= none[rank] + 400 * 64
 
 
+def test_each_peer_that_is_sent_to_is_counted() -> None:
+    net = network(4)
+    told = [used(net, 0, "active_peers")]
+    for peer in (1, 2, 3):
+        net.post_recv(peer, 0, len(MESSAGE))
+        net.post_send(0, peer, MESSAGE)
+        assert net.settle(net.now + 1 * S)
+        told.append(used(net, 0, "active_peers"))
+    assert told == sorted(set(told))
+
+
+def test_losses_that_switches_told_of_are_counted() -> None:
+    net = network(2)
+    net.set_hook(lambda p: "trim" if p.type == 0 and p.attempt == 0 and p.pkt_idx % 2 else None)
+    none = used(net, 1, "notices")
+    for number in range(1, 11):
+        transfer(net, MESSAGE, coll_seq=number)
+    assert net.stats(1)["rx_loss_notices"] == 200
+    assert 200 * 16 <= used(net, 1, "notices") - none <= 200 * 256
+
+
 def test_a_path_tracker_that_rested_takes_the_first_number_as_it_comes() -> None:
     tracker = csaud_testnet.PathTracker(known=False)
     tracker.on_loss(16, 900)  # says nothing to who does not know where the path is

@@ -77,6 +77,16 @@ def test_a_rank_to_which_a_gateway_leads_is_not_even_asked(wire: Wire) -> None:
         assert datagrams_sent() == 0
 
 
+@pytest.mark.parametrize("settings", [{"segmentation": "off"}, {"mode": "raw"}], ids=str)
+def test_a_rank_that_takes_no_trains_is_not_even_asked(wire: Wire, settings: dict[str, str]) -> None:
+    """Its device has no port for them."""
+    options = {"master": HERE, "port": PORT, "spawn": wire.host_of}
+    with Job(2, "sums", {"sums": SUMS, "settings_of": {"1": settings}}, **options) as job:
+        balanced(job.ends())
+    with wire.ends[0].entered():
+        assert datagrams_sent() == 0
+
+
 def routed(frame: bytes) -> bool:
     return ttl_of(frame) <= 1
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from csaud.errors import ConfigError
+from csaud.flight.record import Call
 from csaud.flight.recorder import VERSION
 from csaud.flight.report import findings, read
 
@@ -26,6 +27,20 @@ def dumps(*rows: list[Any]) -> list[Any]:
         {"rank": rank, "world": len(rows), "epoch": 1, "time": 1.0, "reason": "", "collectives": own}
         for rank, own in enumerate(rows)
     ]
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (Call("barrier.dissemination"), "barrier.dissemination()"),
+        (Call("all_reduce.ring", "float32", 7, "sum"), "all_reduce.ring(sum, 7 x float32)"),
+        (Call("broadcast.tree", "int8", 0, "", 0), "broadcast.tree(0 x int8, root 0)"),
+        (Call("gather", "int8", -1, "", 1, "counts 3 4"), "gather(int8, root 1, counts 3 4)"),
+    ],
+)
+def test_a_call_in_words(call: Call, words: str) -> None:
+    """No elements are a number, too, and so is rank 0."""
+    assert str(call) == words
 
 
 def test_groups_of_a_split_have_one_number_and_are_told_apart() -> None:

@@ -52,6 +52,19 @@ def deliver(members: list[Decree], allowed: Allowed, now: float = 0.0) -> list[t
     return held
 
 
+@pytest.mark.parametrize(("timeout", "interval"), [(0.4, 0.02), (4.0, 0.1), (16.0, 0.4), (400.0, 0.5)])
+def test_who_decides_asks_again_forty_times_in_the_time_there_is(timeout: float, interval: float) -> None:
+    """But not all the time where that is short, and twice a second where it is long."""
+    decree = Decree("next", 0, 3, {}, min, Majority(), failed=(), now=7.0, timeout=timeout)
+    asked = [decree.wake - 7.0]
+    for _ in range(2):
+        decree.outbox.clear()
+        decree.tick(decree.wake)
+        assert {to for to, _ in decree.outbox} == {1, 2}
+        asked.append(decree.wake - 7.0)
+    assert asked == pytest.approx([interval, 2 * interval, 3 * interval])
+
+
 def test_any_two_quorums_have_a_member_in_common_and_half_needs_rank_0() -> None:
     for world in range(1, 8):
         groups = [
