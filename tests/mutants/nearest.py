@@ -18,9 +18,9 @@ PARTS = {
     "hostlib/native/csaud_host": ("tests/hostlib",),
     "hostlib/native/collectives": ("tests/hostlib",),
     "hostlib/csaud": ("tests/hostlib", "tests/recover", "tests/scape", "tests/torch_backend"),
-    "controller/csaud_controller": ("tests/controller", "tests/topologies"),
+    "controller/csaud_controller": ("tests/controller", "tests/topologies", "tests/hostlib/test_commands.py"),
 }
-"""Folder of sources -> folders of its tests."""
+"""Folder of sources -> folders of its tests, or files: that of the manual pages is about all commands."""
 
 NEEDS = {"hostlib/csaud/torch": ("torch", "PyTorch is not installed (`make torch` does that)")}
 """Folder of sources whose tests are skipped without a module -> the module, and what is said then."""
@@ -104,7 +104,8 @@ def _groups(files: list[str]) -> list[list[str]]:
 
 def _candidates(root: Path, folder: str) -> Iterator[str]:
     for tests in PARTS[folder]:
-        for file in (root / tests).rglob("test_*.py"):
+        place = root / tests
+        for file in [place] if place.is_file() else place.rglob("test_*.py"):
             name = file.stem.removeprefix("test_")
             if file.name.startswith(WHOLE_RUNS) or not name.startswith(OF_NATIVE.get(folder, "")):
                 continue

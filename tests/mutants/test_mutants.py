@@ -218,6 +218,12 @@ def test_tests_that_do_not_name_a_file_are_near_where_they_share_its_words(path:
     assert f"tests/{test}" in near
 
 
+def test_the_test_of_all_manual_pages_is_asked_about_commands_of_the_controller() -> None:
+    path = "controller/csaud_controller/cli/controller.py"
+    files = [file for group in nearest.stages(ROOT, path) for file in group]
+    assert "tests/hostlib/test_commands.py" in files
+
+
 def test_a_word_counts_the_more_the_fewer_tests_have_it(tmp_path: Path) -> None:
     texts = {"made.py": "often(twice, once)", "a": "often once", "b": "often twice", "c": "often twice"}
     for name, text in {**texts, "d": "often other", "e": "often"}.items():
