@@ -121,6 +121,26 @@ def test_many_losses_of_one_long_message_are_no_burst() -> None:
     assert 60 < total(net, "tx_parity") < 60 * 6
 
 
+def test_one_message_tells_how_far_apart_packets_to_a_peer_go() -> None:
+    """Until then all of a message is at risk; what is lost early in it is sent again before it ends."""
+    net = network(3, window=64, parity=True, pace_bps=10**8)
+    chance = csaud_testnet.Chance()
+    chance.drop_data, chance.seed = 0.03, 7
+    net.set_chance(chance)
+    rows = []
+    for number in range(64):
+        to = 1 if number < 60 else 2
+        if number == 60:
+            net.set_chance(csaud_testnet.Chance())
+        sent = total(net, "tx_parity")
+        net.post_recv(to, 0, 400 * 64, coll_seq=number, fan_in=1)
+        net.post_send(0, to, content(400 * 64), coll_seq=number, fan_in=1)
+        assert net.settle(net.now + 1000 * MS)
+        rows.append(total(net, "tx_parity") - sent)
+    first, *later = rows[60:]
+    assert all(0 < each <= first / 2 for each in later)
+
+
 def test_a_link_that_was_mended_is_forgotten_to_have_lost() -> None:
     """By the traffic since then, however much was before: 1 % of 280,000 packets were lost, then none."""
     net = network(window=256, parity=True)

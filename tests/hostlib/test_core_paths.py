@@ -124,6 +124,19 @@ def test_what_a_congested_path_gets(policy: Any) -> None:
     assert retransmitted(net) == {}
 
 
+@policies(SPREADING)
+def test_a_path_that_is_congested_no_more_gets_its_part_again(policy: Any) -> None:
+    """As many arrivals as it had marks are no news; those after them are good ones."""
+    net = network(paths=PATHS, path_policy=policy, window=16)
+    net.set_hook(lambda p: "mark" if p.path_id == 2 else None)
+    run(net, range(1, 4))
+    net.set_hook(None)
+    run(net, range(4, 8))
+    sent = run(net, range(8, 24))
+    assert sent[2] == pytest.approx(sum(sent.values()) / PATHS, rel=0.05)
+    assert [net.path_state(0, 1, path) for path in range(PATHS)] == ["good"] * PATHS
+
+
 @policies(POLICIES)
 def test_a_denied_path_gets_nothing(policy: Any) -> None:
     net = network(paths=PATHS, path_policy=policy)
