@@ -75,6 +75,33 @@ def test_an_impossible_schedule_is_named_and_nothing_is_sent(what: str) -> None:
     everywhere(2, work)
 
 
+@pytest.mark.parametrize("what", ["step", "chunk", "fan_in"])
+def test_numbers_of_a_message_go_up_to_65535(what: str) -> None:
+    """A message that is named so comes; the next number is refused."""
+    given = {"step": 0, "chunk": 0, what: 65535}
+
+    def far(rank: int, **_: Any) -> Schedule:
+        names = given["step"], given["chunk"]
+        fan_in = given.get("fan_in", 0)
+        message = Recv(0, *names, WHOLE, fan_in) if rank else Send(1, *names, WHOLE, (), fan_in)
+        return Schedule((message,), 0, given["step"] + 1)
+
+    schedules.register("far", far)
+    arrays = [np.full(1, 3.0), np.zeros(1)]
+    schedules.rehearse("far", arrays)
+    assert arrays[1] == [3.0]
+
+    def work(group: Group) -> float:
+        array = np.full(1, 5.0 if group.rank == 0 else 0.0)
+        group.run("far", array)
+        return float(array[0])
+
+    assert everywhere(2, work) == [5.0, 5.0]
+    given[what] += 1
+    with pytest.raises(ConfigError, match=f"operation 0 of a schedule: {what}=65536: expected 0 to 65535"):
+        schedules.check("far", 2, 1)
+
+
 def test_a_message_longer_than_any_is_refused_before_anything_is_sent() -> None:
     schedules.register("long", shift)
     too_long = LONGEST // 8 + 1

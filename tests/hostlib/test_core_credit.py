@@ -47,6 +47,16 @@ def test_a_rank_of_many_may_be_ahead_by_its_whole_window(world: int, packets: in
     assert net.stats(0)["rx_early"] == packets
 
 
+@pytest.mark.parametrize(("beyond", "ahead"), [(0, 1), (4, 5), (31, 32)])
+def test_room_beyond_a_packet_of_each_belongs_to_whoever_sends(beyond: int, ahead: int) -> None:
+    """Of 39 others one sends, and then sends more than is awaited."""
+    net = network(40, window=32, early_pool_packets=39 + beyond)
+    transfer(net, content(400 * 64), coll_seq=1)
+    net.post_send(0, 1, content(400 * 64), coll_seq=2)
+    net.run_until(net.now + S)
+    assert net.stats(1)["rx_early"] == ahead
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_any_order_of_posting(seed: int) -> None:
     """Ten messages between each pair, sends posted in one order, each receive only when the ones before it in
