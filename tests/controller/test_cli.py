@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from csaud_controller.cli import fabric, link, top
+from csaud_controller.cli import link, top
 from csaud_controller.control.here import Here
 from csaud_controller.inventory import leaf_spine
 from csaud_controller.links.damping import DampingSettings
@@ -66,6 +66,23 @@ def test_policy_set_and_show(run: RunDir) -> None:
     assert "flowlet, a pause of 2ms" in csaud(run, "policy", "show").output
     for mode in MODES:
         assert csaud(run, "policy", "set", "--spray", mode).exit_code == 0
+
+
+def test_what_hosts_ask_for_is_granted_or_not_whatever_else_is_set(run: RunDir) -> None:
+    try:
+        for words, granted in (
+            (("--no-honour-hosts",), False),
+            (("--honour-hosts", "--spray", "random"), True),
+            (("--no-honour-hosts", "--spray", "ecmp", "--cls", "0"), False),
+            (("--spray", "host"), False),
+        ):
+            shown = as_json(run, "policy", "set", *words)
+            assert isinstance(shown, dict)
+            assert shown["policy"]["honour_hosts"] is granted, words
+        assert [each["spray"] for each in shown["policy"]["overrides"]] == ["ecmp"]
+    finally:
+        assert csaud(run, "policy", "set", "--honour-hosts").exit_code == 0
+        assert csaud(run, "policy", "clear").exit_code == 0
 
 
 def test_exceptions_to_the_spray_mode(run: RunDir) -> None:
@@ -498,44 +515,3 @@ def test_every_command_has_help(name: str) -> None:
     assert result.exit_code == 0
     is_group = len(APPS[name].registered_commands) > 1 or APPS[name].registered_callback is not None
     assert ("Commands" in result.output) == is_group
-
-
-def status_of(switch: dict[str, Any], **others: Any) -> str:
-    """What `csaud fabric show` prints of a fabric with this switch."""
-    known = {
-        "primary": False, "connected": False, "programmed_s": None, "in_sync": False, "held": 0, "repairs": 0,
-        "error": "", "refused": [], "refused_total": 0,
-    }  # fmt: skip
-    status = {
-        "fabric": "f", "target": "soft", "pipeline": {"digest": "0" * 64}, "links": [],
-        "switches": {"l1": known | switch}, "miswired": {}, **others,
-    }  # fmt: skip
-    out = io.StringIO()
-    fabric._render(Console(file=out, width=200, emoji=False), status)
-    return out.getvalue()
-
-
-def test_what_switches_say_is_text_not_markup() -> None:
-    said = "[/] insert fault.inject[port=1] :smile:"
-    switch = {"error": said, "refused": [said], "refused_total": 2}
-    out = status_of(switch, miswired={"l1:1": "[/]:3"})
-    assert out.count(said) == 2
-    assert "l1 refuses 1 more" in out
-    assert "l1:1 is wired to [/]:3" in out
-
-
-@pytest.mark.parametrize(
-    ("switch", "words"),
-    [
-        ({"primary": True, "connected": True, "in_sync": True}, ["primary", "in sync"]),
-        ({"connected": True}, ["backup", "not in sync"]),
-        ({}, ["none", "not in sync"]),
-    ],
-)
-@pytest.mark.parametrize(("took", "told"), [(None, []), (0.0124, ["12 ms"]), (2.5, ["2500 ms"])])
-def test_the_row_of_a_switch(
-    switch: dict[str, Any], words: list[str], took: float | None, told: list[str]
-) -> None:
-    out = status_of({**switch, "programmed_s": took, "held": 41, "repairs": 3})
-    (row,) = [line for line in out.splitlines() if line.split()[:1] == ["l1"]]
-    assert [cell for cell in re.split(r"  +", row.strip())] == ["l1", *words, "41", "3", *told]
