@@ -1,5 +1,6 @@
 """The `csaud` command itself; the sub-commands of other packages are tested with them."""
 
+import importlib
 import json
 import subprocess
 import sys
@@ -123,6 +124,16 @@ def test_every_command_argument_and_option_says_what_it_is():
         assert command.help, " ".join(words)
         for parameter in command.params:
             assert getattr(parameter, "help", None), f"{' '.join(words)}: {parameter.name}"
+
+
+@pytest.mark.parametrize(
+    "name", ["csaud", "csaud.schedules", "csaud.recover", "csaud.scape", "csaud.devices"]
+)
+def test_a_star_imports_what_a_module_says_is_public(name):
+    given = {}
+    exec(f"from {name} import *", given)
+    public = importlib.import_module(name).__all__
+    assert len(public) > 1 and given.keys() - {"__builtins__"} == set(public)
 
 
 def test_every_error_is_a_public_name_and_every_public_name_is_there():
