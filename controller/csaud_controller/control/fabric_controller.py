@@ -313,7 +313,6 @@ class FabricController:
 
     def _on_unheard(self, name: str) -> None:
         self.watch.unheard(name)
-        self._settled.set()
 
     def tell(self, changes: list[Change]) -> None:
         """Links that are used no more, or again, for the log and for those who ask."""
