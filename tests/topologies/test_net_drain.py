@@ -1,5 +1,5 @@
 """Maintenance under traffic: a link, then a spine is drained and used again while ranks reduce, and the books
-of the job show that no packet was lost; a link that loses packets is found."""
+of the job show that no packet was lost; a link that loses packets, or is slow, is found."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from csaud_controller.run.directory import find_run
 from csaud_controller.switches.counters import read_counters
+from csaud_softswitch.links import set_rate
 
 from tests.topologies.fabrics import OUTSIDE, waiting_fabric
 from tests.topologies.runs import PATIENCE_S, wait_for
@@ -132,6 +134,37 @@ def test_a_link_that_loses_packets_is_found_left_out_and_used_again(
         assert lost() == before, "the job loses no more"
         assert csaud(tmp_path, "fault", "clear").returncode == 0
         wait_for(lambda: not link()["doubted"], "it is used again")
+        (tmp_path / "done").touch()
+        told, _ = job.communicate(timeout=PATIENCE_S)
+        assert job.returncode == 0, told
+        assert fabric.report().books.balanced
+
+
+@pytest.mark.thorough
+def test_a_link_that_is_slow_is_found_left_out_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At a quarter of its rate, both ways, it loses nothing by itself."""
+    monkeypatch.chdir(tmp_path)
+    with waiting_fabric(tmp_path, "leaf-spine-2x3", "--spray", "random") as fabric:
+        job = fabric.start_job(PROGRAM.replace("60_000", "400_000"))
+        rounds = tmp_path / "rounds"
+        run = find_run()
+        edge = run.fabric().edges_between("l1", "s2")[0]
+
+        def link() -> dict[str, Any]:
+            (found,) = json.loads(csaud(tmp_path, "link", "show", "l1-s2", "--json").stdout)["links"]
+            return found
+
+        wait_for(lambda: rounds.exists() and rounds.read_text(), "the first round")
+        assert csaud(tmp_path, "link", "grey", "--every", "1s").returncode == 0
+        for end in edge.ends:
+            set_rate(run.path, end.node, end.port, run.fabric().rate_at[end] // 4)
+        (why,) = wait_for(lambda: link()["out"], "l1-s2 is grey")
+        assert why.startswith("grey: is slow: ")
+        for end in edge.ends:
+            set_rate(run.path, end.node, end.port, run.fabric().rate_at[end])
+        wait_for(lambda: not link()["out"], "it is used again")
         (tmp_path / "done").touch()
         told, _ = job.communicate(timeout=PATIENCE_S)
         assert job.returncode == 0, told

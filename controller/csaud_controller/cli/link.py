@@ -123,6 +123,10 @@ def grey(
         int | None, typer.Option(help="That must complain before links are examined; default: 3.")
     ] = None,
     share: Annotated[float | None, typer.Option(help="Of the links, out at most; default: 0.25.")] = None,
+    pressure: Annotated[
+        float | None,
+        typer.Option(help="Share of DATA without room or marked that takes a slow link out; default: 0.005."),
+    ] = None,
     packets: Annotated[int | None, typer.Option(help="Sent over a link to examine it; default: 200.")] = None,
     every: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Between two examinations; default: 10s.")
@@ -132,10 +136,15 @@ def grey(
     run: RunOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """How links that lose packets are found and left out; without options: what holds."""
+    """How links that lose packets, or are slow, are found and left out; without options: what holds."""
     with errors():
         chosen = given(
-            loss=loss, hosts=hosts, share=share, packets=packets, every=_duration("--every", every)
+            loss=loss,
+            hosts=hosts,
+            share=share,
+            pressure=pressure,
+            packets=packets,
+            every=_duration("--every", every),
         )
         if bool(chosen) + off + default > 1:
             raise UnknownName("expected numbers and times, or --off, or --default")
@@ -211,6 +220,8 @@ def _render_grey(console: Console, policy: Policy) -> None:
     console.print(
         f"where {holds.hosts} hosts complain, links are examined with {holds.packets} packets each, at most"
         f" every {format_duration(holds.every)}; those that lose {holds.loss:.1%} and more are left out,"
-        f" at most {holds.share:.0%} of all",
+        f" and those that have no room for {holds.pressure:.1%} of DATA, or mark it, where their like have,"
+        " at most"
+        f" {holds.share:.0%} of all",
         soft_wrap=True,
     )

@@ -8,10 +8,19 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Protocol
 
+from csaud_controller.control.slow_links import SlowLinks
 from csaud_controller.inventory import End, Fabric
 from csaud_controller.links.examination import Counts, Measured, address, frames, measured, worse
-from csaud_controller.links.grey import Complaints, GreySettings, suspicious, to_restore, to_take
+from csaud_controller.links.grey import (
+    Complaints,
+    GreySettings,
+    fitting,
+    suspicious,
+    to_restore,
+    to_take,
+)
 from csaud_controller.links.health import LinkHealth
+from csaud_controller.links.holds import Holds
 from csaud_controller.links.monitor import Change, link_name
 from csaud_controller.links.trials import Shot
 from csaud_controller.paths.host_reports import PathReport
@@ -69,6 +78,8 @@ class Examiner:
     ) -> None:
         self._controller, self._health, self._settings = controller, health, settings
         self._complaints = Complaints()
+        self._slow = SlowLinks(controller)
+        self._holds: Holds[End] = Holds()
         self._one_at_a_time = asyncio.Lock()
         self._number = 0
 
@@ -91,13 +102,15 @@ class Examiner:
             try:
                 if settings is None:
                     self._restore([*self._health.grey], "grey links are not looked for any more")
+                    self._holds.forget()
                 else:
                     await self._look(settings)
             except (CountersError, TlsError, ValueError, KeyError) as error:  # KeyError: the fabric changed
                 LOG.warning("links could not be examined: %s", error)
 
     async def _look(self, settings: GreySettings) -> None:
-        if grey := [*self._health.grey]:
+        now = time.monotonic_ns()
+        if grey := [link for link in self._health.grey if not self._holds.waits(link, now)]:
             found = _of_links(self._controller.fabric, await self.examine(grey, settings.packets))
             self._restore(to_restore(settings, found), "packets pass again")
         now = time.monotonic_ns()
@@ -115,22 +128,32 @@ class Examiner:
         if longer := suspicious(settings, found):
             again = _of_links(fabric, await self.examine(longer, settings.packets))
             found |= again
-        taken = to_take(
-            settings,
-            found,
-            [*self._health.grey],
+        slow = await self._slow.find(settings, links, time.monotonic_ns())
+        if self._controller.fabric is not fabric:
+            return  # links that were examined may be no more
+        room = (
             {link: (fabric.edge_at[link].a, fabric.edge_at[link].b) for link in fabric.edge_at},
             {name: len(fabric.uplinks(name)) for name in fabric.switches},
             len(fabric.switch_edges()),
         )
-        if self._controller.fabric is not fabric:
-            return  # links that were examined may be no more
+        lossy = to_take(settings, found, [*self._health.grey], *room)
+        reasons = {
+            link: f"loses {each.loss:.1%} of packets ({each.lost} of {each.came})"
+            for link, each in found.items()
+            if link in lossy
+        }
+        others = [link for link in slow if link not in lossy]
+        for link in fitting(settings, others, [*self._health.grey, *lossy], *room):
+            reasons[link] = slow[link]
+        self._take_out(settings, reasons, hosts)
+
+    def _take_out(self, settings: GreySettings, reasons: Mapping[End, str], hosts: list[str]) -> None:
+        fabric, told = self._controller.fabric, []
         said = f"as {', '.join(hosts[:4])}{f' and {len(hosts) - 4} more' if len(hosts) > 4 else ''} complain"
-        told = []
-        for link in taken:
-            each = found[link]
-            why = f"loses {each.loss:.1%} of packets ({each.lost} of {each.came}), {said}"
-            self._health.grey[link] = why
+        for link, reason in reasons.items():
+            pause = self._holds.take(link, time.monotonic_ns(), settings.every)
+            again = f"; used again in {pause / 1e9:.1f} s at the earliest" if pause > settings.every else ""
+            self._health.grey[link] = why = f"{reason}, {said}{again}"
             told.append(Change(link_name(fabric.edge_at[link]), False, f"grey: it {why}"))
         self._controller.tell(told)
 
@@ -138,6 +161,7 @@ class Examiner:
         fabric, told = self._controller.fabric, []
         for link in links:
             self._health.grey.pop(link, None)
+            self._holds.use(link, time.monotonic_ns())
             if link not in fabric.edge_at:  # it has left the fabric meanwhile
                 continue
             told.append(Change(link_name(fabric.edge_at[link]), True, f"no longer grey: {why}"))

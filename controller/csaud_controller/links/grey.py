@@ -1,5 +1,6 @@
 """Grey failures: links that live, but lose packets. Hosts complain, links are examined, and those that lose
-are left out until they lose no more. No clock and no I/O: `now` is passed in, in nanoseconds.
+are left out until they lose no more. (Those that are slow: `slow`.) No clock and no I/O: `now` is passed in,
+in nanoseconds.
 
 What hosts say only has links examined, and only where several agree: a host that lies takes nothing out. A
 link is judged by its own packets (`examination`), beside those of all others: where all lose alike, it is not
@@ -38,6 +39,12 @@ class GreySettings(BaseModel):
     loss: float = Field(default=0.02, gt=0, lt=1, description="share of packets lost that takes a link out")
     hosts: int = Field(default=3, ge=1, le=65536, description="that complain before links are examined")
     share: float = Field(default=0.25, gt=0, le=0.5, description="of the links, taken out at most")
+    pressure: float = Field(
+        default=0.005,
+        ge=0,
+        lt=1,
+        description="share of DATA without room, or marked, that makes a link slow; 0: nothing does",
+    )
     packets: int = Field(default=200, ge=20, le=10_000, description="sent over a link to examine it")
     every: Annotated[Duration, between(100_000_000, 86_400_000_000_000)] = Field(
         default=10_000_000_000, description="between two examinations"
@@ -108,17 +115,31 @@ def to_take(
     links_of: Mapping[str, int],
     total: int,
 ) -> list[Link]:
-    """Links that are to be left out, the worst first. `grey`: those that are already; `ends`: the switches
-    of each link; `links_of`: how many links a switch has; `total`: of the fabric. Never more than
-    `settings.share` of all, nor, but for one, of those of a switch."""
+    """Links that lose so much that they are to be left out, the worst first; other arguments as of
+    `fitting`."""
     middle = median([each.loss for each in found.values()] or [0.0])
     bad = [
         link
         for link, each in found.items()
         if each.loss >= settings.loss and each.loss >= _OUTLIER * middle and each.lost >= _LEAST_LOST
     ]
+    worst_first = sorted(bad, key=lambda each: -found[each].loss)
+    return fitting(settings, worst_first, grey, ends, links_of, total)
+
+
+def fitting(
+    settings: GreySettings,
+    worst_first: Sequence[Link],
+    grey: Sequence[Link],
+    ends: Mapping[Link, Sequence[str]],
+    links_of: Mapping[str, int],
+    total: int,
+) -> list[Link]:
+    """Those of these links that may be left out. `grey`: what is already; `ends`: the switches of each link;
+    `links_of`: how many links a switch has; `total`: of the fabric. Never more than `settings.share` of all,
+    nor, but for one, of those of a switch."""
     taken = list(grey)
-    for link in sorted(bad, key=lambda each: -found[each].loss):
+    for link in worst_first:
         of_switch = {
             switch: sum(switch in ends[other] for other in taken if other in ends) for switch in ends[link]
         }
