@@ -16,7 +16,7 @@ from tests.topologies.fabrics import waiting_fabric
 from tests.topologies.runs import net_run, processes_of, small_scenario, wait_for
 from tests.topologies.test_net_drain import PROGRAM, csaud
 
-pytestmark = pytest.mark.root
+pytestmark = [pytest.mark.root, pytest.mark.xdist_group("endless jobs")]  # see test_net_drain
 
 
 def tables(run: RunDir) -> dict[str, list[bytes]]:

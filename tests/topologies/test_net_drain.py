@@ -17,7 +17,8 @@ from csaud_softswitch.links import set_rate
 from tests.topologies.fabrics import OUTSIDE, waiting_fabric
 from tests.topologies.runs import PATIENCE_S, wait_for
 
-pytestmark = pytest.mark.root
+# Their jobs go on until they are told to end, and take all processors meanwhile: one at a time.
+pytestmark = [pytest.mark.root, pytest.mark.xdist_group("endless jobs")]
 
 PROGRAM = """
 import csaud, numpy as np
@@ -146,7 +147,7 @@ def test_a_link_that_is_slow_is_found_left_out_and_tried_again(
 ) -> None:
     """At a quarter of its rate, both ways, it loses nothing by itself."""
     monkeypatch.chdir(tmp_path)
-    with waiting_fabric(tmp_path, "leaf-spine-2x3", "--spray", "random") as fabric:
+    with waiting_fabric(tmp_path, "leaf-spine-2x3", "--spray", "random", "--rate", "50Mbit") as fabric:
         job = fabric.start_job(PROGRAM.replace("60_000", "400_000"))
         rounds = tmp_path / "rounds"
         run = find_run()
@@ -157,7 +158,7 @@ def test_a_link_that_is_slow_is_found_left_out_and_tried_again(
             return found
 
         wait_for(lambda: rounds.exists() and rounds.read_text(), "the first round")
-        assert csaud(tmp_path, "link", "grey", "--every", "1s").returncode == 0
+        assert csaud(tmp_path, "link", "grey", "--every", "2s").returncode == 0
         for end in edge.ends:
             set_rate(run.path, end.node, end.port, run.fabric().rate_at[end] // 4)
         (why,) = wait_for(lambda: link()["out"], "l1-s2 is grey")

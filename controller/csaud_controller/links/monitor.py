@@ -128,9 +128,9 @@ class LinkMonitor:
         self._lost_on_trial: set[Direction] = set()
         """Directions that are down because of trials, not of probes."""
         self._dead_links: set[End] = set()
+        """The `a` ends of edges that are down."""
         self._unproven: set[End] = set()
         """Those of them that are new: no probe has passed them yet."""
-        """The `a` ends of edges that are down."""
         self._live = LiveView()
         self._round = 0
         self._judged_at: int | None = None
