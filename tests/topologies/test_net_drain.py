@@ -141,7 +141,7 @@ def test_a_link_that_loses_packets_is_found_left_out_and_used_again(
         assert fabric.report().books.balanced
 
 
-@pytest.mark.thorough
+@pytest.mark.nightly
 def test_a_link_that_is_slow_is_found_left_out_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
