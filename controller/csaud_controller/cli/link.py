@@ -221,7 +221,6 @@ def _render_grey(console: Console, policy: Policy) -> None:
         f"where {holds.hosts} hosts complain, links are examined with {holds.packets} packets each, at most"
         f" every {format_duration(holds.every)}; those that lose {holds.loss:.1%} and more are left out,"
         f" and those that have no room for {holds.pressure:.1%} of DATA, or mark it, where their like have,"
-        " at most"
-        f" {holds.share:.0%} of all",
+        f" at most {holds.share:.0%} of all",
         soft_wrap=True,
     )

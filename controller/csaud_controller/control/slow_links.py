@@ -71,8 +71,9 @@ class SlowLinks:
             return read_counters(fabric, of, switches=names, counters=counters, unit=unit)
 
         try:
-            read = await asyncio.to_thread(count, "packets", _SENT, *_PRESSED)
-            in_bytes = await asyncio.to_thread(count, "bytes", _SENT)
+            read, in_bytes = await asyncio.to_thread(
+                lambda: (count("packets", _SENT, *_PRESSED), count("bytes", _SENT))
+            )
         except CountersError as error:
             LOG.warning("slow links cannot be looked for: %s", error)
             return {}
