@@ -14,9 +14,9 @@ import csaud.torch  # noqa: F401, registers the backend
 import torch
 import torch.distributed as dist
 
-from tests.torch_backend import cases, training_cases, waiting_cases
+from tests.torch_backend import cases, ending_cases, training_cases, waiting_cases
 
-ROOMS = (cases, training_cases, waiting_cases)
+ROOMS = (cases, ending_cases, training_cases, waiting_cases)
 
 
 def main() -> None:
