@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from csaud_controller import service
-from csaud_controller.inventory import Fabric, fat_tree
+from csaud_controller.inventory import Fabric, fat_tree, leaf_spine
 from csaud_controller.service import view
 
 pytestmark = pytest.mark.browser
@@ -97,10 +97,11 @@ def apart(found: list[dict[str, float]]) -> bool:
 
 
 @pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
-def test_names_of_a_fabric_of_80_switches_can_be_read(browser: Any, size: dict[str, int]) -> None:
-    page = opened(browser, fat_tree(8), size)
-    assert page.locator("#fabric rect").count() == 80
-    assert page.locator("#fabric circle").count() == 128
+@pytest.mark.parametrize("fabric", [fat_tree(8), leaf_spine(96, 4)], ids=["80", "100"])
+def test_names_of_many_switches_can_be_read(browser: Any, fabric: Fabric, size: dict[str, int]) -> None:
+    page = opened(browser, fabric, size)
+    assert page.locator("#fabric rect").count() == len(fabric.switches)
+    assert page.locator("#fabric circle").count() == len(fabric.hosts)
     for shapes in ("#fabric rect", "#fabric circle", "#fabric text:not(.upright)"):
         assert apart(boxes(page, shapes)), shapes
     assert apart(sorted(boxes(page, "#fabric text.upright"), key=lambda box: box["x"]))
@@ -108,6 +109,14 @@ def test_names_of_a_fabric_of_80_switches_can_be_read(browser: Any, size: dict[s
     assert min(box["width"] for box in boxes(page, "#fabric text.upright")) >= 7
     wide, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
     assert wide == window, "the picture may be scrolled, the page not"
+    page.close()
+
+
+def test_a_link_that_loses_lies_above_all_others(browser: Any) -> None:
+    page = opened(browser, leaf_spine(96, 4), DESK)
+    lines = page.locator("#fabric line")
+    assert lines.count() == 96 * 4 + 192
+    assert lines.last.get_attribute("class") == "loses"
     page.close()
 
 
@@ -144,7 +153,7 @@ def test_what_is_told_of_a_link_or_switch_has_room(browser: Any, size: dict[str,
         assert page.locator("#fabric .chosen").count() == 1
         wide, window = page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
         assert wide == window, of
-    page.locator("#fabric line >> nth=0").dispatch_event("click")
+    page.locator("#fabric line.loses").dispatch_event("click")
     told = [row.all_text_contents() for row in (r.locator("td") for r in page.locator("#ends tr").all())]
     assert ["trimmed", "7", "0"] in told
     page.close()

@@ -13,7 +13,11 @@ import pytest
 
 from tests.support.wheels import wheels_for_hosts
 
-pytestmark = [pytest.mark.thorough, pytest.mark.root]
+pytestmark = [
+    pytest.mark.thorough,
+    pytest.mark.root,
+    pytest.mark.timeout(300, func_only=True),  # the wheel and the environment are made first
+]
 
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cmake", "ninja", "make")
 SCENARIO = """

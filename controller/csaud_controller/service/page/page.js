@@ -54,9 +54,10 @@ function draw(topology) {
   const { found, upright, width, height } = places(topology.nodes);
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   at("picture").style.setProperty("--wide", `${Math.round(width)}px`);
+  const lines = made("g", {}, svg);
   topology.links.forEach((link, index) => {
     const [a, b] = [found.get(link.from), found.get(link.to)];
-    const line = made("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, "data-link": `${link.a}-${link.b}` }, svg);
+    const line = made("line", { x1: a.x, y1: a.y, x2: b.x, y2: b.y, "data-link": `${link.a}-${link.b}` }, lines);
     made("title", {}, line).textContent = `${link.a} - ${link.b}`;
     line.addEventListener("click", () => choose({ link: index }));
     state.drawn.set(index, line);
@@ -83,7 +84,12 @@ const load = (link) => Math.max(0, ...flows(link).map((end) => end.load || 0));
 const percent = (share) => share === null ? "" : `${(100 * share).toFixed(1)}\u202f%`;
 const shade = (share) => `hsl(${Math.round(120 - 120 * Math.min(1, share))} 65% 45%)`;
 
-function set(element, name, value) { if (element.getAttribute(name) !== value) element.setAttribute(name, value); }
+// Whether that changed it.
+function set(element, name, value) {
+  if (element.getAttribute(name) === value) return false;
+  element.setAttribute(name, value);
+  return true;
+}
 
 function show(moment) {
   state.last = moment;
@@ -94,7 +100,8 @@ function show(moment) {
     if (!line) return;
     const losing = sum(flows(link).map(lost)) > 0;
     const chosen = state.chosen && state.chosen.link === index ? " chosen" : "";
-    set(line, "class", (!link.up ? "down" : link.out.length ? "out" : losing ? "loses" : "") + chosen);
+    const kind = (!link.up ? "down" : link.out.length ? "out" : losing ? "loses" : "") + chosen;
+    if (set(line, "class", kind) && kind) line.parentNode.append(line); // above those that nothing is told of
     const colour = link.up && !link.out.length && load(link) > 0.001 ? `stroke: ${shade(load(link))}` : "";
     if (line.style.cssText !== colour) line.style.cssText = colour;
   });
@@ -126,10 +133,11 @@ function showBusiest(moment) {
   const body = at("busiest").tBodies[0];
   body.replaceChildren();
   moment.links.map((link, index) => [index, link]).filter(([, link]) => flows(link).length)
-    .sort(([, x], [, y]) => sum(flows(y).map(lost)) - sum(flows(x).map(lost)) || load(y) - load(x)).slice(0, 8)
-    .forEach(([index, link]) => {
-      const { a, b } = state.topology.links[index];
-      cells(body.insertRow(), [`${a} - ${b}`, percent(load(link)), sum(flows(link).map(lost)), sum(flows(link).map((end) => end.marked))]);
+    .map(([index, link]) => ({ index, link, lost: sum(flows(link).map(lost)), load: load(link) }))
+    .sort((x, y) => y.lost - x.lost || y.load - x.load).slice(0, 8)
+    .forEach((each) => {
+      const { a, b } = state.topology.links[each.index];
+      cells(body.insertRow(), [`${a} - ${b}`, percent(each.load), each.lost, sum(flows(each.link).map((end) => end.marked))]);
     });
 }
 
