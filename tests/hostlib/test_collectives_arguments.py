@@ -33,6 +33,8 @@ def test_roots_and_members_may_be_numbers_of_numpy() -> None:
         (lambda g: g.all_to_all(np.zeros(())), "all_to_all: shape (), expected (2, ...)"),
         (lambda g: g.all_to_all_v([np.zeros(1)]), "all_to_all_v: 1 parts for 2 ranks"),
         (lambda g: g.all_to_all_v([np.zeros(1)] * 3), "all_to_all_v: 3 parts for 2 ranks"),
+        (lambda g: g.all_to_all_v(np.zeros(1) for _ in range(3)), "all_to_all_v: 3 parts for 2 ranks"),
+        (lambda g: g.all_to_all_v(3), "all_to_all_v: parts=3: expected an array for each rank"),
         (
             lambda g: g.all_to_all_v([np.zeros(1), np.zeros((1, 1))]),
             "all_to_all_v: the parts are one-dimensional and of one dtype",

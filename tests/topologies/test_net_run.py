@@ -62,6 +62,22 @@ def test_silent_losses_are_given_back_by_parity_and_the_books_balance(tmp_path):
 
 
 @pytest.mark.thorough
+def test_a_full_disk_costs_the_report_and_not_the_summary(tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", str(out)], check=True)  # no figures
+    try:
+        with net_run(out, "--scenario", str(small_scenario(tmp_path, repeats=1))) as run:
+            assert run.wait() == 1, run.output
+            assert not (out / "report.json").exists()
+    finally:
+        subprocess.run(["umount", str(out)], check=True)
+    assert "passed: all" in run.output
+    assert f"csaud: {run.out}: the report cannot be written: No space left on device" in run.output
+    assert "Traceback" not in run.output
+
+
+@pytest.mark.thorough
 def test_a_job_and_a_tcp_connection_share_a_link(tmp_path):
     scenario = tmp_path / "beside.yaml"
     scenario.write_text(

@@ -24,7 +24,7 @@ from csaud_topologies.report.figures import all_figures
 from csaud_topologies.report.html import page_environment, render_html
 from csaud_topologies.report.names import FORMATS, NAMES
 from csaud_topologies.report.terminal import print_summary
-from csaud_topologies.report.write import clear_report, write_report
+from csaud_topologies.report.write import clear_report, write_or_say_why_not, write_report
 from csaud_topologies.run import runner
 from csaud_topologies.scenario.model import Scenario
 from csaud_topologies.scenario.options import RunOptions
@@ -305,6 +305,14 @@ def test_a_full_disk_is_told_as_what_it_is(tmp_path, ending):
     drawn = next(iter(all_figures(report(), (0.1,)).values()))
     with pytest.raises(OSError, match="No space left on device"):
         drawn.write(tmp_path / "figure")
+
+
+def test_of_a_report_that_finds_no_room_nothing_is_left(tmp_path, capsys):
+    (tmp_path / "report.html").symlink_to("/dev/full")
+    assert write_or_say_why_not(report(), tmp_path, [0.1]) is None
+    said = capsys.readouterr().err
+    assert said == f"csaud: {tmp_path}: the report cannot be written: No space left on device\n"
+    assert list(tmp_path.rglob("*.*")) == []
 
 
 def test_a_run_on_a_full_disk_says_so_in_one_line(tmp_path, monkeypatch, capsys):

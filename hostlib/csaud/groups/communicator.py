@@ -141,8 +141,8 @@ class Communicator(Group):
             ConfigError: there is no such path (setting `paths`).
         """
         self._job.check_process()
-        if not 0 <= path < self.settings.paths:
-            raise ConfigError(f"deny_path: path {path} is not one of the {self.settings.paths} paths")
+        if path not in range(self.settings.paths):
+            raise ConfigError(f"deny_path: path {path!r} is not one of the {self.settings.paths} paths")
         self._transport.deny_path(path, denied)
 
     def flow_times(self) -> list[float]:

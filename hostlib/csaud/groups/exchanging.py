@@ -97,6 +97,10 @@ class Exchanging(Calls):
                     f"all_to_all_v: sent makes {sum(lengths)} elements, and the array has {operand.flat.size}"
                 )
             return operand, lengths
+        try:
+            parts = list(parts)
+        except TypeError:
+            raise ConfigError(f"all_to_all_v: parts={parts!r}: expected an array for each rank") from None
         if len(parts) != self.size:
             raise ConfigError(f"all_to_all_v: {len(parts)} parts for {self.size} ranks")
         operands = [readable(part) for part in parts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from csaud_topologies.base.say import say
 from csaud_topologies.record.model import Report
 from csaud_topologies.report.html import render_html
 from csaud_topologies.report.names import FORMATS, NAMES
@@ -34,3 +35,13 @@ def write_report(report: Report, out: Path, all_reduce_times: Sequence[float]) -
     page = out / "report.html"
     page.write_text(render_html(report, figures))
     return page
+
+
+def write_or_say_why_not(report: Report, out: Path, all_reduce_times: Sequence[float]) -> Path | None:
+    """As `write_report`; None where there is no room for it, which costs no run its summary."""
+    try:
+        return write_report(report, out, all_reduce_times)
+    except OSError as error:
+        say(f"{out}: the report cannot be written: {error.strerror or error}")
+        clear_report(out)  # a part would pass for the whole
+        return None

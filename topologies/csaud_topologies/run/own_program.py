@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import platform
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,9 +16,8 @@ from csaud_topologies.job.own_job import run_own_job
 from csaud_topologies.job.own_plan import OwnJob
 from csaud_topologies.record.assemble import all_reduce_times, build_report
 from csaud_topologies.record.describe import describe_run
-from csaud_topologies.record.model import Report
 from csaud_topologies.report.terminal import print_summary
-from csaud_topologies.report.write import clear_report, write_report
+from csaud_topologies.report.write import clear_report, write_or_say_why_not
 
 OVERDUE_STATUS = 124
 """Exit status of a job that its time limit has ended; that of timeout(1)."""
@@ -51,7 +49,7 @@ def run_program(job: OwnJob, command_line: list[str]) -> int:
         },
     )
     report = build_report(collected, described)
-    page = _written(report, out, all_reduce_times(collected))
+    page = write_or_say_why_not(report, out, all_reduce_times(collected))
     with contextlib.suppress(OSError, SystemExit):  # nobody reads it: the ranks' status holds
         print_summary(report, page, Console(highlight=False))
     if ranks.overdue_s is not None:
@@ -61,13 +59,3 @@ def run_program(job: OwnJob, command_line: list[str]) -> int:
         say(f"{ranks.verdict()}; logs: {logs}")
         return ranks.first_failed.exit_status
     return 0 if report.passed and page is not None else 1
-
-
-def _written(report: Report, out: Path, all_reduces: Sequence[float]) -> Path | None:
-    """The page; None, and it is said why, where there is no room for one."""
-    try:
-        return write_report(report, out, all_reduces)
-    except OSError as error:
-        say(f"{out}: the report cannot be written: {error.strerror or error}")
-        clear_report(out)  # a part would pass for the whole
-        return None

@@ -33,7 +33,7 @@ from csaud_topologies.record import model
 from csaud_topologies.record.assemble import all_reduce_times, build_report
 from csaud_topologies.record.describe import describe_run
 from csaud_topologies.report.terminal import print_summary
-from csaud_topologies.report.write import clear_report, write_report
+from csaud_topologies.report.write import clear_report, write_or_say_why_not
 from csaud_topologies.scenario.model import Scenario
 from csaud_topologies.scenario.options import RunOptions
 from csaud_topologies.scenario.plan import Plan, make_plan
@@ -115,9 +115,9 @@ class Runner:
         wait_prepared(preparing, self.place.logs)
         collected, job_s = run_job(plan, up, self.target, self.folder, self.console)
         report = build_report(collected, self._run_part(plan, collected.scenario, job_s))
-        page = write_report(report, self.out, all_reduce_times(collected))
+        page = write_or_say_why_not(report, self.out, all_reduce_times(collected))
         print_summary(report, page, self.console)
-        return report.passed
+        return report.passed and page is not None
 
     def _run_part(self, plan: Plan, scenario: Scenario, job_s: float) -> model.Run:
         """`scenario` as it ran."""
