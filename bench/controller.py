@@ -86,8 +86,8 @@ def _entries(effort: Effort, circumstances: dict[str, str]) -> list[Result]:
             "event loop late while a controller that returns reads all, p99", found.returned_p99_ms, "ms",
             bound="at most", limit=20,
         ),
-        result("audits, every 3 s", found.audit_core, "cores", bound="at most", limit=0.1),
-        result("audits in the time watched", found.audits, ""),
+        result("audits", found.audit_core, "cores", bound="at most", limit=0.1),
+        result("audits, of a switch every", found.audit_every_s, "s"),
         result("memory an entry", found.bytes_an_entry, "B"),
         *_model(found),
     ]  # fmt: skip

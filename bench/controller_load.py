@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from csaud_controller.base.garbage import collect_little
 from csaud_controller.base.pace import Pace
+from csaud_controller.base.rotation import Rotation
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.program.artifacts import find_artifacts
 from csaud_controller.program.entities import TableState, call, entry, table_state
@@ -51,10 +52,9 @@ class Load:
     returned_p99_ms: float
     """The same while sessions with switches that have their tables are opened and these are read."""
     audit_core: float
-    """Of a core, for reading all tables back every `audit_s`: processor time of those that were, times
-    how many there should have been."""
-    audits: int
-    """That there were in the time watched."""
+    """Of a core, for reading all tables back again and again."""
+    audit_every_s: float
+    """From one time that a switch's tables were read back to the next."""
     bytes_an_entry: float
     """By which this process grew."""
 
@@ -108,11 +108,12 @@ async def sessions(
         ready=lambda _: collect_little(), lost=nothing, unheard=nothing, settled=on_settled,
         probed=nothing, probe=nothing, counted=nothing, alarm=nothing,
     )  # fmt: skip
-    artifacts, target, stretches, opening = find_artifacts(), target_named("soft"), Stretches(), Pace()
+    artifacts, target = find_artifacts(), target_named("soft")
+    stretches, opening, rotation = Stretches(), Pace(), Rotation()
     tasks = [
         SwitchTask(
             name, address, 1, artifacts, target, hooks,
-            audit_s=audit_s, stretches=stretches, opening=opening,
+            audit_s=audit_s, stretches=stretches, opening=opening, rotation=rotation,
         )
         for name, address in zip(states, addresses, strict=True)
     ]  # fmt: skip
@@ -144,7 +145,7 @@ async def _measure(addresses: list[str], sink: int, entries: int, watched_s: flo
         refused = sum(task.status.refused_total for task in tasks)
         if refused:
             raise RigError(f"{refused} updates were refused: {tasks[0].status.refused[:1]}")
-        await asyncio.sleep(2 * audit_s)  # what was written is read once; from then on bytes are compared
+        await asyncio.sleep(4 * audit_s)  # what was written is read once; from then on bytes are compared
         grown = _resident() - before
         auditing = await lateness(watched_s)
         counted[0], since = 0, time.process_time()
@@ -158,7 +159,7 @@ async def _measure(addresses: list[str], sink: int, entries: int, watched_s: flo
     return Load(
         len(addresses), entries, written_s, 1e6 * of_us / total, of_sink / written_s,
         _p99_ms(writing), _p99_ms(auditing), _p99_ms(returned),
-        computed / audits * len(addresses) / audit_s, audits, grown / total,
+        computed / watched_s, watched_s * len(addresses) / audits, grown / total,
     )  # fmt: skip
 
 

@@ -88,7 +88,11 @@ def run(
         str, typer.Option(metavar="DURATION", help="Between link probes; 0s: links are taken to be up.")
     ] = "150ms",
     audit_interval: Annotated[
-        str, typer.Option(metavar="DURATION", help="Between readings of tables that nothing has changed.")
+        str,
+        typer.Option(
+            metavar="DURATION",
+            help="Between readings of unchanged tables, or longer: a tenth of a processor at most.",
+        ),
     ] = "3s",
     take_over: Annotated[
         bool,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from csaud_controller.base.pace import Pace
+from csaud_controller.base.rotation import Rotation
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.base.yamlfile import FieldError
 from csaud_controller.inventory import Fabric
@@ -24,7 +25,7 @@ class Sessions:
 
     def __init__(self, hooks: Hooks, audit_s: float, election_id: int) -> None:
         self._hooks, self._audit_s, self._election_id = hooks, audit_s, election_id
-        self._stretches, self._opening = Stretches(), Pace()
+        self._stretches, self._opening, self._rotation = Stretches(), Pace(), Rotation()
         self._known: dict[SwitchTask, object] = {}
         """What a task was made of."""
         self._running: dict[SwitchTask, asyncio.Task[None]] = {}
@@ -57,6 +58,7 @@ class Sessions:
             election_id=self._election_id,
             stretches=self._stretches,
             opening=self._opening,
+            rotation=self._rotation,
         )
         self._known[made] = made_of
         return made

@@ -14,6 +14,7 @@ import finsy as fy
 from finsy.p4schema import P4SchemaCache
 
 from csaud_controller.base.pace import Pace
+from csaud_controller.base.rotation import Rotation
 from csaud_controller.base.stretches import Stretches
 from csaud_controller.desired.store import FIRST_ELECTION_ID
 from csaud_controller.inventory import End
@@ -100,13 +101,14 @@ class Hooks:
 class SwitchTask:
     """Keeps one switch's session and tables; `run` never returns by itself.
 
-    `audit_s`: how often tables are read back though nothing is known to have changed. A session that ends is
+    `audit_s`: how often tables are read back though nothing is known to have changed, or as seldom as
+    `rotation` has it. A session that ends is
     opened again after a pause: 0.2 to 2 s where the switch cannot be reached or a certificate cannot be read,
     1 to 60 s after other errors.
     `credentials` are asked for at each session: certificates may have been replaced since the last one.
     `unreachable` says in words what gRPC says of a switch that cannot be reached.
-    `stretches` and `opening`, the pace at which sessions are opened, are those of all switches of an event
-    loop.
+    `stretches`, `opening`, the pace at which sessions are opened, and `rotation` are those of all switches of
+    an event loop.
     """
 
     def __init__(
@@ -124,11 +126,13 @@ class SwitchTask:
         election_id: int = FIRST_ELECTION_ID,
         stretches: Stretches | None = None,
         opening: Pace | None = None,
+        rotation: Rotation | None = None,
     ) -> None:
         self.name, self.address = name, address
         self.status = SwitchStatus()
         self._hooks, self._audit_s = hooks, audit_s
         self._stretches, self._opening = stretches or Stretches(), opening or Pace()
+        self._rotation = rotation or Rotation()
         self._unreachable, self._broken = Backoff(0.2, 2.0), Backoff(1.0, 60.0)
         self._set_aside = SetAside()
         self.target = target
@@ -191,6 +195,7 @@ class SwitchTask:
                 self.status.connected = self.status.primary = self.status.in_sync = False
                 self.status.applied = 0
                 self._shots, self._counted_ports = [], []
+                self._rotation.leave(self.name)
                 self._hooks.lost(self.name)
             await asyncio.sleep(backoff.pause(time.monotonic() - began))
 
@@ -248,8 +253,10 @@ class SwitchTask:
                 async with asyncio.timeout(audit_due - time.monotonic()):
                     await self._wake.wait()
             except TimeoutError:
+                computed = time.process_time()
                 held = await self._audit(switch, codec, reader)
-                audit_due = time.monotonic() + self._audit_s
+                self._rotation.took(self.name, time.process_time() - computed)
+                audit_due = time.monotonic() + self._rotation.period_s(self.name, self._audit_s)
             else:
                 held = await self._follow(switch, codec, reader, held)
 
