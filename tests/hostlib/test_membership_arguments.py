@@ -45,7 +45,7 @@ def test_operations_that_nobody_agrees_by_are_named(comm: Any, op: Any) -> None:
 
 def test_paths_that_there_are_not_are_named(comm: Any) -> None:
     last = comm.settings.paths - 1
-    for path in (-1, last + 1, "1", 0.5, None):
+    for path in (-1, last + 1, "1", 1.0, None):
         with pytest.raises(csaud.ConfigError) as raised:
             comm.deny_path(path)
         assert str(raised.value) == f"deny_path: path {path!r} is not one of the {last + 1} paths"

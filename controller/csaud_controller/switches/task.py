@@ -102,9 +102,8 @@ class SwitchTask:
     """Keeps one switch's session and tables; `run` never returns by itself.
 
     `audit_s`: how often tables are read back though nothing is known to have changed, or as seldom as
-    `rotation` has it. A session that ends is
-    opened again after a pause: 0.2 to 2 s where the switch cannot be reached or a certificate cannot be read,
-    1 to 60 s after other errors.
+    `rotation` has it. A session that ends is opened again after a pause: 0.2 to 2 s where the switch cannot
+    be reached or a certificate cannot be read, 1 to 60 s after other errors.
     `credentials` are asked for at each session: certificates may have been replaced since the last one.
     `unreachable` says in words what gRPC says of a switch that cannot be reached.
     `stretches`, `opening`, the pace at which sessions are opened, and `rotation` are those of all switches of

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 
 from csaud.config.settings import Settings
 from csaud.errors import Aborted, ConfigError, CsaudError, PeerUnreachable, RendezvousError, Timeout
@@ -141,7 +141,7 @@ class Communicator(Group):
             ConfigError: there is no such path (setting `paths`).
         """
         self._job.check_process()
-        if path not in range(self.settings.paths):
+        if not isinstance(path, SupportsIndex) or path not in range(self.settings.paths):
             raise ConfigError(f"deny_path: path {path!r} is not one of the {self.settings.paths} paths")
         self._transport.deny_path(path, denied)
 
