@@ -93,7 +93,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.get_closest_marker(marker) and not is_met():
                 item.add_marker(pytest.mark.skip(reason=reason))
         for name, group in SHARED.items():
-            if name in getattr(item, "fixturenames", ()) or item.get_closest_marker(name):
+            is_made = name in getattr(item, "fixturenames", ())
+            if is_made or item.get_closest_marker(name):
                 item.add_marker(pytest.mark.xdist_group(group))
+            if is_made and not item.get_closest_marker("timeout"):
+                # what the first test makes for all takes minutes, of which no test has a part
+                item.add_marker(pytest.mark.timeout(func_only=True))
     if "PYTEST_XDIST_WORKER" in os.environ:  # what only one process can run starts first
         items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)

@@ -13,11 +13,7 @@ import pytest
 
 from tests.support.wheels import wheels_for_hosts
 
-pytestmark = [
-    pytest.mark.thorough,
-    pytest.mark.root,
-    pytest.mark.timeout(300, func_only=True),  # the wheel and the environment are made first
-]
+pytestmark = [pytest.mark.thorough, pytest.mark.root]
 
 COMPILERS = ("cc", "c++", "gcc", "g++", "clang", "clang++", "cmake", "ninja", "make")
 SCENARIO = """
