@@ -1,17 +1,15 @@
 """What a communicator of one refuses, and its life: no peers are needed to see it."""
 
-import gc
 import socket
 import subprocess
 import sys
-from contextlib import suppress
-from pathlib import Path
 
 import csaud
 import numpy as np
 import pytest
 
 from tests.hostlib.jobs import PATIENCE, loopback_address
+from tests.support.descriptors import sockets
 from tests.support.netns import NetworkNamespace
 
 
@@ -146,45 +144,30 @@ def test_auto_takes_raw_on_loopback_where_the_port_is_taken_and_without_trains()
 def test_what_is_closed_has_no_socket_left_even_where_it_is_still_kept(mode):
     address = loopback_address()
     kept = []
-    before = sockets_kept()
+    before = sockets()
     for _ in range(2):
         kept.append(csaud.init(environ={}, address=address, mode=mode))
         kept[-1].barrier()
         kept[-1].close()
-        assert sockets() == before
+        assert not sockets() - before
         assert "device_reports" in kept[-1].stats()
 
 
 @pytest.mark.parametrize("mode", ["auto", "udp", "raw"])
 def test_a_job_that_could_not_begin_has_no_socket_left_while_its_error_is_kept(mode):
     address = loopback_address()
-    before = sockets_kept()
+    before = sockets()
     with pytest.raises(csaud.ConfigError, match="mtu=100") as kept:
         csaud.init(environ={}, address=address, mode=mode, mtu=100)
-    assert sockets() == before
+    assert not sockets() - before
     assert kept.value.__traceback__ is not None
 
 
 def test_a_reformed_communicator_lets_the_device_go_when_it_is_closed():
-    before = sockets_kept()
+    before = sockets()
     former = csaud.init(environ={})
     comm = former.reform()
     comm.barrier()
     comm.close()
-    assert sockets() == before
+    assert not sockets() - before
     former.close()
-
-
-def sockets_kept() -> list[str]:
-    """Those that are there before a test: what another one has left goes first."""
-    gc.collect()
-    return sockets()
-
-
-def sockets() -> list[str]:
-    """This process's sockets, by their inodes."""
-    found = []
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # that with which the folder is read
-            found.append(str(descriptor.readlink()))
-    return sorted(link for link in found if link.startswith("socket:"))
