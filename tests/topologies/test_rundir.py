@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from csaud_runs import directory
@@ -110,6 +111,31 @@ def test_output_folder_that_cannot_be_written_to_is_named(tmp_path):
         supervisor.locked(tmp_path),
     ):
         pass
+
+
+def test_end_of_a_run_is_seen_though_its_signal_went_to_another_thread(root, monkeypatch):
+    run = RunDir.create(root)
+    init = f"until [ -e {run.pids} ]; do :; done; echo 3 > {run.ended}"
+    monkeypatch.setattr(supervisor, "NAMESPACES", ("sh", "-c", f"({init}); exit 1", "unshare"))
+    wait, waits = signal.sigtimedwait, []
+
+    def wait_once_it_has_ended(watched, seconds):
+        if not waits:
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+        waits.append(seconds)
+        assert seconds <= 1.0, "the signal may not come again"
+        return wait(watched, seconds)
+
+    monkeypatch.setattr(signal, "sigtimedwait", wait_once_it_has_ended)
+    over = threading.Event()
+    other = threading.Thread(target=over.wait)
+    other.start()
+    try:
+        assert supervisor._run_isolated(run, ctrl_c_ends=True) == 3
+    finally:
+        over.set()
+        other.join()
+    assert len(waits) == 1
 
 
 @pytest.mark.parametrize(("ended", "status"), [("130", 130), (None, 128 + signal.SIGKILL)])

@@ -54,7 +54,8 @@ _LOCK = ".lock"
 _OURS = ("report.json", "report.html", "figures", "logs", "fabric.log")
 """What runs replace in their output folder."""
 _START_LIMIT_S = 10.0
-_AGAIN_S, _LONG_S = 0.2, 3600.0
+_AGAIN_S = 0.2
+_LOOK_S = 1.0  # a SIGCHLD that comes between two waits is lost where another thread does not block it
 _UNWIND_S = 20.0  # to take down 80 switches on a busy machine; what is left then goes with the namespaces
 _SI_KERNEL = 0x80
 
@@ -241,7 +242,7 @@ def _forward_signals(
     asked: signal.Signals | None = None
     asked_at, told = 0.0, False
     while child.poll() is None:
-        info = signal.sigtimedwait(watched, _AGAIN_S if asked else _LONG_S)
+        info = signal.sigtimedwait(watched, _AGAIN_S if asked else _LOOK_S)
         if info is not None and info.si_signo != signal.SIGCHLD and asked is None:
             # A terminal that is closed tells the session's leader alone.
             by_terminal = info.si_code == _SI_KERNEL and info.si_signo == signal.SIGINT
