@@ -47,7 +47,10 @@ def command(console: Console, out: Path, quick: bool) -> None:
     if done.returncode != 0:
         console.print(f"bench: {done.stderr.strip()[-2000:]}", style="red", markup=False)
         raise typer.Exit(1)
-    rows = rows_of(medians(done.stdout), _LARGE)
+    found = medians(done.stdout)
+    rows = rows_of(found["cpu"], _LARGE)
+    if "cuda" in found:
+        rows += rows_of(found["cuda"], _LARGE, "GPU's tensors: ")
     if os.geteuid() == 0:
         try:
             rows += in_fabric(_QUICK_IN_FABRIC if quick else _IN_FABRIC)
@@ -68,15 +71,17 @@ def in_fabric(cases: dict[str, Any]) -> list[Result]:
     with Fabric(FABRIC, RATE) as fabric:
         for loss in LOSSES:
             fabric.lose(loss)
-            found = medians(fabric.run([sys.executable, str(_WORKER), json.dumps(cases)]))
+            found = medians(fabric.run([sys.executable, str(_WORKER), json.dumps(cases)]))["cpu"]
             rows += rows_of(found, cases["bytes"], f"fabric, {loss:.1%} lost: ")
     return rows
 
 
-def medians(printed: str) -> dict[str, dict[str, float]]:
-    """Of what the worker printed, by backend."""
-    found = json.loads(printed.splitlines()[-1])
-    return {name: {what: median(values) for what, values in of.items()} for name, of in found.items()}
+def medians(printed: str) -> dict[str, dict[str, dict[str, float]]]:
+    """Of what the worker printed, by device and backend."""
+    return {
+        device: {name: {what: median(values) for what, values in of.items()} for name, of in found.items()}
+        for device, found in json.loads(printed.splitlines()[-1]).items()
+    }
 
 
 def rows_of(found: dict[str, dict[str, float]], nbytes: int, where: str = "") -> list[Result]:

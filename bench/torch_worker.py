@@ -1,8 +1,9 @@
 """One rank of both backends of `torch.distributed`, turn by turn in the same processes.
 
 `torch_worker.py CASES`, with torchrun's variables; CASES is {"rounds", "small", "large", "bytes",
-"overlap"}. Rank 0 prints one line of JSON: {backend: {"us": [...], "mean_us": [...], "large_us": [...],
-"async_us": [...], "hidden": [...]}}, a figure a round; the last one if "overlap".
+"overlap"}. Rank 0 prints one line of JSON: {device: {backend: {"us": [...], "mean_us": [...],
+"large_us": [...], "async_us": [...], "hidden": [...]}}}, a figure a round; the last one if "overlap". Devices
+are "cpu" and, where there is a GPU, "cuda": what tensors are on.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -25,18 +27,24 @@ import torch
 import torch.distributed as dist
 
 
-def _seconds(once: Callable[[], object], times: int) -> list[float]:
-    """Of some calls."""
+def _seconds(once: Callable[[], object], times: int, wait_for_gpu: Callable[[], None]) -> list[float]:
+    """Of some calls, with what a GPU has to do for each."""
     found = []
     for _ in range(times):
         begun = time.perf_counter()
         once()
+        wait_for_gpu()
         found.append(time.perf_counter() - begun)
     return found
 
 
-def _round(group: Any, small: int, large: int, nbytes: int, overlap: bool) -> dict[str, float]:
-    tiny, whole, factors = torch.zeros(1), torch.zeros(nbytes // 4), torch.zeros(384, 384)
+def _nothing() -> None:
+    """There is none."""
+
+
+def _round(device: str, group: Any, small: int, large: int, nbytes: int, overlap: bool) -> dict[str, float]:
+    tiny, whole, factors = (torch.zeros(shape, device=device) for shape in (1, nbytes // 4, (384, 384)))
+    seconds = partial(_seconds, wait_for_gpu=torch.cuda.synchronize if device == "cuda" else _nothing)
 
     def compute() -> None:
         for _ in range(8):
@@ -48,14 +56,14 @@ def _round(group: Any, small: int, large: int, nbytes: int, overlap: bool) -> di
         work.wait()
 
     dist.all_reduce(whole, group=group)
-    calls = _seconds(lambda: dist.all_reduce(tiny, group=group), small)
+    calls = seconds(lambda: dist.all_reduce(tiny, group=group), small)
     once = {"us": median(calls) * 1e6, "mean_us": mean(calls) * 1e6}
     begun = lambda: dist.all_reduce(tiny, group=group, async_op=True).wait()  # noqa: E731
-    once["async_us"] = median(_seconds(begun, small)) * 1e6
-    moving = median(_seconds(lambda: dist.all_reduce(whole, group=group), large))
+    once["async_us"] = median(seconds(begun, small)) * 1e6
+    moving = median(seconds(lambda: dist.all_reduce(whole, group=group), large))
     once["large_us"] = moving * 1e6
     if overlap:
-        computing, together = (median(_seconds(each, large)) for each in (compute, both))
+        computing, together = (median(seconds(each, large)) for each in (compute, both))
         once["hidden"] = (computing + moving - together) / min(computing, moving)
     return once
 
@@ -65,12 +73,16 @@ def main() -> None:
     torch.set_num_threads(1)
     dist.init_process_group("csaud")
     groups = {"csaud": dist.group.WORLD, "gloo": dist.new_group(backend="gloo")}
-    found: dict[str, dict[str, list[float]]] = {name: {} for name in groups}
-    for _ in range(cases["rounds"]):
-        for name, group in groups.items():
-            asked = (cases[what] for what in ("small", "large", "bytes", "overlap"))
-            for what, value in _round(group, *asked).items():
-                found[name].setdefault(what, []).append(value)
+    devices = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+    found: dict[str, dict[str, dict[str, list[float]]]] = {
+        device: {name: {} for name in groups} for device in devices
+    }
+    for device in devices:
+        for _ in range(cases["rounds"]):
+            for name, group in groups.items():
+                asked = (cases[what] for what in ("small", "large", "bytes", "overlap"))
+                for what, value in _round(device, group, *asked).items():
+                    found[device][name].setdefault(what, []).append(value)
     if dist.get_rank() == 0:
         print(json.dumps(found), flush=True)
     dist.destroy_process_group()

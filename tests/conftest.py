@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import socket
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -51,6 +52,7 @@ NEEDS = {
         lambda: importlib.util.find_spec("torch") is not None,
         "PyTorch is not installed here (make torch installs it into build/venv)",
     ),
+    "gpu": (lambda: any(Path("/dev").glob("nvidia[0-9]*")), "there is no GPU of NVIDIA's"),
     "xdp": (_has_xdp, "needs root and Linux 6.6 or newer with CONFIG_XDP_SOCKETS"),
     "browser": (
         lambda: shutil.which("chromium") is not None and importlib.util.find_spec("playwright") is not None,

@@ -26,7 +26,7 @@ def forget_gloo() -> None:
 
 def values(dtype: torch.dtype, *shape: int, seed: int = 0) -> torch.Tensor:
     """This rank's, others than the other ranks'."""
-    generator = torch.Generator().manual_seed(1000 * seed + dist.get_rank())
+    generator = torch.Generator(torch.get_default_device()).manual_seed(1000 * seed + dist.get_rank())
     if dtype == torch.bool:
         return torch.randint(0, 2, shape, generator=generator).bool()
     if dtype.is_floating_point:

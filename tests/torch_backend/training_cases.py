@@ -92,17 +92,17 @@ def fsdp_beside_gloo(replicas: int = 1) -> None:
     from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
-    size = dist.get_world_size()
+    size, device = dist.get_world_size(), torch.get_default_device().type
     found = []
     for backend in ("csaud", "gloo"):
         if replicas > 1:
             mesh = init_device_mesh(
-                "cpu", (replicas, size // replicas), mesh_dim_names=("replicate", "shard"),
+                device, (replicas, size // replicas), mesh_dim_names=("replicate", "shard"),
                 backend_override={"replicate": backend, "shard": backend},
             )  # fmt: skip
         else:
             group = None if backend == "csaud" else gloo()
-            mesh = DeviceMesh.from_group(group or dist.group.WORLD, "cpu", mesh_dim_names=("shard",))
+            mesh = DeviceMesh.from_group(group or dist.group.WORLD, device, mesh_dim_names=("shard",))
         model = _model()
         for layer in model:
             if isinstance(layer, torch.nn.Linear):
@@ -128,7 +128,7 @@ def dtensors() -> None:
     from torch.distributed.tensor import Partial, Replicate, Shard, distribute_tensor
 
     size = dist.get_world_size()
-    mesh = init_device_mesh("cpu", (size,))
+    mesh = init_device_mesh(torch.get_default_device().type, (size,))
     whole = torch.arange(4.0 * size * size).reshape(2 * size, 2 * size)
     shards = distribute_tensor(whole, mesh, [Shard(0)])
     columns = shards.redistribute(mesh, [Shard(1)])

@@ -1,11 +1,14 @@
 """One rank: reads cases from stdin, a JSON object a line, and prints what became of them.
 
 python -m tests.torch_backend.worker BACKEND
+
+Tensors are made on the device that DEVICE names; without it, the CPU.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import traceback
 from datetime import timedelta
@@ -14,13 +17,14 @@ import csaud.torch  # noqa: F401, registers the backend
 import torch
 import torch.distributed as dist
 
-from tests.torch_backend import cases, ending_cases, training_cases, waiting_cases
+from tests.torch_backend import cases, ending_cases, gpu_cases, training_cases, waiting_cases
 
-ROOMS = (cases, ending_cases, training_cases, waiting_cases)
+ROOMS = (cases, ending_cases, gpu_cases, training_cases, waiting_cases)
 
 
 def main() -> None:
     torch.set_num_threads(1)
+    torch.set_default_device(os.environ.get("DEVICE", "cpu"))
     dist.init_process_group(sys.argv[1], timeout=timedelta(seconds=60))
     for line in sys.stdin:
         request = json.loads(line)

@@ -1,20 +1,24 @@
 """What every call of the process group does: check tensors, start, wait or give a Work."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
+import numpy as np
 import torch
 from torch.distributed import ProcessGroup
 
 from csaud.errors import CsaudError
 from csaud.groups.group import Group
 from csaud.groups.operands import goes_over
+from csaud.torch import staging
 from csaud.torch.shared_communicator import SharedCommunicator
-from csaud.torch.views import Array, array_of, check_tensor, is_plain, plain
+from csaud.torch.views import Array, array_of, check_tensor, is_plain, movable, plain
 from csaud.torch.work import CsaudWork, Finished
 
 Finish = Callable[[], object]
+Room = tuple[Array, Finish | None]
+"""Where the library writes, and what brings that to its tensor; None: it is the tensor's memory."""
 
 
 class Calls(ProcessGroup):
@@ -107,19 +111,43 @@ def options(opts: Any) -> Any:
 
 
 def inward(tensor: torch.Tensor) -> Array:
-    """What is read of a tensor: its own memory, or a copy where that has its values otherwise."""
+    """What is read of a tensor: its own memory, or a copy where that is a GPU's or not plain."""
     check_tensor(tensor)
+    if tensor.device.type != "cpu":
+        return array_of(staging.values_of(tensor))
     return array_of(tensor if is_plain(tensor) else plain(tensor))
 
 
-def outward(tensor: torch.Tensor) -> tuple[Array, Finish | None]:
-    """Where a result goes: the tensor's own memory, or, where that has its values otherwise, room with them,
-    and what copies them back."""
+def through(tensor: torch.Tensor) -> Room:
+    """What is read of a tensor, and where a result goes then: its own memory, or a copy, and what copies that
+    back."""
     check_tensor(tensor)
+    if tensor.device.type != "cpu":
+        return _staged(tensor, staging.values_of(tensor))
     if is_plain(tensor):
         return array_of(tensor), None
     dense = plain(tensor.detach())
     return array_of(dense), lambda: tensor.detach().copy_(dense)
+
+
+def outward(tensor: torch.Tensor) -> Room:
+    """Where a result goes that fills a tensor: as `through`, but for its values."""
+    if tensor.device.type != "cpu":
+        check_tensor(tensor)
+        return _staged(tensor, staging.room_for(tensor))
+    return through(tensor)
+
+
+def fill(rooms: Iterable[Room], arrays: Iterable[Array]) -> None:
+    """Have each tensor whose `outward` this is filled by an array of as many elements."""
+    for (into, finish), array in zip(rooms, arrays, strict=True):
+        np.copyto(movable(into), array.reshape(-1))
+        if finish is not None:
+            finish()
+
+
+def _staged(tensor: torch.Tensor, host: torch.Tensor) -> Room:
+    return array_of(host), staging.way_back(tensor, host)
 
 
 def kept(source: Array, into: Array, same: tuple[Array, Array] | None = None) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from csaud.torch.calls import Calls, inward, kept, only, options, outward, root_of
+from csaud.torch.calls import Calls, fill, inward, kept, only, options, outward, root_of, through
 from csaud.torch.views import Array, movable
 from csaud.torch.work import Together
 
@@ -18,7 +18,7 @@ class Moving(Calls):
         """Replace the tensor on every rank by that of the root."""
         del others
         tensor = only(tensors)
-        array, finish = outward(tensor)
+        array, finish = through(tensor)
         array = movable(array)
 
         def start(**how: Any) -> Any:
@@ -49,15 +49,8 @@ class Moving(Calls):
         input = only(inputs)
         parts = _list(outputs)
         _check_parts("all_gather", parts, input, self.size())
-
-        def place(result: Array) -> None:
-            for part, row in zip(parts, result, strict=True):
-                into, finish = outward(part)
-                np.copyto(movable(into), row.reshape(-1))
-                if finish is not None:
-                    finish()
-
-        return self._gather_all(inward(input), place, parts, opts)
+        rooms = [outward(part) for part in parts]
+        return self._gather_all(inward(input), lambda result: fill(rooms, result), parts, opts)
 
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
         """`all_gather_single` of each."""
@@ -86,6 +79,7 @@ class Moving(Calls):
         parts = _list(outputs) if self.rank() == root_of(opts) else []
         if self.rank() == root_of(opts):
             _check_parts("gather", parts, input, self.size())
+        rooms = [outward(part) for part in parts]
         results: list[Array] = []
 
         def start(**how: Any) -> Any:
@@ -94,8 +88,7 @@ class Moving(Calls):
             return None if how["wait"] else started[1]
 
         def place() -> None:
-            for part, row in zip(parts, results[0] if parts else (), strict=True):
-                _put(part, row)
+            fill(rooms, results[0] if parts else ())
 
         return self._call("gather", start, parts, place, options(opts))
 
@@ -144,17 +137,18 @@ class Moving(Calls):
             raise ValueError(
                 f"csaud: all_to_all: {len(inputs)} tensors out, {len(outputs)} in, {self.size()} ranks"
             )
-        source = np.concatenate([movable(inward(part)) for part in inputs])
-        sent = [movable(inward(part)).size for part in inputs]
-        received = [movable(inward(part)).size for part in outputs]
+        sources = [movable(inward(part)) for part in inputs]
+        source = np.concatenate(sources)
+        sent = [part.size for part in sources]
+        rooms = [outward(part) for part in outputs]
+        received = [movable(into).size for into, _ in rooms]
         into = np.empty(sum(received), source.dtype)
 
         def start(**how: Any) -> Any:
             return self._group.all_to_all_v(source, sent, received, out=into, **how)
 
         def place() -> None:
-            for output, part in zip(outputs, np.split(into, np.cumsum(received)[:-1]), strict=True):
-                _put(output, part)
+            fill(rooms, np.split(into, np.cumsum(received)[:-1]))
 
         return self._call("all_to_all", start, list(outputs), place, opts)
 
@@ -182,13 +176,6 @@ class Moving(Calls):
 def _list(tensors: Any) -> list[torch.Tensor]:
     """One list of tensors, which torch hands over in a list."""
     return list(tensors[0]) if isinstance(tensors[0], list | tuple) else list(tensors)
-
-
-def _put(tensor: torch.Tensor, values: Array) -> None:
-    into, finish = outward(tensor)
-    np.copyto(movable(into), values.reshape(-1))
-    if finish is not None:
-        finish()
 
 
 def _check_parts(what: str, parts: Sequence[torch.Tensor], one: torch.Tensor, size: int) -> None:

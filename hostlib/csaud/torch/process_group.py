@@ -12,13 +12,14 @@ from csaud.torch.moving import Moving
 from csaud.torch.reducing import Reducing
 from csaud.torch.shared_communicator import SharedCommunicator
 from csaud.torch.transfers import Transfers
+from csaud.torch.views import DEVICES
 from csaud.torch.work import Together
 
 NAME = "csaud"
 
 
 class CsaudProcessGroup(Reducing, Moving, Transfers):
-    """A process group over CSA-UD, for tensors of the CPU; `init_process_group` and `new_group` make it."""
+    """A process group over CSA-UD; `init_process_group` and `new_group` make it."""
 
     def __init__(self, store: Any, group: Group, job: SharedCommunicator, timeout: timedelta) -> None:
         super().__init__(store, group, job, timeout)
@@ -86,7 +87,7 @@ class CsaudProcessGroup(Reducing, Moving, Transfers):
 
     @property
     def _device_types(self) -> list[torch.device]:
-        return [torch.device("cpu")]
+        return [torch.device(kind) for kind in DEVICES]
 
     # --- what torch asks of backends
 
@@ -106,7 +107,7 @@ class CsaudProcessGroup(Reducing, Moving, Transfers):
         return False
 
     def _get_backend(self, device: torch.device) -> "CsaudProcessGroup":
-        if torch.device(device).type != "cpu":
+        if torch.device(device).type not in DEVICES:
             raise RuntimeError(f"No backend type associated with device type {device}")
         return self
 

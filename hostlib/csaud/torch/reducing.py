@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from csaud.errors import CsaudError
-from csaud.torch.calls import Calls, inward, kept, only, options, outward, root_of
+from csaud.torch.calls import Calls, inward, kept, only, options, outward, root_of, through
 from csaud.torch.operations import name_of
 from csaud.torch.sparse import sum_sparse
 from csaud.torch.views import Array, check_reducible
@@ -25,7 +25,7 @@ class Reducing(Calls):
         op = _op(opts)
         if tensor.layout is torch.sparse_coo:
             return self._allreduce_sparse(tensor, op, options(opts))
-        array, finish = outward(tensor)
+        array, finish = through(tensor)
         check_reducible(tensor, array)
         name = name_of(op, array.dtype)
 
@@ -41,7 +41,7 @@ class Reducing(Calls):
     def reduce(self, tensors: Any, opts: Any = None, *others: Any) -> Any:
         """Replace the tensor at the root by the reduction of all."""
         tensor = only(tensors)
-        array, finish = outward(tensor)
+        array, finish = through(tensor)
         check_reducible(tensor, array)
         if self.rank() != root_of(opts):
             finish = None

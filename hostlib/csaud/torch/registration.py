@@ -7,6 +7,7 @@ from torch.distributed import Backend
 from csaud.torch import coalescing, compiling, monitored
 from csaud.torch.process_group import NAME, CsaudProcessGroup
 from csaud.torch.shared_communicator import open_group
+from csaud.torch.views import DEVICES
 from csaud.torch.work import CsaudWork, Finished, Together
 
 BACKEND = NAME
@@ -16,7 +17,7 @@ def register() -> None:
     """Have `init_process_group("csaud")` and `new_group(backend="csaud")` work. Idempotent."""
     if BACKEND.upper() in Backend._plugins:
         return
-    Backend.register_backend(BACKEND, _create, extended_api=True, devices=["cpu"])
+    Backend.register_backend(BACKEND, _create, extended_api=True, devices=list(DEVICES))
     monitored.serve()
     coalescing.serve()
     ours = [kind for kind in CsaudProcessGroup.__mro__ if kind.__module__.startswith("csaud.")]

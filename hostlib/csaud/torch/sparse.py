@@ -22,17 +22,17 @@ def sum_sparse(tensor: torch.Tensor, size: int, all_gather: Callable[[Array], Ar
     counts = all_gather(np.array([count], np.int64)).reshape(-1)
     longest = int(counts.max())
     shape = mine.values().shape[1:]
-    indices = torch.zeros(longest, mine.sparse_dim(), dtype=torch.int64)
-    values = torch.zeros(longest, *shape, dtype=mine.dtype)
+    indices = torch.zeros(longest, mine.sparse_dim(), dtype=torch.int64, device="cpu")
+    values = torch.zeros(longest, *shape, dtype=mine.dtype, device="cpu")
     indices[:count] = mine.indices().t()
     values[:count] = mine.values()
     everyones_indices = torch.from_numpy(all_gather(array_of(indices)))
-    everyones_values = torch.empty(size, longest, *shape, dtype=mine.dtype)
+    everyones_values = torch.empty(size, longest, *shape, dtype=mine.dtype, device="cpu")
     np.copyto(movable(array_of(everyones_values)), all_gather(movable(array_of(values))).reshape(-1))
-    total = torch.sparse_coo_tensor(size=tensor.shape, dtype=tensor.dtype)
+    total = torch.sparse_coo_tensor(size=tensor.shape, dtype=tensor.dtype, device="cpu")
     for rank in range(size):
         own = int(counts[rank])
         places = everyones_indices[rank].reshape(longest, mine.sparse_dim())[:own].t()
         total = total + torch.sparse_coo_tensor(places, everyones_values[rank, :own], tensor.shape)
     with torch.no_grad():
-        tensor.copy_(total.coalesce())
+        tensor.copy_(total.coalesce().to(tensor.device))

@@ -14,6 +14,9 @@ from csaud.collectives.elements import DTYPES
 
 Array = npt.NDArray[Any]
 
+DEVICES = ("cpu", "cuda")
+"""Types of devices whose tensors are sent: those of the CPU from where they lie, the others by way of it."""
+
 _BYTES = np.dtype(np.uint8)
 
 
@@ -31,11 +34,10 @@ def _dtype_of(asked: torch.dtype) -> np.dtype[Any]:
 
 
 def check_tensor(tensor: torch.Tensor) -> None:
-    """RuntimeError unless the library can read it where it lies."""
-    if tensor.device.type != "cpu":
+    """RuntimeError unless it can be sent."""
+    if tensor.device.type not in DEVICES:
         raise RuntimeError(
-            f"csaud: a tensor on device {tensor.device}: only tensors of the CPU are sent; for the others "
-            'init_process_group("nccl"), and new_group(backend="csaud") for those'
+            f"csaud: a tensor on device {tensor.device}: expected one on {' or '.join(DEVICES)}"
         )
     if tensor.layout is not torch.strided:
         raise RuntimeError(f"csaud: a tensor of layout {tensor.layout}: expected a dense one (to_dense())")

@@ -95,7 +95,7 @@ class CsaudWork(Work):
         return True
 
     def synchronize(self) -> None:
-        """As `wait`: results of the CPU are there when it returns."""
+        """As `wait`: results are there when it returns."""
         self.wait()
 
     def is_completed(self) -> bool:
@@ -132,7 +132,7 @@ class CsaudWork(Work):
             if self._given is None:
                 if self._context is not None:
                     self._context.completion.add(self)  # its threads need the lock to tell of the end
-                self._future = torch.futures.Future()
+                self._future = future_of(self._tensors)
                 # An exception that is set is none to C++: DDP's reducer takes it for tensors. One that a
                 # callback raises is an error there, too.
                 self._given = self._future.then(torch.futures.Future.value)
@@ -236,6 +236,11 @@ class CsaudWork(Work):
             self._finish, self._handles, self._context = None, (), None
 
 
+def future_of(tensors: Sequence[torch.Tensor]) -> Any:
+    """One that these can be the result of: torch asks for the GPUs that they are on."""
+    return torch.futures.Future(devices=[*{tensor.device for tensor in tensors if tensor.is_cuda}])
+
+
 class Finished(Work):
     """What was over when the call returned."""
 
@@ -260,7 +265,7 @@ class Finished(Work):
         return self._tensors
 
     def get_future(self) -> Any:
-        future: Any = torch.futures.Future()
+        future = future_of(self._tensors)
         future.set_result(self._tensors)
         return future
 
